@@ -1,0 +1,77 @@
+# What one does with this repository. Go, a C compiler (for the race detector), git and
+# make are all it takes; `make help` lists the targets.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+
+# How long each fuzz target runs, as the go command writes durations.
+FUZZTIME ?= 30s
+# Which benchmarks run, and how often each: `make bench BENCH=Sync COUNT=10`.
+BENCH ?= .
+COUNT ?= 1
+# The packages that test, race and bench look at.
+PKG ?= ./...
+
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: ## Run every test.
+	$(GO) test $(PKG)
+
+.PHONY: race
+race: ## Run every test with the race detector.
+	$(GO) test -race -timeout 20m $(PKG)
+
+.PHONY: check
+check: gofmt vet staticcheck fix tidy docs ## Check format, vet, staticcheck, go fix, go mod tidy and the docs.
+
+.PHONY: gofmt
+gofmt: ## Fail on files that gofmt would change.
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'gofmt would change:\n%s\nRun: gofmt -w .\n' "$$files"; exit 1; fi
+
+.PHONY: vet
+vet: ## Run go vet.
+	$(GO) vet ./...
+
+.PHONY: staticcheck
+staticcheck: ## Run staticcheck; staticcheck.conf says which checks.
+	$(STATICCHECK) ./...
+
+.PHONY: fix
+fix: ## Fail on code that go fix would modernise.
+	@$(GO) fix -diff ./... || { echo 'Run: go fix ./...'; exit 1; }
+
+.PHONY: tidy
+tidy: ## Fail if go mod tidy would change go.mod or go.sum.
+	@$(GO) mod tidy -diff || { echo 'Run: go mod tidy'; exit 1; }
+
+.PHONY: docs
+docs: ## Check links, code in pages, import walls, package docs, the list of dependencies.
+	$(GO) test ./internal/house
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (default 30s).
+	@found=0; \
+	for package in $$($(GO) list $(PKG)); do \
+		for target in $$($(GO) test -list '^Fuzz' "$$package" | sed -n '/^Fuzz/p'); do \
+			found=1; \
+			echo "== $$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+		done; \
+	done; \
+	if [ "$$found" = 0 ]; then echo "no fuzz targets in $(PKG)"; fi
+
+.PHONY: bench
+bench: ## Run the benchmarks with memory figures (BENCH, COUNT, PKG).
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+
+.PHONY: generate
+generate: ## Write generated files anew.
+	$(GO) generate ./...

@@ -1,0 +1,127 @@
+package apisim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Create adds an object, status included, and returns it as it is stored: it must
+// not be changed. Its errors are those that a client would get.
+func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+	r, given, err := s.resourceOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	return direct(s.create(r, given, wholeObject))
+}
+
+// Update replaces an object, status included, and returns it as it is stored. If the
+// object has a resource version, it must be the present one.
+func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, error) {
+	r, given, err := s.resourceOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	return direct(s.update(r, given, wholeObject))
+}
+
+// Delete removes an object and returns its last state, with the version of the
+// deletion.
+func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
+	r, err := s.find(gvr)
+	if err != nil {
+		return nil, err
+	}
+	return direct(s.delete(r, namespace, name, nil))
+}
+
+// Get returns a stored object, which must not be changed.
+func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
+	r, err := s.find(gvr)
+	if err != nil {
+		return nil, err
+	}
+	return direct(s.get(r, namespace, name))
+}
+
+// List returns the stored objects of a namespace, "" being all, by namespace and
+// name, and the version that they are the state of. They must not be changed.
+func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource, namespace string) (objects []runtime.Object, version string, err error) {
+	r, err := s.find(gvr)
+	if err != nil {
+		return nil, "", err
+	}
+	s.mu.Lock()
+	state, at := r.objects.Copy(), s.version
+	s.mu.Unlock()
+	prefix := selection{namespace: namespace}.prefix()
+	state.Ascend(prefix, func(key string, obj object) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		objects = append(objects, obj)
+		return true
+	})
+	return objects, versionString(at), nil
+}
+
+// direct keeps a nil object from becoming an interface that is not nil.
+func direct(obj object, err error) (runtime.Object, error) {
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// find returns a resource that is served.
+func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.resources[gvr]
+	if !ok || r.removed {
+		return nil, errNoResource()
+	}
+	return r, nil
+}
+
+// resourceOf returns the resource that an object belongs to.
+func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
+	given, ok := obj.(object)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
+	}
+	kinds := []schema.GroupVersionKind{given.GetObjectKind().GroupVersionKind()}
+	if kinds[0].Empty() {
+		known, _, err := s.o.Scheme.ObjectKinds(obj)
+		if err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		kinds = known
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.resources {
+		for _, kind := range kinds {
+			if r.gvk() == kind && !r.removed {
+				return r, given, nil
+			}
+		}
+	}
+	return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %v: register it with Server.Register", kinds))
+}
+
+func (s *Server) createNamespaces(names ...string) error {
+	for _, name := range names {
+		if _, err := s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package apisim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// Options are the choices of a [Server]. The zero value is ready.
+type Options struct {
+	// HistoryLimit is how many events of each resource can be watched from the
+	// past; 0 means 10,000. A watch that begins before them, or falls behind
+	// them, is told that its version is gone.
+	HistoryLimit int
+	// BookmarkInterval is how often a watch that allows bookmarks gets one; 0
+	// means a minute.
+	BookmarkInterval time.Duration
+	// Scheme knows the Go types of the built-in resources; nil means client-go's.
+	Scheme *runtime.Scheme
+	// Middleware wraps the handler of every request, for a test to look at
+	// requests or to answer in the server's place; nil leaves it.
+	Middleware func(http.Handler) http.Handler
+	// Logger receives a line per request; nil discards them.
+	Logger *slog.Logger
+}
+
+const (
+	defaultHistoryLimit     = 10_000
+	defaultBookmarkInterval = time.Minute
+)
+
+// errClosed is what calls on a closed server return.
+var errClosed = errors.New("apisim: the server is closed")
+
+// Server is a Kubernetes API server in memory. All its methods may be called from
+// any goroutine.
+type Server struct {
+	o       Options
+	handler http.Handler
+	decoder *decoder
+
+	pipe      *pipeListener
+	transport *http.Transport
+	http      *http.Server
+	serving   sync.WaitGroup // the goroutines of Serve and of requests
+	conns     connections
+
+	mu        sync.Mutex // guards the rest; held for no I/O
+	resources map[schema.GroupVersionResource]*resource
+	version   uint64 // of the newest write
+	refusing  bool   // streamed lists
+	closed    bool
+
+	requests requestLog
+}
+
+// New returns a server that holds the namespaces every cluster begins with. It can
+// be reached through Config at once; Listen makes it reachable over TCP too.
+func New(o Options) (*Server, error) {
+	if o.HistoryLimit < 0 || o.BookmarkInterval < 0 {
+		return nil, fmt.Errorf("apisim: HistoryLimit %d and BookmarkInterval %v must not be negative: 0 means the default", o.HistoryLimit, o.BookmarkInterval)
+	}
+	if o.HistoryLimit == 0 {
+		o.HistoryLimit = defaultHistoryLimit
+	}
+	if o.BookmarkInterval == 0 {
+		o.BookmarkInterval = defaultBookmarkInterval
+	}
+	if o.Scheme == nil {
+		o.Scheme = scheme.Scheme
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, decoder: newDecoder(o.Scheme), resources: builtinResources(o.Scheme), version: 1, pipe: newPipeListener()}
+	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
+	s.handler = http.HandlerFunc(s.serve)
+	if o.Middleware != nil {
+		s.handler = o.Middleware(s.handler)
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ConnState: s.conns.observe}
+	if err := s.createNamespaces("default", "kube-node-lease", "kube-public", "kube-system"); err != nil {
+		return nil, err
+	}
+	s.serving.Go(func() { s.http.Serve(s.pipe) }) //nolint:errcheck // it returns when the listener is closed, with that error
+	return s, nil
+}
+
+// Config returns a client configuration that reaches the server through memory,
+// without a port. It works within a testing/synctest bubble. Its rate limit is
+// client-go's; set QPS to -1 for none.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: "http://apisim.invalid", Transport: s.transport}
+}
+
+// Listen makes the server reachable over TCP as well and returns its URL. An
+// address with port 0 takes a free one.
+func (s *Server) Listen(address string) (url string, err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		listener.Close() //nolint:errcheck // nothing was served
+		return "", errClosed
+	}
+	s.serving.Go(func() { s.http.Serve(gatedListener{listener, s.pipe}) }) //nolint:errcheck // as in New
+	return "http://" + listener.Addr().String(), nil
+}
+
+// Close ends all watches and connections and waits for every goroutine of the
+// server. It may be called more than once.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	for _, r := range s.resources {
+		r.wake()
+	}
+	s.mu.Unlock()
+	err := s.http.Close()
+	s.pipe.Close() //nolint:errcheck // it has no error
+	s.serving.Wait()
+	s.transport.CloseIdleConnections()
+	return err
+}
+
+// ServeHTTP answers a request, through the middleware.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.serving.Add(1)
+	defer s.serving.Done()
+	recorded := s.requests.begin(r)
+	status := &statusWriter{ResponseWriter: w}
+	defer func() {
+		s.requests.end(recorded, status.code)
+		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
+			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()), slog.Int("status", status.code))
+	}()
+	s.handler.ServeHTTP(status, r)
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+func (w *statusWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Write(b []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the writer below.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,236 @@
+package apisim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"sort"
+	"time"
+
+	"github.com/tidwall/btree"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+)
+
+const (
+	// A watch that names no timeout lasts between one and two of these.
+	minWatchTimeout = 30 * time.Minute
+	// maxWatchBatch is how many events are written before a flush.
+	maxWatchBatch = 500
+)
+
+// watch is one running watch. It has no buffer of its own: it reads the history of
+// its resource from a position, and ends when the history no longer reaches there.
+type watch struct {
+	server    *Server
+	resource  *resource
+	selection selection
+	form      form
+	bookmarks bool
+
+	w        http.ResponseWriter
+	flush    func() error
+	position int    // in the resource's history, counted from its beginning
+	sent     uint64 // the version up to which everything was sent
+}
+
+// errEnded says that a watch is over and nothing is left to say.
+var errEnded = errors.New("the watch is over")
+
+func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
+	f, err := negotiate(r.Header.Get("Accept"), res, false)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	o, err := s.listOptions(r)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	selected, err := newSelection(p, o)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	version, err := parseVersion(o.ResourceVersion)
+	if err == nil {
+		err = s.await(r, res, version)
+	}
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	watch := &watch{server: s, resource: res, selection: selected, form: f, bookmarks: o.AllowWatchBookmarks, w: w, flush: http.NewResponseController(w).Flush}
+	w.Header().Set("Content-Type", f.contentType(true))
+	w.WriteHeader(http.StatusOK)
+	watch.run(r, o, version)
+}
+
+// run sends the initial state, if one is wanted, and then events until the watch
+// ends.
+func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uint64) {
+	timeout := minWatchTimeout + rand.N(minWatchTimeout)
+	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
+		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
+	}
+	end := time.NewTimer(timeout)
+	defer end.Stop()
+	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
+	wanted := streamed || (o.SendInitialEvents == nil && version == 0)
+	if err := w.begin(version, wanted); err != nil {
+		w.fail(err)
+		return
+	}
+	if streamed && w.bookmark(true) != nil {
+		return
+	}
+	if w.flush() == nil {
+		w.follow(r, end.C)
+	}
+}
+
+// begin finds the position of the watch, and sends the present state if it is
+// wanted.
+func (w *watch) begin(version uint64, initial bool) error {
+	w.server.mu.Lock()
+	res := w.resource
+	if initial || version == 0 {
+		objects := res.objects.Copy()
+		w.position, w.sent = res.dropped+len(res.history), w.server.version
+		w.server.mu.Unlock()
+		if initial {
+			return w.sendState(objects)
+		}
+		return nil
+	}
+	defer w.server.mu.Unlock()
+	if version < res.floor {
+		return errExpired(version, res.floor)
+	}
+	w.position = res.dropped + sort.Search(len(res.history), func(i int) bool { return res.history[i].version > version })
+	w.sent = version
+	return nil
+}
+
+// sendState sends objects as ADDED events.
+func (w *watch) sendState(objects *btree.Map[string, object]) error {
+	var err error
+	objects.Scan(func(_ string, obj object) bool {
+		if w.selection.matches(obj) {
+			var frame []byte
+			if frame, err = encodeEvent(w.resource, w.form, "ADDED", obj); err == nil {
+				_, err = w.w.Write(frame)
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+// follow sends events as they come, until the client is gone, the time is up, or
+// the history has left the watch behind.
+func (w *watch) follow(r *http.Request, end <-chan time.Time) {
+	ticker := time.NewTicker(w.server.o.BookmarkInterval)
+	defer ticker.Stop()
+	for {
+		events, changed, err := w.next()
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		if len(events) > 0 {
+			if w.send(events) != nil || w.flush() != nil {
+				return
+			}
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ticker.C:
+			if w.bookmark(false) != nil || w.flush() != nil {
+				return
+			}
+		case <-end:
+			w.bookmark(false) //nolint:errcheck // the watch is over either way
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// next returns the events at the position, or what to wait for when there are none.
+func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	res := w.resource
+	switch {
+	case w.server.closed || res.removed:
+		return nil, nil, errEnded
+	case w.position < res.dropped:
+		return nil, nil, errExpired(w.sent, res.floor)
+	}
+	events = res.history[w.position-res.dropped:]
+	events = events[:min(len(events), maxWatchBatch)]
+	w.position += len(events)
+	if len(events) == 0 {
+		w.sent = w.server.version // nothing of this resource is between
+	} else {
+		w.sent = events[len(events)-1].version
+	}
+	return events, res.changed, nil
+}
+
+// send writes the events that the watch sees.
+func (w *watch) send(events []*event) error {
+	for _, e := range events {
+		frame, err := e.frame(w.resource, w.form, w.selection)
+		if err != nil {
+			return err
+		}
+		if _, err := w.w.Write(frame); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bookmark tells the version up to which everything was sent, if the watch allows
+// it.
+func (w *watch) bookmark(endsInitial bool) error {
+	if !w.bookmarks {
+		return nil
+	}
+	obj, err := bookmarkOf(w.server.o.Scheme, w.resource, w.form, w.sent, endsInitial)
+	if err != nil {
+		return err
+	}
+	frame, err := encodeEvent(w.resource, w.form, "BOOKMARK", obj)
+	if err != nil {
+		return err
+	}
+	_, err = w.w.Write(frame)
+	return err
+}
+
+// fail ends the watch with an ERROR event, as a real server does for what it finds
+// out after the answer has begun.
+func (w *watch) fail(err error) {
+	if errors.Is(err, errEnded) {
+		return
+	}
+	status := statusFor(err)
+	raw, err := encode(w.form, status)
+	if err != nil {
+		return
+	}
+	frame, err := frameOf(w.form, watchError, raw)
+	if err != nil {
+		return
+	}
+	if _, err := w.w.Write(frame); err == nil {
+		w.flush() //nolint:errcheck // the watch is over either way
+	}
+}
+
+const watchError = "ERROR"

@@ -1,0 +1,198 @@
+package tidings
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/internal/builtin"
+	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
+)
+
+// For returns a handle to the informer of the objects of type T, a pointer to a
+// type of the factory's scheme such as *appsv1.Deployment, within a selection. It
+// runs once the factory is started. Give the handle back with Release.
+func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
+	t := reflect.TypeFor[T]()
+	fail := func(err error) (*Informer[T], error) {
+		return nil, fmt.Errorf("tidings: For[%v]: %w", t, err)
+	}
+	if f == nil {
+		return fail(ErrNilFactory)
+	}
+	gvk, err := f.kindOf(t)
+	if err != nil {
+		return fail(err)
+	}
+	resource, err := f.resourceOf(gvk)
+	if err != nil {
+		return fail(err)
+	}
+	make := func() T { return reflect.New(t.Elem()).Interface().(T) }
+	informer, err := ask(f, t.String(), resource, s, func(o source.RESTOptions) source.Source[T] {
+		return source.NewTyped(f.client, resource, make, o)
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return informer, nil
+}
+
+// Dynamic returns a handle to the informer of the objects of a resource, held as
+// maps. It serves every resource, custom ones included.
+func Dynamic(f *Factory, resource schema.GroupVersionResource, s Selection) (*Informer[*unstructured.Unstructured], error) {
+	return askByResource(f, "Dynamic", resource, s, source.NewDynamic)
+}
+
+// Metadata returns a handle to the informer of the metadata of the objects of a
+// resource. The server sends nothing else, which makes it the smallest cache.
+func Metadata(f *Factory, resource schema.GroupVersionResource, s Selection) (*Informer[*metav1.PartialObjectMetadata], error) {
+	return askByResource(f, "Metadata", resource, s, source.NewMetadata)
+}
+
+func askByResource[T Object](f *Factory, verb string, gvr schema.GroupVersionResource, s Selection,
+	open func(*source.Client, source.Resource, source.RESTOptions) *source.REST[T]) (*Informer[T], error) {
+	fail := func(err error) (*Informer[T], error) {
+		return nil, fmt.Errorf("tidings: %s(%s): %w", verb, resourceName(gvr), err)
+	}
+	switch {
+	case f == nil:
+		return fail(ErrNilFactory)
+	case gvr.Resource == "" || gvr.Version == "":
+		return fail(fmt.Errorf("the resource needs a version and a name, as in {Group: \"apps\", Version: \"v1\", Resource: \"deployments\"}"))
+	}
+	resource := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
+	if known, ok := builtin.ForGVR(gvr); ok {
+		resource.Kind, resource.Scope = known.Kind, scopeFrom(known.Namespaced)
+	}
+	informer, err := ask(f, verb, resource, s, func(o source.RESTOptions) source.Source[T] {
+		return open(f.client, resource, o)
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return informer, nil
+}
+
+// ask returns a handle to the informer of a resource in one form: that of a Go
+// type, or one of Dynamic and Metadata.
+func ask[T Object](f *Factory, form string, resource source.Resource, s Selection, open func(source.RESTOptions) source.Source[T]) (*Informer[T], error) {
+	checked, err := s.check(resource.Scope, f.o.Namespaces)
+	if err != nil {
+		return nil, err
+	}
+	transform, err := transformOf[T](s.Transform)
+	if err != nil {
+		return nil, err
+	}
+	key := shareKey{form: form, resource: resource, selection: checked.String(), transform: s.Transform}
+	shared, release, err := f.acquire(key, func() (managed, error) {
+		o := collectionOptions[T]{
+			name: informerName(form, resource, checked), selection: checked, scope: resource.Scope,
+			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
+			source: func(namespace string) source.Source[T] {
+				return open(source.RESTOptions{
+					Namespace: namespace, Labels: checked.labels.String(), Fields: checked.fields.String(),
+					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
+				})
+			},
+			transform: transform,
+			reflector: reflector.Options[T]{
+				PageSize: f.o.PageSize, NoStreamedLists: f.o.NoStreamedLists,
+				WatchTimeout: f.o.WatchTimeout, Backoff: f.o.Backoff,
+			},
+			logger: f.o.Logger, stopGrace: f.o.StopGrace,
+		}
+		if f.o.DetectMutations {
+			o.mutations = newMutationDetector[T](o.name, f.o.OnMutation)
+		}
+		return newCollection(o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newInformer(shared.(*collection[T]), release), nil
+}
+
+// informerName says what an informer holds: pods.v1 [in default, labels app=web].
+func informerName(form string, resource source.Resource, s selection) string {
+	name := resource.String()
+	if form == "Dynamic" || form == "Metadata" {
+		name = form + " " + name
+	}
+	if text := s.String(); text != "" {
+		name += " [" + text + "]"
+	}
+	return name
+}
+
+func resourceName(gvr schema.GroupVersionResource) string {
+	return source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}.String()
+}
+
+// transformOf returns the function of a transform, if it is one for T.
+func transformOf[T Object](t *Transform) (func(T) (T, error), error) {
+	if t == nil {
+		return nil, nil
+	}
+	f, ok := t.call.(func(T) (T, error))
+	if !ok || f == nil {
+		return nil, fmt.Errorf("%w: the transform is for %v, the informer holds %v: make it with NewTransform and a function of that type",
+			ErrInvalidSelection, t.objectType, reflect.TypeFor[T]())
+	}
+	return f, nil
+}
+
+// kindOf finds the kind of a Go type in the scheme.
+func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
+	switch t {
+	case reflect.TypeFor[*unstructured.Unstructured]():
+		return schema.GroupVersionKind{}, fmt.Errorf("unstructured objects can be of any kind: use Dynamic, which takes the resource")
+	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
+		return schema.GroupVersionKind{}, fmt.Errorf("metadata can be of any kind: use Metadata, which takes the resource")
+	}
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return schema.GroupVersionKind{}, fmt.Errorf("a pointer to an API type is needed, such as *corev1.Pod")
+	}
+	obj, ok := reflect.New(t.Elem()).Interface().(Object)
+	if !ok {
+		return schema.GroupVersionKind{}, ErrNotInScheme
+	}
+	kinds, _, err := f.scheme.ObjectKinds(obj)
+	if err != nil || len(kinds) == 0 {
+		return schema.GroupVersionKind{}, ErrNotInScheme
+	}
+	return kinds[0], nil
+}
+
+// resourceOf finds the resource that serves a kind. Where neither the table of
+// built-in types nor the mapper knows it, its name stays open and the source asks
+// the server.
+func (f *Factory) resourceOf(gvk schema.GroupVersionKind) (source.Resource, error) {
+	resource := source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+	if known, ok := builtin.ForGVK(gvk); ok {
+		resource.Name, resource.Scope = known.Resource, scopeFrom(known.Namespaced)
+		return resource, nil
+	}
+	if f.o.Mapper == nil {
+		return resource, nil
+	}
+	mapping, err := f.o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return resource, fmt.Errorf("FactoryOptions.Mapper does not know the resource of %s: %w", gvk, err)
+	}
+	resource.Name = mapping.Resource.Resource
+	resource.Scope = scopeFrom(mapping.Scope.Name() == "namespace")
+	return resource, nil
+}
+
+func scopeFrom(namespaced bool) source.Scope {
+	if namespaced {
+		return source.ScopeNamespaced
+	}
+	return source.ScopeCluster
+}

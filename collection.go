@@ -1,0 +1,382 @@
+package tidings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/store"
+)
+
+// collection is one watched, cached and fanned-out collection: what the handles of
+// an informer share.
+//
+// Its goroutines belong to run, which waits for all of them: a reflector per
+// namespace, the processor that applies what the queue brings, the clock of the
+// resyncs, and the mutation detector where it is on. The handlers' goroutines
+// belong to the log, which run closes last.
+type collection[T Object] struct {
+	name      string
+	resource  schema.GroupResource
+	selection selection
+	log       *slog.Logger
+	stopGrace time.Duration
+
+	store      *store.Store[T]
+	queue      *delta.Queue[T]
+	fan        *fanout.Log[T]
+	reflectors []*reflector.Reflector[T]
+	scopes     []string // of the reflectors, in their order
+	mutations  *mutationDetector[T]
+
+	// writing is held while a batch is applied and published, and while a handler
+	// joins: that makes the snapshot a handler starts from the same state as the
+	// end of the log. It comes before every other lock.
+	writing sync.Mutex
+
+	synced    chan struct{} // closed when the first complete list is applied
+	ran       atomic.Bool
+	stopped   atomic.Bool
+	progress  progress
+	resyncs   chan struct{} // tells the clock that a handler with a resync came
+	indexErrs indexErrors
+
+	handlers handlerList
+}
+
+// collectionOptions is what a collection is made of.
+type collectionOptions[T Object] struct {
+	name      string
+	resource  schema.GroupResource
+	selection selection
+	scope     source.Scope
+	source    func(namespace string) source.Source[T]
+	transform func(T) (T, error)
+	indexes   map[string]store.IndexFunc[T]
+	reflector reflector.Options[T]
+	mutations *mutationDetector[T]
+	logger    *slog.Logger
+	stopGrace time.Duration
+}
+
+const defaultStopGrace = 10 * time.Second
+
+func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
+	if o.logger == nil {
+		o.logger = slog.New(slog.DiscardHandler)
+	}
+	if o.stopGrace == 0 {
+		o.stopGrace = defaultStopGrace
+	}
+	c := &collection[T]{
+		name: o.name, resource: o.resource, selection: o.selection,
+		log: o.logger.With("informer", o.name), stopGrace: o.stopGrace,
+		mutations: o.mutations,
+		synced:    make(chan struct{}), resyncs: make(chan struct{}, 1),
+	}
+	namespaces := o.selection.namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		c.scopes = append(c.scopes, scopeOf(namespace))
+	}
+	c.progress.init(len(c.scopes))
+	var err error
+	if c.store, err = store.New(store.Options[T]{Indexes: o.indexes, OnIndexError: c.indexFailed}); err != nil {
+		return nil, err
+	}
+	c.queue, err = delta.New(delta.Options[T]{
+		Known:    func() delta.Known[T] { return c.store.Snapshot() },
+		Describe: describe[T],
+		Compare:  delta.CompareDecimal,
+		Scopes:   c.scopes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.fan = fanout.New(fanout.Options[T]{UID: func(obj T) string { return string(obj.GetUID()) }})
+	for i, namespace := range namespaces {
+		ro := o.reflector
+		ro.Name = o.name
+		ro.Scope = c.scopes[i]
+		ro.Accept = acceptor[T](o.selection, namespace, o.scope)
+		ro.Transform = o.transform
+		ro.Known = c.known
+		ro.Logger = o.logger
+		ro.OnChange = c.progress.wake
+		c.reflectors = append(c.reflectors, reflector.New(o.source(namespace), c.queue, ro))
+	}
+	return c, nil
+}
+
+func describe[T Object](obj T) (version, uid string) {
+	return obj.GetResourceVersion(), string(obj.GetUID())
+}
+
+func (c *collection[T]) known(key string) (obj T, version, uid string, ok bool) {
+	if obj, ok = c.store.Get(key); ok {
+		version, uid = describe(obj)
+	}
+	return obj, version, uid, ok
+}
+
+// run lists and watches until ctx ends. The order of the stop is the contract's
+// P9: the sources, then the processor, then the handlers.
+func (c *collection[T]) run(ctx context.Context) error {
+	if !c.ran.CompareAndSwap(false, true) {
+		return informerError(c.name, ErrRanAlready)
+	}
+	var sources, processor sync.WaitGroup
+	for _, r := range c.reflectors {
+		sources.Go(func() {
+			if err := r.Run(ctx); err != nil {
+				c.log.Error("a reflector did not run", "error", err)
+			}
+		})
+	}
+	sources.Go(func() { c.keepResyncTime(ctx) })
+	if c.mutations != nil {
+		sources.Go(func() { c.mutations.run(ctx) })
+	}
+	processor.Go(func() { c.process(ctx) })
+
+	<-ctx.Done()
+	sources.Wait()
+	c.queue.Close()
+	processor.Wait()
+	return c.stopHandlers()
+}
+
+// process applies what the queue brings until it is closed.
+func (c *collection[T]) process(ctx context.Context) {
+	for {
+		err := c.fan.AwaitRoom(ctx)
+		if err == nil {
+			err = c.queue.Pop(ctx, c.apply)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stopHandlers drops what is pending and waits for the calls that are running.
+func (c *collection[T]) stopHandlers() error {
+	c.writing.Lock()
+	c.stopped.Store(true)
+	c.fan.Close()
+	c.writing.Unlock()
+	c.progress.wake()
+	ctx, cancel := context.WithTimeout(context.Background(), c.stopGrace)
+	defer cancel()
+	if err := c.fan.Wait(ctx); err != nil {
+		return informerError(c.name, fmt.Errorf("%w within %v of the stop: %w", ErrHandlersStuck, c.stopGrace, err))
+	}
+	return nil
+}
+
+// apply puts a batch into the cache and tells the handlers.
+func (c *collection[T]) apply(batch delta.Batch[T]) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	version := c.progress.reached(batch.Marks, c.scopes)
+	c.store.Update(func(b *store.Batch[T]) {
+		for i := range batch.Deltas {
+			d := &batch.Deltas[i]
+			if d.Type == delta.Deleted {
+				b.Delete(d.Key)
+			} else {
+				b.Set(d.Key, d.New)
+			}
+		}
+		b.SetVersion(version)
+	})
+	if c.mutations != nil {
+		c.mutations.observe(batch.Deltas)
+	}
+	if len(batch.Deltas) > 0 {
+		c.fan.Publish(notifications(batch.Deltas), c.store.Len())
+	}
+	if batch.Synced {
+		c.fan.MarkSynced()
+		close(c.synced)
+		c.log.Debug("synced", "objects", c.store.Len(), "version", version)
+	}
+	for _, token := range batch.Resync {
+		if subscription, ok := token.(*fanout.Subscription[T]); ok {
+			c.fan.Replay(subscription, c.store.Snapshot().All())
+		}
+	}
+	c.progress.wake()
+}
+
+// notifications turns deltas into what the log carries.
+func notifications[T any](deltas []delta.Delta[T]) []fanout.Notification[T] {
+	batch := make([]fanout.Notification[T], len(deltas))
+	for i := range deltas {
+		d := &deltas[i]
+		n := fanout.Notification[T]{Initial: d.Initial, Tombstone: d.Tombstone, Key: d.Key, Old: d.Old, New: d.New}
+		switch d.Type {
+		case delta.Added:
+			n.Type = fanout.Added
+		case delta.Updated:
+			n.Type = fanout.Updated
+		case delta.Deleted:
+			// The last state stands in both places: what the handler saw before
+			// does not matter once the object is gone.
+			n.Type, n.Old = fanout.Deleted, d.New
+		}
+		batch[i] = n
+	}
+	return batch
+}
+
+// subscribe adds a handler, whose initial set is the cache as it is.
+func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subscription[T], error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.stopped.Load() {
+		return nil, informerError(c.name, ErrStopped)
+	}
+	name := c.handlers.name(o.Name)
+	deliver := func(n fanout.Notification[T]) { h.Handle(eventOf(n)) }
+	if c.mutations != nil {
+		deliver = c.mutations.watchHandler(name, deliver)
+	}
+	subscription, err := c.fan.Subscribe(deliver, c.store.Snapshot().All(), fanout.SubscriptionOptions{
+		Name: name, Policy: o.Policy, Limit: o.Limit,
+		ResyncPeriod: o.Resync, ResyncOffset: spread(o.Resync),
+		IsolatePanics: o.IsolatePanics, OnPanic: c.handlerPanicked,
+	})
+	if errors.Is(err, fanout.ErrClosed) {
+		return nil, informerError(c.name, ErrStopped)
+	}
+	if err != nil {
+		return nil, informerError(c.name, err)
+	}
+	c.handlers.add(subscription)
+	if o.Resync > 0 {
+		select {
+		case c.resyncs <- struct{}{}:
+		default:
+		}
+	}
+	return subscription, nil
+}
+
+func (c *collection[T]) handlerPanicked(p fanout.Panic) {
+	c.log.Error("a handler panicked", "handler", p.Handler, "key", p.Key, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+}
+
+func (c *collection[T]) indexFailed(err store.IndexError) {
+	c.indexErrs.add(err)
+	c.log.Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", err.Key, "error", err.Err)
+}
+
+func (c *collection[T]) hasSynced() bool {
+	select {
+	case <-c.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// health gathers what every part says.
+func (c *collection[T]) health() Health {
+	h := Health{
+		Name: c.name, Synced: c.hasSynced(), Objects: c.store.Len(), Version: c.store.Snapshot().Version(),
+		Queued: c.queue.Len(), Stale: c.queue.Stale(), Handlers: c.handlers.health(),
+	}
+	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
+	for i, r := range c.reflectors {
+		part := r.Health()
+		h.merge(part, i == 0)
+		if len(c.reflectors) > 1 {
+			if h.Namespaces == nil {
+				h.Namespaces = make(map[string]reflector.Health)
+			}
+			h.Namespaces[c.selection.namespaces[i]] = part
+		}
+	}
+	if c.stopped.Load() {
+		h.State = reflector.Stopped
+	}
+	return h
+}
+
+// indexErrors counts failures of index functions.
+type indexErrors struct {
+	mu    sync.Mutex // guards the rest
+	count uint64
+	last  error
+}
+
+func (e *indexErrors) add(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.count++
+	e.last = err
+}
+
+func (e *indexErrors) get() (uint64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count, e.last
+}
+
+// handlerList remembers the handlers for Health, without those that are gone.
+type handlerList struct {
+	mu   sync.Mutex // guards the rest
+	list []subscription
+	made int
+}
+
+// name returns the name for the next handler.
+func (l *handlerList) name(chosen string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made++
+	if chosen != "" {
+		return chosen
+	}
+	return fmt.Sprintf("handler-%d", l.made)
+}
+
+func (l *handlerList) add(s subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(slices.DeleteFunc(l.list, isDone), s)
+}
+
+func (l *handlerList) health() []HandlerHealth {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = slices.DeleteFunc(l.list, isDone)
+	health := make([]HandlerHealth, len(l.list))
+	for i, s := range l.list {
+		health[i] = handlerHealth(s)
+	}
+	return health
+}
+
+func isDone(s subscription) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,45 @@
+package delta
+
+import "fmt"
+
+// Item is one object as a producer knows it.
+type Item[T any] struct {
+	Key     string // identity within the collection, never empty; it begins with the scope's prefix
+	Version string // the object's version; "" when unknown
+	UID     string // the object's incarnation; "" when unknown
+	Object  T
+}
+
+// ChangeType says what a producer saw. The zero value is not valid.
+type ChangeType uint8
+
+const (
+	// Set means that the object is now in this state. Whether that adds or updates it is decided by the known state.
+	Set ChangeType = iota + 1
+	// Delete means that the object is gone; the Item is its final state.
+	Delete
+)
+
+// String returns "set" or "delete".
+func (t ChangeType) String() string {
+	switch t {
+	case Set:
+		return "set"
+	case Delete:
+		return "delete"
+	}
+	return fmt.Sprintf("ChangeType(%d)", uint8(t))
+}
+
+// Change is one thing that happened to one object.
+type Change[T any] struct {
+	Type ChangeType
+	Item[T]
+}
+
+// Queued is a pending change, as [Queue.List] and [Queue.Get] show it.
+type Queued[T any] struct {
+	Change[T]
+	Replace bool // an item of a pending Replace
+	Taken   bool // in the batch that is being processed
+}

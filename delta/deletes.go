@@ -1,0 +1,68 @@
+package delta
+
+import "strings"
+
+// deletion is what is remembered of a deleted key.
+type deletion struct {
+	version string // not before the last state of the key
+	uid     string
+	slot    int // its place in deletes.ring
+}
+
+// deletes remembers the most recently deleted keys, so that a replayed older Set does not resurrect one of them. It is a table of keys with a
+// ring that says which is the oldest; a key is in it at most once, and only while it does not exist. It belongs to the goroutine that pops.
+type deletes struct {
+	bound int
+	byKey map[string]deletion
+	ring  []string // keys in order of deletion from next on; "" is a free slot
+	next  int      // the slot to be used next
+}
+
+// get returns what is remembered of a key.
+func (d *deletes) get(key string) (deletion, bool) {
+	if len(d.byKey) == 0 {
+		return deletion{}, false
+	}
+	e, ok := d.byKey[key]
+	return e, ok
+}
+
+// remember makes key the most recent deletion and forgets the oldest one where there is no room. A deletion without a version
+// can say nothing about later changes and is not kept.
+func (d *deletes) remember(key, version, uid string) {
+	d.forget(key)
+	if d.bound == 0 || version == "" {
+		return
+	}
+	if d.byKey == nil {
+		d.byKey = make(map[string]deletion)
+	}
+	if len(d.ring) < d.bound {
+		d.ring = append(d.ring, key)
+		d.byKey[key] = deletion{version, uid, len(d.ring) - 1}
+		return
+	}
+	if oldest := d.ring[d.next]; oldest != "" {
+		delete(d.byKey, oldest)
+	}
+	d.ring[d.next] = key
+	d.byKey[key] = deletion{version, uid, d.next}
+	d.next = (d.next + 1) % d.bound
+}
+
+// forget removes a key, because it exists again.
+func (d *deletes) forget(key string) {
+	if e, ok := d.get(key); ok {
+		d.ring[e.slot] = ""
+		delete(d.byKey, key)
+	}
+}
+
+// reset forgets all keys with a prefix.
+func (d *deletes) reset(prefix string) {
+	for key := range d.byKey {
+		if strings.HasPrefix(key, prefix) {
+			d.forget(key)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+// Package tidings keeps local, indexed copies of collections of Kubernetes API
+// objects and tells handlers what changes: a [Factory] shares one [Informer] among
+// all who ask for the same [Selection] of the same type, a [Lister] reads its
+// cache, a [Handler] with its [Registration] is told of every change.
+//
+//	         Factory ── For[T], Dynamic, Metadata ──▶ Informer[T]  (a counted handle)
+//	                                                     │
+//	┌────────────────────────── one collection ──────────▼───────────────────────┐
+//	│  source ─▶ reflector ─▶ delta.Queue ─▶ processor ─▶ store ─▶ fanout.Log ─▶ │ ─▶ Handler
+//	│  (one pair per namespace)                             ▲                    │
+//	└───────────────────────────────────────────────────────│────────────────────┘
+//	                                         Lister ────────┘ reads, never waiting
+//
+// # What happens to a change
+//
+//  1. A reflector reads it off a watch, or finds it in a list, checks that it
+//     belongs to the selection, and runs the transform.
+//  2. The queue brings it in order with everything else, compares it with what is
+//     cached, and drops what is old or no change.
+//  3. The processor applies a whole batch to the store as one step, indexes
+//     included, and publishes it to the log. Readers see all of a batch or none.
+//  4. Every handler follows the log with a cursor and a goroutine of its own.
+//
+// Package reflector describes how the collection is kept in step, package delta
+// how a list is compared with the cache, package store what a snapshot is, and
+// package fanout what a handler that is slow is told. ARCHITECTURE.md has a table
+// that leads from every property of the contract to its place.
+//
+// # Concurrency properties
+//
+// Everything here may be called from any goroutine. Calls of one handler never
+// overlap; calls of two handlers do. A handler may call anything, including
+// AddHandler and Remove, but must not wait for its own removal.
+//
+// # Memory
+//
+// An object is held once, by the store. The log holds what the slowest handler
+// has not been told, up to its limit (see [HandlerOptions]). Releasing the last
+// handle of an informer frees all of it.
+//
+// # What a caller must do
+//
+// Treat every object that comes from here as read-only, for it is shared: call
+// DeepCopy before changing one. Start the factory before waiting, and wait for
+// the first sync before acting on what is absent from a cache.
+package tidings

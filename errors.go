@@ -1,0 +1,79 @@
+package tidings
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidings-go/tidings/reflector"
+)
+
+// Errors of asking for an informer.
+var (
+	// ErrNilFactory is a nil *Factory given to For, Dynamic or Metadata.
+	ErrNilFactory = errors.New("tidings: the factory is nil: make one with NewFactory")
+	// ErrNotInScheme is a Go type that the factory's scheme does not know.
+	ErrNotInScheme = errors.New("the type is not in the factory's scheme: register it with its package's AddToScheme and pass that scheme as FactoryOptions.Scheme")
+	// ErrClusterScoped is a namespace asked of a type whose objects have none.
+	ErrClusterScoped = errors.New("objects of this type have no namespace: leave Selection.Namespace and Selection.Namespaces empty")
+	// ErrInvalidSelection is a selection that cannot be.
+	ErrInvalidSelection = errors.New("invalid selection")
+)
+
+// Errors of using an informer.
+var (
+	// ErrReleased is the use of a handle after its Release.
+	ErrReleased = errors.New("this handle was released: ask the factory for the informer again")
+	// ErrStopped is the use of an informer, or of a factory, that has stopped.
+	ErrStopped = errors.New("it has stopped and does not start again: make a new one")
+	// ErrRanAlready is a second Run of an informer, or a Run of one that its
+	// factory runs.
+	ErrRanAlready = errors.New("the informer was run before, or its factory runs it: it runs once")
+	// ErrNotStarted is waiting for an informer that nobody started.
+	ErrNotStarted = errors.New("it was not started: call Start on its factory, or Run")
+	// ErrHandlersStuck is a stop that found handler calls which did not return.
+	ErrHandlersStuck = errors.New("handlers did not return")
+)
+
+// informerError names the informer that an error is about.
+func informerError(name string, err error) error {
+	return fmt.Errorf("tidings: informer %s: %w", name, err)
+}
+
+// NotSyncedError says which informers are not synced and why. It unwraps to what
+// ended the wait and to the last error of each informer.
+type NotSyncedError struct {
+	// Informers are the ones that are not synced.
+	Informers []Health
+	// Cause is what ended the wait: the context's error, or ErrNotStarted.
+	Cause error
+}
+
+// Error lists the informers, each with its state and its last error.
+func (e *NotSyncedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tidings: %d of the informers asked for not synced: %v", len(e.Informers), e.Cause)
+	for _, h := range e.Informers {
+		fmt.Fprintf(&b, "\n  %s is %s", h.Name, h.State)
+		switch {
+		case h.LastError != nil && h.State != reflector.Watching:
+			fmt.Fprintf(&b, ": %v", h.LastError)
+		case h.State == reflector.Pending:
+			b.WriteString(": call Start after asking for it")
+		case h.State == reflector.Listing:
+			fmt.Fprintf(&b, ", %d objects so far", h.Listed)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap returns the causes.
+func (e *NotSyncedError) Unwrap() []error {
+	causes := []error{e.Cause}
+	for _, h := range e.Informers {
+		if h.LastError != nil {
+			causes = append(causes, h.LastError)
+		}
+	}
+	return causes
+}

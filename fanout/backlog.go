@@ -1,0 +1,230 @@
+package fanout
+
+// pending is one entry of a backlog: a notification, or the mark at which the
+// subscription is synced.
+type pending[T any] struct {
+	Notification[T]
+	prev, next *pending[T]
+	mark       bool // the synced mark, not a notification
+	unseen     bool // ConflateUpdates: begins an incarnation whose end is pending too
+	fresh      bool // ConflateState: New is of an incarnation that the handler has not seen
+}
+
+// open is what a backlog knows about the incarnation of a key that lives at its
+// end, as far as it is pending. ConflateState uses update only, for the key's
+// one entry.
+type open[T any] struct {
+	begin  *pending[T] // the add, or the update that changed the UID
+	update *pending[T] // the update that the next one may fold into
+}
+
+// backlog is what a handler that is beyond its limit has still to be told:
+//
+//	head ─▶ add a ⇄ update b ⇄ delete c ⇄ (synced) ⇄ add c ◀─ tail
+//	           ▲        ▲                                ▲
+//	keys:   a: begin  b: update                       c: begin
+//
+// It is an ordered list and a map from each key to the entries that can still
+// change. A fold happens in place, where the first of the folded notifications
+// stood: at the end, a key that changes faster than the handler can follow
+// would never be delivered.
+//
+// It is guarded by Subscription.mu.
+type backlog[T any] struct {
+	policy  Policy
+	uid     func(T) string
+	head    *pending[T]
+	tail    *pending[T]
+	keys    map[string]open[T]
+	count   int    // notifications in the list
+	initial int    // of these, adds of an initial set
+	unseen  int    // whole lifetimes in the list
+	folded  uint64 // notifications folded into another or left out
+	leftOut uint64 // incarnations left out
+}
+
+func newBacklog[T any](policy Policy, uid func(T) string) *backlog[T] {
+	return &backlog[T]{policy: policy, uid: uid, keys: make(map[string]open[T])}
+}
+
+// add takes a notification in, at the end or by folding.
+func (b *backlog[T]) add(n *Notification[T]) {
+	if b.policy == ConflateState {
+		b.addState(n)
+	} else {
+		b.addUpdates(n)
+	}
+}
+
+// addMark puts the mark at which the subscription is synced at the end.
+func (b *backlog[T]) addMark() { b.link(&pending[T]{mark: true}) }
+
+// addUpdates is add for ConflateUpdates.
+func (b *backlog[T]) addUpdates(n *Notification[T]) {
+	o := b.keys[n.Key]
+	switch {
+	case n.Type == Updated && b.incarnationStays(n):
+		if u := o.update; u != nil {
+			u.New, u.Resync = n.New, u.Resync && n.Resync
+			b.folded++
+			return
+		}
+		o.update = b.append(n)
+	case n.Type == Deleted:
+		b.endIncarnation(o)
+		b.append(n)
+		delete(b.keys, n.Key)
+		return
+	default:
+		b.endIncarnation(o)
+		o = open[T]{begin: b.append(n)}
+	}
+	b.keys[n.Key] = o
+}
+
+// endIncarnation counts a lifetime that is pending as a whole.
+func (b *backlog[T]) endIncarnation(o open[T]) {
+	if o.begin != nil {
+		o.begin.unseen = true
+		b.unseen++
+	}
+}
+
+// addState is add for ConflateState. An entry of type Added says that the
+// handler does not know the key; of any other, Old is what the handler saw last.
+func (b *backlog[T]) addState(n *Notification[T]) {
+	p := b.keys[n.Key].update
+	switch {
+	case p == nil:
+		p = b.append(n)
+		p.fresh = n.Type == Added || n.Type == Updated && !b.incarnationStays(n)
+		b.keys[n.Key] = open[T]{update: p}
+	case n.Type == Deleted && p.Type == Added:
+		b.leaveOut(p)
+		delete(b.keys, n.Key)
+		b.unlink(p)
+		b.folded += 2
+	case n.Type == Deleted:
+		b.leaveOut(p)
+		p.Type, p.Tombstone, p.Resync, p.fresh = Deleted, n.Tombstone, false, false
+		p.New = n.New
+		b.folded++
+	default:
+		b.foldPresent(p, n)
+	}
+}
+
+// foldPresent folds an add or update into the entry of its key.
+func (b *backlog[T]) foldPresent(p *pending[T], n *Notification[T]) {
+	switch {
+	case n.Type == Updated && !b.incarnationStays(n):
+		b.leaveOut(p)
+		p.fresh = true
+	case p.Type == Deleted:
+		p.fresh = true
+	}
+	if p.Type != Added {
+		p.Type = Updated
+	}
+	p.Tombstone, p.Resync = false, p.Resync && n.Resync
+	p.New = n.New
+	b.folded++
+}
+
+// leaveOut counts the incarnation that ends before the handler saw it.
+func (b *backlog[T]) leaveOut(p *pending[T]) {
+	if p.fresh {
+		b.leftOut++
+	}
+}
+
+// take moves entries from the front to buf, up to its capacity or to the mark.
+// If the mark stands at the front, it is taken and synced is true.
+func (b *backlog[T]) take(buf []Notification[T]) (run []Notification[T], synced bool) {
+	for b.head != nil && len(buf) < cap(buf) {
+		p := b.head
+		if p.mark {
+			if len(buf) == 0 {
+				b.unlink(p)
+				synced = true
+			}
+			break
+		}
+		b.forget(p)
+		b.unlink(p)
+		buf = append(buf, p.Notification)
+	}
+	return buf, synced
+}
+
+// empty says whether nothing is left, not even the mark.
+func (b *backlog[T]) empty() bool { return b.head == nil }
+
+// forget sees to it that nothing folds into p any more.
+func (b *backlog[T]) forget(p *pending[T]) {
+	if p.unseen {
+		b.unseen--
+	}
+	o, ok := b.keys[p.Key]
+	if !ok || (o.begin != p && o.update != p) {
+		return
+	}
+	if o.begin == p {
+		o.begin = nil
+	}
+	if o.update == p {
+		o.update = nil
+	}
+	if o.begin == nil && o.update == nil {
+		delete(b.keys, p.Key)
+		return
+	}
+	b.keys[p.Key] = o
+}
+
+// append links a copy of n at the end.
+func (b *backlog[T]) append(n *Notification[T]) *pending[T] {
+	p := &pending[T]{Notification: *n}
+	b.link(p)
+	b.count++
+	if n.Initial {
+		b.initial++
+	}
+	return p
+}
+
+func (b *backlog[T]) link(p *pending[T]) {
+	p.prev = b.tail
+	if b.tail == nil {
+		b.head = p
+	} else {
+		b.tail.next = p
+	}
+	b.tail = p
+}
+
+func (b *backlog[T]) unlink(p *pending[T]) {
+	if p.prev == nil {
+		b.head = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		b.tail = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
+	p.prev, p.next = nil, nil
+	if p.mark {
+		return
+	}
+	b.count--
+	if p.Initial {
+		b.initial--
+	}
+}
+
+// incarnationStays says whether an update is of one incarnation.
+func (b *backlog[T]) incarnationStays(n *Notification[T]) bool {
+	return b.uid == nil || b.uid(n.Old) == b.uid(n.New)
+}

@@ -1,0 +1,197 @@
+package fanout
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// fold puts actions into a backlog, with a take of n notifications for each
+// negative one, and returns the handler that was told of it and the truth.
+func fold(t interface{ Fatal(...any) }, policy Policy, script []byte) {
+	c, w, b := newCluster(), newWitness(), newBacklog[*object](policy, uidOf)
+	c.initial = false
+	takes := func(n int) {
+		run, _ := b.take(make([]Notification[*object], 0, n))
+		for _, n := range run {
+			w.see(n)
+		}
+	}
+	for _, code := range script {
+		if code >= 0xe0 {
+			takes(int(code-0xe0) + 1)
+			continue
+		}
+		key := "k" + strconv.Itoa(int(code>>5))
+		for _, n := range c.do(key, action(code&0x1f)%actions) {
+			b.add(&n)
+		}
+		if err := checkBacklog(b, c); err != "" {
+			t.Fatal(err)
+		}
+	}
+	takes(len(c.history) + 1)
+	switch {
+	case w.err != nil:
+		t.Fatal(w.err)
+	case !maps.Equal(w.view, c.state):
+		t.Fatal("view ", w.view, ", want ", c.state)
+	case !b.empty() || len(b.keys) != 0 || b.count != 0 || b.unseen != 0 || b.initial != 0:
+		t.Fatal("the drained backlog is not empty: ", b)
+	case len(w.seen)+int(b.folded) != len(c.history):
+		t.Fatal("told ", len(w.seen), ", folded ", b.folded, ", published ", len(c.history))
+	}
+	if err := compare(policy, w.seen, c.history); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkBacklog checks the structure and the bound of a backlog.
+func checkBacklog(b *backlog[*object], c *cluster) string {
+	count, unseen, perKey := 0, 0, map[string]int{}
+	var prev *pending[*object]
+	for p := b.head; p != nil; p = p.next {
+		if p.prev != prev {
+			return "a broken link"
+		}
+		prev = p
+		count++
+		perKey[p.Key]++
+		if p.unseen {
+			unseen++
+		}
+	}
+	switch {
+	case prev != b.tail:
+		return "the tail is not the last entry"
+	case count != b.count || unseen != b.unseen:
+		return "the counts are wrong"
+	case b.policy == ConflateState && count != len(perKey):
+		return "more than one entry for a key"
+	case b.policy == ConflateUpdates && count > 2*len(perKey)+2*len(c.state)+3*unseen:
+		return "more than the bound"
+	}
+	return ""
+}
+
+func TestFoldKeepsEveryPromise(t *testing.T) {
+	for _, policy := range []Policy{ConflateUpdates, ConflateState} {
+		t.Run(policy.String(), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				fold(t, policy, rapid.SliceOf(rapid.Byte()).Draw(t, "script"))
+			})
+		})
+	}
+}
+
+func FuzzFold(f *testing.F) {
+	f.Add(true, []byte{0, 0, 0, 1, 2, 3, 4, 0xe1, 0x20, 0x22})
+	f.Add(false, []byte{0, 4, 4, 4, 0, 0, 0xe0, 0x04, 0x02, 0x41})
+	f.Fuzz(func(t *testing.T, state bool, script []byte) {
+		policy := ConflateUpdates
+		if state {
+			policy = ConflateState
+		}
+		fold(t, policy, script)
+	})
+}
+
+// folded returns what a handler is told after a sequence of notifications of one
+// key "a", each written as add 1, update 1→2, …
+func folded(policy Policy, notifications ...Notification[*object]) []string {
+	b := newBacklog[*object](policy, uidOf)
+	for i := range notifications {
+		notifications[i].Key = "a"
+		b.add(&notifications[i])
+	}
+	run, _ := b.take(make([]Notification[*object], 0, len(notifications)+1))
+	var out []string
+	for _, n := range run {
+		out = append(out, show(n))
+	}
+	return out
+}
+
+func TestP10_FoldRules(t *testing.T) {
+	x1, x2, x3 := &object{"x", 1}, &object{"x", 2}, &object{"x", 3}
+	y1, y2 := &object{"y", 1}, &object{"y", 2}
+	add := func(o *object) Notification[*object] { return Notification[*object]{Type: Added, New: o} }
+	upd := func(o, n *object) Notification[*object] { return Notification[*object]{Type: Updated, Old: o, New: n} }
+	del := func(o *object) Notification[*object] { return Notification[*object]{Type: Deleted, Old: o, New: o} }
+	type notes = []Notification[*object]
+	for _, test := range []struct {
+		name           string
+		in             notes
+		updates, state []string
+	}{
+		{"updates fold, old is what was seen", notes{upd(x1, x2), upd(x2, x3)},
+			[]string{"updated a x/1→x/3"}, []string{"updated a x/1→x/3"}},
+		{"an update does not fold into an add, unless only the state counts", notes{add(x1), upd(x1, x2), upd(x2, x3)},
+			[]string{"added a -→x/1", "updated a x/1→x/3"}, []string{"added a -→x/3"}},
+		{"an update to another incarnation stays", notes{upd(x1, x2), upd(x2, y1), upd(y1, y2)},
+			[]string{"updated a x/1→x/2", "updated a x/2→y/1", "updated a y/1→y/2"}, []string{"updated a x/1→y/2"}},
+		{"a delete stays", notes{upd(x1, x2), del(x2)},
+			[]string{"updated a x/1→x/2", "deleted a x/2→x/2"}, []string{"deleted a x/1→x/2"}},
+		{"delete and add", notes{del(x1), add(y1), upd(y1, y2)},
+			[]string{"deleted a x/1→x/1", "added a -→y/1", "updated a y/1→y/2"}, []string{"updated a x/1→y/2"}},
+		{"came and went", notes{add(x1), upd(x1, x2), del(x2)},
+			[]string{"added a -→x/1", "updated a x/1→x/2", "deleted a x/2→x/2"}, nil},
+		{"came, went and came", notes{add(x1), del(x1), add(y1)},
+			[]string{"added a -→x/1", "deleted a x/1→x/1", "added a -→y/1"}, []string{"added a -→y/1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := folded(ConflateUpdates, test.in...); !slices.Equal(got, test.updates) {
+				t.Errorf("ConflateUpdates: %q, want %q", got, test.updates)
+			}
+			if got := folded(ConflateState, test.in...); !slices.Equal(got, test.state) {
+				t.Errorf("ConflateState: %q, want %q", got, test.state)
+			}
+		})
+	}
+}
+
+func TestP10_CountsWhatWasNotSeen(t *testing.T) {
+	lifetimes := func(b *backlog[*object]) {
+		c := newCluster()
+		for i := range 10 {
+			for _, a := range []action{change, change, remove} {
+				for _, n := range c.do("k"+strconv.Itoa(i%3), a) {
+					b.add(&n)
+				}
+			}
+		}
+	}
+	b := newBacklog[*object](ConflateUpdates, uidOf)
+	lifetimes(b)
+	if b.unseen != 10 || b.count != 30 || b.leftOut != 0 {
+		t.Errorf("ConflateUpdates: unseen %d, pending %d, left out %d, want 10, 30, 0", b.unseen, b.count, b.leftOut)
+	}
+	b.take(make([]Notification[*object], 0, 1))
+	if b.unseen != 9 {
+		t.Errorf("after the first add was taken: unseen %d, want 9", b.unseen)
+	}
+	b = newBacklog[*object](ConflateState, uidOf)
+	lifetimes(b)
+	if b.unseen != 0 || b.count != 0 || b.leftOut != 10 {
+		t.Errorf("ConflateState: unseen %d, pending %d, left out %d, want 0, 0, 10", b.unseen, b.count, b.leftOut)
+	}
+}
+
+func TestP10_FoldsWhereTheFirstStood(t *testing.T) {
+	b := newBacklog[*object](ConflateUpdates, nil)
+	publish := func(key string, from int) {
+		b.add(&Notification[*object]{Type: Updated, Key: key, Old: &object{state: from}, New: &object{state: from + 1}})
+	}
+	publish("hot", 0)
+	publish("cold", 0)
+	for i := range 100 {
+		publish("hot", i+1)
+	}
+	run, _ := b.take(make([]Notification[*object], 0, 10))
+	if len(run) != 2 || run[0].Key != "hot" || run[0].New.state != 101 {
+		t.Fatalf("took %v, want hot with its newest state first", run)
+	}
+}

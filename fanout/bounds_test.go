@@ -1,0 +1,364 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+)
+
+// census counts the states that the garbage collector cannot free.
+type census []weak.Pointer[object]
+
+func (c *census) add(o *object) { *c = append(*c, weak.Make(o)) }
+
+func (c census) alive() int {
+	runtime.GC()
+	n := 0
+	for _, p := range c {
+		if p.Value() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestP10_StuckHandlerRetains counts the objects that a handler keeps alive that
+// never returns, while a million updates of 1,000 keys are published.
+func TestP10_StuckHandlerRetains(t *testing.T) {
+	const keys = 1000
+	rounds := 1000
+	if testing.Short() {
+		rounds = 100
+	}
+	for _, policy := range []Policy{ConflateUpdates, ConflateState} {
+		t.Run(policy.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig) {
+				h := r.join(true, SubscriptionOptions{Policy: policy})
+				fast := 0
+				if _, err := r.log.Subscribe(func(Notification[*object]) { fast++ }, nil, SubscriptionOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				state := make([]*object, keys)
+				var all census
+				for range rounds {
+					batch := make([]Notification[*object], keys)
+					for i := range batch {
+						n := &batch[i]
+						*n = Notification[*object]{Type: Updated, Key: "k" + strconv.Itoa(i), Old: state[i], New: &object{uid: "u"}}
+						if n.Old == nil {
+							n.Type = Added
+						}
+						state[i] = n.New
+						all.add(n.New)
+					}
+					r.log.Publish(batch, keys)
+					synctest.Wait() // or the other handler may be behind too
+					if st := h.Stats(); st.Pending > DefaultLimit+keys {
+						t.Fatalf("%d pending, want at most the limit and one for each key", st.Pending)
+					}
+				}
+				// The states now, of each key an add or an old state, and the chunk of
+				// the running call.
+				if got, most := all.alive(), 2*keys+2*largeChunk; got > most {
+					t.Errorf("%d of %d states are alive, want at most %d", got, len(all), most)
+				}
+				if st := h.Stats(); !st.Behind || st.Unseen != 0 || st.Pending > 2*keys+largeChunk {
+					t.Errorf("%+v, want behind, nothing unseen, at most an add and an update for each key", st)
+				}
+				if fast != rounds*keys {
+					t.Errorf("the other handler was called %d times, want %d", fast, rounds*keys)
+				}
+				runtime.KeepAlive(state)
+				h.release()
+				synctest.Wait()
+				if st := h.Stats(); st.Behind || st.Pending != 0 || h.err != nil {
+					t.Errorf("after catching up: %+v, %v", st, h.err)
+				}
+			})
+		})
+	}
+}
+
+func TestP10_IdleLogRetainsNothing(t *testing.T) {
+	for _, size := range []int{1, smallChunk, largeChunk, 3000} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			var late []*Subscription[*object]
+			for range 3 {
+				s, err := r.log.Subscribe(func(Notification[*object]) {}, nil, SubscriptionOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				late = append(late, s)
+			}
+			blocked := r.join(true, SubscriptionOptions{})
+			var all census
+			for range 5 {
+				batch := make([]Notification[*object], size)
+				for i := range batch {
+					batch[i] = Notification[*object]{Type: Added, Key: "a", New: &object{uid: "u"}}
+					all.add(batch[i].New)
+				}
+				r.log.Publish(batch, 1)
+			}
+			synctest.Wait()
+			blocked.Remove()
+			blocked.release()
+			synctest.Wait()
+			blocked.witness = nil
+			if n := all.alive(); n != 0 {
+				t.Errorf("batches of %d: %d objects alive with idle handlers", size, n)
+			}
+			for _, s := range late {
+				s.Remove()
+			}
+			r.publish("a", change)
+			all.add(r.state["a"])
+			r.cluster = newCluster()
+			if n := all.alive(); n != 0 {
+				t.Errorf("batches of %d: %d objects alive without a handler", size, n)
+			}
+		})
+	}
+}
+
+func TestP10_OnlyBeyondTheLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.publish("a", change)
+		r.publish("b", change)
+		r.marked()
+		h := r.join(true, SubscriptionOptions{Limit: 3})
+		h.step(2)
+		r.publish("a", change, change, change, change, change)
+		if st := h.Stats(); st.Behind || st.Pending != 5 {
+			t.Errorf("at limit 3 and 2 live keys: %+v, want 5 pending, not behind", st)
+		}
+		r.publish("a", change)
+		if st := h.Stats(); !st.Behind {
+			t.Errorf("beyond it: %+v, want behind", st)
+		}
+		r.finish(h)
+		if h.Stats().Folded == 0 {
+			t.Error("nothing was folded")
+		}
+	})
+}
+
+func TestP10_AddsOfTheFirstListDoNotCount(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{Limit: 2})
+		for i := range 1000 {
+			r.log.Publish(r.do("k"+strconv.Itoa(i), change), 0)
+		}
+		r.marked()
+		r.log.Publish(r.do("k0", change), 0)
+		r.log.Publish(r.do("k0", change), 0)
+		if st := h.Stats(); st.Behind || st.Pending != 1002 || st.Initial != 1000 {
+			t.Errorf("%+v, want 1002 pending, 1000 of them initial, not behind", st)
+		}
+		r.log.Publish(r.do("k0", change), 0)
+		if st := h.Stats(); !st.Behind || st.Initial != 1000 {
+			t.Errorf("%+v, want behind", st)
+		}
+		r.finish(h)
+	})
+}
+
+func TestP10_ChurnUnseen(t *testing.T) {
+	for _, policy := range []Policy{ConflateUpdates, ConflateState} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.marked()
+			h := r.join(true, SubscriptionOptions{Policy: policy, Limit: 10})
+			const objects = 5000
+			r.publish("first", change)
+			synctest.Wait() // its call is running
+			for i := range objects {
+				r.publish("k"+strconv.Itoa(i), change, change, change, remove)
+				if st := h.Stats(); policy == ConflateState && st.Pending > 10+largeChunk {
+					t.Fatalf("ConflateState: %d pending", st.Pending)
+				}
+			}
+			st := h.Stats()
+			unseen, leftOut := st.Unseen, int(st.LeftOut)
+			if policy == ConflateState {
+				unseen, leftOut = leftOut, unseen
+			}
+			if unseen < objects-10 || leftOut != 0 {
+				t.Errorf("%v: %+v, want at least %d counted as unseen or left out", policy, st, objects-10)
+			}
+			r.finish(h)
+		})
+	}
+}
+
+// A handler that is only slow leaves the limit again and is not stuck.
+func TestP10_SlowHandlerCatchesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.marked()
+		slow := newWitness()
+		s, err := r.log.Subscribe(func(n Notification[*object]) {
+			time.Sleep(time.Second)
+			slow.see(n)
+		}, nil, SubscriptionOptions{Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2000 {
+			r.publish("k"+strconv.Itoa(i%5), change)
+			if i%100 == 0 {
+				time.Sleep(time.Duration(i%3) * 20 * time.Second)
+			}
+		}
+		time.Sleep(time.Hour)
+		if slow.err != nil || s.Stats().Pending != 0 || len(slow.view) != 5 {
+			t.Error(slow.err, s.Stats(), slow.view)
+		}
+	})
+}
+
+// The publisher finds a backlog too long, and until it has the lock to fold it,
+// the handler has seen everything and waits.
+func TestP10_NothingIsLeftToFold(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(false, SubscriptionOptions{})
+		r.publish("a", change)
+		synctest.Wait()
+		r.log.mu.Lock()
+		h.detachLocked(0)
+		r.log.mu.Unlock()
+		if h.Stats().Behind {
+			t.Error("an idle handler was given a backlog of its own, with nobody to drain it")
+		}
+		r.publish("a", change)
+		r.finish(h)
+	})
+}
+
+// Every subscription looks idle by the count, but one is about to find that it
+// is not.
+func TestP10_ReclaimLooksTwice(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{})
+		r.publish("a", change)
+		synctest.Wait() // its call is running
+		r.publish("a", change)
+		r.log.mu.Lock()
+		busy := r.log.busy.Swap(0)
+		r.log.reclaimLocked()
+		r.log.busy.Store(busy)
+		r.log.mu.Unlock()
+		r.finish(h)
+	})
+}
+
+func TestP10_BlockWaitsForRoom(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.marked()
+		h := r.join(true, SubscriptionOptions{Name: "slow", Policy: Block, Limit: 3})
+		r.publish("a", change, change)
+		if err := r.log.AwaitRoom(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.publish("a", change)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := r.log.AwaitRoom(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"slow"`) {
+			t.Errorf("full: %v, want the deadline and the handler's name", err)
+		}
+		if room := r.awaitRoom(t); room() {
+			t.Error("room while the handler is at its limit")
+		} else if h.step(1); !room() {
+			t.Error("no room after a call has returned")
+		}
+		r.publish("a", change)
+		room := r.awaitRoom(t)
+		h.Remove()
+		if synctest.Wait(); !room() {
+			t.Error("a removed handler takes up room")
+		}
+		h.release()
+		if st := h.Stats(); st.Folded != 0 || st.Behind {
+			t.Errorf("%+v, want nothing folded", st)
+		}
+	})
+}
+
+// awaitRoom waits for room elsewhere and returns whether there is some.
+func (r *rig) awaitRoom(t *testing.T) func() bool {
+	got := make(chan error, 1)
+	go func() { got <- r.log.AwaitRoom(t.Context()) }()
+	synctest.Wait()
+	return func() bool {
+		select {
+		case err := <-got:
+			return err == nil
+		default:
+			return false
+		}
+	}
+}
+
+func TestP10_BlockEndsWithTheLog(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
+		r.initial = false
+		r.publish("a", change, change)
+		got := make(chan error, 1)
+		go func() { got <- r.log.AwaitRoom(t.Context()) }()
+		synctest.Wait()
+		r.log.Close()
+		if err := <-got; !errors.Is(err, ErrClosed) {
+			t.Errorf("error %v, want ErrClosed", err)
+		}
+		if err := r.log.AwaitRoom(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: error %v, want ErrClosed", err)
+		}
+		h.release()
+	})
+}
+
+func TestP10_UnboundedFoldsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{Policy: Unbounded, Limit: 1})
+		for range 5000 {
+			r.publish("a", change)
+		}
+		if st := h.Stats(); st.Behind || st.Pending != 5000 {
+			t.Errorf("%+v, want 5000 pending", st)
+		}
+		r.finish(h)
+	})
+}
+
+func TestStatsSayWhatRunsAndSinceWhen(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		s, err := r.log.Subscribe(func(n Notification[*object]) {
+			time.Sleep(10 * time.Second)
+		}, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var batch []Notification[*object]
+		for i := range 2 * stampEvery {
+			batch = append(batch, r.do("k"+strconv.Itoa(i), change)...)
+		}
+		r.log.Publish(batch, len(r.state))
+		// The first of the slow calls share a stamp; from then on each has its own.
+		time.Sleep((stampEvery+3)*10*time.Second + 4*time.Second)
+		st := s.Stats()
+		if want := start.Add((stampEvery + 3) * 10 * time.Second); st.Key != "k19" || !st.Since.Equal(want) {
+			t.Errorf("running %q since %v, want k19 since %v", st.Key, st.Since, want)
+		}
+		time.Sleep(time.Hour)
+		if st := s.Stats(); st.Key != "" || !st.Since.IsZero() || st.Delivered != 2*stampEvery {
+			t.Errorf("idle: %+v", st)
+		}
+	})
+}

@@ -1,0 +1,485 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// rig is a log with its truth.
+type rig struct {
+	t *testing.T
+	*cluster
+	log *Log[*object]
+}
+
+// inBubble runs a test of a log in a synctest bubble, which fails if a goroutine
+// outlives the log.
+func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, cluster: newCluster(), log: New(Options[*object]{UID: uidOf})}
+		defer r.log.Close()
+		test(t, r)
+	})
+}
+
+// publish applies actions to a key, each published as a batch of its own.
+func (r *rig) publish(key string, all ...action) {
+	for _, a := range all {
+		r.log.Publish(r.do(key, a), len(r.state))
+	}
+}
+
+// marked ends the first list.
+func (r *rig) marked() {
+	r.log.MarkSynced()
+	r.initial = false
+}
+
+// handler is a witness behind a gate.
+type handler struct {
+	*witness
+	*Subscription[*object]
+	gate chan struct{} // each call takes one; closed: open
+	open bool
+	from int // what was published before it joined
+	snap []Notification[*object]
+}
+
+// join subscribes a witness with a snapshot of now. A gated one makes a call for
+// each token.
+func (r *rig) join(gated bool, o SubscriptionOptions) *handler {
+	r.t.Helper()
+	h := &handler{witness: newWitness(), gate: make(chan struct{}, 1<<16), from: len(r.history), snap: r.snapshot()}
+	if !gated {
+		h.release()
+	}
+	s, err := r.log.Subscribe(func(n Notification[*object]) {
+		<-h.gate
+		h.see(n)
+	}, items(h.snap), o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	h.Subscription = s
+	return h
+}
+
+// step lets n calls return and waits until they have.
+func (h *handler) step(n int) {
+	for range n {
+		h.gate <- struct{}{}
+	}
+	synctest.Wait()
+}
+
+// release opens the gate for good.
+func (h *handler) release() {
+	if !h.open {
+		h.open = true
+		close(h.gate)
+	}
+}
+
+// finish opens the gate and checks that the handler was told the truth.
+func (r *rig) finish(h *handler) {
+	r.t.Helper()
+	h.release()
+	synctest.Wait()
+	if err := h.whole(r.cluster); err != nil {
+		r.t.Errorf("%s: %v", h.Name(), err)
+	}
+}
+
+// whole returns what is wrong with what an idle handler was told.
+func (h *handler) whole(c *cluster) error {
+	switch st := h.Stats(); {
+	case h.err != nil:
+		return h.err
+	case !maps.Equal(h.view, c.state):
+		return errors.New("the fold of what it was told is not the state")
+	case st.Pending != 0 || st.Initial != 0 || st.Behind || st.Unseen != 0 || st.Key != "" || !st.Since.IsZero():
+		return errors.New("idle, but its figures are not")
+	case st.Delivered != uint64(len(h.seen)):
+		return errors.New("Delivered is not the number of calls")
+	case len(h.told(0))+int(st.Folded) != len(h.snap)+len(c.history)-h.from:
+		return errors.New("told and folded are not what was published")
+	case !slices.Equal(h.seen[:len(h.snap)], h.snap):
+		return errors.New("the initial set is not the snapshot")
+	}
+	return compare(h.policy, h.told(len(h.snap)), c.history[h.from:])
+}
+
+func TestP04_EveryChangeInOrderOneCallAtATime(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var handlers []*handler
+		for _, policy := range []Policy{ConflateUpdates, ConflateState, Block, Unbounded} {
+			handlers = append(handlers, r.join(false, SubscriptionOptions{Policy: policy}))
+		}
+		var running, calls atomic.Int64
+		_, err := r.log.Subscribe(func(Notification[*object]) {
+			if running.Add(1) != 1 {
+				t.Error("two calls at a time")
+			}
+			time.Sleep(time.Millisecond)
+			calls.Add(1)
+			running.Add(-1)
+		}, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 1000 {
+			r.publish("k"+strconv.Itoa(i%7), action(i)%actions)
+		}
+		time.Sleep(time.Minute)
+		for _, h := range handlers {
+			r.finish(h)
+			if got := h.told(0); !slices.Equal(got, r.history) {
+				t.Errorf("%v below its limit: told %d of %d", h.policy, len(got), len(r.history))
+			}
+		}
+		if int(calls.Load()) != len(r.history) {
+			t.Errorf("the slow handler was called %d times, want %d", calls.Load(), len(r.history))
+		}
+	})
+}
+
+func TestP04_BatchLargerThanAChunk(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(false, SubscriptionOptions{Policy: Unbounded})
+		for _, size := range []int{1, smallChunk - 1, smallChunk, 1, largeChunk, 10*largeChunk + 1, 0, 3} {
+			var batch []Notification[*object]
+			for i := range size {
+				batch = append(batch, r.do("k"+strconv.Itoa(i), change)...)
+			}
+			r.log.Publish(batch, len(r.state))
+			clear(batch) // the log keeps nothing of the array
+			synctest.Wait()
+		}
+		r.finish(h)
+	})
+}
+
+func TestP05_LateHandlerHasNoGapAndNoDuplicate(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var handlers []*handler
+		for i := range 400 {
+			r.publish("k"+strconv.Itoa(i%50), action(i/50)%actions)
+			if i%10 == 0 {
+				handlers = append(handlers, r.join(i%20 == 0, SubscriptionOptions{}))
+			}
+		}
+		for _, h := range handlers {
+			r.finish(h)
+		}
+	})
+}
+
+func TestP05_BacklogFoldsBehindTheInitialSet(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.publish("a", change)
+		r.publish("b", change)
+		for _, policy := range []Policy{ConflateUpdates, ConflateState} {
+			h := r.join(true, SubscriptionOptions{Policy: policy, Limit: 1})
+			for range 20 {
+				r.publish("a", change)
+				r.publish("b", recreate)
+			}
+			if !h.Stats().Behind {
+				t.Errorf("%v: not behind", policy)
+			}
+			r.finish(h)
+		}
+	})
+}
+
+func TestP05_RemovedInItsInitialSet(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 1000 {
+			r.publish("k"+strconv.Itoa(i), change)
+		}
+		stopped := false
+		items := func(yield func(string, *object) bool) {
+			defer func() { stopped = true }()
+			items(r.snapshot())(yield)
+		}
+		calls := 0
+		self := make(chan *Subscription[*object], 1)
+		s, err := r.log.Subscribe(func(Notification[*object]) {
+			if calls++; calls == 70 {
+				(<-self).Remove()
+			}
+		}, items, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		self <- s
+		<-s.Done()
+		if calls != 70 || !stopped || s.HasSynced() {
+			t.Errorf("calls %d, iteration ended %v, synced %v, want 70, true, false", calls, stopped, s.HasSynced())
+		}
+	})
+}
+
+func TestP07_SyncedAfterWhatWasBeforeTheMark(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{})
+		idle := r.join(false, SubscriptionOptions{})
+		r.publish("a", change)
+		r.publish("b", change)
+		synctest.Wait()
+		if idle.HasSynced() {
+			t.Error("synced before the mark")
+		}
+		r.marked()
+		r.log.MarkSynced()
+		r.publish("c", change)
+		synctest.Wait()
+		if !idle.HasSynced() {
+			t.Error("an idle handler is not synced by the mark")
+		}
+		h.step(1)
+		if h.HasSynced() {
+			t.Error("synced with a call of the initial set running")
+		}
+		h.step(1)
+		if !h.HasSynced() {
+			t.Error("not synced after the initial set")
+		}
+		for _, n := range idle.seen {
+			if n.Initial != (n.Key != "c") {
+				t.Errorf("%s: initial %v", show(n), n.Initial)
+			}
+		}
+		r.finish(h)
+	})
+}
+
+func TestP07_LateHandlerSyncsWithItsInitialSet(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.publish("a", change)
+		r.publish("b", change)
+		r.marked()
+		h := r.join(true, SubscriptionOptions{})
+		r.publish("a", change)
+		h.step(1)
+		if h.HasSynced() {
+			t.Error("synced with half of its initial set")
+		}
+		h.step(1)
+		if !h.HasSynced() {
+			t.Error("not synced after its initial set")
+		}
+		r.finish(h)
+		empty, err := r.log.Subscribe(func(Notification[*object]) {}, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-empty.Synced()
+	})
+}
+
+func TestP07_MarkInAFoldedBacklog(t *testing.T) {
+	for _, markFirst := range []bool{true, false} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.initial = false // so that the adds count
+			h := r.join(true, SubscriptionOptions{Limit: 1})
+			r.publish("a", change)
+			synctest.Wait() // the call for a is running
+			r.publish("b", change, change)
+			if markFirst {
+				r.log.MarkSynced()
+			}
+			r.publish("c", change, change)
+			if !h.Stats().Behind {
+				t.Fatal("not behind")
+			}
+			if !markFirst {
+				r.log.MarkSynced()
+			}
+			h.step(2)
+			if h.HasSynced() {
+				t.Error("synced before what was published before the mark")
+			}
+			h.step(3)
+			if !h.HasSynced() {
+				t.Error("not synced")
+			}
+			r.finish(h)
+		})
+	}
+}
+
+func TestP09_HandlerRemovesItself(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		calls := 0
+		self := make(chan *Subscription[*object], 1)
+		s, err := r.log.Subscribe(func(Notification[*object]) {
+			calls++
+			s := <-self
+			s.Remove()
+			s.Remove()
+		}, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.publish("a", change, change, change)
+		self <- s
+		<-s.Done()
+		r.publish("a", change)
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("%d calls, want 1", calls)
+		}
+	})
+}
+
+func TestP09_RemoveDoesNotWaitForTheHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{})
+		other := r.join(false, SubscriptionOptions{})
+		r.publish("a", change, change, change)
+		synctest.Wait()
+		h.Remove()
+		synctest.Wait()
+		select {
+		case <-h.Done():
+			t.Error("done while the call is running")
+		default:
+		}
+		if st := h.Stats(); st.Pending != 3 || st.Key != "a" {
+			t.Errorf("removed in a call: %+v, want 3 pending, key a", st)
+		}
+		h.release()
+		<-h.Done()
+		if len(h.seen) != 1 {
+			t.Errorf("%d calls, want 1", len(h.seen))
+		}
+		r.finish(other)
+	})
+}
+
+func TestP09_WaitNamesTheHandlersThatDoNotReturn(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		stuck := r.join(true, SubscriptionOptions{Name: "stuck"})
+		early := r.join(true, SubscriptionOptions{Name: "early"})
+		idle := r.join(false, SubscriptionOptions{Name: "idle"})
+		began := time.Now()
+		r.publish("default/web", change)
+		synctest.Wait()
+		early.Remove()
+		r.publish("default/db", change, change)
+		r.log.Close()
+		r.log.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		err := r.log.Wait(ctx)
+		e, ok := errors.AsType[*StuckError](err)
+		if !ok || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("error %v, want a StuckError for the deadline", err)
+		}
+		want := []Call{{"early", "default/web", began}, {"stuck", "default/web", began}}
+		if !slices.EqualFunc(e.Calls, want, func(a, b Call) bool {
+			return a.Handler == b.Handler && a.Key == b.Key && a.Since.Equal(b.Since)
+		}) {
+			t.Errorf("calls %+v, want %+v", e.Calls, want)
+		}
+		for _, part := range []string{`"stuck" (key "default/web", since `, `"early" (`, "deadline exceeded"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("error %q does not say %q", err, part)
+			}
+		}
+		<-idle.Done()
+		stuck.release()
+		early.release()
+		if err := r.log.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if len(stuck.seen) != 1 || len(early.seen) != 1 {
+			t.Errorf("calls %d, %d after Close, want the one that ran", len(stuck.seen), len(early.seen))
+		}
+	})
+}
+
+func TestP09_ClosedLogRefuses(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.log.Close()
+		_, err := r.log.Subscribe(func(Notification[*object]) {}, nil, SubscriptionOptions{Name: "late"})
+		if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), `"late"`) {
+			t.Errorf("subscribe: %v, want ErrClosed that names the handler", err)
+		}
+		r.publish("a", change)
+		r.log.MarkSynced()
+		if err := r.log.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestP09_GoexitInAHandlerEndsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var reports []Panic
+		r.publish("a", change)
+		r.publish("b", change)
+		var keys []string
+		s, err := r.log.Subscribe(func(n Notification[*object]) {
+			keys = append(keys, n.Key)
+			if n.Key != "b" && n.Key != "d" {
+				runtime.Goexit()
+			}
+		}, items(r.snapshot()), SubscriptionOptions{Name: "test", OnPanic: func(p Panic) { reports = append(reports, p) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.publish("c", change)
+		r.publish("d", change)
+		synctest.Wait()
+		r.log.Close()
+		if err := r.log.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(keys, []string{"a", "b", "c", "d"}) || s.Stats().Panics != 2 {
+			t.Errorf("called with %q, %d panics, want a b c d, 2", keys, s.Stats().Panics)
+		}
+		if len(reports) != 2 || reports[1].Value != ErrGoexit || reports[1].Key != "c" {
+			t.Errorf("reports %v", reports)
+		}
+	})
+}
+
+func TestSubscribeRefusesOptionsThatMakeNoSense(t *testing.T) {
+	l := New(Options[*object]{})
+	defer l.Close()
+	handle := func(Notification[*object]) {}
+	for _, test := range []struct {
+		want   string
+		handle func(Notification[*object])
+		o      SubscriptionOptions
+	}{
+		{"function is nil", nil, SubscriptionOptions{}},
+		{"Limit", handle, SubscriptionOptions{Limit: -1}},
+		{"Policy", handle, SubscriptionOptions{Policy: 9}},
+		{"ResyncPeriod", handle, SubscriptionOptions{ResyncPeriod: -1}},
+		{"ResyncOffset", handle, SubscriptionOptions{ResyncOffset: -1}},
+		{"give a ResyncPeriod", handle, SubscriptionOptions{ResyncOffset: 1}},
+	} {
+		test.o.Name = "roller"
+		s, err := l.Subscribe(test.handle, nil, test.o)
+		if s != nil || err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `"roller"`) {
+			t.Errorf("error %v, want one that names roller and %s", err, test.want)
+		}
+	}
+	s, err := l.Subscribe(handle, nil, SubscriptionOptions{})
+	if err != nil || s.Name() != "handler-1" {
+		t.Errorf("a nameless handler is %v, %v", s, err)
+	}
+}

@@ -1,0 +1,134 @@
+// Package fanout tells many handlers of every change of a collection: a [Log]
+// takes batches of [Notification], and each [Subscription] calls its handler
+// with them, by the [Policy] in its [SubscriptionOptions] where it is too slow;
+// [Stats], [Panic], [StuckError] and [Call] say how it fares.
+//
+// It knows nothing of Kubernetes and nothing of the cache. The publisher updates
+// the cache, publishes, and so calls every handler after the cache holds the
+// change.
+//
+// # Structure
+//
+//	Publish ───────────────────────────────────────┐
+//	                                               ▼
+//	     chunk              chunk              chunk (tail)
+//	   ┌─────────────┐    ┌─────────────┐    ┌─────────────┐
+//	   │ 32 33 … 95  │───▶│ 96 97 … 223 │───▶│ 224 … end   │   filled up to Log.end
+//	   └─────────────┘    └─────────────┘    └─────────────┘
+//	          ▲                   ▲                     ▲
+//	       cursor              cursor                cursor
+//	          │                   │                     │
+//	       handler A           handler B             handler C
+//
+//	   handler D, stuck, beyond its limit, off the log:
+//
+//	   cursor ─▶ update x ⇄ delete y ⇄ add y ⇄ update z   ◀─ Publish folds here
+//
+// The log is a list of chunks that are linked forward only. A subscription is a
+// cursor in it and one goroutine. Where a notification stands is its number,
+// counted from the log's beginning; the synced mark and a resync stand before a
+// number and are kept by the subscription they are for, so that an entry of the
+// log is a notification and nothing else.
+//
+// # Algorithms
+//
+// Publish:
+//
+//  1. Copy the batch behind the last entry, adding chunks of 32 to 256 entries.
+//  2. Store the new end. This makes the batch visible, whole.
+//  3. For each subscription on the log: if its goroutine is parked, wake it; if
+//     more is pending than its limit and one for each live key, and its policy
+//     folds, take it off the log (see below).
+//  4. For each subscription off the log: fold the batch into its backlog.
+//
+// The goroutine of a subscription:
+//
+//  1. Initial set: call the handler for each object of the snapshot, pulling 64
+//     at a time from its iterator, and let go of it.
+//  2. Take a run: everything from the cursor to the end of the chunk, of the log,
+//     or to the next mark, as a slice of the chunk's array. Move the cursor.
+//  3. Call the handler for each entry of the run, without a lock.
+//  4. At the synced mark, close Synced. At a resync, deliver its snapshot as in 1.
+//  5. With nothing left, park. The last one to park clears what the tail holds.
+//
+// Off the log and back:
+//
+//  1. Everything between cursor and end is folded into a list in which each key
+//     knows the entries that can still change; the cursor is let go of. A resync
+//     that had not begun is dropped, and owed.
+//  2. What is published from then on is folded in too, in place, where the first
+//     of the folded notifications stands: moved to the end, a key that changes
+//     faster than the handler follows would never be delivered.
+//  3. The goroutine takes runs of 64 from the front. What it has taken folds no
+//     more.
+//  4. With the list empty, the cursor is put at the end of the log, under the
+//     lock that publishing takes. A resync that is owed is due at once.
+//
+// Folding, by policy:
+//
+//   - [ConflateUpdates]: an update folds into a pending update of its key if both
+//     are of one incarnation: Old stays, New is the newest. An add, a delete and
+//     an update that changes the UID are never folded into nor away.
+//   - [ConflateState]: of each key one entry is left, from what the handler saw
+//     last to what is there now. Seen and there: an update, which may differ in
+//     UID. Seen and gone: a delete. New: an add. Came and went: nothing.
+//   - [Block] and [Unbounded] never leave the log.
+//
+// # Concurrency properties
+//
+//   - Each handler is called by one goroutine, one call at a time, in the order
+//     of publication. Handlers do not wait for each other.
+//   - Publish, MarkSynced, Replay and AwaitRoom are for one publisher, who calls
+//     them one at a time. Only AwaitRoom waits for handlers, and only for those
+//     with the policy Block.
+//   - Subscribe, Remove, Close, Wait, Stats and the rest are for any goroutine,
+//     handlers included. No lock is held while a handler, OnPanic or an iterator
+//     runs. UID is called with locks held.
+//   - A subscription is told of exactly what is published after Subscribe. That
+//     its initial set is the state before that is the caller's part.
+//   - A wake-up is sent at most once a batch, and none to a goroutine that runs.
+//   - A panic is reported and crashes the process, or costs one notification if
+//     it is isolated. A handler that ends its goroutine with runtime.Goexit loses
+//     that notification and is called with the next one on a new goroutine.
+//
+// In plain words: publishing is cheap and never stuck, and a handler can be slow,
+// stuck, removed, or remove itself, without anyone else noticing. A slow handler
+// pays with intermediate updates, and only if it is very far behind; it always
+// ends up with the truth. The price of a publish grows with the number of
+// handlers that are off the log, each of which costs a map look-up for each
+// notification; the one that takes a handler off the log folds its whole
+// backlog before it returns, once for each time that it falls so far behind.
+//
+// # Memory
+//
+//   - The log keeps what lies between the last cursor and its end, in whole
+//     chunks. With every handler idle it keeps no object, and at most one chunk
+//     of 32 empty entries.
+//   - While handlers work, one that has delivered everything and waits keeps
+//     nothing that a working one does not keep.
+//   - A handler on the log keeps at most its limit, one notification for each
+//     live key, the batch that takes it off the log, and a chunk.
+//   - A call that never returns keeps the chunk it was taken from, 256
+//     notifications at most, and its backlog. ConflateState: one entry for each
+//     key that the handler knows or that lives. ConflateUpdates: at most two for
+//     each key that the handler knows (update, delete) and two for each that lives
+//     (add, update), and up to three for each lifetime that began and ended since:
+//     these are the part without a bound, counted in Stats.Unseen.
+//   - A subscription in its initial set or a resync keeps that snapshot until it
+//     has been through it.
+//   - For a T of one pointer, an entry of the log takes 40 bytes, one of a backlog
+//     64 and, while something can fold into it, a map entry. An idle subscription
+//     takes about 1.4 KB, its parked goroutine included, and 2 KB of stack. Publish
+//     allocates only chunks; delivery allocates nothing.
+//
+// # What a caller must do
+//
+//   - Publish what happened in order: for one key Added, Updated, Deleted in a
+//     sequence that makes sense, each Old the New before it.
+//   - Hold off publishing between taking the snapshot for Subscribe or Replay and
+//     the call, so that the snapshot is the state at the end of the log.
+//   - Call MarkSynced once, after the batch that completes the first list.
+//   - Call Replay for what DueForResync returns, and look at NextResync again
+//     after that and when ResyncChanged says so.
+//   - Call Close, then Wait. Treat the objects as read-only.
+package fanout

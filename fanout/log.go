@@ -1,0 +1,293 @@
+package fanout
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options configure a Log. The zero value is ready.
+type Options[T any] struct {
+	// UID tells the incarnations of a key apart. Nil: all states of a key are of
+	// one incarnation. It is called with the log's locks held, and only for a
+	// backlog that is being folded: it must be a pure function of the object.
+	UID func(T) string
+}
+
+// Log tells any number of handlers of every change, in order. It keeps only
+// what some handler has still to be told. See the package documentation for its
+// structure. Use New.
+//
+// Publish, MarkSynced, Replay and AwaitRoom are for one publisher, who calls
+// them one at a time; everything else is for any goroutine.
+type Log[T any] struct {
+	uid   func(T) string
+	epoch time.Time // what readers' time stamps count from
+
+	end      atomic.Uint64 // the number of the next notification; stored under mu
+	initials atomic.Uint64 // how many of the notifications below end are Initial; stored under mu
+	busy     atomic.Int64  // attached subscriptions that are not parked; 0 is the hint to look for garbage
+	blocking atomic.Int64  // subscriptions with the policy Block
+	waiters  atomic.Int64  // calls of AwaitRoom that wait
+
+	room    chan struct{} // one token: a Block subscription has got room
+	resync  chan struct{} // one token: the next resync may be earlier than it was
+	closing chan struct{} // closed by Close
+
+	// mu guards what follows and is taken before any Subscription.mu. It is never
+	// held while a handler is called or an iterator is asked.
+	mu       sync.Mutex
+	tail     *chunk[T]
+	subs     []*Subscription[T]            // those that are told of what is published
+	running  map[*Subscription[T]]struct{} // those whose goroutine has not ended
+	attached int                           // those of subs that read the log, not a backlog of their own
+	named    int                           // names given to nameless subscriptions
+	synced   bool
+	closed   bool
+}
+
+// New returns an empty log without subscriptions.
+func New[T any](o Options[T]) *Log[T] {
+	return &Log[T]{
+		uid:     o.UID,
+		epoch:   time.Now(),
+		room:    make(chan struct{}, 1),
+		resync:  make(chan struct{}, 1),
+		closing: make(chan struct{}),
+		tail:    &chunk[T]{},
+		running: make(map[*Subscription[T]]struct{}),
+	}
+}
+
+// Publish appends a batch of notifications, in order. live is the number of
+// keys in the cache after the batch: each adds one to the limit of a handler's
+// backlog. Publish never waits for a handler and keeps no reference to the
+// batch's array. After Close it does nothing.
+func (l *Log[T]) Publish(batch []Notification[T], live int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(batch) == 0 {
+		return
+	}
+	l.appendLocked(batch)
+	for _, s := range l.subs {
+		s.offerLocked(batch, live)
+	}
+	if l.attached == 0 {
+		l.reclaimLocked()
+	}
+}
+
+// appendLocked writes the batch to the log, if anybody reads it there.
+func (l *Log[T]) appendLocked(batch []Notification[T]) {
+	initials := l.initials.Load()
+	for i := range batch {
+		if batch[i].Initial {
+			initials++
+		}
+	}
+	l.initials.Store(initials)
+	end := l.end.Load()
+	if l.attached > 0 {
+		l.tail, end = l.tail.write(batch, end)
+	} else {
+		if l.tail.base != end {
+			l.tail = &chunk[T]{}
+		}
+		end += uint64(len(batch))
+		l.tail.base = end
+	}
+	l.end.Store(end)
+}
+
+// reclaimLocked lets go of the notifications in the last chunk if every
+// subscription has passed them: an idle log keeps no object alive.
+func (l *Log[T]) reclaimLocked() {
+	end := l.end.Load()
+	if l.busy.Load() != 0 || l.tail.base == end {
+		return
+	}
+	for _, s := range l.subs {
+		if !s.detached && !s.idleAt(end) {
+			return
+		}
+	}
+	t := l.tail
+	if !t.lent && len(t.entries) <= smallChunk {
+		clear(t.entries[:end-t.base])
+		t.base = end
+		return
+	}
+	l.tail = &chunk[T]{base: end}
+	for _, s := range l.subs {
+		if !s.detached {
+			s.mu.Lock()
+			s.node = l.tail
+			s.mu.Unlock()
+		}
+	}
+}
+
+// MarkSynced puts the mark into the log that the first list is complete: a
+// subscription is synced when its handler has returned from everything before
+// the mark, one that joins later when it has returned from its initial set.
+// Calling it again changes nothing.
+func (l *Log[T]) MarkSynced() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.synced || l.closed {
+		return
+	}
+	l.synced = true
+	for _, s := range l.subs {
+		s.mu.Lock()
+		if s.detached {
+			s.backlog.addMark()
+		} else {
+			s.syncAt = l.end.Load()
+		}
+		s.mu.Unlock()
+		s.wake()
+	}
+}
+
+// Subscribe adds a handler: it is called with an Added, marked Initial, for
+// everything in initial, then with everything that is published from now on,
+// one call at a time, on a goroutine of its own. initial may be nil; the caller
+// makes sure that it is the state at the end of the log and stays as it is: it
+// is iterated while the handler is called, and let go of at its end.
+func (l *Log[T]) Subscribe(handle func(Notification[T]), initial iter.Seq2[string, T], o SubscriptionOptions) (*Subscription[T], error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if handle == nil {
+		return nil, fmt.Errorf("fanout: subscribe handler %q: the function is nil: pass the function to call", o.Name)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, fmt.Errorf("fanout: subscribe handler %q: %w", o.Name, ErrClosed)
+	}
+	if o.Name == "" {
+		l.named++
+		o.Name = fmt.Sprintf("handler-%d", l.named)
+	}
+	s := newSubscription(l, handle, o)
+	if initial != nil {
+		s.feed = newFeed(initial, false)
+	}
+	if l.synced {
+		s.syncAt = s.pos
+	}
+	l.subs = append(l.subs, s)
+	l.running[s] = struct{}{}
+	l.attached++
+	l.busy.Add(1)
+	if o.Policy == Block {
+		l.blocking.Add(1)
+	}
+	if s.period > 0 {
+		l.resyncChanged()
+	}
+	l.start(s)
+	return s, nil
+}
+
+// start runs a subscription's goroutine. The subscription owns it, Remove and
+// Close stop it, Done and Wait wait for it.
+func (l *Log[T]) start(s *Subscription[T]) { go s.serve() }
+
+// removeLocked makes s the past for the log: it is told of nothing any more and
+// keeps nothing alive but what a running call holds.
+func (l *Log[T]) removeLocked(s *Subscription[T]) {
+	if s.stopped.Swap(true) {
+		return
+	}
+	l.subs = slices.DeleteFunc(l.subs, func(other *Subscription[T]) bool { return other == s })
+	if !s.wake() {
+		l.tail.lent = true
+	}
+	s.mu.Lock()
+	if !s.detached {
+		l.attached--
+		l.busy.Add(-1)
+	}
+	s.dropped = s.pendingLocked()
+	s.node, s.backlog, s.replay = nil, nil, nil
+	s.mu.Unlock()
+	if s.policy == Block {
+		l.blocking.Add(-1)
+		l.roomChanged()
+	}
+	l.reclaimLocked()
+}
+
+// attach takes a subscription whose backlog is empty back to the log.
+func (l *Log[T]) attach(s *Subscription[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped.Load() || !s.backlog.empty() {
+		return
+	}
+	s.folded, s.leftOut = s.folded+s.backlog.folded, s.leftOut+s.backlog.leftOut
+	s.backlog, s.buffer, s.detached = nil, nil, false
+	s.node, s.pos = l.tail, l.end.Load()
+	s.done.Store(s.pos)
+	s.initials.Store(l.initials.Load())
+	l.attached++
+	l.busy.Add(1)
+	if s.owed || s.period > 0 {
+		l.resyncChanged()
+	}
+}
+
+// Close ends the log: what is pending is dropped, no further call is begun, and
+// everything that is published or subscribed later is refused. It does not wait
+// for calls that are running; Wait does.
+func (l *Log[T]) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.closed = true
+	close(l.closing)
+	for len(l.subs) > 0 {
+		l.removeLocked(l.subs[len(l.subs)-1])
+	}
+	l.tail = &chunk[T]{base: l.end.Load()}
+}
+
+// Wait waits until the goroutine of every subscription has ended, also of those
+// removed earlier: it is for after Close. If the context ends first, it returns
+// a *StuckError that names the handlers whose call has not returned.
+func (l *Log[T]) Wait(ctx context.Context) error {
+	for {
+		running := l.runningSubscriptions()
+		if len(running) == 0 {
+			return nil
+		}
+		select {
+		case <-running[0].ended:
+		case <-ctx.Done():
+			return newStuckError(l.runningSubscriptions(), context.Cause(ctx))
+		}
+	}
+}
+
+// runningSubscriptions returns those whose goroutine has not ended.
+func (l *Log[T]) runningSubscriptions() []*Subscription[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	running := make([]*Subscription[T], 0, len(l.running))
+	for s := range l.running {
+		running = append(running, s)
+	}
+	return running
+}

@@ -1,0 +1,318 @@
+package fanout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+)
+
+// step is one thing that happens to a log. Which handler it happens to is an
+// index modulo their number.
+type step struct {
+	kind    stepKind
+	changes []struct {
+		key byte
+		action
+	}
+	handler int
+	calls   int // that a gate lets through
+	options SubscriptionOptions
+	settle  bool // wait until everything is idle or stuck
+}
+
+type stepKind string
+
+const (
+	stepPublish stepKind = "publish"
+	stepJoin    stepKind = "join"
+	stepRemove  stepKind = "remove"
+	stepCalls   stepKind = "calls"
+	stepRelease stepKind = "release"
+	stepReplay  stepKind = "replay"
+	stepMark    stepKind = "mark"
+)
+
+func drawStep(t *rapid.T) step {
+	s := step{
+		kind: rapid.SampledFrom([]stepKind{
+			stepPublish, stepPublish, stepPublish, stepPublish, stepJoin, stepJoin, stepRemove, stepCalls, stepCalls, stepRelease, stepReplay, stepMark,
+		}).Draw(t, "kind"),
+		settle: rapid.Bool().Draw(t, "settle"),
+	}
+	switch s.kind {
+	case stepPublish:
+		for range rapid.IntRange(1, 60).Draw(t, "changes") {
+			c := struct {
+				key byte
+				action
+			}{rapid.ByteMax(5).Draw(t, "key"), action(rapid.ByteMax(byte(actions)-1).Draw(t, "action"))}
+			s.changes = append(s.changes, c)
+		}
+	case stepJoin:
+		s.options = SubscriptionOptions{
+			Policy: rapid.SampledFrom([]Policy{ConflateUpdates, ConflateUpdates, ConflateState, ConflateState, Unbounded}).Draw(t, "policy"),
+			Limit:  rapid.IntRange(1, 30).Draw(t, "limit"),
+		}
+	case stepCalls:
+		s.calls = rapid.IntRange(1, 40).Draw(t, "calls")
+	}
+	s.handler = rapid.IntRange(0, 9).Draw(t, "handler")
+	return s
+}
+
+// model is a log under a script.
+type model struct {
+	*rig
+	handlers []*handler
+	removed  []*handler
+	marked   bool
+}
+
+// play performs one step and returns what is wrong after it.
+func (m *model) play(s step) error {
+	var h *handler
+	if len(m.handlers) > 0 {
+		h = m.handlers[s.handler%len(m.handlers)]
+	}
+	switch {
+	case s.kind == stepPublish:
+		var batch []Notification[*object]
+		for _, c := range s.changes {
+			batch = append(batch, m.do("k"+strconv.Itoa(int(c.key)), c.action)...)
+		}
+		m.log.Publish(batch, len(m.state))
+	case s.kind == stepJoin:
+		m.handlers = append(m.handlers, m.join(s.handler%3 > 0, s.options))
+	case s.kind == stepMark:
+		m.rig.marked()
+		m.marked = true
+	case h == nil:
+	case s.kind == stepRemove:
+		h.Remove()
+		m.handlers = append(m.handlers[:s.handler%len(m.handlers)], m.handlers[s.handler%len(m.handlers)+1:]...)
+		m.removed = append(m.removed, h)
+	case s.kind == stepRelease:
+		h.release()
+	case s.kind == stepReplay:
+		m.log.Replay(h.Subscription, items(m.snapshot()))
+	case s.kind == stepCalls && !h.open:
+		for range s.calls {
+			h.gate <- struct{}{}
+		}
+	}
+	if s.settle {
+		synctest.Wait()
+	}
+	return m.bounds()
+}
+
+// bounds checks what holds at every step.
+func (m *model) bounds() error {
+	const keys = 6
+	live := len(m.state)
+	for _, h := range m.handlers {
+		st := h.Stats()
+		counted := st.Pending - st.Initial
+		most := h.limit + live
+		switch {
+		case st.Behind && h.policy == ConflateUpdates:
+			// A run that was taken, and of each key that the handler knows an update
+			// and a delete, of each that lives an add and an update, and what came
+			// and went unseen.
+			most = max(most, largeChunk+2*keys+2*live+3*st.Unseen)
+		case st.Behind:
+			most = max(most, largeChunk+keys)
+		case h.policy == Unbounded:
+			continue
+		}
+		if counted > most {
+			return fmt.Errorf("%v, limit %d, %d live: %+v, want at most %d pending", h.policy, h.limit, live, st, most)
+		}
+		if h.HasSynced() && !m.marked {
+			return fmt.Errorf("synced before the mark")
+		}
+	}
+	return nil
+}
+
+// finish lets everything run and checks every handler and the log itself.
+func (m *model) finish() error {
+	calls := make(map[*handler]int)
+	synctest.Wait()
+	for _, h := range m.removed {
+		calls[h] = len(h.seen)
+		h.release()
+	}
+	for _, h := range m.handlers {
+		h.release()
+	}
+	synctest.Wait()
+	for _, h := range m.handlers {
+		if err := h.whole(m.cluster); err != nil {
+			return fmt.Errorf("%v, limit %d: %w\nStats %+v", h.policy, h.limit, err, h.Stats())
+		}
+		if h.HasSynced() != m.marked {
+			return fmt.Errorf("synced %v, marked %v", h.HasSynced(), m.marked)
+		}
+	}
+	for _, h := range m.removed {
+		<-h.Done()
+		if h.err != nil {
+			return fmt.Errorf("removed: %w", h.err)
+		}
+		if n := len(h.seen) - calls[h]; n > 1 {
+			return fmt.Errorf("%d calls after removal, want at most the one that was running", n)
+		}
+	}
+	return m.atRest()
+}
+
+// atRest checks that a log whose handlers are all idle retains nothing.
+func (m *model) atRest() error {
+	m.log.mu.Lock()
+	defer m.log.mu.Unlock()
+	if m.log.attached != len(m.handlers) || m.log.busy.Load() != 0 || m.log.tail.base != m.log.end.Load() || m.log.tail.next != nil {
+		return fmt.Errorf("at rest: %d attached of %d, %d busy, tail at %d of %d",
+			m.log.attached, len(m.handlers), m.log.busy.Load(), m.log.tail.base, m.log.end.Load())
+	}
+	for _, n := range m.log.tail.entries {
+		if n.Key != "" {
+			return fmt.Errorf("at rest: the log keeps %s", show(n))
+		}
+	}
+	for _, h := range m.handlers {
+		if h.node != m.log.tail || h.backlog != nil || h.buffer != nil || h.run.calls != nil {
+			return fmt.Errorf("at rest: a subscription keeps what it has delivered")
+		}
+	}
+	return nil
+}
+
+// TestP10_Model plays random publishes, joins, removals and blockings and checks
+// at every step that the bound holds, in the end that every handler was told the
+// truth: its fold is the state, Old is always what it saw last, and adds,
+// deletes and last updates are all there if its policy says so.
+func TestP10_Model(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		script := rapid.SliceOfN(rapid.Custom(drawStep), 20, 120).Draw(rt, "script")
+		var failure error
+		synctest.Test(t, func(t *testing.T) {
+			m := &model{rig: &rig{t: t, cluster: newCluster(), log: New(Options[*object]{UID: uidOf})}}
+			defer m.log.Close()
+			for i, s := range script {
+				if err := m.play(s); err != nil && failure == nil {
+					failure = fmt.Errorf("after step %d, %s: %w", i, s.kind, err)
+				}
+			}
+			if err := m.finish(); err != nil && failure == nil {
+				failure = err
+			}
+		})
+		if failure != nil {
+			rt.Fatal(failure)
+		}
+	})
+}
+
+// TestP04_Race runs publisher, handlers of every policy and speed, joins,
+// removals, replays and readers of the figures side by side; it is for the race
+// detector.
+func TestP04_Race(t *testing.T) {
+	l := New(Options[*object]{UID: uidOf})
+	defer l.Close()
+	var mu sync.Mutex // makes joins and replays see the state at the log's end
+	c := newCluster()
+	rounds := 3000
+	type member struct {
+		*witness
+		*Subscription[*object]
+		from int
+		snap []Notification[*object]
+	}
+	join := func(i int) member {
+		mu.Lock()
+		defer mu.Unlock()
+		m := member{witness: newWitness(), from: len(c.history), snap: c.snapshot()}
+		s, err := l.Subscribe(func(n Notification[*object]) {
+			m.see(n)
+			for range i % 4 {
+				runtime.Gosched()
+			}
+		}, items(m.snap), SubscriptionOptions{Policy: []Policy{ConflateUpdates, ConflateState, Block, Unbounded}[i%4], Limit: 1 + i*7%50})
+		if err != nil {
+			t.Error(err)
+		}
+		m.Subscription = s
+		return m
+	}
+	stop := make(chan struct{})
+	var background sync.WaitGroup
+	for g := range 2 {
+		background.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				m := join(i + g)
+				runtime.Gosched()
+				m.Stats()
+				m.Remove()
+				<-m.Done()
+				if m.err != nil {
+					t.Error(m.err)
+				}
+			}
+		})
+	}
+	var members []member
+	for i := range 12 {
+		members = append(members, join(i))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range rounds {
+		if err := l.AwaitRoom(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		var batch []Notification[*object]
+		for range random.IntN(5) + 1 {
+			batch = append(batch, c.do("k"+strconv.Itoa(random.IntN(10)), action(random.IntN(int(actions))))...)
+		}
+		l.Publish(batch, len(c.state))
+		m := members[i%len(members)]
+		l.Replay(m.Subscription, items(c.snapshot()))
+		mu.Unlock()
+		m.Stats()
+		if i == rounds/2 {
+			l.MarkSynced()
+		}
+	}
+	close(stop)
+	background.Wait()
+	for _, m := range members {
+		<-m.Synced()
+		for m.Stats().Pending > 0 || m.Stats().Behind {
+			runtime.Gosched()
+		}
+		m.Remove()
+		<-m.Done()
+		h := handler{witness: m.witness, Subscription: m.Subscription, from: m.from, snap: m.snap}
+		if h.err != nil {
+			t.Fatalf("%v: %v", m.policy, h.err)
+		}
+		if err := compare(m.policy, m.told(len(m.snap)), c.history[m.from:]); err != nil {
+			t.Errorf("%v: %v", m.policy, err)
+		}
+		if fmt.Sprint(m.view) != fmt.Sprint(c.state) {
+			t.Errorf("%v: the fold is not the state", m.policy)
+		}
+	}
+}

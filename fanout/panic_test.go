@@ -1,0 +1,87 @@
+package fanout
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+func TestP11_IsolatedPanicCostsOneNotification(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var reports []Panic
+		var keys []string
+		s, err := r.log.Subscribe(func(n Notification[*object]) {
+			keys = append(keys, n.Key)
+			if n.Key == "bad" {
+				panic("no such thing")
+			}
+		}, nil, SubscriptionOptions{Name: "roller", IsolatePanics: true, OnPanic: func(p Panic) { reports = append(reports, p) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a", "bad", "b", "bad", "c"} {
+			r.publish(key, change)
+		}
+		synctest.Wait()
+		if !slices.Equal(keys, []string{"a", "bad", "b", "bad", "c"}) {
+			t.Errorf("called with %q", keys)
+		}
+		if st := s.Stats(); st.Panics != 2 || st.Delivered != 5 || st.Pending != 0 {
+			t.Errorf("%+v, want 2 panics of 5", st)
+		}
+		if len(reports) != 2 {
+			t.Fatalf("%d reports, want 2", len(reports))
+		}
+		p := reports[0]
+		if p.Handler != "roller" || p.Key != "bad" || p.Value != "no such thing" || !strings.Contains(string(p.Stack), "TestP11_IsolatedPanic") {
+			t.Errorf("report %q %q %v\n%s", p.Handler, p.Key, p.Value, p.Stack)
+		}
+	})
+}
+
+// crashing makes the test binary the program that crashes.
+const crashing = "FANOUT_TEST_CRASH"
+
+func TestP11_PanicCrashesTheProcess(t *testing.T) {
+	if os.Getenv(crashing) != "" {
+		crash(t)
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), crashing+"=1")
+	out, err := cmd.CombinedOutput()
+	if _, ok := err.(*exec.ExitError); !ok {
+		t.Fatalf("the process ended with %v, want a crash:\n%s", err, out)
+	}
+	for _, want := range []string{"told: roller default/web no such thing true\n", "panic: no such thing", "fanout.explode"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(string(out), "survived") {
+		t.Errorf("the subscription's end was reported before the crash:\n%s", out)
+	}
+}
+
+func crash(t *testing.T) {
+	l := New(Options[*object]{})
+	s, err := l.Subscribe(func(Notification[*object]) { explode() }, nil, SubscriptionOptions{
+		Name: "roller",
+		OnPanic: func(p Panic) {
+			fmt.Println("told:", p.Handler, p.Key, p.Value, strings.Contains(string(p.Stack), "explode"))
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Publish([]Notification[*object]{{Type: Added, Key: "default/web", New: &object{}}}, 1)
+	<-s.Done()
+	fmt.Println("survived")
+	os.Exit(0)
+}
+
+func explode() { panic("no such thing") }

@@ -1,0 +1,52 @@
+package fanout
+
+import "fmt"
+
+// DefaultLimit is the backlog, in notifications, that a handler may have on
+// top of one for each live key before its policy is applied.
+const DefaultLimit = 10_000
+
+// Policy says what becomes of the backlog of a handler that is slower than the
+// changes come. The zero value is ConflateUpdates.
+type Policy uint8
+
+// The policies.
+const (
+	// ConflateUpdates folds, in a backlog beyond its limit, consecutive updates of
+	// one incarnation of an object into one: Old is what the handler saw last, New
+	// the newest state. Every add and every delete stays. What is left is at most
+	// one update for each incarnation that the handler has not seen the end of;
+	// objects that came and went unseen meanwhile add up, see Stats.Unseen.
+	ConflateUpdates Policy = iota
+	// ConflateState keeps, in a backlog beyond its limit, at most one notification
+	// for each key: the difference between what the handler saw last and what is
+	// there now. Objects that came and went unseen are left out, see Stats.LeftOut.
+	// An update may then show another incarnation of the object than Old was.
+	ConflateState
+	// Block makes Log.AwaitRoom wait while the handler is at its limit, so that a
+	// publisher that asks stands still with it. One stuck handler stops the cache
+	// and every other handler: it is for programs whose handlers are known to
+	// return. Live keys do not count towards its limit.
+	Block
+	// Unbounded keeps everything. A handler that is stuck grows the heap until the
+	// process is killed.
+	Unbounded
+)
+
+// String returns the name of the policy.
+func (p Policy) String() string {
+	switch p {
+	case ConflateUpdates:
+		return "ConflateUpdates"
+	case ConflateState:
+		return "ConflateState"
+	case Block:
+		return "Block"
+	case Unbounded:
+		return "Unbounded"
+	}
+	return fmt.Sprintf("Policy(%d)", uint8(p))
+}
+
+// conflates says whether the policy folds a backlog beyond its limit.
+func (p Policy) conflates() bool { return p == ConflateUpdates || p == ConflateState }

@@ -1,0 +1,197 @@
+package fanout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// object is what the tests publish: a state of an incarnation. States are told
+// apart by their address.
+type object struct {
+	uid   string
+	state int
+}
+
+func uidOf(o *object) string { return o.uid }
+
+func (o *object) String() string {
+	if o == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s/%d", o.uid, o.state)
+}
+
+func show(n Notification[*object]) string {
+	return fmt.Sprintf("%v %s %v→%v", n.Type, n.Key, n.Old, n.New)
+}
+
+// action is something that can happen to a key.
+type action uint8
+
+const (
+	change    action = iota // add, or update
+	replaceIt               // add, or update to another incarnation
+	remove                  // add, or delete
+	bury                    // add, or delete with an unknown final state
+	recreate                // add, or delete and add
+	actions
+)
+
+// cluster is the truth: the state after every change, and the changes.
+type cluster struct {
+	state   map[string]*object
+	history []Notification[*object]
+	serial  int
+	initial bool // adds are part of the first list
+}
+
+func newCluster() *cluster { return &cluster{state: make(map[string]*object), initial: true} }
+
+// do applies an action to a key and returns what has to be published.
+func (c *cluster) do(key string, a action) []Notification[*object] {
+	c.serial++
+	old := c.state[key]
+	next := &object{uid: "u" + strconv.Itoa(c.serial), state: c.serial}
+	var batch []Notification[*object]
+	switch {
+	case old == nil:
+		batch = append(batch, Notification[*object]{Type: Added, Initial: c.initial, Key: key, New: next})
+		c.state[key] = next
+	case a == change || a == replaceIt:
+		if a == change {
+			next.uid = old.uid
+		}
+		batch = append(batch, Notification[*object]{Type: Updated, Key: key, Old: old, New: next})
+		c.state[key] = next
+	case a == bury:
+		batch = append(batch, Notification[*object]{Type: Deleted, Tombstone: true, Key: key, Old: old, New: old})
+		delete(c.state, key)
+	default:
+		last := &object{uid: old.uid, state: c.serial}
+		batch = append(batch, Notification[*object]{Type: Deleted, Key: key, Old: old, New: last})
+		delete(c.state, key)
+		if a == recreate {
+			batch = append(batch, Notification[*object]{Type: Added, Key: key, New: next})
+			c.state[key] = next
+		}
+	}
+	c.history = append(c.history, batch...)
+	return batch
+}
+
+// snapshot returns the state now, ascending by key.
+func (c *cluster) snapshot() []Notification[*object] {
+	var items []Notification[*object]
+	for _, key := range slices.Sorted(maps.Keys(c.state)) {
+		items = append(items, Notification[*object]{Type: Added, Initial: true, Key: key, New: c.state[key]})
+	}
+	return items
+}
+
+// items is what a subscriber is given of a snapshot.
+func items(snapshot []Notification[*object]) func(func(string, *object) bool) {
+	return func(yield func(string, *object) bool) {
+		for _, n := range snapshot {
+			if !yield(n.Key, n.New) {
+				return
+			}
+		}
+	}
+}
+
+// witness is a handler that checks every notification against what it was told
+// before.
+type witness struct {
+	view map[string]*object
+	seen []Notification[*object]
+	err  error // the first thing that was wrong
+}
+
+func newWitness() *witness { return &witness{view: make(map[string]*object)} }
+
+func (w *witness) see(n Notification[*object]) {
+	if err := w.check(n); err != nil && w.err == nil {
+		w.err = fmt.Errorf("call %d, %s: %w", len(w.seen), show(n), err)
+	}
+	w.seen = append(w.seen, n)
+	if n.Type == Deleted {
+		delete(w.view, n.Key)
+	} else {
+		w.view[n.Key] = n.New
+	}
+}
+
+func (w *witness) check(n Notification[*object]) error {
+	last, present := w.view[n.Key]
+	switch {
+	case n.Type == Added && present:
+		return fmt.Errorf("added, but seen before as %v", last)
+	case n.Type == Added && n.Old != nil:
+		return fmt.Errorf("added, but has an old state")
+	case n.Type != Added && !present:
+		return fmt.Errorf("not seen before")
+	case n.Type == Updated && n.Old != last:
+		return fmt.Errorf("old is not the state seen last, %v", last)
+	case n.Resync && n.Old != n.New:
+		return fmt.Errorf("a resync that changes the object")
+	case n.New == nil:
+		return fmt.Errorf("without a new state")
+	}
+	return nil
+}
+
+// told returns what was seen after the first calls, without resyncs.
+func (w *witness) told(after int) []Notification[*object] {
+	return slices.DeleteFunc(slices.Clone(w.seen[after:]), func(n Notification[*object]) bool { return n.Resync })
+}
+
+// lives returns what begins or ends an incarnation, in order, without the states
+// between which a fold may leave some out.
+func lives(notifications []Notification[*object]) []string {
+	var out []string
+	for _, n := range notifications {
+		switch {
+		case n.Type == Added:
+			out = append(out, fmt.Sprintf("%s begins as %v", n.Key, n.New))
+		case n.Type == Deleted:
+			out = append(out, fmt.Sprintf("%s ends as %v, tombstone %v", n.Key, n.New, n.Tombstone))
+		case n.Old.uid != n.New.uid:
+			out = append(out, fmt.Sprintf("%s begins as %v instead of %s", n.Key, n.New, n.Old.uid))
+		}
+	}
+	return out
+}
+
+// lastUpdates returns, of each run of updates of one incarnation, the last state.
+func lastUpdates(notifications []Notification[*object]) map[string]int {
+	last := make(map[string]int)
+	for _, n := range notifications {
+		if n.Type == Updated && n.Old.uid == n.New.uid {
+			last[n.Key+" "+n.New.uid] = n.New.state
+		}
+	}
+	return last
+}
+
+// compare returns what is wrong with what a handler was told of a history from
+// which it was to hear by the policy.
+func compare(policy Policy, told, history []Notification[*object]) error {
+	switch policy {
+	case ConflateState:
+		return nil
+	case ConflateUpdates:
+		if got, want := lives(told), lives(history); !slices.Equal(got, want) {
+			return fmt.Errorf("lives:\n%q\nwant\n%q", got, want)
+		}
+		if got, want := lastUpdates(told), lastUpdates(history); !maps.Equal(got, want) {
+			return fmt.Errorf("last updates: %v, want %v", got, want)
+		}
+		return nil
+	}
+	if !slices.Equal(told, history) {
+		return fmt.Errorf("told %d notifications that differ from the %d published", len(told), len(history))
+	}
+	return nil
+}

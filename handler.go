@@ -1,0 +1,220 @@
+package tidings
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/source"
+)
+
+// EventType says what an [Event] tells.
+type EventType uint8
+
+const (
+	// Added is an object that the handler had not been told of.
+	Added EventType = iota + 1
+	// Updated is a new state of an object, or a resync of the same one.
+	Updated
+	// Deleted is the end of an object.
+	Deleted
+)
+
+// String returns the name of the type.
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Updated:
+		return "Updated"
+	case Deleted:
+		return "Deleted"
+	default:
+		return fmt.Sprintf("EventType(%d)", t)
+	}
+}
+
+// Event is one change of the cache. Its objects are shared and read-only.
+type Event[T Object] struct {
+	// Type says what happened.
+	Type EventType
+	// Initial marks an Added that belongs to the initial set: the first list, or
+	// what was cached when the handler joined.
+	Initial bool
+	// Tombstone marks a Deleted whose final state is unknown, because the delete
+	// was found by a list: Old is the last known state.
+	Tombstone bool
+	// Resync marks an Updated that repeats the cached state: Old and New are the
+	// same object.
+	Resync bool
+	// Old is the state before. Updated and Deleted have one: for Deleted it is
+	// the last state, with the version of the deletion unless Tombstone is set.
+	Old T
+	// New is the new state. Added and Updated have one.
+	New T
+}
+
+// Object returns the newest state that the event carries: Old of a Deleted, New
+// otherwise.
+func (e Event[T]) Object() T {
+	if e.Type == Deleted {
+		return e.Old
+	}
+	return e.New
+}
+
+// Key returns the key of the object: namespace/name, or the name alone.
+func (e Event[T]) Key() string {
+	obj := e.Object()
+	return source.Key(obj.GetNamespace(), obj.GetName())
+}
+
+// Handler is told of every change of an informer's cache, one call at a time, in
+// order, after the cache holds the change. [Funcs] is the usual one.
+type Handler[T Object] interface {
+	Handle(Event[T])
+}
+
+// HandlerFunc is a [Handler] that is one function.
+type HandlerFunc[T Object] func(Event[T])
+
+// Handle calls f.
+func (f HandlerFunc[T]) Handle(e Event[T]) { f(e) }
+
+// Funcs is a [Handler] with a function for each type of event. Those that are nil
+// are left out.
+type Funcs[T Object] struct {
+	// OnAdd is called with an object that is new to the handler. Initial marks
+	// the initial set.
+	OnAdd func(obj T, initial bool)
+	// OnUpdate is called with the states before and after. They are the same
+	// object for a resync, and differ in UID when another object took the name.
+	OnUpdate func(old, new T)
+	// OnDelete is called with the last known state.
+	OnDelete func(last T)
+}
+
+// Handle calls the function for the event.
+func (f Funcs[T]) Handle(e Event[T]) {
+	switch {
+	case e.Type == Added && f.OnAdd != nil:
+		f.OnAdd(e.New, e.Initial)
+	case e.Type == Updated && f.OnUpdate != nil:
+		f.OnUpdate(e.Old, e.New)
+	case e.Type == Deleted && f.OnDelete != nil:
+		f.OnDelete(e.Old)
+	}
+}
+
+// Policy says what happens to a handler that falls behind.
+type Policy = fanout.Policy
+
+// The policies; package fanout describes them.
+const (
+	// ConflateUpdates folds updates of one object into one, and keeps every add
+	// and delete. It is the default.
+	ConflateUpdates = fanout.ConflateUpdates
+	// ConflateState also leaves out objects that came and went unseen.
+	ConflateState = fanout.ConflateState
+	// Block holds up the cache and every other handler. It is dangerous.
+	Block = fanout.Block
+	// Unbounded keeps everything, whatever memory it takes.
+	Unbounded = fanout.Unbounded
+)
+
+// HandlerOptions are the choices of one handler. The zero value is ready.
+type HandlerOptions struct {
+	// Name is what health, logs and panics call the handler. The default is
+	// "handler-" and a number.
+	Name string
+	// Policy says what happens when more than Limit notifications, plus one for
+	// every cached object, are pending.
+	Policy Policy
+	// Limit is that number; 0 means 10,000.
+	Limit int
+	// Resync is the period after which the handler is told of every cached
+	// object again, as an Updated whose Old and New are the same; 0 is never. It
+	// never asks the server.
+	Resync time.Duration
+	// IsolatePanics keeps the process alive when the handler panics. The
+	// notification is lost, counted in Health and logged.
+	IsolatePanics bool
+}
+
+var (
+	errNilHandler     = errors.New("the handler is nil: pass a Funcs, a HandlerFunc or a Handler of your own")
+	errNegativeResync = errors.New("HandlerOptions.Resync is negative: 0 means never")
+	errNegativeLimit  = errors.New("HandlerOptions.Limit is negative: 0 means the default")
+	errUnknownPolicy  = errors.New("HandlerOptions.Policy is none of ConflateUpdates, ConflateState, Block and Unbounded")
+)
+
+func (o HandlerOptions) check() error {
+	switch {
+	case o.Resync < 0:
+		return errNegativeResync
+	case o.Limit < 0:
+		return errNegativeLimit
+	case o.Policy > Unbounded:
+		return errUnknownPolicy
+	}
+	return nil
+}
+
+// eventOf turns what the log delivers into what handlers are given.
+func eventOf[T Object](n fanout.Notification[T]) Event[T] {
+	e := Event[T]{Initial: n.Initial, Tombstone: n.Tombstone, Resync: n.Resync, Old: n.Old, New: n.New}
+	switch n.Type {
+	case fanout.Added:
+		e.Type = Added
+	case fanout.Updated:
+		e.Type = Updated
+	case fanout.Deleted:
+		e.Type = Deleted
+		var none T
+		e.New = none
+	}
+	return e
+}
+
+// Registration is a handler's place in an informer. It may be compared.
+type Registration struct {
+	subscription subscription
+	unlist       func() // takes it off its handle
+}
+
+// subscription is what a Registration needs of a *fanout.Subscription[T], whose
+// type parameter it does not show.
+type subscription interface {
+	Name() string
+	Remove()
+	Done() <-chan struct{}
+	Synced() <-chan struct{}
+	HasSynced() bool
+	Stats() fanout.Stats
+}
+
+// Name returns the name of the handler.
+func (r *Registration) Name() string { return r.subscription.Name() }
+
+// Remove ends the calls of the handler: the one that is running may finish, none
+// follows. It does not wait and may be called from the handler itself, and more
+// than once.
+func (r *Registration) Remove() {
+	r.subscription.Remove()
+	r.unlist()
+}
+
+// Done is closed when no call of the handler is running or will follow, after
+// Remove or after the informer has stopped.
+func (r *Registration) Done() <-chan struct{} { return r.subscription.Done() }
+
+// Synced is closed when the informer is synced and the handler has returned from
+// every add of its initial set.
+func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced() }
+
+// HasSynced reports whether Synced is closed.
+func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
+
+// Health says how the handler is.
+func (r *Registration) Health() HandlerHealth { return handlerHealth(r.subscription) }

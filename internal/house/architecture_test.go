@@ -1,0 +1,357 @@
+package house
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// enterRoot makes the root of the repository the working directory of a test.
+func enterRoot(t *testing.T) {
+	t.Helper()
+	t.Chdir("../..")
+}
+
+const module = "github.com/tidings-go/tidings"
+
+// wall says what a package may import beside the standard library.
+type wall struct {
+	rooms  []string // packages of this module
+	others []string // import paths of other modules, each with what lies below it
+	tests  []string // what its tests may import on top, in either form; "*" is anything
+}
+
+var (
+	informerRooms = []string{".", "store", "delta", "fanout", "source", "reflector"}
+	// walls has an entry for every package, lowest first, as ARCHITECTURE.md has. That
+	// of cmd and that of examples hold for what is in them.
+	walls = map[string]wall{
+		"store":  {others: []string{"github.com/tidwall/btree"}, tests: []string{"store", "pgregory.net/rapid"}},
+		"delta":  {tests: []string{"delta", "pgregory.net/rapid"}},
+		"fanout": {tests: []string{"fanout", "pgregory.net/rapid"}},
+		"source": {
+			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "sigs.k8s.io/json", "google.golang.org/protobuf/encoding/protowire"},
+			tests:  []string{"*"},
+		},
+		"reflector": {
+			rooms:  []string{"source", "delta"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"internal/builtin": {
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"internal/builtin/gen": {others: []string{"k8s.io"}, tests: []string{"*"}},
+		"internal/fielddiff": {
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		".": {
+			rooms:  []string{"store", "delta", "fanout", "source", "reflector", "internal/builtin", "internal/fielddiff"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
+			tests:  []string{"*"},
+		},
+		"apisim": {
+			rooms:  []string{"internal/builtin"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/rest"},
+			tests:  []string{"*"},
+		},
+		"cmd":            {rooms: []string{"*"}, others: []string{"*"}, tests: []string{"*"}},
+		"examples":       {rooms: []string{"."}, others: []string{"k8s.io"}, tests: []string{"*"}},
+		"internal/house": {},
+	}
+	// nowhere are client-go's own informers, which only the drop-ins will import.
+	nowhere = []string{"k8s.io/client-go/tools/cache", "k8s.io/client-go/informers", "k8s.io/client-go/listers"}
+	// heavy takes long to compile and must not come with the native API.
+	heavy = []string{
+		"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "k8s.io/client-go/tools/cache",
+		"k8s.io/cli-runtime", "github.com/spf13/cobra", "sigs.k8s.io/kustomize",
+	}
+)
+
+// goFile is a parsed Go file of this module.
+type goFile struct {
+	dir  string // slash-separated, "." for the root
+	name string
+	ast  *ast.File
+}
+
+// goFiles parses the imports and the comments of every Go file.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	fset := token.NewFileSet()
+	walk(t, ".go", func(name string) {
+		parsed, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, goFile{dir: path.Dir(name), name: path.Base(name), ast: parsed})
+	})
+	return files
+}
+
+// walk calls f with the slash-separated name of every file of an extension, but for
+// what the go command ignores too.
+func walk(t *testing.T, extension string, f func(name string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_") || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case !entry.IsDir() && strings.HasSuffix(name, extension):
+			f(filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestArchitectureWalls(t *testing.T) {
+	enterRoot(t)
+	for _, file := range goFiles(t) {
+		rule, ok := wallOf(file.dir)
+		if !ok {
+			t.Errorf("%s: package %q has no entry in walls: say there, and in ARCHITECTURE.md, what it may import", file.name, file.dir)
+			continue
+		}
+		isTest := strings.HasSuffix(file.name, "_test.go")
+		for _, spec := range file.ast.Imports {
+			imported := strings.Trim(spec.Path.Value, `"`)
+			if !rule.allows(imported, isTest) {
+				t.Errorf("%s imports %s, which package %q may not: ARCHITECTURE.md says why", path.Join(file.dir, file.name), imported, file.dir)
+			}
+		}
+	}
+}
+
+func wallOf(dir string) (wall, bool) {
+	if top, _, _ := strings.Cut(dir, "/"); top == "cmd" || top == "examples" {
+		dir = top
+	}
+	w, ok := walls[dir]
+	return w, ok
+}
+
+func (w wall) allows(imported string, isTest bool) bool {
+	if within(imported, nowhere...) {
+		return false
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") {
+		return true // the standard library
+	}
+	room, ours := roomOf(imported)
+	if isTest && (slices.Contains(w.tests, "*") || slices.Contains(w.tests, room) || within(imported, w.tests...)) {
+		return true
+	}
+	if ours {
+		return slices.Contains(w.rooms, "*") || slices.Contains(w.rooms, room)
+	}
+	return slices.Contains(w.others, "*") || within(imported, w.others...)
+}
+
+// roomOf returns the directory of a package of this module.
+func roomOf(imported string) (string, bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+// within reports whether a path is one of some, or lies below one.
+func within(name string, some ...string) bool {
+	return slices.ContainsFunc(some, func(s string) bool { return name == s || strings.HasPrefix(name, s+"/") })
+}
+
+// TestArchitectureSimulator keeps the simulator an independent witness: neither it
+// nor its tests may share code with what they judge.
+func TestArchitectureSimulator(t *testing.T) {
+	enterRoot(t)
+	for _, file := range goFiles(t) {
+		if file.dir != "apisim" {
+			continue
+		}
+		for _, spec := range file.ast.Imports {
+			room, ours := roomOf(strings.Trim(spec.Path.Value, `"`))
+			if ours && slices.Contains(informerRooms, room) {
+				t.Errorf("apisim/%s imports %s of the informer", file.name, room)
+			}
+		}
+	}
+}
+
+// TestArchitectureLight looks at everything that a user of the native API compiles.
+func TestArchitectureLight(t *testing.T) {
+	enterRoot(t)
+	for imported := range strings.FieldsSeq(goCommand(t, "list", "-deps", ".")) {
+		if within(imported, heavy...) && !within(imported, "k8s.io/client-go/kubernetes/scheme") {
+			t.Errorf("the native API brings %s with it", imported)
+		}
+	}
+}
+
+// goCommand runs the go command in the module's root and returns what it prints.
+func goCommand(t *testing.T, arguments ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", arguments...)
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(arguments, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+// TestArchitecturePackageDocs asks for a comment on every package: in doc.go for
+// those that a user can import.
+func TestArchitecturePackageDocs(t *testing.T) {
+	enterRoot(t)
+	documented := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file.name, "_test.go") {
+			continue
+		}
+		has := file.ast.Doc != nil && (file.name == "doc.go" || file.ast.Name.Name == "main" || strings.HasPrefix(file.dir, "internal/"))
+		documented[file.dir] = documented[file.dir] || has
+	}
+	for _, dir := range slices.Sorted(maps.Keys(documented)) {
+		if !documented[dir] {
+			t.Errorf("package %q has no comment in %s", dir, path.Join(dir, "doc.go"))
+		}
+	}
+	page := readFile(t, "ARCHITECTURE.md")
+	for dir := range documented {
+		if within(dir, "cmd/tidings/internal") {
+			continue // the command leads to its own packages
+		}
+		if !strings.Contains(page, "]("+dir+")") && !strings.Contains(page, "]("+path.Join(dir, "doc.go")+")") {
+			t.Errorf("ARCHITECTURE.md does not lead to package %q", dir)
+		}
+	}
+}
+
+var (
+	contractRow  = regexp.MustCompile(`(?m)^\| (P\d+) ([^|]*)\|([^|]*)\|([^|]*)\|$`)
+	contractTest = regexp.MustCompile(`(?m)^func (Test((?:P\d\d_)+)\w+)\(t \*testing\.T\)`)
+	codeLink     = regexp.MustCompile("\\[`(?:[\\w\\[\\]]+\\.)*(\\w+)`\\]\\(([\\w./]+\\.go)\\)")
+
+	update = flag.Bool("update", false, "write the tests of each property into the table of ARCHITECTURE.md")
+)
+
+// evidence are the tests that carry the number of one property.
+type evidence struct {
+	contract []string // in the root: over HTTP, for every kind of informer
+	rooms    []string // the packages that have some of their own
+}
+
+// cell returns what the table of the contract says of them.
+func (e evidence) cell() string {
+	slices.Sort(e.contract)
+	slices.Sort(e.rooms)
+	var parts []string
+	if len(e.contract) > 0 {
+		parts = append(parts, "`"+strings.Join(e.contract, "`, `")+"`")
+	}
+	if len(e.rooms) > 0 {
+		parts = append(parts, "in `"+strings.Join(slices.Compact(e.rooms), "`, `")+"`")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// evidenceOf finds the tests of every property, as in P05.
+func evidenceOf(t *testing.T) map[string]evidence {
+	found := map[string]evidence{}
+	walk(t, "_test.go", func(name string) {
+		for _, match := range contractTest.FindAllStringSubmatch(readFile(t, name), -1) {
+			for property := range strings.SplitSeq(strings.TrimSuffix(match[2], "_"), "_") {
+				e := found[property]
+				if room := path.Dir(name); room == "." {
+					e.contract = append(e.contract, match[1])
+				} else {
+					e.rooms = append(e.rooms, room)
+				}
+				found[property] = e
+			}
+		}
+	})
+	return found
+}
+
+// TestArchitectureContract holds the table of the contract to the code: every
+// property has a place that exists, and names the tests that carry its number.
+// With -update it writes those.
+func TestArchitectureContract(t *testing.T) {
+	enterRoot(t)
+	found := evidenceOf(t)
+	rows := map[string]bool{}
+	page := readFile(t, "ARCHITECTURE.md")
+	updated := contractRow.ReplaceAllStringFunc(page, func(line string) string {
+		row := contractRow.FindStringSubmatch(line)
+		property := row[1]
+		if len(property) == 2 {
+			property = "P0" + property[1:]
+		}
+		rows[property] = true
+		checkPlaces(t, row[1], row[3])
+		want := found[property].cell()
+		if strings.TrimSpace(row[4]) != want && !*update {
+			t.Errorf("ARCHITECTURE.md: the row of %s should name these tests: %s\nRun: go test ./internal/house -run Contract -update", row[1], want)
+		}
+		return fmt.Sprintf("| %s %s|%s| %s |", row[1], row[2], row[3], want)
+	})
+	if *update && updated != page {
+		writeFile(t, "ARCHITECTURE.md", updated)
+	}
+	for property := range found {
+		if !rows[property] {
+			t.Errorf("ARCHITECTURE.md has no row for %s, which tests carry", property)
+		}
+	}
+	for property := range strings.FieldsSeq("P01 P02 P03 P04 P05 P06 P07 P08 P09 P10 P11 P12 P13 P17 P19 P20") {
+		if len(found[property].contract) == 0 {
+			t.Errorf("no test in the root package carries the number of %s", property)
+		}
+	}
+}
+
+// checkPlaces follows the links of a row to what they name in the code.
+func checkPlaces(t *testing.T, property, cell string) {
+	t.Helper()
+	places := codeLink.FindAllStringSubmatch(cell, -1)
+	if len(places) == 0 {
+		t.Errorf("ARCHITECTURE.md: the row of %s leads to no place in the code", property)
+	}
+	for _, place := range places {
+		if !regexp.MustCompile(`(func|type) (\([^)]*\) )?` + place[1] + `\b`).MatchString(readFile(t, place[2])) {
+			t.Errorf("ARCHITECTURE.md: the row of %s names %s, which %s does not declare", property, place[1], place[2])
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,20 @@
+// Package house has no code of its own. Its tests hold the repository to what its
+// pages say of it, and the pages to the code:
+//
+//	architecture_test.go   the import walls, the comment of every package, and the
+//	                       table in ARCHITECTURE.md that leads from the contract to
+//	                       its places and tests
+//	docs_test.go           links, the Go code in README.md and docs, the index of
+//	                       docs, and the reasons for dependencies
+//
+// They run in the root of the repository and use the go command. `make docs` runs
+// them alone.
+//
+// # Concurrency properties
+//
+// Each test makes the root its working directory, so they run one after the other.
+//
+// # Memory
+//
+// Nothing is held between tests.
+package house

@@ -1,0 +1,108 @@
+package tidings
+
+import (
+	"iter"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/store"
+)
+
+// Lister reads the cache of an informer. Every call is answered from one state of
+// it, never waits, and yields shared, read-only objects. Iterations are ordered by
+// key; each holds on to the state in which it began.
+type Lister[T Object] struct {
+	store    *store.Store[T]
+	resource schema.GroupResource
+}
+
+// Get returns the object of a key: namespace/name, or the name of an object
+// without namespace. If there is none, apierrors.IsNotFound is true of the error.
+func (l Lister[T]) Get(key string) (T, error) {
+	obj, ok := l.store.Get(key)
+	if !ok {
+		return obj, apierrors.NewNotFound(l.resource, key)
+	}
+	return obj, nil
+}
+
+// Len returns how many objects are cached.
+func (l Lister[T]) Len() int { return l.store.Len() }
+
+// All yields every object with its key.
+func (l Lister[T]) All() iter.Seq2[string, T] { return l.store.Snapshot().All() }
+
+// Select yields every object whose labels match.
+func (l Lister[T]) Select(selector labels.Selector) iter.Seq2[string, T] {
+	return matching(l.All(), selector)
+}
+
+// ByIndex yields the objects that the named index has under value. An index that
+// does not exist is an error that names those that do.
+func (l Lister[T]) ByIndex(name, value string) (iter.Seq2[string, T], error) {
+	index, err := l.store.Snapshot().Index(name)
+	if err != nil {
+		return nil, err
+	}
+	return index.Lookup(value), nil
+}
+
+// Snapshot returns the present state of the cache, which stays as it is however
+// long it is held.
+func (l Lister[T]) Snapshot() store.Snapshot[T] { return l.store.Snapshot() }
+
+// Namespace returns a lister of one namespace.
+func (l Lister[T]) Namespace(namespace string) NamespaceLister[T] {
+	return NamespaceLister[T]{l, namespace}
+}
+
+// NamespaceLister reads the objects of one namespace from the cache of an
+// informer, as [Lister] does.
+type NamespaceLister[T Object] struct {
+	lister    Lister[T]
+	namespace string
+}
+
+// Get returns the object of a name. If there is none, apierrors.IsNotFound is
+// true of the error.
+func (l NamespaceLister[T]) Get(name string) (T, error) {
+	obj, ok := l.lister.store.Get(source.Key(l.namespace, name))
+	if !ok {
+		return obj, apierrors.NewNotFound(l.lister.resource, name)
+	}
+	return obj, nil
+}
+
+// All yields the objects of the namespace with their keys.
+func (l NamespaceLister[T]) All() iter.Seq2[string, T] {
+	return l.lister.store.Snapshot().Prefix(scopeOf(l.namespace))
+}
+
+// Select yields the objects of the namespace whose labels match.
+func (l NamespaceLister[T]) Select(selector labels.Selector) iter.Seq2[string, T] {
+	return matching(l.All(), selector)
+}
+
+func matching[T Object](objects iter.Seq2[string, T], selector labels.Selector) iter.Seq2[string, T] {
+	if selector == nil || selector.Empty() {
+		return objects
+	}
+	return func(yield func(string, T) bool) {
+		for key, obj := range objects {
+			if selector.Matches(labels.Set(obj.GetLabels())) && !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
+
+// scopeOf returns the prefix of the keys of a namespace, "" being all.
+func scopeOf(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return namespace + "/"
+}

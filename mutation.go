@@ -1,0 +1,156 @@
+package tidings
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/internal/fielddiff"
+)
+
+// Mutation is a write to an object that informers share.
+type Mutation struct {
+	// Informer is the name of the informer that holds the object.
+	Informer string
+	// Key is the key of the object.
+	Key string
+	// Fields are the paths of the fields that were written.
+	Fields []string
+	// Handler is the handler whose call made the write, or was running when
+	// another goroutine did; "" if it was found between calls.
+	Handler string
+}
+
+// Error says what was written and by whom, as far as that is known.
+func (m Mutation) Error() string {
+	by := "someone (no handler was running)"
+	if m.Handler != "" {
+		by = fmt.Sprintf("handler %q", m.Handler)
+	}
+	return fmt.Sprintf("tidings: informer %s: %s changed the cached object %s at %s: cached objects are shared, change a DeepCopy",
+		m.Informer, by, m.Key, strings.Join(m.Fields, ", "))
+}
+
+// mutationSweep is how often all objects are compared.
+const mutationSweep = time.Second
+
+// mutationDetector keeps a copy of every cached object, and of those that were
+// replaced since the last sweep but one, and compares.
+type mutationDetector[T Object] struct {
+	informer string
+	report   func(Mutation)
+
+	mu      sync.Mutex              // guards the rest, including every copy
+	copies  map[string]*pristine[T] // by key
+	retired []*pristine[T]          // replaced or deleted, as handlers may hold them
+}
+
+// pristine is an object beside its state when it was cached.
+type pristine[T Object] struct {
+	key         string
+	object, was T
+	sweeps      int // since it was retired
+}
+
+func newMutationDetector[T Object](informer string, report func(Mutation)) *mutationDetector[T] {
+	if report == nil {
+		report = func(m Mutation) { panic(m) }
+	}
+	return &mutationDetector[T]{informer: informer, report: report, copies: make(map[string]*pristine[T])}
+}
+
+// observe takes over the changes of a batch.
+func (d *mutationDetector[T]) observe(deltas []delta.Delta[T]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range deltas {
+		change := &deltas[i]
+		if before, ok := d.copies[change.Key]; ok {
+			d.retired = append(d.retired, before)
+			delete(d.copies, change.Key)
+		}
+		p := &pristine[T]{key: change.Key, object: change.New, was: change.New.DeepCopyObject().(T)}
+		if change.Type == delta.Deleted {
+			d.retired = append(d.retired, p)
+		} else {
+			d.copies[change.Key] = p
+		}
+	}
+}
+
+// run compares everything once per sweep until ctx ends.
+func (d *mutationDetector[T]) run(ctx context.Context) {
+	ticker := time.NewTicker(mutationSweep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.sweep()
+			return
+		case <-ticker.C:
+			d.sweep()
+		}
+	}
+}
+
+func (d *mutationDetector[T]) sweep() {
+	d.mu.Lock()
+	var found []Mutation
+	for _, p := range d.copies {
+		found = d.compareLocked(p, "", found)
+	}
+	kept := d.retired[:0]
+	for _, p := range d.retired {
+		found = d.compareLocked(p, "", found)
+		if p.sweeps++; p.sweeps < 2 {
+			kept = append(kept, p)
+		}
+	}
+	clear(d.retired[len(kept):])
+	d.retired = kept
+	d.mu.Unlock()
+	for _, m := range found {
+		d.report(m)
+	}
+}
+
+// compareLocked appends what differs, and takes the new state as the one to
+// compare with from now on, so that one write is reported once.
+func (d *mutationDetector[T]) compareLocked(p *pristine[T], handler string, found []Mutation) []Mutation {
+	if equality.Semantic.DeepEqual(p.object, p.was) {
+		return found
+	}
+	m := Mutation{Informer: d.informer, Key: p.key, Handler: handler}
+	for _, change := range fielddiff.Diff(p.was, p.object) {
+		m.Fields = append(m.Fields, change.Path)
+	}
+	p.was = p.object.DeepCopyObject().(T)
+	return append(found, m)
+}
+
+// watchHandler compares the objects of a notification after the handler's call.
+func (d *mutationDetector[T]) watchHandler(name string, deliver func(fanout.Notification[T])) func(fanout.Notification[T]) {
+	return func(n fanout.Notification[T]) {
+		deliver(n)
+		d.mu.Lock()
+		var found []Mutation
+		if p, ok := d.copies[n.Key]; ok {
+			found = d.compareLocked(p, name, found)
+		}
+		for _, p := range d.retired {
+			if p.key == n.Key {
+				found = d.compareLocked(p, name, found)
+			}
+		}
+		d.mu.Unlock()
+		for _, m := range found {
+			d.report(m)
+		}
+	}
+}

@@ -1,0 +1,412 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// The contract's tests run over HTTP against apisim, in a bubble, for every kind of
+// informer: typed, dynamic and metadata. The state of an object that they look at
+// is its label "n", which all three kinds see.
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// probe is an informer of any kind.
+type probe interface {
+	handle(f func(event), o tidings.HandlerOptions) *tidings.Registration
+	state() map[string]string // key → n@version of the cache
+	get(key string) string    // n@version, "" if there is none
+	indexed(value string) []string
+	snapshot() func() (version string, state map[string]string)
+	informer() informer
+}
+
+// informer is what needs no type parameter.
+type informer interface {
+	Name() string
+	Run(context.Context) error
+	Health() tidings.Health
+	HasSynced() bool
+	WaitForSync(context.Context) error
+	WaitFor(context.Context, string) error
+	Release()
+}
+
+// event is a tidings.Event without its type parameter.
+type event struct {
+	Type                       tidings.EventType
+	Initial, Tombstone, Resync bool
+	Key, Old, New              string // states are n@version
+	OldUID, NewUID             string
+	same                       bool // Old and New are one object
+}
+
+func (e event) String() string {
+	text := fmt.Sprintf("%v %s", e.Type, e.Key)
+	switch {
+	case e.Resync:
+		text += " resync"
+	case e.Initial:
+		text += " initial"
+	case e.Tombstone:
+		text += " tombstone"
+	}
+	switch e.Type {
+	case tidings.Added:
+		return text + " " + label(e.New)
+	case tidings.Deleted:
+		return text + " " + label(e.Old)
+	default:
+		return text + " " + label(e.Old) + "→" + label(e.New)
+	}
+}
+
+// label takes the version off a state.
+func label(state string) string {
+	n, _, _ := strings.Cut(state, "@")
+	return n
+}
+
+// version takes the label off a state.
+func version(state string) string {
+	_, v, _ := strings.Cut(state, "@")
+	return v
+}
+
+type typedProbe[T tidings.Object] struct {
+	t *testing.T
+	i *tidings.Informer[T]
+}
+
+// indexByN is the index that every probe has.
+const indexByN = "n"
+
+func newProbe[T tidings.Object](t *testing.T, i *tidings.Informer[T], err error) probe {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = i.AddIndex(indexByN, func(obj T) ([]string, error) {
+		switch n := obj.GetLabels()["n"]; n {
+		case "unindexable":
+			return nil, errors.New("I do not index these")
+		case "unbearable":
+			panic("I cannot bear these")
+		default:
+			return []string{n}, nil
+		}
+	})
+	if err != nil && !strings.Contains(err.Error(), "exists") { // a second handle finds the first one's
+		t.Fatal(err)
+	}
+	return typedProbe[T]{t, i}
+}
+
+func stateOf[T tidings.Object](obj T) string {
+	return obj.GetLabels()["n"] + "@" + obj.GetResourceVersion()
+}
+
+func (p typedProbe[T]) handle(f func(event), o tidings.HandlerOptions) *tidings.Registration {
+	p.t.Helper()
+	var none T
+	r, err := p.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
+		ev := event{Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync, Key: e.Key(), same: any(e.Old) == any(e.New)}
+		if any(e.Old) != any(none) {
+			ev.Old, ev.OldUID = stateOf(e.Old), string(e.Old.GetUID())
+		}
+		if any(e.New) != any(none) {
+			ev.New, ev.NewUID = stateOf(e.New), string(e.New.GetUID())
+		}
+		f(ev)
+	}), o)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
+func (p typedProbe[T]) state() map[string]string {
+	state := map[string]string{}
+	for key, obj := range p.i.Lister().All() {
+		state[key] = stateOf(obj)
+	}
+	return state
+}
+
+func (p typedProbe[T]) get(key string) string {
+	obj, err := p.i.Lister().Get(key)
+	if err != nil {
+		return ""
+	}
+	return stateOf(obj)
+}
+
+func (p typedProbe[T]) indexed(value string) []string {
+	found, err := p.i.Lister().ByIndex(indexByN, value)
+	if err != nil {
+		p.t.Error(err)
+		return nil
+	}
+	var keys []string
+	for key := range found {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (p typedProbe[T]) snapshot() func() (string, map[string]string) {
+	s := p.i.Lister().Snapshot()
+	return func() (string, map[string]string) {
+		state := map[string]string{}
+		for key, obj := range s.All() {
+			state[key] = stateOf(obj)
+		}
+		return s.Version(), state
+	}
+}
+
+func (p typedProbe[T]) informer() informer { return p.i }
+
+// askFor is a kind of informer.
+type askFor func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe
+
+var kinds = map[string]askFor{
+	"typed": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.For[*corev1.ConfigMap](f, s)
+		return newProbe(t, i, err)
+	},
+	"dynamic": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.Dynamic(f, configMaps, s)
+		return newProbe(t, i, err)
+	},
+	"metadata": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.Metadata(f, configMaps, s)
+		return newProbe(t, i, err)
+	},
+}
+
+// world is a server, a factory and one informer of a kind.
+type world struct {
+	*testing.T
+	server   *apisim.Server
+	factory  *tidings.Factory
+	ask      askFor
+	probe    probe
+	stop     context.CancelFunc
+	ctx      context.Context
+	gate     gate
+	uids     map[string]string
+	versions map[string]string
+}
+
+// gate is middleware that can answer in the server's place.
+type gate struct {
+	mu   sync.Mutex
+	shut func(w http.ResponseWriter, r *http.Request) bool // answered
+}
+
+func (g *gate) set(f func(w http.ResponseWriter, r *http.Request) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = f
+}
+
+func (g *gate) middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		shut := g.shut
+		g.mu.Unlock()
+		if shut == nil || !shut(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// property runs a test of the contract for every kind of informer.
+func property(t *testing.T, test func(w *world)) {
+	t.Helper()
+	propertyWith(t, tidings.FactoryOptions{}, tidings.Selection{Namespace: "default"}, test)
+}
+
+func propertyWith(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test func(w *world)) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, kinds[name], o, apisim.Options{})
+				defer w.end()
+				w.probe = w.ask(t, w.factory, s)
+				test(w)
+			})
+		})
+	}
+}
+
+func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Options) *world {
+	t.Helper()
+	w := &world{T: t, ask: ask, uids: map[string]string{}, versions: map[string]string{}}
+	so.Middleware = w.gate.middleware
+	var err error
+	if w.server, err = apisim.New(so); err != nil {
+		t.Fatal(err)
+	}
+	config := w.server.Config()
+	config.QPS = -1
+	if w.factory, err = tidings.NewFactory(config, o); err != nil {
+		t.Fatal(err)
+	}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+// end stops everything. The bubble fails the test if a goroutine is left.
+func (w *world) end() {
+	w.stop()
+	if err := w.factory.Shutdown(context.Background()); err != nil {
+		w.Errorf("Shutdown: %v", err)
+	}
+	if err := w.server.Close(); err != nil {
+		w.Errorf("closing the server: %v", err)
+	}
+}
+
+// start starts the factory and waits until it is synced and nothing moves.
+func (w *world) start() {
+	w.Helper()
+	if err := w.factory.Start(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	if err := w.factory.WaitForSync(ctx); err != nil {
+		w.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func object(name, n string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"n": n}},
+		Data:       map[string]string{"n": n},
+	}
+}
+
+// create, update and remove change the server's world. They note version and UID.
+func (w *world) create(name, n string) {
+	w.Helper()
+	made, err := w.server.Create(context.Background(), object(name, n))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.note(made.(metav1.Object))
+}
+
+func (w *world) update(name, n string) {
+	w.Helper()
+	obj, err := w.server.Get(context.Background(), configMaps, "default", name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	changed := obj.DeepCopyObject().(*corev1.ConfigMap)
+	changed.Labels["n"], changed.Data["n"] = n, n
+	updated, err := w.server.Update(context.Background(), changed)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.note(updated.(metav1.Object))
+}
+
+func (w *world) note(obj metav1.Object) {
+	w.uids[obj.GetName()] = string(obj.GetUID())
+	w.versions[obj.GetName()] = obj.GetResourceVersion()
+}
+
+func (w *world) remove(name string) {
+	w.Helper()
+	if _, err := w.server.Delete(context.Background(), configMaps, "default", name); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// serverState is what the cache should be.
+func (w *world) serverState() map[string]string {
+	w.Helper()
+	objects, _, err := w.server.List(context.Background(), configMaps, "default")
+	if err != nil {
+		w.Fatal(err)
+	}
+	state := map[string]string{}
+	for _, obj := range objects {
+		cm := obj.(*corev1.ConfigMap)
+		state[cm.Namespace+"/"+cm.Name] = stateOf(cm)
+	}
+	return state
+}
+
+// agree checks that the cache is the server's state.
+func (w *world) agree() {
+	w.Helper()
+	if got, want := w.probe.state(), w.serverState(); !maps.Equal(got, want) {
+		w.Errorf("the cache holds %v, the server %v", got, want)
+	}
+}
+
+// settle lets virtual time pass, for waits after failures to end, and then waits
+// until nothing moves.
+func (w *world) settle() {
+	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+}
+
+// record is a handler that notes what it is told.
+type record struct {
+	mu     sync.Mutex
+	events []event
+}
+
+func (r *record) handle(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// take returns the events since the last call.
+func (r *record) take() []event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events := r.events
+	r.events = nil
+	return events
+}
+
+func (r *record) texts() []string {
+	var texts []string
+	for _, e := range r.take() {
+		texts = append(texts, e.String())
+	}
+	return texts
+}
+
+// expect compares what a handler was told.
+func expect(t testing.TB, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("told\n %s\nwant\n %s", strings.Join(got, "\n "), strings.Join(want, "\n "))
+	}
+}

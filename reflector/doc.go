@@ -1,0 +1,57 @@
+// Package reflector keeps a queue in step with a collection on an API server: a
+// [Reflector] lists it, watches it, resumes the watch and lists again, and says
+// in its [Health] which of these it is doing and why.
+//
+//	            ┌─────────────── refused ──────────────┐
+//	            │                                      ▼
+//	start ─▶ streamList ──────┐                     pageList
+//	            ▲             │ whole collection       │
+//	            │             ▼                        │
+//	            │           watch ◀────────────────────┘
+//	            │             │ ended, cut, failed
+//	            │             ├──▶ watch again, from the last version
+//	  expired,  │             │
+//	  undecodable twice,      ▼
+//	  no such resource ◀── backoff
+//
+// # The state machine
+//
+// Every state is a method that returns the next one; nil ends Run.
+//
+//  1. streamList asks for a watch that begins with the whole collection
+//     (sendInitialEvents). A server that refuses leads to pageList for good, one
+//     that fails twice in a row for once. The objects are staged; the event that
+//     ends them hands them on as one Replace, and the same stream goes on as the
+//     watch.
+//  2. pageList reads pages of [Options.PageSize]. When the server forgets the
+//     token between two pages, the list starts again without pages. The first
+//     list takes what the server has at hand (version "0"), every later one is
+//     consistent (version "").
+//  3. watch follows the stream from the last version and hands on what one read
+//     brought. It ends, in the order of what is looked at: with the context; with
+//     an expired version (410, as an answer or an event), which leads to a list;
+//     with an event that cannot be decoded, which leads to a watch from the same
+//     version and the second time to a list; with any other error, which leads to
+//     a watch from the last version.
+//  4. backoff waits: twice as long after each failure, with jitter, and never
+//     shorter than the server's Retry-After. A watch that made progress starts
+//     the count anew.
+//
+// # What reaches the queue
+//
+// An object that [Options.Accept] refuses, or that the source marks as wrong, is
+// dropped and counted. If the cache holds an object of that key, it has left the
+// collection and is deleted. A transform that fails leaves the known state; a
+// delete is handed on even then. A consistent list whose version is lower than the
+// one before begins a new history (P16): all it says holds. A list that finds an object as it is cached
+// stages the cached object, so that the decoded copy is garbage at once.
+//
+// # Concurrency properties
+//
+// Run is the only goroutine; [Options.Accept], [Options.Transform] and
+// [Options.Known] are called on it. Health may be asked from anywhere.
+//
+// # Memory
+//
+// Beside the stream's buffer, a reflector holds one staged list while it lists.
+package reflector

@@ -1,0 +1,193 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+// errRewound is a list that is older than the one before, although it is the newest
+// that the server has.
+var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
+
+// errStreamIncomplete is a streamed list that ended before all of it was sent.
+var errStreamIncomplete = errors.New("the streamed list ended before it was complete")
+
+// streamList reads the collection as the beginning of a watch. What leads out of
+// it: the end of the initial events (watch), a refusal (pageList), an error
+// (backoff).
+func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
+	r.beginList()
+	err := r.openStream(ctx, source.WatchOptions{SendInitialEvents: true})
+	if errors.Is(err, source.ErrStreamedListRefused) {
+		r.paged = true
+		return r.pageList
+	}
+	if err != nil {
+		return r.retry(ctx, err, r.list())
+	}
+	for {
+		var events []source.Event[T]
+		if events, err = r.stream.Next(); err != nil {
+			err = fmt.Errorf("%w: %w", errStreamIncomplete, r.streamError(err))
+			break
+		}
+		for i, event := range events {
+			if event.Type == source.InitialEventsEnd {
+				return r.endStreamedList(ctx, event.Version, events[i+1:])
+			}
+			r.stageEvent(event)
+		}
+		r.countListed()
+	}
+	r.streamFails++
+	return r.retry(ctx, err, r.list())
+}
+
+// endStreamedList hands on the staged objects and goes on with the same stream.
+func (r *Reflector[T]) endStreamedList(ctx context.Context, version string, rest []source.Event[T]) stateFunc[T] {
+	// The events after the list share a slice with the ones before it, which the
+	// hand-over does not touch.
+	if err := r.endList(ctx, version, true); err != nil {
+		return r.retry(ctx, err, r.list())
+	}
+	r.streamFails = 0
+	r.progressed = true
+	r.record.enter(Watching)
+	if err := r.handOn(ctx, rest); err != nil {
+		return r.retry(ctx, err, r.watch)
+	}
+	return r.watch
+}
+
+// pageList reads the collection page by page. What leads out of it: the last
+// page (watch), an error (backoff).
+func (r *Reflector[T]) pageList(ctx context.Context) stateFunc[T] {
+	r.beginList()
+	version, consistent, err := r.readPages(ctx, r.o.PageSize)
+	if source.IsExpired(err) {
+		r.beginList()
+		version, consistent, err = r.readPages(ctx, 0)
+	}
+	if err == nil {
+		err = r.endList(ctx, version, consistent)
+	}
+	if err != nil {
+		return r.retry(ctx, err, r.list())
+	}
+	r.streamFails = 0
+	return r.watch
+}
+
+// readPages stages all pages. The version is that of the first page, so that a
+// watch from it brings whatever changed while the others were read. The list is
+// consistent unless it was the first one, which takes what the server has at hand.
+func (r *Reflector[T]) readPages(ctx context.Context, limit int64) (version string, consistent bool, err error) {
+	o := source.ListOptions{Limit: limit}
+	if !r.listed {
+		o.Version = "0"
+	}
+	for first := true; ; first = false {
+		page, err := r.source.List(ctx, o)
+		if err != nil {
+			return "", false, err
+		}
+		if first {
+			version = page.Version
+		}
+		for _, item := range page.Items {
+			r.stage(item)
+		}
+		r.countListed()
+		if page.Continue == "" {
+			return version, r.listed, nil
+		}
+		o.Continue = page.Continue
+	}
+}
+
+// beginList forgets what an earlier list has staged.
+func (r *Reflector[T]) beginList() {
+	r.closeStream()
+	r.staged = nil
+	r.reused = false
+	r.undecodable = false
+	r.record.change(func(h *Health) {
+		h.Listed = 0
+		h.Lists++
+	})
+	r.record.enter(Listing)
+}
+
+func (r *Reflector[T]) countListed() {
+	r.record.change(func(h *Health) { h.Listed = len(r.staged) })
+}
+
+// endList hands on the staged objects as one Replace. Afterwards the watch starts
+// at version.
+//
+// A consistent list that answers with a lower version than the last one begins a
+// new history, in which the versions of the old one mean nothing: if cached objects
+// were staged in the place of listed ones, the list is read again without that.
+func (r *Reflector[T]) endList(ctx context.Context, version string, consistent bool) error {
+	items := r.staged
+	r.staged = nil
+	order, comparable := delta.CompareDecimal(version, r.version)
+	newHistory := consistent && comparable && order < 0
+	if newHistory && r.reused {
+		r.rewound = true
+		return fmt.Errorf("%w: from %s to %s", errRewound, r.version, version)
+	}
+	if err := r.queue.Replace(ctx, r.o.Scope, version, items, delta.ReplaceOptions{NewHistory: newHistory}); err != nil {
+		return err
+	}
+	r.version, r.listed, r.rewound = version, true, false
+	r.record.change(func(h *Health) { h.Listed = 0 })
+	r.heard()
+	return nil
+}
+
+// stageEvent stages what an event of a streamed list says. Servers send only
+// Added ones before the end, but a change in between is a legal thing to send.
+func (r *Reflector[T]) stageEvent(event source.Event[T]) {
+	switch event.Type {
+	case source.Added, source.Modified:
+		r.stage(event.Item)
+	case source.Deleted:
+		kept := r.staged[:0]
+		for _, item := range r.staged {
+			if item.Key != event.Key {
+				kept = append(kept, item)
+			}
+		}
+		r.staged = kept
+	}
+}
+
+// stage adds an object to the running list.
+func (r *Reflector[T]) stage(item source.Item[T]) {
+	if err := r.accept(item, false); err != nil {
+		return
+	}
+	known, version, uid, ok := r.o.Known(item.Key)
+	if ok && version != "" && version == item.Version && uid == item.UID && !r.rewound {
+		item.Object = known
+		r.reused = true
+	} else if err := r.transform(&item); err != nil {
+		if !ok {
+			return
+		}
+		item.Object, item.Version, item.UID = known, version, uid
+	}
+	r.staged = append(r.staged, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
+}
+
+// needsList reports whether a watch that failed so cannot be resumed.
+func needsList(err error) bool {
+	return source.IsExpired(err) || apierrors.IsNotFound(err)
+}

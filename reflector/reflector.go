@@ -1,0 +1,208 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+// ErrRanAlready is returned by Run when it was called before: a reflector runs
+// once.
+var ErrRanAlready = errors.New("reflector: Run was called before; make a new Reflector to list and watch again")
+
+// Options are the choices of a [Reflector]. The zero value is ready.
+type Options[T any] struct {
+	// Name is how logs and errors call the collection, for example "pods.v1".
+	Name string
+	// Scope is the part of the queue that this reflector keeps: the prefix of
+	// the keys of its objects.
+	Scope string
+	// Accept returns why an object does not belong to the collection, or nil.
+	// For a deleted object, only what cannot change is to be looked at. nil
+	// accepts all.
+	Accept func(item source.Item[T], deleted bool) error
+	// Transform replaces an object before it is handed on. nil leaves it.
+	Transform func(T) (T, error)
+	// Known returns the cached object of a key with its version and UID. nil
+	// knows none, and every list decodes and stages all it brings.
+	Known func(key string) (obj T, version, uid string, ok bool)
+	// PageSize is how many objects a page of a list asks for; 0 means 500.
+	PageSize int64
+	// NoStreamedLists makes every list one in pages.
+	NoStreamedLists bool
+	// WatchTimeout is the least time after which a watch is to be ended by the
+	// server and begun anew; the most is twice that. 0 means 5 minutes.
+	WatchTimeout time.Duration
+	// Grace is how much longer than that a watch may last before it is torn
+	// down as silent; 0 means 30 s.
+	Grace time.Duration
+	// Backoff says how long to wait after failures.
+	Backoff Backoff
+	// Heartbeat is how often a failure that goes on is logged again; 0 means
+	// 10 minutes.
+	Heartbeat time.Duration
+	// Logger receives a line per change of state; nil discards them.
+	Logger *slog.Logger
+	// OnChange is called after every change of state, from Run's goroutine. It
+	// must not block.
+	OnChange func()
+}
+
+const (
+	defaultPageSize     = 500
+	defaultWatchTimeout = 5 * time.Minute
+	defaultGrace        = 30 * time.Second
+	defaultHeartbeat    = 10 * time.Minute
+	// shortWatch is how long a watch must last for the next one to begin
+	// without a wait.
+	shortWatch = time.Second
+)
+
+func (o Options[T]) withDefaults() Options[T] {
+	o.PageSize = orDefault(o.PageSize, defaultPageSize)
+	o.WatchTimeout = orDefault(o.WatchTimeout, defaultWatchTimeout)
+	o.Grace = orDefault(o.Grace, defaultGrace)
+	o.Heartbeat = orDefault(o.Heartbeat, defaultHeartbeat)
+	o.Backoff = o.Backoff.withDefaults()
+	if o.Accept == nil {
+		o.Accept = func(source.Item[T], bool) error { return nil }
+	}
+	if o.Known == nil {
+		o.Known = func(string) (obj T, version, uid string, ok bool) { return }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnChange == nil {
+		o.OnChange = func() {}
+	}
+	return o
+}
+
+func orDefault[V comparable](value, byDefault V) V {
+	var zero V
+	if value == zero {
+		return byDefault
+	}
+	return value
+}
+
+// Queue is what a reflector hands its work to. *delta.Queue implements it.
+type Queue[T any] interface {
+	Push(ctx context.Context, scope, version string, changes []delta.Change[T]) error
+	Replace(ctx context.Context, scope, version string, items []delta.Item[T], o delta.ReplaceOptions) error
+	Bookmark(ctx context.Context, scope, version string) error
+}
+
+// Reflector keeps one scope of a queue in step with one source.
+type Reflector[T any] struct {
+	source source.Source[T]
+	queue  Queue[T]
+	o      Options[T]
+	record record
+	ran    atomic.Bool
+
+	// Below is the state of the machine, used by Run's goroutine only.
+
+	version      string           // where the next watch starts
+	listed       bool             // a list was handed on
+	stream       source.Stream[T] // the running watch, nil if there is none
+	streamEnd    func()           // frees what stream holds
+	opened       time.Time        // when stream was opened
+	progressed   bool             // stream brought something
+	paged        bool             // the server does not stream lists
+	streamFails  int              // streamed lists that failed in a row
+	undecodable  bool             // the watch from version failed to decode once
+	failures     int              // failures in a row
+	staged       []delta.Item[T]
+	reused       bool // staged has cached objects in the place of listed ones
+	rewound      bool // the list before this one found that versions went back
+	changes      []delta.Change[T]
+	wait         time.Duration // what backoff waits
+	afterBackoff stateFunc[T]
+}
+
+// stateFunc is a state of the machine: it does its work and returns the next
+// state, or nil to end.
+type stateFunc[T any] func(context.Context) stateFunc[T]
+
+// New returns a reflector that hands what src yields to queue. Run starts it.
+func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T] {
+	o = o.withDefaults()
+	r := &Reflector[T]{source: src, queue: queue, o: o, paged: o.NoStreamedLists}
+	r.record = record{
+		health:    Health{State: Pending, Since: time.Now()},
+		log:       o.Logger.With("collection", o.Name),
+		heartbeat: o.Heartbeat,
+		onChange:  o.OnChange,
+	}
+	return r
+}
+
+// Health says how the reflector is.
+func (r *Reflector[T]) Health() Health { return r.record.snapshot() }
+
+// Run lists and watches until ctx ends or the queue is closed. It returns nil
+// then, and ErrRanAlready if it was called before.
+func (r *Reflector[T]) Run(ctx context.Context) error {
+	if !r.ran.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w (collection %s)", ErrRanAlready, r.o.Name)
+	}
+	defer r.record.enter(Stopped)
+	defer r.closeStream()
+	for state := r.list(); state != nil && ctx.Err() == nil; {
+		state = state(ctx)
+	}
+	return nil
+}
+
+// list returns the state that lists, by what is known of the server.
+func (r *Reflector[T]) list() stateFunc[T] {
+	if r.paged || r.streamFails >= 2 {
+		return r.pageList
+	}
+	return r.streamList
+}
+
+// retry notes a failure and returns the state that waits before next.
+func (r *Reflector[T]) retry(ctx context.Context, err error, next stateFunc[T]) stateFunc[T] {
+	if ctx.Err() != nil || errors.Is(err, delta.ErrClosed) {
+		return nil
+	}
+	r.closeStream()
+	r.failures++
+	atLeast, _ := source.RetryAfter(err)
+	r.wait = r.o.Backoff.delay(r.failures, atLeast)
+	r.afterBackoff = next
+	r.record.failed(err, time.Now().Add(r.wait))
+	return r.backoff
+}
+
+// backoff waits. What leads out of it: the time, or the context.
+func (r *Reflector[T]) backoff(ctx context.Context) stateFunc[T] {
+	timer := time.NewTimer(r.wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-timer.C:
+		return r.afterBackoff
+	}
+}
+
+// heard notes that the server has answered. The count of failures that backoff
+// goes by starts anew only with a watch that proves itself, so that a server which
+// lists well and cannot be watched is not listed again and again.
+func (r *Reflector[T]) heard() {
+	now := time.Now()
+	r.record.change(func(h *Health) {
+		h.LastEvent, h.Failures, h.Version = now, 0, r.version
+	})
+	r.record.recovered()
+}

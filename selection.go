@@ -1,0 +1,154 @@
+package tidings
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Object is what informers hold: a pointer to an API type, an
+// *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
+type Object = source.Object
+
+// Selection says which objects of a type an informer holds. Its zero value is all
+// of them, within the namespaces of the factory. Equal selections of one factory
+// share one watch and one cache.
+type Selection struct {
+	// Namespace is the one namespace to hold; "" leaves it to Namespaces.
+	Namespace string
+	// Namespaces are several namespaces, each with a watch of its own. When both
+	// are empty, FactoryOptions.Namespaces hold.
+	Namespaces []string
+	// AllNamespaces overrides FactoryOptions.Namespaces.
+	AllNamespaces bool
+	// Labels is a label selector, as in "app=web,tier in (a,b)".
+	Labels string
+	// Fields is a field selector, as in "metadata.name=web". Which fields a type
+	// has is up to the server, but for metadata.name and metadata.namespace.
+	Fields string
+	// Transform replaces objects before they are cached; nil leaves them. It is
+	// compared by identity: make it once to share an informer.
+	Transform *Transform
+}
+
+// Transform replaces objects of one type before they are cached, for example by
+// smaller ones. Make one with [NewTransform].
+type Transform struct {
+	objectType reflect.Type
+	call       any // func(T) (T, error)
+}
+
+// NewTransform returns a transform for informers of T. The function owns the
+// object it is given and may change it. Where it fails or panics, the state
+// before stays in the cache and Health counts it. It must keep the name and the
+// namespace of the object, and should keep its resourceVersion and uid: without
+// them, old states cannot be told from new ones.
+func NewTransform[T Object](f func(T) (T, error)) *Transform {
+	return &Transform{objectType: reflect.TypeFor[T](), call: f}
+}
+
+// selection is a Selection that was checked and brought into one form.
+type selection struct {
+	namespaces []string // sorted; none means all
+	labels     labels.Selector
+	fields     fields.Selector
+	transform  *Transform
+}
+
+// check validates s for objects of a scope, with the namespaces to use where s
+// names none.
+func (s Selection) check(scope source.Scope, byDefault []string) (selection, error) {
+	var checked selection
+	invalid := func(format string, args ...any) (selection, error) {
+		return selection{}, fmt.Errorf("%w: %w", ErrInvalidSelection, fmt.Errorf(format, args...))
+	}
+	named := slices.Clone(s.Namespaces)
+	if s.Namespace != "" {
+		named = append(named, s.Namespace)
+	}
+	switch {
+	case len(named) > 0 && scope == source.ScopeCluster:
+		return selection{}, fmt.Errorf("namespace %q: %w", named[0], ErrClusterScoped)
+	case len(named) > 0 && s.AllNamespaces:
+		return invalid("AllNamespaces is set beside namespace %q: choose one", named[0])
+	case len(named) == 0 && !s.AllNamespaces && scope != source.ScopeCluster:
+		named = slices.Clone(byDefault)
+	}
+	if err := checkNamespaces(named); err != nil {
+		return invalid("%w", err)
+	}
+	slices.Sort(named)
+	checked.namespaces = slices.Compact(named)
+	var err error
+	if checked.labels, err = labels.Parse(s.Labels); err != nil {
+		return invalid("labels %q: %w", s.Labels, err)
+	}
+	if checked.fields, err = fields.ParseSelector(s.Fields); err != nil {
+		return invalid("fields %q: %w", s.Fields, err)
+	}
+	checked.transform = s.Transform
+	return checked, nil
+}
+
+func checkNamespaces(namespaces []string) error {
+	for _, namespace := range namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return fmt.Errorf("namespace %q: %s", namespace, strings.Join(problems, "; "))
+		}
+	}
+	return nil
+}
+
+// String describes the selection, "" for everything.
+func (s selection) String() string {
+	var parts []string
+	if len(s.namespaces) > 0 {
+		parts = append(parts, "in "+strings.Join(s.namespaces, ","))
+	}
+	if text := s.labels.String(); text != "" {
+		parts = append(parts, "labels "+text)
+	}
+	if text := s.fields.String(); text != "" {
+		parts = append(parts, "fields "+text)
+	}
+	if s.transform != nil {
+		parts = append(parts, "transformed")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// accept returns a check that an object belongs to the selection within one of
+// its namespaces, "" being all. It looks at what a client can know: the labels,
+// the name and the namespace.
+func acceptor[T Object](s selection, namespace string, scope source.Scope) func(source.Item[T], bool) error {
+	selectsLabels := !s.labels.Empty()
+	name, byName := s.fields.RequiresExactMatch("metadata.name")
+	inNamespace, byNamespace := s.fields.RequiresExactMatch("metadata.namespace")
+	return func(item source.Item[T], deleted bool) error {
+		obj := item.Object
+		switch {
+		case obj.GetName() == "":
+			return fmt.Errorf("it has no name")
+		case namespace != "" && obj.GetNamespace() != namespace:
+			return fmt.Errorf("it is in namespace %q, the watch is of %q", obj.GetNamespace(), namespace)
+		case scope == source.ScopeCluster && obj.GetNamespace() != "":
+			return fmt.Errorf("it is in namespace %q, objects of its type have none", obj.GetNamespace())
+		case scope == source.ScopeNamespaced && obj.GetNamespace() == "":
+			return fmt.Errorf("it has no namespace, objects of its type have one")
+		case byName && obj.GetName() != name:
+			return fmt.Errorf("its name is not %q, which is selected", name)
+		case byNamespace && obj.GetNamespace() != inNamespace:
+			return fmt.Errorf("its namespace is not %q, which is selected", inNamespace)
+		case selectsLabels && !deleted && !s.labels.Matches(labels.Set(obj.GetLabels())):
+			return fmt.Errorf("its labels do not match %q", s.labels)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,149 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// maxStatusBytes bounds how much of an error answer is read.
+	maxStatusBytes = 1 << 20
+	// quotedBytes is how much of something unintelligible an error shows.
+	quotedBytes = 120
+)
+
+// Client sends the requests of any number of sources to one API server. It is
+// safe for concurrent use.
+type Client struct {
+	rest    rest.Interface
+	http    *http.Client
+	timeout time.Duration
+}
+
+// NewClient returns a client for the server that config names, with its TLS,
+// credentials, exec plugins, proxies, user agent and rate limit. The timeout of
+// config applies to lists; a watch lasts as long as its own.
+func NewClient(config *rest.Config) (*Client, error) {
+	if config == nil {
+		return nil, errors.New("source: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig")
+	}
+	unlimited := rest.CopyConfig(config)
+	unlimited.Timeout = 0
+	httpClient, err := rest.HTTPClientFor(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
+	}
+	// The serializer is never used, but the REST client insists on one.
+	unlimited.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	restClient, err := rest.UnversionedRESTClientForConfigAndClient(unlimited, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
+	}
+	return &Client{rest: restClient, http: httpClient, timeout: config.Timeout}, nil
+}
+
+// request is one GET.
+type request struct {
+	op, resource, namespace string
+	path                    string
+	query                   url.Values
+	accept                  string
+}
+
+func (r request) fail(phase Phase, err error) error {
+	return &Error{Op: r.op, Resource: r.resource, Namespace: r.namespace, Phase: phase, Err: err}
+}
+
+// get sends a request and returns the answer if its status is 200. The caller
+// closes its body.
+func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
+	if limiter := c.rest.GetRateLimiter(); limiter != nil {
+		if err := limiter.Wait(ctx); err != nil {
+			return nil, r.fail(Connecting, fmt.Errorf("waiting for the client's rate limit: %w", err))
+		}
+	}
+	target := c.rest.Get().AbsPath(r.path).URL()
+	target.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, r.fail(Connecting, err)
+	}
+	req.Header.Set("Accept", r.accept)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, r.fail(Connecting, withoutURL(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, r.fail(Answered, statusError(resp, r))
+	}
+	return resp, nil
+}
+
+// withoutURL takes the method and the URL off an error of net/http: they say
+// less than the fields of Error and repeat a long query.
+func withoutURL(err error) error {
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		return urlErr.Err
+	}
+	return err
+}
+
+// statusError turns an answer that is not 200 into what apierrors knows.
+func statusError(resp *http.Response, r request) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes)) // what could be read explains more than why the rest could not
+	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	var status metav1.Status
+	if unmarshalStatus(mediaTypeOf(resp), body, &status) == nil && status.Status == metav1.StatusFailure {
+		if status.Code == 0 {
+			status.Code = int32(resp.StatusCode)
+		}
+		if retryAfter > 0 {
+			if status.Details == nil {
+				status.Details = &metav1.StatusDetails{}
+			}
+			status.Details.RetryAfterSeconds = int32(retryAfter)
+		}
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	name, group, _ := strings.Cut(r.resource, ".")
+	return apierrors.NewGenericServerResponse(resp.StatusCode, r.op, schema.GroupResource{Group: group, Resource: name}, "", quote(body), retryAfter, true)
+}
+
+// quote shows the beginning of something that could not be understood.
+func quote(b []byte) string {
+	if len(b) > quotedBytes {
+		return fmt.Sprintf("%q and %d bytes more", b[:quotedBytes], len(b)-quotedBytes)
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// readBody reads a body of at most limit bytes and closes it.
+func readBody(body io.ReadCloser, limit int) ([]byte, error) {
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, len(data), err)
+		}
+		return nil, err
+	}
+	if len(data) > limit {
+		return nil, fmt.Errorf("an answer %w of %d bytes", ErrFrameTooLarge, limit)
+	}
+	return data, nil
+}

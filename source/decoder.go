@@ -1,0 +1,187 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsjson "sigs.k8s.io/json"
+)
+
+const (
+	jsonType     = "application/json"
+	protobufType = "application/vnd.kubernetes.protobuf"
+)
+
+// decoder makes objects of one kind from their encoded form.
+type decoder[T Object] interface {
+	// accept returns the Accept header for a list or a watch.
+	accept(watch bool) string
+	// json decodes an object; item says that it stood in a list.
+	json(data []byte, item bool) (T, error)
+	// protobuf decodes a message that came without an envelope.
+	protobuf(message []byte) (T, error)
+	// wants returns the kind of the objects.
+	wants() schema.GroupVersionKind
+}
+
+// unmarshalJSON reads JSON as the API machinery does: field names with their
+// case, whole numbers as int64.
+func unmarshalJSON(data []byte, into any) error {
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into)
+}
+
+// mediaTypeOf returns the media type of an answer without its parameters.
+func mediaTypeOf(resp *http.Response) string {
+	mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return jsonType
+	}
+	return mediaType
+}
+
+// unmarshalStatus reads a Status in either encoding.
+func unmarshalStatus(mediaType string, data []byte, status *metav1.Status) error {
+	if mediaType != protobufType {
+		return unmarshalJSON(data, status)
+	}
+	e, err := openEnvelope(data)
+	if err != nil {
+		return err
+	}
+	return status.Unmarshal(e.raw)
+}
+
+// protobufMessage is what generated API types have in addition to Object.
+type protobufMessage interface{ Unmarshal([]byte) error }
+
+// typedDecoder decodes into the Go type of an API.
+type typedDecoder[T Object] struct {
+	make       func() T
+	gvk        schema.GroupVersionKind
+	keepKind   bool // metadata keeps its kind, as it is served under a kind of its own
+	isProtobuf bool
+	as         string // media type parameters that ask for another form of the object
+}
+
+func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T) *typedDecoder[T] {
+	_, isProtobuf := any(make()).(protobufMessage)
+	return &typedDecoder[T]{make: make, gvk: gvk, isProtobuf: isProtobuf}
+}
+
+func newMetadataDecoder() *typedDecoder[*metav1.PartialObjectMetadata] {
+	d := newTypedDecoder(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"),
+		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} })
+	d.keepKind = true
+	d.as = ";as=%s;g=meta.k8s.io;v=v1"
+	return d
+}
+
+func (d *typedDecoder[T]) wants() schema.GroupVersionKind { return d.gvk }
+
+func (d *typedDecoder[T]) accept(watch bool) string {
+	as := d.as
+	if as != "" {
+		kind := d.gvk.Kind
+		if !watch {
+			kind += "List"
+		}
+		as = fmt.Sprintf(as, kind)
+	}
+	if !d.isProtobuf {
+		return jsonType + as
+	}
+	if watch {
+		return protobufType + as + ";stream=watch," + jsonType + as
+	}
+	return protobufType + as + "," + jsonType + as
+}
+
+func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
+	obj := d.make()
+	if err := unmarshalJSON(data, obj); err != nil {
+		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, err)
+	}
+	kind := obj.GetObjectKind()
+	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
+		return obj, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
+	}
+	d.setKind(obj)
+	return obj, nil
+}
+
+func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
+	obj := d.make()
+	if err := any(obj).(protobufMessage).Unmarshal(message); err != nil {
+		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
+	}
+	d.setKind(obj)
+	return obj, nil
+}
+
+// setKind leaves a typed object without its kind, as client-go's typed clients
+// do: the Go type says it.
+func (d *typedDecoder[T]) setKind(obj T) {
+	kind := schema.GroupVersionKind{}
+	if d.keepKind {
+		kind = d.gvk
+	}
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+}
+
+// dynamicDecoder decodes into maps.
+type dynamicDecoder struct{ gvk schema.GroupVersionKind }
+
+func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
+func (d *dynamicDecoder) accept(bool) string             { return jsonType }
+
+func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(data, &obj.Object); err != nil {
+		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, err)
+	}
+	if obj.Object == nil {
+		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, quote(data))
+	}
+	got := obj.GroupVersionKind()
+	if got.Kind == "" && item && d.gvk.Kind != "" {
+		// The items of a list of a built-in type come without their kind.
+		obj.SetGroupVersionKind(d.gvk)
+		return obj, nil
+	}
+	if d.gvk.Kind != "" && got != d.gvk || got.GroupVersion() != d.gvk.GroupVersion() {
+		return nil, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
+	}
+	return obj, nil
+}
+
+func (d *dynamicDecoder) protobuf([]byte) (*unstructured.Unstructured, error) {
+	return nil, fmt.Errorf("%w: protobuf was not asked for", ErrMalformed)
+}
+
+func kindName(gvk schema.GroupVersionKind) string {
+	kind := gvk.Kind
+	if kind == "" {
+		kind = "(any)"
+	}
+	return strings.TrimSpace(gvk.GroupVersion().String() + " " + kind)
+}
+
+// jsonWatchEvent is a watch event whose object is still encoded.
+type jsonWatchEvent struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// jsonList is a list whose items are still encoded.
+type jsonList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []json.RawMessage `json:"items"`
+}

@@ -1,0 +1,131 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Errors of a request, before the server has answered it.
+var (
+	// ErrStreamedListRefused says that this server or source does not stream
+	// its initial state: list in pages instead.
+	ErrStreamedListRefused = errors.New("streamed lists are not supported here")
+	// ErrWrongScope says that a namespace was given for a resource that has
+	// none.
+	ErrWrongScope = errors.New("the resource is cluster-scoped: ask for it without a namespace")
+)
+
+// Errors of an answer that cannot be understood.
+var (
+	// ErrFrameTooLarge is a frame or a list over the limit of [RESTOptions].
+	ErrFrameTooLarge = errors.New("larger than the limit")
+	// ErrCutFrame is a stream that ended within a frame.
+	ErrCutFrame = errors.New("the connection ended in the middle of a frame")
+	// ErrMalformed is an answer that is not what its Content-Type says.
+	ErrMalformed = errors.New("malformed")
+	// ErrUnknownEvent is a watch event of a type that this package does not
+	// know.
+	ErrUnknownEvent = errors.New("unknown event type")
+)
+
+// Phase says how far a request got before it failed.
+type Phase string
+
+const (
+	// Connecting is everything before the first byte of an answer.
+	Connecting Phase = "connecting"
+	// Answered is a request that the server answered with an error status.
+	Answered Phase = "answered"
+	// Decoding is an answer that could not be understood.
+	Decoding Phase = "decoding"
+	// Streaming is a watch that failed after it had begun.
+	Streaming Phase = "streaming"
+)
+
+// Error is the one error type of this package. It works with errors.Is and
+// errors.As: an answer of the server is an *apierrors.StatusError underneath.
+type Error struct {
+	// Op is "list", "watch" or "discover".
+	Op string
+	// Resource is the resource asked for, as in deployments.v1.apps.
+	Resource string
+	// Namespace is the namespace asked for, "" for all.
+	Namespace string
+	// Phase says how far the request got.
+	Phase Phase
+	// Err is the cause.
+	Err error
+}
+
+// Error says what failed, on what, why and, where it can be guessed, what to do.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op + " " + e.Resource)
+	if e.Namespace != "" {
+		fmt.Fprintf(&b, " in namespace %q", e.Namespace)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if hint := e.Hint(); hint != "" {
+		b.WriteString(" (" + hint + ")")
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what would remedy the error, or "" where that cannot be guessed.
+func (e *Error) Hint() string {
+	where := "cluster-wide"
+	if e.Namespace != "" {
+		where = fmt.Sprintf("in namespace %q", e.Namespace)
+	}
+	switch {
+	case apierrors.IsUnauthorized(e.Err):
+		return "the server does not accept these credentials: log in again or check the kubeconfig"
+	case apierrors.IsForbidden(e.Err):
+		return fmt.Sprintf("grant list and watch on %s %s", e.Resource, where)
+	case apierrors.IsNotFound(e.Err):
+		return "the server has no such resource: install its CustomResourceDefinition, or check group, version and name"
+	case e.Phase == Connecting && !errors.Is(e.Err, ErrWrongScope) && !errors.Is(e.Err, ErrStreamedListRefused):
+		return "is the API server reachable?"
+	case errors.Is(e.Err, ErrFrameTooLarge):
+		return "raise RESTOptions.MaxFrameBytes or MaxListBytes if such objects are expected"
+	default:
+		return ""
+	}
+}
+
+// WrongObjectError is an object of another kind than the collection holds.
+type WrongObjectError struct {
+	// Got and Want are kinds with their API versions, as in "apps/v1 Deployment".
+	Got, Want string
+}
+
+// Error names both kinds.
+func (e *WrongObjectError) Error() string {
+	return fmt.Sprintf("received an object of kind %s instead of %s", e.Got, e.Want)
+}
+
+// IsExpired reports whether err says that the server no longer has the resource
+// version or the continue token that was asked for: list again.
+func IsExpired(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// IsTooNew reports whether err says that the server does not have the resource
+// version yet: it lags behind the one that was asked before.
+func IsTooNew(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// RetryAfter returns how long the server asked to wait before the next request.
+func RetryAfter(err error) (time.Duration, bool) {
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second, ok && seconds > 0
+}

@@ -1,0 +1,162 @@
+package source
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+const (
+	initialBuffer  = 64 << 10
+	retainedBuffer = 1 << 20
+)
+
+// splitter finds the first frame in buf. It returns the frame, or nil when buf
+// does not hold a whole one yet, and how many bytes of buf are done with; want is
+// the size of the frame that is not whole, if it is known. The next call gets what
+// is not done with, and more.
+type splitter interface {
+	split(buf []byte) (frame []byte, taken, want int, err error)
+}
+
+// frames cuts a stream into frames, reading as much at a time as has arrived.
+type frames struct {
+	r          io.Reader
+	splitter   splitter
+	limit      int
+	buf        []byte // buf[start:end] was read and not yet taken
+	start, end int
+}
+
+func newFrames(r io.Reader, s splitter, limit int) *frames {
+	return &frames{r: r, splitter: s, limit: limit, buf: make([]byte, initialBuffer)}
+}
+
+// next returns the next frame, valid until the next call. Without wait, it
+// returns nil when no whole frame has been read. The end of the stream between
+// two frames is io.EOF, within one ErrCutFrame.
+func (f *frames) next(wait bool) ([]byte, error) {
+	for {
+		frame, taken, want, err := f.splitter.split(f.buf[f.start:f.end])
+		if err != nil {
+			return nil, err
+		}
+		if max(want, len(frame)) > f.limit || (frame == nil && f.end-f.start > f.limit) {
+			return nil, fmt.Errorf("a frame of %d bytes, %w of %d", max(want, len(frame), f.end-f.start), ErrFrameTooLarge, f.limit)
+		}
+		f.start += taken
+		if frame != nil {
+			return frame, nil
+		}
+		if !wait {
+			return nil, nil
+		}
+		if err := f.fill(want); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill makes room for at least one more byte, or for a frame of want bytes, and
+// reads.
+func (f *frames) fill(want int) error {
+	pending := f.end - f.start
+	switch {
+	case pending == 0 && len(f.buf) > retainedBuffer && want < retainedBuffer:
+		f.buf = make([]byte, initialBuffer)
+		f.start, f.end = 0, 0
+	case f.start > 0 && (f.end == len(f.buf) || f.start+want > len(f.buf)):
+		copy(f.buf, f.buf[f.start:f.end])
+		f.start, f.end = 0, pending
+	}
+	if f.end == len(f.buf) || want > len(f.buf) {
+		grown := make([]byte, min(max(2*len(f.buf), want), max(f.limit+frameOverhead, initialBuffer)))
+		f.end = copy(grown, f.buf[f.start:f.end])
+		f.start, f.buf = 0, grown
+	}
+	n, err := f.r.Read(f.buf[f.end:])
+	f.end += n
+	switch {
+	case n > 0:
+		return nil
+	case err == io.EOF && f.end > f.start:
+		return fmt.Errorf("%w, after %s", ErrCutFrame, quote(f.buf[f.start:f.end]))
+	case err == nil:
+		return io.ErrNoProgress
+	default:
+		return err
+	}
+}
+
+// frameOverhead is room for what surrounds the largest frame: its length, or
+// the white space before it.
+const frameOverhead = 1 << 10
+
+// lengthDelimited finds a frame that its length precedes, in four bytes, the
+// highest first: the framing of application/vnd.kubernetes.protobuf;stream=watch.
+type lengthDelimited struct{}
+
+func (lengthDelimited) split(buf []byte) (frame []byte, taken, want int, err error) {
+	if len(buf) < 4 {
+		return nil, 0, 0, nil
+	}
+	size := int(binary.BigEndian.Uint32(buf))
+	if len(buf)-4 < size {
+		return nil, 0, size + 4, nil
+	}
+	return buf[4 : 4+size], 4 + size, 0, nil
+}
+
+// jsonObjects finds one JSON object by its braces, whatever the white space around
+// and within it: the framing of application/json;stream=watch. It remembers how far
+// it has looked, so that a large frame that arrives in pieces is looked at once.
+type jsonObjects struct {
+	scanned  int // bytes of the unfinished object that were looked at
+	depth    int
+	inString bool
+	escaped  bool
+}
+
+func (j *jsonObjects) split(buf []byte) (frame []byte, taken, want int, err error) {
+	begin := 0
+	if j.scanned == 0 {
+		for begin < len(buf) && isSpace(buf[begin]) {
+			begin++
+		}
+		if begin == len(buf) {
+			return nil, begin, 0, nil
+		}
+		if buf[begin] != '{' {
+			return nil, 0, 0, fmt.Errorf("%w: a watch frame must be a JSON object, received %s", ErrMalformed, quote(buf[begin:]))
+		}
+	}
+	for i := begin + j.scanned; i < len(buf); i++ {
+		if j.closes(buf[i]) {
+			*j = jsonObjects{}
+			return buf[begin : i+1], i + 1, 0, nil
+		}
+	}
+	j.scanned = len(buf) - begin
+	return nil, begin, 0, nil
+}
+
+// closes takes one more byte and reports whether it ends the object.
+func (j *jsonObjects) closes(c byte) bool {
+	switch {
+	case j.escaped:
+		j.escaped = false
+	case j.inString && c == '\\':
+		j.escaped = true
+	case c == '"':
+		j.inString = !j.inString
+	case j.inString:
+	case c == '{' || c == '[':
+		j.depth++
+	case c == '}' || c == ']':
+		j.depth--
+		return j.depth == 0
+	}
+	return false
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }

@@ -1,0 +1,109 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Scope says whether the objects of a resource live in namespaces.
+type Scope uint8
+
+const (
+	// ScopeUnknown is a scope that only the server knows; it is asked when it
+	// matters.
+	ScopeUnknown Scope = iota
+	// ScopeNamespaced is a resource whose objects have a namespace.
+	ScopeNamespaced
+	// ScopeCluster is a resource whose objects have none.
+	ScopeCluster
+)
+
+// Resource names a collection of the API.
+type Resource struct {
+	// Group and Version are those of the API; the core group is "".
+	Group, Version string
+	// Name is the plural name of the path, as in "deployments". When it is
+	// empty, the server is asked for the resource that serves Kind.
+	Name string
+	// Kind is the kind of its objects. When it is empty, any kind is taken.
+	Kind string
+	// Scope is whether objects have a namespace.
+	Scope Scope
+}
+
+// String returns the name in the form resource.version.group.
+func (r Resource) String() string {
+	name := r.Name
+	if name == "" {
+		name = r.Kind
+	}
+	return strings.TrimSuffix(name+"."+r.Version+"."+r.Group, ".")
+}
+
+// GroupVersion returns group and version.
+func (r Resource) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}
+}
+
+// path returns the URL path of the collection in a namespace, "" being all.
+func (r Resource) path(namespace string) string {
+	p := groupVersionPath(r.GroupVersion())
+	if namespace != "" {
+		p += "/namespaces/" + namespace
+	}
+	return p + "/" + r.Name
+}
+
+func groupVersionPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "/api/" + gv.Version
+	}
+	return "/apis/" + gv.Group + "/" + gv.Version
+}
+
+// Resolve asks the server for what r leaves open: the name of the resource that
+// serves its kind, its kind, or its scope. A resource that the server does not
+// have is an error for which apierrors.IsNotFound is true.
+func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
+	fail := func(phase Phase, err error) (Resource, error) {
+		return r, &Error{Op: "discover", Resource: r.String(), Phase: phase, Err: err}
+	}
+	resp, err := c.get(ctx, request{op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()), accept: jsonType})
+	if err != nil {
+		return r, err
+	}
+	body, err := readBody(resp.Body, defaultMaxListBytes)
+	if err != nil {
+		return fail(Decoding, err)
+	}
+	var list metav1.APIResourceList
+	if err := unmarshalJSON(body, &list); err != nil {
+		return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
+	}
+	for _, served := range list.APIResources {
+		if strings.Contains(served.Name, "/") || (r.Name != "" && served.Name != r.Name) || (r.Name == "" && served.Kind != r.Kind) {
+			continue
+		}
+		r.Name, r.Kind, r.Scope = served.Name, served.Kind, ScopeCluster
+		if served.Namespaced {
+			r.Scope = ScopeNamespaced
+		}
+		return r, nil
+	}
+	return fail(Answered, notServed(r))
+}
+
+func notServed(r Resource) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotFound,
+		Reason:  metav1.StatusReasonNotFound,
+		Message: fmt.Sprintf("the server does not serve %s", r),
+	}}
+}

@@ -1,0 +1,420 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+)
+
+var pods = Resource{Version: "v1", Name: "pods", Kind: "Pod", Scope: ScopeNamespaced}
+
+func newPod() *corev1.Pod { return &corev1.Pod{} }
+
+// serve returns a client for a server that answers every request with handle.
+func serve(t *testing.T, handle http.HandlerFunc) *Client {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	client, err := NewClient(&rest.Config{Host: server.URL + "/prefix", QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// answerWith writes one answer, whatever the request.
+func answerWith(code int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(code)
+		io.WriteString(w, body) //nolint:errcheck // a client that is gone is the test's business
+	}
+}
+
+// envelopeOf encodes an object as a server does in protobuf.
+func envelopeOf(t *testing.T, apiVersion, kind string, obj interface{ Marshal() ([]byte, error) }) []byte {
+	t.Helper()
+	raw, err := obj.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
+	message, err := unknown.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte("k8s\x00"), message...)
+}
+
+func watchFrame(t *testing.T, eventType string, object []byte) string {
+	t.Helper()
+	event := metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: object}}
+	raw, err := event.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(delimited(string(raw)))
+}
+
+func pod(name, version string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-" + "1", ResourceVersion: version}}
+}
+
+func TestRequestsAskWhatKubernetesDocuments(t *testing.T) {
+	var asked []string
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path+"?"+r.URL.RawQuery+" "+r.Header.Get("Accept"))
+		answerWith(200, "application/json", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)(w, r)
+	})
+	typed := NewTyped(client, pods, newPod, RESTOptions{Namespace: "default", Labels: "app=web", Fields: "metadata.name=a"})
+	metadata := NewMetadata(client, Resource{Group: "apps", Version: "v1", Name: "deployments"}, RESTOptions{})
+	ctx := t.Context()
+	call := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	call(typed.List(ctx, ListOptions{Version: "0", Limit: 500}))
+	call(typed.List(ctx, ListOptions{Version: "0", Limit: 500, Continue: "next"}))
+	call(typed.Watch(ctx, WatchOptions{Version: "7", Timeout: 90 * time.Second}))
+	call(typed.Watch(ctx, WatchOptions{SendInitialEvents: true}))
+	call(metadata.List(ctx, ListOptions{}))
+	call(metadata.Watch(ctx, WatchOptions{Version: "7"}))
+	const (
+		selectors = "fieldSelector=metadata.name%3Da&labelSelector=app%3Dweb"
+		typedList = " application/vnd.kubernetes.protobuf,application/json"
+		stream    = " application/vnd.kubernetes.protobuf;stream=watch,application/json"
+	)
+	want := []string{
+		"/prefix/api/v1/namespaces/default/pods?" + selectors + "&limit=500&resourceVersion=0&resourceVersionMatch=NotOlderThan" + typedList,
+		"/prefix/api/v1/namespaces/default/pods?continue=next&" + selectors + "&limit=500" + typedList,
+		"/prefix/api/v1/namespaces/default/pods?allowWatchBookmarks=true&" + selectors + "&resourceVersion=7&timeoutSeconds=90&watch=true" + stream,
+		"/prefix/api/v1/namespaces/default/pods?allowWatchBookmarks=true&" + selectors + "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true" + stream,
+		"/prefix/apis/apps/v1/deployments? application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+		"/prefix/apis/apps/v1/deployments?allowWatchBookmarks=true&resourceVersion=7&watch=true application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;stream=watch,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+	}
+	for i := range want {
+		if i >= len(asked) || asked[i] != want[i] {
+			t.Errorf("request %d:\n got %s\nwant %s", i, asked[min(i, len(asked)-1)], want[i])
+		}
+	}
+}
+
+func TestListDecodesBothEncodings(t *testing.T) {
+	remaining := int64(7)
+	list := &corev1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next", RemainingItemCount: &remaining},
+		Items:    []corev1.Pod{*pod("a", "3"), *pod("b", "4")},
+	}
+	const asJSON = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":"next","remainingItemCount":7},"items":[
+		{"metadata":{"name":"a","namespace":"default","uid":"uid-1","resourceVersion":"3"}},
+		{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"default","uid":"uid-1","resourceVersion":"4"}}]}`
+	tests := map[string]http.HandlerFunc{
+		"protobuf": answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list))),
+		"json":     answerWith(200, jsonType+";charset=utf-8", asJSON),
+	}
+	for name, handle := range tests {
+		t.Run(name, func(t *testing.T) {
+			page, err := NewTyped(serve(t, handle), pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page.Version != "9" || page.Continue != "next" || page.Remaining != 7 || len(page.Items) != 2 {
+				t.Fatalf("page is %+v", page)
+			}
+			second := page.Items[1]
+			if second.Key != "default/b" || second.Version != "4" || second.UID != "uid-1" || second.Err != nil || second.Object.Kind != "" {
+				t.Errorf("item is %+v", second)
+			}
+		})
+	}
+	t.Run("dynamic", func(t *testing.T) {
+		page, err := NewDynamic(serve(t, tests["json"]), pods, RESTOptions{}).List(t.Context(), ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := page.Items[0].Object; first.GetKind() != "Pod" || first.GetAPIVersion() != "v1" || first.GetName() != "a" {
+			t.Errorf("an item without kind became %v", first)
+		}
+	})
+}
+
+func TestListRefusesWhatIsNoList(t *testing.T) {
+	tests := map[string]struct {
+		handle http.HandlerFunc
+		want   string
+	}{
+		"html":                 {answerWith(200, "text/html", "<html>"), "text/html"},
+		"json garbage":         {answerWith(200, jsonType, "<html>"), "<html>"},
+		"another kind":         {answerWith(200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`), "meta.k8s.io/v1 Table"},
+		"no kind":              {answerWith(200, jsonType, `{}`), "(any)"},
+		"protobuf of another":  {answerWith(200, protobufType, string(envelopeOf(t, "v1", "NodeList", &corev1.NodeList{}))), "v1 NodeList"},
+		"protobuf, no magic":   {answerWith(200, protobufType, "garbage"), "garbage"},
+		"protobuf, cut":        {answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", &corev1.PodList{Items: []corev1.Pod{*pod("a", "3")}})[:40])), "malformed"},
+		"larger than the list": {answerWith(200, jsonType, strings.Repeat(" ", 2000)), "larger than the limit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewTyped(serve(t, test.handle), pods, newPod, RESTOptions{MaxListBytes: 1000}).List(t.Context(), ListOptions{})
+			sourceErr, ok := errors.AsType[*Error](err)
+			if !ok || sourceErr.Phase != Decoding || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "list pods.v1") {
+				t.Errorf("got error %v, want a decoding error that says %q", err, test.want)
+			}
+		})
+	}
+}
+
+// podJSON is a pod as a watch sends it.
+func podJSON(name, version string) string {
+	return fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","resourceVersion":%q}}`, name, version)
+}
+
+func jsonFrame(eventType, object string) string {
+	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", eventType, object)
+}
+
+// readStream reads a watch to its end.
+func readStream(t *testing.T, handle http.HandlerFunc) (events []Event[*corev1.Pod], err error) {
+	t.Helper()
+	stream, err := NewTyped(serve(t, handle), pods, newPod, RESTOptions{MaxFrameBytes: 10_000}).Watch(t.Context(), WatchOptions{Version: "1"})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	for {
+		batch, err := stream.Next()
+		if err != nil {
+			if _, again := stream.Next(); again == nil || again.Error() != err.Error() {
+				t.Errorf("after the error %v, Next returns %v", err, again)
+			}
+			return events, err
+		}
+		events = append(events, batch...)
+	}
+}
+
+func TestWatchDecodesBothEncodings(t *testing.T) {
+	end := pod("", "9")
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	inProtobuf := func(obj *corev1.Pod) []byte { return envelopeOf(t, "v1", "Pod", obj) }
+	tests := map[string]http.HandlerFunc{
+		"protobuf": answerWith(200, protobufType+";stream=watch",
+			watchFrame(t, "ADDED", inProtobuf(pod("a", "3")))+watchFrame(t, "MODIFIED", inProtobuf(pod("a", "4")))+
+				watchFrame(t, "BOOKMARK", inProtobuf(end))+watchFrame(t, "BOOKMARK", inProtobuf(pod("", "12")))+
+				watchFrame(t, "DELETED", inProtobuf(pod("a", "13")))),
+		"json": answerWith(200, jsonType,
+			jsonFrame("ADDED", podJSON("a", "3"))+jsonFrame("MODIFIED", podJSON("a", "4"))+
+				jsonFrame("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`)+
+				jsonFrame("BOOKMARK", podJSON("", "12"))+jsonFrame("DELETED", podJSON("a", "13"))),
+	}
+	for name, handle := range tests {
+		t.Run(name, func(t *testing.T) {
+			events, err := readStream(t, handle)
+			if err != io.EOF {
+				t.Errorf("the watch ended with %v, want io.EOF", err)
+			}
+			var got []string
+			for _, e := range events {
+				got = append(got, fmt.Sprintf("%d %s %s", e.Type, e.Key, e.Version))
+			}
+			want := []string{"1 default/a 3", "2 default/a 4", "5  9", "4  12", "3 default/a 13"}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestWatchEndsWithWhatItReceived(t *testing.T) {
+	added := jsonFrame("ADDED", podJSON("a", "3"))
+	const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version: 1 (9)","reason":"Expired","code":410}`
+	status := &metav1.Status{Status: metav1.StatusFailure, Message: "too old", Reason: metav1.StatusReasonExpired, Code: 410}
+	tests := map[string]struct {
+		body, contentType string
+		phase             Phase
+		is                error
+		says              string
+	}{
+		"cut frame":             {added + `{"type":"ADD`, jsonType, Streaming, ErrCutFrame, `"type\":\"ADD"`},
+		"garbage":               {added + "\nHTTP/1.1 502", jsonType, Decoding, ErrMalformed, "HTTP/1.1 502"},
+		"unknown type":          {added + jsonFrame("SPLENDID", podJSON("a", "4")), jsonType, Decoding, ErrUnknownEvent, `"SPLENDID"`},
+		"too large":             {added + jsonFrame("ADDED", podJSON(strings.Repeat("x", 20_000), "4")), jsonType, Decoding, ErrFrameTooLarge, "10000"},
+		"malformed object":      {added + jsonFrame("ADDED", `{"kind":"Pod","metadata":{"name":7}}`), jsonType, Decoding, ErrMalformed, "Pod"},
+		"ERROR event":           {added + jsonFrame("ERROR", expired), jsonType, Streaming, nil, "too old resource version"},
+		"ERROR without status":  {added + jsonFrame("ERROR", `"oops"`), jsonType, Decoding, ErrMalformed, "oops"},
+		"ERROR in protobuf":     {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", status)), protobufType, Streaming, nil, "too old"},
+		"protobuf object junk":  {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ADDED", []byte("junk")), protobufType, Decoding, ErrMalformed, "junk"},
+		"protobuf message junk": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + string(delimited("\xff\xff\xff")), protobufType, Decoding, ErrMalformed, "protobuf"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			events, err := readStream(t, answerWith(200, test.contentType, test.body))
+			if len(events) != 1 || events[0].Key != "default/a" {
+				t.Errorf("the event before was not delivered: %v", events)
+			}
+			sourceErr, ok := errors.AsType[*Error](err)
+			if !ok || sourceErr.Phase != test.phase || !strings.Contains(err.Error(), test.says) || (test.is != nil && !errors.Is(err, test.is)) {
+				t.Errorf("got %v, want phase %s, %v, and that it says %q", err, test.phase, test.is, test.says)
+			}
+			if strings.HasPrefix(name, "ERROR") && test.is == nil && !IsExpired(err) {
+				t.Errorf("IsExpired is false of %v", err)
+			}
+		})
+	}
+}
+
+func TestP20_ObjectOfAnotherKindDoesNotEndTheWatch(t *testing.T) {
+	node := envelopeOf(t, "v1", "Node", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	tests := map[string]http.HandlerFunc{
+		"protobuf": answerWith(200, protobufType, watchFrame(t, "ADDED", node)+watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3")))),
+		"json": answerWith(200, jsonType, jsonFrame("ADDED", `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"}}`)+
+			jsonFrame("ADDED", podJSON("a", "3"))),
+	}
+	for name, handle := range tests {
+		t.Run(name, func(t *testing.T) {
+			events, err := readStream(t, handle)
+			if err != io.EOF || len(events) != 2 || events[1].Key != "default/a" {
+				t.Fatalf("got %v, %v", events, err)
+			}
+			wrong, ok := errors.AsType[*WrongObjectError](events[0].Err)
+			if !ok || wrong.Got != "v1 Node" || wrong.Want != "v1 Pod" {
+				t.Errorf("the first event has the error %v", events[0].Err)
+			}
+		})
+	}
+}
+
+func TestAnswersBecomeErrorsThatSayWhatToDo(t *testing.T) {
+	const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden","reason":"Forbidden","code":403}`
+	tests := map[string]struct {
+		handle http.HandlerFunc
+		is     func(error) bool
+		says   string
+	}{
+		"forbidden":    {answerWith(403, jsonType, forbidden), apierrors.IsForbidden, `grant list and watch on pods.v1 in namespace "default"`},
+		"unauthorized": {answerWith(401, jsonType, "no"), apierrors.IsUnauthorized, "credentials"},
+		"not found":    {answerWith(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "CustomResourceDefinition"},
+		"gateway":      {answerWith(502, "text/html", "<html>bad gateway</html>"), func(error) bool { return true }, "bad gateway"},
+		"in protobuf": {answerWith(410, protobufType, string(envelopeOf(t, "v1", "Status", &metav1.Status{
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410, Message: "gone by"}))), IsExpired, "gone by"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := NewTyped(serve(t, test.handle), pods, newPod, RESTOptions{Namespace: "default"})
+			_, err := s.List(t.Context(), ListOptions{})
+			if err == nil || !test.is(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("list: %v, want an error that says %q", err, test.says)
+			}
+			if _, err = s.Watch(t.Context(), WatchOptions{}); err == nil || !test.is(err) {
+				t.Errorf("watch: %v", err)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsKept(t *testing.T) {
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "17")
+		answerWith(429, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)(w, r)
+	})
+	_, err := NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
+	if wait, ok := RetryAfter(err); !ok || wait != 17*time.Second {
+		t.Errorf("RetryAfter of %v is %v, %v", err, wait, ok)
+	}
+}
+
+func TestRefusedStreamedListIsSaidSo(t *testing.T) {
+	client := serve(t, answerWith(422, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"sendInitialEvents is forbidden"}`))
+	s := NewTyped(client, pods, newPod, RESTOptions{})
+	if _, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true}); !errors.Is(err, ErrStreamedListRefused) {
+		t.Errorf("streamed list: %v", err)
+	}
+	if _, err := s.Watch(t.Context(), WatchOptions{Version: "1"}); err == nil || errors.Is(err, ErrStreamedListRefused) {
+		t.Errorf("watch: %v", err)
+	}
+}
+
+func TestUnreachableServer(t *testing.T) {
+	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
+	sourceErr, ok := errors.AsType[*Error](err)
+	if !ok || sourceErr.Phase != Connecting || !strings.Contains(err.Error(), "is the API server reachable?") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestListHasTheTimeoutOfTheConfigAndWatchHasNot(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			w.Header().Set("Content-Type", jsonType)
+			io.WriteString(w, jsonFrame("ADDED", podJSON("a", "3"))) //nolint:errcheck // as above
+			w.(http.Flusher).Flush()
+		}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewTyped(client, pods, newPod, RESTOptions{})
+	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("list: %v, want the deadline", err)
+	}
+	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events, err := stream.Next(); err != nil || len(events) != 1 {
+		t.Errorf("watch: %v, %v", events, err)
+	}
+	if err := stream.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := stream.Next(); err == nil || err == io.EOF {
+		t.Errorf("Next of a closed stream: %v", err)
+	}
+}
+
+func TestResolveAsksTheServer(t *testing.T) {
+	client := serve(t, answerWith(200, jsonType, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.com/v1","resources":[
+		{"name":"widgets/status","kind":"Widget","namespaced":true},
+		{"name":"widgets","kind":"Widget","namespaced":true},
+		{"name":"planets","kind":"Planet","namespaced":false}]}`))
+	widget := Resource{Group: "example.com", Version: "v1", Kind: "Widget"}
+	if r, err := client.Resolve(t.Context(), widget); err != nil || r.Name != "widgets" || r.Scope != ScopeNamespaced {
+		t.Errorf("Widget: %+v, %v", r, err)
+	}
+	if r, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Name: "planets"}); err != nil || r.Kind != "Planet" || r.Scope != ScopeCluster {
+		t.Errorf("planets: %+v, %v", r, err)
+	}
+	if _, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Kind: "Gadget"}); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "Gadget.v1.example.com") {
+		t.Errorf("Gadget: %v", err)
+	}
+	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{Namespace: "default"})
+	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
+		t.Errorf("planets in a namespace: %v", err)
+	}
+}
+
+func TestNilConfig(t *testing.T) {
+	if _, err := NewClient(nil); err == nil || !strings.Contains(err.Error(), "clientcmd") {
+		t.Errorf("got %v, want an error that says what to do", err)
+	}
+}

@@ -1,0 +1,153 @@
+package source
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Object is what a source yields: a pointer to an API type, an
+// *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Source lists and watches one collection of objects: one resource, in one
+// namespace or in all, after one selection.
+type Source[T any] interface {
+	// List reads one page of the collection.
+	List(ctx context.Context, o ListOptions) (Page[T], error)
+
+	// Watch opens a stream of what changes. The stream ends when ctx ends.
+	// A source that cannot stream the initial state answers
+	// WatchOptions.SendInitialEvents with [ErrStreamedListRefused].
+	Watch(ctx context.Context, o WatchOptions) (Stream[T], error)
+}
+
+// Stream is a running watch.
+type Stream[T any] interface {
+	// Next waits for events and returns at least one, or an error. After an
+	// error the stream is over; io.EOF says that the server ended it in good
+	// order. The slice is valid until the next call.
+	Next() ([]Event[T], error)
+
+	// Close ends the stream and makes a waiting Next return.
+	Close() error
+}
+
+// ListOptions says which page of which state to list. Its zero value asks for
+// the newest state, consistently, in one page.
+type ListOptions struct {
+	// Version is the resource version to list at: "" is the newest state,
+	// consistently; "0" is any state that the server has at hand; anything else
+	// is a state not older than it.
+	Version string
+	// Limit is the largest number of items wanted in the page; 0 is no limit.
+	Limit int64
+	// Continue is the token of the page before, "" for the first page.
+	Continue string
+}
+
+// WatchOptions says where a watch starts and how long it may last.
+type WatchOptions struct {
+	// Version is the resource version to start after. With SendInitialEvents,
+	// "" asks for the newest state and anything else for one not older.
+	Version string
+	// Timeout is what the server is asked to end the watch after, in whole
+	// seconds; 0 leaves it to the server.
+	Timeout time.Duration
+	// SendInitialEvents asks for the whole collection first, as Added events
+	// that end with an InitialEventsEnd event: a streamed list.
+	SendInitialEvents bool
+}
+
+// Item is one object as the server described it.
+type Item[T any] struct {
+	// Key is namespace/name, or the name alone for objects without a namespace.
+	Key string
+	// Version is the resource version; some fakes have none.
+	Version string
+	// UID tells two objects of the same key apart.
+	UID string
+	// Object is the decoded object; the zero value where Err is set.
+	Object T
+	// Err says why this item is no object of the collection, for example
+	// [*WrongObjectError]. It is to be dropped and counted.
+	Err error
+}
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []Item[T]
+	// Version is the resource version of the whole list.
+	Version string
+	// Continue is the token of the next page, "" when this is the last.
+	Continue string
+	// Remaining is how many items follow this page, 0 where the server does
+	// not say.
+	Remaining int64
+}
+
+// EventType says what an event of a watch is about.
+type EventType uint8
+
+const (
+	// Added is an object that is new to the collection, or part of its initial
+	// state.
+	Added EventType = iota + 1
+	// Modified is a new state of an object.
+	Modified
+	// Deleted is the last state of an object, with the version of the deletion.
+	Deleted
+	// Bookmark carries a version and no object: everything up to it was sent.
+	Bookmark
+	// InitialEventsEnd is the bookmark that ends a streamed list.
+	InitialEventsEnd
+)
+
+// String returns the name that the event type has on the wire.
+func (t EventType) String() string {
+	switch t {
+	case Added:
+		return "ADDED"
+	case Modified:
+		return "MODIFIED"
+	case Deleted:
+		return "DELETED"
+	case Bookmark:
+		return "BOOKMARK"
+	case InitialEventsEnd:
+		return "BOOKMARK (end of the initial events)"
+	default:
+		return "unknown"
+	}
+}
+
+// Event is one event of a watch. A Bookmark and an InitialEventsEnd have a
+// Version only.
+type Event[T any] struct {
+	Type EventType
+	Item[T]
+}
+
+// Key returns the key under which an object is cached: namespace/name, or the
+// name alone where namespace is empty.
+func Key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// ItemOf describes an object.
+func ItemOf[T Object](obj T) Item[T] {
+	return Item[T]{
+		Key:     Key(obj.GetNamespace(), obj.GetName()),
+		Version: obj.GetResourceVersion(),
+		UID:     string(obj.GetUID()),
+		Object:  obj,
+	}
+}
