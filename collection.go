@@ -49,7 +49,6 @@ type collection[T Object] struct {
 	ran       atomic.Bool
 	stopped   atomic.Bool
 	progress  progress
-	resyncs   chan struct{} // tells the clock that a handler with a resync came
 	indexErrs indexErrors
 
 	handlers handlerList
@@ -83,7 +82,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		name: o.name, resource: o.resource, selection: o.selection,
 		log: o.logger.With("informer", o.name), stopGrace: o.stopGrace,
 		mutations: o.mutations,
-		synced:    make(chan struct{}), resyncs: make(chan struct{}, 1),
+		synced:    make(chan struct{}),
 	}
 	namespaces := o.selection.namespaces
 	if len(namespaces) == 0 {
@@ -234,9 +233,7 @@ func notifications[T any](deltas []delta.Delta[T]) []fanout.Notification[T] {
 		case delta.Updated:
 			n.Type = fanout.Updated
 		case delta.Deleted:
-			// The last state stands in both places: what the handler saw before
-			// does not matter once the object is gone.
-			n.Type, n.Old = fanout.Deleted, d.New
+			n.Type = fanout.Deleted
 		}
 		batch[i] = n
 	}
@@ -267,12 +264,6 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subsc
 		return nil, informerError(c.name, err)
 	}
 	c.handlers.add(subscription)
-	if o.Resync > 0 {
-		select {
-		case c.resyncs <- struct{}{}:
-		default:
-		}
-	}
 	return subscription, nil
 }
 

@@ -170,9 +170,10 @@ func eventOf[T Object](n fanout.Notification[T]) Event[T] {
 	case fanout.Updated:
 		e.Type = Updated
 	case fanout.Deleted:
-		e.Type = Deleted
+		// The log carries the state that the handler knew and the final one. A
+		// handler is given the final one, which says more.
 		var none T
-		e.New = none
+		e.Type, e.Old, e.New = Deleted, n.New, none
 	}
 	return e
 }

@@ -35,6 +35,8 @@ type probe interface {
 	indexed(value string) []string
 	snapshot() func() (version string, state map[string]string)
 	informer() informer
+	// meddle writes to shared objects: in a handler of that name, or at once.
+	meddle(handler string)
 }
 
 // informer is what needs no type parameter.
@@ -183,6 +185,21 @@ func (p typedProbe[T]) snapshot() func() (string, map[string]string) {
 
 func (p typedProbe[T]) informer() informer { return p.i }
 
+func (p typedProbe[T]) meddle(handler string) {
+	if handler == "" {
+		for _, obj := range p.i.Lister().All() {
+			obj.SetAnnotations(map[string]string{"mine": "now"})
+		}
+		return
+	}
+	_, err := p.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
+		e.New.SetAnnotations(map[string]string{"mine": "now"})
+	}), tidings.HandlerOptions{Name: handler})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // askFor is a kind of informer.
 type askFor func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe
 
@@ -213,6 +230,9 @@ type world struct {
 	gate     gate
 	uids     map[string]string
 	versions map[string]string
+	// mutations are what the detector has found.
+	mutations chan tidings.Mutation
+	stuck     bool // the test left a handler stuck, which Shutdown says
 }
 
 // gate is middleware that can answer in the server's place.
@@ -260,7 +280,8 @@ func propertyWith(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, t
 
 func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Options) *world {
 	t.Helper()
-	w := &world{T: t, ask: ask, uids: map[string]string{}, versions: map[string]string{}}
+	w := &world{T: t, ask: ask, uids: map[string]string{}, versions: map[string]string{}, mutations: make(chan tidings.Mutation, 10)}
+	o.OnMutation = func(m tidings.Mutation) { w.mutations <- m }
 	so.Middleware = w.gate.middleware
 	var err error
 	if w.server, err = apisim.New(so); err != nil {
@@ -278,7 +299,7 @@ func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Opti
 // end stops everything. The bubble fails the test if a goroutine is left.
 func (w *world) end() {
 	w.stop()
-	if err := w.factory.Shutdown(context.Background()); err != nil {
+	if err := w.factory.Shutdown(context.Background()); (err != nil) != w.stuck {
 		w.Errorf("Shutdown: %v", err)
 	}
 	if err := w.server.Close(); err != nil {

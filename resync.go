@@ -20,7 +20,7 @@ func (c *collection[T]) keepResyncTime(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.resyncs:
+		case <-c.fan.ResyncChanged():
 		case <-due:
 			for _, subscription := range c.fan.DueForResync(time.Now()) {
 				if c.queue.Resync(subscription) != nil {

@@ -54,7 +54,6 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
-		"internal/builtin/gen": {others: []string{"k8s.io"}, tests: []string{"*"}},
 		"internal/fielddiff": {
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
@@ -65,9 +64,12 @@ var (
 			tests:  []string{"*"},
 		},
 		"apisim": {
-			rooms:  []string{"internal/builtin"},
-			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/rest"},
-			tests:  []string{"*"},
+			rooms: []string{"internal/builtin"},
+			others: []string{
+				"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/rest",
+				"github.com/tidwall/btree", "google.golang.org/protobuf/encoding/protowire",
+			},
+			tests: []string{"*"},
 		},
 		"cmd":            {rooms: []string{"*"}, others: []string{"*"}, tests: []string{"*"}},
 		"examples":       {rooms: []string{"."}, others: []string{"k8s.io"}, tests: []string{"*"}},

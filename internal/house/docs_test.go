@@ -244,7 +244,7 @@ func checkFragments(t *testing.T, fragments []block) {
 		var file strings.Builder
 		file.WriteString("package fragments\n\nimport (\n")
 		for name, from := range packages {
-			if regexp.MustCompile(`\b` + name + `\.`).MatchString(parameters + b.text) {
+			if regexp.MustCompile(`\b` + name + `\.`).MatchString(parameters + "\n" + b.text) {
 				fmt.Fprintf(&file, "\t%s %q\n", name, from)
 			}
 		}
