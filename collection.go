@@ -131,12 +131,17 @@ func (c *collection[T]) known(key string) (obj T, version, uid string, ok bool) 
 	return obj, version, uid, ok
 }
 
-// run lists and watches until ctx ends. The order of the stop is the contract's
-// P9: the sources, then the processor, then the handlers.
-func (c *collection[T]) run(ctx context.Context) error {
+// claim takes the one right to run the collection.
+func (c *collection[T]) claim() error {
 	if !c.ran.CompareAndSwap(false, true) {
 		return informerError(c.name, ErrRanAlready)
 	}
+	return nil
+}
+
+// run lists and watches until ctx ends, for the caller of claim. The order of the
+// stop is the contract's P9: the sources, then the processor, then the handlers.
+func (c *collection[T]) run(ctx context.Context) error {
 	var sources, processor sync.WaitGroup
 	for _, r := range c.reflectors {
 		sources.Go(func() {

@@ -384,36 +384,6 @@ func TestP12_RelistReportsNothingOfUnchangedObjects(t *testing.T) {
 	})
 }
 
-func TestP17_MutationIsFoundWithFieldAndHandler(t *testing.T) {
-	for _, how := range []string{"handler", "reader"} {
-		t.Run(how, func(t *testing.T) {
-			o := tidings.FactoryOptions{DetectMutations: true}
-			propertyWith(t, o, tidings.Selection{}, func(w *world) {
-				w.create("a", "1")
-				handler := ""
-				if how == "handler" {
-					handler = "meddler"
-					w.probe.meddle("meddler")
-				}
-				w.probe.handle(func(event) {}, tidings.HandlerOptions{Name: "honest"})
-				w.start()
-				if how == "reader" {
-					w.probe.meddle("")
-				}
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
-				if len(w.mutations) != 1 {
-					w.Fatalf("found %d mutations, want 1", len(w.mutations))
-				}
-				m := <-w.mutations
-				if m.Key != "default/a" || m.Handler != handler || fmt.Sprint(m.Fields) != "[metadata.annotations]" || m.Informer != w.probe.informer().Name() {
-					w.Errorf("found %+v", m)
-				}
-			})
-		})
-	}
-}
-
 func TestP19_AnotherObjectUnderTheSameKey(t *testing.T) {
 	property(t, func(w *world) {
 		w.create("a", "1")

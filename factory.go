@@ -93,6 +93,7 @@ type shared struct {
 // managed is what a factory needs of a collection of any type.
 type managed interface {
 	waiter
+	claim() error
 	run(ctx context.Context) error
 }
 
@@ -136,13 +137,15 @@ func (f *Factory) Start(ctx context.Context) error {
 	return nil
 }
 
+// startLocked runs a collection, unless Run of a handle was quicker.
 func (f *Factory) startLocked(ctx context.Context, s *shared) {
 	ctx, s.cancel = context.WithCancel(ctx)
+	if s.collection.claim() != nil {
+		return // it runs already, which is what was asked for
+	}
 	f.cancels = append(f.cancels, s.cancel)
-	started := make(chan struct{})
 	f.running.Go(func() {
 		defer s.cancel()
-		close(started)
 		if err := s.collection.run(ctx); err != nil {
 			f.o.Logger.Error("an informer did not stop cleanly", "error", err)
 			f.mu.Lock()
@@ -150,7 +153,6 @@ func (f *Factory) startLocked(ctx context.Context, s *shared) {
 			f.mu.Unlock()
 		}
 	})
-	<-started
 }
 
 // WaitForSync waits until every informer that was started holds its first complete

@@ -92,6 +92,9 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if i.released.Load() {
 		return informerError(i.Name(), ErrReleased)
 	}
+	if err := i.collection.claim(); err != nil {
+		return err
+	}
 	return i.collection.run(ctx)
 }
 

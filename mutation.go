@@ -3,6 +3,8 @@ package tidings
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,16 +24,17 @@ type Mutation struct {
 	Key string
 	// Fields are the paths of the fields that were written.
 	Fields []string
-	// Handler is the handler whose call made the write, or was running when
-	// another goroutine did; "" if it was found between calls.
-	Handler string
+	// Handlers are the handlers whose calls were running when it was found, sorted:
+	// one of them made the write, unless another goroutine did. None means that it
+	// was found between calls.
+	Handlers []string
 }
 
 // Error says what was written and by whom, as far as that is known.
 func (m Mutation) Error() string {
 	by := "someone (no handler was running)"
-	if m.Handler != "" {
-		by = fmt.Sprintf("handler %q", m.Handler)
+	if len(m.Handlers) > 0 {
+		by = "handler " + strings.Join(m.Handlers, " or ")
 	}
 	return fmt.Sprintf("tidings: informer %s: %s changed the cached object %s at %s: cached objects are shared, change a DeepCopy",
 		m.Informer, by, m.Key, strings.Join(m.Fields, ", "))
@@ -48,6 +51,7 @@ type mutationDetector[T Object] struct {
 
 	mu      sync.Mutex              // guards the rest, including every copy
 	copies  map[string]*pristine[T] // by key
+	running map[string]int          // calls of handlers, by name
 	retired []*pristine[T]          // replaced or deleted, as handlers may hold them
 }
 
@@ -62,7 +66,7 @@ func newMutationDetector[T Object](informer string, report func(Mutation)) *muta
 	if report == nil {
 		report = func(m Mutation) { panic(m) }
 	}
-	return &mutationDetector[T]{informer: informer, report: report, copies: make(map[string]*pristine[T])}
+	return &mutationDetector[T]{informer: informer, report: report, copies: make(map[string]*pristine[T]), running: make(map[string]int)}
 }
 
 // observe takes over the changes of a batch.
@@ -103,11 +107,11 @@ func (d *mutationDetector[T]) sweep() {
 	d.mu.Lock()
 	var found []Mutation
 	for _, p := range d.copies {
-		found = d.compareLocked(p, "", found)
+		found = d.compareLocked(p, found)
 	}
 	kept := d.retired[:0]
 	for _, p := range d.retired {
-		found = d.compareLocked(p, "", found)
+		found = d.compareLocked(p, found)
 		if p.sweeps++; p.sweeps < 2 {
 			kept = append(kept, p)
 		}
@@ -122,11 +126,11 @@ func (d *mutationDetector[T]) sweep() {
 
 // compareLocked appends what differs, and takes the new state as the one to
 // compare with from now on, so that one write is reported once.
-func (d *mutationDetector[T]) compareLocked(p *pristine[T], handler string, found []Mutation) []Mutation {
+func (d *mutationDetector[T]) compareLocked(p *pristine[T], found []Mutation) []Mutation {
 	if equality.Semantic.DeepEqual(p.object, p.was) {
 		return found
 	}
-	m := Mutation{Informer: d.informer, Key: p.key, Handler: handler}
+	m := Mutation{Informer: d.informer, Key: p.key, Handlers: slices.Sorted(maps.Keys(d.running))}
 	for _, change := range fielddiff.Diff(p.was, p.object) {
 		m.Fields = append(m.Fields, change.Path)
 	}
@@ -137,20 +141,32 @@ func (d *mutationDetector[T]) compareLocked(p *pristine[T], handler string, foun
 // watchHandler compares the objects of a notification after the handler's call.
 func (d *mutationDetector[T]) watchHandler(name string, deliver func(fanout.Notification[T])) func(fanout.Notification[T]) {
 	return func(n fanout.Notification[T]) {
-		deliver(n)
 		d.mu.Lock()
-		var found []Mutation
-		if p, ok := d.copies[n.Key]; ok {
-			found = d.compareLocked(p, name, found)
-		}
-		for _, p := range d.retired {
-			if p.key == n.Key {
-				found = d.compareLocked(p, name, found)
-			}
-		}
+		d.running[name]++
 		d.mu.Unlock()
-		for _, m := range found {
-			d.report(m)
+		defer d.returned(name, n.Key)
+		deliver(n)
+	}
+}
+
+// returned compares what a call was about, before the handler no longer counts as
+// running.
+func (d *mutationDetector[T]) returned(name, key string) {
+	d.mu.Lock()
+	var found []Mutation
+	if p, ok := d.copies[key]; ok {
+		found = d.compareLocked(p, found)
+	}
+	for _, p := range d.retired {
+		if p.key == key {
+			found = d.compareLocked(p, found)
 		}
+	}
+	if d.running[name]--; d.running[name] == 0 {
+		delete(d.running, name)
+	}
+	d.mu.Unlock()
+	for _, m := range found {
+		d.report(m)
 	}
 }

@@ -35,6 +35,7 @@ type probe interface {
 	indexed(value string) []string
 	snapshot() func() (version string, state map[string]string)
 	informer() informer
+	add() error // a handler that does nothing
 	// meddle writes to shared objects: in a handler of that name, or at once.
 	meddle(handler string)
 }
@@ -184,6 +185,11 @@ func (p typedProbe[T]) snapshot() func() (string, map[string]string) {
 }
 
 func (p typedProbe[T]) informer() informer { return p.i }
+
+func (p typedProbe[T]) add() error {
+	_, err := p.i.AddHandler(tidings.Funcs[T]{}, tidings.HandlerOptions{})
+	return err
+}
 
 func (p typedProbe[T]) meddle(handler string) {
 	if handler == "" {

@@ -69,14 +69,13 @@ func metadataOf(obj object) *metav1.PartialObjectMetadata {
 		CreationTimestamp: obj.GetCreationTimestamp(), DeletionTimestamp: obj.GetDeletionTimestamp(),
 		DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(), Labels: obj.GetLabels(),
 		Annotations: obj.GetAnnotations(), OwnerReferences: obj.GetOwnerReferences(),
-		Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(), SelfLink: obj.GetSelfLink(),
+		Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(),
 	}}
 	partial.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
 	return partial
 }
 
-// part reads or writes the field of a typed object, or the entry of a map, that
-// holds its status.
+// statusOf returns the status of an object, if it has one.
 func statusOf(obj object) (status any, ok bool) {
 	if u, isMap := obj.(*unstructured.Unstructured); isMap {
 		status, ok = u.Object["status"]
@@ -115,8 +114,8 @@ func clearStatus(obj object) {
 	}
 }
 
-// content returns an object without metadata and status: what a generation counts.
-func content(obj object) any {
+// counted returns an object without metadata and status: what a generation counts.
+func counted(obj object) any {
 	bare := shallow(obj)
 	clearStatus(bare)
 	if u, isMap := bare.(*unstructured.Unstructured); isMap {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -42,7 +42,7 @@ func checkMetadata(r *resource, obj object) error {
 	if obj.GetName() == "" {
 		problems = append(problems, field.Required(metadata.Child("name"), "name or generateName is required"))
 	}
-	for _, problem := range path.IsValidPathSegmentName(obj.GetName()) {
+	for _, problem := range content.IsPathSegmentName(obj.GetName()) {
 		problems = append(problems, field.Invalid(metadata.Child("name"), obj.GetName(), problem))
 	}
 	if r.Namespaced && obj.GetNamespace() == "" {
@@ -185,7 +185,7 @@ func merge(r *resource, before, given object, mode writeMode) object {
 	after.SetGenerateName(before.GetGenerateName())
 	after.SetResourceVersion(before.GetResourceVersion())
 	after.SetGeneration(before.GetGeneration())
-	if before.GetGeneration() > 0 && !equality.Semantic.DeepEqual(content(before), content(after)) {
+	if before.GetGeneration() > 0 && !equality.Semantic.DeepEqual(counted(before), counted(after)) {
 		after.SetGeneration(before.GetGeneration() + 1)
 	}
 	return after

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -134,20 +135,20 @@ func (j *journal) read() []string {
 }
 
 func (j *journal) Push(_ context.Context, _, version string, changes []delta.Change[object]) error {
-	text := ""
+	var text strings.Builder
 	for _, c := range changes {
-		text += fmt.Sprintf(" %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note)
+		text.WriteString(fmt.Sprintf(" %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note))
 	}
-	j.add("push %s:%s", version, text)
+	j.add("push %s:%s", version, text.String())
 	return nil
 }
 
 func (j *journal) Replace(_ context.Context, _, version string, items []delta.Item[object], o delta.ReplaceOptions) error {
-	text := ""
+	var text strings.Builder
 	for _, i := range items {
-		text += fmt.Sprintf(" %s@%s%s", i.Key, i.Version, i.Object.note)
+		text.WriteString(fmt.Sprintf(" %s@%s%s", i.Key, i.Version, i.Object.note))
 	}
-	j.add("replace %s (new history %v):%s", version, o.NewHistory, text)
+	j.add("replace %s (new history %v):%s", version, o.NewHistory, text.String())
 	err := j.refuse
 	j.refuse = nil
 	return err

@@ -3,151 +3,364 @@ package store
 import (
 	"fmt"
 	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
-// The benchmarks store 50,000 things in 50 namespaces, under keys as pods have.
-const population = 50_000
+// The benchmarks hold pods as a cluster has them: 50,000 in 50 namespaces, of 500
+// workloads, with keys of 35 bytes. The objects are shared, so that bytes are the store's.
+const (
+	population = 50_000
+	namespaces = 50
+	workloads  = 500
+)
 
-func benchKey(i int) string { return fmt.Sprintf("namespace-%d/workload-%d-pod-%d", i%50, i%500, i) }
+type pod struct {
+	workload string
+	node     string
+}
 
-func byTagOf(t *thing) ([]string, error) { return t.tags, nil }
+func byWorkload(p *pod) ([]string, error) { return []string{p.workload}, nil }
+func byLabels(p *pod) ([]string, error) {
+	return []string{"app=" + p.workload, "tier=web", "node=" + p.node}, nil
+}
 
-func newBenchStore(b *testing.B, o Options[*thing]) *Store[*thing] {
+func podKeys(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("namespace-%02d/workload-%03d-pod-%07x", i%namespaces, i%workloads, i*7919)
+	}
+	return keys
+}
+
+func pods() []*pod {
+	pods := make([]*pod, workloads)
+	for i := range pods {
+		pods[i] = &pod{fmt.Sprint("workload-", i), fmt.Sprint("node-", i%100)}
+	}
+	return pods
+}
+
+func filled(b *testing.B, indexes map[string]IndexFunc[*pod]) (s *Store[*pod], keys []string, objects []*pod) {
 	b.Helper()
-	s, err := New(o)
+	s, err := New(Options[*pod]{Indexes: indexes})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return s
-}
-
-func filled(b *testing.B, o Options[*thing]) (*Store[*thing], []string) {
-	b.Helper()
-	s := newBenchStore(b, o)
-	keys := make([]string, population)
-	s.Update(func(batch *Batch[*thing]) {
-		for i := range keys {
-			keys[i] = benchKey(i)
-			batch.Set(keys[i], &thing{name: keys[i], tags: []string{fmt.Sprint(i % 500)}})
+	keys, objects = podKeys(population), pods()
+	s.Update(func(batch *Batch[*pod]) {
+		for i, key := range keys {
+			batch.Set(key, objects[i%workloads])
 		}
 	})
-	return s, keys
+	return s, keys, objects
 }
 
+var indexSets = []struct {
+	name    string
+	indexes map[string]IndexFunc[*pod]
+}{
+	{"none", nil},
+	{"workload", map[string]IndexFunc[*pod]{"workload": byWorkload}},
+	{"labels", map[string]IndexFunc[*pod]{"labels": byLabels}},
+}
+
+// BenchmarkGet compares a point read with what it costs elsewhere.
 func BenchmarkGet(b *testing.B) {
-	s, keys := filled(b, Options[*thing]{})
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if _, ok := s.Get(keys[i*7919%population]); !ok {
-			b.Fatal("missing")
-		}
+	s, keys, objects := filled(b, nil)
+	plain := map[string]*pod{}
+	for i, key := range keys {
+		plain[key] = objects[i%workloads]
 	}
+	var lock sync.RWMutex
+	held := s.Snapshot()
+	for _, way := range []struct {
+		name string
+		get  func(string) (*pod, bool)
+	}{
+		{"store", s.Get},
+		{"snapshot", held.Get},
+		{"map", func(key string) (*pod, bool) { object, ok := plain[key]; return object, ok }},
+		{"map-rwmutex", func(key string) (*pod, bool) {
+			lock.RLock()
+			defer lock.RUnlock()
+			object, ok := plain[key]
+			return object, ok
+		}},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i = (i + 7919) % population
+				if _, ok := way.get(keys[i]); !ok {
+					b.Fatal(keys[i])
+				}
+			}
+		})
+		b.Run(way.name+"/parallel", func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for i := 0; pb.Next(); i = (i + 7919) % population {
+					way.get(keys[i])
+				}
+			})
+		})
+	}
+	b.Run("absent", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Get("namespace-07/workload-007-pod-no-such")
+		}
+	})
+}
+
+// withWriter runs a writer that sets and deletes at full speed beside the benchmark.
+func withWriter(b *testing.B, s *Store[*pod], keys []string, objects []*pod) {
+	var stop atomic.Bool
+	var writes atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; !stop.Load(); i++ {
+			s.Update(func(batch *Batch[*pod]) {
+				for j := range 100 {
+					k := (i*100 + j) * 31 % population
+					if j == 0 {
+						batch.Delete(keys[k])
+					}
+					batch.Set(keys[k], objects[k%workloads])
+				}
+			})
+			writes.Add(100)
+		}
+	}()
+	b.Cleanup(func() {
+		stop.Store(true)
+		<-done
+		b.ReportMetric(float64(writes.Load())/b.Elapsed().Seconds(), "writes/s")
+	})
 }
 
 func BenchmarkGetWhileWriting(b *testing.B) {
-	s, keys := filled(b, Options[*thing]{})
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				s.set(keys[i%population], &thing{name: "new"})
-			}
-		}
-	}()
+	s, keys, objects := filled(b, indexSets[1].indexes)
+	withWriter(b, s, keys, objects)
 	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		s.Get(keys[i*7919%population])
+	i := 0
+	for b.Loop() {
+		i = (i + 7919) % population
+		s.Get(keys[i])
 	}
-	close(stop)
-	<-stopped
 }
 
-func BenchmarkUpdate(b *testing.B) {
-	for _, size := range []int{1, 10, 100} {
-		for name, o := range map[string]Options[*thing]{"no index": {}, "one index": {Indexes: map[string]IndexFunc[*thing]{"tag": byTagOf}}} {
-			b.Run(fmt.Sprintf("batch of %d, %s", size, name), func(b *testing.B) {
-				s, keys := filled(b, o)
+func BenchmarkNamespaceWhileWriting(b *testing.B) {
+	s, keys, objects := filled(b, indexSets[1].indexes)
+	withWriter(b, s, keys, objects)
+	listNamespace(b, s)
+}
+
+func BenchmarkLookupWhileWriting(b *testing.B) {
+	s, keys, objects := filled(b, indexSets[1].indexes)
+	withWriter(b, s, keys, objects)
+	lookUp(b, s, "workload", "workload-7", population/workloads)
+}
+
+func BenchmarkSet(b *testing.B) {
+	for _, o := range indexSets {
+		for _, size := range []int{1, 100} {
+			b.Run(fmt.Sprintf("indexes=%s/batch=%d", o.name, size), func(b *testing.B) {
+				s, keys, objects := filled(b, o.indexes)
 				b.ReportAllocs()
-				n := 0
+				i := 0
 				for b.Loop() {
-					s.Update(func(batch *Batch[*thing]) {
+					s.Update(func(batch *Batch[*pod]) {
 						for range size {
-							i := n * 7919 % population
-							batch.Set(keys[i], &thing{name: "new", tags: []string{"5"}})
-							n++
+							i = (i + 7919) % population
+							batch.Set(keys[i], objects[i%workloads])
 						}
 					})
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/object")
+				perObject(b, size)
 			})
 		}
 	}
+	b.Run("indexes=workload/batch=100/moved", func(b *testing.B) {
+		s, keys, objects := filled(b, indexSets[1].indexes)
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			s.Update(func(batch *Batch[*pod]) {
+				for range 100 {
+					i = i + 7919
+					batch.Set(keys[i%population], objects[i%(workloads-1)])
+				}
+			})
+		}
+		perObject(b, 100)
+	})
+	b.Run("indexes=none/batch=100/new-and-gone", func(b *testing.B) {
+		s, keys, objects := filled(b, nil)
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			s.Update(func(batch *Batch[*pod]) {
+				for range 100 {
+					i = (i + 7919) % population
+					batch.Delete(keys[i])
+					batch.Set(keys[i]+"-"+strconv.Itoa(i&1), objects[0])
+					batch.Delete(keys[i] + "-" + strconv.Itoa(i&1))
+					batch.Set(keys[i], objects[0])
+				}
+			})
+		}
+		perObject(b, 400)
+	})
 }
 
-func BenchmarkFill(b *testing.B) {
-	keys := make([]string, population)
-	for i := range keys {
-		keys[i] = benchKey(i)
-	}
-	b.ReportAllocs()
-	shared := &thing{name: "the objects themselves do not count here"}
-	var before, after runtime.MemStats
-	for b.Loop() {
-		s := newBenchStore(b, Options[*thing]{})
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		s.Update(func(batch *Batch[*thing]) {
-			for _, key := range keys {
-				batch.Set(key, shared)
+func perObject(b *testing.B, n int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+}
+
+func BenchmarkReplace(b *testing.B) {
+	for _, o := range indexSets {
+		b.Run("indexes="+o.name, func(b *testing.B) {
+			s, keys, objects := filled(b, o.indexes)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Replace("", func(yield func(string, *pod) bool) {
+					for i, key := range keys {
+						if !yield(key, objects[i%workloads]) {
+							return
+						}
+					}
+				})
 			}
+			perObject(b, population)
 		})
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		runtime.KeepAlive(s)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/population, "ns/object")
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/population, "heap-B/object")
 }
 
-func BenchmarkNamespace(b *testing.B) {
-	s, _ := filled(b, Options[*thing]{})
+// BenchmarkMemory reports what the store itself holds per key, without keys and
+// objects: after it was filled, and after every object was updated once or more.
+func BenchmarkMemory(b *testing.B) {
+	heap := func() float64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	for _, o := range indexSets {
+		b.Run("indexes="+o.name, func(b *testing.B) {
+			keys, objects := podKeys(population), pods()
+			for b.Loop() {
+				before := heap()
+				s, err := New(Options[*pod]{Indexes: o.indexes})
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.Update(func(batch *Batch[*pod]) {
+					for i, key := range keys {
+						batch.Set(key, objects[i%workloads])
+					}
+				})
+				b.ReportMetric((heap()-before)/population, "B/key")
+				for i := range 2 * population {
+					k := i * 7919 % population
+					s.Update(func(batch *Batch[*pod]) { batch.Set(keys[k], objects[k%workloads]) })
+				}
+				b.ReportMetric((heap()-before)/population, "B/key-later")
+				runtime.KeepAlive(s)
+			}
+			runtime.KeepAlive(keys)
+		})
+	}
+}
+
+func listNamespace(b *testing.B, s *Store[*pod]) {
 	b.ReportAllocs()
-	n := 0
 	for b.Loop() {
-		for range s.Snapshot().Prefix("namespace-7/") {
+		n := 0
+		for range s.Snapshot().Prefix("namespace-07/") {
 			n++
 		}
+		if n != population/namespaces {
+			b.Fatal(n)
+		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/object")
+	perObject(b, population/namespaces)
 }
 
-func BenchmarkLookup(b *testing.B) {
-	s, _ := filled(b, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTagOf}})
+func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	b.ReportAllocs()
-	n := 0
 	for b.Loop() {
-		x, err := s.Snapshot().Index("tag")
+		x, err := s.Snapshot().Index(index)
 		if err != nil {
 			b.Fatal(err)
 		}
-		for range x.Lookup("77") {
+		n := 0
+		for range x.Lookup(value) {
 			n++
 		}
+		if n != want {
+			b.Fatal(n)
+		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/object")
+	perObject(b, want)
+}
+
+func BenchmarkNamespace(b *testing.B) {
+	s, _, _ := filled(b, nil)
+	listNamespace(b, s)
+}
+
+func BenchmarkLookup(b *testing.B) {
+	s, _, _ := filled(b, indexSets[2].indexes)
+	b.Run("100", func(b *testing.B) { lookUp(b, s, "labels", "app=workload-7", population/workloads) })
+	b.Run("50000", func(b *testing.B) { lookUp(b, s, "labels", "tier=web", population) })
+}
+
+func BenchmarkLookupLen(b *testing.B) {
+	s, _, _ := filled(b, indexSets[2].indexes)
+	x, err := s.Snapshot().Index("labels")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Len("tier=web")
+	}
 }
 
 func BenchmarkAll(b *testing.B) {
-	s, _ := filled(b, Options[*thing]{})
+	s, _, _ := filled(b, nil)
 	b.ReportAllocs()
 	for b.Loop() {
 		for range s.Snapshot().All() {
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/population, "ns/object")
+	perObject(b, population)
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	s, _, _ := filled(b, indexSets[1].indexes)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Snapshot()
+	}
+}
+
+// BenchmarkAddIndex adds an index to 50,000 objects.
+func BenchmarkAddIndex(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		s, _, _ := filled(b, nil)
+		b.StartTimer()
+		if err := s.AddIndex("workload", byWorkload); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perObject(b, population)
 }

@@ -1,46 +1,75 @@
-// Package store holds a collection of objects by key, with indexes: a [Store] has
-// one state at a time, a [Batch] makes the next one, a [Snapshot] keeps one, an
-// [Index] finds objects by what an [IndexFunc] says of them.
+// Package store holds a collection of objects by key, read without locks: a [Store]
+// is written in atomic steps through a [Batch] and read through a [Snapshot], which
+// finds objects by key, in order of keys, and by the values that an [IndexFunc]
+// gives them, through an [Index]; an index function that fails is an [IndexError].
 //
-//	Store ──atomic pointer──▶ state n ─┬─ objects: B-tree  key → object
-//	                                   ├─ indexes: name → B-tree  (value, key) → object
-//	                                   └─ version
-//	                                       ▲
-//	Snapshot ──────────────────────────────┘   (or an older state; nothing changes it)
+// The package knows no Kubernetes: keys are strings, objects are any type. It is made
+// for pointers to objects that nobody changes.
+//
+//	Store ──▶ state n (atomic pointer)              shared by all states since it was made
+//	            ├─ version                            ┌───────────────────────────────┐
+//	            ├─ objects  tree by key ─▶ record ◀───┤ table  hash of key ─▶ record  │
+//	            ├─ indexes  tree by                   └───────────────────────────────┘
+//	            │           (value, key) ─▶ anchor ─▶ newest record of the key
+//	            └─ number n                             record: key, object, number of its batch
 //
 // # Algorithms
 //
-//  1. Update takes the writers' lock, copies the trees of the present state in O(1)
-//     (they share their nodes until one side writes), runs its function on the
-//     copies and publishes them together by one atomic store. A function that
-//     panics publishes nothing.
-//  2. Set writes the object and, for every index, removes the entries of values
-//     that no longer hold and writes those that do: O(log n) each.
-//  3. Get, All, Prefix and Lookup load the pointer once and read immutable trees.
-//     Prefix seeks to the prefix and stops at the first key beyond it; so does
-//     Lookup in the index, by value.
-//  4. AddIndex builds the tree of the new index from the present state and
-//     publishes it as a state of its own.
-//
-// An index function that returns an error, or panics, costs the object its entries
-// in that index. That is reported to [Options.OnIndexError] and counted, and
-// nothing else happens.
+//  1. Update takes the writers' lock and works on copies of the trees. They are
+//     copy-on-write B-trees: a copy costs nothing, a write copies a node per level,
+//     and the later writes of a batch find most of their nodes copied. A panic drops
+//     the copies; nothing else was touched.
+//  2. A batch that is done enters its records into the table and into the anchors, and
+//     then publishes its state with one atomic store.
+//  3. Table and anchors thus name the newest record, which may be newer than a reader's
+//     state. A record carries the number of its batch: where that is not above
+//     the number of the state, it is what the state holds, and the reader is done.
+//     Otherwise the state's own tree is asked, which never changes. A key that is
+//     missing in the table is missing in the state unless a later batch removed
+//     something; then, too, the tree is asked.
+//  4. An anchor stands in the indexes for an object as long as its values stay the same,
+//     in whatever order the function gives them. An update of that kind touches no index.
+//  5. When values change, the old anchor's entries are deleted and a new anchor's set. A
+//     function that fails gives no values, so the entries of the state before go.
+//  6. Prefix and Lookup seek in a tree and walk on until prefix or value end. Len of a
+//     value is the difference of two ranks: nodes know how many entries are below them.
+//  7. Replace builds everything anew beside the published state. AddIndex gives each
+//     object that has values there a new anchor.
 //
 // # Concurrency properties
 //
-// Readers take no lock and never wait for a writer. Writers wait for each other.
-// In other words: a list that takes a second sees one state from beginning to end,
-// and the writer goes on meanwhile. Index functions run on the writer's goroutine,
-// under the writers' lock: they must not call Update or AddIndex of their store.
+// P3: each query is answered from one state, and a snapshot stays as it was. P6: when Update
+// returns, reads find the change, in all indexes. P8: a batch or a Replace is visible as
+// a whole or not at all. P11: what an index function does costs at most the object's
+// entries in that index.
+//
+// Reads take no lock, and neither wait for a writer nor hold one up. Writers take
+// turns. Index functions run on the writer's goroutine, with the writers' lock held;
+// OnIndexError is called there without it.
+//
+// In plain words: a list that takes a second sees one state from beginning to end while
+// the writer goes on. Only a snapshot that is held while objects are replaced pays for
+// that: a Get of one goes to its tree, and took 530 ns there instead of 43.
 //
 // # Memory
 //
-// A key costs its string header and the object's pointer in a tree node that is
-// between half and completely full, and an index entry 40 bytes more in the same
-// way. A snapshot costs nothing by itself; while it is held, nodes that were
-// written since exist twice, and replaced objects stay.
+// Without objects and their keys, 50,000 keys of 35 bytes took 79 bytes each, and 86
+// more with an index of one value per object; each further value took 58. Updates
+// do not add to that. A snapshot that is held keeps the objects of its state, and the
+// nodes that were written since.
+//
+// # Figures
+//
+// Two shared cores, 50,000 keys, no writer unless said. Get 48 to 60 ns, in two goroutines 21 ns; a
+// Go map behind an RWMutex 46 and 28, a Go map alone 35 and 15, a B-tree that holds the
+// objects (tidwall/btree) 281 and 138. Namespace of 1,000: 7 ns per object, with a writer at 570,000 sets a second 8 ns; index
+// lookup 9 ns per object; nothing allocated per object. Set in a batch of 100: 1.0 µs, with one
+// index whose values stay the same 1.2 µs. Get beside that writer 65 ns.
 //
 // # What a caller must do
 //
-// Treat objects as read-only. Let go of snapshots.
+//   - Treat objects as read-only, once they are set.
+//   - Ask one snapshot for what belongs together, and let go of it.
+//   - Use a Batch only in the function that it was given to, and write to no store from
+//     an index function or from within an Update of the same store.
 package store

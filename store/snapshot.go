@@ -3,64 +3,83 @@ package store
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 )
 
-// Snapshot is a state of a [Store]. It stays as it is, however long it is held,
-// and may be read from any goroutine. Iterations may be repeated.
-type Snapshot[T any] struct{ state *state[T] }
-
-// Get returns the object of a key.
-func (s Snapshot[T]) Get(key string) (T, bool) { return s.state.get(key) }
-
-// Len returns the number of objects.
-func (s Snapshot[T]) Len() int { return s.state.objects.Len() }
-
-// Version returns the version of the state, as the batch that made it set it.
-func (s Snapshot[T]) Version() string { return s.state.version }
-
-// All yields every object with its key, ascending by key.
-func (s Snapshot[T]) All() iter.Seq2[string, T] {
-	return func(yield func(string, T) bool) {
-		s.state.objects.Scan(func(key string, e entry[T]) bool { return yield(key, e.object) })
-	}
+// Snapshot is one state of a [Store]. It stays as it is however long it is held, and
+// never blocks a writer. It is a small value: copy it freely, use it from several
+// goroutines. Holding one keeps the objects of that state in memory.
+//
+// The zero Snapshot is empty.
+type Snapshot[T any] struct {
+	state *state[T]
 }
 
-// Prefix yields the objects whose keys begin with prefix, ascending by key.
+// Get returns the object of the key.
+func (s Snapshot[T]) Get(key string) (object T, ok bool) {
+	if s.state == nil {
+		return object, false
+	}
+	r, ok := s.state.find(key)
+	if !ok {
+		return object, false
+	}
+	return r.object, true
+}
+
+// Len returns how many objects there are.
+func (s Snapshot[T]) Len() int {
+	if s.state == nil {
+		return 0
+	}
+	return s.state.objects.len()
+}
+
+// Version returns the version that the last writer set for this state.
+func (s Snapshot[T]) Version() string {
+	if s.state == nil {
+		return ""
+	}
+	return s.state.version
+}
+
+// All yields every object with its key, ascending by key. Nothing is copied. The
+// sequence can be ranged over any number of times.
+func (s Snapshot[T]) All() iter.Seq2[string, T] { return s.Prefix("") }
+
+// Prefix yields the objects whose keys begin with the prefix, ascending by key. For
+// the objects of namespace a under keys "namespace/name", ask for "a/": "a" alone
+// also yields those of namespace a-b. Nothing is copied. The sequence can be
+// ranged over any number of times.
 func (s Snapshot[T]) Prefix(prefix string) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
-		s.state.objects.Ascend(prefix, func(key string, e entry[T]) bool {
-			return strings.HasPrefix(key, prefix) && yield(key, e.object)
+		if s.state == nil {
+			return
+		}
+		s.state.objects.from(prefix, func(r *record[T]) bool {
+			return strings.HasPrefix(r.key, prefix) && yield(r.key, r.object)
 		})
 	}
 }
 
-// Index returns an index of the snapshot. A name that is not known is
-// [ErrNoIndex], with the names that are.
+// Index returns the named index, or [ErrNoIndex] with the names of those that exist.
 func (s Snapshot[T]) Index(name string) (Index[T], error) {
-	x, ok := s.state.index(name)
-	if !ok {
-		return Index[T]{}, fmt.Errorf("%w: %q; there are %q", ErrNoIndex, name, s.IndexNames())
-	}
-	return Index[T]{x}, nil
-}
-
-// IndexNames returns the names of the indexes, sorted.
-func (s Snapshot[T]) IndexNames() []string {
-	names := make([]string, len(s.state.indexes))
-	for i, x := range s.state.indexes {
-		names[i] = x.name
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (s *state[T]) index(name string) (*index[T], bool) {
-	for _, x := range s.indexes {
-		if x.name == name {
-			return x, true
+	if s.state != nil {
+		if i, ok := s.state.indexNamed(name); ok {
+			return Index[T]{state: s.state, entries: s.state.indexes[i].entries}, nil
 		}
 	}
-	return nil, false
+	names := s.IndexNames()
+	if len(names) == 0 {
+		return Index[T]{}, fmt.Errorf("store: index %q: %w: the store has none; add it with AddIndex", name, ErrNoIndex)
+	}
+	return Index[T]{}, fmt.Errorf("store: index %q: %w: there are %q", name, ErrNoIndex, names)
+}
+
+// IndexNames returns the names of the indexes, ascending.
+func (s Snapshot[T]) IndexNames() []string {
+	if s.state == nil {
+		return nil
+	}
+	return s.state.indexNames()
 }

@@ -2,195 +2,152 @@ package store
 
 import (
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/tidwall/btree"
 )
 
-// Options are the choices of a [Store]. The zero value is ready.
+// Options configure a [Store]. The zero value is a store without indexes.
 type Options[T any] struct {
-	// Indexes are the index functions by name; AddIndex adds more.
+	// Indexes are the index functions by name. [Store.AddIndex] adds more.
 	Indexes map[string]IndexFunc[T]
-	// OnIndexError is told of each entry that is missing because an index
-	// function failed, on the writer's goroutine. nil leaves it at the count.
+	// OnIndexError is told of every object that an index function failed for, once
+	// the state that lacks the entry is published. It is called on the goroutine
+	// that wrote, without a lock, so that it may use the store; with several writers
+	// it may be called by several at once. nil: failures are counted only, see
+	// [Store.IndexErrors].
 	OnIndexError func(IndexError)
 }
 
-// Store is an indexed collection. Get, Len, Snapshot and IndexErrors may be called
-// from any goroutine and never wait; Update, Replace and AddIndex may be called
-// from any goroutine and wait for each other.
+// Store is a collection of objects by key, read through immutable snapshots. Make it
+// with [New]; it must not be copied. All methods may be called from any goroutine.
 type Store[T any] struct {
-	published atomic.Pointer[state[T]]
+	onIndexError func(IndexError)
+	indexErrors  atomic.Uint64
+	published    atomic.Pointer[state[T]]
 
-	writing     sync.Mutex // held by who makes the next state
-	onError     func(IndexError)
-	indexErrors atomic.Uint64
+	// writing is held by the one writer from the moment it takes the published
+	// state until it has published the next. It guards the fields of the table that
+	// are the writer's, and the scratch space below.
+	writing sync.Mutex
+	changes []change[T]
+	places  []place
 }
 
-// state is what a store holds at one moment. It is immutable once published.
-type state[T any] struct {
-	objects btree.Map[string, entry[T]]
-	indexes []*index[T]
-	version string
-}
-
-// entry is an object with the values under which the indexes have it, by the
-// position of the index. They are kept so that an index function need not answer
-// the same about an object twice.
-type entry[T any] struct {
-	object T
-	values *[][]string // nil when there are no indexes
-}
-
-// New returns an empty store. It returns an error that names the index whose name
-// is empty or whose function is nil.
+// New returns an empty store. An index without a name or a function is an error.
 func New[T any](o Options[T]) (*Store[T], error) {
-	s := &Store[T]{onError: o.OnIndexError}
-	if s.onError == nil {
-		s.onError = func(IndexError) {}
-	}
-	empty := &state[T]{}
+	s := &Store[T]{onIndexError: o.OnIndexError}
+	first := &state[T]{table: newTable[T](maphash.MakeSeed(), 0)}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexes)) {
-		if err := checkIndex(name, o.Indexes[name]); err != nil {
+		x := index[T]{name: name, function: o.Indexes[name]}
+		if err := x.check(); err != nil {
 			return nil, err
 		}
-		empty.indexes = append(empty.indexes, newIndex(name, o.Indexes[name]))
+		first.indexes = append(first.indexes, x)
 	}
-	s.published.Store(empty)
+	s.published.Store(first)
 	return s, nil
 }
 
-// Get returns the object of a key in the present state.
-func (s *Store[T]) Get(key string) (T, bool) { return s.published.Load().get(key) }
+// Get returns the newest object of the key. It takes no lock and does not wait for
+// a writer.
+func (s *Store[T]) Get(key string) (object T, ok bool) { return s.Snapshot().Get(key) }
 
-func (s *state[T]) get(key string) (T, bool) {
-	e, ok := s.objects.Get(key)
-	return e.object, ok
-}
+// Len returns how many objects there are in the newest state.
+func (s *Store[T]) Len() int { return s.Snapshot().Len() }
 
-// Len returns the number of objects in the present state.
-func (s *Store[T]) Len() int { return s.published.Load().objects.Len() }
-
-// Snapshot returns the present state, in O(1).
+// Snapshot returns the newest state, in O(1). Queries that belong together are asked
+// of one snapshot.
 func (s *Store[T]) Snapshot() Snapshot[T] { return Snapshot[T]{s.published.Load()} }
 
-// IndexErrors returns how many times an index function has failed.
+// IndexErrors counts how often an index function has failed for an object, since the
+// store was made.
 func (s *Store[T]) IndexErrors() uint64 { return s.indexErrors.Load() }
 
-// Update makes the next state: f changes a [Batch], and all its changes are
-// published as one when it returns. If f panics, none is.
-func (s *Store[T]) Update(f func(*Batch[T])) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	next := s.published.Load().copy()
-	b := &Batch[T]{store: s, next: next}
-	f(b)
-	b.next = nil // a batch that outlives its function must not write to what is published
-	s.published.Store(next)
+// Update is how any goroutine writes: it calls fn with a batch and publishes what
+// fn did as one state, so that a reader sees all of it or nothing. When Update
+// returns, every read that begins after it sees the change, in all indexes. If fn
+// panics, nothing is published and the panic goes on.
+//
+// Updates run one after another; fn must not call Update, Replace or AddIndex of the
+// same store. It may read the store, which then shows the state before.
+func (s *Store[T]) Update(fn func(b *Batch[T])) {
+	s.report(s.write(fn))
 }
 
-// copy returns a state that can be written to without changing s.
-func (s *state[T]) copy() *state[T] {
-	next := &state[T]{objects: *s.objects.Copy(), indexes: make([]*index[T], len(s.indexes)), version: s.version}
-	for i, x := range s.indexes {
-		next.indexes[i] = x.copy()
-	}
-	return next
-}
-
-// Replace makes a state of the given objects and version, and nothing else.
-func (s *Store[T]) Replace(version string, objects iter.Seq2[string, T]) {
-	s.Update(func(b *Batch[T]) {
-		b.next.objects.Clear()
-		for i, x := range b.next.indexes {
-			b.next.indexes[i] = newIndex(x.name, x.of)
-		}
-		for key, obj := range objects {
-			b.Set(key, obj)
+// Replace makes the items the whole content of the store, with the given version, as
+// one batch: readers see the old state until they see the new one. Of several items
+// with one key the last holds. Items in ascending order of keys are the fastest and
+// the smallest. The writers' lock is held while items is ranged over: what [Store.Update]
+// says of fn holds for it.
+func (s *Store[T]) Replace(version string, items iter.Seq2[string, T]) {
+	s.report(s.write(func(b *Batch[T]) {
+		b.clear()
+		for key, object := range items {
+			b.Set(key, object)
 		}
 		b.SetVersion(version)
-	})
+	}))
 }
 
-// AddIndex adds an index over the objects there are and will be. A name that is
-// taken is [ErrIndexExists].
-func (s *Store[T]) AddIndex(name string, f IndexFunc[T]) error {
-	if err := checkIndex(name, f); err != nil {
+// AddIndex adds an index. Objects that the store holds are in it when AddIndex
+// returns; that costs what setting each of them would. Snapshots taken before do not
+// have the index. Errors: [ErrIndexExists], [ErrIndexName], [ErrIndexFunc]. An
+// object that the function fails for is no error here, see [IndexError].
+func (s *Store[T]) AddIndex(name string, function IndexFunc[T]) error {
+	added := index[T]{name: name, function: function}
+	if err := added.check(); err != nil {
 		return err
 	}
+	var err error
+	s.report(s.write(func(b *Batch[T]) {
+		if _, exists := b.next.indexNamed(name); exists {
+			err = fmt.Errorf("store: index %q: %w: there are %q; share it or choose another name", name, ErrIndexExists, b.next.indexNames())
+			return
+		}
+		b.addIndex(added)
+	}))
+	return err
+}
+
+// write runs fn with a batch and publishes what it did. It returns the failures of
+// index functions.
+func (s *Store[T]) write(fn func(*Batch[T])) []IndexError {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	before := s.published.Load()
-	if _, taken := before.index(name); taken {
-		return fmt.Errorf("%w: %q", ErrIndexExists, name)
+	b := newBatch(before, s.changes, s.places)
+	s.changes, s.places = nil, nil // a batch that panics keeps them
+	defer func() { b.open = false }()
+	fn(b)
+	if b.changed(before) {
+		s.published.Store(b.commit())
 	}
-	next := before.copy()
-	added := newIndex(name, f)
-	next.indexes = append(next.indexes, added)
-	before.objects.Scan(func(key string, e entry[T]) bool {
-		values := s.valuesOf(added, key, e.object)
-		added.change(key, e.object, nil, values)
-		all := [][]string{values}
-		if e.values != nil {
-			all = append(slices.Clone(*e.values), values)
-		}
-		next.objects.Set(key, entry[T]{e.object, &all})
-		return true
-	})
-	s.published.Store(next)
-	return nil
+	s.changes, s.places = recycle(b.changes), recycle(b.places)
+	return b.failed
 }
 
-// Batch is a set of changes that become visible together. It is valid within the
-// function that Update calls, on its goroutine.
-type Batch[T any] struct {
-	store *Store[T]
-	next  *state[T]
+// report tells of index functions that failed. The writers' lock is not held.
+func (s *Store[T]) report(failed []IndexError) {
+	s.indexErrors.Add(uint64(len(failed)))
+	if s.onIndexError == nil {
+		return
+	}
+	for _, err := range failed {
+		s.onIndexError(err)
+	}
 }
 
-// Get returns the object of a key, as the batch has it so far.
-func (b *Batch[T]) Get(key string) (T, bool) { return b.next.get(key) }
-
-// Len returns the number of objects, as the batch has them so far.
-func (b *Batch[T]) Len() int { return b.next.objects.Len() }
-
-// Set puts an object under a key and returns the one that was there.
-func (b *Batch[T]) Set(key string, obj T) (previous T, existed bool) {
-	if len(b.next.indexes) == 0 {
-		e, existed := b.next.objects.Set(key, entry[T]{object: obj})
-		return e.object, existed
-	}
-	values := make([][]string, len(b.next.indexes))
-	for i, x := range b.next.indexes {
-		values[i] = b.store.valuesOf(x, key, obj)
-	}
-	before, existed := b.next.objects.Set(key, entry[T]{obj, &values})
-	for i, x := range b.next.indexes {
-		x.change(key, obj, before.under(i), values[i])
-	}
-	return before.object, existed
-}
-
-// Delete removes the object of a key and returns it.
-func (b *Batch[T]) Delete(key string) (previous T, existed bool) {
-	before, existed := b.next.objects.Delete(key)
-	for i, x := range b.next.indexes {
-		x.change(key, before.object, before.under(i), nil)
-	}
-	return before.object, existed
-}
-
-// under returns the values that an index has the entry under.
-func (e entry[T]) under(index int) []string {
-	if e.values == nil {
+// recycle empties a list for the next batch. A long one is given to the collector
+// instead: it was a relist's.
+func recycle[X any](list []X) []X {
+	const keep = 4096
+	if cap(list) > keep {
 		return nil
 	}
-	return (*e.values)[index]
+	clear(list)
+	return list[:0]
 }
-
-// SetVersion sets the version of the state that the batch makes.
-func (b *Batch[T]) SetVersion(version string) { b.next.version = version }

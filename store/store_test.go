@@ -3,395 +3,391 @@ package store
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"pgregory.net/rapid"
+	"weak"
 )
 
-// thing is what the tests store.
-type thing struct {
-	name string
-	tags []string
-}
-
-func byTag(t thing) ([]string, error) {
-	for _, tag := range t.tags {
-		switch tag {
-		case "fail":
-			return []string{"never"}, errors.New("I do not index this")
-		case "panic":
-			panic("I cannot bear this")
-		}
-	}
-	return t.tags, nil
-}
-
-func byLength(t thing) ([]string, error) { return []string{fmt.Sprint(len(t.name))}, nil }
-
-func newStore(t testing.TB, o Options[thing]) *Store[thing] {
-	t.Helper()
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func tagged(t testing.TB, onError func(IndexError)) *Store[thing] {
-	return newStore(t, Options[thing]{Indexes: map[string]IndexFunc[thing]{"tag": byTag}, OnIndexError: onError})
-}
-
-func (s *Store[T]) set(key string, obj T) { s.Update(func(b *Batch[T]) { b.Set(key, obj) }) }
-func (s *Store[T]) remove(key string)     { s.Update(func(b *Batch[T]) { b.Delete(key) }) }
-
-func keysOf[T any](objects iter.Seq2[string, T]) []string {
-	keys := []string{}
-	for key := range objects {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-func lookup(t testing.TB, s Snapshot[thing], index, value string) []string {
-	t.Helper()
-	x, err := s.Index(index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keysOf(x.Lookup(value))
-}
-
-func wantKeys(t testing.TB, what string, got []string, want ...string) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %q, want %q", what, got, want)
-	}
-}
-
-// verify checks every structure of a snapshot against its objects and a model.
-func verify(t rapid.TB, s Snapshot[thing], model map[string]thing, indexes map[string]IndexFunc[thing]) {
-	t.Helper()
-	want := slices.Sorted(maps.Keys(model))
-	if got := keysOf(s.All()); !slices.Equal(got, want) {
-		t.Fatalf("keys are %q, want %q", got, want)
-	}
-	if s.Len() != len(model) {
-		t.Fatalf("Len is %d, want %d", s.Len(), len(model))
-	}
-	for key, obj := range model {
-		if got, ok := s.Get(key); !ok || got.name != obj.name || !slices.Equal(got.tags, obj.tags) {
-			t.Fatalf("Get(%q) is %v, %v, want %v", key, got, ok, obj)
-		}
-	}
-	for name, of := range indexes {
-		wanted := map[string][]string{}
-		for _, key := range want {
-			values, err := call(of, model[key])
-			if err != nil {
-				continue
-			}
-			values = slices.Sorted(slices.Values(values)) // a copy: the function's slice is the object's
-			for _, value := range slices.Compact(values) {
-				wanted[value] = append(wanted[value], key)
-			}
-		}
-		x, err := s.Index(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := slices.Collect(x.Values()), slices.Sorted(maps.Keys(wanted)); !slices.Equal(got, want) {
-			t.Fatalf("index %s has the values %q, want %q", name, got, want)
-		}
-		for value, keys := range wanted {
-			if got := keysOf(x.Lookup(value)); !slices.Equal(got, keys) || x.Len(value) != len(keys) {
-				t.Fatalf("index %s has %q under %q, want %q", name, got, value, keys)
-			}
-			for key, obj := range x.Lookup(value) {
-				if obj.name != model[key].name {
-					t.Fatalf("index %s has an old state of %q", name, key)
-				}
-			}
-		}
-	}
-}
-
 func TestP03_SnapshotStaysAsItWas(t *testing.T) {
-	s := tagged(t, nil)
-	s.Update(func(b *Batch[thing]) {
-		b.Set("ns/a", thing{"a", []string{"x"}})
-		b.Set("ns/b", thing{"b", []string{"x", "y"}})
-		b.SetVersion("1")
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s.Update(func(b *Batch[*thing]) {
+		b.Set("a", &thing{1, []string{"x"}})
+		b.Set("b", &thing{2, []string{"x"}})
+		b.SetVersion("7")
 	})
 	held := s.Snapshot()
-	s.Update(func(b *Batch[thing]) {
-		b.Set("ns/a", thing{"a2", []string{"y"}})
-		b.Delete("ns/b")
-		b.Set("ns/c", thing{"c", []string{"x"}})
-		b.SetVersion("2")
-	})
-	if err := s.AddIndex("length", byLength); err != nil {
-		t.Fatal(err)
-	}
-	wantKeys(t, "held, all", keysOf(held.All()), "ns/a", "ns/b")
-	wantKeys(t, "held, x", lookup(t, held, "tag", "x"), "ns/a", "ns/b")
-	wantKeys(t, "held, indexes", held.IndexNames(), "tag")
-	wantKeys(t, "now, all", keysOf(s.Snapshot().All()), "ns/a", "ns/c")
-	wantKeys(t, "now, y", lookup(t, s.Snapshot(), "tag", "y"), "ns/a")
-	wantKeys(t, "now, length 2", lookup(t, s.Snapshot(), "length", "2"), "ns/a")
-	if held.Version() != "1" || s.Snapshot().Version() != "2" {
+	model := map[string]*thing{}
+	maps.Insert(model, held.All())
+
+	set(s, "a", &thing{3, []string{"x"}}) // same values: the indexes are not touched
+	set(s, "b", &thing{4, []string{"y"}})
+	set(s, "c", &thing{5, []string{"x"}})
+	remove(s, "a")
+	set(s, "a", &thing{6, []string{"x"}}) // another incarnation
+	s.Replace("9", maps.All(map[string]*thing{"b": {7, []string{"x"}}}))
+
+	verifySnapshot(t, held, model, map[string]IndexFunc[*thing]{"tag": byTag})
+	if held.Version() != "7" || s.Snapshot().Version() != "9" {
 		t.Errorf("versions are %q and %q", held.Version(), s.Snapshot().Version())
 	}
+	verifyStore(t, s)
 }
 
-func TestPrefixIsANamespaceAndNothingBeside(t *testing.T) {
-	s := newStore(t, Options[thing]{})
-	for _, key := range []string{"a/x", "a-b/x", "a/y", "ab/x", "a", "a0/x", "b/x"} {
-		s.set(key, thing{name: key})
+func TestP03_SnapshotHasTheIndexesOfItsState(t *testing.T) {
+	s := newStore(t, Options[*thing]{})
+	set(s, "a", &thing{1, nil})
+	held := s.Snapshot()
+	if err := s.AddIndex("parity", byParity); err != nil {
+		t.Fatal(err)
 	}
-	wantKeys(t, "a/", keysOf(s.Snapshot().Prefix("a/")), "a/x", "a/y")
-	wantKeys(t, "none", keysOf(s.Snapshot().Prefix("z/")))
-	wantKeys(t, "all", keysOf(s.Snapshot().Prefix("")), "a", "a-b/x", "a/x", "a/y", "a0/x", "ab/x", "b/x")
+	if _, err := held.Index("parity"); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("an index that was added later: %v", err)
+	}
+	if got := lookup(t, s.Snapshot(), "parity", "odd"); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("the new index has %q", got)
+	}
 }
 
-func TestP08_ReadersSeeAllOfABatchOrNone(t *testing.T) {
-	s := tagged(t, nil)
-	const objects, rounds = 50, 300
-	write := func(round int) {
-		s.Update(func(b *Batch[thing]) {
-			for i := range objects {
-				b.Set(fmt.Sprint("ns/", i), thing{fmt.Sprint(round), []string{fmt.Sprint(round)}})
-			}
-			b.SetVersion(fmt.Sprint(round))
-		})
+func TestP06_UpdateReturnsWhenEveryReadSeesIt(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
+	for i := range 100 {
+		key := fmt.Sprint(i % 7)
+		object := &thing{i, []string{fmt.Sprint(i)}}
+		set(s, key, object)
+		if got, ok := s.Get(key); !ok || got != object {
+			t.Fatalf("Get(%q) is %v", key, got)
+		}
+		if got := lookup(t, s.Snapshot(), "tag", fmt.Sprint(i)); !slices.Equal(got, []string{key}) {
+			t.Fatalf("the index has %q, want %q", got, key)
+		}
+		if got := lookup(t, s.Snapshot(), "tag", fmt.Sprint(i-7)); got != nil {
+			t.Fatalf("the index still has %q under the value of the state before", got)
+		}
 	}
-	write(0)
-	done := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 2 {
-		readers.Go(func() {
-			for {
-				snapshot := s.Snapshot()
-				n := 0
-				for key, obj := range snapshot.All() {
-					if n++; obj.name != snapshot.Version() {
-						t.Errorf("%s is of round %s in state %s", key, obj.name, snapshot.Version())
-						return
-					}
-				}
-				if found := len(lookup(t, snapshot, "tag", snapshot.Version())); n != objects || found != objects {
-					t.Errorf("a reader saw %d objects and found %d by index, want %d", n, found, objects)
-					return
-				}
-				select {
-				case <-done:
-					return
-				default:
-				}
-			}
-		})
-	}
-	for round := range rounds {
-		write(round + 1)
-	}
-	close(done)
-	readers.Wait()
 }
 
 func TestP08_PanicInABatchPublishesNothing(t *testing.T) {
-	s := tagged(t, nil)
-	s.set("a", thing{"a", []string{"x"}})
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the panic was swallowed")
-			}
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	set(s, "a", &thing{1, []string{"x"}})
+	before := s.Snapshot()
+	for _, write := range map[string]func(){
+		"Update": func() {
+			s.Update(func(b *Batch[*thing]) {
+				b.Set("a", &thing{2, []string{"y"}})
+				b.Set("b", &thing{3, []string{"x"}})
+				b.Delete("a")
+				b.SetVersion("lost")
+				panic("stop")
+			})
+		},
+		"Replace": func() {
+			s.Replace("lost", func(yield func(string, *thing) bool) {
+				yield("c", &thing{4, nil})
+				panic("stop")
+			})
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() != "stop" {
+					t.Error("the panic did not go on")
+				}
+			}()
+			write()
 		}()
-		s.Update(func(b *Batch[thing]) {
-			b.Delete("a")
-			b.Set("b", thing{name: "b"})
-			panic("half way")
-		})
-	}()
-	wantKeys(t, "all", keysOf(s.Snapshot().All()), "a")
-	wantKeys(t, "index", lookup(t, s.Snapshot(), "tag", "x"), "a")
-	s.set("c", thing{name: "c"})
-	wantKeys(t, "all, later", keysOf(s.Snapshot().All()), "a", "c")
-}
-
-func TestReplace(t *testing.T) {
-	s := tagged(t, nil)
-	s.set("old", thing{"old", []string{"x"}})
-	s.Replace("7", maps.All(map[string]thing{"new": {"new", []string{"y"}}}))
-	wantKeys(t, "all", keysOf(s.Snapshot().All()), "new")
-	wantKeys(t, "x", lookup(t, s.Snapshot(), "tag", "x"))
-	wantKeys(t, "y", lookup(t, s.Snapshot(), "tag", "y"), "new")
-	if s.Snapshot().Version() != "7" {
-		t.Errorf("version is %q", s.Snapshot().Version())
+		if s.Snapshot() != before {
+			t.Fatal("a state was published")
+		}
 	}
+	set(s, "b", &thing{5, []string{"x"}})
+	if got := lookup(t, s.Snapshot(), "tag", "x"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the index has %q", got)
+	}
+	verifyStore(t, s)
 }
 
-func TestBatchSeesItsOwnWrites(t *testing.T) {
-	s := newStore(t, Options[thing]{})
-	s.Update(func(b *Batch[thing]) {
-		if _, existed := b.Set("a", thing{name: "1"}); existed {
-			t.Error("a new key existed")
-		}
-		if previous, existed := b.Set("a", thing{name: "2"}); !existed || previous.name != "1" {
-			t.Errorf("the second Set returned %v, %v", previous, existed)
-		}
-		if got, ok := b.Get("a"); !ok || got.name != "2" || b.Len() != 1 {
-			t.Errorf("Get returned %v, %v", got, ok)
-		}
-		if _, ok := s.Get("a"); ok {
-			t.Error("a reader sees what was not published")
-		}
-		if previous, existed := b.Delete("a"); !existed || previous.name != "2" {
-			t.Errorf("Delete returned %v, %v", previous, existed)
-		}
-		if _, existed := b.Delete("a"); existed {
-			t.Error("the second Delete found something")
+func TestP08_ReplaceLeavesNothingOfBefore(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s.Update(func(b *Batch[*thing]) {
+		for i := range 500 {
+			b.Set(fmt.Sprint(i), &thing{i, []string{"x"}})
 		}
 	})
+	s.Replace("2", func(yield func(string, *thing) bool) {
+		_ = yield("z", &thing{1, []string{"y"}}) && yield("b", &thing{2, nil}) && yield("z", &thing{3, []string{"y"}})
+	})
+	if got := keysOf(s.Snapshot().All()); !slices.Equal(got, []string{"b", "z"}) {
+		t.Errorf("the keys are %q", got)
+	}
+	if last, _ := s.Get("z"); last.number != 3 {
+		t.Errorf("of two items with one key %v holds", last)
+	}
+	verifyStore(t, s)
+	s.Replace("3", maps.All(map[string]*thing{}))
+	if s.Len() != 0 || s.Snapshot().Version() != "3" {
+		t.Errorf("%d objects at version %q", s.Len(), s.Snapshot().Version())
+	}
+	verifyStore(t, s)
 }
 
 func TestP11_FailingIndexFunctionCostsItsEntryOnly(t *testing.T) {
-	var errs []IndexError
-	s := tagged(t, func(e IndexError) { errs = append(errs, e) })
-	s.set("a", thing{"a", []string{"x"}})
-	s.set("b", thing{"b", []string{"x"}})
-	s.set("a", thing{"a2", []string{"x", "fail"}})
-	s.set("b", thing{"b2", []string{"panic"}})
-	wantKeys(t, "x", lookup(t, s.Snapshot(), "tag", "x"))
-	wantKeys(t, "what a failed call returned", lookup(t, s.Snapshot(), "tag", "never"))
-	if got, _ := s.Get("a"); got.name != "a2" {
-		t.Errorf("the object is %v", got)
+	var failed []IndexError
+	var s *Store[*thing]
+	s = newStore(t, Options[*thing]{
+		Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity},
+		OnIndexError: func(err IndexError) {
+			failed = append(failed, err)
+			set(s, "reported", &thing{0, nil}) // the store may be used
+		},
+	})
+	set(s, "a", &thing{1, []string{"x"}})
+	set(s, "b", &thing{1, []string{"x"}})
+	if s.IndexErrors() != 0 {
+		t.Fatalf("%d errors", s.IndexErrors())
 	}
-	if len(errs) != 2 || s.IndexErrors() != 2 || errs[0].Index != "tag" || errs[0].Key != "a" {
-		t.Fatalf("%d errors were told, %d counted: %v", len(errs), s.IndexErrors(), errs)
+	for i, tag := range []string{"!", "!!"} {
+		set(s, "a", &thing{i, []string{"x", tag}})
+		if got := lookup(t, s.Snapshot(), "tag", "x"); !slices.Equal(got, []string{"b"}) {
+			t.Errorf("under the failing index are %q, want b alone", got)
+		}
+		if got := lookup(t, s.Snapshot(), "parity", []string{"even", "odd"}[i]); !slices.Contains(got, "a") {
+			t.Errorf("the other index has %q, without a", got)
+		}
+		if object, _ := s.Get("a"); object.number != i {
+			t.Errorf("Get has %v", object)
+		}
+		verifyStore(t, s)
 	}
-	panicked, ok := errors.AsType[*PanicError](errs[1])
-	if !ok || panicked.Value != "I cannot bear this" || !strings.Contains(string(panicked.Stack), "byTag") {
-		t.Errorf("the panic became %v", errs[1])
+	set(s, "a", &thing{5, []string{"x"}})
+	if got := lookup(t, s.Snapshot(), "tag", "x"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("after a good state there are %q", got)
 	}
-	s.set("a", thing{"a3", []string{"x"}})
-	wantKeys(t, "x, when it works again", lookup(t, s.Snapshot(), "tag", "x"), "a")
-	s.remove("b")
-	s.remove("a")
-	wantKeys(t, "x, at the end", lookup(t, s.Snapshot(), "tag", "x"))
+	if len(failed) != 2 || s.IndexErrors() != 2 {
+		t.Fatalf("%d errors were reported, %d counted", len(failed), s.IndexErrors())
+	}
+	if err := failed[0]; err.Index != "tag" || err.Key != "a" || !errors.Is(err, errRefused) {
+		t.Errorf("reported: %v", err)
+	}
+	panicked, ok := errors.AsType[*PanicError](failed[1])
+	if !ok || panicked.Value != errPanic || !errors.Is(failed[1], errPanic) || !strings.Contains(string(panicked.Stack), "byTag") {
+		t.Errorf("reported: %#v", failed[1])
+	}
 }
 
-func TestIndexErrorsOfUse(t *testing.T) {
-	if _, err := New(Options[thing]{Indexes: map[string]IndexFunc[thing]{"": byTag}}); !errors.Is(err, errNoName) {
-		t.Errorf("no name: %v", err)
+func TestP11_FailuresOfABatchThatPanicsAreNotReported(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	func() {
+		defer func() { recover() }()
+		s.Update(func(b *Batch[*thing]) {
+			b.Set("a", &thing{1, []string{"!"}})
+			panic("stop")
+		})
+	}()
+	if s.IndexErrors() != 0 {
+		t.Errorf("%d errors of objects that were never in the store", s.IndexErrors())
 	}
-	if _, err := New(Options[thing]{Indexes: map[string]IndexFunc[thing]{"tag": nil}}); !errors.Is(err, errNilFunc) || !strings.Contains(err.Error(), "tag") {
-		t.Errorf("no function: %v", err)
+}
+
+func TestP11_AddIndexToAFilledStore(t *testing.T) {
+	failed := 0
+	s := newStore(t, Options[*thing]{
+		Indexes:      map[string]IndexFunc[*thing]{"parity": byParity},
+		OnIndexError: func(IndexError) { failed++ },
+	})
+	for i := range 200 {
+		tags := []string{"x"}
+		if i%50 == 0 {
+			tags = []string{"!!"}
+		}
+		set(s, fmt.Sprintf("%03d", i), &thing{i, tags})
 	}
-	s := tagged(t, nil)
-	if err := s.AddIndex("tag", byTag); !errors.Is(err, ErrIndexExists) || !strings.Contains(err.Error(), "tag") {
-		t.Errorf("taken: %v", err)
+	if err := s.AddIndex("tag", byTag); err != nil {
+		t.Fatal(err)
 	}
-	if err := s.AddIndex("new", nil); !errors.Is(err, errNilFunc) {
-		t.Errorf("nil: %v", err)
+	verifyStore(t, s)
+	if got := lookup(t, s.Snapshot(), "tag", "x"); len(got) != 196 || failed != 4 {
+		t.Errorf("%d entries, %d failures, want 196 and 4", len(got), failed)
 	}
-	if _, err := s.Snapshot().Index("nosuch"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), `"nosuch"`) || !strings.Contains(err.Error(), `["tag"]`) {
-		t.Errorf("unknown: %v", err)
+	if got := lookup(t, s.Snapshot(), "parity", "odd"); len(got) != 100 {
+		t.Errorf("the index of before has %d odd ones, want 100", len(got))
+	}
+}
+
+func TestPrefixIsOneNamespace(t *testing.T) {
+	s := newStore(t, Options[*thing]{})
+	keys := []string{"", "a", "a-b/x", "a.b/x", "a/", "a/x", "a/y", "a0/x", "a:/x", "b/x", "\xff\xff"}
+	s.Update(func(b *Batch[*thing]) {
+		for i, key := range keys {
+			b.Set(key, &thing{i, nil})
+		}
+	})
+	for prefix, want := range map[string][]string{
+		"":         keys,
+		"a/":       {"a/", "a/x", "a/y"},
+		"a":        keys[1:9],
+		"a-b/":     {"a-b/x"},
+		"\xff":     {"\xff\xff"},
+		"\xff\xff": {"\xff\xff"},
+		"c":        nil,
+	} {
+		if got := keysOf(s.Snapshot().Prefix(prefix)); !slices.Equal(got, want) {
+			t.Errorf("Prefix(%q) has %q, want %q", prefix, got, want)
+		}
 	}
 }
 
 func TestIndexValuesOfAllShapes(t *testing.T) {
-	s := tagged(t, nil)
-	s.set("a", thing{"a", []string{"", "x", "x", "x\x00y", "\xff"}})
-	s.set("b", thing{"b", []string{"x"}})
+	values := map[string][]string{
+		"twice": {"x", "y", "x"}, "empty": {""}, "both": {"", "x"}, "none": {}, "nil": nil, "zero": {"\x00"},
+	}
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	for key, tags := range values {
+		set(s, key, &thing{1, tags})
+	}
+	verifyStore(t, s)
 	x, err := s.Snapshot().Index("tag")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantKeys(t, "values", slices.Collect(x.Values()), "", "x", "x\x00y", "\xff")
-	wantKeys(t, "empty value", keysOf(x.Lookup("")), "a")
-	wantKeys(t, "twice the same", keysOf(x.Lookup("x")), "a", "b")
-	for range x.Values() {
-		break // leaving early is allowed
+	if got := slices.Collect(x.Values()); !slices.Equal(got, []string{"", "\x00", "x", "y"}) {
+		t.Errorf("the values are %q", got)
 	}
-	for range x.Lookup("x") {
-		break
+	for value, want := range map[string][]string{"": {"both", "empty"}, "x": {"both", "twice"}, "y": {"twice"}, "absent": nil} {
+		if got := keysOf(x.Lookup(value)); !slices.Equal(got, want) || x.Len(value) != len(want) {
+			t.Errorf("Lookup(%q) has %q, Len %d, want %q", value, got, x.Len(value), want)
+		}
+	}
+	if got := values["twice"]; !slices.Equal(got, []string{"x", "y", "x"}) {
+		t.Errorf("the store changed the values of the function to %q", got)
 	}
 }
 
-// step changes a store and its model in the same way.
-func step(s *Store[thing], model map[string]thing, op, key byte, tags []string) {
-	k := fmt.Sprintf("%c/%c", 'a'+key%3, 'a'+key/3%5)
-	switch op % 4 {
-	case 0, 1:
-		obj := thing{fmt.Sprint(op, key), tags}
-		s.set(k, obj)
-		model[k] = obj
-	case 2:
-		s.remove(k)
-		delete(model, k)
-	case 3:
-		s.Update(func(b *Batch[thing]) {
-			for other := range maps.Clone(model) {
-				if other > k {
-					b.Delete(other)
-					delete(model, other)
+// The order of an index function's values is of no account: functions range over maps.
+func TestValuesInAnotherOrderTouchNoIndex(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	set(s, "a", &thing{1, []string{"x", "y", "z"}})
+	before := s.Snapshot().state.indexes[0].entries.root
+	set(s, "a", &thing{2, []string{"z", "x", "y", "x"}})
+	if s.Snapshot().state.indexes[0].entries.root != before {
+		t.Error("the index was written")
+	}
+}
+
+func TestErrorsOfUse(t *testing.T) {
+	if _, err := New(Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"": byTag}}); !errors.Is(err, ErrIndexName) {
+		t.Errorf("no name: %v", err)
+	}
+	if _, err := New(Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": nil}}); !errors.Is(err, ErrIndexFunc) || !strings.Contains(err.Error(), `"tag"`) {
+		t.Errorf("no function: %v", err)
+	}
+	s := newStore(t, Options[*thing]{})
+	if _, err := s.Snapshot().Index("tag"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), "AddIndex") {
+		t.Errorf("no index at all: %v", err)
+	}
+	for want, err := range map[error]error{
+		nil:            s.AddIndex("tag", byTag),
+		ErrIndexExists: s.AddIndex("tag", byParity),
+		ErrIndexName:   s.AddIndex("", byTag),
+		ErrIndexFunc:   s.AddIndex("other", nil),
+	} {
+		if !errors.Is(err, want) {
+			t.Errorf("AddIndex: %v, want %v", err, want)
+		}
+	}
+	if _, err := s.Snapshot().Index("node"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), `"tag"`) || !strings.Contains(err.Error(), `"node"`) {
+		t.Errorf("another index: %v", err)
+	}
+}
+
+func TestBatchIsForItsFunctionOnly(t *testing.T) {
+	s := newStore(t, Options[*thing]{})
+	var kept *Batch[*thing]
+	s.Update(func(b *Batch[*thing]) { kept = b })
+	for name, use := range map[string]func(){
+		"Set": func() { kept.Set("a", nil) }, "Delete": func() { kept.Delete("a") }, "Get": func() { kept.Get("a") },
+		"Len": func() { kept.Len() }, "SetVersion": func() { kept.SetVersion("1") },
+	} {
+		func() {
+			defer func() {
+				if value := recover(); value == nil || !strings.Contains(fmt.Sprint(value), "Update") {
+					t.Errorf("%s: %v", name, value)
+				}
+			}()
+			use()
+		}()
+	}
+}
+
+func TestZeroSnapshotIsEmpty(t *testing.T) {
+	var zero Snapshot[*thing]
+	if _, ok := zero.Get("a"); ok || zero.Len() != 0 || zero.Version() != "" || keysOf(zero.All()) != nil || zero.IndexNames() != nil {
+		t.Error("the zero snapshot is not empty")
+	}
+	if _, err := zero.Index("tag"); !errors.Is(err, ErrNoIndex) {
+		t.Errorf("Index: %v", err)
+	}
+}
+
+func TestUpdateWithoutAChangePublishesNothing(t *testing.T) {
+	s := newStore(t, Options[*thing]{})
+	set(s, "a", &thing{1, nil})
+	before := s.Snapshot()
+	s.Update(func(b *Batch[*thing]) { b.Delete("absent"); b.SetVersion("") })
+	if s.Snapshot() != before {
+		t.Error("an equal state was published")
+	}
+}
+
+func TestIterationsStopAndRepeat(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"parity": byParity}})
+	for i := range 1000 {
+		set(s, fmt.Sprintf("%04d", i), &thing{i, nil})
+	}
+	x, err := s.Snapshot().Index("parity")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, objects := range map[string]func(func(string, *thing) bool){"All": s.Snapshot().All(), "Prefix": s.Snapshot().Prefix("0"), "Lookup": x.Lookup("odd")} {
+		for stop := range 300 {
+			n := 0
+			for range objects {
+				if n++; n > stop {
+					break
 				}
 			}
-			b.Set(k, thing{"batch", tags})
-			model[k] = thing{"batch", tags}
-		})
+			if n != stop+1 {
+				t.Fatalf("%s: visited %d, want %d", name, n, stop+1)
+			}
+		}
 	}
 }
 
-func TestPropertyStoreIsItsModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s, err := New(Options[thing]{Indexes: map[string]IndexFunc[thing]{"tag": byTag}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		indexes := map[string]IndexFunc[thing]{"tag": byTag}
-		model := map[string]thing{}
-		type held struct {
-			snapshot Snapshot[thing]
-			model    map[string]thing
-			indexes  map[string]IndexFunc[thing]
-		}
-		var snapshots []held
-		tags := rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "", "fail", "panic"}), 0, 3)
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			step(s, model, rapid.Byte().Draw(t, "op"), rapid.Byte().Draw(t, "key"), tags.Draw(t, "tags"))
-			if len(indexes) == 1 && rapid.IntRange(0, 20).Draw(t, "add index") == 0 {
-				if err := s.AddIndex("length", byLength); err != nil {
-					t.Fatal(err)
-				}
-				indexes["length"] = byLength
-			}
-			if rapid.Bool().Draw(t, "hold") {
-				snapshots = append(snapshots, held{s.Snapshot(), maps.Clone(model), maps.Clone(indexes)})
-			}
-		}
-		verify(t, s.Snapshot(), model, indexes)
-		for _, h := range snapshots {
-			verify(t, h.snapshot, h.model, h.indexes)
+// What the store no longer holds is garbage, whatever the order of writes, and
+// whether an index entry of its key lives on or not.
+func TestReplacedObjectsAreNotKept(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	const keys = 3000
+	var old []weak.Pointer[thing]
+	s.Update(func(b *Batch[*thing]) {
+		for i := range keys {
+			object := &thing{i, []string{"x"}}
+			old = append(old, weak.Make(object))
+			b.Set(fmt.Sprintf("%05d", i), object)
 		}
 	})
-}
-
-func FuzzStore(f *testing.F) {
-	f.Add([]byte{0, 1, 1, 2, 2, 3, 3, 4})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s := tagged(t, nil)
-		model := map[string]thing{}
-		all := []string{"x", "fail", "", "panic", "y", "x"}
-		for ; len(data) >= 3; data = data[3:] {
-			from := int(data[2]) % len(all)
-			step(s, model, data[0], data[1], all[from:min(len(all), from+int(data[2])/64)])
+	for i := 0; i < keys; i += 3 {
+		set(s, fmt.Sprintf("%05d", i), &thing{i, []string{"x"}})
+		remove(s, fmt.Sprintf("%05d", i+1))
+	}
+	runtime.GC()
+	for i, object := range old {
+		if kept := object.Value() != nil; kept != (i%3 == 2) {
+			t.Errorf("object %d: kept is %v", i, kept)
+			break
 		}
-		verify(t, s.Snapshot(), model, map[string]IndexFunc[thing]{"tag": byTag})
-	})
+	}
+	runtime.KeepAlive(s)
 }

@@ -138,6 +138,7 @@ func (d *differ) lists(path string, old, new []any) {
 		after, okAfter := byIdentifier(new, key)
 		if okBefore && okAfter {
 			d.matched(path, key, before, after)
+			d.order(path, key, old, new)
 			return
 		}
 	}
@@ -169,6 +170,34 @@ func (d *differ) matched(path, key string, old, new map[string]any) {
 			d.values(element, before, after)
 		}
 	}
+}
+
+// order tells of two lists with the same elements in another order.
+func (d *differ) order(path, key string, old, new []any) {
+	before, after := namesOf(old, key), namesOf(new, key)
+	if len(before) == len(after) && !slices.Equal(before, after) && sameElements(before, after) {
+		d.changes = append(d.changes, Change{Kind: Changed, Path: path, Old: toAny(before), New: toAny(after)})
+	}
+}
+
+func namesOf(list []any, key string) []string {
+	names := make([]string, len(list))
+	for i, element := range list {
+		names[i] = fmt.Sprint(element.(map[string]any)[key])
+	}
+	return names
+}
+
+func sameElements(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+func toAny(names []string) []any {
+	list := make([]any, len(names))
+	for i, name := range names {
+		list[i] = name
+	}
+	return list
 }
 
 // identifiers are the fields by which the API tells elements of a list apart, the
@@ -226,13 +255,17 @@ func Format(value any, limit int) string {
 	default:
 		encoded, err := json.Marshal(v)
 		if err != nil {
-			encoded = []byte(fmt.Sprint(v))
+			encoded = fmt.Append(nil, v)
 		}
 		text = string(encoded)
 	}
 	runes := []rune(text)
-	if len(runes) <= limit {
+	switch {
+	case len(runes) <= limit:
 		return text
+	case limit <= 0:
+		return ""
+	default:
+		return string(runes[:limit-1]) + "…"
 	}
-	return string(runes[:max(limit-1, 0)]) + "…"
 }

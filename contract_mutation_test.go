@@ -1,0 +1,54 @@
+//go:build !race
+
+// A write to what is shared is a data race by its nature: with the race detector on,
+// that is what ends this test. Without it, the mutation detector has to find it.
+
+package tidings_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings"
+)
+
+// named reports whether the handlers are the one that did it, and perhaps others.
+func named(handlers []string, culprit string) bool {
+	if culprit == "" {
+		return len(handlers) == 0
+	}
+	return slices.Contains(handlers, culprit)
+}
+
+func TestP17_MutationIsFoundWithFieldAndHandler(t *testing.T) {
+	for _, how := range []string{"handler", "reader"} {
+		t.Run(how, func(t *testing.T) {
+			o := tidings.FactoryOptions{DetectMutations: true}
+			propertyWith(t, o, tidings.Selection{}, func(w *world) {
+				w.create("a", "1")
+				handler := ""
+				if how == "handler" {
+					handler = "meddler"
+					w.probe.meddle("meddler")
+				}
+				w.probe.handle(func(event) {}, tidings.HandlerOptions{Name: "honest"})
+				w.start()
+				if how == "reader" {
+					w.probe.meddle("")
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if len(w.mutations) != 1 {
+					w.Fatalf("found %d mutations, want 1", len(w.mutations))
+				}
+				m := <-w.mutations
+				if m.Key != "default/a" || !named(m.Handlers, handler) || fmt.Sprint(m.Fields) != "[metadata.annotations]" || m.Informer != w.probe.informer().Name() {
+					w.Errorf("found %+v", m)
+				}
+			})
+		})
+	}
+}

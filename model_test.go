@@ -1,0 +1,377 @@
+package tidings_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/delta"
+)
+
+var (
+	modelSeeds = flag.Int("model.seeds", defaultSeeds(), "how many seeds TestModel runs (TIDINGS_MODEL_SEEDS)")
+	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run, as a failure printed it")
+)
+
+func defaultSeeds() int {
+	if n, err := strconv.Atoi(os.Getenv("TIDINGS_MODEL_SEEDS")); err == nil && n > 0 {
+		return n
+	}
+	return 30
+}
+
+// TestModel applies random writes and random faults to a server, with handlers that
+// come, go, block and panic, and compares at the end: server and cache, objects and
+// indexes, and what each handler was told with what the cache holds. Every seed is a
+// bubble of its own; one that fails is printed and saved with its history.
+func TestModel(t *testing.T) {
+	names := slices.Sorted(maps.Keys(kinds))
+	for i := range *modelSeeds {
+		seed := uint64(i + 1)
+		if *modelSeed != 0 {
+			seed = *modelSeed
+		}
+		kind := names[seed%uint64(len(names))]
+		t.Run(fmt.Sprintf("seed %d, %s", seed, kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { runModel(t, kinds[kind], seed) })
+		})
+		if *modelSeed != 0 {
+			return
+		}
+	}
+}
+
+func runModel(t *testing.T, ask askFor, seed uint64) {
+	m := newModel(t, ask, seed)
+	defer m.end()
+	defer m.saveHistory(seed)
+	for range 20 + m.random.IntN(180) {
+		m.step()
+	}
+	m.calm()
+	m.compare()
+}
+
+// model is a world with a random schedule.
+type model struct {
+	*world
+	random   *rand.Rand
+	handlers []*folder
+	history  []string
+	objects  map[string]bool // by name: those that exist
+	written  int
+}
+
+func newModel(t *testing.T, ask askFor, seed uint64) *model {
+	random := rand.New(rand.NewPCG(seed, 0))
+	o := tidings.FactoryOptions{
+		NoStreamedLists: random.IntN(3) == 0,
+		PageSize:        int64(1 + random.IntN(5)),
+		WatchTimeout:    time.Duration(1+random.IntN(300)) * time.Second,
+	}
+	so := apisim.Options{
+		HistoryLimit:     10 + random.IntN(200),
+		BookmarkInterval: time.Duration(1+random.IntN(60)) * time.Second,
+	}
+	w := newWorld(t, ask, o, so)
+	selection := tidings.Selection{}
+	switch random.IntN(4) {
+	case 0:
+		selection.Namespace = "default"
+	case 1:
+		selection.Namespaces = []string{"default", "kube-system"}
+	case 2:
+		selection.Labels = "n notin (hidden)"
+	}
+	w.probe = w.ask(t, w.factory, selection)
+	m := &model{world: w, random: random, objects: map[string]bool{}}
+	m.note("options %+v, server %+v, selection %+v", o, so, selection)
+	for range random.IntN(10) {
+		m.write()
+	}
+	for range 1 + random.IntN(3) {
+		m.join()
+	}
+	if err := w.factory.Start(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m *model) note(format string, args ...any) {
+	m.history = append(m.history, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// saveHistory keeps what a failing seed did.
+func (m *model) saveHistory(seed uint64) {
+	if !m.Failed() {
+		return
+	}
+	m.Logf("repeat it with: go test -run TestModel -model.seed=%d .", seed)
+	m.Logf("history:\n%s", strings.Join(m.history, "\n"))
+}
+
+// step does one random thing.
+func (m *model) step() {
+	switch n := m.random.IntN(100); {
+	case n < 60:
+		m.write()
+	case n < 75:
+		pause := time.Duration(m.random.IntN(3000)) * time.Millisecond
+		m.note("pause of %v", pause)
+		time.Sleep(pause)
+	case n < 80:
+		synctest.Wait()
+	case n < 90:
+		m.fault()
+	case n < 94:
+		m.join()
+	default:
+		m.disturb()
+	}
+}
+
+// write makes one random change.
+func (m *model) write() {
+	m.written++
+	name := fmt.Sprint("object-", m.random.IntN(8))
+	n := fmt.Sprint("n", m.written)
+	if m.random.IntN(5) == 0 {
+		n = []string{"hidden", "unindexable", "unbearable"}[m.random.IntN(3)]
+	}
+	switch {
+	case !m.objects[name]:
+		m.note("create %s %s", name, n)
+		m.create(name, n)
+		m.objects[name] = true
+	case m.random.IntN(4) == 0:
+		m.note("delete %s", name)
+		m.remove(name)
+		delete(m.objects, name)
+	default:
+		m.note("update %s %s", name, n)
+		m.update(name, n)
+	}
+}
+
+// fault disturbs the server.
+func (m *model) fault() {
+	down := time.Duration(m.random.IntN(5000)) * time.Millisecond
+	switch m.random.IntN(7) {
+	case 0:
+		m.note("cut the connections")
+		m.server.CutConnections()
+	case 1:
+		m.note("compact")
+		m.server.Compact()
+	case 2:
+		m.note("compact and cut")
+		m.server.Compact()
+		m.server.CutConnections()
+	case 3:
+		m.note("restart with history, down for %v", down)
+		m.server.Restart(apisim.RestartOptions{KeepHistory: true, Down: down})
+	case 4:
+		m.note("restart, down for %v", down)
+		m.server.Restart(apisim.RestartOptions{Down: down})
+	case 5:
+		refuse := m.random.IntN(2) == 0
+		m.note("refuse streamed lists: %v", refuse)
+		m.server.RefuseStreamedLists(refuse)
+	case 6:
+		code := []int{429, 500, 503, 403, 404}[m.random.IntN(5)]
+		m.note("answer %d for %v", code, down)
+		m.gate.set(refuse(code, map[int]string{429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 403: "Forbidden", 404: "NotFound"}[code]))
+		m.server.CutConnections()
+		time.Sleep(down)
+		m.gate.set(nil)
+	}
+}
+
+// join adds a handler.
+func (m *model) join() {
+	if len(m.handlers) > 6 {
+		return
+	}
+	f := &folder{model: m, name: fmt.Sprint("handler-", len(m.handlers)), state: map[string]event{}, gate: make(chan struct{})}
+	o := tidings.HandlerOptions{Name: f.name, Limit: 1 + m.random.IntN(20), Policy: tidings.Policy([]tidings.Policy{
+		tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded}[m.random.IntN(4)])}
+	if m.random.IntN(4) == 0 {
+		o.Resync = time.Duration(1+m.random.IntN(20)) * time.Second
+	}
+	m.note("%s joins: %+v", f.name, o)
+	f.registration = m.probe.handle(f.handle, o)
+	m.handlers = append(m.handlers, f)
+}
+
+// disturb blocks, frees or removes a handler.
+func (m *model) disturb() {
+	if len(m.handlers) == 0 {
+		return
+	}
+	f := m.handlers[m.random.IntN(len(m.handlers))]
+	switch m.random.IntN(5) {
+	case 0:
+		m.note("%s is removed", f.name)
+		f.registration.Remove()
+		f.setBlocked(false)
+		f.removed = true
+	case 1, 2:
+		m.note("%s blocks", f.name)
+		f.setBlocked(true)
+	default:
+		m.note("%s goes on", f.name)
+		f.setBlocked(false)
+	}
+}
+
+// calm ends all faults and waits until everything has settled.
+func (m *model) calm() {
+	m.note("calm")
+	m.gate.set(nil)
+	m.server.SetAvailable(true)
+	for _, f := range m.handlers {
+		f.setBlocked(false)
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, 10*time.Minute)
+	defer cancel()
+	if err := m.factory.WaitForSync(ctx); err != nil {
+		m.Fatal(err)
+	}
+	m.settle()
+}
+
+// compare checks everything against the server.
+func (m *model) compare() {
+	m.Helper()
+	want := m.serverState()
+	if strings.Contains(m.probe.informer().Name(), "hidden") {
+		maps.DeleteFunc(want, func(_, state string) bool { return label(state) == "hidden" })
+	}
+	cache := m.probe.state()
+	if !maps.Equal(cache, want) {
+		m.Errorf("the cache holds %v, the server %v; health %+v", cache, want, m.probe.informer().Health())
+	}
+	indexed := map[string]string{}
+	for _, state := range want {
+		for _, key := range m.probe.indexed(label(state)) {
+			indexed[key] = label(state)
+		}
+	}
+	for key, state := range want {
+		n := label(state)
+		if _, found := indexed[key]; found == (n == "unindexable" || n == "unbearable") {
+			m.Errorf("%s with %s: in the index %v", key, n, found)
+		}
+	}
+	for _, f := range m.handlers {
+		f.compare(cache)
+	}
+}
+
+// folder is a handler that folds what it is told, and checks that each event follows
+// from the ones before.
+type folder struct {
+	model        *model
+	name         string
+	registration *tidings.Registration
+	removed      bool
+
+	mu      sync.Mutex // guards the rest
+	state   map[string]event
+	calls   int
+	last    string // the highest version told of
+	blocked bool
+	gate    chan struct{} // closed when it may go on
+	problem error
+}
+
+func (f *folder) setBlocked(blocked bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if blocked == f.blocked {
+		return
+	}
+	f.blocked = blocked
+	if blocked {
+		f.gate = make(chan struct{})
+	} else {
+		close(f.gate)
+	}
+}
+
+func (f *folder) handle(e event) {
+	f.mu.Lock()
+	gate, blocked := f.gate, f.blocked
+	f.mu.Unlock()
+	if blocked {
+		<-gate
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	before, known := f.state[e.Key]
+	switch {
+	case f.problem != nil:
+	case known == (e.Type == tidings.Added):
+		f.problem = fmt.Errorf("%v, known before: %v", e, known)
+	case e.Type == tidings.Updated && !e.Resync && before.New != e.Old:
+		f.problem = fmt.Errorf("%v follows from %s, told before was %s", e, e.Old, before.New)
+	case e.Type == tidings.Updated && e.Resync && before.New != e.New:
+		f.problem = fmt.Errorf("resync with %s, told before was %s", e.New, before.New)
+	case e.Type != tidings.Added && !e.Resync && older(e, before):
+		f.problem = fmt.Errorf("%v goes back from %s", e, before.New)
+	}
+	if e.Type == tidings.Deleted {
+		delete(f.state, e.Key)
+	} else {
+		f.state[e.Key] = e
+	}
+}
+
+func older(e, before event) bool {
+	now := version(e.New)
+	if e.Type == tidings.Deleted {
+		now = version(e.Old)
+	}
+	order, ok := delta.CompareDecimal(now, version(before.New))
+	return ok && order < 0
+}
+
+func (f *folder) compare(cache map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.problem != nil {
+		f.model.Errorf("%s: %v", f.name, f.problem)
+	}
+	if f.removed {
+		select {
+		case <-f.registration.Done():
+		default:
+			f.model.Errorf("%s was removed and is not done", f.name)
+		}
+		return
+	}
+	folded := map[string]string{}
+	for key, e := range f.state {
+		folded[key] = e.New
+	}
+	if !maps.Equal(folded, cache) {
+		f.model.Errorf("%s adds up to %v, the cache holds %v; health %+v", f.name, folded, cache, f.registration.Health())
+	}
+	if !f.registration.HasSynced() {
+		f.model.Errorf("%s is not synced", f.name)
+	}
+}

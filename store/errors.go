@@ -1,0 +1,53 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of [New], [Store.AddIndex] and [Snapshot.Index]. What is returned names the
+// index; ask with errors.Is.
+var (
+	// ErrIndexName is returned for an index whose name is empty.
+	ErrIndexName = errors.New("an index needs a name")
+	// ErrIndexFunc is returned for an index whose function is nil.
+	ErrIndexFunc = errors.New("an index needs a function")
+	// ErrIndexExists is returned when an index is added under a name that is taken.
+	ErrIndexExists = errors.New("index exists already")
+	// ErrNoIndex is returned when an index is asked for that was not added.
+	ErrNoIndex = errors.New("no such index")
+)
+
+// IndexError says that an index function failed for an object, which therefore has
+// no entry in that index; whatever entries its previous state had there are gone
+// too. The object itself and its entries in other indexes are not affected.
+type IndexError struct {
+	Index string // name of the index
+	Key   string // key of the object
+	Err   error  // what the function returned, or a *PanicError
+}
+
+func (e IndexError) Error() string {
+	return fmt.Sprintf("index %q has no entry for object %q: its function failed: %v", e.Index, e.Key, e.Err)
+}
+
+// Unwrap returns Err.
+func (e IndexError) Unwrap() error { return e.Err }
+
+// PanicError says that an index function panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // as runtime/debug.Stack writes it, with the place of the panic
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value that the function panicked with, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+func indexError(name string, err error) error {
+	return fmt.Errorf("store: index %q: %w", name, err)
+}

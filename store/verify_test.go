@@ -1,0 +1,235 @@
+package store
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// verifyTree checks the shape of a tree: order, sizes, balance, and how full nodes are.
+func verifyTree[P any, E element[P]](t rapid.TB, what string, tr tree[P, E], positionOf func(E) P) {
+	t.Helper()
+	if tr.root == nil {
+		return
+	}
+	depth := -1
+	var walk func(n *node[P, E], level int)
+	walk = func(n *node[P, E], level int) {
+		if len(n.entries) == 0 || len(n.entries) > maxEntries {
+			t.Fatalf("%s: a node has %d entries", what, len(n.entries))
+		}
+		size := len(n.entries)
+		if n.leaf() {
+			if depth >= 0 && depth != level {
+				t.Fatalf("%s: leaves at levels %d and %d", what, depth, level)
+			}
+			depth = level
+		} else if len(n.children) != len(n.entries)+1 {
+			t.Fatalf("%s: a node has %d entries and %d children", what, len(n.entries), len(n.children))
+		}
+		for _, child := range n.children {
+			walk(child, level+1)
+			size += child.size
+		}
+		if n.size != size {
+			t.Fatalf("%s: a node says it has %d entries below it, and has %d", what, n.size, size)
+		}
+	}
+	walk(tr.root, 0)
+	rank := 0
+	var last *E
+	for e := range tr.all {
+		p := positionOf(e)
+		if last != nil && (*last).compare(p) >= 0 {
+			t.Fatalf("%s: entry %d is not after the one before it", what, rank)
+		}
+		if got := tr.rank(p); got != rank {
+			t.Fatalf("%s: entry %d has the rank %d", what, rank, got)
+		}
+		if _, found := tr.find(p); !found {
+			t.Fatalf("%s: entry %d is not found", what, rank)
+		}
+		last, rank = &e, rank+1
+	}
+	if rank != tr.len() {
+		t.Fatalf("%s: %d entries, len says %d", what, rank, tr.len())
+	}
+}
+
+// verifyStore checks everything that must hold of the whole store when no writer runs:
+// the trees, that the table holds exactly the records of the tree, and that each
+// object stands in the indexes where its anchor says, and nothing else does.
+func verifyStore[T any](t rapid.TB, s *Store[T]) {
+	t.Helper()
+	state := s.published.Load()
+	verifyTree(t, "objects", state.objects, func(r *record[T]) string { return r.key })
+	entries := 0
+	for r := range state.objects.all {
+		if r.number > state.number {
+			t.Fatalf("%q was set by batch %d, the state is of batch %d", r.key, r.number, state.number)
+		}
+		if state.table.find(state.table.hash(r.key), r.key) != r {
+			t.Fatalf("the table does not have the record of %q", r.key)
+		}
+		if r.anchor == nil {
+			continue
+		}
+		if r.anchor.newest.Load() != r {
+			t.Fatalf("the anchor of %q does not stand for its record", r.key)
+		}
+		if !slices.IsSortedFunc(r.anchor.places, comparePlaces) {
+			t.Fatalf("the places of %q are not in order: %v", r.key, r.anchor.places)
+		}
+		for _, p := range r.anchor.places {
+			e, found := state.indexes[p.index].entries.find(position{value: p.value, key: r.key})
+			if !found || e.anchor != r.anchor {
+				t.Fatalf("%q does not stand under %q in index %q", r.key, p.value, state.indexes[p.index].name)
+			}
+			entries++
+		}
+	}
+	for _, x := range state.indexes {
+		verifyTree(t, "index "+x.name, x.entries, func(e entry[T]) position {
+			return position{value: e.value, key: e.anchor.newest.Load().key}
+		})
+		entries -= x.entries.len()
+	}
+	if entries != 0 {
+		t.Fatalf("the indexes have %d entries more than the objects have places", -entries)
+	}
+	used := 0
+	for i := range state.table.slots {
+		if state.table.slots[i].Load() != nil {
+			used++
+		}
+	}
+	if used != state.objects.len() || used != state.table.used {
+		t.Fatalf("the table has %d records and says %d, there are %d objects", used, state.table.used, state.objects.len())
+	}
+}
+
+// verifySnapshot checks that a snapshot says what the model says, in every way of asking.
+func verifySnapshot(t rapid.TB, s Snapshot[*thing], model map[string]*thing, indexes map[string]IndexFunc[*thing]) {
+	t.Helper()
+	want := slices.Sorted(maps.Keys(model))
+	if got := keysOf(s.All()); !slices.Equal(got, want) {
+		t.Fatalf("keys are %q, want %q", got, want)
+	}
+	if s.Len() != len(model) {
+		t.Fatalf("Len is %d, want %d", s.Len(), len(model))
+	}
+	for key, object := range s.All() {
+		if object != model[key] {
+			t.Fatalf("All has %v for %q, want %v", object, key, model[key])
+		}
+	}
+	for _, key := range append(want, "", "absent", "a/absent") {
+		object, ok := s.Get(key)
+		if wanted, exists := model[key]; ok != exists || object != wanted {
+			t.Fatalf("Get(%q) is %v, %v, want %v, %v", key, object, ok, wanted, exists)
+		}
+	}
+	if got := s.IndexNames(); !slices.Equal(got, slices.Sorted(maps.Keys(indexes))) {
+		t.Fatalf("IndexNames is %q", got)
+	}
+	for name, function := range indexes {
+		x, err := s.Index(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verifyIndex(t, name, x, model, function)
+	}
+}
+
+func verifyIndex(t rapid.TB, name string, x Index[*thing], model map[string]*thing, function IndexFunc[*thing]) {
+	t.Helper()
+	want := map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(model)) {
+		values, err := function.call(model[key])
+		if err != nil {
+			continue
+		}
+		for _, value := range values {
+			if keys := want[value]; len(keys) == 0 || keys[len(keys)-1] != key {
+				want[value] = append(keys, key)
+			}
+		}
+	}
+	if got := slices.Collect(x.Values()); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Fatalf("index %q has the values %q, want %q", name, got, slices.Sorted(maps.Keys(want)))
+	}
+	for value, keys := range want {
+		if got := keysOf(x.Lookup(value)); !slices.Equal(got, keys) || x.Len(value) != len(keys) {
+			t.Fatalf("index %q has %d under %q, %q, want %q", name, x.Len(value), value, got, keys)
+		}
+		for key, object := range x.Lookup(value) {
+			if object != model[key] {
+				t.Fatalf("index %q has %v for %q, want %v", name, object, key, model[key])
+			}
+		}
+	}
+}
+
+func keysOf[T any](objects iter.Seq2[string, T]) []string {
+	var keys []string
+	for key := range objects {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// thing is what the tests store.
+type thing struct {
+	number int
+	tags   []string
+}
+
+var (
+	errRefused = errorString("refused")
+	errPanic   = errorString("panicked")
+)
+
+type errorString string
+
+func (e errorString) Error() string { return string(e) }
+
+// byTag fails for objects tagged "!" and panics for those tagged "!!".
+func byTag(t *thing) ([]string, error) {
+	if slices.Contains(t.tags, "!") {
+		return []string{"not to be seen"}, errRefused
+	}
+	if slices.Contains(t.tags, "!!") {
+		panic(errPanic)
+	}
+	return t.tags, nil
+}
+
+// byParity has one value for each object.
+func byParity(t *thing) ([]string, error) { return []string{[]string{"even", "odd"}[t.number&1]}, nil }
+
+func newStore(t testing.TB, o Options[*thing]) *Store[*thing] {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func set[T any](s *Store[T], key string, object T) {
+	s.Update(func(b *Batch[T]) { b.Set(key, object) })
+}
+
+func remove[T any](s *Store[T], key string) { s.Update(func(b *Batch[T]) { b.Delete(key) }) }
+
+func lookup[T any](t testing.TB, s Snapshot[T], index, value string) []string {
+	t.Helper()
+	x, err := s.Index(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keysOf(x.Lookup(value))
+}
