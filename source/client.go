@@ -62,6 +62,9 @@ type request struct {
 	path                    string
 	query                   url.Values
 	accept                  string
+	// follows marks the next page of a list. The rate limit does not hold it up: the
+	// pages come one after the other as it is, and the token grows old.
+	follows bool
 }
 
 func (r request) fail(phase Phase, err error) error {
@@ -71,7 +74,7 @@ func (r request) fail(phase Phase, err error) error {
 // get sends a request and returns the answer if its status is 200. The caller
 // closes its body.
 func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
-	if limiter := c.rest.GetRateLimiter(); limiter != nil {
+	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.follows {
 		if err := limiter.Wait(ctx); err != nil {
 			return nil, r.fail(Connecting, fmt.Errorf("waiting for the client's rate limit: %w", err))
 		}

@@ -130,6 +130,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 		return Page[T]{}, err
 	}
 	setNonEmpty(r.query, "continue", o.Continue)
+	r.follows = o.Continue != ""
 	if o.Limit > 0 {
 		r.query.Set("limit", strconv.FormatInt(o.Limit, 10))
 	}

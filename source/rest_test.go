@@ -347,6 +347,27 @@ func TestRefusedStreamedListIsSaidSo(t *testing.T) {
 	}
 }
 
+func TestRateLimitHoldsUpListsAndNotTheirPages(t *testing.T) {
+	server := httptest.NewServer(answerWith(200, jsonType, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`))
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL, QPS: 0.001, Burst: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewTyped(client, pods, newPod, RESTOptions{})
+	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.List(ctx, ListOptions{Continue: "next"}); err != nil {
+		t.Errorf("the next page: %v", err)
+	}
+	if _, err := s.List(ctx, ListOptions{}); err == nil || !strings.Contains(err.Error(), "rate limit") {
+		t.Errorf("the next list: %v, want it to be held up", err)
+	}
+}
+
 func TestUnreachableServer(t *testing.T) {
 	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"})
 	if err != nil {
