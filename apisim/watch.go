@@ -147,10 +147,12 @@ func (w *watch) follow(r *http.Request, end <-chan time.Time) {
 		select {
 		case <-changed:
 		case <-ticker.C:
+			w.catchUp()
 			if w.bookmark(false) != nil || w.flush() != nil {
 				return
 			}
 		case <-end:
+			w.catchUp()
 			w.bookmark(false) //nolint:errcheck // the watch is over either way
 			return
 		case <-r.Context().Done():
@@ -173,12 +175,19 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	events = res.history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
 	w.position += len(events)
-	if len(events) == 0 {
-		w.sent = w.server.version // nothing of this resource is between
-	} else {
+	if len(events) > 0 {
 		w.sent = events[len(events)-1].version
 	}
 	return events, res.changed, nil
+}
+
+// catchUp moves the version for a bookmark over the writes to other resources.
+func (w *watch) catchUp() {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	if w.position == w.resource.dropped+len(w.resource.history) {
+		w.sent = w.server.version
+	}
 }
 
 // send writes the events that the watch sees.

@@ -1,0 +1,190 @@
+package apisim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// The protocol is tested with client-go's own clients, which know nothing of this
+// package: typed in both encodings, dynamic, and metadata-only.
+
+var (
+	configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+	podsGVR    = corev1.SchemeGroupVersion.WithResource("pods")
+)
+
+type bench struct {
+	*testing.T
+	server *Server
+	typed  kubernetes.Interface
+	ctx    context.Context
+}
+
+// inBubble runs a test against a server, in virtual time.
+func inBubble(t *testing.T, o Options, test func(b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := server.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}()
+		typed, err := kubernetes.NewForConfig(config(server, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(&bench{T: t, server: server, typed: typed, ctx: t.Context()})
+	})
+}
+
+func config(s *Server, contentType string) *rest.Config {
+	c := s.Config()
+	c.QPS = -1
+	c.ContentType = contentType
+	return c
+}
+
+func configMap(name string, labels ...string) *corev1.ConfigMap {
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{}}}
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		c.Labels[key] = value
+	}
+	return c
+}
+
+func (b *bench) create(name string, labels ...string) *corev1.ConfigMap {
+	b.Helper()
+	made, err := b.server.Create(b.ctx, configMap(name, labels...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return made.(*corev1.ConfigMap)
+}
+
+// relabel gives an object the labels, and no others.
+func (b *bench) relabel(name string, labels ...string) *corev1.ConfigMap {
+	b.Helper()
+	made, err := b.server.Update(b.ctx, configMap(name, labels...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return made.(*corev1.ConfigMap)
+}
+
+func (b *bench) remove(name string) *corev1.ConfigMap {
+	b.Helper()
+	gone, err := b.server.Delete(b.ctx, configMaps, "default", name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return gone.(*corev1.ConfigMap)
+}
+
+// follow opens a watch and returns what tells what it has brought so far.
+func (b *bench) follow(o metav1.ListOptions) func() []string {
+	b.Helper()
+	w, err := b.typed.CoreV1().ConfigMaps("default").Watch(b.ctx, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return b.collect(w)
+}
+
+func (b *bench) collect(w apiwatch.Interface) func() []string {
+	b.Cleanup(w.Stop)
+	return func() []string {
+		var got []string
+		for {
+			synctest.Wait()
+			select {
+			case e, open := <-w.ResultChan():
+				if !open {
+					return append(got, "END")
+				}
+				got = append(got, describe(e))
+			default:
+				return got
+			}
+		}
+	}
+}
+
+func describe(e apiwatch.Event) string {
+	if status, ok := e.Object.(*metav1.Status); ok {
+		return fmt.Sprintf("%s %d %s", e.Type, status.Code, status.Reason)
+	}
+	obj := e.Object.(metav1.Object)
+	text := fmt.Sprintf("%s %s@%s", e.Type, obj.GetName(), obj.GetResourceVersion())
+	if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		text += " end"
+	}
+	return text
+}
+
+func (b *bench) want(what string, got []string, want ...string) {
+	b.Helper()
+	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		b.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func (b *bench) list(o metav1.ListOptions) (names []string, list *corev1.ConfigMapList, err error) {
+	list, err = b.typed.CoreV1().ConfigMaps("default").List(b.ctx, o)
+	if err == nil {
+		for _, item := range list.Items {
+			names = append(names, item.Name)
+		}
+	}
+	return names, list, err
+}
+
+func at(version string) metav1.ListOptions { return metav1.ListOptions{ResourceVersion: version} }
+
+func isStatus(err error, code int32, reason metav1.StatusReason) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == code && status.Status().Reason == reason
+}
+
+// get sends a request past client-go.
+func (b *bench) get(method, path, body string, header ...string) (int, string) {
+	b.Helper()
+	client, err := rest.HTTPClientFor(config(b.server, ""))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(b.ctx, method, "http://apisim.invalid"+path, strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}

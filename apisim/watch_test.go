@@ -1,0 +1,237 @@
+package apisim
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+)
+
+func TestWatchFromAVersionBringsWhatFollows(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		first := b.create("a", "n=1")
+		events := b.follow(at(first.ResourceVersion))
+		second := b.relabel("a", "n=2")
+		other := b.create("b")
+		gone := b.remove("a")
+		b.want("events", events(), "MODIFIED a@"+second.ResourceVersion, "ADDED b@"+other.ResourceVersion, "DELETED a@"+gone.ResourceVersion)
+		if gone.ResourceVersion == second.ResourceVersion {
+			b.Error("the delete has no version of its own")
+		}
+	})
+}
+
+func TestWatchWithoutAVersionBeginsWithWhatThereIs(t *testing.T) {
+	for _, version := range []string{"", "0"} {
+		inBubble(t, Options{}, func(b *bench) {
+			a := b.create("a")
+			events := b.follow(at(version))
+			b.want("events", events(), "ADDED a@"+a.ResourceVersion)
+		})
+	}
+}
+
+func TestWatchOfASelectionSeesObjectsComeAndGo(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a", "app=web")
+		events := b.follow(metav1.ListOptions{LabelSelector: "app=web", ResourceVersion: a.ResourceVersion})
+		left := b.relabel("a", "app=api")
+		b.relabel("a", "app=db")
+		back := b.relabel("a", "app=web", "n=1")
+		changed := b.relabel("a", "app=web", "n=2")
+		b.create("other")
+		gone := b.remove("a")
+		b.want("events", events(), "DELETED a@"+left.ResourceVersion, "ADDED a@"+back.ResourceVersion, "MODIFIED a@"+changed.ResourceVersion, "DELETED a@"+gone.ResourceVersion)
+	})
+}
+
+func TestWatchOfOneName(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		b.create("b")
+		b.want("events", b.follow(metav1.ListOptions{FieldSelector: "metadata.name=a"})(), "ADDED a@"+a.ResourceVersion)
+	})
+}
+
+func TestBookmarksComeInTimeAndAtTheEnd(t *testing.T) {
+	inBubble(t, Options{BookmarkInterval: 10 * time.Second}, func(b *bench) {
+		a := b.create("a")
+		timeout := int64(25)
+		events := b.follow(metav1.ListOptions{ResourceVersion: a.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: &timeout})
+		without := b.follow(metav1.ListOptions{ResourceVersion: a.ResourceVersion, TimeoutSeconds: &timeout})
+		elsewhere, err := b.server.Create(b.ctx, nodeNamed("n"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		newest := elsewhere.(metav1.Object).GetResourceVersion()
+		time.Sleep(11 * time.Second)
+		b.want("after 11 s", events(), "BOOKMARK @"+newest)
+		time.Sleep(15 * time.Second)
+		b.want("after 26 s", events(), "BOOKMARK @"+newest, "BOOKMARK @"+newest, "END")
+		b.want("without bookmarks", without(), "END")
+	})
+}
+
+func TestStreamedList(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a, c := b.create("a"), b.create("c")
+		yes := true
+		events := b.follow(metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true})
+		b.want("list", events(), "ADDED a@"+a.ResourceVersion, "ADDED c@"+c.ResourceVersion, "BOOKMARK @"+c.ResourceVersion+" end")
+		later := b.create("b")
+		b.want("watch", events(), "ADDED b@"+later.ResourceVersion)
+
+		_, err := b.typed.CoreV1().ConfigMaps("default").Watch(b.ctx, metav1.ListOptions{SendInitialEvents: &yes})
+		if !isStatus(err, 422, metav1.StatusReasonInvalid) {
+			b.Errorf("without resourceVersionMatch: %v", err)
+		}
+		b.server.RefuseStreamedLists(true)
+		_, err = b.typed.CoreV1().ConfigMaps("default").Watch(b.ctx, metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true})
+		if !isStatus(err, 422, metav1.StatusReasonInvalid) {
+			b.Errorf("of a server without the feature: %v", err)
+		}
+	})
+}
+
+func TestWatchOfAForgottenVersionIsExpired(t *testing.T) {
+	faults := map[string]func(b *bench){
+		"compaction":              func(b *bench) { b.server.Compact() },
+		"restart without history": func(b *bench) { b.server.Restart(RestartOptions{}) },
+		"more than the history holds": func(b *bench) {
+			for range 30 {
+				b.create("b")
+				b.remove("b")
+			}
+		},
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{HistoryLimit: 20}, func(b *bench) {
+				a := b.create("a")
+				b.relabel("a", "n=2")
+				fault(b)
+				b.want("events", b.follow(at(a.ResourceVersion))(), "ERROR 410 Expired", "END")
+				_, list, err := b.list(metav1.ListOptions{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				events := b.follow(at(list.ResourceVersion))
+				c := b.create("c")
+				b.want("events from the newest version", events(), "ADDED c@"+c.ResourceVersion)
+			})
+		})
+	}
+}
+
+func TestCompactionDoesNotEndAWatchThatKeepsUp(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		synctest.Wait()
+		b.server.Compact()
+		changed := b.relabel("a", "n=2")
+		b.want("events", events(), "MODIFIED a@"+changed.ResourceVersion)
+	})
+}
+
+func TestRestartWithHistoryLosesNothing(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		synctest.Wait()
+		b.server.Restart(RestartOptions{KeepHistory: true, Down: time.Second})
+		changed := b.relabel("a", "n=2")
+		if got := events(); len(got) == 0 || got[len(got)-1] != "END" {
+			b.Errorf("the watch goes on: %q", got)
+		}
+		if _, _, err := b.list(metav1.ListOptions{}); err == nil {
+			b.Error("the server answers while it is down")
+		}
+		time.Sleep(2 * time.Second)
+		b.want("events", b.follow(at(a.ResourceVersion))(), "MODIFIED a@"+changed.ResourceVersion)
+	})
+}
+
+func TestRemovedResource(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		synctest.Wait()
+		b.server.RemoveResource(configMaps)
+		b.want("events", events(), "END")
+		if _, _, err := b.list(metav1.ListOptions{}); !isStatus(err, 404, metav1.StatusReasonNotFound) {
+			b.Errorf("list: %v", err)
+		}
+		b.server.RestoreResource(configMaps)
+		if names, _, err := b.list(metav1.ListOptions{}); err != nil || len(names) != 0 {
+			b.Errorf("after it is back: %q, %v", names, err)
+		}
+		b.want("watch from before", b.follow(at(a.ResourceVersion))(), "ERROR 410 Expired", "END")
+	})
+}
+
+func TestEveryFormOfEvents(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a", "n=1")
+		o := at(a.ResourceVersion)
+		inProtobuf, err := kubernetes.NewForConfig(config(b.server, "application/vnd.kubernetes.protobuf"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		asMaps, err := dynamic.NewForConfig(config(b.server, ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		asMetadata, err := metadata.NewForConfig(config(b.server, ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		protobufWatch, err := inProtobuf.CoreV1().ConfigMaps("default").Watch(b.ctx, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		mapsWatch, err := asMaps.Resource(configMaps).Namespace("default").Watch(b.ctx, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		metadataWatch, err := asMetadata.Resource(configMaps).Namespace("default").Watch(b.ctx, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		forms := map[string]func() []string{
+			"json": b.follow(o), "protobuf": b.collect(protobufWatch), "maps": b.collect(mapsWatch), "metadata": b.collect(metadataWatch),
+		}
+		changed := b.relabel("a", "n=2")
+		gone := b.remove("a")
+		for name, events := range forms {
+			b.want(name, events(), "MODIFIED a@"+changed.ResourceVersion, "DELETED a@"+gone.ResourceVersion)
+		}
+	})
+}
+
+func TestCutConnectionsEndWatches(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		synctest.Wait()
+		b.server.CutConnections()
+		if got := events(); len(got) == 0 || got[len(got)-1] != "END" {
+			b.Errorf("the watch goes on: %q", got)
+		}
+		if _, _, err := b.list(metav1.ListOptions{}); err != nil {
+			b.Errorf("a new connection: %v", err)
+		}
+		b.server.SetAvailable(false)
+		if _, _, err := b.list(metav1.ListOptions{}); err == nil {
+			b.Error("an unavailable server answers")
+		}
+		b.server.SetAvailable(true)
+		if _, _, err := b.list(metav1.ListOptions{}); err != nil {
+			b.Errorf("an available server: %v", err)
+		}
+	})
+}

@@ -1,0 +1,361 @@
+package apisim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+)
+
+func nodeNamed(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func TestWritesInBothEncodings(t *testing.T) {
+	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+		t.Run(contentType, func(t *testing.T) {
+			inBubble(t, Options{}, func(b *bench) {
+				client, err := kubernetes.NewForConfig(config(b.server, contentType))
+				if err != nil {
+					b.Fatal(err)
+				}
+				pods := client.CoreV1().Pods("default")
+				given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}, Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+				made, err := pods.Create(b.ctx, given, metav1.CreateOptions{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if !strings.HasPrefix(made.Name, "web-") || made.UID == "" || made.ResourceVersion == "" || made.Generation != 1 || made.CreationTimestamp.IsZero() || made.Status.Phase != "" {
+					b.Errorf("created %+v", made)
+				}
+				made.Spec.NodeName, made.Status.Phase = "other", corev1.PodFailed
+				updated, err := pods.Update(b.ctx, made, metav1.UpdateOptions{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if updated.Generation != 2 || updated.Spec.NodeName != "other" || updated.Status.Phase != "" || updated.ResourceVersion == made.ResourceVersion {
+					b.Errorf("updated %+v", updated)
+				}
+				if _, err := pods.Update(b.ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+					b.Errorf("an update of an old version: %v", err)
+				}
+				same, err := pods.Update(b.ctx, updated, metav1.UpdateOptions{})
+				if err != nil || same.ResourceVersion != updated.ResourceVersion {
+					b.Errorf("an update that changes nothing made version %s of %s, %v", same.ResourceVersion, updated.ResourceVersion, err)
+				}
+				updated.Status.Phase, updated.Spec.NodeName = corev1.PodRunning, "third"
+				status, err := pods.UpdateStatus(b.ctx, updated, metav1.UpdateOptions{})
+				if err != nil || status.Status.Phase != corev1.PodRunning || status.Spec.NodeName != "other" || status.Generation != 2 {
+					b.Errorf("the status became %+v, %v", status, err)
+				}
+				wrong := metav1.NewUIDPreconditions("another")
+				if err := pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{Preconditions: wrong}); !apierrors.IsConflict(err) {
+					b.Errorf("a delete of another UID: %v", err)
+				}
+				if err := pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{}); err != nil {
+					b.Error(err)
+				}
+				if _, err := pods.Get(b.ctx, made.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					b.Errorf("a deleted pod: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.create("a")
+		const maps = "/api/v1/namespaces/default/configmaps"
+		object := func(name string) string {
+			return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q}}`, name)
+		}
+		tests := map[string]struct {
+			method, path, body string
+			code               int
+			says               string
+		}{
+			"unknown path":           {"GET", "/nothing/here", "", 404, "404"},
+			"unknown resource":       {"GET", "/api/v1/widgets", "", 404, "could not find the requested resource"},
+			"unknown group":          {"GET", "/apis/example.com/v1", "", 404, "could not find"},
+			"namespace of a node":    {"GET", "/api/v1/namespaces/default/nodes", "", 404, "could not find"},
+			"unknown subresource":    {"GET", maps + "/a/scale", "", 404, "could not find"},
+			"missing object":         {"GET", maps + "/b", "", 404, `configmaps \"b\" not found`},
+			"method":                 {"PATCH", maps + "/a", "{}", 405, "does not allow"},
+			"create by name":         {"POST", maps + "/a", object("a"), 405, "does not allow"},
+			"exists":                 {"POST", maps, object("a"), 409, "already exists"},
+			"malformed body":         {"POST", maps, "{", 400, "cannot be handled as a ConfigMap"},
+			"wrong kind":             {"POST", maps, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"b"}}`, 400, "Secret"},
+			"no name":                {"POST", maps, object(""), 422, "name or generateName is required"},
+			"bad name":               {"POST", maps, object("a/b"), 422, "metadata.name"},
+			"another namespace":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"other"}}`, 400, "does not match the namespace"},
+			"missing namespace":      {"POST", "/api/v1/namespaces/nowhere/configmaps", object("b"), 404, "nowhere"},
+			"version on create":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"1"}}`, 400, "resourceVersion should not be set"},
+			"another name on update": {"PUT", maps + "/b", object("a"), 400, "does not match the name on the URL"},
+			"too large":              {"POST", maps, `"` + strings.Repeat("x", maxBody) + `"`, 413, "limit is"},
+			"label selector":         {"GET", maps + "?labelSelector=a+in+b", "", 400, "unable to parse requirement"},
+			"field selector":         {"GET", maps + "?fieldSelector=data.x%3D1", "", 400, "field label not supported: data.x"},
+			"version":                {"GET", maps + "?resourceVersion=abc", "", 400, "abc"},
+			"match without version":  {"GET", maps + "?resourceVersionMatch=Exact", "", 422, "resourceVersionMatch"},
+			"token":                  {"GET", maps + "?continue=%25", "", 400, "continue"},
+		}
+		for name, test := range tests {
+			code, text := b.get(test.method, test.path, test.body, "Content-Type", "application/json")
+			if code != test.code || !strings.Contains(text, test.says) {
+				b.Errorf("%s: %d %s, want %d and that it says %q", name, code, text, test.code, test.says)
+			}
+			var status metav1.Status
+			if name != "unknown path" && (json.Unmarshal([]byte(text), &status) != nil || status.Kind != "Status" || int(status.Code) != code) {
+				b.Errorf("%s: the answer is no Status: %s", name, text)
+			}
+		}
+		if code, text := b.get("POST", maps, "a: b", "Content-Type", "application/yaml"); code != 415 {
+			b.Errorf("YAML: %d %s", code, text)
+		}
+		if code, text := b.get("GET", maps, "", "Accept", "text/html"); code != 406 {
+			b.Errorf("HTML: %d %s", code, text)
+		}
+	})
+}
+
+func TestDeletedNamespaceTakesItsObjects(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		if _, err := b.typed.CoreV1().Namespaces().Create(b.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.typed.CoreV1().ConfigMaps("team").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		b.create("b")
+		if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		all, err := b.typed.CoreV1().ConfigMaps("").List(b.ctx, metav1.ListOptions{})
+		if err != nil || len(all.Items) != 1 || all.Items[0].Name != "b" {
+			b.Errorf("left are %v, %v", all.Items, err)
+		}
+	})
+}
+
+func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", ShortNames: []string{"wi"}, Namespaced: true, HasStatus: true}); err != nil {
+			b.Fatal(err)
+		}
+		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}); err == nil {
+			b.Error("a resource was registered twice")
+		}
+		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets"}); err == nil {
+			b.Error("a resource without a kind was registered")
+		}
+		client, err := dynamic.NewForConfig(config(b.server, ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default")
+		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(1)}}}
+		made, err := widgets.Create(b.ctx, widget, metav1.CreateOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		made.Object["spec"] = map[string]any{"size": int64(2)}
+		made.Object["status"] = map[string]any{"ready": true}
+		updated, err := widgets.Update(b.ctx, made, metav1.UpdateOptions{})
+		if err != nil || updated.GetGeneration() != 2 || updated.Object["status"] != nil {
+			b.Errorf("updated %v, %v", updated, err)
+		}
+		updated.Object["status"] = map[string]any{"ready": true}
+		if withStatus, err := widgets.UpdateStatus(b.ctx, updated, metav1.UpdateOptions{}); err != nil || withStatus.Object["status"] == nil || withStatus.GetGeneration() != 2 {
+			b.Errorf("the status became %v, %v", withStatus, err)
+		}
+		list, err := widgets.List(b.ctx, metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 || list.Items[0].GetKind() != "Widget" {
+			b.Errorf("listed %v, %v", list, err)
+		}
+		onlyMetadata, err := metadata.NewForConfig(config(b.server, ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		meta, err := onlyMetadata.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default").Get(b.ctx, "a", metav1.GetOptions{})
+		if err != nil || meta.Name != "a" {
+			b.Errorf("metadata %+v, %v", meta, err)
+		}
+	})
+}
+
+func TestDiscoveryFindsResources(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		client, err := discovery.NewDiscoveryClientForConfig(config(b.server, ""))
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, lists, err := client.ServerGroupsAndResources()
+		if err != nil {
+			b.Fatal(err)
+		}
+		found := map[string]metav1.APIResource{}
+		for _, list := range lists {
+			for _, r := range list.APIResources {
+				found[list.GroupVersion+"/"+r.Name] = r
+			}
+		}
+		deployments := found["apps/v1/deployments"]
+		if !deployments.Namespaced || deployments.Kind != "Deployment" || deployments.ShortNames[0] != "deploy" || deployments.SingularName != "deployment" {
+			b.Errorf("deployments are %+v", deployments)
+		}
+		if nodes := found["v1/nodes"]; nodes.Kind != "Node" || nodes.Namespaced {
+			b.Errorf("nodes are %+v", nodes)
+		}
+		if _, ok := found["extensions/v1beta1/deployments"]; ok {
+			b.Error("a version is served that Kubernetes no longer has")
+		}
+		if v, err := client.ServerVersion(); err != nil || v.Major != "1" {
+			b.Errorf("version %v, %v", v, err)
+		}
+		if code, text := b.get("GET", "/readyz", ""); code != 200 || text != "ok" {
+			b.Errorf("readyz: %d %s", code, text)
+		}
+	})
+}
+
+func TestRequestsAreLogged(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.create("a")
+		if _, _, err := b.list(metav1.ListOptions{Limit: 7}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.typed.CoreV1().ConfigMaps("default").Get(b.ctx, "nosuch", metav1.GetOptions{}); err == nil {
+			b.Error("found nosuch")
+		}
+		log := b.server.Requests()
+		if len(log) != 2 || log[0].Verb != "list" || log[0].Resource != configMaps || log[0].Namespace != "default" || log[0].Query.Get("limit") != "7" ||
+			log[0].Status != 200 || !log[0].Time.Equal(time.Now()) || log[1].Verb != "get" || log[1].Status != 404 {
+			b.Errorf("the log is %+v", log)
+		}
+	})
+}
+
+func TestListenServesOverTCP(t *testing.T) {
+	server, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get(url + "/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := server.Close(); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+	if _, err := http.Get(url + "/version"); err == nil {
+		t.Error("a closed server answers")
+	}
+	if _, err := server.Listen("127.0.0.1:0"); err == nil {
+		t.Error("a closed server listens")
+	}
+	if _, err := New(Options{HistoryLimit: -1}); err == nil {
+		t.Error("a negative limit was taken")
+	}
+}
+
+// FuzzRequests sends any method, path, query and body past the network: nothing may
+// panic, and every answer but of /metrics-like paths has a status.
+func FuzzRequests(f *testing.F) {
+	f.Add("GET", "/api/v1/pods", "watch=true&timeoutSeconds=1&resourceVersion=1", "application/json", "")
+	f.Add("POST", "/api/v1/namespaces/default/configmaps", "", "application/json", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"}}`)
+	f.Add("POST", "/api/v1/namespaces/default/pods", "", "application/vnd.kubernetes.protobuf", "k8s\x00\n\x00")
+	f.Add("PUT", "/apis/apps/v1/namespaces/default/deployments/a/status", "fieldManager=x", "application/json", "{}")
+	f.Add("DELETE", "/api/v1/namespaces/default/configmaps/a", "", "application/json", `{"preconditions":{"uid":"x"}}`)
+	f.Add("GET", "/apis/apps/v1/deployments", "limit=1&continue=eyJydiI6MX0&labelSelector=a%3Db", "application/json", "")
+	f.Fuzz(func(t *testing.T, method, path, query, contentType, body string) {
+		server, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		if _, err := server.Create(context.Background(), configMap("a")); err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequest(method, "http://apisim.invalid/", strings.NewReader(body))
+		if err != nil || r.Method == "" {
+			return
+		}
+		// A watch would last; a future version would be waited for.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		r = r.WithContext(ctx)
+		r.URL.Path, r.URL.RawQuery = path, query
+		r.Header.Set("Content-Type", contentType)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		if w.Code < 200 || w.Code > 599 {
+			t.Errorf("status %d", w.Code)
+		}
+	})
+}
+
+// BenchmarkWrites updates one object while 100 watches of its resource are sent the
+// event, over memory.
+func BenchmarkWrites(b *testing.B) {
+	for _, watches := range []int{0, 100} {
+		b.Run(fmt.Sprintf("%d watches", watches), func(b *testing.B) {
+			server, err := New(Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer server.Close()
+			client, err := kubernetes.NewForConfig(config(server, "application/vnd.kubernetes.protobuf"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			made, err := server.Create(b.Context(), configMap("a"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for range watches {
+				w, err := client.CoreV1().ConfigMaps("").Watch(b.Context(), at(made.(*corev1.ConfigMap).ResourceVersion))
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer w.Stop()
+				go func() {
+					for range w.ResultChan() {
+					}
+				}()
+			}
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				n++
+				if _, err := server.Update(b.Context(), configMap("a", fmt.Sprint("n=", n))); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
+)
+
+// demoOptions are the flags of `tidings demo`.
+type demoOptions struct {
+	pods   int
+	churn  float64
+	length time.Duration
+	seed   uint64
+}
+
+const (
+	maxDemoPods  = 200_000
+	maxDemoChurn = 10_000
+)
+
+func newDemo(c *common) *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo [flags]",
+		Short: "Show what happens in a made-up, busy cluster",
+		Long: `Demo starts an API server in this process, fills it with a fleet of nodes, deployments, pods
+and what goes with them, and changes it as a busy cluster would: rollouts, scaling, crashing
+containers, evictions, heartbeats. Informers follow it over HTTP, and every change they see is
+shown with the fields that differ. In the end the caches are compared with the server.
+
+Nothing needs to be installed, and nothing leaves this machine.`,
+		Example: `  # 2,000 pods, 50 changes a second, for 30 seconds
+  tidings demo
+
+  # as big and as busy as you like, until Ctrl-C
+  tidings demo --pods 20000 --churn 500 --for 0
+
+  # the same cluster again
+  tidings demo --seed 42`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("seed") {
+				o.seed = uint64(rand.Uint32())
+			}
+			if err := o.check(cmd.CommandPath()); err != nil {
+				return err
+			}
+			return runDemo(cmd, c, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&o.pods, "pods", 2000, "how many pods the fleet has; the rest is in proportion")
+	flags.Float64Var(&o.churn, "churn", 50, "how many changes are made a second; 0 for none")
+	flags.DurationVar(&o.length, "for", 30*time.Second, "how long to go on; 0 until Ctrl-C")
+	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides the fleet and what happens to it (default a random one, which is printed)")
+	return cmd
+}
+
+// check refuses flags that cannot be.
+func (o demoOptions) check(command string) error {
+	switch {
+	case o.pods < 1 || o.pods > maxDemoPods:
+		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods, maxDemoPods)
+	case !(o.churn >= 0 && o.churn <= maxDemoChurn):
+		return problem.Usage(command, "--churn %v: choose a number from 0 to %d", o.churn, maxDemoChurn)
+	case o.length < 0:
+		return problem.Usage(command, "--for %v is negative: 0 goes on until Ctrl-C", o.length)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package problem
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Target is the cluster that a command speaks to, as the kubeconfig names it.
+type Target struct {
+	// Server is its address, Context and User the names in the kubeconfig; each
+	// is "" where it is not known.
+	Server, Context, User string
+	// Configured says whether a kubeconfig, a flag or the pod that the command
+	// runs in named the server.
+	Configured bool
+	// ClusterScoped says that what was asked for has no namespace.
+	ClusterScoped bool
+	// Kubeconfig is the file, or the files, that were looked at.
+	Kubeconfig string
+}
+
+// Explained is an error with a line that says what to do.
+type Explained struct {
+	line string
+	err  error
+}
+
+// Error returns the line.
+func (e *Explained) Error() string { return e.line }
+
+// Unwrap returns the error that was explained.
+func (e *Explained) Unwrap() error { return e.err }
+
+// Explain returns err with a line that says what to do about it. What it cannot
+// explain, it returns as it is, in one line.
+func (t Target) Explain(err error) error {
+	if err == nil || isUsage(err) {
+		return err
+	}
+	return &Explained{line: OneLine(t.line(err)), err: err}
+}
+
+func (t Target) line(err error) string {
+	switch {
+	case clientcmd.IsEmptyConfig(err), !t.Configured && unreachable(err):
+		return t.noCluster()
+	case clientcmd.IsConfigurationInvalid(err):
+		return fmt.Sprintf("the kubeconfig %s is not valid: %v", t.Kubeconfig, err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Sprintf("%s does not accept the credentials%s: log in again, or choose another context (`kubectl config get-contexts`)", t.server(), t.ofUser())
+	case apierrors.IsForbidden(err):
+		return t.forbidden(err)
+	case untrusted(err):
+		return fmt.Sprintf("the certificate of %s is not trusted: %v: check the cluster's certificate-authority in the kubeconfig, or --certificate-authority", t.server(), innermost(err))
+	case unreachable(err):
+		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right context? (`kubectl config get-contexts`)", t.server(), Reason(err))
+	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector", t.server(), innermost(err))
+	case isMissing(err):
+		return fmt.Sprintf("%s has no %s any more: `kubectl api-resources` lists what it has", t.server(), resourceOf(err))
+	default:
+		return err.Error()
+	}
+}
+
+func (t Target) noCluster() string {
+	where := "no kubeconfig was found"
+	if t.Kubeconfig != "" {
+		where = "there is no cluster in " + t.Kubeconfig
+	}
+	return where + ": name one with --kubeconfig, --context or --server (`kubectl config get-contexts`), or try `tidings demo`, which needs none"
+}
+
+// server names the server and the context.
+func (t Target) server() string {
+	name := "the API server"
+	if t.Server != "" {
+		name += " " + t.Server
+	}
+	if t.Context != "" {
+		name += fmt.Sprintf(" (context %q)", t.Context)
+	}
+	return name
+}
+
+func (t Target) ofUser() string {
+	if t.User == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of user %q", t.User)
+}
+
+// forbidden says which permission is missing and how to check it.
+func (t Target) forbidden(err error) string {
+	sourceErr, ok := errors.AsType[*source.Error](err)
+	if !ok {
+		return fmt.Sprintf("%s forbids it to these credentials%s: %v: `kubectl auth can-i --list` says what they may do", t.server(), t.ofUser(), innermost(err))
+	}
+	resource, scope, where := resourceOf(err), " -A", " in all namespaces"
+	switch {
+	case t.ClusterScoped:
+		scope, where = "", ""
+	case sourceErr.Namespace != "":
+		scope, where = " -n "+sourceErr.Namespace, fmt.Sprintf(" in namespace %q", sourceErr.Namespace)
+	}
+	return fmt.Sprintf("the credentials%s may not list and watch %s%s on %s: ask for a role that may; `kubectl auth can-i list %s%s` checks it",
+		t.ofUser(), resource, where, t.server(), resource, scope)
+}
+
+// resourceOf names the resource of a request as kubectl takes it, without the
+// version.
+func resourceOf(err error) string {
+	sourceErr, ok := errors.AsType[*source.Error](err)
+	if !ok {
+		return "such type"
+	}
+	parts := strings.SplitN(sourceErr.Resource, ".", 3)
+	if len(parts) < 3 {
+		return parts[0]
+	}
+	return parts[0] + "." + parts[2]
+}
+
+func isMissing(err error) bool {
+	_, ok := errors.AsType[*source.Error](err)
+	return ok && apierrors.IsNotFound(err)
+}
+
+// Unreachable reports whether err says that the server did not answer.
+func Unreachable(err error) bool { return unreachable(err) || untrusted(err) }
+
+// Lost reports whether err says that the server does not answer or that a connection
+// to it broke.
+func Lost(err error) bool {
+	return Unreachable(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+func unreachable(err error) bool {
+	if sourceErr, ok := errors.AsType[*source.Error](err); ok && sourceErr.Phase == source.Connecting {
+		return !errors.Is(err, source.ErrWrongScope) && !errors.Is(err, source.ErrStreamedListRefused)
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// untrusted reports whether err is about the certificate that the server showed.
+func untrusted(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.HostnameError](err)
+	return ok
+}
+
+// Reason says in a few words why a server did not answer, those of the operating
+// system where it has some.
+func Reason(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Sprintf("no such host %q", dns.Name)
+	}
+	if netErr, ok := errors.AsType[net.Error](err); ok && netErr.Timeout() {
+		return "no answer in time"
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the connection ended"
+	}
+	return innermost(err).Error()
+}
+
+// innermost takes off what says again which request it was.
+func innermost(err error) error {
+	if sourceErr, ok := errors.AsType[*source.Error](err); ok {
+		err = sourceErr.Err
+	}
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
+		err = urlErr.Err
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status
+	}
+	return err
+}

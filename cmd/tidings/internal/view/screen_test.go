@@ -1,0 +1,66 @@
+package view_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+)
+
+func TestScreenKeepsItsStatusBelow(t *testing.T) {
+	var both bytes.Buffer
+	s := view.NewScreen(&both, &both, view.ScreenOptions{Terminal: true, ErrTerminal: true, Width: func() int { return 11 }})
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { s.Print("one\n") }, "one\n"},
+		{func() { s.SetStatus("status") }, "status"},
+		{func() { s.Print("two\n") }, "\r\x1b[Ktwo\nstatus"},
+		{func() { s.Note("note") }, "\r\x1b[Knote\nstatus"},
+		{func() { s.SetStatus("a status that is too long") }, "\r\x1b[Ka status …"},
+		{func() { s.Close() }, "\r\x1b[K"},
+		{func() { s.Print("three\n") }, "three\n"},
+		{func() { s.Progress("10 so far") }, "\r\x1b[K10 so far"},
+		{func() { s.Progress("20 so far") }, "\r\x1b[K20 so far"},
+		{func() { s.Print("four\n") }, "\r\x1b[Kfour\n"},
+		{func() { s.Progress("30 so far") }, "\r\x1b[K30 so far"},
+		{func() { s.Progress("") }, "\r\x1b[K"},
+		{func() { s.Progress("") }, ""},
+	} {
+		both.Reset()
+		step.do()
+		if got := both.String(); got != step.want {
+			t.Errorf("got %q, want %q", got, step.want)
+		}
+	}
+}
+
+func TestScreenWithoutATerminal(t *testing.T) {
+	var out, err bytes.Buffer
+	s := view.NewScreen(&out, &err, view.Detect(&out, &err, func(string) string { return "" }))
+	s.SetStatus("status")
+	s.Print("one\n")
+	s.Progress("10 so far")
+	s.Progress("")
+	s.Note("note")
+	s.Close()
+	if out.String() != "one\n" || err.String() != "10 so far\nnote\n" {
+		t.Errorf("out %q, err %q", out.String(), err.String())
+	}
+	if s.Live() || s.Palette().Colours || s.Width() != 0 {
+		t.Error("a buffer is taken for a terminal")
+	}
+}
+
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestScreenReportsAReaderThatHasGone(t *testing.T) {
+	s := view.NewScreen(closedPipe{}, &bytes.Buffer{}, view.ScreenOptions{})
+	if err := s.Print("one\n"); err == nil {
+		t.Error("no error")
+	}
+}
