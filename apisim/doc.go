@@ -20,15 +20,19 @@
 //     of one, undoes the events since then on the copy. A version that the history
 //     does not reach is 410 Gone; one that was not reached yet is waited for three
 //     seconds and is then 504 with the cause ResourceVersionTooLarge.
-//  3. A watch is a position in the history. It sends what follows it, waits for
-//     more, and ends with an ERROR event of code 410 when the history has moved
-//     past it, whether it was too slow or Compact was called. So a slow watch
-//     neither blocks writers nor takes memory.
+//  3. A watch is a position in the history. It sends what follows it and waits for
+//     more. When the history has moved past it, it ends: with an ERROR event of code
+//     410 after Compact, and without a word when it was too slow, as its client will
+//     resume and be told then. So a slow watch neither blocks writers nor takes
+//     memory. A watch that begins before the history gets the ERROR event at once,
+//     and one from a version in the future begins when that is reached.
 //  4. What a watch with a selection sees of an event depends on both states: an
 //     object that begins to match is ADDED, one that ceases to is DELETED with its
 //     previous state and the version of the change.
 //  5. A streamed list is the state as ADDED events, the bookmark with the annotation
 //     k8s.io/initial-events-end, and the watch.
+//  6. A bookmark comes at Options.BookmarkInterval and two seconds before the watch
+//     times out. It carries the newest version of the whole server.
 //
 // # What is simulated
 //

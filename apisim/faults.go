@@ -74,7 +74,7 @@ func (s *Server) RestoreResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, ok := s.resources[gvr]; ok {
-		s.version++
+		s.advanceLocked()
 		r.restore(s.version)
 	}
 }

@@ -65,6 +65,9 @@ func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, fo
 	if err != nil {
 		return nil, f, err
 	}
+	if o.Continue == "" && o.ResourceVersion == "0" {
+		o.Limit = 0 // as in Kubernetes, whose watch cache answers this
+	}
 	page, meta := pageOf(objects, from, selected, o.Limit)
 	data, err := encodeList(res, f, meta, page)
 	return data, f, err
@@ -80,7 +83,7 @@ func (s *Server) stateFor(r *http.Request, res *resource, o *internalversion.Lis
 	if err != nil {
 		return nil, position{}, err
 	}
-	if err := s.await(r, res, version); err != nil {
+	if err := s.await(r, version, false); err != nil {
 		return nil, position{}, err
 	}
 	s.mu.Lock()

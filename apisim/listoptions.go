@@ -40,24 +40,29 @@ func parseVersion(text string) (uint64, error) {
 	return version, nil
 }
 
-// futureWait is how long a request waits for a version that is not there yet,
-// which is what a real server does.
+// futureWait is how long a list waits for a version that is not there yet, which is
+// what a real server does.
 const futureWait = 3 * time.Second
 
-// await waits until the server has reached a version.
-func (s *Server) await(r *http.Request, res *resource, version uint64) error {
-	timer := time.NewTimer(futureWait)
-	defer timer.Stop()
+// await waits until the server has reached a version. With patience it waits as long
+// as the client does.
+func (s *Server) await(r *http.Request, version uint64, patience bool) error {
+	var expired <-chan time.Time
+	if !patience {
+		timer := time.NewTimer(futureWait)
+		defer timer.Stop()
+		expired = timer.C
+	}
 	for {
 		s.mu.Lock()
-		current, changed := s.version, res.changed
+		current, advanced := s.version, s.advanced
 		s.mu.Unlock()
 		if version <= current {
 			return nil
 		}
 		select {
-		case <-changed:
-		case <-timer.C:
+		case <-advanced:
+		case <-expired:
 			return errTooNew(version, current)
 		case <-r.Context().Done():
 			return r.Context().Err()

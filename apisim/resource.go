@@ -40,7 +40,10 @@ type resource struct {
 	// dropped counts the events that are no longer in history, so that a watch's
 	// position stays what it is.
 	dropped int
-	changed chan struct{} // closed at the next event
+	// compacted is how many of them were forgotten by compaction: a watch whose
+	// position is before them is told so.
+	compacted int
+	changed   chan struct{} // closed at the next event
 }
 
 func (r *resource) gvr() schema.GroupVersionResource {
@@ -53,6 +56,30 @@ func (r *resource) gvk() schema.GroupVersionKind {
 
 func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}
+}
+
+// countsGenerations reports whether objects have a generation: custom ones, and
+// those built-in ones for which Kubernetes keeps it.
+func (r *resource) countsGenerations() bool {
+	if !r.typed {
+		return true
+	}
+	switch r.Group {
+	case "":
+		return r.Name == "pods" || r.Name == "podtemplates" || r.Name == "replicationcontrollers"
+	case "apps":
+		return r.Name != "controllerrevisions"
+	case "networking.k8s.io":
+		return r.Name != "ipaddresses"
+	case "resource.k8s.io":
+		return r.Name != "resourceclaims"
+	case "storage.k8s.io":
+		return r.Name == "csidrivers"
+	case "admissionregistration.k8s.io", "batch", "discovery.k8s.io", "flowcontrol.apiserver.k8s.io", "policy", "scheduling.k8s.io":
+		return true
+	default:
+		return false
+	}
 }
 
 // builtinResources returns the built-in resources that today's servers have and
@@ -113,6 +140,7 @@ func (r *resource) record(e *event, limit int) {
 // forget drops the events up to a version.
 func (r *resource) forget(version uint64) {
 	r.dropped += len(r.history)
+	r.compacted = r.dropped
 	r.history = nil
 	r.floor = version
 }

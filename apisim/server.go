@@ -39,6 +39,9 @@ const (
 	defaultBookmarkInterval = time.Minute
 )
 
+// standingNamespaces are those that every cluster has.
+var standingNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+
 // errClosed is what calls on a closed server return.
 var errClosed = errors.New("apisim: the server is closed")
 
@@ -57,8 +60,9 @@ type Server struct {
 
 	mu        sync.Mutex // guards the rest; held for no I/O
 	resources map[schema.GroupVersionResource]*resource
-	version   uint64 // of the newest write
-	refusing  bool   // streamed lists
+	version   uint64        // of the newest write
+	advanced  chan struct{} // closed at the next write
+	refusing  bool          // streamed lists
 	closed    bool
 
 	requests requestLog
@@ -82,14 +86,14 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, decoder: newDecoder(o.Scheme), resources: builtinResources(o.Scheme), version: 1, pipe: newPipeListener()}
+	s := &Server{o: o, decoder: newDecoder(o.Scheme), resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}), pipe: newPipeListener()}
 	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
 	s.handler = http.HandlerFunc(s.serve)
 	if o.Middleware != nil {
 		s.handler = o.Middleware(s.handler)
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ConnState: s.conns.observe}
-	if err := s.createNamespaces("default", "kube-node-lease", "kube-public", "kube-system"); err != nil {
+	if err := s.createNamespaces(standingNamespaces...); err != nil {
 		return nil, err
 	}
 	s.serving.Go(func() { s.http.Serve(s.pipe) }) //nolint:errcheck // it returns when the listener is closed, with that error
@@ -97,10 +101,10 @@ func New(o Options) (*Server, error) {
 }
 
 // Config returns a client configuration that reaches the server through memory,
-// without a port. It works within a testing/synctest bubble. Its rate limit is
-// client-go's; set QPS to -1 for none.
+// without a port and without a rate limit. It works within a testing/synctest
+// bubble.
 func (s *Server) Config() *rest.Config {
-	return &rest.Config{Host: "http://apisim.invalid", Transport: s.transport}
+	return &rest.Config{Host: "http://apisim.invalid", Transport: s.transport, QPS: -1}
 }
 
 // Listen makes the server reachable over TCP as well and returns its URL. An

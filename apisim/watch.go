@@ -14,6 +14,9 @@ import (
 const (
 	// A watch that names no timeout lasts between one and two of these.
 	minWatchTimeout = 30 * time.Minute
+	// timeoutNotice is how long before its timeout a watch gets a bookmark, which is
+	// what a real server does.
+	timeoutNotice = 2 * time.Second
 	// maxWatchBatch is how many events are written before a flush.
 	maxWatchBatch = 500
 )
@@ -30,6 +33,7 @@ type watch struct {
 	w        http.ResponseWriter
 	flush    func() error
 	position int    // in the resource's history, counted from its beginning
+	after    uint64 // events up to this version are not wanted; it may be in the future
 	sent     uint64 // the version up to which everything was sent
 }
 
@@ -53,9 +57,6 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resourc
 		return
 	}
 	version, err := parseVersion(o.ResourceVersion)
-	if err == nil {
-		err = s.await(r, res, version)
-	}
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -75,8 +76,17 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 	}
 	end := time.NewTimer(timeout)
 	defer end.Stop()
+	var notice <-chan time.Time
+	if timeout > timeoutNotice {
+		timer := time.NewTimer(timeout - timeoutNotice)
+		defer timer.Stop()
+		notice = timer.C
+	}
 	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
 	wanted := streamed || (o.SendInitialEvents == nil && version == 0)
+	if streamed && w.server.await(r, version, true) != nil {
+		return // the client is gone
+	}
 	if err := w.begin(version, wanted); err != nil {
 		w.fail(err)
 		return
@@ -85,7 +95,7 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 		return
 	}
 	if w.flush() == nil {
-		w.follow(r, end.C)
+		w.follow(r, notice, end.C)
 	}
 }
 
@@ -108,7 +118,7 @@ func (w *watch) begin(version uint64, initial bool) error {
 		return errExpired(version, res.floor)
 	}
 	w.position = res.dropped + sort.Search(len(res.history), func(i int) bool { return res.history[i].version > version })
-	w.sent = version
+	w.after, w.sent = version, version
 	return nil
 }
 
@@ -129,7 +139,7 @@ func (w *watch) sendState(objects *btree.Map[string, object]) error {
 
 // follow sends events as they come, until the client is gone, the time is up, or
 // the history has left the watch behind.
-func (w *watch) follow(r *http.Request, end <-chan time.Time) {
+func (w *watch) follow(r *http.Request, notice, end <-chan time.Time) {
 	ticker := time.NewTicker(w.server.o.BookmarkInterval)
 	defer ticker.Stop()
 	for {
@@ -147,13 +157,14 @@ func (w *watch) follow(r *http.Request, end <-chan time.Time) {
 		select {
 		case <-changed:
 		case <-ticker.C:
-			w.catchUp()
-			if w.bookmark(false) != nil || w.flush() != nil {
+			if w.tellVersion() != nil {
+				return
+			}
+		case <-notice:
+			if w.tellVersion() != nil {
 				return
 			}
 		case <-end:
-			w.catchUp()
-			w.bookmark(false) //nolint:errcheck // the watch is over either way
 			return
 		case <-r.Context().Done():
 			return
@@ -169,8 +180,10 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	switch {
 	case w.server.closed || res.removed:
 		return nil, nil, errEnded
-	case w.position < res.dropped:
+	case w.position < res.compacted:
 		return nil, nil, errExpired(w.sent, res.floor)
+	case w.position < res.dropped:
+		return nil, nil, errEnded // it was too slow: it resumes, and is told then
 	}
 	events = res.history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
@@ -181,18 +194,26 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	return events, res.changed, nil
 }
 
-// catchUp moves the version for a bookmark over the writes to other resources.
-func (w *watch) catchUp() {
+// tellVersion sends a bookmark, whose version counts the writes to other resources
+// too if nothing of this one is left to send.
+func (w *watch) tellVersion() error {
 	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
 	if w.position == w.resource.dropped+len(w.resource.history) {
-		w.sent = w.server.version
+		w.sent = max(w.sent, w.server.version)
 	}
+	w.server.mu.Unlock()
+	if err := w.bookmark(false); err != nil {
+		return err
+	}
+	return w.flush()
 }
 
 // send writes the events that the watch sees.
 func (w *watch) send(events []*event) error {
 	for _, e := range events {
+		if e.version <= w.after {
+			continue
+		}
 		frame, err := e.frame(w.resource, w.form, w.selection)
 		if err != nil {
 			return err

@@ -70,9 +70,25 @@ func TestBookmarksComeInTimeAndAtTheEnd(t *testing.T) {
 		newest := elsewhere.(metav1.Object).GetResourceVersion()
 		time.Sleep(11 * time.Second)
 		b.want("after 11 s", events(), "BOOKMARK @"+newest)
-		time.Sleep(15 * time.Second)
-		b.want("after 26 s", events(), "BOOKMARK @"+newest, "BOOKMARK @"+newest, "END")
+		time.Sleep(13 * time.Second)
+		b.want("after 24 s", events(), "BOOKMARK @"+newest, "BOOKMARK @"+newest)
+		time.Sleep(2 * time.Second)
+		b.want("after 26 s", events(), "END")
 		b.want("without bookmarks", without(), "END")
+	})
+}
+
+func TestWatchFromTheFutureWaitsForIt(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a") // version 6, after the namespaces
+		events := b.follow(at("8"))
+		b.relabel("a", "n=1")
+		b.relabel("a", "n=2")
+		third := b.relabel("a", "n=3")
+		if a.ResourceVersion != "6" {
+			b.Fatalf("the first object has version %s", a.ResourceVersion)
+		}
+		b.want("events", events(), "MODIFIED a@"+third.ResourceVersion)
 	})
 }
 

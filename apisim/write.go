@@ -3,6 +3,7 @@ package apisim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -32,29 +34,30 @@ const (
 
 var (
 	namespaces  = corev1.SchemeGroupVersion.WithResource("namespaces")
+	errStanding = errors.New("this namespace may not be deleted")
 	errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 )
 
 // checkMetadata refuses what no object of a resource may have.
 func checkMetadata(r *resource, obj object) error {
-	var problems field.ErrorList
-	metadata := field.NewPath("metadata")
-	if obj.GetName() == "" {
-		problems = append(problems, field.Required(metadata.Child("name"), "name or generateName is required"))
-	}
-	for _, problem := range content.IsPathSegmentName(obj.GetName()) {
-		problems = append(problems, field.Invalid(metadata.Child("name"), obj.GetName(), problem))
-	}
-	if r.Namespaced && obj.GetNamespace() == "" {
-		problems = append(problems, field.Required(metadata.Child("namespace"), ""))
-	}
-	if !r.Namespaced && obj.GetNamespace() != "" {
-		problems = append(problems, field.Forbidden(metadata.Child("namespace"), "not allowed on this type"))
-	}
+	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, nameRule(r), field.NewPath("metadata"))
 	if len(problems) > 0 {
 		return apierrors.NewInvalid(r.gvk().GroupKind(), obj.GetName(), problems)
 	}
 	return nil
+}
+
+// nameRule returns what names a resource allows: nearly all a DNS subdomain,
+// namespaces a DNS label, and those of access control any segment of a path.
+func nameRule(r *resource) validation.ValidateNameFunc {
+	switch {
+	case r.gvr() == namespaces:
+		return validation.ValidateNamespaceName
+	case r.Group == "rbac.authorization.k8s.io":
+		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+	default:
+		return validation.NameIsDNSSubdomain
+	}
 }
 
 func (s *Server) get(r *resource, namespace, name string) (object, error) {
@@ -88,8 +91,11 @@ func (s *Server) create(r *resource, given object, mode writeMode) (object, erro
 	obj.SetCreationTimestamp(metav1.NewTime(time.Now().Truncate(time.Second)))
 	obj.SetDeletionTimestamp(nil)
 	obj.SetGeneration(0)
-	if r.HasStatus || !r.typed {
+	if r.countsGenerations() {
 		obj.SetGeneration(1)
+	}
+	if namespace, ok := obj.(*corev1.Namespace); ok {
+		activate(namespace)
 	}
 
 	s.mu.Lock()
@@ -108,6 +114,16 @@ func (s *Server) create(r *resource, given object, mode writeMode) (object, erro
 	return obj, nil
 }
 
+// activate gives a namespace what every one has.
+func activate(n *corev1.Namespace) {
+	if n.Labels == nil {
+		n.Labels = make(map[string]string, 1)
+	}
+	n.Labels[corev1.LabelMetadataName] = n.Name
+	n.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
+	n.Status.Phase = corev1.NamespaceActive
+}
+
 func (s *Server) namespaceExistsLocked(name string) bool {
 	r, ok := s.resources[namespaces]
 	if !ok || r.removed {
@@ -120,7 +136,7 @@ func (s *Server) namespaceExistsLocked(name string) bool {
 // commitLocked stores a new state, or none for a delete, and records the event. The
 // state is not shared yet: it gets the version of the write.
 func (s *Server) commitLocked(r *resource, key string, before, after object) {
-	s.version++
+	s.advanceLocked()
 	if after != nil {
 		after.SetResourceVersion(versionString(s.version))
 		r.objects.Set(key, after)
@@ -128,6 +144,13 @@ func (s *Server) commitLocked(r *resource, key string, before, after object) {
 		r.objects.Delete(key)
 	}
 	r.record(newEvent(s.version, key, before, after), s.o.HistoryLimit)
+}
+
+// advanceLocked begins the next version.
+func (s *Server) advanceLocked() {
+	s.version++
+	close(s.advanced)
+	s.advanced = make(chan struct{})
 }
 
 func (s *Server) update(r *resource, given object, mode writeMode) (object, error) {
@@ -212,6 +235,9 @@ func (s *Server) delete(r *resource, namespace, name string, o *metav1.DeleteOpt
 		}
 	}
 	if r.gvr() == namespaces {
+		if slices.Contains(standingNamespaces, name) {
+			return nil, apierrors.NewForbidden(r.groupResource(), name, errStanding)
+		}
 		s.emptyNamespaceLocked(name)
 	}
 	s.commitLocked(r, key, before, nil)

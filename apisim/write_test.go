@@ -101,7 +101,7 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 			"malformed body":         {"POST", maps, "{", 400, "cannot be handled as a ConfigMap"},
 			"wrong kind":             {"POST", maps, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"b"}}`, 400, "Secret"},
 			"no name":                {"POST", maps, object(""), 422, "name or generateName is required"},
-			"bad name":               {"POST", maps, object("a/b"), 422, "metadata.name"},
+			"bad name":               {"POST", maps, object("A_b"), 422, "metadata.name"},
 			"another namespace":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"other"}}`, 400, "does not match the namespace"},
 			"missing namespace":      {"POST", "/api/v1/namespaces/nowhere/configmaps", object("b"), 404, "nowhere"},
 			"version on create":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"1"}}`, 400, "resourceVersion should not be set"},
@@ -147,6 +147,18 @@ func TestDeletedNamespaceTakesItsObjects(t *testing.T) {
 		all, err := b.typed.CoreV1().ConfigMaps("").List(b.ctx, metav1.ListOptions{})
 		if err != nil || len(all.Items) != 1 || all.Items[0].Name != "b" {
 			b.Errorf("left are %v, %v", all.Items, err)
+		}
+	})
+}
+
+func TestNamespacesAreActiveAndSomeStand(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		team, err := b.typed.CoreV1().Namespaces().Create(b.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
+		if err != nil || team.Status.Phase != corev1.NamespaceActive || team.Labels["kubernetes.io/metadata.name"] != "team" || team.Generation != 0 {
+			b.Errorf("made %+v, %v", team, err)
+		}
+		if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, "default", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+			b.Errorf("deleting default: %v", err)
 		}
 	})
 }
