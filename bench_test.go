@@ -43,7 +43,7 @@ func benchPod(i int) *corev1.Pod {
 			Labels:          map[string]string{"app": workload, "pod-template-hash": "5f7d8c9b4"},
 			Annotations:     map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-5f7d8c9b4", UID: types.UID(workload), Controller: new(true)}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`)}}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`)}},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: fmt.Sprint("node-", i%100), ServiceAccountName: workload,

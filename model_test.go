@@ -292,7 +292,6 @@ type folder struct {
 	mu      sync.Mutex // guards the rest
 	state   map[string]event
 	calls   int
-	last    string // the highest version told of
 	blocked bool
 	gate    chan struct{} // closed when it may go on
 	problem error

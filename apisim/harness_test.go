@@ -21,10 +21,7 @@ import (
 // The protocol is tested with client-go's own clients, which know nothing of this
 // package: typed in both encodings, dynamic, and metadata-only.
 
-var (
-	configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
-	podsGVR    = corev1.SchemeGroupVersion.WithResource("pods")
-)
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 type bench struct {
 	*testing.T

@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"maps"
 	"reflect"
 	"strconv"
 
@@ -33,9 +34,7 @@ func clone(obj object) object { return obj.DeepCopyObject().(object) }
 func shallow(obj object) object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		fields := make(map[string]any, len(u.Object))
-		for key, value := range u.Object {
-			fields[key] = value
-		}
+		maps.Copy(fields, u.Object)
 		return &unstructured.Unstructured{Object: fields}
 	}
 	of := reflect.ValueOf(obj).Elem()
