@@ -186,6 +186,21 @@ func TestLastReleaseEndsTheWatchAndAskingAgainBeginsAnew(t *testing.T) {
 	})
 }
 
+func TestFactoryStartsAnewAfterItsContextHasEnded(t *testing.T) {
+	property(t, func(w *world) {
+		w.create("a", "1")
+		w.start()
+		w.stop()
+		synctest.Wait()
+		w.ctx, w.stop = context.WithCancel(context.Background())
+		w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
+		w.start()
+		w.create("b", "1")
+		synctest.Wait()
+		w.agree()
+	})
+}
+
 func TestSeveralNamespacesAreOneCache(t *testing.T) {
 	o := tidings.FactoryOptions{Namespaces: []string{"kube-system", "default"}}
 	propertyWith(t, o, tidings.Selection{}, func(w *world) {

@@ -220,6 +220,10 @@ func (f *Factory) acquire(key shareKey, create func() (managed, error)) (managed
 		return nil, nil, fmt.Errorf("the factory: %w", ErrStopped)
 	}
 	s, ok := f.shared[key]
+	if ok && s.collection.hasStopped() {
+		f.forgetLocked(s) // its context has ended: whoever asks now wants a new one
+		ok = false
+	}
 	if !ok {
 		collection, err := create()
 		if err != nil {
@@ -240,9 +244,16 @@ func (f *Factory) giveBack(s *shared) {
 	if s.handles--; s.handles > 0 {
 		return
 	}
-	delete(f.shared, s.key)
-	f.order = slices.DeleteFunc(f.order, func(other *shared) bool { return other == s })
+	f.forgetLocked(s)
 	if s.cancel != nil {
 		s.cancel()
 	}
+}
+
+// forgetLocked takes a collection off the factory.
+func (f *Factory) forgetLocked(s *shared) {
+	if f.shared[s.key] == s {
+		delete(f.shared, s.key)
+	}
+	f.order = slices.DeleteFunc(f.order, func(other *shared) bool { return other == s })
 }

@@ -16,9 +16,11 @@ type waiter interface {
 	health() Health
 	hasSynced() bool
 	wasStarted() bool
+	hasStopped() bool
 }
 
 func (c *collection[T]) wasStarted() bool { return c.ran.Load() }
+func (c *collection[T]) hasStopped() bool { return c.stopped.Load() }
 
 // awaitSync waits until the collection is synced. With failFast it also returns
 // when the server has said that the type is forbidden or missing.

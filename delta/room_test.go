@@ -149,17 +149,17 @@ func TestOversizedCallsNeverDeadlock(t *testing.T) {
 func TestRefusedReplaceGivesItsRoomAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := full(t)
-		produced := make(chan error, 2)
-		go func() { produced <- r.Replace(t.Context(), "", "1", nil, delta.ReplaceOptions{}) }()
+		replaced, pushed := make(chan error, 1), make(chan error, 1)
+		go func() { replaced <- r.Replace(t.Context(), "", "1", nil, delta.ReplaceOptions{}) }()
 		synctest.Wait()
-		go func() { produced <- r.Push(t.Context(), "", "5", []delta.Change[*object]{set(state("e", 5, "E"))}) }()
+		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Change[*object]{set(state("e", 5, "E"))}) }()
 		synctest.Wait()
 		r.pop()
 		synctest.Wait()
-		if err := <-produced; !errors.Is(err, delta.ErrOlder) {
+		if err := <-replaced; !errors.Is(err, delta.ErrOlder) {
 			t.Errorf("Replace: %v", err)
 		}
-		if err := <-produced; err != nil {
+		if err := <-pushed; err != nil {
 			t.Errorf("Push: %v", err)
 		}
 		r.expect("+e@5#E")
