@@ -11,7 +11,8 @@
 //  1. go generate runs generate.go, which finds the sources of k8s.io/api at the version of go.mod.
 //  2. A type with the comment +genclient is a resource. Types that can only be created (reviews) or that have no
 //     verbs of their own (evictions) are left out: nobody can list or watch them.
-//  3. Scope, status and the release that stopped serving the version come from the type's other comments and fields.
+//  3. Scope and status come from the type's other comments and fields, the release that stopped serving the version
+//     from its generated APILifecycleRemoved, if that release is not later than that of k8s.io/api.
 //  4. The plural is the lower-cased kind with the endings of English; endpoints are plural already.
 //
 // The tests compare the table with the resources that client-go's typed clients ask for.
@@ -25,8 +26,8 @@
 //
 // # Memory
 //
-// The table has about 150 entries of constant strings. Lookups walk it and allocate nothing but the copies of
-// short names.
+// The table has about 150 entries of constant strings. Lookups search it in its order and allocate nothing but the
+// copies of short names.
 package builtin
 
 //go:generate go run generate.go

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,17 +31,21 @@ type resource struct {
 
 func main() {
 	log.SetFlags(0)
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", "k8s.io/api").Output()
 	if err != nil {
 		log.Fatalf("finding k8s.io/api: %v", err)
 	}
-	root := strings.TrimSpace(string(out))
+	var root string
+	var release int // k8s.io/api v0.37.1 is of Kubernetes 1.37
+	if _, err := fmt.Sscanf(string(out), "%s v0.%d.", &root, &release); err != nil {
+		log.Fatalf("reading the version of k8s.io/api in %q: %v", out, err)
+	}
 	var all []resource
 	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		found, err := resourcesIn(name)
+		found, err := resourcesIn(name, release)
 		all = append(all, found...)
 		return err
 	})
@@ -55,7 +61,7 @@ func main() {
 }
 
 // resourcesIn reads the package of one version of a group. Other directories have no resources.
-func resourcesIn(dir string) ([]resource, error) {
+func resourcesIn(dir string, release int) ([]resource, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -74,10 +80,35 @@ func resourcesIn(dir string) ([]resource, error) {
 		group = cmp.Or(group, groupName(file))
 		found = append(found, resourcesOf(file)...)
 	}
+	removals, err := removalsIn(dir)
+	if err != nil {
+		return nil, err
+	}
 	for i := range found {
 		found[i].group, found[i].version = group, filepath.Base(dir)
+		if minor, ok := removals[found[i].kind]; ok && minor <= release {
+			found[i].removed = fmt.Sprintf("1.%d", minor)
+		}
 	}
 	return found, nil
+}
+
+var removal = regexp.MustCompile(`func \(in \*(\w+)\) APILifecycleRemoved\(\) \(major, minor int\) \{\s*return 1, (\d+)\s`)
+
+// removalsIn returns the minor release that stops serving each kind. The API server goes by these functions too: their
+// generator knows the release also of types whose comments say only when they were introduced or deprecated.
+func removalsIn(dir string) (map[string]int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "zz_generated.prerelease-lifecycle.go"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	removals := map[string]int{}
+	for _, match := range removal.FindAllSubmatch(text, -1) {
+		if removals[string(match[1])], err = strconv.Atoi(string(match[2])); err != nil {
+			return nil, err
+		}
+	}
+	return removals, nil
 }
 
 // groupName returns the value of the constant GroupName.
@@ -115,12 +146,7 @@ func resourcesOf(file *ast.File) []resource {
 		}
 		r := resource{kind: spec.Name.Name, plural: plural(spec.Name.Name)}
 		r.namespaced = !slices.Contains(marks, "+genclient:nonNamespaced")
-		r.status = hasField(fields, "Status")
-		for _, mark := range marks {
-			if release, ok := strings.CutPrefix(mark, "+k8s:prerelease-lifecycle-gen:removed="); ok {
-				r.removed = release
-			}
-		}
+		r.status = hasField(fields, "Status") && !slices.Contains(marks, "+genclient:noStatus")
 		found = append(found, r)
 	}
 	return found

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,23 +32,35 @@ func All() []Resource { return slices.Clone(table[:]) }
 
 // ForGVK returns the resource of a kind.
 func ForGVK(gvk schema.GroupVersionKind) (Resource, bool) {
-	return find(func(r *Resource) bool {
-		return r.Kind == gvk.Kind && r.Version == gvk.Version && r.Group == gvk.Group
-	})
+	resources := of(gvk.GroupVersion())
+	i := slices.IndexFunc(resources, func(r Resource) bool { return r.Kind == gvk.Kind })
+	if i < 0 {
+		return Resource{}, false
+	}
+	return resources[i], true
 }
 
 // ForGVR returns the resource of a plural.
 func ForGVR(gvr schema.GroupVersionResource) (Resource, bool) {
-	return find(func(r *Resource) bool {
-		return r.Resource == gvr.Resource && r.Version == gvr.Version && r.Group == gvr.Group
-	})
+	resources := of(gvr.GroupVersion())
+	i, found := slices.BinarySearchFunc(resources, gvr.Resource, func(r Resource, name string) int { return cmp.Compare(r.Resource, name) })
+	if !found {
+		return Resource{}, false
+	}
+	return resources[i], true
 }
 
-func find(is func(*Resource) bool) (Resource, bool) {
-	for i := range table {
-		if is(&table[i]) {
-			return table[i], true
-		}
+// of returns the part of the table for a version of a group.
+func of(gv schema.GroupVersion) []Resource {
+	first, found := slices.BinarySearchFunc(table[:], gv, func(r Resource, gv schema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(r.Group, gv.Group), cmp.Compare(r.Version, gv.Version))
+	})
+	if !found {
+		return nil
 	}
-	return Resource{}, false
+	end := first
+	for end < len(table) && table[end].Group == gv.Group && table[end].Version == gv.Version {
+		end++
+	}
+	return table[first:end]
 }
