@@ -245,6 +245,7 @@ type world struct {
 type gate struct {
 	mu   sync.Mutex
 	shut func(w http.ResponseWriter, r *http.Request) bool // answered
+	wrap func(w http.ResponseWriter, r *http.Request) http.ResponseWriter
 }
 
 func (g *gate) set(f func(w http.ResponseWriter, r *http.Request) bool) {
@@ -253,11 +254,21 @@ func (g *gate) set(f func(w http.ResponseWriter, r *http.Request) bool) {
 	g.shut = f
 }
 
+// wrap has f wrap the writer of every answer from now on.
+func (w *world) wrap(f func(http.ResponseWriter, *http.Request) http.ResponseWriter) {
+	w.gate.mu.Lock()
+	defer w.gate.mu.Unlock()
+	w.gate.wrap = f
+}
+
 func (g *gate) middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
-		shut := g.shut
+		shut, wrap := g.shut, g.wrap
 		g.mu.Unlock()
+		if wrap != nil {
+			w = wrap(w, r)
+		}
 		if shut == nil || !shut(w, r) {
 			next.ServeHTTP(w, r)
 		}

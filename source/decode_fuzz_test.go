@@ -1,0 +1,87 @@
+package source
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// encodePods returns a list of pods in both encodings, as seeds.
+func encodePods(f *testing.F) (protobuf, json []byte) {
+	f.Helper()
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next"}, Items: []corev1.Pod{*pod("a", "3"), *pod("b", "4")}}
+	raw, err := list.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
+	message, err := unknown.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	return append([]byte("k8s\x00"), message...), []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` + podJSON("a", "3") + `]}`)
+}
+
+// FuzzList decodes any bytes as a list of each form. Nothing may panic, every error is
+// one that says what was wrong, and what is accepted is described by its own object.
+func FuzzList(f *testing.F) {
+	protobuf, json := encodePods(f)
+	f.Add(protobuf, true)
+	f.Add(json, false)
+	f.Add([]byte(`{"kind":"PodList","items":[null,7]}`), false)
+	f.Fuzz(func(t *testing.T, body []byte, asProtobuf bool) {
+		mediaType := jsonType
+		if asProtobuf {
+			mediaType = protobufType
+		}
+		typed, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(mediaType, body)
+		checkVerdict(t, err)
+		for _, item := range typed.Items {
+			if item.Err == nil && (item.Key != Key(item.Object.Namespace, item.Object.Name) || item.Version != item.Object.ResourceVersion) {
+				t.Errorf("item %+v", item)
+			}
+		}
+		_, err = NewDynamic(nil, pods, RESTOptions{}).decodePage(mediaType, body)
+		checkVerdict(t, err)
+		_, err = NewMetadata(nil, pods, RESTOptions{}).decodePage(mediaType, body)
+		checkVerdict(t, err)
+	})
+}
+
+// FuzzEvent decodes any bytes as a watch frame of each form.
+func FuzzEvent(f *testing.F) {
+	protobuf, _ := encodePods(f)
+	f.Add(protobuf, true)
+	f.Add([]byte(jsonFrame("ADDED", podJSON("a", "3"))), false)
+	f.Add([]byte(jsonFrame("BOOKMARK", podJSON("", "3"))), false)
+	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), false)
+	f.Fuzz(func(t *testing.T, frame []byte, asProtobuf bool) {
+		typed := &restStream[*corev1.Pod]{decoder: newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod), protobuf: asProtobuf}
+		event, err := typed.decode(frame)
+		if err == nil && event.Err == nil && event.Type != Bookmark && event.Type != InitialEventsEnd && event.Object == nil {
+			t.Errorf("an event without an object: %+v", event)
+		}
+		if asProtobuf {
+			return
+		}
+		maps := &restStream[*unstructured.Unstructured]{decoder: &dynamicDecoder{gvk: corev1.SchemeGroupVersion.WithKind("Pod")}}
+		if inMaps, err := maps.decode(frame); err == nil && inMaps.Err == nil && inMaps.Type == Added && inMaps.Object == nil {
+			t.Errorf("an event without an object: %+v", inMaps)
+		}
+	})
+}
+
+// checkVerdict refuses an error that names nothing a reader could act on.
+func checkVerdict(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if _, wrong := errors.AsType[*WrongObjectError](err); !wrong && !errors.Is(err, ErrMalformed) {
+		t.Errorf("the error %v is of no known kind", err)
+	}
+}
