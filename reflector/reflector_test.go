@@ -75,7 +75,7 @@ func TestStreamedListThatBreaksTwiceIsReadInPagesOnce(t *testing.T) {
 	})
 }
 
-func TestWatchResumesFromTheLastVersion(t *testing.T) {
+func TestP18_WatchResumesFromTheLastVersion(t *testing.T) {
 	tests := map[string]struct {
 		end  read
 		wait time.Duration // virtual
@@ -115,7 +115,7 @@ func TestExpiredVersionListsAtOnce(t *testing.T) {
 	})
 }
 
-func TestExpiredAgainAndAgainIsPolite(t *testing.T) {
+func TestP18_ExpiredAgainAndAgainIsPolite(t *testing.T) {
 	var answers []answer
 	for range 20 {
 		answers = append(answers, listed(read{err: errExpired}))
@@ -132,7 +132,7 @@ func TestExpiredAgainAndAgainIsPolite(t *testing.T) {
 	})
 }
 
-func TestUndecodableTwiceAtOneVersionLists(t *testing.T) {
+func TestP18_UndecodableTwiceAtOneVersionLists(t *testing.T) {
 	run(t, []answer{
 		listed(read{err: errDecoding}),
 		{expect: "watch 5", reads: []read{{err: errDecoding}}},
@@ -194,7 +194,7 @@ func TestVanishedResourceIsListedWhenItIsBack(t *testing.T) {
 	})
 }
 
-func TestWatchThatOutlivesItsTimeoutIsTornDown(t *testing.T) {
+func TestP15_WatchThatOutlivesItsTimeoutIsTornDown(t *testing.T) {
 	run(t, []answer{listed(), {expect: "watch 5"}}, Options[object]{WatchTimeout: time.Minute, Grace: 10 * time.Second},
 		func(r *Reflector[object], s *script, _ *journal) {
 			time.Sleep(59 * time.Second)
@@ -324,7 +324,7 @@ func TestP20_RunTwiceIsAnError(t *testing.T) {
 	})
 }
 
-func TestBackoffDoublesWithinItsBounds(t *testing.T) {
+func TestP18_BackoffDoublesWithinItsBounds(t *testing.T) {
 	b := Backoff{Jitter: -1}.withDefaults()
 	for failures, want := range map[int]time.Duration{
 		1: 800 * time.Millisecond, 2: 1600 * time.Millisecond, 5: 12800 * time.Millisecond, 7: 30 * time.Second, 1000: 30 * time.Second,
