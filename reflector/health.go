@@ -84,8 +84,11 @@ type record struct {
 	heartbeat time.Duration
 	onChange  func()
 
-	loggedState State     // used by Run's goroutine only
-	loggedAt    time.Time // used by Run's goroutine only
+	// Below is used by Run's goroutine only.
+
+	loggedState  State     // of the last warning, "" since the last recovery
+	loggedAt     time.Time // of the last warning
+	failingSince time.Time
 }
 
 func (r *record) snapshot() Health {
@@ -128,6 +131,9 @@ func (r *record) failed(err error, retryAt time.Time) {
 		h.Failures++
 	})
 	r.enter(state)
+	if r.loggedState == "" {
+		r.failingSince = now
+	}
 	if state != r.loggedState || now.Sub(r.loggedAt) >= r.heartbeat {
 		r.loggedState, r.loggedAt = state, now
 		r.log.Warn("list and watch failed", "state", string(state), "error", err, "retry_in", retryAt.Sub(now).Round(time.Millisecond))
@@ -137,7 +143,7 @@ func (r *record) failed(err error, retryAt time.Time) {
 // recovered notes that the server is being followed again.
 func (r *record) recovered() {
 	if r.loggedState != "" {
-		r.log.Info("list and watch recovered", "after", time.Since(r.loggedAt).Round(time.Millisecond))
+		r.log.Info("list and watch recovered", "after", time.Since(r.failingSince).Round(time.Millisecond))
 		r.loggedState = ""
 	}
 }

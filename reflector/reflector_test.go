@@ -1,8 +1,11 @@
 package reflector
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -342,4 +345,51 @@ func TestP18_BackoffDoublesWithinItsBounds(t *testing.T) {
 			t.Fatalf("Retry-After of 5 s gave %v", got)
 		}
 	}
+}
+
+// lines is a log handler that keeps the messages.
+type lines struct {
+	mu   sync.Mutex
+	kept []string
+}
+
+func (l *lines) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l *lines) WithGroup(string) slog.Handler                    { return l }
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "state" || a.Key == "after" {
+			text += " " + a.Value.String()
+		}
+		return true
+	})
+	l.kept = append(l.kept, text)
+	return nil
+}
+
+func TestP18_LastingFailureIsLoggedOncePerStateAndAtAHeartbeat(t *testing.T) {
+	var answers []answer
+	for range 60 {
+		answers = append(answers, answer{expect: "stream", err: errForbidden})
+	}
+	answers = append(answers, answer{expect: "stream", err: errInternal}, listed())
+	log := &lines{}
+	o := Options[object]{Logger: slog.New(log), Heartbeat: 10 * time.Minute, Backoff: Backoff{Max: 30 * time.Second}}
+	run(t, answers, o, func(_ *Reflector[object], _ *script, _ *journal) {
+		time.Sleep(35 * time.Minute)
+		synctest.Wait()
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		if n := len(log.kept); n < 4 || n > 6 {
+			t.Errorf("%d lines in half an hour of failure: %q", n, log.kept)
+		}
+		same(t, "log", []string{log.kept[0], log.kept[len(log.kept)-2]},
+			"list and watch failed Forbidden", "list and watch failed Backoff")
+		if last := log.kept[len(log.kept)-1]; !strings.HasPrefix(last, "list and watch recovered 2") {
+			t.Errorf("the last line is %q, want the recovery after more than 20 minutes", last)
+		}
+	})
 }
