@@ -195,7 +195,7 @@ func (c *collection[T]) stopHandlers() error {
 func (c *collection[T]) apply(batch delta.Batch[T]) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	version := c.progress.reached(batch.Marks, c.scopes)
+	versions, version := c.progress.after(batch.Marks, c.scopes)
 	c.store.Update(func(b *store.Batch[T]) {
 		for i := range batch.Deltas {
 			d := &batch.Deltas[i]
@@ -207,6 +207,7 @@ func (c *collection[T]) apply(batch delta.Batch[T]) {
 		}
 		b.SetVersion(version)
 	})
+	c.progress.reached(versions)
 	if c.mutations != nil {
 		c.mutations.observe(batch.Deltas)
 	}

@@ -296,3 +296,24 @@ func TestP14_WaitForReadsOnesWrites(t *testing.T) {
 		}
 	})
 }
+
+// TestP14_CacheHoldsTheWriteWhenWaitForReturns runs outside a bubble, where the wait
+// and the processor really run side by side.
+func TestP14_CacheHoldsTheWriteWhenWaitForReturns(t *testing.T) {
+	w := newWorld(t, kinds["metadata"], tidings.FactoryOptions{}, apisim.Options{})
+	defer w.end()
+	w.probe = w.ask(t, w.factory, tidings.Selection{})
+	if err := w.factory.Start(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		name := fmt.Sprint("object-", i)
+		w.create(name, "1")
+		if err := w.probe.informer().WaitFor(w.ctx, w.versions[name]); err != nil {
+			t.Fatal(err)
+		}
+		if w.probe.get("default/"+name) == "" {
+			t.Fatalf("WaitFor has returned before the cache holds %s", name)
+		}
+	}
+}

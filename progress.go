@@ -2,6 +2,7 @@ package tidings
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/tidings-go/tidings/delta"
@@ -17,25 +18,37 @@ type progress struct {
 
 func (p *progress) init(scopes int) { p.versions = make([]string, scopes) }
 
-// reached takes over the marks of a batch and returns the version that the whole
-// cache reflects: the oldest of the scopes'.
-func (p *progress) reached(marks []delta.Mark, scopes []string) string {
+// after returns the versions of the scopes as a batch with these marks leaves them,
+// and the version that the whole cache then reflects: the oldest of them. Only the
+// processor calls it, and then reached.
+func (p *progress) after(marks []delta.Mark, scopes []string) (versions []string, oldest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, mark := range marks {
-		for i, scope := range scopes {
-			if scope == mark.Scope {
-				p.versions[i] = mark.Version
-			}
-		}
+	versions = p.versions
+	if len(marks) > 0 {
+		versions = slices.Clone(versions) // who waits may be reading them
 	}
-	return p.oldestLocked()
+	for _, mark := range marks {
+		versions[slices.Index(scopes, mark.Scope)] = mark.Version
+	}
+	return versions, oldestOf(versions)
 }
 
-func (p *progress) oldestLocked() string {
-	oldest := p.versions[0]
-	for _, version := range p.versions[1:] {
-		if order, ok := delta.CompareDecimal(version, oldest); !ok || order < 0 {
+// reached takes over what after has returned, once the cache holds the batch.
+func (p *progress) reached(versions []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.versions = versions
+}
+
+// oldestOf returns the oldest version, "" while a scope has none.
+func oldestOf(versions []string) string {
+	oldest := versions[0]
+	for _, version := range versions {
+		if version == "" {
+			return ""
+		}
+		if order, ok := delta.CompareDecimal(version, oldest); ok && order < 0 {
 			oldest = version
 		}
 	}
@@ -46,7 +59,7 @@ func (p *progress) oldestLocked() string {
 func (p *progress) reflects(version string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	order, ok := delta.CompareDecimal(p.oldestLocked(), version)
+	order, ok := delta.CompareDecimal(oldestOf(p.versions), version)
 	return ok && order >= 0
 }
 
