@@ -78,8 +78,8 @@ func BenchmarkInitialSync(b *testing.B) {
 }
 
 func benchmarkSync(b *testing.B, server *apisim.Server, o tidings.FactoryOptions) {
-	b.ReportAllocs()
 	var before, after runtime.MemStats
+	var bytes, allocations uint64
 	for b.Loop() {
 		b.StopTimer()
 		runtime.GC()
@@ -103,6 +103,9 @@ func benchmarkSync(b *testing.B, server *apisim.Server, o tidings.FactoryOptions
 		}
 		<-registration.Synced()
 		b.StopTimer()
+		runtime.ReadMemStats(&after)
+		bytes += after.TotalAlloc - before.TotalAlloc
+		allocations += after.Mallocs - before.Mallocs
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if n := pods.Lister().Len(); n != benchPods {
@@ -115,5 +118,7 @@ func benchmarkSync(b *testing.B, server *apisim.Server, o tidings.FactoryOptions
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchPods, "ns/object")
+	b.ReportMetric(float64(bytes)/float64(b.N)/benchPods, "B/object")
+	b.ReportMetric(float64(allocations)/float64(b.N)/benchPods, "allocs/object")
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/benchPods, "heap-B/object")
 }

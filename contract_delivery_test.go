@@ -286,6 +286,50 @@ func TestP10_StuckHandlerHoldsUpNobodyAndMissesNoAddOrDelete(t *testing.T) {
 	})
 }
 
+func TestP10_BlockHoldsUpTheCacheUntilTheHandlerReturns(t *testing.T) {
+	property(t, func(w *world) {
+		w.start()
+		var told record
+		release := make(chan struct{})
+		r := w.probe.handle(func(e event) {
+			<-release
+			told.handle(e)
+		}, tidings.HandlerOptions{Policy: tidings.Block, Limit: 3})
+		w.create("a", "0")
+		for i := range 20 {
+			w.update("a", fmt.Sprint(i+1))
+			synctest.Wait()
+		}
+		if got := w.probe.get("default/a"); got == w.serverState()["default/a"] {
+			w.Error("the cache went on although a handler with the policy Block is stuck")
+		}
+		close(release)
+		synctest.Wait()
+		w.agree()
+		if n := len(told.take()); n != 21 || r.Health().Folded != 0 {
+			w.Errorf("told %d times, want 21; health %+v", n, r.Health())
+		}
+	})
+}
+
+func TestP10_StopGetsPastAHandlerThatBlocksTheCache(t *testing.T) {
+	property(t, func(w *world) {
+		w.start()
+		release := make(chan struct{})
+		w.probe.handle(func(event) { <-release }, tidings.HandlerOptions{Name: "stuck", Policy: tidings.Block, Limit: 1})
+		for i := range 10 {
+			w.create(fmt.Sprint("object-", i), "1")
+			synctest.Wait()
+		}
+		w.stop()
+		if err := w.factory.Shutdown(context.Background()); !errors.Is(err, tidings.ErrHandlersStuck) {
+			w.Errorf("Shutdown: %v", err)
+		}
+		close(release)
+		w.stuck = true
+	})
+}
+
 func TestP11_IsolatedPanicCostsOneNotification(t *testing.T) {
 	property(t, func(w *world) {
 		w.start()
