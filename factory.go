@@ -195,6 +195,13 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	for _, cancel := range f.cancels {
 		cancel()
 	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, s := range f.order {
+		if s.cancel == nil {
+			f.startLocked(over, s) // it ends at once, and its handlers with it
+		}
+	}
 	f.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {

@@ -57,7 +57,7 @@ func (r *Reflector[T]) endStreamedList(ctx context.Context, version string, rest
 		return r.retry(ctx, err, r.list())
 	}
 	r.streamFails = 0
-	r.progressed = true
+	r.progressed, r.fresh = true, false // the stream goes on as the watch
 	r.record.enter(Watching)
 	if err := r.handOn(ctx, rest); err != nil {
 		return r.retry(ctx, err, r.watch)
@@ -146,7 +146,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	if err := r.queue.Replace(ctx, r.o.Scope, version, items, delta.ReplaceOptions{NewHistory: newHistory}); err != nil {
 		return err
 	}
-	r.version, r.listed, r.rewound = version, true, false
+	r.version, r.listed, r.fresh, r.rewound = version, true, true, false
 	r.record.change(func(h *Health) { h.Listed = 0 })
 	r.heard()
 	return nil

@@ -112,6 +112,7 @@ type Reflector[T any] struct {
 
 	version      string           // where the next watch starts
 	listed       bool             // a list was handed on
+	fresh        bool             // no watch has begun since the last list
 	stream       source.Stream[T] // the running watch, nil if there is none
 	streamEnd    func()           // frees what stream holds
 	opened       time.Time        // when stream was opened

@@ -223,6 +223,22 @@ func TestWithoutVersionsAnEndedWatchListsAgain(t *testing.T) {
 	})
 }
 
+func TestWithoutVersionsTheWatchAfterAListBeginsNow(t *testing.T) {
+	run(t, []answer{
+		{expect: `list "0" 500 ""`, page: source.Page[object]{Items: []source.Item[object]{item("a", "")}}},
+		{expect: "watch ", reads: []read{{events: []source.Event[object]{event(source.Modified, "a", "")}}, {err: errCut}}},
+		{expect: `list "" 500 ""`, page: source.Page[object]{Items: []source.Item[object]{item("a", "")}}},
+		{expect: "watch "},
+	}, Options[object]{NoStreamedLists: true}, func(_ *Reflector[object], s *script, j *journal) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		same(t, "queue", j.read(), "replace  (new history false): a@", "push : set a@", "replace  (new history false): a@")
+		if n := len(s.requests()); n != 4 {
+			t.Errorf("%d requests: %q", n, s.requests())
+		}
+	})
+}
+
 func TestP20_WrongObjectsAreDroppedAndCounted(t *testing.T) {
 	wrong := source.Event[object]{Type: source.Added, Item: source.Item[object]{Err: &source.WrongObjectError{Got: "v1 Pod", Want: "v1 Thing"}}}
 	known := func(key string) (object, string, string, bool) {

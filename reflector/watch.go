@@ -23,9 +23,10 @@ var (
 // of the stream (watch), an expired version (list), an error (backoff).
 func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 	if r.stream == nil {
-		if r.version == "" || r.version == "0" {
+		if (r.version == "" || r.version == "0") && !r.fresh {
 			return r.list() // without a version there is nowhere to resume
 		}
+		r.fresh = false
 		if err := r.openStream(ctx, source.WatchOptions{Version: r.version}); err != nil {
 			return r.ended(ctx, err)
 		}

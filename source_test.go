@@ -1,0 +1,160 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source"
+)
+
+// fakeSource is a source as fakes are: it lists what it is told to, does not stream
+// lists, and its watch brings what the test sends.
+type fakeSource struct {
+	lists  [][]*corev1.ConfigMap // one after the other; the last one again and again
+	events chan source.Event[*corev1.ConfigMap]
+}
+
+func (s *fakeSource) List(context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error) {
+	var page source.Page[*corev1.ConfigMap]
+	for _, c := range s.lists[0] {
+		page.Items = append(page.Items, source.ItemOf(c))
+		page.Version = c.ResourceVersion
+	}
+	if len(s.lists) > 1 {
+		s.lists = s.lists[1:]
+	}
+	return page, nil
+}
+
+func (s *fakeSource) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error) {
+	if o.SendInitialEvents {
+		return nil, source.ErrStreamedListRefused
+	}
+	return &fakeStream{ctx, s.events}, nil
+}
+
+type fakeStream struct {
+	ctx    context.Context
+	events chan source.Event[*corev1.ConfigMap]
+}
+
+func (s *fakeStream) Next() ([]source.Event[*corev1.ConfigMap], error) {
+	select {
+	case e, open := <-s.events:
+		if !open {
+			return nil, io.EOF
+		}
+		return []source.Event[*corev1.ConfigMap]{e}, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func (s *fakeStream) Close() error { return nil }
+
+func stateAt(name, version, n string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, ResourceVersion: version, UID: types.UID("uid-" + name), Labels: map[string]string{"n": n}}}
+}
+
+// runSource runs an informer of a source in a bubble.
+func runSource(t *testing.T, s *fakeSource, test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s.events = make(chan source.Event[*corev1.ConfigMap])
+		i, err := tidings.NewInformer(s, tidings.InformerOptions[*corev1.ConfigMap]{Name: "fakes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := &record{}
+		newProbe(t, i, nil).handle(told.handle, tidings.HandlerOptions{})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- i.Run(ctx) }()
+		synctest.Wait()
+		test(i, told, func(e source.EventType, c *corev1.ConfigMap) {
+			t.Helper()
+			s.events <- source.Event[*corev1.ConfigMap]{Type: e, Item: source.ItemOf(c)}
+			synctest.Wait()
+		})
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if err := i.Run(t.Context()); !errors.Is(err, tidings.ErrRanAlready) {
+			t.Errorf("Run again: %v", err)
+		}
+	})
+}
+
+func TestP02_ReplayedStatesAreDropped(t *testing.T) {
+	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "5", "5"), stateAt("b", "4", "4")}}}
+	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
+		told.take()
+		send(source.Modified, stateAt("a", "7", "7"))
+		send(source.Modified, stateAt("a", "6", "6")) // older
+		send(source.Modified, stateAt("a", "7", "7")) // the same
+		send(source.Deleted, stateAt("a", "3", "3"))  // of an older history
+		send(source.Deleted, stateAt("b", "8", "4"))
+		send(source.Added, stateAt("b", "4", "4")) // it was deleted after that
+		send(source.Modified, stateAt("a", "10", "10"))
+		expect(t, told.texts(), "Updated default/a 5→7", "Deleted default/b 4", "Updated default/a 7→10")
+		if h := i.Health(); h.Stale != 4 || h.Version != "10" {
+			t.Errorf("health is %+v", h)
+		}
+	})
+}
+
+func TestP02_WithoutVersionsWhatArrivesIsApplied(t *testing.T) {
+	for _, odd := range []string{"", "odd", "007"} {
+		t.Run(fmt.Sprintf("version %q", odd), func(t *testing.T) {
+			s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", odd, "1")}}}
+			runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
+				told.take()
+				send(source.Modified, stateAt("a", odd, "2"))
+				send(source.Modified, stateAt("a", "", "3"))
+				send(source.Deleted, stateAt("a", "", "3"))
+				expect(t, told.texts(), "Updated default/a 1→2", "Updated default/a 2→3", "Deleted default/a 3")
+			})
+		})
+	}
+}
+
+func TestP20_ObjectWithoutANameIsDropped(t *testing.T) {
+	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("", "5", "5"), stateAt("a", "5", "5")}}}
+	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
+		send(source.Modified, stateAt("", "7", "7"))
+		expect(t, told.texts(), "Added default/a initial 5")
+		if h := i.Health(); h.Dropped != 2 || !strings.Contains(h.LastDropped.Error(), "it has no name") {
+			t.Errorf("health is %+v", h)
+		}
+	})
+}
+
+func TestShutdownEndsWhatWasNeverStarted(t *testing.T) {
+	property(t, func(w *world) {
+		r := w.probe.handle(func(event) {}, tidings.HandlerOptions{})
+		if err := w.factory.Shutdown(context.Background()); err != nil {
+			w.Error(err)
+		}
+		select {
+		case <-r.Done():
+		case <-time.After(time.Second):
+			w.Error("the handler is not done")
+		}
+		if err := w.factory.Start(w.ctx); !errors.Is(err, tidings.ErrStopped) {
+			w.Errorf("Start after Shutdown: %v", err)
+		}
+	})
+}
