@@ -70,7 +70,6 @@ type Factory struct {
 	order    []*shared // as first asked for
 	running  sync.WaitGroup
 	failures []error // of informers that have returned from running
-	cancels  []context.CancelFunc
 	stopped  bool
 }
 
@@ -143,7 +142,6 @@ func (f *Factory) startLocked(ctx context.Context, s *shared) {
 	if s.collection.claim() != nil {
 		return // it runs already, which is what was asked for
 	}
-	f.cancels = append(f.cancels, s.cancel)
 	f.running.Go(func() {
 		defer s.cancel()
 		if err := s.collection.run(ctx); err != nil {
@@ -192,15 +190,12 @@ func (f *Factory) Health() []Health {
 func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.stopped = true
-	for _, cancel := range f.cancels {
-		cancel()
-	}
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
 	for _, s := range f.order {
 		if s.cancel == nil {
-			f.startLocked(over, s) // it ends at once, and its handlers with it
+			// What was never started has handlers all the same, which end with it.
+			f.startLocked(context.Background(), s)
 		}
+		s.cancel()
 	}
 	f.mu.Unlock()
 	ended := make(chan struct{})
