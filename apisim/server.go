@@ -115,9 +115,8 @@ func (s *Server) Listen(address string) (url string, err error) {
 		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
 	}
 	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed {
+	defer s.mu.Unlock()
+	if s.closed {
 		listener.Close() //nolint:errcheck // nothing was served
 		return "", errClosed
 	}
@@ -147,7 +146,10 @@ func (s *Server) Close() error {
 
 // ServeHTTP answers a request, through the middleware.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.serving.Add(1)
+	if !s.enter() {
+		http.Error(w, errClosed.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	defer s.serving.Done()
 	recorded := s.requests.begin(r)
 	status := &statusWriter{ResponseWriter: w}
@@ -157,6 +159,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()), slog.Int("status", status.code))
 	}()
 	s.handler.ServeHTTP(status, r)
+}
+
+// enter counts a request, unless Close has begun to wait for those that there are.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.serving.Add(1)
+	}
+	return !s.closed
 }
 
 // statusWriter notes the status of an answer.
