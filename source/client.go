@@ -32,6 +32,8 @@ type Client struct {
 	rest    rest.Interface
 	http    *http.Client
 	timeout time.Duration
+	// jsonOnly keeps typed sources from asking for protobuf.
+	jsonOnly bool
 }
 
 // NewClient returns a client for the server that config names, with its TLS,
