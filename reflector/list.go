@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
@@ -29,7 +30,7 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 		return r.pageList
 	}
 	if err != nil {
-		return r.retry(ctx, err, r.list())
+		return r.streamFailed(ctx, err)
 	}
 	for {
 		var events []source.Event[T]
@@ -46,7 +47,21 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 		r.countListed()
 	}
 	r.streamFails++
+	return r.streamFailed(ctx, err)
+}
+
+// streamFailed decides what follows a streamed list that failed.
+func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T] {
+	r.failed(ctx, StreamedList, err)
+	if r.o.PagesAfterFailure && ctx.Err() == nil && !unreachable(err) {
+		return r.pageList
+	}
 	return r.retry(ctx, err, r.list())
+}
+
+// unreachable reports whether a failure says that another request would fail as well.
+func unreachable(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
 // endStreamedList hands on the staged objects and goes on with the same stream.
@@ -78,6 +93,7 @@ func (r *Reflector[T]) pageList(ctx context.Context) stateFunc[T] {
 		err = r.endList(ctx, version, consistent)
 	}
 	if err != nil {
+		r.failed(ctx, PagedList, err)
 		return r.retry(ctx, err, r.list())
 	}
 	r.streamFails = 0

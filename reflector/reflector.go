@@ -52,7 +52,29 @@ type Options[T any] struct {
 	// OnChange is called after every change of state, from Run's goroutine. It
 	// must not block.
 	OnChange func()
+	// OnFailure is called with every failure and what it ended, from Run's
+	// goroutine, before the wait that follows. It must not block.
+	OnFailure func(ended Step, err error)
+	// PagesAfterFailure lists in pages at once after a streamed list that failed,
+	// instead of waiting and streaming again, unless the server could not be reached
+	// or asked for patience. It doubles what a failing server is asked.
+	PagesAfterFailure bool
 }
+
+// Step is what a reflector was at when it failed.
+type Step string
+
+// The steps.
+const (
+	// StreamedList is a list read as the beginning of a watch.
+	StreamedList Step = "streamed list"
+	// PagedList is a list read in pages.
+	PagedList Step = "list"
+	// OpenWatch is a watch that the server did not begin.
+	OpenWatch Step = "opening the watch"
+	// RunningWatch is a watch that had begun.
+	RunningWatch Step = "watch"
+)
 
 const (
 	defaultPageSize     = 500
@@ -81,6 +103,9 @@ func (o Options[T]) withDefaults() Options[T] {
 	}
 	if o.OnChange == nil {
 		o.OnChange = func() {}
+	}
+	if o.OnFailure == nil {
+		o.OnFailure = func(Step, error) {}
 	}
 	return o
 }
@@ -169,6 +194,13 @@ func (r *Reflector[T]) list() stateFunc[T] {
 		return r.pageList
 	}
 	return r.streamList
+}
+
+// failed tells of a failure, unless it is the end of Run.
+func (r *Reflector[T]) failed(ctx context.Context, ended Step, err error) {
+	if ctx.Err() == nil && !errors.Is(err, delta.ErrClosed) {
+		r.o.OnFailure(ended, err)
+	}
 }
 
 // retry notes a failure and returns the state that waits before next.

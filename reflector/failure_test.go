@@ -1,0 +1,59 @@
+package reflector
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+var (
+	errDenied  = apierrors.NewForbidden(schema.GroupResource{Resource: "objects"}, "", errors.New("no rule allows it"))
+	errPatient = apierrors.NewTooManyRequests("later", 1)
+)
+
+// TestFailuresAreToldByStep has every step of list and watch fail once.
+func TestFailuresAreToldByStep(t *testing.T) {
+	var told []string
+	o := Options[object]{OnFailure: func(ended Step, err error) { told = append(told, fmt.Sprintf("%s: %v", ended, err)) }}
+	run(t, []answer{
+		{expect: "stream", err: errDenied},
+		{expect: "stream", err: source.ErrStreamedListRefused},
+		{expect: `list "0" 500 ""`, err: errPatient},
+		{expect: `list "0" 500 ""`, page: source.Page[object]{Version: "5"}},
+		{expect: "watch 5", err: errDenied},
+		{expect: "watch 5", reads: []read{{err: errPatient}}},
+		{expect: "watch 5"},
+	}, o, func(*Reflector[object], *script, *journal) {
+		passTheWaits()
+		same(t, "told", told,
+			fmt.Sprintf("streamed list: %v", errDenied),
+			fmt.Sprintf("list: %v", errPatient),
+			fmt.Sprintf("opening the watch: %v", errDenied),
+			fmt.Sprintf("watch: %v", errPatient))
+	})
+}
+
+func TestPagesAfterFailureOfAStreamedList(t *testing.T) {
+	run(t, []answer{
+		{expect: "stream", err: errPatient}, // asks for patience: no pages
+		{expect: "stream", err: errDenied},
+		{expect: `list "0" 500 ""`, page: source.Page[object]{Items: []source.Item[object]{item("a", "3")}, Version: "5"}},
+		{expect: "watch 5"},
+	}, Options[object]{PagesAfterFailure: true}, func(_ *Reflector[object], _ *script, j *journal) {
+		passTheWaits()
+		same(t, "queue", j.read(), "replace 5 (new history false): a@3")
+	})
+}
+
+// passTheWaits lets every wait after a failure pass, in virtual time.
+func passTheWaits() {
+	time.Sleep(time.Hour / 12)
+	synctest.Wait()
+}
