@@ -365,7 +365,7 @@ func (l *handlerList) health() []HandlerHealth {
 	l.list = slices.DeleteFunc(l.list, isDone)
 	health := make([]HandlerHealth, len(l.list))
 	for i, s := range l.list {
-		health[i] = handlerHealth(s)
+		health[i] = HandlerHealthOf(s)
 	}
 	return health
 }
