@@ -29,6 +29,8 @@ func (h *errorHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
+		// With the attributes of With, which klog forgets when it is asked to keep them.
+		r.AddAttrs(h.attrs...)
 		return h.rest.Handle(ctx, r)
 	}
 	var failure error
@@ -50,7 +52,7 @@ func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h *errorHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &errorHandler{ctx: h.ctx, rest: h.rest.WithAttrs(attrs), attrs: append(slices.Clip(h.attrs), attrs...)}
+	return &errorHandler{ctx: h.ctx, rest: h.rest, attrs: append(slices.Clip(h.attrs), attrs...)}
 }
 
 // WithGroup leaves groups to the rest: nothing that is logged here has one.
