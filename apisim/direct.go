@@ -19,7 +19,7 @@ func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, 
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.create(r, given, wholeObject))
+	return direct(s.create(r, given, writing{part: wholeObject}))
 }
 
 // Update replaces an object, status included, and returns it as it is stored. If the
@@ -29,7 +29,8 @@ func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, 
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.update(r, given, wholeObject))
+	stored, _, err := s.update(r, given, writing{part: wholeObject})
+	return direct(stored, err)
 }
 
 // Delete removes an object and returns its last state, with the version of the
@@ -39,7 +40,8 @@ func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, name
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.delete(r, namespace, name, nil))
+	obj, _, err := s.delete(r, namespace, name, metav1.NewDeleteOptions(0))
+	return direct(obj, err)
 }
 
 // Get returns a stored object, which must not be changed.

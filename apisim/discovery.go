@@ -54,16 +54,20 @@ func writeVersion(w http.ResponseWriter) {
 }
 
 // served returns the resources that are not removed, sorted.
-func (s *Server) served() []Resource {
+func (s *Server) served() []*resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Resource
+	return s.servedLocked()
+}
+
+func (s *Server) servedLocked() []*resource {
+	var all []*resource
 	for _, r := range s.resources {
 		if !r.removed {
-			all = append(all, r.Resource)
+			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b Resource) int {
+	slices.SortFunc(all, func(a, b *resource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), compareVersions(a.Version, b.Version), cmp.Compare(a.Name, b.Name))
 	})
 	return all
@@ -136,11 +140,11 @@ func (s *Server) serveGroupVersion(w http.ResponseWriter, r *http.Request, gv sc
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: res.Name, SingularName: res.Singular, Namespaced: res.Namespaced, Kind: res.Kind, ShortNames: res.ShortNames, Categories: res.Categories,
-			Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
+			Verbs: metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 		})
 		if res.HasStatus {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: res.Name + "/status", Namespaced: res.Namespaced, Kind: res.Kind, Verbs: metav1.Verbs{"get", "update"},
+				Name: res.Name + "/status", Namespaced: res.Namespaced, Kind: res.Kind, Verbs: metav1.Verbs{"get", "patch", "update"},
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 // marshaler is what API types have in addition to runtime.Object.
@@ -30,7 +31,7 @@ func shown(r *resource, f form, obj object) object {
 // encode writes an object that has its kind.
 func encode(f form, obj runtime.Object) ([]byte, error) {
 	if !f.protobuf {
-		return json.Marshal(obj)
+		return f.marshal(obj)
 	}
 	message, ok := obj.(marshaler)
 	if !ok {
@@ -41,6 +42,14 @@ func encode(f form, obj runtime.Object) ([]byte, error) {
 		return nil, err
 	}
 	return envelop(obj.GetObjectKind().GroupVersionKind(), raw)
+}
+
+// marshal writes a value in JSON or YAML.
+func (f form) marshal(value any) ([]byte, error) {
+	if f.yaml {
+		return yaml.Marshal(value)
+	}
+	return json.Marshal(value)
 }
 
 // envelop puts an encoded object into a runtime.Unknown, after the magic.
@@ -100,7 +109,7 @@ func encodeList(r *resource, f form, meta metav1.ListMeta, objects []object) ([]
 	if items == nil {
 		items = []object{}
 	}
-	return json.Marshal(jsonList{APIVersion: apiVersion, Kind: kind, Metadata: meta, Items: items})
+	return f.marshal(jsonList{APIVersion: apiVersion, Kind: kind, Metadata: meta, Items: items})
 }
 
 type jsonList struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,10 +44,10 @@ func errNotAcceptable(accept string) error {
 	}}
 }
 
-func errUnsupportedBody(contentType string) error {
+func errUnsupportedBody(contentType string, accepted ...string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf (got %q)", contentType),
+		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", strings.Join(accepted, ", "), contentType),
 	}}
 }
 
@@ -58,7 +59,7 @@ func statusFor(err error) *metav1.Status {
 		copied := known.Status()
 		status = &copied
 	} else {
-		status = &apierrors.NewInternalError(err).ErrStatus
+		status = &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	return status

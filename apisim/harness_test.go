@@ -160,8 +160,8 @@ func isStatus(err error, code int32, reason metav1.StatusReason) bool {
 	return errors.As(err, &status) && status.Status().Code == code && status.Status().Reason == reason
 }
 
-// get sends a request past client-go.
-func (b *bench) get(method, path, body string, header ...string) (int, string) {
+// do sends a request past client-go.
+func (b *bench) do(method, path, body string, header ...string) *http.Response {
 	b.Helper()
 	client, err := rest.HTTPClientFor(config(b.server, ""))
 	if err != nil {
@@ -178,6 +178,14 @@ func (b *bench) get(method, path, body string, header ...string) (int, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// get sends a request past client-go and reads the answer.
+func (b *bench) get(method, path, body string, header ...string) (int, string) {
+	b.Helper()
+	resp := b.do(method, path, body, header...)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, res *resource
 }
 
 func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, form, error) {
-	f, err := negotiate(r.Header.Get("Accept"), res, true)
+	f, err := negotiate(r.Header.Get("Accept"), res, listed)
 	if err != nil {
 		return nil, f, err
 	}

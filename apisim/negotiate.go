@@ -11,13 +11,15 @@ import (
 
 const (
 	mediaJSON     = "application/json"
+	mediaYAML     = "application/yaml"
 	mediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// form is how objects are shown: in which encoding, and whole or as metadata.
+// form is how objects are shown: in which encoding, JSON if none is named, and whole
+// or as metadata.
 type form struct {
-	protobuf bool
-	metadata bool
+	protobuf, yaml bool
+	metadata       bool
 }
 
 // contentType returns the media type of an answer.
@@ -27,6 +29,8 @@ func (f form) contentType(watch bool) string {
 		return mediaProtobuf + ";stream=watch"
 	case f.protobuf:
 		return mediaProtobuf
+	case f.yaml:
+		return mediaYAML
 	default:
 		return mediaJSON
 	}
@@ -50,9 +54,18 @@ func (f form) empty(scheme *runtime.Scheme, r *resource) (object, error) {
 	}
 }
 
+// shape is what an answer holds.
+type shape uint8
+
+const (
+	single shape = iota
+	listed
+	stream // of events, each with an object
+)
+
 // negotiate chooses the first media type of an Accept header that the server has
-// for a resource. isList says that the answer is a list.
-func negotiate(accept string, r *resource, isList bool) (form, error) {
+// for a resource, to show something of a shape.
+func negotiate(accept string, r *resource, shows shape) (form, error) {
 	if accept == "" {
 		return form{}, nil
 	}
@@ -66,11 +79,16 @@ func negotiate(accept string, r *resource, isList bool) (form, error) {
 		case mediaJSON, "application/*", "*/*":
 		case mediaProtobuf:
 			f.protobuf = true
+		case mediaYAML:
+			if shows == stream {
+				continue // a stream of YAML has no frames
+			}
+			f.yaml = true
 		default:
 			continue
 		}
 		wanted := "PartialObjectMetadata"
-		if isList {
+		if shows == listed {
 			wanted += "List"
 		}
 		switch as := params["as"]; {

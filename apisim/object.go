@@ -113,10 +113,13 @@ func clearStatus(obj object) {
 	}
 }
 
-// counted returns an object without metadata and status: what a generation counts.
-func counted(obj object) any {
+// counted returns an object without metadata, and without the status if that is
+// written separately: what a generation counts.
+func counted(r *resource, obj object) any {
 	bare := shallow(obj)
-	clearStatus(bare)
+	if r.HasStatus {
+		clearStatus(bare)
+	}
 	if u, isMap := bare.(*unstructured.Unstructured); isMap {
 		delete(u.Object, "metadata")
 		return u.Object

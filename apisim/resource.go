@@ -58,30 +58,6 @@ func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}
 }
 
-// countsGenerations reports whether objects have a generation: custom ones, and
-// those built-in ones for which Kubernetes keeps it.
-func (r *resource) countsGenerations() bool {
-	if !r.typed {
-		return true
-	}
-	switch r.Group {
-	case "":
-		return r.Name == "pods" || r.Name == "podtemplates" || r.Name == "replicationcontrollers"
-	case "apps":
-		return r.Name != "controllerrevisions"
-	case "networking.k8s.io":
-		return r.Name != "ipaddresses"
-	case "resource.k8s.io":
-		return r.Name != "resourceclaims"
-	case "storage.k8s.io":
-		return r.Name == "csidrivers"
-	case "admissionregistration.k8s.io", "batch", "discovery.k8s.io", "flowcontrol.apiserver.k8s.io", "policy", "scheduling.k8s.io":
-		return true
-	default:
-		return false
-	}
-}
-
 // builtinResources returns the built-in resources that today's servers have and
 // whose Go types the scheme knows.
 func builtinResources(scheme *runtime.Scheme) map[schema.GroupVersionResource]*resource {

@@ -2,7 +2,6 @@ package apisim
 
 import (
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"sort"
 	"time"
@@ -41,7 +40,7 @@ type watch struct {
 var errEnded = errors.New("the watch is over")
 
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	f, err := negotiate(r.Header.Get("Accept"), res, false)
+	f, err := negotiate(r.Header.Get("Accept"), res, stream)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -70,7 +69,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resourc
 // run sends the initial state, if one is wanted, and then events until the watch
 // ends.
 func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uint64) {
-	timeout := minWatchTimeout + rand.N(minWatchTimeout)
+	timeout := w.server.random.duration(minWatchTimeout, 2*minWatchTimeout)
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
 		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}

