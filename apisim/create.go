@@ -27,7 +27,7 @@ func (s *Server) create(r *resource, given object, w writing) (object, error) {
 
 // prepare gives a new object what the system decides.
 func (s *Server) prepare(r *resource, obj object, w writing) {
-	withoutKind(r, obj)
+	asStored(r, obj)
 	obj.SetSelfLink("")
 	if w.part != seeded || obj.GetUID() == "" {
 		obj.SetUID(s.random.uid())
@@ -69,6 +69,9 @@ func (s *Server) insertLocked(r *resource, obj object, w writing) (object, error
 	if r.removed {
 		return nil, errNoResource()
 	}
+	if r.terminating {
+		return nil, errTerminating(r)
+	}
 	if err := s.checkNamespaceLocked(r, obj); err != nil {
 		return nil, err
 	}
@@ -83,6 +86,9 @@ func (s *Server) insertLocked(r *resource, obj object, w writing) (object, error
 		}
 	}
 	if err := checkMetadata(r, obj); err != nil {
+		return nil, err
+	}
+	if err := checkObject(r, obj); err != nil {
 		return nil, err
 	}
 	if obj.GetResourceVersion() != "" {
@@ -107,5 +113,12 @@ func errExists(r *resource, present object, generated bool) error {
 	if present.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
+	return err
+}
+
+// errTerminating is the answer to a create of an object whose definition was deleted.
+func errTerminating(r *resource) error {
+	err := apierrors.NewMethodNotSupported(r.groupResource(), "create")
+	err.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
 	return err
 }

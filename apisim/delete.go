@@ -28,8 +28,11 @@ func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.Del
 		return nil, false, err
 	}
 	dryRun := len(o.DryRun) > 0
-	if r.gvr() == namespaces {
+	switch r.gvr() {
+	case namespaces:
 		return s.deleteNamespaceLocked(r, before.(*corev1.Namespace), dryRun)
+	case definitions:
+		return s.markDefinitionLocked(r, before, dryRun)
 	}
 	after := marked(before, gracePeriod(before, o))
 	key := keyOf(namespace, name)
@@ -40,7 +43,7 @@ func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.Del
 			return before, true, nil
 		}
 		s.commitLocked(r, key, before, nil)
-		s.finishNamespaceLocked(namespace)
+		s.finishLocked(r, namespace)
 		return last, true, nil
 	case after == before: // it is marked already
 		return before, false, nil

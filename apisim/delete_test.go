@@ -56,7 +56,7 @@ func TestFinalizersKeepADeletedObject(t *testing.T) {
 		if _, err := maps.Get(b.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			b.Errorf("the object is still there: %v", err)
 		}
-		b.want("events", events(), "MODIFIED a@"+marked.ResourceVersion, "MODIFIED a@"+one.ResourceVersion, fmt.Sprintf("DELETED a@%d", b.server.version))
+		b.want("events", events(), "MODIFIED a@"+marked.ResourceVersion, "MODIFIED a@"+one.ResourceVersion, "DELETED a@"+b.version())
 	})
 }
 
@@ -277,7 +277,7 @@ func TestNamespaceFinalizes(t *testing.T) {
 		if _, err := all.Get(b.ctx, "team", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			b.Errorf("after the content is gone: %v", err)
 		}
-		b.want("events", events(), "MODIFIED team@"+terminating.ResourceVersion, fmt.Sprintf("DELETED team@%d", b.server.version))
+		b.want("events", events(), "MODIFIED team@"+terminating.ResourceVersion, "DELETED team@"+b.version())
 		if names, _, err := b.list(metav1.ListOptions{}); err != nil || fmt.Sprint(names) != "[elsewhere]" {
 			b.Errorf("elsewhere is left %v, %v", names, err)
 		}

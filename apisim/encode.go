@@ -18,8 +18,11 @@ type marshaler interface{ Marshal() ([]byte, error) }
 var protobufMagic = []byte("k8s\x00")
 
 // shown returns an object in a form, with its kind.
-func shown(r *resource, f form, obj object) object {
-	if !f.metadata {
+func shown(r *resource, f form, obj object) runtime.Object {
+	switch {
+	case f.table:
+		return tabled(r, f, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()}, obj)
+	case !f.metadata:
 		return withKind(obj, r.gvk())
 	}
 	if partial, ok := obj.(*metav1.PartialObjectMetadata); ok {
@@ -92,14 +95,22 @@ func frameOf(f form, kind string, raw []byte) ([]byte, error) {
 // encodeList writes a list of stored objects. The items of typed lists have no kind
 // of their own, as those of a real server.
 func encodeList(r *resource, f form, meta metav1.ListMeta, objects []object) ([]byte, error) {
-	gvk := r.gvk()
-	gvk.Kind += "List"
+	if f.table {
+		return f.marshal(tabled(r, f, meta, objects...))
+	}
+	gvk := r.listGVK()
 	items := objects
-	if f.metadata {
+	switch {
+	case f.metadata:
 		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
 		items = make([]object, len(objects))
 		for i, obj := range objects {
 			items[i] = metadataOf(obj)
+		}
+	case !r.typed: // they may be stored in another version
+		items = make([]object, len(objects))
+		for i, obj := range objects {
+			items[i] = withKind(obj, r.gvk())
 		}
 	}
 	if f.protobuf {

@@ -20,8 +20,9 @@ type event struct {
 
 // frameKey says what a frame of an event depends on.
 type frameKey struct {
-	form form
-	kind string // ADDED, MODIFIED or DELETED
+	form    form
+	version string // of the API, in which the object is shown
+	kind    string // ADDED, MODIFIED or DELETED
 }
 
 func newEvent(version uint64, key string, before, after object) *event {
@@ -52,7 +53,7 @@ func (e *event) frame(r *resource, f form, s selection) ([]byte, error) {
 	if kind == "" {
 		return nil, nil
 	}
-	key := frameKey{f, kind}
+	key := frameKey{f, r.Version, kind}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if frame, ok := e.frames[key]; ok {

@@ -49,7 +49,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, res *resource
 }
 
 func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, form, error) {
-	f, err := negotiate(r.Header.Get("Accept"), res, listed)
+	f, err := negotiate(r, res, listed)
 	if err != nil {
 		return nil, f, err
 	}
@@ -57,7 +57,7 @@ func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, fo
 	if err != nil {
 		return nil, f, err
 	}
-	selected, err := newSelection(p, o)
+	selected, err := newSelection(res, p, o)
 	if err != nil {
 		return nil, f, err
 	}

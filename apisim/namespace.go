@@ -66,26 +66,29 @@ func (s *Server) deleteNamespaceLocked(r *resource, before *corev1.Namespace, dr
 // same.
 func (s *Server) emptyNamespaceLocked(namespace string) {
 	for _, r := range s.servedLocked() {
-		if !r.Namespaced {
-			continue
-		}
-		var names []string
-		for name := range r.contentLocked(namespace) {
-			names = append(names, name)
-		}
-		for _, name := range names {
-			s.deleteLocked(r, namespace, name, &metav1.DeleteOptions{}) //nolint:errcheck // it was found under this lock, and has no preconditions
+		if r.Namespaced {
+			s.emptyLocked(r, namespace)
 		}
 	}
 }
 
-// contentLocked returns the names of the objects of a namespace.
-func (r *resource) contentLocked(namespace string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		prefix := namespace + "/"
-		r.objects.Ascend(prefix, func(key string, _ object) bool {
-			name, ok := strings.CutPrefix(key, prefix)
-			return ok && yield(name)
+// emptyLocked deletes the objects of a namespace, "" being all.
+func (s *Server) emptyLocked(r *resource, namespace string) {
+	var held []object
+	for obj := range r.contentLocked(namespace) {
+		held = append(held, obj)
+	}
+	for _, obj := range held {
+		s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), &metav1.DeleteOptions{}) //nolint:errcheck // it was found under this lock, and has no preconditions
+	}
+}
+
+// contentLocked returns the objects of a namespace, "" being all.
+func (r *resource) contentLocked(namespace string) iter.Seq[object] {
+	return func(yield func(object) bool) {
+		prefix := selection{namespace: namespace}.prefix()
+		r.objects.Ascend(prefix, func(key string, obj object) bool {
+			return strings.HasPrefix(key, prefix) && yield(obj)
 		})
 	}
 }

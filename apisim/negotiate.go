@@ -1,9 +1,12 @@
 package apisim
 
 import (
+	"fmt"
 	"mime"
+	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,11 +18,14 @@ const (
 	mediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// form is how objects are shown: in which encoding, JSON if none is named, and whole
-// or as metadata.
+// form is how objects are shown: in which encoding, JSON if none is named, and whole,
+// as metadata, or as rows of a table.
 type form struct {
 	protobuf, yaml bool
 	metadata       bool
+	table          bool
+	include        metav1.IncludeObjectPolicy // what the rows have of their objects
+	headless       bool                       // the columns were told before
 }
 
 // contentType returns the media type of an answer.
@@ -65,7 +71,8 @@ const (
 
 // negotiate chooses the first media type of an Accept header that the server has
 // for a resource, to show something of a shape.
-func negotiate(accept string, r *resource, shows shape) (form, error) {
+func negotiate(r *http.Request, res *resource, shows shape) (form, error) {
+	accept := r.Header.Get("Accept")
 	if accept == "" {
 		return form{}, nil
 	}
@@ -75,33 +82,52 @@ func negotiate(accept string, r *resource, shows shape) (form, error) {
 			continue
 		}
 		var f form
-		switch mediaType {
-		case mediaJSON, "application/*", "*/*":
-		case mediaProtobuf:
-			f.protobuf = true
-		case mediaYAML:
-			if shows == stream {
-				continue // a stream of YAML has no frames
+		if !f.encode(mediaType, shows) || !f.transform(params, shows) {
+			continue
+		}
+		if f.protobuf && (f.table || !f.metadata && !res.typed) {
+			continue // neither tables nor custom resources have protobuf
+		}
+		if f.table {
+			if f.include, err = parseInclude(r.URL.Query().Get("includeObject")); err != nil {
+				return form{}, apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: includeObject: %v", err))
 			}
-			f.yaml = true
-		default:
-			continue
-		}
-		wanted := "PartialObjectMetadata"
-		if shows == listed {
-			wanted += "List"
-		}
-		switch as := params["as"]; {
-		case as == "":
-		case as == wanted && params["g"] == metav1.GroupName && params["v"] == "v1":
-			f.metadata = true
-		default:
-			continue
-		}
-		if f.protobuf && !f.metadata && !r.typed {
-			continue // custom resources have no protobuf
 		}
 		return f, nil
 	}
 	return form{}, errNotAcceptable(accept)
+}
+
+// encode sets the encoding that a media type names, and reports whether the server
+// has it.
+func (f *form) encode(mediaType string, shows shape) bool {
+	switch mediaType {
+	case mediaJSON, "application/*", "*/*":
+	case mediaProtobuf:
+		f.protobuf = true
+	case mediaYAML:
+		f.yaml = true
+		return shows != stream // a stream of YAML has no frames
+	default:
+		return false
+	}
+	return true
+}
+
+// transform sets what the parameters of a media type ask objects to be turned into,
+// and reports whether the server can.
+func (f *form) transform(params map[string]string, shows shape) bool {
+	as := params["as"]
+	if as == "" {
+		return true
+	}
+	if params["g"] != metav1.GroupName || params["v"] != "v1" {
+		return false
+	}
+	wanted := "PartialObjectMetadata"
+	if shows == listed {
+		wanted += "List"
+	}
+	f.table, f.metadata = as == "Table", as == wanted
+	return f.table || f.metadata
 }

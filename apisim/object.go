@@ -43,10 +43,11 @@ func shallow(obj object) object {
 	return copied.Interface().(object)
 }
 
-// withKind returns obj with its kind, as it is shown outside of lists.
+// withKind returns obj with its kind, as it is shown outside of lists, in the version
+// that was asked for.
 func withKind(obj object, gvk schema.GroupVersionKind) object {
-	if _, ok := obj.(*unstructured.Unstructured); ok {
-		return obj // maps always have it
+	if obj.GetObjectKind().GroupVersionKind() == gvk {
+		return obj // maps always have one
 	}
 	shown := shallow(obj)
 	shown.GetObjectKind().SetGroupVersionKind(gvk)

@@ -131,21 +131,15 @@ func errPatchFails(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
 
-// patch changes an object as a patch says, on its newest state: when another write
-// comes between, the patch is applied again.
-func (s *Server) patch(r *resource, p requestPath, given patch, check func(warnings []error) error, w writing) (object, error) {
+// rewrite changes an object by a function of its newest state: when another write
+// comes between, the function is called again.
+func (s *Server) rewrite(r *resource, p requestPath, w writing, change func(before object) (object, error)) (object, error) {
 	for {
 		before, err := s.get(r, p.namespace, p.name)
 		if err != nil {
 			return nil, err
 		}
-		after, warnings, err := given.apply(s.decoder, r, before)
-		if err == nil {
-			err = check(warnings)
-		}
-		if err == nil {
-			err = p.checkNames(after)
-		}
+		after, err := change(before)
 		if err != nil {
 			return nil, err
 		}

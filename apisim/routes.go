@@ -3,6 +3,7 @@ package apisim
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,10 +81,18 @@ func isWatch(r *http.Request) bool {
 
 // serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if s.serveDiscovery(w, r) {
+	if isHealth(r.URL.Path) {
+		io.WriteString(w, "ok") //nolint:errcheck // a client that is gone needs no answer
 		return
 	}
 	p, ok := parsePath(r.URL.Path)
+	if err := s.authorize(r, p); err != nil {
+		writeError(w, r, err)
+		return
+	}
+	if s.serveDiscovery(w, r) {
+		return
+	}
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -99,6 +108,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	verb := p.verb(r)
 	if p.subresource == "finalize" && verb != "update" {
 		verb = r.Method // there is nothing to read
+	}
+	if p.subresource == "scale" {
+		s.serveScale(w, r, res, p, verb)
+		return
 	}
 	switch verb {
 	case "watch":
@@ -136,6 +149,8 @@ func (p requestPath) fits(res *resource) bool {
 		return res.HasStatus
 	case "finalize":
 		return res.gvr() == namespaces
+	case "scale":
+		return res.scale != nil
 	default:
 		return false
 	}
@@ -146,7 +161,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, res *resource, c
 	var f form
 	var data []byte
 	if err == nil {
-		f, err = negotiate(r.Header.Get("Accept"), res, single)
+		f, err = negotiate(r, res, single)
 	}
 	if err == nil {
 		data, err = encode(f, shown(res, f, obj))

@@ -125,13 +125,16 @@ func (s *Server) servePatch(w http.ResponseWriter, r *http.Request, res *resourc
 	}
 	var obj object
 	if err == nil {
-		check := func(warnings []error) error {
-			if err := o.check(w, res, warnings); err != nil {
-				return errPatched(given.data, err)
+		obj, err = s.rewrite(res, p, writing{p.part(), o.dryRun}, func(before object) (object, error) {
+			after, warnings, err := given.apply(s.decoder, res, before)
+			if err != nil {
+				return nil, err
 			}
-			return nil
-		}
-		obj, err = s.patch(res, p, given, check, writing{p.part(), o.dryRun})
+			if err := o.check(w, res, warnings); err != nil {
+				return nil, errPatched(given.data, err)
+			}
+			return after, p.checkNames(after)
+		})
 	}
 	s.answer(w, r, res, http.StatusOK, obj, err)
 }
@@ -170,7 +173,7 @@ func (s *Server) deleteListed(r *http.Request, res *resource, p requestPath) ([]
 	if !res.deletesCollections() {
 		return nil, form{}, errMethod(r.Method)
 	}
-	f, err := negotiate(r.Header.Get("Accept"), res, listed)
+	f, err := negotiate(r, res, listed)
 	if err != nil {
 		return nil, f, err
 	}
@@ -178,7 +181,7 @@ func (s *Server) deleteListed(r *http.Request, res *resource, p requestPath) ([]
 	if err != nil {
 		return nil, f, err
 	}
-	selected, err := newSelection(p, list)
+	selected, err := newSelection(res, p, list)
 	if err != nil {
 		return nil, f, err
 	}

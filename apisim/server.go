@@ -63,9 +63,10 @@ type Server struct {
 
 	mu        sync.Mutex // guards the rest; held for no I/O
 	resources map[schema.GroupVersionResource]*resource
-	version   uint64        // of the newest write
-	advanced  chan struct{} // closed at the next write
-	refusing  bool          // streamed lists
+	version   uint64          // of the newest write
+	advanced  chan struct{}   // closed at the next write
+	refusing  bool            // streamed lists
+	users     map[string]User // by token; without any, everyone may do everything
 	closed    bool
 
 	requests requestLog

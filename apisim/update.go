@@ -56,12 +56,15 @@ func (s *Server) replaceLocked(r *resource, before, given object, w writing) (ob
 	if problems := validation.ValidateObjectMetaAccessorUpdate(after, before, field.NewPath("metadata")); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(r.gvk().GroupKind(), given.GetName(), problems)
 	}
+	if err := checkObject(r, after); err != nil {
+		return nil, err
+	}
 	gone := isFinished(before, after)
 	switch {
 	case w.dryRun:
 	case gone:
 		s.commitLocked(r, keyOf(before.GetNamespace(), before.GetName()), before, nil)
-		s.finishNamespaceLocked(before.GetNamespace())
+		s.finishLocked(r, before.GetNamespace())
 	case equality.Semantic.DeepEqual(before, after):
 		return before, nil
 	default:
@@ -98,7 +101,7 @@ func merge(r *resource, before, given object, p part) object {
 		return after
 	}
 	after := clone(given)
-	withoutKind(r, after)
+	asStored(r, after)
 	if r.HasStatus && p == mainResource {
 		setStatus(after, clone(before))
 	}

@@ -40,7 +40,7 @@ type watch struct {
 var errEnded = errors.New("the watch is over")
 
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	f, err := negotiate(r.Header.Get("Accept"), res, stream)
+	f, err := negotiate(r, res, stream)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -50,7 +50,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resourc
 		writeError(w, r, err)
 		return
 	}
-	selected, err := newSelection(p, o)
+	selected, err := newSelection(res, p, o)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -128,7 +128,7 @@ func (w *watch) sendState(objects *btree.Map[string, object]) error {
 		if w.selection.matches(obj) {
 			var frame []byte
 			if frame, err = encodeEvent(w.resource, w.form, "ADDED", obj); err == nil {
-				_, err = w.w.Write(frame)
+				err = w.write(frame)
 			}
 		}
 		return err == nil
@@ -177,7 +177,7 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	defer w.server.mu.Unlock()
 	res := w.resource
 	switch {
-	case w.server.closed || res.removed:
+	case w.server.closed || res.removed || res.retired:
 		return nil, nil, errEnded
 	case w.position < res.compacted:
 		return nil, nil, errExpired(w.sent, res.floor)
@@ -217,11 +217,21 @@ func (w *watch) send(events []*event) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.w.Write(frame); err != nil {
+		if err := w.write(frame); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// write sends a frame. Of the tables of a watch only the first names the columns.
+func (w *watch) write(frame []byte) error {
+	if len(frame) == 0 {
+		return nil // the watch does not see the event
+	}
+	w.form.headless = w.form.table
+	_, err := w.w.Write(frame)
+	return err
 }
 
 // bookmark tells the version up to which everything was sent, if the watch allows
@@ -238,8 +248,7 @@ func (w *watch) bookmark(endsInitial bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.w.Write(frame)
-	return err
+	return w.write(frame)
 }
 
 // fail ends the watch with an ERROR event, as a real server does for what it finds

@@ -50,17 +50,44 @@ func checkMetadata(r *resource, obj object) error {
 	return nil
 }
 
-// withoutKind takes the kind from a typed object, as its resource says it.
-func withoutKind(r *resource, obj object) {
+// asStored gives an object the form it is stored in: a typed one without a kind, as
+// its resource says it, and a map in the one version that all are stored in.
+func asStored(r *resource, obj object) {
 	if r.typed {
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		if secret, ok := obj.(*corev1.Secret); ok {
+			mergeStringData(secret)
+		}
+		return
 	}
+	obj.GetObjectKind().SetGroupVersionKind(r.storedAs.WithKind(r.Kind))
+}
+
+// mergeStringData moves the data of a secret that was given as text to where it is
+// kept.
+func mergeStringData(secret *corev1.Secret) {
+	for key, value := range secret.StringData {
+		if secret.Data == nil {
+			secret.Data = make(map[string][]byte)
+		}
+		secret.Data[key] = []byte(value)
+	}
+	secret.StringData = nil
 }
 
 func (s *Server) get(r *resource, namespace, name string) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return r.getLocked(namespace, name)
+}
+
+// checkObject refuses what a resource cannot hold, beyond its metadata.
+func checkObject(r *resource, obj object) error {
+	if r.gvr() != definitions {
+		return nil
+	}
+	_, err := parseDefinition(obj)
+	return err
 }
 
 func (r *resource) getLocked(namespace, name string) (object, error) {
@@ -75,6 +102,9 @@ func (r *resource) getLocked(namespace, name string) (object, error) {
 // state is not shared yet: it gets the version of the write.
 func (s *Server) commitLocked(r *resource, key string, before, after object) {
 	s.advanceLocked()
+	if r.gvr() == definitions {
+		s.defineLocked(before, after)
+	}
 	if after != nil {
 		after.SetResourceVersion(versionString(s.version))
 		r.objects.Set(key, after)
@@ -101,6 +131,12 @@ func checkPreconditions(r *resource, stored object, uid, version string) error {
 		return apierrors.NewConflict(r.groupResource(), stored.GetName(), errModified)
 	}
 	return nil
+}
+
+// finishLocked goes on with the deletion of what an object that is gone was held in.
+func (s *Server) finishLocked(r *resource, namespace string) {
+	s.finishNamespaceLocked(namespace)
+	s.finishDefinitionLocked(r.definition)
 }
 
 // checkNamespaceLocked refuses to create something in a namespace that is missing or

@@ -114,7 +114,7 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 			"another name on update": {"PUT", maps + "/b", object("a"), 400, "does not match the name on the URL"},
 			"too large":              {"POST", maps, `"` + strings.Repeat("x", maxBody) + `"`, 413, "limit is"},
 			"label selector":         {"GET", maps + "?labelSelector=a+in+b", "", 400, "unable to parse requirement"},
-			"field selector":         {"GET", maps + "?fieldSelector=data.x%3D1", "", 400, "field label not supported: data.x"},
+			"field selector":         {"GET", maps + "?fieldSelector=data.x%3D1", "", 400, "is not a known field selector"},
 			"version":                {"GET", maps + "?resourceVersion=abc", "", 400, "abc"},
 			"match without version":  {"GET", maps + "?resourceVersionMatch=Exact", "", 422, "resourceVersionMatch"},
 			"token":                  {"GET", maps + "?continue=%25", "", 400, "continue"},
