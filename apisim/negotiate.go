@@ -22,6 +22,7 @@ const (
 // as metadata, or as rows of a table.
 type form struct {
 	protobuf, yaml bool
+	stream         bool // of events
 	metadata       bool
 	table          bool
 	include        metav1.IncludeObjectPolicy // what the rows have of their objects
@@ -29,9 +30,9 @@ type form struct {
 }
 
 // contentType returns the media type of an answer.
-func (f form) contentType(watch bool) string {
+func (f form) contentType() string {
 	switch {
-	case f.protobuf && watch:
+	case f.protobuf && f.stream:
 		return mediaProtobuf + ";stream=watch"
 	case f.protobuf:
 		return mediaProtobuf
@@ -72,16 +73,24 @@ const (
 // negotiate chooses the first media type of an Accept header that the server has
 // for a resource, to show something of a shape.
 func negotiate(r *http.Request, res *resource, shows shape) (form, error) {
+	f, err := chooseForm(r, res, shows)
+	if c := callOf(r); c != nil {
+		c.out.form = f
+	}
+	return f, err
+}
+
+func chooseForm(r *http.Request, res *resource, shows shape) (form, error) {
 	accept := r.Header.Get("Accept")
 	if accept == "" {
-		return form{}, nil
+		return form{stream: shows == stream}, nil
 	}
 	for clause := range strings.SplitSeq(accept, ",") {
 		mediaType, params, err := mime.ParseMediaType(clause)
 		if err != nil {
 			continue
 		}
-		var f form
+		f := form{stream: shows == stream}
 		if !f.encode(mediaType, shows) || !f.transform(params, shows) {
 			continue
 		}

@@ -119,7 +119,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case "list":
 		s.serveList(w, r, res, p)
 	case "get":
-		obj, err := s.get(res, p.namespace, p.name)
+		obj, err := s.read(r, res, p)
 		s.answer(w, r, res, http.StatusOK, obj, err)
 	case "create":
 		s.serveCreate(w, r, res, p)
@@ -170,7 +170,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, res *resource, c
 		writeError(w, r, err)
 		return
 	}
-	write(w, f.contentType(false), code, data)
+	write(w, f.contentType(), code, data)
 }
 
 func write(w http.ResponseWriter, contentType string, code int, data []byte) {
@@ -193,7 +193,7 @@ func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) 
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, f.contentType(false), int(status.Code), data)
+	write(w, f.contentType(), int(status.Code), data)
 }
 
 // writeJSON writes something that is no API object of a resource.

@@ -166,7 +166,7 @@ func (s *Server) serveDeleteCollection(w http.ResponseWriter, r *http.Request, r
 		writeError(w, r, err)
 		return
 	}
-	write(w, f.contentType(false), http.StatusOK, data)
+	write(w, f.contentType(), http.StatusOK, data)
 }
 
 func (s *Server) deleteListed(r *http.Request, res *resource, p requestPath) ([]byte, form, error) {

@@ -70,6 +70,7 @@ type Server struct {
 	closed    bool
 
 	requests requestLog
+	faults   faultTable
 }
 
 // New returns a server that holds the namespaces every cluster begins with. It can
@@ -161,14 +162,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.serving.Done()
-	recorded := s.requests.begin(r)
+	recorded := s.requests.begin(requestOf(r))
 	status := &statusWriter{ResponseWriter: w}
 	defer func() {
 		s.requests.end(recorded, status.code)
 		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()), slog.Int("status", status.code))
 	}()
-	s.handler.ServeHTTP(status, r)
+	s.withFaults(status, r, recorded)
 }
 
 // enter counts a request, unless Close has begun to wait for those that there are.

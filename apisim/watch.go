@@ -30,6 +30,8 @@ type watch struct {
 	bookmarks bool
 
 	w        http.ResponseWriter
+	call     *call    // nil if the request has met no fault
+	lag      *replica // what the watch is served from, nil once it has caught up
 	flush    func() error
 	position int    // in the resource's history, counted from its beginning
 	after    uint64 // events up to this version are not wanted; it may be in the future
@@ -60,9 +62,12 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resourc
 		writeError(w, r, err)
 		return
 	}
-	watch := &watch{server: s, resource: res, selection: selected, form: f, bookmarks: o.AllowWatchBookmarks, w: w, flush: http.NewResponseController(w).Flush}
-	w.Header().Set("Content-Type", f.contentType(true))
+	watch := &watch{server: s, resource: res, selection: selected, form: f, bookmarks: o.AllowWatchBookmarks, w: w, call: callOf(r), lag: lagOf(r), flush: http.NewResponseController(w).Flush}
+	w.Header().Set("Content-Type", f.contentType())
 	w.WriteHeader(http.StatusOK)
+	if watch.call != nil && watch.call.answered {
+		return // a fault has ended it at its head
+	}
 	watch.run(r, o, version)
 }
 
@@ -83,10 +88,13 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 	}
 	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
 	wanted := streamed || (o.SendInitialEvents == nil && version == 0)
+	if streamed && o.ResourceVersion == "" && w.lag != nil {
+		version = w.server.newest() // a replica waits until it has seen all
+	}
 	if streamed && w.server.await(r, version, true) != nil {
 		return // the client is gone
 	}
-	if err := w.begin(version, wanted); err != nil {
+	if err := w.begin(version, wanted, o.ResourceVersion == ""); err != nil {
 		w.fail(err)
 		return
 	}
@@ -99,8 +107,15 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 }
 
 // begin finds the position of the watch, and sends the present state if it is
-// wanted.
-func (w *watch) begin(version uint64, initial bool) error {
+// wanted. newest says that no other state will do.
+func (w *watch) begin(version uint64, initial, newest bool) error {
+	if w.behind() && !newest && initial && version <= w.lag.version {
+		objects := w.lag.of(w.resource)
+		if err := w.seek(w.lag.version); err != nil {
+			return err
+		}
+		return w.sendState(objects)
+	}
 	w.server.mu.Lock()
 	res := w.resource
 	if initial || version == 0 {
@@ -112,7 +127,15 @@ func (w *watch) begin(version uint64, initial bool) error {
 		}
 		return nil
 	}
+	w.server.mu.Unlock()
+	return w.seek(version)
+}
+
+// seek puts the watch behind the events up to a version.
+func (w *watch) seek(version uint64) error {
+	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
+	res := w.resource
 	if version < res.floor {
 		return errExpired(version, res.floor)
 	}
@@ -128,7 +151,7 @@ func (w *watch) sendState(objects *btree.Map[string, object]) error {
 		if w.selection.matches(obj) {
 			var frame []byte
 			if frame, err = encodeEvent(w.resource, w.form, "ADDED", obj); err == nil {
-				err = w.write(frame)
+				err = w.write("ADDED", keyOf(obj.GetNamespace(), obj.GetName()), frame)
 			}
 		}
 		return err == nil
@@ -155,6 +178,7 @@ func (w *watch) follow(r *http.Request, notice, end <-chan time.Time) {
 		}
 		select {
 		case <-changed:
+		case <-w.catchesUp():
 		case <-ticker.C:
 			if w.tellVersion() != nil {
 				return
@@ -186,6 +210,9 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	}
 	events = res.history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
+	if w.behind() {
+		events = events[:sort.Search(len(events), func(i int) bool { return events[i].version > w.lag.version })]
+	}
 	w.position += len(events)
 	if len(events) > 0 {
 		w.sent = events[len(events)-1].version
@@ -197,7 +224,7 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 // too if nothing of this one is left to send.
 func (w *watch) tellVersion() error {
 	w.server.mu.Lock()
-	if w.position == w.resource.dropped+len(w.resource.history) {
+	if w.position == w.resource.dropped+len(w.resource.history) && !w.behind() {
 		w.sent = max(w.sent, w.server.version)
 	}
 	w.server.mu.Unlock()
@@ -213,11 +240,14 @@ func (w *watch) send(events []*event) error {
 		if e.version <= w.after {
 			continue
 		}
-		frame, err := e.frame(w.resource, w.form, w.selection)
+		kind, frame, err := e.frame(w.resource, w.form, w.selection)
 		if err != nil {
 			return err
 		}
-		if err := w.write(frame); err != nil {
+		if kind == "" {
+			continue
+		}
+		if err := w.write(kind, e.key, frame); err != nil {
 			return err
 		}
 	}
@@ -225,9 +255,9 @@ func (w *watch) send(events []*event) error {
 }
 
 // write sends a frame. Of the tables of a watch only the first names the columns.
-func (w *watch) write(frame []byte) error {
-	if len(frame) == 0 {
-		return nil // the watch does not see the event
+func (w *watch) write(kind, key string, frame []byte) error {
+	if w.call != nil {
+		w.call.out.next = frameData{kind: kind, key: key}
 	}
 	w.form.headless = w.form.table
 	_, err := w.w.Write(frame)
@@ -248,7 +278,7 @@ func (w *watch) bookmark(endsInitial bool) error {
 	if err != nil {
 		return err
 	}
-	return w.write(frame)
+	return w.write("BOOKMARK", "", frame)
 }
 
 // fail ends the watch with an ERROR event, as a real server does for what it finds
@@ -266,7 +296,7 @@ func (w *watch) fail(err error) {
 	if err != nil {
 		return
 	}
-	if _, err := w.w.Write(frame); err == nil {
+	if w.write(watchError, "", frame) == nil {
 		w.flush() //nolint:errcheck // the watch is over either way
 	}
 }

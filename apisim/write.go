@@ -75,12 +75,6 @@ func mergeStringData(secret *corev1.Secret) {
 	secret.StringData = nil
 }
 
-func (s *Server) get(r *resource, namespace, name string) (object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return r.getLocked(namespace, name)
-}
-
 // checkObject refuses what a resource cannot hold, beyond its metadata.
 func checkObject(r *resource, obj object) error {
 	if r.gvr() != definitions {
@@ -88,14 +82,6 @@ func checkObject(r *resource, obj object) error {
 	}
 	_, err := parseDefinition(obj)
 	return err
-}
-
-func (r *resource) getLocked(namespace, name string) (object, error) {
-	obj, ok := r.objects.Get(keyOf(namespace, name))
-	if !ok || r.removed {
-		return nil, apierrors.NewNotFound(r.groupResource(), name)
-	}
-	return obj, nil
 }
 
 // commitLocked stores a new state, or none for a delete, and records the event. The
