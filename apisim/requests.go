@@ -100,9 +100,17 @@ func (s *Server) Requests() Requests { return s.requests.list() }
 // ForgetRequests empties the log, for what comes next to be counted by itself.
 func (s *Server) ForgetRequests() { s.requests.forget() }
 
+// Watches returns the watches that are running, in the order in which they came.
+func (s *Server) Watches() Requests {
+	running, _ := s.requests.watches()
+	return running
+}
+
 type requestLog struct {
-	mu   sync.Mutex // guards kept, and what may change in its elements
-	kept []*Request
+	mu    sync.Mutex // guards all, and what may change in the elements of kept
+	kept  []*Request
+	open  []*Request    // the watches that are running
+	ended chan struct{} // closed when one of them ends; nil while nobody waits
 }
 
 // begin notes a request, and end the status of its answer.
@@ -114,6 +122,9 @@ func (l *requestLog) begin(r Request) *Request {
 		l.kept = slices.Delete(l.kept, 0, requestLimit/10)
 	}
 	l.kept = append(l.kept, &r)
+	if r.Verb == "watch" {
+		l.open = append(l.open, &r)
+	}
 	return &r
 }
 
@@ -121,6 +132,24 @@ func (l *requestLog) end(entry *Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry.Status = status
+	if entry.Verb != "watch" {
+		return
+	}
+	l.open = slices.DeleteFunc(l.open, func(other *Request) bool { return other == entry })
+	if l.ended != nil {
+		close(l.ended)
+		l.ended = nil
+	}
+}
+
+// watches returns the watches that are running, and what is closed when one ends.
+func (l *requestLog) watches() (Requests, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil {
+		l.ended = make(chan struct{})
+	}
+	return copied(l.open), l.ended
 }
 
 // met notes the faults that a request has met.
@@ -139,8 +168,12 @@ func (l *requestLog) forget() {
 func (l *requestLog) list() Requests {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make(Requests, len(l.kept))
-	for i, entry := range l.kept {
+	return copied(l.kept)
+}
+
+func copied(entries []*Request) Requests {
+	list := make(Requests, len(entries))
+	for i, entry := range entries {
 		list[i] = *entry
 	}
 	return list

@@ -1,11 +1,9 @@
 package apisim
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -268,42 +266,6 @@ func TestListenServesOverTCP(t *testing.T) {
 	if _, err := New(Options{HistoryLimit: -1}); err == nil {
 		t.Error("a negative limit was taken")
 	}
-}
-
-// FuzzRequests sends any method, path, query and body past the network: nothing may
-// panic, and every answer but of /metrics-like paths has a status.
-func FuzzRequests(f *testing.F) {
-	f.Add("GET", "/api/v1/pods", "watch=true&timeoutSeconds=1&resourceVersion=1", "application/json", "")
-	f.Add("POST", "/api/v1/namespaces/default/configmaps", "", "application/json", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"}}`)
-	f.Add("POST", "/api/v1/namespaces/default/pods", "", "application/vnd.kubernetes.protobuf", "k8s\x00\n\x00")
-	f.Add("PUT", "/apis/apps/v1/namespaces/default/deployments/a/status", "fieldManager=x", "application/json", "{}")
-	f.Add("DELETE", "/api/v1/namespaces/default/configmaps/a", "", "application/json", `{"preconditions":{"uid":"x"}}`)
-	f.Add("GET", "/apis/apps/v1/deployments", "limit=1&continue=eyJydiI6MX0&labelSelector=a%3Db", "application/json", "")
-	f.Fuzz(func(t *testing.T, method, path, query, contentType, body string) {
-		server, err := New(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Close()
-		if _, err := server.Create(context.Background(), configMap("a")); err != nil {
-			t.Fatal(err)
-		}
-		r, err := http.NewRequest(method, "http://apisim.invalid/", strings.NewReader(body))
-		if err != nil || r.Method == "" {
-			return
-		}
-		// A watch would last; a future version would be waited for.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-		defer cancel()
-		r = r.WithContext(ctx)
-		r.URL.Path, r.URL.RawQuery = path, query
-		r.Header.Set("Content-Type", contentType)
-		w := httptest.NewRecorder()
-		server.ServeHTTP(w, r)
-		if w.Code < 200 || w.Code > 599 {
-			t.Errorf("status %d", w.Code)
-		}
-	})
 }
 
 // BenchmarkWrites updates one object while 100 watches of its resource are sent the
