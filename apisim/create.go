@@ -66,7 +66,7 @@ func (s *Server) prepare(r *resource, obj object, w writing) {
 
 // insertLocked checks and stores a new object that is prepared.
 func (s *Server) insertLocked(r *resource, obj object, w writing) (object, error) {
-	if r.removed {
+	if r.removed || r.retired {
 		return nil, errNoResource()
 	}
 	if r.terminating {

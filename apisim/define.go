@@ -15,7 +15,7 @@ const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io"
 // gets the status that controllers would give it. It was checked before.
 func (s *Server) defineLocked(before, after object) {
 	if after == nil {
-		s.undefineLocked(before.GetName())
+		s.retireLocked(before.GetName())
 		return
 	}
 	d, err := parseDefinition(after)
@@ -41,7 +41,8 @@ func (s *Server) defineLocked(before, after object) {
 }
 
 // retireLocked takes the versions of a definition out of service and returns their
-// collection. Watches of them end, as they may be served otherwise from now on.
+// collection. Watches of them end when they have brought what is left, as the versions
+// may be served otherwise from now on, or not at all.
 func (s *Server) retireLocked(name string) *collection {
 	var held *collection
 	for gvr, r := range s.resources {
@@ -56,13 +57,6 @@ func (s *Server) retireLocked(name string) *collection {
 		held.wake()
 	}
 	return held
-}
-
-// undefineLocked forgets the resource of a definition that is gone.
-func (s *Server) undefineLocked(name string) {
-	if held := s.retireLocked(name); held != nil {
-		held.remove(s.version)
-	}
 }
 
 // markDefinitionLocked deletes a definition: first the objects, then itself.

@@ -276,7 +276,7 @@ func TestDeletedDefinitionTakesItsObjects(t *testing.T) {
 		if _, err := widgets.Patch(b.ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 			b.Fatal(err)
 		}
-		if got := events(); len(got) == 0 || got[len(got)-1] != "END" {
+		if got := events(); len(got) != 2 || !strings.HasPrefix(got[0], "DELETED held@") || got[1] != "END" {
 			b.Errorf("events %q", got)
 		}
 		if _, err := all.Get(b.ctx, made.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {

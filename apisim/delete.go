@@ -123,7 +123,7 @@ func marked(before object, grace time.Duration) object {
 func (s *Server) deleteCollection(r *resource, selected selection, list *internalversion.ListOptions, o *metav1.DeleteOptions) ([]object, metav1.ListMeta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.removed {
+	if r.removed || r.retired {
 		return nil, metav1.ListMeta{}, errNoResource()
 	}
 	found, meta := pageOf(r.objects.Copy(), position{Version: s.version}, selected, list.Limit)

@@ -35,8 +35,9 @@ func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, 
 	return direct(stored, err)
 }
 
-// Delete removes an object and returns its last state, with the version of the
-// deletion.
+// Delete deletes an object as a client does that gives it no time, and returns its last
+// state, with the version of the deletion. An object with finalizers is marked, and so
+// returned; it goes with the update that takes the last of them.
 func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)
 	if err != nil {

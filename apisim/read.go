@@ -34,7 +34,7 @@ func (s *Server) get(r *resource, namespace, name string) (object, error) {
 
 func (r *resource) getLocked(namespace, name string) (object, error) {
 	obj, ok := r.objects.Get(keyOf(namespace, name))
-	if !ok || r.removed {
+	if !ok || r.removed || r.retired {
 		return nil, apierrors.NewNotFound(r.groupResource(), name)
 	}
 	return obj, nil

@@ -16,7 +16,7 @@ func (s *Server) update(r *resource, given object, w writing) (stored object, cr
 	defer s.mu.Unlock()
 	before, err := r.getLocked(given.GetNamespace(), given.GetName())
 	if err != nil {
-		if r.removed || w.part != mainResource || !r.createsOnUpdate() {
+		if r.removed || r.retired || w.part != mainResource || !r.createsOnUpdate() {
 			return nil, false, err
 		}
 		stored, err = s.createByUpdateLocked(r, given, w)

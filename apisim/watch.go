@@ -201,7 +201,7 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	defer w.server.mu.Unlock()
 	res := w.resource
 	switch {
-	case w.server.closed || res.removed || res.retired:
+	case w.server.closed || res.removed:
 		return nil, nil, errEnded
 	case w.position < res.compacted:
 		return nil, nil, errExpired(w.sent, res.floor)
@@ -212,6 +212,9 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	events = events[:min(len(events), maxWatchBatch)]
 	if w.behind() {
 		events = events[:sort.Search(len(events), func(i int) bool { return events[i].version > w.lag.version })]
+	}
+	if len(events) == 0 && res.retired {
+		return nil, nil, errEnded
 	}
 	w.position += len(events)
 	if len(events) > 0 {
