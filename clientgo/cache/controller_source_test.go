@@ -74,7 +74,7 @@ func TestSourceFailsAndHeals(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a")
 		var healed atomic.Bool
-		informer := newInformer(&clientgo.ListWatch{WatchFunc: source.Watch, ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
+		informer := newInformer(&script{watch: source.Watch, list: func(o metav1.ListOptions) (runtime.Object, error) {
 			if healed.Load() {
 				return source.List(o)
 			}

@@ -30,7 +30,7 @@ func listWatchOf(client *fake.Clientset) clientgo.ListerWatcher {
 // TestFakeClientset follows objects of a fake clientset, which have no versions.
 func TestFakeClientset(t *testing.T) {
 	for name, newClient := range map[string]func(...runtime.Object) *fake.Clientset{
-		"NewClientset": fake.NewClientset, "NewSimpleClientset": fake.NewSimpleClientset, //nolint:staticcheck // programs use it
+		"NewClientset": fake.NewClientset, "NewSimpleClientset": fake.NewSimpleClientset,
 	} {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, newInformer newInformerFunc) {
@@ -162,9 +162,9 @@ func TestFakeWatch(t *testing.T) {
 }
 
 // TestFakeRelist: what a fake lists the second time is the state of the world, also
-// with a version that is lower than before, or without one.
+// with a version that is lower than before or the same, or without one.
 func TestFakeRelist(t *testing.T) {
-	for version, first := range map[string]string{"": "", "3": "9", "0": "0"} {
+	for version, first := range map[string]string{"": "", "3": "9", "0": "0", "1": "1"} {
 		t.Run("from "+first+" to "+version, func(t *testing.T) {
 			both(t, func(t *testing.T, newInformer newInformerFunc) {
 				server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {

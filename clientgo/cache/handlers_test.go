@@ -43,12 +43,12 @@ func TestHandlerInitialAdds(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
 		answer := make(chan struct{})
-		informer := newInformer(&clientgo.ListWatch{
-			ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
+		informer := newInformer(&script{
+			list: func(o metav1.ListOptions) (runtime.Object, error) {
 				<-answer
 				return source.List(o)
 			},
-			WatchFunc: source.Watch,
+			watch: source.Watch,
 		}, &corev1.Pod{}, noOptions)
 		var before, during, after recorder
 		addHandler(t, informer, &before)

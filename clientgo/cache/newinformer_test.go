@@ -110,7 +110,7 @@ func TestNewInformerOptions(t *testing.T) {
 		source := newSource(t, "a")
 		var mu sync.Mutex // guards timeouts
 		var timeouts []int64
-		lw := &clientgo.ListWatch{ListFunc: source.List, WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) {
+		lw := &script{list: source.List, watch: func(o metav1.ListOptions) (watch.Interface, error) {
 			mu.Lock()
 			timeouts = append(timeouts, *o.TimeoutSeconds)
 			mu.Unlock()
@@ -312,16 +312,16 @@ func TestNewInformerOld(t *testing.T) {
 		indexed, transformed bool
 	}{
 		"NewInformer": {func(lw clientgo.ListerWatcher, h clientgo.ResourceEventHandler) (clientgo.Store, clientgo.Controller) {
-			return cache.NewInformer(lw, &corev1.Pod{}, time.Minute, h) //nolint:staticcheck // programs use it
+			return cache.NewInformer(lw, &corev1.Pod{}, time.Minute, h)
 		}, false, false},
 		"NewIndexerInformer": {func(lw clientgo.ListerWatcher, h clientgo.ResourceEventHandler) (clientgo.Store, clientgo.Controller) {
-			return cache.NewIndexerInformer(lw, &corev1.Pod{}, time.Minute, h, indexers) //nolint:staticcheck // programs use it
+			return cache.NewIndexerInformer(lw, &corev1.Pod{}, time.Minute, h, indexers)
 		}, true, false},
 		"NewTransformingInformer": {func(lw clientgo.ListerWatcher, h clientgo.ResourceEventHandler) (clientgo.Store, clientgo.Controller) {
-			return cache.NewTransformingInformer(lw, &corev1.Pod{}, time.Minute, h, transform) //nolint:staticcheck // programs use it
+			return cache.NewTransformingInformer(lw, &corev1.Pod{}, time.Minute, h, transform)
 		}, false, true},
 		"NewTransformingIndexerInformer": {func(lw clientgo.ListerWatcher, h clientgo.ResourceEventHandler) (clientgo.Store, clientgo.Controller) {
-			return cache.NewTransformingIndexerInformer(lw, &corev1.Pod{}, time.Minute, h, indexers, transform) //nolint:staticcheck // programs use it
+			return cache.NewTransformingIndexerInformer(lw, &corev1.Pod{}, time.Minute, h, indexers, transform)
 		}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -149,3 +149,25 @@ func TestPanicSurvived(t *testing.T) {
 		}
 	})
 }
+
+// TestPanicOfInitialAdd: where a panic is survived, a handler that panicked on an initial
+// add is synced when it is past these. (In client-go it never is.)
+func TestPanicOfInitialAdd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		surviving(t)
+		informer := cache.NewSharedIndexInformer(newSource(t, "a", "b"), &corev1.Pod{}, 0, nil)
+		registration, err := informer.AddEventHandlerWithOptions(clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler},
+			clientgo.HandlerOptions{Logger: new(klog.FromContext(quiet(t)))})
+		must(t, err)
+		run(t, informer)
+		waitForSync(t, informer)
+		if registration.HasSynced() {
+			t.Error("the handler has synced within the pause before its second add")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !registration.HasSynced() {
+			t.Error("the handler has not synced")
+		}
+	})
+}

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
@@ -20,12 +19,12 @@ func TestSynced(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
 		listing, handling := make(chan struct{}), make(chan struct{})
-		informer := newInformer(&clientgo.ListWatch{
-			ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
+		informer := newInformer(&script{
+			list: func(o metav1.ListOptions) (runtime.Object, error) {
 				<-listing
 				return source.List(o)
 			},
-			WatchFunc: source.Watch,
+			watch: source.Watch,
 		}, &corev1.Pod{}, noOptions)
 		registration := addHandler(t, informer, &recorder{then: func() { <-handling }})
 		wantSynced := func(when string, cached, handled bool) {

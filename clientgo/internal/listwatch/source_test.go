@@ -23,9 +23,18 @@ type reports []error
 
 func (r *reports) add(_ context.Context, err error) { *r = append(*r, err) }
 
+// fake is a cache.ListerWatcher of functions.
+type fake struct {
+	list  func(metav1.ListOptions) (runtime.Object, error)
+	watch func(metav1.ListOptions) (watch.Interface, error)
+}
+
+func (f *fake) List(o metav1.ListOptions) (runtime.Object, error)   { return f.list(o) }
+func (f *fake) Watch(o metav1.ListOptions) (watch.Interface, error) { return f.watch(o) }
+
 // lists returns a lister of one answer, which notes the options.
 func lists(list runtime.Object, err error, options *metav1.ListOptions) cache.ListerWatcher {
-	return &cache.ListWatch{ListFunc: func(o metav1.ListOptions) (runtime.Object, error) {
+	return &fake{list: func(o metav1.ListOptions) (runtime.Object, error) {
 		if options != nil {
 			*options = o
 		}
@@ -99,7 +108,7 @@ func TestSourceListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		src, _ := New(&cache.ListWatch{ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+		src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) {
 			<-release
 			return nil, nil
 		}}, nil, new(reports).add)
@@ -115,7 +124,7 @@ func TestSourceListEnds(t *testing.T) {
 			t.Errorf("the caller panics with %v", r)
 		}
 	}()
-	src, _ := New(&cache.ListWatch{ListFunc: func(metav1.ListOptions) (runtime.Object, error) { panic("broken") }}, nil, new(reports).add)
+	src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) { panic("broken") }}, nil, new(reports).add)
 	if _, err := src.List(t.Context(), source.ListOptions{}); err == nil {
 		t.Error("the list succeeded")
 	}
@@ -162,7 +171,7 @@ func TestSourceTrust(t *testing.T) {
 // TestSourceWatchOptions: what a watcher is asked for.
 func TestSourceWatchOptions(t *testing.T) {
 	var asked metav1.ListOptions
-	src, _ := New(&cache.ListWatch{WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) {
+	src, _ := New(&fake{watch: func(o metav1.ListOptions) (watch.Interface, error) {
 		asked = o
 		return watch.NewRaceFreeFake(), nil
 	}}, nil, new(reports).add)
@@ -184,7 +193,7 @@ func TestSourceWatchOptions(t *testing.T) {
 func TestSourceWatchFails(t *testing.T) {
 	broken := errors.New("broken")
 	for want, err := range map[string]error{"broken": broken, "neither a watch nor an error": nil} {
-		src, _ := New(&cache.ListWatch{WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, err }}, nil, new(reports).add)
+		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return nil, err }}, nil, new(reports).add)
 		if _, got := src.Watch(t.Context(), source.WatchOptions{}); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", got, want)
 		}

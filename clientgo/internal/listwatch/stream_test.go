@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/source"
 )
@@ -27,7 +26,7 @@ func open(t *testing.T, o source.WatchOptions, events ...watch.Event) (source.St
 	for _, event := range events {
 		w.Action(event.Type, event.Object)
 	}
-	src, versions := New(&cache.ListWatch{WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+	src, versions := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
 	stream, err := src.Watch(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +81,7 @@ func TestStreamBatchIsBounded(t *testing.T) {
 	for n := range 2 * maxBatch {
 		w.Modify(pod("a", fmt.Sprint(n+1)))
 	}
-	src, _ := New(&cache.ListWatch{WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+	src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
 	stream, err := src.Watch(t.Context(), source.WatchOptions{Version: "0"})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +168,7 @@ func TestStreamTrust(t *testing.T) {
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch.NewRaceFreeFake()
-		src, _ := New(&cache.ListWatch{WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
 		stopped := errors.New("stopped")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stream, err := src.Watch(ctx, source.WatchOptions{})
