@@ -19,7 +19,7 @@ STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## Run every test.
@@ -55,6 +55,10 @@ tidy: ## Fail if go mod tidy would change go.mod or go.sum.
 .PHONY: check-operator
 check-operator: ## Check the module examples/operator as check does this one.
 	@cd examples/operator && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
+.PHONY: check-kubectl
+check-kubectl: ## Check the module apisim/kubectl as check does this one.
+	@cd apisim/kubectl && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: docs
 docs: ## Check links, code in pages, import walls, package docs, the list of dependencies.

@@ -128,7 +128,7 @@ func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) 
 		query := r.URL.Query()
 		err = metav1.Convert_url_Values_To_v1_DeleteOptions(&query, o, nil)
 	} else {
-		err = d.plain(data, r.Header.Get("Content-Type"), o)
+		err = d.options(data, r.Header.Get("Content-Type"), o)
 	}
 	if known := apierrors.APIStatus(nil); err != nil && !errors.As(err, &known) {
 		err = apierrors.NewBadRequest(fmt.Sprintf("the delete options cannot be read: %v", err))
@@ -142,27 +142,32 @@ func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) 
 	return o, nil
 }
 
-// plain reads something that is no object of a resource, whatever group it says that
-// it is of: clients name that of the resource.
-func (d *decoder) plain(data []byte, contentType string, into interface{ Unmarshal([]byte) error }) error {
+// options reads the options of a delete, whatever group they say that they are of:
+// clients name that of the resource, meta.k8s.io or none.
+func (d *decoder) options(data []byte, contentType string, into *metav1.DeleteOptions) error {
 	decoder, err := d.forType(contentType, true)
 	if err != nil {
 		return err
 	}
-	switch decoder {
-	case d.yaml:
-		if data, err = yaml.ToJSON(data); err != nil {
+	if decoder == d.protobuf {
+		unknown := &runtime.Unknown{}
+		if _, _, err := decoder.Decode(data, nil, unknown); err != nil {
 			return err
 		}
-		return json.Unmarshal(data, into)
-	case d.json:
-		return json.Unmarshal(data, into)
+		err = into.Unmarshal(unknown.Raw)
+		into.Kind = unknown.Kind
+	} else {
+		if decoder == d.yaml {
+			if data, err = yaml.ToJSON(data); err != nil {
+				return err
+			}
+		}
+		err = json.Unmarshal(data, into)
 	}
-	unknown := &runtime.Unknown{}
-	if _, _, err := decoder.Decode(data, nil, unknown); err != nil {
-		return err
+	if err == nil && into.Kind != "" && into.Kind != "DeleteOptions" {
+		err = fmt.Errorf("the body is a %s and not DeleteOptions", into.Kind)
 	}
-	return into.Unmarshal(unknown.Raw)
+	return err
 }
 
 // forType returns what reads a media type.
@@ -179,8 +184,8 @@ func (d *decoder) forType(contentType string, hasProtobuf bool) (runtime.Decoder
 	case err == nil && mediaType == mediaProtobuf && hasProtobuf:
 		return d.protobuf, nil
 	case hasProtobuf:
-		return nil, errUnsupportedBody(contentType, mediaJSON, mediaYAML, mediaProtobuf)
+		return nil, errUnsupportedBody(mediaJSON, mediaYAML, mediaProtobuf)
 	default:
-		return nil, errUnsupportedBody(contentType, mediaJSON, mediaYAML)
+		return nil, errUnsupportedBody(mediaJSON, mediaYAML)
 	}
 }

@@ -45,10 +45,10 @@ func errNotAcceptable(accept string) error {
 	}}
 }
 
-func errUnsupportedBody(contentType string, accepted ...string) error {
+func errUnsupportedBody(accepted ...string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", strings.Join(accepted, ", "), contentType),
+		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s", strings.Join(accepted, ", ")),
 	}}
 }
 

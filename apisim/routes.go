@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -183,6 +184,7 @@ func write(w http.ResponseWriter, contentType string, code int, data []byte) {
 // would rather read.
 func writeError(w http.ResponseWriter, r *http.Request, err error) { writeStatus(w, r, statusFor(err)) }
 
+// writeStatus writes a Status. One of success names no code.
 func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(status.Details.RetryAfterSeconds))
@@ -193,7 +195,7 @@ func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) 
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, f.contentType(), int(status.Code), data)
+	write(w, f.contentType(), cmp.Or(int(status.Code), http.StatusOK), data)
 }
 
 // writeJSON writes something that is no API object of a resource.

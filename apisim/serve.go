@@ -155,7 +155,7 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, res *resour
 		return
 	}
 	writeStatus(w, r, &metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{Name: obj.GetName(), Group: res.Group, Kind: res.Name, UID: obj.GetUID()},
 	})
 }

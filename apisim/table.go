@@ -30,23 +30,35 @@ var (
 	ageHeader  = header("Age", "string", "How long ago the object was created.")
 )
 
-// tableOf returns the table of a resource: its own for pods, deployments and nodes,
-// that of the definition for custom ones, and name and age for the others.
+// tableOf returns the table of a resource: that of the definition for custom ones, its
+// own for those that controllers deal with most, and name and age for the others.
 func tableOf(r *resource) table {
-	switch {
-	case !r.typed:
+	if !r.typed {
 		return customTable(r.columns)
-	case r.Group == "" && r.Name == "pods":
+	}
+	switch r.Group + "/" + r.Name {
+	case "/pods":
 		return podTable()
-	case r.Group == "" && r.Name == "nodes":
+	case "/nodes":
 		return nodeTable()
-	case r.Group == "apps" && r.Name == "deployments":
+	case "/namespaces":
+		return namespaceTable()
+	case "/configmaps":
+		return configMapTable()
+	case "/secrets":
+		return secretTable()
+	case "/services":
+		return serviceTable()
+	case "/events":
+		return eventTable()
+	case "apps/deployments":
 		return deploymentTable()
+	case "apps/replicasets":
+		return replicaSetTable()
+	case "apps/statefulsets":
+		return statefulSetTable()
 	default:
-		return table{
-			headers: []metav1.TableColumnDefinition{nameHeader, ageHeader},
-			cells:   func(obj object) []any { return []any{obj.GetName(), age(obj.GetCreationTimestamp())} },
-		}
+		return plainTable()
 	}
 }
 

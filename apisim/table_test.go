@@ -25,12 +25,12 @@ func (b *bench) seed(objects ...runtime.Object) {
 
 func TestTableOfEveryResourceHasNameAndAge(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.create("a")
+		b.seed(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
 		time.Sleep(90 * time.Second)
-		b.want("config maps", b.rows("/api/v1/configmaps"), "Name Age", "a 90s")
-		b.want("one", b.rows("/api/v1/namespaces/default/configmaps/a"), "Name Age", "a 90s")
-		b.want("of an empty list", b.rows("/api/v1/secrets"), "Name Age")
-		b.want("as kubectl asks", b.rows("/api/v1/configmaps", "application/json;as=Table;v=v1beta1;g=meta.k8s.io"), "Name Age", "a 90s")
+		b.want("service accounts", b.rows("/api/v1/serviceaccounts"), "Name Age", "a 90s")
+		b.want("one", b.rows("/api/v1/namespaces/default/serviceaccounts/a"), "Name Age", "a 90s")
+		b.want("of an empty list", b.rows("/apis/coordination.k8s.io/v1/leases"), "Name Age")
+		b.want("as kubectl asks", b.rows("/api/v1/serviceaccounts", "application/json;as=Table;v=v1beta1;g=meta.k8s.io"), "Name Age", "a 90s")
 	})
 }
 
@@ -195,10 +195,10 @@ func TestWatchOfATableNamesItsColumnsOnce(t *testing.T) {
 				b.Errorf("%s: %s", kind, lines.Text())
 			}
 		}
-		next("ADDED", "Name Age", "a 0s")
-		next("MODIFIED", "", "a 0s")
+		next("ADDED", "Name Data Age", "a 0 0s")
+		next("MODIFIED", "", "a 0 0s")
 		time.Sleep(61 * time.Second)
-		next("BOOKMARK", "", " <unknown>")
+		next("BOOKMARK", "", " 0 <unknown>")
 		synctest.Wait()
 	})
 }
