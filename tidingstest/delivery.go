@@ -1,0 +1,291 @@
+package tidingstest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source"
+)
+
+func everyChange(r *rig) {
+	a := r.create("a.0")
+	r.start()
+	b := r.create("b.0")
+	a2, a3 := r.update("a.0"), r.update("a.0")
+	r.remove("b.0")
+	c := r.create("c.0")
+	b2 := r.create("b.0")
+	b3 := r.update("b.0")
+	r.remove("c.0")
+	other := r.create("other")
+	r.fence()
+	key := func(name string) string { return r.key(name) }
+	r.expect("P04", r.witness,
+		fmt.Sprintf("Added %s initial %d", key("a.0"), a), fmt.Sprintf("Added %s %d", key("b.0"), b),
+		fmt.Sprintf("Updated %s %d→%d", key("a.0"), a, a2), fmt.Sprintf("Updated %s %d→%d", key("a.0"), a2, a3),
+		fmt.Sprintf("Deleted %s %d", key("b.0"), b), fmt.Sprintf("Added %s %d", key("c.0"), c),
+		fmt.Sprintf("Added %s %d", key("b.0"), b2), fmt.Sprintf("Updated %s %d→%d", key("b.0"), b2, b3),
+		fmt.Sprintf("Deleted %s %d", key("c.0"), c), fmt.Sprintf("Added %s %d", key("other"), other))
+	r.agree("P04")
+}
+
+// lateHandlers adds handlers while objects are created, changed and deleted.
+func lateHandlers(r *rig) {
+	const rounds = 20
+	r.create("changing")
+	for i := range 3 {
+		r.create(fmt.Sprint("early-", i))
+	}
+	r.start()
+	var writer sync.WaitGroup
+	keys := make([]string, rounds)
+	for i := range keys {
+		keys[i] = r.key(fmt.Sprint("object-", i))
+	}
+	changing, early := r.key("changing"), r.key("early-0")
+	writer.Go(func() {
+		for i, key := range keys {
+			r.check(r.tryCreate(key, nil))
+			if i%3 == 0 {
+				r.check(r.tryUpdate(changing, nil))
+			}
+			if i == rounds/2 {
+				r.check(r.tryRemove(early))
+			}
+		}
+	})
+	var late []*follower
+	for i := range rounds {
+		late = append(late, r.follow(fmt.Sprint("late handler ", i), nil, tidings.HandlerOptions{}))
+	}
+	writer.Wait()
+	r.agree("P05", late...)
+}
+
+// check notes an error; unlike must it can be called beside the test's goroutine.
+func (r *rig) check(err error) {
+	r.Helper()
+	if err != nil {
+		r.Errorf("%v", err)
+	}
+}
+
+func initialAdds(r *rig) {
+	a := r.create("a.0")
+	b := r.create("b.0")
+	r.start()
+	late := r.follow("late handler", nil, tidings.HandlerOptions{})
+	r.awaitClosed("the late handler to sync", late.registration.Synced())
+	c := r.create("c.0")
+	r.fence(late)
+	for _, f := range []*follower{r.witness, late} {
+		r.expect("P05", f, fmt.Sprintf("Added %s initial %d", r.key("a.0"), a), fmt.Sprintf("Added %s initial %d", r.key("b.0"), b),
+			fmt.Sprintf("Added %s %d", r.key("c.0"), c))
+	}
+}
+
+// hold is a handler that stands still in its calls until it is let go.
+type hold struct {
+	entered chan string   // has the key of the call that is running
+	proceed chan struct{} // lets one call return; closed, all
+}
+
+func newHold() *hold {
+	return &hold{make(chan string, 1000), make(chan struct{})}
+}
+
+func (h *hold) act(e told) {
+	h.entered <- e.key
+	<-h.proceed
+}
+
+// awaitEntered waits until the handler is called.
+func (r *rig) awaitEntered(h *hold) {
+	r.Helper()
+	entered := make(chan struct{})
+	go func() {
+		defer close(entered)
+		select {
+		case <-h.entered:
+		case <-r.ctx.Done():
+		}
+	}()
+	r.awaitClosed("a call of the handler", entered)
+}
+
+func syncedAfterInitialSet(r *rig) {
+	r.create("a")
+	r.create("b")
+	early := newHold()
+	join := func(name string, h *hold) *follower {
+		return r.follow(name, func(e told) {
+			if !e.Initial {
+				r.Errorf("P07: %s: %v is not marked as initial", name, e)
+			}
+			h.act(e)
+		}, tidings.HandlerOptions{})
+	}
+	first := join("early handler", early)
+	if isClosed(first.registration.Synced()) || isClosed(r.informer.Synced()) {
+		r.Errorf("P07: synced before Run")
+	}
+	r.start()
+	late := newHold()
+	second := join("late handler", late)
+	for _, joined := range []struct {
+		*follower
+		*hold
+	}{{first, early}, {second, late}} {
+		for range 2 {
+			r.awaitEntered(joined.hold)
+			r.settle()
+			if isClosed(joined.registration.Synced()) {
+				r.Errorf("P07: the %s is synced while it is in an add of its initial set", joined.name)
+			}
+			joined.proceed <- struct{}{}
+		}
+		r.awaitClosed("the "+joined.name+" to sync", joined.registration.Synced())
+	}
+	r.agree("P07", first, second)
+}
+
+func emptySyncs(r *rig) {
+	r.start()
+	late := r.follow("late handler", nil, tidings.HandlerOptions{})
+	r.awaitClosed("the late handler to sync", late.registration.Synced())
+	if n := len(r.informer.List()); n != 0 {
+		r.Errorf("P07: the cache of an empty collection has %d objects", n)
+	}
+}
+
+// blockedHandler has one handler stand still while everybody else goes on.
+func blockedHandler(r *rig) {
+	r.create("hot")
+	blocked := newHold()
+	slow := r.follow("blocked handler", blocked.act, tidings.HandlerOptions{Limit: 10})
+	r.start()
+	r.awaitEntered(blocked)
+	for i := range 50 {
+		r.update("hot")
+		if i%10 == 0 {
+			r.create("brief")
+			r.agree("P10")
+			r.remove("brief")
+			r.agree("P10")
+		}
+	}
+	r.create("brief")
+	r.agree("P10")
+	late := r.follow("late handler", nil, tidings.HandlerOptions{})
+	r.agree("P10", late)
+	close(blocked.proceed)
+	r.agree("P10", slow)
+	kept := ""
+	for _, e := range slow.take() {
+		if e.key == r.key("brief") {
+			kept += e.Type.String() + " "
+		}
+	}
+	if want := strings.Repeat("Added Deleted ", 5) + "Added "; kept != want {
+		r.Errorf("P10: of an object that came and went the blocked handler was told %s, want %s", kept, want)
+	}
+}
+
+// resyncRepeats waits for the handler with a period to be told of everything again.
+func resyncRepeats(r *rig) {
+	r.create("a")
+	r.create("b")
+	with := r.follow("with a period", nil, tidings.HandlerOptions{Resync: resyncPeriod})
+	r.start()
+	late := r.follow("late, with a period", nil, tidings.HandlerOptions{Resync: resyncPeriod})
+	r.agree("P12", with, late)
+	r.witness.take()
+	lists := 0
+	if r.gate != nil {
+		lists = r.gate.lists()
+	}
+	for _, f := range []*follower{with, late} {
+		repeats := map[string]int{}
+		r.await("P12", func() string {
+			for _, e := range f.take() {
+				if e.Type == tidings.Added {
+					continue
+				}
+				if e.Type != tidings.Updated || !e.Resync || e.Old != e.New {
+					r.Errorf("P12: told %v, want the same object twice", e)
+				}
+				repeats[e.key]++
+			}
+			if repeats[r.key("a")] < 2 || repeats[r.key("b")] < 2 {
+				return fmt.Sprintf("the handler %s was told again %v", f.name, repeats)
+			}
+			return ""
+		})
+	}
+	if events := r.witness.take(); len(events) != 0 {
+		r.Errorf("P12: the handler without a period was told %v", events)
+	}
+	if r.gate != nil && r.gate.lists() != lists {
+		r.Errorf("P12: a resync has listed")
+	}
+}
+
+// reentrantHandler does, in its calls, whatever a handler may do: it reads, adds and
+// removes handlers, and writes.
+func reentrantHandler(r *rig) {
+	const echo = "echo-of-"
+	r.create("a")
+	var mu sync.Mutex // guards the rest
+	var added, removed []*follower
+	act := func(e told) {
+		r.informer.List()
+		r.get(e.key)
+		r.indexed(number(e.new))
+		r.informer.Health()
+		namespace, name, _ := strings.Cut(e.key, "/")
+		if strings.Contains(name, echo) || strings.HasPrefix(name, "fence-") {
+			return
+		}
+		staying, err := r.tryFollow("added by a handler", nil, tidings.HandlerOptions{})
+		r.check(err)
+		leaving, err := r.tryFollow("added and removed by a handler", nil, tidings.HandlerOptions{})
+		r.check(err)
+		if staying == nil || leaving == nil {
+			return
+		}
+		leaving.registration.Remove()
+		mu.Lock()
+		added, removed = append(added, staying), append(removed, leaving)
+		mu.Unlock()
+		if e.Type == tidings.Added {
+			r.check(r.tryCreate(source.Key(namespace, echo+name), nil))
+		}
+	}
+	f := r.follow("re-entrant handler", act, tidings.HandlerOptions{})
+	r.start()
+	r.create("b")
+	r.update("a")
+	r.remove("b")
+	r.fence(f)
+	r.await("P04", func() string {
+		for _, name := range []string{"a", "b"} {
+			namespace, _, _ := strings.Cut(r.key(name), "/")
+			if key := source.Key(namespace, echo+name); f.has(key) == "" {
+				return "the handler was not told of " + key + ", which it made"
+			}
+		}
+		return ""
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(added) != 4 {
+		r.Errorf("P04: the handler has added %d others, want 4", len(added))
+	}
+	for _, leaving := range removed {
+		r.awaitClosed("a removed handler to end", leaving.registration.Done())
+		leaving.end()
+	}
+	r.agree("P04", append(added, f)...)
+}

@@ -1,0 +1,230 @@
+package tidingstest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// gate stands in an informer's way to the server: it notes the requests, can answer
+// them, and can lose connections. Whoever writes for the test goes around it.
+type gate struct {
+	mu        sync.Mutex // guards the rest
+	shut      bool
+	forgotten string // watches from versions before it are told that these are gone
+	answer    func(*http.Request) *http.Response
+	onList    func()
+	open      map[*answerBody]struct{}
+	requests  []request
+}
+
+// request is one that an informer has sent.
+type request struct {
+	at     time.Time
+	path   string
+	lists  bool // all pages of a list count as one, and streamed lists too
+	status int  // of an answer of the gate
+}
+
+// errCut is what is left of a connection that the gate has cut.
+var errCut = errors.New("connection reset by the test")
+
+// passage is the gate before one transport.
+type passage struct {
+	gate *gate
+	next http.RoundTripper
+}
+
+// RoundTrip passes the gate.
+func (p *passage) RoundTrip(r *http.Request) (*http.Response, error) {
+	return p.gate.roundTrip(r, p.next)
+}
+
+// roundTrip sends a request on, unless the gate is in its way.
+func (g *gate) roundTrip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	answer, err := g.admit(r)
+	if answer != nil || err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	body := &answerBody{gate: g, ctx: ctx, cancel: cancel}
+	g.mu.Lock()
+	g.open[body] = struct{}{}
+	g.mu.Unlock()
+	answer, err = next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		g.forget(body)
+		cancel()
+		if body.isCut() {
+			err = errCut
+		}
+		return nil, err
+	}
+	body.ReadCloser = answer.Body
+	answer.Body = body
+	return answer, nil
+}
+
+// admit notes a request and answers those that are not to get through.
+func (g *gate) admit(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	version := query.Get("resourceVersion")
+	watches := query.Get("watch") != "" && query.Get("watch") != "false"
+	streams := query.Get("sendInitialEvents") == "true"
+	note := request{at: time.Now(), path: r.URL.Path, lists: (!watches || streams) && query.Get("continue") == ""}
+	g.mu.Lock()
+	defer func() {
+		g.requests = append(g.requests, note)
+		g.mu.Unlock()
+	}()
+	if g.shut {
+		return nil, errCut
+	}
+	if g.answer != nil {
+		if answer := g.answer(r); answer != nil {
+			note.status = answer.StatusCode
+			return answer, nil
+		}
+	}
+	if watches && !streams && g.forgotten != "" && version != "" {
+		if order, err := resourceversion.CompareResourceVersion(version, g.forgotten); err == nil && order < 0 {
+			note.status = http.StatusGone
+			return refusal(r, http.StatusGone, metav1.StatusReasonExpired, 0), nil
+		}
+	}
+	if note.lists && g.onList != nil {
+		g.onList()
+	}
+	return nil, nil
+}
+
+// refusal answers a request with a status.
+func refusal(r *http.Request, code int, reason metav1.StatusReason, retryAfter int) *http.Response {
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: int32(code), Reason: reason, Message: "refused by the test",
+	})
+	if err != nil {
+		panic(err)
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	if retryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	return &http.Response{
+		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+// change changes what the gate does.
+func (g *gate) change(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+}
+
+// cut ends every answer that is being read.
+func (g *gate) cut() {
+	g.change(func() {
+		for body := range g.open {
+			body.cutLocked()
+		}
+	})
+}
+
+// close cuts, and lets nobody through.
+func (g *gate) close() {
+	g.change(func() { g.shut = true })
+	g.cut()
+}
+
+// stall holds back all that the server sends in answer to what was asked by now, until
+// the returned function is called.
+func (g *gate) stall() (proceed func()) {
+	stalled := make(chan struct{})
+	g.change(func() {
+		for body := range g.open {
+			body.stalled = stalled
+		}
+	})
+	return func() { close(stalled) }
+}
+
+// lists returns how many lists were begun.
+func (g *gate) lists() int {
+	count := 0
+	g.change(func() {
+		for _, r := range g.requests {
+			if r.lists {
+				count++
+			}
+		}
+	})
+	return count
+}
+
+// log returns the requests so far.
+func (g *gate) log() []request {
+	var log []request
+	g.change(func() { log = append(log, g.requests...) })
+	return log
+}
+
+func (g *gate) forget(b *answerBody) {
+	g.change(func() { delete(g.open, b) })
+}
+
+// answerBody is an answer that the gate can cut and stall.
+type answerBody struct {
+	io.ReadCloser
+	gate    *gate
+	ctx     context.Context //nolint:containedctx // it is the request's
+	cancel  context.CancelFunc
+	cut     bool          // guarded by the gate
+	stalled chan struct{} // guarded by the gate: it goes on when this is closed
+}
+
+func (b *answerBody) cutLocked() {
+	b.cut = true
+	b.cancel()
+}
+
+func (b *answerBody) isCut() (cut bool) {
+	b.gate.change(func() { cut = b.cut })
+	return cut
+}
+
+// Read hands on what was read before the cut and, if the gate stalls, waits with it.
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	var stalled chan struct{}
+	b.gate.change(func() { stalled = b.stalled })
+	if stalled != nil {
+		select {
+		case <-stalled:
+		case <-b.ctx.Done():
+			return 0, errCut
+		}
+	}
+	if b.isCut() {
+		return 0, errCut
+	}
+	return n, err
+}
+
+// Close ends the answer.
+func (b *answerBody) Close() error {
+	b.gate.forget(b)
+	b.cancel()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,507 @@
+package tidingstest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source"
+)
+
+// defaultPatience is how long something is waited for.
+const defaultPatience = time.Minute
+
+// rig is what a test needs: namespaces of its own, an informer, and who writes.
+type rig struct {
+	TB
+	server     Server
+	kind       Kind
+	gate       *gate
+	client     kubernetes.Interface
+	ctx        context.Context //nolint:containedctx // it is the test's
+	cancel     context.CancelFunc
+	namespaces []string // those of the objects, which the informer holds
+	outside    string   // one that it must not hold, "" if it holds all
+	made       []string // all namespaces that were made
+	setting    Setting
+	informer   Informer
+	stopRun    context.CancelFunc // nil before start
+	ran        chan error
+	witness    *follower // told from the beginning
+	stuck      bool      // the test leaves a handler stuck when the informer stops
+	wake       chan struct{}
+
+	mu        sync.Mutex // guards the rest
+	followers []*follower
+	places    map[string]string // the namespaces of names
+	truth     map[string]string // what the server holds: states by key
+	uids      map[string]string
+	version   string // of the last write
+	written   int
+}
+
+func newRig(t TB, s Server, b bound) *rig {
+	t.Helper()
+	if s.Patience == 0 {
+		s.Patience = defaultPatience
+	}
+	r := &rig{
+		TB: t, server: s, kind: b.kind, client: s.Client, wake: make(chan struct{}, 1),
+		places: map[string]string{}, truth: map[string]string{}, uids: map[string]string{},
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if s.Config != nil {
+		r.connect()
+	} else {
+		r.namespaces = []string{"one", "two"}
+	}
+	r.outside = r.namespaces[len(r.namespaces)-1]
+	if n := r.kind.Namespaces; n > 0 {
+		r.setting.Namespaces = r.namespaces[:n]
+		r.namespaces = r.namespaces[:n]
+	} else {
+		r.outside = ""
+	}
+	r.setting.Index = index
+	r.setting.Client = r.client
+	r.setting.StopGrace = time.Second
+	if b.set != nil {
+		b.set(&r.setting)
+	}
+	var err error
+	r.informer, err = r.kind.New(r.setting)
+	r.must(err)
+	r.witness = r.follow("witness", nil, tidings.HandlerOptions{})
+	return r
+}
+
+// connect makes the clients, with the gate in the informer's way, and the namespaces.
+func (r *rig) connect() {
+	r.Helper()
+	config := rest.CopyConfig(r.server.Config)
+	config.QPS = -1
+	r.gate = &gate{open: map[*answerBody]struct{}{}}
+	gated := rest.CopyConfig(config)
+	gated.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &passage{r.gate, next}
+	})
+	r.setting.Config = gated
+	var err error
+	if r.client == nil {
+		r.client, err = kubernetes.NewForConfig(config)
+		r.must(err)
+	}
+	for range max(r.kind.Namespaces, 1) + 1 {
+		made, err := r.client.CoreV1().Namespaces().Create(r.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tidings-"}}, metav1.CreateOptions{})
+		r.must(err)
+		r.made = append(r.made, made.Name)
+	}
+	r.namespaces = r.made
+	r.setting.Labels = labelSuite + "=" + r.namespaces[0]
+}
+
+// end stops everything and says what was told against the contract.
+func (r *rig) end() {
+	r.Helper()
+	defer r.cancel()
+	if r.gate != nil {
+		r.gate.change(func() { r.gate.shut, r.gate.answer, r.gate.onList = false, nil, nil })
+	}
+	if r.stopRun == nil {
+		r.run() // its handlers end with it
+	}
+	if err := r.stop(); err != nil && !r.stuck {
+		r.Errorf("P09: Run: %v", err)
+	}
+	for _, namespace := range r.made {
+		if err := r.client.CoreV1().Namespaces().Delete(r.ctx, namespace, metav1.DeleteOptions{}); err != nil {
+			r.Errorf("deleting the namespace of the test: %v", err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.followers {
+		for _, breach := range f.breaches() {
+			r.Errorf("%s: %s", f.name, breach)
+		}
+	}
+}
+
+// run starts the informer.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(r.ctx)
+	ran := make(chan error, 1)
+	r.stopRun, r.ran = cancel, ran
+	go func() { ran <- r.informer.Run(ctx) }()
+}
+
+// start runs the informer and waits until it and the witness are synced.
+func (r *rig) start() {
+	r.Helper()
+	r.run()
+	r.awaitClosed("the informer to sync", r.informer.Synced())
+	r.awaitClosed("the witness to sync", r.witness.registration.Synced())
+}
+
+// stop ends the informer and returns what Run does.
+func (r *rig) stop() error {
+	r.Helper()
+	r.stopRun()
+	timer := time.NewTimer(r.server.Patience)
+	defer timer.Stop()
+	select {
+	case err := <-r.ran:
+		r.ran <- nil // for the next call
+		return err
+	case <-timer.C:
+		return fmt.Errorf("it has not returned in %v", r.server.Patience)
+	}
+}
+
+// must ends the test if there is an error.
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("%v", err)
+	}
+}
+
+// follow adds a handler. Its registration is set when follow returns.
+func (r *rig) follow(name string, act func(told), o tidings.HandlerOptions) *follower {
+	r.Helper()
+	f, err := r.tryFollow(name, act, o)
+	r.must(err)
+	return f
+}
+
+// tryFollow is what handlers, and goroutines beside the test's, can call.
+func (r *rig) tryFollow(name string, act func(told), o tidings.HandlerOptions) (*follower, error) {
+	f := &follower{name: name, act: act, after: r.poke, state: map[string]string{}, uids: map[string]string{}}
+	o.Name = name
+	var err error
+	if f.registration, err = r.informer.AddHandler(f.handle, o); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.followers = append(r.followers, f)
+	return f, nil
+}
+
+// poke has the test look again at what it waits for.
+func (r *rig) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until cond returns "", which otherwise says what is still missing. It
+// looks when a handler was called, and now and then for what no handler is told of.
+func (r *rig) await(property string, cond func() string) {
+	r.Helper()
+	if missing := r.waitUntil(r.server.Patience, cond); missing != "" {
+		r.Fatalf("%s: after %v %s", property, r.server.Patience, missing)
+	}
+}
+
+func (r *rig) waitUntil(patience time.Duration, cond func() string) string {
+	end := time.Now().Add(patience)
+	pause := 5 * time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		r.settle()
+		missing := cond()
+		if missing == "" || time.Now().After(end) {
+			return missing
+		}
+		select {
+		case <-r.wake:
+		case <-timer.C:
+			pause = min(2*pause, time.Second)
+			timer.Reset(pause)
+		}
+	}
+}
+
+// settle waits until nothing moves, where that can be known.
+func (r *rig) settle() {
+	if r.server.Settle != nil {
+		r.server.Settle()
+	}
+}
+
+// awaitClosed waits for a channel.
+func (r *rig) awaitClosed(what string, c <-chan struct{}) {
+	r.Helper()
+	timer := time.NewTimer(r.server.Patience)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+		r.Fatalf("waited %v for %s; health: %+v", r.server.Patience, what, r.informer.Health())
+	}
+}
+
+// isClosed looks at a channel.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// key returns the key of the object of a name. Names are spread over the namespaces,
+// in the order in which they come up; those of the form "name.0" are in the first.
+func (r *rig) key(name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	namespace, ok := r.places[name]
+	if !ok {
+		namespace = r.namespaces[len(r.places)%len(r.namespaces)]
+		if strings.HasSuffix(name, ".0") {
+			namespace = r.namespaces[0]
+		}
+		r.places[name] = namespace
+	}
+	return source.Key(namespace, name)
+}
+
+func (r *rig) object(key string, labels map[string]string) *corev1.ConfigMap {
+	namespace, name, _ := strings.Cut(key, "/")
+	r.mu.Lock()
+	r.written++
+	all := map[string]string{labelNumber: strconv.Itoa(r.written), labelSuite: r.setting.suite()}
+	r.mu.Unlock()
+	maps.Copy(all, labels)
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: all},
+		Data:       map[string]string{"n": all[labelNumber]},
+	}
+}
+
+// suite returns the value of the label that informers select.
+func (s Setting) suite() string {
+	_, value, _ := strings.Cut(s.Labels, "=")
+	return value
+}
+
+// note keeps what a write has made.
+func (r *rig) note(obj *corev1.ConfigMap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := keyOf(obj)
+	r.truth[key], r.uids[key] = stateOf(obj), string(obj.GetUID())
+	r.version = obj.GetResourceVersion()
+}
+
+// tryCreate, tryUpdate and tryRemove write, and return errors. One key must not be
+// written by two goroutines at once.
+func (r *rig) tryCreate(key string, labels map[string]string) error {
+	obj := r.object(key, labels)
+	made, err := r.client.CoreV1().ConfigMaps(obj.Namespace).Create(r.ctx, obj, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	r.note(made)
+	return nil
+}
+
+func (r *rig) tryUpdate(key string, labels map[string]string) error {
+	obj := r.object(key, labels)
+	made, err := r.client.CoreV1().ConfigMaps(obj.Namespace).Update(r.ctx, obj, metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	r.note(made)
+	return nil
+}
+
+func (r *rig) tryRemove(key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	err := r.client.CoreV1().ConfigMaps(namespace).Delete(r.ctx, name, metav1.DeleteOptions{})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.truth, key)
+	delete(r.uids, key)
+	return nil
+}
+
+// create, update and remove write and return the number of the write.
+func (r *rig) create(name string) int {
+	r.Helper()
+	r.must(r.tryCreate(r.key(name), nil))
+	return number(r.holds(name))
+}
+
+func (r *rig) update(name string) int {
+	r.Helper()
+	r.must(r.tryUpdate(r.key(name), nil))
+	return number(r.holds(name))
+}
+
+func (r *rig) remove(name string) {
+	r.Helper()
+	r.must(r.tryRemove(r.key(name)))
+}
+
+// holds returns the state of a name on the server.
+func (r *rig) holds(name string) string {
+	key := r.key(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.truth[key]
+}
+
+// world returns what the server holds, in a namespace or, with "", in all.
+func (r *rig) world(namespace string) map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return within(r.truth, namespace)
+}
+
+func within(state map[string]string, namespace string) map[string]string {
+	state = maps.Clone(state)
+	if namespace != "" {
+		maps.DeleteFunc(state, func(key, _ string) bool { return !strings.HasPrefix(key, namespace+"/") })
+	}
+	return state
+}
+
+// cached returns what the cache holds, in a namespace or in all.
+func (r *rig) cached(namespace string) map[string]string {
+	return within(states(r.informer.List()), namespace)
+}
+
+func states(list []tidings.Object) map[string]string {
+	state := map[string]string{}
+	for _, obj := range list {
+		state[keyOf(obj)] = stateOf(obj)
+	}
+	return state
+}
+
+// get returns the cached state of a key, "" if there is none.
+func (r *rig) get(key string) string {
+	obj := r.informer.Get(key)
+	if obj == nil {
+		return ""
+	}
+	return stateOf(obj)
+}
+
+// agree waits until the cache, the witness and other followers hold what the server
+// does.
+func (r *rig) agree(property string, others ...*follower) {
+	r.Helper()
+	r.await(property, func() string {
+		world := r.world("")
+		if difference := differ("the cache", r.cached(""), world); difference != "" {
+			return difference
+		}
+		for _, f := range append(others, r.witness) {
+			if difference := differ("what "+f.name+" was told", f.holds(), world); difference != "" {
+				return difference
+			}
+		}
+		return ""
+	})
+}
+
+// differ says how a state differs from the server's.
+func differ(whose string, state, world map[string]string) string {
+	var parts []string
+	for key := range state {
+		if _, ok := world[key]; !ok {
+			parts = append(parts, fmt.Sprintf("%s is gone", key))
+		}
+	}
+	for key, want := range world {
+		if got := state[key]; got != want {
+			parts = append(parts, fmt.Sprintf("%s is %s and not %q", key, want, got))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Sort(parts)
+	return whose + " differs from the server: " + strings.Join(parts, ", ")
+}
+
+// fence makes an object in every namespace and waits until the witness and other
+// followers are told: they were then told of everything that came before.
+func (r *rig) fence(others ...*follower) {
+	r.Helper()
+	r.mu.Lock()
+	n := r.written
+	r.mu.Unlock()
+	for i, namespace := range r.namespaces {
+		key := source.Key(namespace, fmt.Sprintf("fence-%d-%d", n, i))
+		r.must(r.tryCreate(key, nil))
+		r.await("P01", func() string {
+			for _, f := range append(others, r.witness) {
+				if f.has(key) == "" {
+					return fmt.Sprintf("%s was not told of %s; health: %+v", f.name, key, r.informer.Health())
+				}
+			}
+			return ""
+		})
+	}
+	r.settle()
+}
+
+// offline cuts the informer off while f writes, and lets it find that the past is
+// forgotten: it has to list. The last write of f must be no delete.
+func (r *rig) offline(f func()) {
+	r.Helper()
+	r.gate.close()
+	f()
+	r.mu.Lock()
+	version := r.version
+	r.mu.Unlock()
+	r.gate.change(func() { r.gate.shut, r.gate.forgotten = false, version })
+}
+
+// expect compares what a follower was told of, but for fences, per namespace: between
+// two there is no order.
+func (r *rig) expect(property string, f *follower, want ...string) {
+	r.Helper()
+	byNamespace := map[string][2][]string{}
+	add := func(key, text string, side int) {
+		namespace, _, _ := strings.Cut(key, "/")
+		both := byNamespace[namespace]
+		both[side] = append(both[side], text)
+		byNamespace[namespace] = both
+	}
+	for _, e := range f.take() {
+		if !strings.Contains(e.key, "/fence-") && !(r.kind.DropIn && e.Type == tidings.Updated && e.old == e.new) {
+			add(e.key, e.String(), 0)
+		}
+	}
+	for _, text := range want {
+		add(strings.Fields(text)[1], text, 1)
+	}
+	for namespace, both := range byNamespace {
+		if !slices.Equal(both[0], both[1]) {
+			r.Errorf("%s: %s was told in %s\n %s\nwant\n %s", property, f.name, namespace, strings.Join(both[0], "\n "), strings.Join(both[1], "\n "))
+		}
+	}
+}

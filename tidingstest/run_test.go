@@ -1,0 +1,63 @@
+package tidingstest_test
+
+import (
+	"os"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/tidingstest"
+)
+
+// TestMain leaves out apimachinery's way to report errors: it remembers the time of the
+// last one, so that each bubble, whose time begins anew, would sleep for what the one
+// before took. The tests have failures reported, and logged, on purpose.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = nil
+	klog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// simulated is an apisim with all its faults.
+func simulated(t *testing.T) tidingstest.Server {
+	server := apisim.Start(t)
+	done := func(f func()) func() error {
+		return func() error {
+			f()
+			return nil
+		}
+	}
+	return tidingstest.Server{
+		Config: server.Config(), Settle: synctest.Wait,
+		CutConnections: done(server.CutConnections),
+		Restart:        done(func() { server.Restart(apisim.RestartOptions{}) }),
+		Compact:        done(server.Compact),
+		Backup: func() (func() error, error) {
+			snapshot := server.Snapshot()
+			return done(func() { server.Rewind(snapshot) }), nil
+		},
+	}
+}
+
+func TestApisim(t *testing.T) {
+	for name, test := range tidingstest.Tests() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, simulated(t)) })
+		})
+	}
+}
+
+func TestFakeClientset(t *testing.T) {
+	for name, test := range tidingstest.Tests(tidingstest.FakeKinds()...) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test(t, tidingstest.Server{Client: fake.NewClientset(), Settle: synctest.Wait})
+			})
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package tidingstest
+
+import (
+	"cmp"
+	"iter"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Server is the API server that informers are run against. Its faults are optional:
+// those that are nil are not made, and [Run] leaves out the tests of nothing else. That
+// informers lose their connections, are refused or find that the past is forgotten
+// needs none of them: the suite does that on their side of the connection.
+type Server struct {
+	// Config reaches it, as someone who may do everything.
+	Config *rest.Config
+	// Client is what the tests write with; nil makes one of Config. A client without a
+	// Config, such as client-go's fake clientset, is a server of its own: the kinds of
+	// [FakeKinds] read from it. It must then be new for every test.
+	Client kubernetes.Interface
+	// Settle returns when nothing moves any more: it is synctest.Wait within a bubble.
+	// With it, time costs nothing, and tests that take many minutes are run; without it
+	// they are left out, and absence is shown by what comes later.
+	Settle func()
+	// Patience is how long something is waited for; 0 means a minute.
+	Patience time.Duration
+
+	// CutConnections ends all connections.
+	CutConnections func() error
+	// Restart ends the server and starts it again, with the same objects.
+	Restart func() error
+	// Compact makes it forget the past of all resources, so that older versions are
+	// 410 Gone.
+	Compact func() error
+	// Backup notes the present state and returns what restores it, with resource
+	// versions that go on from there.
+	Backup func() (restore func() error, err error)
+}
+
+// TB is what the tests need of a *testing.T.
+type TB interface {
+	Helper()
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Run runs the suite over a server that is there for all tests, with the given kinds of
+// informers; none means [Kinds], or [FakeKinds] if the server has no Config. In a
+// testing/synctest bubble tests cannot have tests of their own: use [Tests] there, with
+// a bubble for each.
+func Run(t *testing.T, s Server, kinds ...Kind) {
+	t.Helper()
+	if len(kinds) == 0 && s.Config == nil {
+		kinds = FakeKinds()
+	}
+	for name, test := range all(kinds) {
+		if s.lacks(test.needs) == "" {
+			t.Run(name, func(t *testing.T) { test.run(t, s) })
+		}
+	}
+}
+
+// Tests returns the tests by name, such as "dynamic/P04_EveryChangeInOrder", for the
+// given kinds; none means [Kinds]. A test that needs a fault fails on a server that does
+// not make it.
+func Tests(kinds ...Kind) iter.Seq2[string, func(t TB, s Server)] {
+	return func(yield func(string, func(t TB, s Server)) bool) {
+		for name, test := range all(kinds) {
+			if !yield(name, test.run) {
+				return
+			}
+		}
+	}
+}
+
+// bound is a test of a kind.
+type bound struct {
+	test
+	kind Kind
+}
+
+// all returns what makes sense for some kinds.
+func all(kinds []Kind) iter.Seq2[string, bound] {
+	if len(kinds) == 0 {
+		kinds = Kinds()
+	}
+	return func(yield func(string, bound) bool) {
+		for _, kind := range kinds {
+			for _, test := range tests() {
+				if test.suits(kind) && !yield(kind.Name+"/"+test.name, bound{test, kind}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// need is what a test cannot do without.
+type need uint
+
+const (
+	// needGate is a Config, on whose way the suite can stand.
+	needGate need = 1 << iota
+	// needBubble is time that costs nothing.
+	needBubble
+	// needFault is a fault that the server makes.
+	needFault
+	// needBackup is a state that can be restored.
+	needBackup
+	// needNative is an informer of package tidings.
+	needNative
+)
+
+// suits reports whether a test makes sense for a kind.
+func (t test) suits(k Kind) bool {
+	return (t.needs&needNative == 0 || !k.DropIn) && (t.needs&^needNative == 0 || !k.Fake)
+}
+
+// lacks says what a server lacks of what is needed, "" for nothing.
+func (s Server) lacks(n need) string {
+	missing := func(needed need, there bool, what string) string {
+		if n&needed == 0 || there {
+			return ""
+		}
+		return what
+	}
+	return cmp.Or(
+		missing(needGate, s.Config != nil, "Config"),
+		missing(needBubble, s.Settle != nil, "Settle"),
+		missing(needFault, s.CutConnections != nil || s.Restart != nil || s.Compact != nil, "CutConnections, Restart or Compact"),
+		missing(needBackup, s.Backup != nil, "Backup"),
+	)
+}
+
+// run runs the test against a server.
+func (b bound) run(t TB, s Server) {
+	t.Helper()
+	if what := s.lacks(b.needs); what != "" {
+		t.Fatalf("this test needs a server with %s", what)
+	}
+	r := newRig(t, s, b)
+	defer r.end()
+	b.test.run(r)
+}
