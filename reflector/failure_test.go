@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/source"
@@ -56,4 +57,17 @@ func TestPagesAfterFailureOfAStreamedList(t *testing.T) {
 func passTheWaits() {
 	time.Sleep(time.Hour / 12)
 	synctest.Wait()
+}
+
+// TestDeletedUnreadableObjectIsFoundByAList: no event tells of the delete of an object
+// that the server could not read any more.
+func TestDeletedUnreadableObjectIsFoundByAList(t *testing.T) {
+	unreadable := status(500, metav1.StatusReasonStoreReadError)
+	run(t, []answer{
+		listed(read{err: unreadable}),
+		{expect: "stream", reads: []read{{events: []source.Event[object]{bookmark(source.InitialEventsEnd, "9")}}}},
+	}, Options[object]{}, func(_ *Reflector[object], _ *script, j *journal) {
+		passTheWaits()
+		same(t, "queue", j.read(), "replace 5 (new history false): a@3", "replace 9 (new history false):")
+	})
 }

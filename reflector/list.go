@@ -203,7 +203,9 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 	r.staged = append(r.staged, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
 }
 
-// needsList reports whether a watch that failed so cannot be resumed.
+// needsList reports whether a watch that failed so cannot be resumed: the version is
+// gone, or the resource, or an object that the server could not read any more was
+// deleted all the same, of which no event tells (KEP-3926).
 func needsList(err error) bool {
-	return source.IsExpired(err) || apierrors.IsNotFound(err)
+	return source.IsExpired(err) || apierrors.IsNotFound(err) || apierrors.IsStoreReadError(err)
 }

@@ -53,7 +53,8 @@ type Options[T any] struct {
 	// must not block.
 	OnChange func()
 	// OnFailure is called with every failure and what it ended, from Run's
-	// goroutine, before the wait that follows. It must not block.
+	// goroutine, before the wait that follows. It must not block. With it, failures
+	// are no warnings for Logger but news: someone is told of them.
 	OnFailure func(ended Step, err error)
 	// PagesAfterFailure lists in pages at once after a streamed list that failed,
 	// instead of waiting and streaming again, unless the server could not be reached
@@ -160,11 +161,16 @@ type stateFunc[T any] func(context.Context) stateFunc[T]
 
 // New returns a reflector that hands what src yields to queue. Run starts it.
 func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T] {
+	level := slog.LevelWarn
+	if o.OnFailure != nil {
+		level = slog.LevelInfo
+	}
 	o = o.withDefaults()
 	r := &Reflector[T]{source: src, queue: queue, o: o, paged: o.NoStreamedLists}
 	r.record = record{
 		health:    Health{State: Pending, Since: time.Now()},
 		log:       o.Logger.With("collection", o.Name),
+		level:     level,
 		heartbeat: o.Heartbeat,
 		onChange:  o.OnChange,
 	}

@@ -3,9 +3,11 @@ package source
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/metrics"
 )
 
 // restClientFor returns the REST client of a clientset, as its users have one.
@@ -98,5 +101,41 @@ func TestClientFromRESTLimitsListsAndNotWatches(t *testing.T) {
 func TestClientFromRESTRefusesNil(t *testing.T) {
 	if _, err := NewClientFromREST(nil); err == nil || !strings.Contains(err.Error(), "rest.Config") {
 		t.Errorf("error %v, want one that says what to pass", err)
+	}
+}
+
+// requestCounter takes the place of a metric of client-go.
+type requestCounter struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]int
+}
+
+func (c *requestCounter) Increment(_ context.Context, code, method, host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[code+" "+method+" "+host]++
+}
+
+func TestRequestsAreCountedInClientGosMetrics(t *testing.T) {
+	counter := &requestCounter{seen: map[string]int{}}
+	before := metrics.RequestResult
+	metrics.RequestResult = counter
+	defer func() { metrics.RequestResult = before }()
+	server := httptest.NewServer(http.NotFoundHandler())
+	host := strings.TrimPrefix(server.URL, "http://")
+	client, err := NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := NewTyped(client, pods, newPod, RESTOptions{})
+	if _, err := src.List(t.Context(), ListOptions{}); err == nil {
+		t.Error("no error from a server that has nothing")
+	}
+	server.Close()
+	if _, err := src.Watch(t.Context(), WatchOptions{}); err == nil {
+		t.Error("no error from a server that is gone")
+	}
+	if want := map[string]int{"404 GET " + host: 1, "<error> GET " + host: 1}; !maps.Equal(counter.seen, want) {
+		t.Errorf("counted %v, want %v", counter.seen, want)
 	}
 }

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,20 +33,22 @@ func NewDynamicSharedInformerFactory(client dynamic.Interface, defaultResync tim
 
 // NewFilteredDynamicSharedInformerFactory returns a factory of informers of a namespace,
 // "" being all, whose lists and watches have their options changed by tweakListOptions,
-// unless it is nil. It panics when the client is nil.
+// unless it is nil.
 func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
-	mustHave(client, "NewDynamicSharedInformerFactory")
 	return byresource.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		return NewFilteredDynamicInformer(client, gvr, namespace, defaultResync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, tweakListOptions)
 	})
 }
 
-// NewFilteredDynamicInformer returns an informer of a resource that no factory shares. It
-// panics when the client is nil.
+// NewFilteredDynamicInformer returns an informer of a resource that no factory shares. A
+// nil client is an error that it meets, and reports, when it runs: until then its store
+// can be filled and read.
 func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
-	mustHave(client, "NewFilteredDynamicInformer")
-	open := func() byresource.Lister[*unstructured.UnstructuredList] {
-		return client.Resource(gvr).Namespace(namespace)
+	open := func() (byresource.Lister[*unstructured.UnstructuredList], error) {
+		if isNil(client) {
+			return nil, errNilClient
+		}
+		return client.Resource(gvr).Namespace(namespace), nil
 	}
 	return &informer{gvr: gvr, informer: cache.NewSharedIndexInformerWithOptions(
 		byresource.ListWatch(client, open, tweakListOptions),
@@ -54,10 +57,13 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	)}
 }
 
-func mustHave(client dynamic.Interface, function string) {
-	if client == nil {
-		panic("dynamicinformer." + function + ": the client is nil: make one with dynamic.NewForConfig")
-	}
+// errNilClient is what an informer without a client fails with when it runs.
+var errNilClient = errors.New("dynamicinformer: the client is nil: make one with dynamic.NewForConfig")
+
+// isNil also knows a client's typed nil.
+func isNil(client dynamic.Interface) bool {
+	real, ok := client.(*dynamic.DynamicClient)
+	return client == nil || ok && real == nil
 }
 
 // informer is an informers.GenericInformer.

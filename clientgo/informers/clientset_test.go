@@ -53,13 +53,14 @@ func TestClientset(t *testing.T) {
 		server, client := newServer(t)
 		create(t, server,
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"app": "web"}}},
 			pod("a", "one", "web"), pod("a", "two", "db"), pod("default", "three", "web"))
 		f := NewSharedInformerFactoryWithOptions(client, 0, WithNamespace("a"), WithTweakListOptions(selectWeb), WithTransform(mark))
-		pods, nodes := f.Core().V1().Pods(), f.Core().V1().Nodes()
+		pods, nodes := f.Core().V1().Pods(), f.Core().V1().Nodes().Informer()
 		informer := pods.Informer()
-		nodes.Informer()
 		start(t, f)
 		checkKeys(t, informer.GetStore(), "a/one")
+		checkKeys(t, nodes.GetStore(), "n")
 		create(t, server, pod("a", "four", "web"), pod("a", "five", "db"))
 		synctest.Wait()
 		checkKeys(t, informer.GetStore(), "a/one", "a/four")

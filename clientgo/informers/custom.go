@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/source"
 )
 
 // GroupOptions are the options of ForGroup. The zero value is ready: all objects of all
@@ -51,7 +53,7 @@ type GroupOptions struct {
 // of the generated package internalinterfaces, F is its NewInformerFunc, and C the
 // interface of the clientset. The factory may be any, client-go's own too.
 //
-// It fails if another parameter is nil, if the options are incomplete, or if the generated
+// It fails if another parameter is nil, if the options are incomplete or Config cannot be used, or if the generated
 // code asks its factory for a method that this version does not have.
 func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions), F ~func(C, time.Duration) cache.SharedIndexInformer, C any](
 	factory SharedInformerFactory, client C, newGroup func(S, string, T) G, o GroupOptions,
@@ -75,7 +77,14 @@ func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions), F ~func(C,
 	if any(client) == nil && given == 0 {
 		return none, errors.New("informers.ForGroup: the client is nil: give it the clientset that was generated for the group, or set Scheme, Mapper and Config")
 	}
-	adapter, ok := any(customFactory[F, C]{factory, client, o}).(S)
+	var own *source.Client
+	if o.Config != nil {
+		var err error
+		if own, err = source.NewClient(o.Config); err != nil {
+			return none, fmt.Errorf("informers.ForGroup: GroupOptions.Config: %w", err)
+		}
+	}
+	adapter, ok := any(customFactory[F, C]{factory, client, own, o}).(S)
 	if !ok {
 		return none, fmt.Errorf("informers.ForGroup: %v has a method that this version of Tidings does not know: generate the informers with the informer-gen of client-go v0.37", reflect.TypeFor[S]())
 	}
@@ -92,6 +101,7 @@ type groupFactory[F any] interface {
 type customFactory[F ~func(C, time.Duration) cache.SharedIndexInformer, C any] struct {
 	factory SharedInformerFactory
 	client  C
+	own     *source.Client // nil to read with client
 	options GroupOptions
 }
 
@@ -103,17 +113,14 @@ func (g customFactory[F, C]) InformerName() *cache.InformerName { return g.facto
 // of custom resources.
 func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
 	return g.factory.InformerFor(obj, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		if g.options.Config != nil {
-			informer, ok := newCustomInformer(obj, g.options, InformerOptions{
-				ResyncPeriod:     resync,
-				Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-				InformerName:     g.factory.InformerName(),
-				TweakListOptions: g.options.TweakListOptions,
-			})
-			if ok {
-				return informer
-			}
+		if g.own == nil {
+			return newFunc(g.client, resync)
 		}
-		return newFunc(g.client, resync)
+		return newCustomInformer(g.own, obj, g.options, InformerOptions{
+			ResyncPeriod:     resync,
+			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			InformerName:     g.factory.InformerName(),
+			TweakListOptions: g.options.TweakListOptions,
+		})
 	})
 }

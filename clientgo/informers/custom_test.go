@@ -2,6 +2,7 @@ package informers
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -216,4 +217,28 @@ func TestForGroupWithoutClient(t *testing.T) {
 	if err != nil || group == nil {
 		t.Errorf("group %v, error %v; want a group", group, err)
 	}
+}
+
+func TestForGroupRefusesAConfigThatCannotBeUsed(t *testing.T) {
+	_, err := ForGroup(NewSharedInformerFactory(nil, 0), widgetClient(&fakeWidgets{}), newWidgets, GroupOptions{
+		Scheme: runtime.NewScheme(), Mapper: meta.MultiRESTMapper{}, Config: &rest.Config{Host: "://"},
+	})
+	if err == nil || !strings.Contains(err.Error(), "GroupOptions.Config") {
+		t.Errorf("error %v, want one that names GroupOptions.Config", err)
+	}
+}
+
+func TestForGroupPanicsForATypeThatIsNotInItsScheme(t *testing.T) {
+	group, err := ForGroup(NewSharedInformerFactory(nil, 0), widgetClient(nil), newWidgets, GroupOptions{
+		Scheme: runtime.NewScheme(), Mapper: meta.MultiRESTMapper{}, Config: &rest.Config{Host: "http://127.0.0.1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "AddToScheme") {
+			t.Errorf("panic %v, want one that names AddToScheme", v)
+		}
+	}()
+	group.Informer()
 }

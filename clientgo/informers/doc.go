@@ -38,7 +38,7 @@
 // # Memory
 //
 // A factory holds an informer, with its cache, for each type that was asked for. None is
-// ever let go: Stop the informers and drop the factory to free them.
+// ever let go: stop the informers and drop the factory to free them.
 //
 // # What a caller must do
 //

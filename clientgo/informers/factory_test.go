@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -269,6 +270,35 @@ func TestWaitForCacheSync(t *testing.T) {
 		want[deploymentType] = true
 		if !reflect.DeepEqual(got.Synced, want) || got.Err != nil {
 			t.Errorf("in the end: %v, want %v and no error", got, want)
+		}
+	})
+}
+
+// TestConcurrentUse has goroutines ask, start and wait at the same time, for the race
+// detector and for one informer per type in the end.
+func TestConcurrentUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(objects(pod("a", "one", "web"))...)
+		f := NewSharedInformerFactory(client, 0)
+		ctx := runningContext(t, f)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for _, r := range resources[:20] {
+					if _, err := f.ForResource(r.gvr); err != nil {
+						t.Error(err)
+					}
+					f.StartWithContext(ctx)
+				}
+				if err := f.WaitForCacheSyncWithContext(soon(t)).AsError(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		checkKeys(t, f.Core().V1().Pods().Informer().GetStore(), "a/one")
+		if got := count(client, "list", "pods"); got != 1 {
+			t.Errorf("pods are listed %d times, want once", got)
 		}
 	})
 }

@@ -77,9 +77,6 @@ func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, 
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  list,
 		WatchFuncWithContext: open,
-		// The forms without a context serve callers of the deprecated methods.
-		ListFunc:  func(o metav1.ListOptions) (runtime.Object, error) { return list(context.Background(), o) },
-		WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) { return open(context.Background(), o) },
 	}, client)
 }
 

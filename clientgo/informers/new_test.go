@@ -10,12 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	restfake "k8s.io/client-go/rest/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 )
 
 // TestNilClientFillsStores does what tests of programs do with a factory without a client:
@@ -94,6 +97,34 @@ func TestHasREST(t *testing.T) {
 	for name, cs := range map[string]*kubernetes.Clientset{"around a fake": around, "nil": nil} {
 		if hasREST(cs) {
 			t.Errorf("a clientset %s is taken for one that speaks HTTP", name)
+		}
+	}
+}
+
+// TestWhoseInformer tells Tidings' informers from client-go's, by who asks for them and
+// with which client.
+func TestWhoseInformer(t *testing.T) {
+	real, err := kubernetes.NewForConfig(&rest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]kubernetes.Interface{"clientset": real, "fake": fake.NewClientset()} {
+		f := NewSharedInformerFactory(client, 0)
+		generic, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("nodes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for way, informer := range map[string]cache.SharedInformer{
+			"the accessor": f.Core().V1().Pods().Informer(), "ForResource": generic.Informer(),
+			"NewFor": NewFor[*corev1.Pod](client, "", InformerOptions{}),
+		} {
+			if _, ok := tidingscache.HealthOf(informer); !ok {
+				t.Errorf("%s over a %s has client-go's informer", way, name)
+			}
+		}
+		theirs := coreinformers.New(f, "a", nil).Services().Informer()
+		if _, ok := tidingscache.HealthOf(theirs); ok {
+			t.Errorf("the public InformerFor over a %s does not run its caller's function", name)
 		}
 	}
 }

@@ -40,34 +40,29 @@ func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, twe
 }
 
 // newCustomInformer makes an informer that reads the custom resource of the type of obj
-// through a REST client of its own. It reports false where that is not possible; the
-// informer is then what the generated code makes. A type that is not in the scheme is a
-// mistake that nothing can be made of, and panics.
-func newCustomInformer(obj runtime.Object, g GroupOptions, o internalinterfaces.InformerOptions) (cache.SharedIndexInformer, bool) {
+// through a client of our own. A type that is not in the scheme is a mistake that nothing
+// can be made of, and panics.
+func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions, o internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	kinds, _, err := g.Scheme.ObjectKinds(obj)
 	if err != nil {
 		panic(fmt.Sprintf("informers.ForGroup: %T is not in GroupOptions.Scheme: add it with the AddToScheme of its package: %v", obj, err))
 	}
-	client, err := source.NewClient(g.Config)
-	if err != nil {
-		utilruntime.HandleErrorWithContext(context.Background(), err, "An informer reads through its generated client, because it cannot use GroupOptions.Config", "kind", kinds[0].String())
-		return nil, false
-	}
 	of := source.Resource{Group: kinds[0].Group, Version: kinds[0].Version, Kind: kinds[0].Kind}
+	gvr, _ := meta.UnsafeGuessKindToResource(kinds[0])
 	// A kind that the mapper does not know may be installed later: the source asks the
-	// server for its resource when it runs.
+	// server for its resource when it runs, and only metrics go by the guess.
 	if mapping, err := g.Mapper.RESTMapping(kinds[0].GroupKind(), kinds[0].Version); err == nil {
-		of.Name, of.Scope = mapping.Resource.Resource, scopeOf(mapping.Scope.Name() == meta.RESTScopeNameNamespace)
+		gvr = mapping.Resource
+		of.Name, of.Scope = gvr.Resource, scopeOf(mapping.Scope.Name() == meta.RESTScopeNameNamespace)
 	}
 	namespace := g.Namespace
 	if of.Scope == source.ScopeCluster {
 		namespace = metav1.NamespaceNone
 	}
-	gvr := schema.GroupVersionResource{Group: of.Group, Version: of.Version, Resource: of.Name}
 	example := func() runtime.Object { return newOf(g.Scheme, kinds[0]) }
 	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, cache.SharedIndexInformerOptions{
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers, Identifier: o.InformerName.WithResource(gvr),
-	}), true
+	})
 }
 
 // newOf returns a new object of a kind that the scheme is known to have.

@@ -1,6 +1,7 @@
 package metadatainformer
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -63,7 +64,6 @@ func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResyn
 }
 
 func newFactory(client metadata.Interface, defaultResync time.Duration, o options) SharedInformerFactory {
-	mustHave(client, "NewSharedInformerFactory")
 	return byresource.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		made := NewFilteredMetadataInformer(client, gvr, o.namespace, defaultResync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o.tweak)
 		if o.transform != nil {
@@ -76,11 +76,14 @@ func newFactory(client metadata.Interface, defaultResync time.Duration, o option
 }
 
 // NewFilteredMetadataInformer returns an informer of the metadata of a resource that no
-// factory shares. It panics when the client is nil.
+// factory shares. A nil client is an error that it meets, and reports, when it runs: until
+// then its store can be filled and read.
 func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
-	mustHave(client, "NewFilteredMetadataInformer")
-	open := func() byresource.Lister[*metav1.PartialObjectMetadataList] {
-		return client.Resource(gvr).Namespace(namespace)
+	open := func() (byresource.Lister[*metav1.PartialObjectMetadataList], error) {
+		if isNil(client) {
+			return nil, errNilClient
+		}
+		return client.Resource(gvr).Namespace(namespace), nil
 	}
 	return &informer{gvr: gvr, informer: cache.NewSharedIndexInformerWithOptions(
 		byresource.ListWatch(client, open, tweakListOptions),
@@ -89,10 +92,13 @@ func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVers
 	)}
 }
 
-func mustHave(client metadata.Interface, function string) {
-	if client == nil {
-		panic("metadatainformer." + function + ": the client is nil: make one with metadata.NewForConfig")
-	}
+// errNilClient is what an informer without a client fails with when it runs.
+var errNilClient = errors.New("metadatainformer: the client is nil: make one with metadata.NewForConfig")
+
+// isNil also knows a client's typed nil.
+func isNil(client metadata.Interface) bool {
+	real, ok := client.(*metadata.Client)
+	return client == nil || ok && real == nil
 }
 
 // informer is an informers.GenericInformer.

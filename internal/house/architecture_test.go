@@ -45,7 +45,7 @@ var (
 		"fanout": {tests: []string{"fanout", "pgregory.net/rapid"}},
 		"source": {
 			others: []string{
-				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/util/flowcontrol",
+				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json", "google.golang.org/protobuf/encoding/protowire",
 			},
 			tests: []string{"*"},

@@ -16,30 +16,36 @@ type Lister[L runtime.Object] interface {
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// ListWatch lists and watches with what open returns, which is asked at every call. tweak
-// changes the options first; nil leaves them. client says whether lists can be streamed.
-func ListWatch[L runtime.Object](client any, open func() Lister[L], tweak func(*metav1.ListOptions)) cache.ListerWatcher {
+// ListWatch lists and watches with what open returns, which is asked at every call and
+// whose error is that of the call. tweak changes the options first; nil leaves them.
+// client says whether lists can be streamed.
+func ListWatch[L runtime.Object](client any, open func() (Lister[L], error), tweak func(*metav1.ListOptions)) cache.ListerWatcher {
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		from, err := open()
+		if err != nil {
+			return nil, err
+		}
 		if tweak != nil {
 			tweak(&o)
 		}
-		l, err := open().List(ctx, o)
+		l, err := from.List(ctx, o)
 		if err != nil {
 			return nil, err // not the list: a nil pointer in an interface is not nil
 		}
 		return l, nil
 	}
 	begin := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		from, err := open()
+		if err != nil {
+			return nil, err
+		}
 		if tweak != nil {
 			tweak(&o)
 		}
-		return open().Watch(ctx, o)
+		return from.Watch(ctx, o)
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  list,
 		WatchFuncWithContext: begin,
-		// The forms without a context serve callers of the deprecated methods.
-		ListFunc:  func(o metav1.ListOptions) (runtime.Object, error) { return list(context.Background(), o) },
-		WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) { return begin(context.Background(), o) },
 	}, client)
 }

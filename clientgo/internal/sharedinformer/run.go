@@ -3,12 +3,10 @@ package sharedinformer
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"reflect"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,7 +80,7 @@ func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.
 		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
 		PagesAfterFailure: true,
 		WatchTimeout:      max(i.o.MinWatchTimeout, minWatchTimeout),
-		Logger:            slog.New(logr.ToSlogHandler(logger)),
+		Logger:            newLogger(ctx),
 		OnFailure:         WatchErrors(ctx, i.name, i.o.Example, i.LastSyncResourceVersion, i.watchError),
 	})
 	i.fan.Start()

@@ -33,8 +33,8 @@ type sharedInformers struct {
 }
 
 // newInformers puts the generated group beside the built-in ones. The scheme, the
-// mapper and the config let Tidings read the widgets itself; with empty options it
-// would do so through the generated clientset.
+// mapper and the config let Tidings read the widgets itself; with empty options the
+// generated code would make client-go's informer of them.
 func newInformers(config *rest.Config) (sharedInformers, error) {
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
