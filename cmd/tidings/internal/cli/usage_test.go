@@ -54,7 +54,11 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{"wach", "did you mean watch?"},
-		{"frobnicate", "the commands are demo and watch"},
+		{"frobnicate", "the commands are completion, demo, version, watch"},
+		{"version --color sometimes", `--color "sometimes": choose auto, always or never`},
+		{"version -o yaml", `--output "yaml": choose json`},
+		{"completion", "name one shell: bash, fish, powershell, zsh"},
+		{"completion tcsh", "name one shell: bash"},
 		{"--frob", "unknown flag: --frob"},
 		{"watch", "name a type to watch"},
 		{"watch ,", "names no type"},

@@ -97,6 +97,11 @@ func newWatch(c *common) *cobra.Command {
 	flags.BoolVar(&o.events, "output-watch-events", false, "with -o json or yaml, say with each object what happened to it")
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "print the data of Secrets")
 	flags.AddFlagSet(clusters.set)
+	(&completer{clusters, &o.allNamespaces}).install(cmd)
+	complete(cmd, "output", "name", "json", "yaml")
+	completeBy(cmd, "until", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"condition=", "jsonpath=", "create", "delete"}, completeOnly | cobra.ShellCompDirectiveNoSpace
+	})
 	cmd.SetUsageFunc(usageWith("Which cluster, as for kubectl", clusters.set))
 	return cmd
 }
