@@ -87,19 +87,27 @@ func openSites(ctx context.Context, all []*genericclioptions.ConfigFlags) ([]*si
 // that takes long.
 func resolveAll(sites []*site, queries []query, screen *view.Screen) ([][]resolve.Type, error) {
 	types, errs := make([][]resolve.Type, len(sites)), make([]error, len(sites))
-	done := make(chan struct{})
+	answered := make(chan int)
 	for i, s := range sites {
 		go func() {
-			defer func() { done <- struct{}{} }()
-			connecting := time.AfterFunc(connectNote, func() {
-				screen.Note(screen.NotePalette().Dim("asking " + s.cluster.config.Host + " for its types …"))
-			})
-			defer connecting.Stop()
 			types[i], errs[i] = s.cluster.types(queries)
+			answered <- i
 		}()
 	}
-	for range sites {
-		<-done
+	waiting := slices.Clone(sites)
+	late := time.After(connectNote)
+	for left := len(sites); left > 0; {
+		select {
+		case i := <-answered:
+			waiting[i] = nil
+			left--
+		case <-late:
+			for _, s := range waiting {
+				if s != nil {
+					screen.Note(screen.NotePalette().Dim("asking " + s.cluster.config.Host + " for its types …"))
+				}
+			}
+		}
 	}
 	for i, err := range errs {
 		if err != nil && sites[i].label != "" {
