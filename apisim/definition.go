@@ -21,7 +21,7 @@ func definitionsResource() *resource {
 			Group: definitions.Group, Version: definitions.Version, Name: definitions.Resource, Kind: "CustomResourceDefinition",
 			Singular: "customresourcedefinition", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, HasStatus: true,
 		},
-		columns:    []printerColumn{{Name: "Created At", Type: "date", JSONPath: ".metadata.creationTimestamp"}},
+		columns:    []printerColumn{{Name: "Created At", Type: "string", JSONPath: ".metadata.creationTimestamp"}},
 		storedAs:   definitions.GroupVersion(),
 		collection: newCollection(),
 	}

@@ -193,6 +193,8 @@ func TestColumnsAndFieldsOfADefinition(t *testing.T) {
 		b.want("table", rows, "Name Size Colour/1 Made", "a 3 red 0s")
 		rows = b.rows("/apis/example.com/v1alpha1/namespaces/default/widgets/a")
 		b.want("table of a version without columns", rows, "Name Age", "a 0s")
+		rows = b.rows("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+		b.want("table of definitions", rows, "Name Created At", "widgets.example.com 2000-01-01T00:00:00Z")
 	})
 }
 

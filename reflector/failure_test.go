@@ -71,3 +71,17 @@ func TestDeletedUnreadableObjectIsFoundByAList(t *testing.T) {
 		same(t, "queue", j.read(), "replace 5 (new history false): a@3", "replace 9 (new history false):")
 	})
 }
+
+// TestListedObjectWithoutAUIDIsTakenAsListed: a fake has one version for everything, and
+// no UIDs.
+func TestListedObjectWithoutAUIDIsTakenAsListed(t *testing.T) {
+	changed := item("a", "3")
+	changed.UID, changed.Object.note = "", "changed"
+	known := func(string) (object, string, string, bool) { return object{name: "a", version: "3"}, "3", "", true }
+	run(t, []answer{
+		{expect: `list "0" 500 ""`, page: source.Page[object]{Items: []source.Item[object]{changed}, Version: "3"}},
+		{expect: "watch 3"},
+	}, Options[object]{NoStreamedLists: true, Known: known}, func(_ *Reflector[object], _ *script, j *journal) {
+		same(t, "queue", j.read(), "replace 3 (new history false): a@3changed")
+	})
+}

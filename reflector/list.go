@@ -191,7 +191,8 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 		return
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
-	if ok && version != "" && version == item.Version && uid == item.UID && !r.rewound {
+	// Without a UID an equal version proves nothing: fakes have one for all.
+	if ok && version != "" && version == item.Version && item.UID != "" && uid == item.UID && !r.rewound {
 		item.Object = known
 		r.reused = true
 	} else if err := r.transform(&item); err != nil {

@@ -58,6 +58,9 @@ var ErrFIFOClosed = cache.ErrFIFOClosed
 // ErrZeroLengthDeltasObject is client-go's [cache.ErrZeroLengthDeltasObject].
 var ErrZeroLengthDeltasObject = cache.ErrZeroLengthDeltasObject
 
+// MetaNamespaceIndexFunc is client-go's [cache.MetaNamespaceIndexFunc], a variable because informers know it by its address, and keep no index of what the keys say already.
+var MetaNamespaceIndexFunc = cache.MetaNamespaceIndexFunc
+
 // NewNamedReflector is client-go's [cache.NewNamedReflector], a variable because it names a reflector without a name by its caller.
 var NewNamedReflector = cache.NewNamedReflector
 
@@ -447,11 +450,6 @@ func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
 // ListAllByNamespace is client-go's [cache.ListAllByNamespace].
 func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
 	return cache.ListAllByNamespace(indexer, namespace, selector, appendFn)
-}
-
-// MetaNamespaceIndexFunc is client-go's [cache.MetaNamespaceIndexFunc].
-func MetaNamespaceIndexFunc(obj any) ([]string, error) {
-	return cache.MetaNamespaceIndexFunc(obj)
 }
 
 // MetaNamespaceKeyFunc is client-go's [cache.MetaNamespaceKeyFunc].

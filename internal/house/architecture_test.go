@@ -72,9 +72,14 @@ var (
 			rooms: []string{"internal/builtin"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/rest",
-				"github.com/tidwall/btree", "google.golang.org/protobuf/encoding/protowire",
+				"k8s.io/client-go/util/jsonpath", "github.com/tidwall/btree", "google.golang.org/protobuf/encoding/protowire",
+				"gopkg.in/evanphx/json-patch.v4", "sigs.k8s.io/yaml",
 			},
 			tests: []string{"*"},
+		},
+		"apisim/protocoltest": {
+			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go"},
+			tests:  []string{"*"},
 		},
 		"clientgo/internal/listwatch": {
 			rooms:  []string{"source", "delta"},

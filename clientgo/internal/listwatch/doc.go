@@ -10,9 +10,9 @@
 // Resource versions order states only where a server made them. The fakes that
 // programs test with leave them empty, count in their own way, or use one for all,
 // and nothing tells such a fake from a server. So [Versions] watches for what no
-// server does: an object in a list whose version is missing or above that of the
-// list, or an event of a watch whose version is not above the one before it. From the
-// first such sight on, versions are compared no more, and what arrives is applied.
+// server does: an object in a list whose version is missing, 0, that of another object or
+// above that of the list; an event of a watch whose version is not above the one before
+// it. From the first such sight on, versions are compared no more, and what arrives is applied.
 // The sight comes before the object is handed on: nothing that a fake says is lost.
 //
 // # Concurrency properties

@@ -99,16 +99,13 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 		s.versions.Distrust()
 	}
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
-		item := s.item(ctx, obj)
-		if item.Err == nil {
-			s.versions.sawListed(item.Version, page.Version)
-		}
-		page.Items = append(page.Items, item)
+		page.Items = append(page.Items, s.item(ctx, obj))
 		return nil
 	})
 	if err != nil {
 		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w", list, err)
 	}
+	s.versions.sawPage(&page)
 	return page, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/source"
 )
 
 // Versions decides whether the resource versions of a source order its states. The
@@ -27,10 +28,25 @@ func (v *Versions) Trusted() bool { return !v.distrusted.Load() }
 // Distrust ends the comparing of versions for good.
 func (v *Versions) Distrust() { v.distrusted.Store(true) }
 
-// sawListed takes note of an object in a list.
-func (v *Versions) sawListed(object, list string) {
-	if order, ok := delta.CompareDecimal(object, list); !ok || order > 0 {
-		v.Distrust()
+// uniqueAmong is how many objects of a page are compared with each other.
+const uniqueAmong = 64
+
+// sawPage takes note of a page of a list.
+func (v *Versions) sawPage(page *source.Page[any]) {
+	seen := make(map[string]bool, min(len(page.Items), uniqueAmong))
+	for i := range page.Items {
+		version := page.Items[i].Version
+		if page.Items[i].Err != nil {
+			continue
+		}
+		order, ok := delta.CompareDecimal(version, page.Version)
+		if !ok || order > 0 || version == "0" || seen[version] {
+			v.Distrust()
+			return
+		}
+		if i < uniqueAmong {
+			seen[version] = true
+		}
 	}
 }
 

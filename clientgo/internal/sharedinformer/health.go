@@ -2,6 +2,7 @@ package sharedinformer
 
 import (
 	"context"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
@@ -38,9 +39,17 @@ func (i *Informer) Health() tidings.Health {
 	return h
 }
 
+// indexReport is how often the failures of index functions are reported: a report takes
+// a millisecond, and a list may bring thousands. Health counts all of them.
+const indexReport = time.Minute
+
 // indexFailed takes note of an object that an index function failed for.
 func (i *Informer) indexFailed(err store.IndexError) {
 	i.lastIndexError.Store(&err)
+	now := time.Now().UnixNano()
+	if last := i.indexReported.Load(); last != 0 && now-last < int64(indexReport) || !i.indexReported.CompareAndSwap(last, now) {
+		return
+	}
 	utilruntime.HandleErrorWithContext(context.Background(), err.Err, "An index function failed; the object has no entry in that index",
 		"type", i.name, "index", err.Index, "key", err.Key)
 }

@@ -87,6 +87,7 @@ type Informer struct {
 	listed   chan struct{} // one token: a list was applied, the resync clock starts anew
 
 	lastIndexError atomic.Pointer[store.IndexError]
+	indexReported  atomic.Int64 // when one was last reported, in nanoseconds; 0 never
 
 	// writing is held while a batch is applied and published, while a handler joins
 	// and while someone writes to the indexer: that makes the snapshot a handler

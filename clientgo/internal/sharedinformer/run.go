@@ -52,10 +52,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	})
 	sources.Go(func() { i.keepResyncTime(ctx, resyncs) })
 	processor.Go(func() { i.detector.Run(detected) })
-	processor.Go(func() {
-		for i.queue.Pop(ctx, i.process) == nil {
-		}
-	})
+	processor.Go(func() { i.process(ctx) })
 
 	<-ctx.Done()
 	sources.Wait()
@@ -106,10 +103,12 @@ func (i *Informer) known(key string) (obj any, version, uid string, ok bool) {
 	return obj, version, uid, ok
 }
 
-// process takes a batch from the queue.
-func (i *Informer) process(batch delta.Batch[any]) {
-	i.metrics.time(func() { i.apply(batch) })
-	i.metrics.reached(i.queue.Len(), i.store.Snapshot().Version())
+// process applies what the queue brings until that is closed or ctx ends.
+func (i *Informer) process(ctx context.Context) {
+	timed := func(batch delta.Batch[any]) { i.metrics.time(func() { i.apply(batch) }) }
+	for i.queue.Pop(ctx, timed) == nil {
+		i.metrics.reached(i.queue.Len(), i.store.Snapshot().Version())
+	}
 }
 
 // apply puts a batch into the cache and tells the handlers.

@@ -17,6 +17,7 @@ type tables struct {
 const (
 	namesReflector = "it names a reflector without a name by its caller"
 	logsCaller     = "its log lines name its caller"
+	knownByAddress = "informers know it by its address, and keep no index of what the keys say already"
 )
 
 // clientGo returns the tables of client-go's tools/cache.
@@ -34,6 +35,7 @@ func clientGo() tables {
 			"NewTransformingInformer",
 		},
 		variables: map[string]string{
+			"MetaNamespaceIndexFunc":               knownByAddress,
 			"NewNamedReflector":                    namesReflector,
 			"NewNamespaceKeyedIndexerAndReflector": namesReflector,
 			"NewReflector":                         namesReflector,
