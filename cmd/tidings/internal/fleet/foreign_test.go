@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,4 +287,29 @@ func (b *busy) interfere(rng *rand.Rand) {
 	default:
 		change(b, obj, func(obj fleet.Object) { obj.SetLabels(map[string]string{"by": "somebody"}) })
 	}
+}
+
+// TestHearFromAnyGoroutine is for the race detector. There is news in some steps, and none
+// in others.
+func TestHearFromAnyGoroutine(t *testing.T) {
+	b := newBusy(t, 6, 20)
+	d := each[*appsv1.Deployment](b.cluster)[0]
+	done := make(chan struct{})
+	var hearing sync.WaitGroup
+	hearing.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				b.fleet.Hear(d, false)
+				for range 100 {
+					runtime.Gosched()
+				}
+			}
+		}
+	})
+	b.steps(2000)
+	close(done)
+	hearing.Wait()
 }

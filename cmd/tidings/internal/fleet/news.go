@@ -19,8 +19,8 @@ type news struct {
 
 // Hear tells the fleet what became of an object, from any goroutine. What it wrote itself
 // it recognises, and what is none of its business it leaves alone: it takes care of
-// deployments, also of those that others create, of their replica sets and pods. The next Step acts
-// on it.
+// deployments, also of those that others create, of their replica sets and pods. The next
+// Step acts on it.
 func (f *Fleet) Hear(obj Object, deleted bool) { f.hear(obj, deleted, false) }
 
 func (f *Fleet) hear(obj Object, deleted, certain bool) {
@@ -52,13 +52,7 @@ func keyOf(obj Object) string { return obj.GetNamespace() + "/" + obj.GetName() 
 // attend looks at what was heard, and inspects the applications to which somebody else
 // has done something.
 func (f *Fleet) attend(ctx context.Context) error {
-	f.mu.Lock()
-	heard := f.news
-	if len(heard) > 0 {
-		f.news = make(map[string]news)
-	}
-	f.mu.Unlock()
-	for _, n := range heard {
+	for _, n := range f.takeNews() {
 		switch obj := n.obj.(type) {
 		case *appsv1.Deployment:
 			f.attendDeployment(obj, n)
@@ -82,6 +76,18 @@ func (f *Fleet) attend(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// takeNews returns what was heard since the last time, and leaves none.
+func (f *Fleet) takeNews() map[string]news {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.news) == 0 {
+		return nil // those who hear go on with the map
+	}
+	heard := f.news
+	f.news = make(map[string]news)
+	return heard
 }
 
 func (f *Fleet) attendDeployment(d *appsv1.Deployment, n news) {
