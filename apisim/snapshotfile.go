@@ -163,9 +163,9 @@ type snapshotReader struct {
 }
 
 func (r *snapshotReader) read() error {
-	var head snapshotHead
-	if err := r.decoder.Decode(&head); err != nil || head.Format != snapshotFormat {
-		return fmt.Errorf("it does not begin with the format %q: it is something else, or of another version of this package", snapshotFormat)
+	head, err := r.head()
+	if err != nil {
+		return err
 	}
 	r.begin(head.ResourceVersion)
 	done := make(map[*collection]bool)
@@ -190,6 +190,17 @@ func (r *snapshotReader) read() error {
 		return errors.New("something follows the last section")
 	}
 	return nil
+}
+
+func (r *snapshotReader) head() (head snapshotHead, err error) {
+	err = r.decoder.Decode(&head)
+	_, noJSON := errors.AsType[*json.SyntaxError](err)
+	_, otherJSON := errors.AsType[*json.UnmarshalTypeError](err)
+	cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	if noJSON || otherJSON || cut || err == nil && head.Format != snapshotFormat {
+		err = fmt.Errorf("it does not begin with the format %q: it is something else, or of another version of this package", snapshotFormat)
+	}
+	return head, err
 }
 
 // begin makes a snapshot of the built-in resources without objects.

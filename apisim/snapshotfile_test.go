@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,9 +163,16 @@ func TestSnapshotFileThatIsNone(t *testing.T) {
 	}
 }
 
+func TestSnapshotFileThatCannotBeRead(t *testing.T) {
+	_, err := Start(t).ReadSnapshot(iotest.ErrReader(errBroken))
+	if !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
+
 type brokenWriter struct{ left int }
 
-var errBroken = errors.New("the disk is full")
+var errBroken = errors.New("the disk is broken")
 
 func (w *brokenWriter) Write(p []byte) (int, error) {
 	if w.left -= len(p); w.left < 0 {
@@ -173,7 +181,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestSnapshotFileOnAFullDisk(t *testing.T) {
+func TestSnapshotFileOnABrokenDisk(t *testing.T) {
 	server := busyServer(t)
 	for i := range 100 { // more than is buffered
 		if _, err := server.Create(t.Context(), configMap(fmt.Sprintf("filler-%d", i))); err != nil {

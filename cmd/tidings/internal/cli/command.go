@@ -59,7 +59,10 @@ shows every change as it happens, with the fields that changed.`,
   tidings demo
 
   # what happens to the pods and deployments of the current kubeconfig's namespace
-  tidings watch pods,deployments`,
+  tidings watch pods,deployments
+
+  # an API server with the objects of a directory, for tests
+  tidings serve --load manifests`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
@@ -81,7 +84,7 @@ shows every change as it happens, with the fields that changed.`,
 	})
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newDemo(c), newWatch(c), newCompletion(), newVersion())
+	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newCompletion(), newVersion())
 	return root
 }
 

@@ -74,9 +74,6 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	return cmd
 }
 
-// anyPort is an address of this machine that nobody else reaches.
-const anyPort = "127.0.0.1:0"
-
 // check refuses flags that cannot be.
 func (o demoOptions) check(command string) error {
 	switch {

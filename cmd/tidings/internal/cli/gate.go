@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gate lets writes over HTTP through until it is closed. A comparison needs a state that
-// stays as it is.
+// gate lets writes over HTTP through until it is closed: what is compared or saved in the
+// end has to stay as it is.
 type gate struct {
 	mu     sync.RWMutex // held for reading by writes under way; guards closed
 	closed bool
@@ -36,7 +36,7 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		status := apierrors.NewServiceUnavailable("the demo has ended: nothing is written any more").Status()
+		status := apierrors.NewServiceUnavailable("the server is about to end: nothing is written any more").Status()
 		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(int(status.Code))

@@ -39,6 +39,9 @@ func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
 		}
 		k.path = filepath.Join(k.directory, "kubeconfig")
 	}
+	if absolute, err := filepath.Abs(k.path); err == nil {
+		k.path = absolute // another terminal is somewhere else
+	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[kubeconfigName] = &clientcmdapi.Cluster{Server: server}
 	config.AuthInfos[kubeconfigName] = &clientcmdapi.AuthInfo{Token: kubeconfigToken}

@@ -33,15 +33,15 @@ var _ fleet.Cluster = (*simulation)(nil)
 // comparison waits for that.
 const bookmarkEvery = time.Second
 
-func newSimulation(listen string) (*simulation, error) {
+func newSimulation(address string) (*simulation, error) {
 	s := &simulation{}
 	var err error
 	s.server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: s.gate.wrap})
 	if err != nil {
 		return nil, err
 	}
-	if s.url, err = s.server.Listen(listen); err != nil {
-		return nil, errors.Join(fmt.Errorf("the demo's API server cannot listen on %s: %w: choose another address with --listen", listen, err), s.server.Close())
+	if s.url, err = listen(s.server, address); err != nil {
+		return nil, errors.Join(err, s.server.Close())
 	}
 	return s, nil
 }

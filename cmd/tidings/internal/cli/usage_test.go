@@ -61,7 +61,7 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{"wach", "did you mean watch?"},
-		{"frobnicate", "the commands are completion, demo, version, watch"},
+		{"frobnicate", "the commands are completion, demo, serve, version, watch"},
 		{"version --color sometimes", `--color "sometimes": choose auto, always or never`},
 		{"version -o yaml", `--output "yaml": choose json`},
 		{"completion", "name one shell: bash, fish, powershell, zsh"},
@@ -90,6 +90,9 @@ func TestUsageErrors(t *testing.T) {
 		{"demo --churn NaN", "--churn NaN"},
 		{"demo --for -1s", "--for -1s is negative"},
 		{"demo --for 30", "30"},
+		{"serve here", `takes no arguments, only flags: "here"`},
+		{"serve --load=", "--load names nothing"},
+		{"serve --load - --load -", "--load - is there twice"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			got := run(t.Context(), strings.Fields(c.args)...)
@@ -109,6 +112,7 @@ func TestHelp(t *testing.T) {
 		{"", []string{"demo", "watch", "Examples:"}},
 		{"--help", []string{"demo", "watch"}},
 		{"demo --help", []string{"--pods", "(default 2000)", "--churn", "(default 50)", "--for", "(default 30s)", "tidings demo --seed 42"}},
+		{"serve --help", []string{"--load", "--save", "--restore", "--listen", "tidings serve --restore state.json --save state.json"}},
 		{"watch --help", []string{"--selector", "Which cluster", "--kubeconfig", "--context", "tidings watch pods,deployments"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
