@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -133,6 +134,24 @@ func TestServeLoadsTheStandardInput(t *testing.T) {
 	cancel()
 	if got := <-code; got != 0 {
 		t.Errorf("exit code %d", got)
+	}
+}
+
+func TestServeEndsWhileItWaitsForInput(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	in, typing := io.Pipe()
+	defer typing.Close()
+	out, code := newStream(), make(chan int, 1)
+	go func() {
+		code <- cli.Run(ctx, []string{"serve", "--load", "-"}, cli.Streams{In: in, Out: out, Err: out})
+	}()
+	if _, err := typing.Write([]byte("apiVersion: v1\n")); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if got := <-code; got != 0 || out.String() != "" {
+		t.Errorf("exit code %d: %s", got, out)
 	}
 }
 

@@ -25,7 +25,8 @@ const (
 	saveEvery = 10 * time.Second
 )
 
-// service is one run of `tidings serve`. It starts no goroutine but those of the server.
+// service is one run of `tidings serve`. Beside those of the server it has one goroutine,
+// for --load -, which ends with the input.
 type service struct {
 	o       serveOptions
 	streams Streams
@@ -43,9 +44,13 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	err = s.open()
-	if err == nil {
-		err = s.run(cmd.Context())
+	ctx := cmd.Context()
+	err = s.open(ctx)
+	switch {
+	case err == nil:
+		err = s.run(ctx)
+	case ctx.Err() != nil:
+		err = nil // Ctrl-C while it waited for input
 	}
 	if s.access != nil {
 		err = errors.Join(err, s.access.remove())
@@ -54,13 +59,13 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) error {
 }
 
 // open fills the server, and makes it known.
-func (s *service) open() error {
+func (s *service) open(ctx context.Context) error {
 	if s.o.save != "" {
 		if err := s.state.claim(s.o.restore); err != nil {
 			return err
 		}
 	}
-	contents, err := s.fill()
+	contents, err := s.fill(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +92,7 @@ func (s *service) open() error {
 }
 
 // fill brings what --restore and --load name, and says how much that is.
-func (s *service) fill() (contents string, err error) {
+func (s *service) fill(ctx context.Context) (contents string, err error) {
 	if s.o.restore != "" {
 		if err := restore(s.server, s.o.restore); err != nil {
 			return "", err
@@ -101,7 +106,7 @@ func (s *service) fill() (contents string, err error) {
 	if len(s.o.load) == 0 {
 		return contents, nil
 	}
-	if err := s.load(); err != nil {
+	if err := s.load(ctx); err != nil {
 		return "", s.explainLoad(err)
 	}
 	loaded := view.Counted(int64(s.server.Snapshot().Objects()-before), "object", "objects") + " loaded"
@@ -112,7 +117,7 @@ func (s *service) fill() (contents string, err error) {
 }
 
 // load adds what --load names.
-func (s *service) load() error {
+func (s *service) load(ctx context.Context) error {
 	files := slices.DeleteFunc(slices.Clone(s.o.load), func(name string) bool { return name == standardInput })
 	if err := s.server.Load(files...); err != nil {
 		return err
@@ -120,7 +125,14 @@ func (s *service) load() error {
 	if len(files) == len(s.o.load) {
 		return nil
 	}
-	return s.server.LoadFrom("the standard input", s.streams.In)
+	input := make(chan error, 1)
+	go func() { input <- s.server.LoadFrom("the standard input", s.streams.In) }()
+	select {
+	case err := <-input:
+		return err
+	case <-ctx.Done(): // a terminal has no end of its own
+		return context.Cause(ctx)
+	}
 }
 
 // explainLoad says which flag an error is about, and what to do.
