@@ -45,6 +45,19 @@ func TestUsers(t *testing.T) {
 // unclear is what cannot stand in a session as something that is printed.
 var unclear = regexp.MustCompile(`(?m)^(#|\$ )`)
 
+// TestServe replays sessions beside "tidings serve", in a process of its own: those that
+// depend on no UID, which chance decides there.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	program := buildTidings(t)
+	for _, name := range []string{"apply", "discovery", "make", "wait", "watch", "write"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replay(newSessionBeside(t, program), "testdata/sessions/"+name+".session")
+		})
+	}
+}
+
 func replay(t *session, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
