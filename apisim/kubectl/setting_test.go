@@ -63,7 +63,7 @@ func buildTidings(t *testing.T) string {
 // writes.
 func newSessionBeside(t *testing.T, program string) *session {
 	s := &session{T: t, home: t.TempDir()}
-	serve := exec.Command(program, "serve", "--load", "testdata/fleet.yaml", "--write-kubeconfig", s.kubeconfig()) //nolint:gosec // it was built here
+	serve := exec.Command(program, "serve", "--seed", "1", "--load", "testdata/fleet.yaml", "--write-kubeconfig", s.kubeconfig()) //nolint:gosec // it was built here
 	serve.Stderr = t.Output()
 	out, err := serve.StdoutPipe()
 	if err != nil {

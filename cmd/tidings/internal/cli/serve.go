@@ -13,6 +13,7 @@ type serveOptions struct {
 	restore    string
 	save       string
 	kubeconfig string
+	seed       uint64
 }
 
 func newServe(c *common) *cobra.Command {
@@ -57,6 +58,7 @@ Nothing needs to be installed. Ctrl-C ends the server.`,
 	flags.StringArrayVar(&o.load, "load", nil, "begin with the objects of this file, or of all .yaml, .yml and .json files below this directory; - is the standard input; may be repeated")
 	flags.StringVar(&o.restore, "restore", "", "begin with the state of this file, which --save has written; what --load names is added")
 	flags.StringVar(&o.save, "save", "", "keep the state in this file: it is written at the end, and every 10s while there are changes")
+	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides UIDs and generated names, for runs that are to repeat (default a random one)")
 	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "", "write a kubeconfig of the server to this file (default a temporary one, which is printed)")
 	return cmd
 }

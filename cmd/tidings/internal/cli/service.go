@@ -40,7 +40,7 @@ type service struct {
 func runServe(cmd *cobra.Command, c *common, o serveOptions) error {
 	s := &service{o: o, streams: c.streams, screen: c.screen(cmd), state: archive{path: o.save}}
 	var err error
-	s.server, err = apisim.New(apisim.Options{Middleware: s.gate.wrap, Logger: c.logger(s.screen, view.Secrecy{})})
+	s.server, err = apisim.New(apisim.Options{Seed: o.seed, Middleware: s.gate.wrap, Logger: c.logger(s.screen, view.Secrecy{})})
 	if err != nil {
 		return err
 	}
