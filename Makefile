@@ -12,6 +12,8 @@ FUZZTIME ?= 30s
 # Which benchmarks run, and how often each: `make bench BENCH=Sync COUNT=10`.
 BENCH ?= .
 COUNT ?= 1
+# How often the tests of a real API server kill it.
+CRASHES ?= 10
 # The packages that test, race and bench look at.
 PKG ?= ./...
 
@@ -19,7 +21,7 @@ STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## Run every test.
@@ -79,6 +81,14 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s).
 .PHONY: bench
 bench: ## Run the benchmarks with memory figures (BENCH, COUNT, PKG).
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+
+.PHONY: e2e
+e2e: ## Test against a real API server (CRASHES), which the first run builds: minutes.
+	cd e2e && $(GO) test -timeout 10m ./internal/... && $(GO) test -timeout 60m . -crashes $(CRASHES)
+
+.PHONY: check-e2e
+check-e2e: ## Check the module e2e as check does this one.
+	@cd e2e && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: generate
 generate: ## Write generated files anew.

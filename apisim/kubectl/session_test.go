@@ -45,6 +45,22 @@ func TestUsers(t *testing.T) {
 // unclear is what cannot stand in a session as something that is printed.
 var unclear = regexp.MustCompile(`(?m)^(#|\$ )`)
 
+// TestServe replays the sessions beside "tidings serve", in a process of its own.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/sessions/*.session")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions in testdata: %v", err)
+	}
+	program := buildTidings(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".session"), func(t *testing.T) {
+			t.Parallel()
+			replay(newSessionBeside(t, program), file)
+		})
+	}
+}
+
 func replay(t *session, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -78,30 +78,35 @@ func watchInitial(r *rig) {
 	}
 }
 
-// watchBookmarks: a watch that allows them gets one before its time is over, whose
-// version can be resumed at.
+// watchBookmarks: a watch that allows them gets one before its time is over, with a
+// version that is newer than what it selects, and can be resumed at. A server need not
+// send one of the very version that the watch began at.
 func watchBookmarks(r *rig) {
 	a := r.create("a")
 	seconds := int64(10)
-	w := r.watch(metav1.ListOptions{ResourceVersion: a.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
+	w := r.watch(metav1.ListOptions{ResourceVersion: a.ResourceVersion, LabelSelector: "none=such", AllowWatchBookmarks: true, TimeoutSeconds: &seconds})
+	b := r.create("b")
 	timer := time.NewTimer(r.server.Patience)
 	defer timer.Stop()
 	bookmark := ""
 	for open := true; open; {
 		select {
 		case e, more := <-w.ResultChan():
-			if open = more; more && e.Type == watch.Bookmark {
+			switch open = more; {
+			case more && e.Type == watch.Bookmark:
 				bookmark = e.Object.(metav1.Object).GetResourceVersion()
+			case more:
+				r.Errorf("the watch, which selects nothing, brings %s", describe(e))
 			}
 		case <-timer.C:
 			r.Fatalf("the watch has not ended in %v", r.server.Patience)
 		}
 	}
-	if bookmark == "" || r.isNewer(a.ResourceVersion, bookmark) {
-		r.Fatalf("the last bookmark is of version %q, the watch began at %s", bookmark, a.ResourceVersion)
+	if bookmark == "" || r.isNewer(b.ResourceVersion, bookmark) {
+		r.Fatalf("the last bookmark is of version %q, the last write %s", bookmark, b.ResourceVersion)
 	}
-	b := r.create("b")
-	r.expect(r.watch(metav1.ListOptions{ResourceVersion: bookmark}), "ADDED b@"+b.ResourceVersion)
+	c := r.create("c")
+	r.expect(r.watch(metav1.ListOptions{ResourceVersion: bookmark}), "ADDED c@"+c.ResourceVersion)
 }
 
 // watchTimeout: a watch ends when its time is over, and not long before.

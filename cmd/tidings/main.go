@@ -1,5 +1,6 @@
 // Command tidings shows what happens to the objects of a Kubernetes cluster, as it
-// happens: `tidings demo` of a cluster it makes up, `tidings watch` of a real one.
+// happens: `tidings demo` of a cluster it makes up, `tidings watch` of a real one. And
+// `tidings serve` is a small API server, for tests.
 package main
 
 import (

@@ -1,36 +1,19 @@
 package clientgo_test
 
 import (
-	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// phaseLabel repeats the phase of a pod where the simulator can select by it.
-const phaseLabel = "phase"
-
 // unfinished is kube-scheduler's selector of pods.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
-
-// selectByLabel stands in for a field selector that the simulator does not have: that
-// of unfinished pods becomes the equivalent one over phaseLabel.
-func selectByLabel(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if query := r.URL.Query(); query.Get("fieldSelector") == unfinished {
-			query.Del("fieldSelector")
-			query.Set("labelSelector", phaseLabel+" notin (Succeeded,Failed)")
-			r.URL.RawQuery = query.Encode()
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 func pod(name, node string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, Labels: map[string]string{phaseLabel: string(phase)},
+			Namespace: "default", Name: name,
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "test", Operation: metav1.ManagedFieldsOperationUpdate}},
 		},
 		Spec:   corev1.PodSpec{NodeName: node},
@@ -39,7 +22,7 @@ func pod(name, node string, phase corev1.PodPhase) *corev1.Pod {
 }
 
 func schedule(t *testing.T, binaries string) string {
-	c := newCluster(t, selectByLabel)
+	c := newCluster(t, nil)
 	for _, name := range []string{"node-a", "node-b"} {
 		c.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -66,9 +49,7 @@ func schedule(t *testing.T, binaries string) string {
 	edit(c, podsResource, "default", "new-1", func(p *corev1.Pod) { p.Spec.NodeName = "node-b" })
 	p.expect("default/new-1 is on node-b")
 	// A pod that finishes leaves the selection, which is a delete.
-	edit(c, podsResource, "default", "three", func(p *corev1.Pod) {
-		p.Status.Phase, p.Labels[phaseLabel] = corev1.PodSucceeded, string(corev1.PodSucceeded)
-	})
+	edit(c, podsResource, "default", "three", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 	p.expect("default/three takes up no room any more")
 	c.create(pod("new-3", "", corev1.PodPending))
 	p.expect("default/new-3 would go to node-b, pods there: 1")

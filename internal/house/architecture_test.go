@@ -77,6 +77,10 @@ var (
 			},
 			tests: []string{"*"},
 		},
+		"apiserver": {
+			others: []string{"k8s.io/client-go/rest"},
+			tests:  []string{"*"},
+		},
 		"apisim/protocoltest": {
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go"},
 			tests:  []string{"*"},
@@ -134,9 +138,24 @@ func goFiles(t *testing.T) []goFile {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if isIgnored(parsed) {
+			return
+		}
 		files = append(files, goFile{dir: path.Dir(name), name: path.Base(name), ast: parsed})
 	})
 	return files
+}
+
+// isIgnored reports whether a file belongs to no package: what others are built from.
+func isIgnored(file *ast.File) bool {
+	for _, group := range file.Comments {
+		for _, comment := range group.List {
+			if comment.Text == "//go:build ignore" && comment.Pos() < file.Package {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // walk calls f with the slash-separated name of every file of an extension, but for

@@ -153,6 +153,7 @@ func blocks(t *testing.T) []block {
 var packages = map[string]string{
 	"appsv1":       "k8s.io/api/apps/v1",
 	"apierrors":    "k8s.io/apimachinery/pkg/api/errors",
+	"apiserver":    module + "/apiserver",
 	"apisim":       module + "/apisim",
 	"context":      "context",
 	"corev1":       "k8s.io/api/core/v1",

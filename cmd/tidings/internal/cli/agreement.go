@@ -52,7 +52,7 @@ func (d *demonstration) compare(ctx context.Context) (agreement, error) {
 	found := agreement{types: len(d.mirrors)}
 	told := d.tally.Counts()
 	for i, m := range d.mirrors {
-		served, err := d.server.List(ctx, m.of.Kind)
+		served, _, err := d.server.List(ctx, m.resource)
 		if err != nil {
 			return found, err
 		}

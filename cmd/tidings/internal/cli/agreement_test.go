@@ -16,9 +16,9 @@ import (
 func TestDisagreementIsFoundAndNamed(t *testing.T) {
 	var out bytes.Buffer
 	d := &demonstration{
-		o:      demoOptions{pods: 20, seed: 1},
+		o:      demoOptions{pods: 20, seed: 1, listen: anyPort},
 		screen: view.NewScreen(&out, &out, view.ScreenOptions{}), ledger: view.NewLedger(),
-		last: make(map[string]string), failed: make(chan struct{}),
+		failed: make(chan struct{}),
 	}
 	ctx := t.Context()
 	if err := d.open(ctx, &common{}); err != nil {
@@ -30,7 +30,10 @@ func TestDisagreementIsFoundAndNamed(t *testing.T) {
 	if err := d.sync(ctx, following); err != nil {
 		t.Fatal(err)
 	}
-	d.settle(ctx)
+	defer d.access.remove()
+	if err := d.settle(ctx); err != nil {
+		t.Fatal(err)
+	}
 	if found, err := d.compare(ctx); err != nil || found.err() != nil {
 		t.Fatalf("before any change: %v, %v", found, err)
 	}

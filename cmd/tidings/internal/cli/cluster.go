@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// discoveryBurst is how many requests discovery may make at once; clusters
-	// with many custom types have hundreds of groups.
-	discoveryBurst = 300
 	// requestsPerSecond and requestBurst are for lists and watches.
 	requestsPerSecond, requestBurst = 50, 100
 	// dialTimeout bounds how long a connection takes to come about.
@@ -90,8 +87,8 @@ func noSuchContext(target problem.Target, raw clientcmdapi.Config) error {
 	return fmt.Errorf("the kubeconfig %s has no context %q: %s (`kubectl config get-contexts`)", target.Kubeconfig, target.Context, has)
 }
 
-// types finds the types of names. Its errors say what to do.
-func (c *cluster) types(names []string) ([]resolve.Type, error) {
+// types finds the types of queries. Its errors say what to do.
+func (c *cluster) types(queries []query) ([]resolve.Type, error) {
 	mapper, err := c.flags.ToRESTMapper()
 	if err != nil {
 		return nil, c.target.Explain(err)
@@ -102,8 +99,8 @@ func (c *cluster) types(names []string) ([]resolve.Type, error) {
 	}
 	resolver := resolve.New(mapper, discovery)
 	var types []resolve.Type
-	for _, name := range names {
-		found, err := resolver.Resolve(name)
+	for _, q := range queries {
+		found, err := resolver.Resolve(q.kind)
 		if err != nil {
 			return nil, c.target.Explain(err)
 		}
@@ -120,11 +117,6 @@ func (c *cluster) namespace() (string, bool, error) {
 		return "", false, c.target.Explain(err)
 	}
 	return namespace, *c.flags.Namespace != "", nil
-}
-
-// newClusterFlags returns kubectl's flags for a cluster.
-func newClusterFlags() *genericclioptions.ConfigFlags {
-	return genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(discoveryBurst).WithDiscoveryQPS(requestsPerSecond)
 }
 
 // prepare sets what all requests have in common.

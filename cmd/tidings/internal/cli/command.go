@@ -45,6 +45,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 type common struct {
 	streams Streams
 	verbose bool
+	colours string
 }
 
 func newRoot(s Streams) *cobra.Command {
@@ -58,7 +59,10 @@ shows every change as it happens, with the fields that changed.`,
   tidings demo
 
   # what happens to the pods and deployments of the current kubeconfig's namespace
-  tidings watch pods,deployments`,
+  tidings watch pods,deployments
+
+  # an API server with the objects of a directory, for tests
+  tidings serve --load manifests`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
@@ -66,13 +70,21 @@ shows every change as it happens, with the fields that changed.`,
 		SuggestionsMinimumDistance: 3,
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "log what happens underneath, on the error stream")
+	root.PersistentFlags().StringVar(&c.colours, "color", view.ColoursAuto, "whether to colour: auto is on a terminal unless NO_COLOR is set; always, never")
+	complete(root, "color", view.ColoursAuto, view.ColoursAlways, view.ColoursNever)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if view.IsColours(c.colours) {
+			return nil
+		}
+		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never", c.colours)
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &problem.UsageError{Command: cmd.CommandPath(), Err: err}
 	})
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
-	root.AddCommand(newDemo(c), newWatch(c))
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newCompletion(), newVersion())
 	return root
 }
 
@@ -82,7 +94,13 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := "the commands are demo and watch"
+	var names []string
+	for _, command := range cmd.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	hint := "the commands are " + strings.Join(names, ", ")
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
@@ -100,7 +118,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // screen returns the screen of a command.
 func (c *common) screen(cmd *cobra.Command) *view.Screen {
 	out, err := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	return view.NewScreen(out, err, view.Detect(out, err, c.streams.Getenv))
+	return view.NewScreen(out, err, view.Detect(out, err, c.colours, c.streams.Getenv))
 }
 
 // logger returns the logger of a command, which shares the screen. What secrecy

@@ -11,10 +11,12 @@ import (
 
 // demoOptions are the flags of `tidings demo`.
 type demoOptions struct {
-	pods   int
-	churn  float64
-	length time.Duration
-	seed   uint64
+	pods       int
+	churn      float64
+	length     time.Duration
+	seed       uint64
+	listen     string
+	kubeconfig string
 }
 
 const (
@@ -27,10 +29,16 @@ func newDemo(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
 		Short: "Show what happens in a made-up, busy cluster",
-		Long: `Demo starts an API server in this process, fills it with a fleet of nodes, deployments, pods
-and what goes with them, and changes it as a busy cluster would: rollouts, scaling, crashing
-containers, evictions, heartbeats. Informers follow it over HTTP, and every change they see is
-shown with the fields that differ. In the end the caches are compared with the server.
+		Long: `Demo starts an API server in this process, fills it with a fleet of nodes, deployments, pods,
+a custom type and what goes with them, and changes it as a busy cluster would: rollouts, scaling,
+crashing containers, evictions, failovers, heartbeats. Informers follow it over HTTP, and every
+change they see is shown with the fields that differ. In the end the caches are compared with the
+server.
+
+The server's address is printed, and a kubeconfig is written, so that kubectl and "tidings watch"
+can be used beside it. The fleet bears what you do there, and acts on some of it: it carries out
+"kubectl scale" and "kubectl set image", replaces pods that you delete, cleans up after
+deployments that you delete, and gives pods to those that you create.
 
 Nothing needs to be installed, and nothing leaves this machine.`,
 		Example: `  # 2,000 pods, 50 changes a second, for 30 seconds
@@ -40,7 +48,10 @@ Nothing needs to be installed, and nothing leaves this machine.`,
   tidings demo --pods 20000 --churn 500 --for 0
 
   # the same cluster again
-  tidings demo --seed 42`,
+  tidings demo --seed 42
+
+  # something to play with, for kubectl in another terminal
+  tidings demo --churn 20 --for 0 --write-kubeconfig demo.kubeconfig`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("seed") {
@@ -55,9 +66,11 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&o.pods, "pods", 2000, "how many pods the fleet has; the rest is in proportion")
-	flags.Float64Var(&o.churn, "churn", 50, "how many changes are made a second; 0 for none")
+	flags.Float64Var(&o.churn, "churn", 50, "how many changes are made a second; 0 for none but the answers to yours")
 	flags.DurationVar(&o.length, "for", 30*time.Second, "how long to go on; 0 until Ctrl-C")
 	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides the fleet and what happens to it (default a random one, which is printed)")
+	flags.StringVar(&o.listen, "listen", anyPort, "the address on which the API server listens; port 0 takes a free one")
+	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "", "write a kubeconfig of the server to this file (default a temporary one, which is printed)")
 	return cmd
 }
 

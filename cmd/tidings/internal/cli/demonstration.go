@@ -37,6 +37,7 @@ type demonstration struct {
 	o       demoOptions
 	screen  *view.Screen
 	server  *simulation
+	access  *kubeconfig
 	fleet   *fleet.Fleet
 	factory *tidings.Factory
 	mirrors []*mirror
@@ -46,8 +47,6 @@ type demonstration struct {
 	synced  time.Duration // how long the first sync took
 	initial int64         // objects that it brought
 
-	last map[string]string // version of the last change by Go type; the churn's until that has ended
-
 	rendering sync.Mutex // held by one handler at a time; guards lines and failure
 	lines     *view.Lines
 	failure   error // the first of printing
@@ -56,8 +55,7 @@ type demonstration struct {
 
 func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
 	d := &demonstration{
-		o: o, screen: c.screen(cmd), ledger: view.NewLedger(),
-		last: make(map[string]string), failed: make(chan struct{}),
+		o: o, screen: c.screen(cmd), ledger: view.NewLedger(), failed: make(chan struct{}),
 	}
 	defer d.screen.Close()
 	if err := d.open(cmd.Context(), c); err != nil {
@@ -72,7 +70,7 @@ func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
 // open starts the server, fills it, and asks for the informers.
 func (d *demonstration) open(ctx context.Context, c *common) error {
 	began := time.Now()
-	server, err := newSimulation()
+	server, err := newSimulation(d.o.listen)
 	if err != nil {
 		return err
 	}
@@ -82,8 +80,12 @@ func (d *demonstration) open(ctx context.Context, c *common) error {
 		return errors.Join(err, server.Close())
 	}
 	d.say("a made-up cluster of %s at %s, built in %s from seed %d", view.Counted(int64(d.o.pods), "pod", "pods"), server.URL(), view.Short(time.Since(began)), d.o.seed)
-	if err := d.follow(server.Config(), c); err != nil {
+	if d.access, err = writeKubeconfig(d.o.kubeconfig, server.URL(), d.fleet.Namespace()); err != nil {
 		return errors.Join(err, server.Close())
+	}
+	d.say("for kubectl in another terminal: export KUBECONFIG=%s", d.access.quoted())
+	if err := d.follow(server.Config(), c); err != nil {
+		return errors.Join(err, server.Close(), d.access.remove())
 	}
 	return nil
 }
@@ -106,6 +108,7 @@ func (d *demonstration) follow(config *rest.Config, c *common) error {
 		add(mirrored[*corev1.Pod](d.factory, d.take)),
 		add(mirrored[*corev1.Service](d.factory, d.take)),
 		add(mirrored[*corev1.ConfigMap](d.factory, d.take)),
+		add(mirroredCustom(d.factory, fleet.Database, fleet.Databases, d.take)),
 	)
 	if err != nil {
 		return err
@@ -121,14 +124,16 @@ func (d *demonstration) follow(config *rest.Config, c *common) error {
 
 // made notes a change that the fleet made.
 func (d *demonstration) made(c fleet.Change) {
-	version := c.Object.GetResourceVersion()
-	d.ledger.Made(version, c.Began)
-	d.last[fmt.Sprintf("%T", c.Object)] = version
+	d.ledger.Made(c.Object.GetResourceVersion(), c.Began)
 }
 
-// take shows a change that an informer saw. It is called by the handlers.
+// take shows a change that an informer saw, and tells the fleet, as others may have made
+// it. It is called by the handlers.
 func (d *demonstration) take(c view.Change) {
 	d.tally.Count(c)
+	if obj, ok := c.Object().(fleet.Object); ok {
+		d.fleet.Hear(obj, c.Event == tidings.Deleted)
+	}
 	if c.Initial {
 		return
 	}
@@ -163,12 +168,13 @@ func (d *demonstration) run(ctx context.Context) error {
 		lasted = time.Since(began)
 	}
 	if err == nil {
-		d.settle(following)
-		found, err = d.compare(following)
+		if err = d.settle(following); err == nil {
+			found, err = d.compare(following)
+		}
 	}
 	stopping, cancel := context.WithTimeout(following, stopTimeout)
 	defer cancel()
-	err = errors.Join(err, d.factory.Shutdown(stopping), d.server.Close())
+	err = errors.Join(err, d.factory.Shutdown(stopping), d.server.Close(), d.access.remove())
 	d.screen.Close()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
@@ -256,14 +262,19 @@ func (d *demonstration) drawStatus(now, began time.Time) {
 	d.screen.Print(line + "\n") //nolint:errcheck // the next change that cannot be printed ends the demo
 }
 
-// settle waits until the caches hold the last change of their type and the handlers
-// have been told of it.
-func (d *demonstration) settle(ctx context.Context) {
+// settle ends all writing and waits until the caches hold the last of it and the handlers
+// have been told.
+func (d *demonstration) settle(ctx context.Context) error {
+	d.server.gate.close()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	for _, m := range d.mirrors {
-		if version := d.last[m.goType]; version != "" && m.await(ctx, version) != nil {
-			return // the comparison says what is missing
+		_, version, err := d.server.List(ctx, m.resource)
+		if err != nil {
+			return err
+		}
+		if m.await(ctx, version) != nil {
+			return nil //nolint:nilerr // the comparison says what is missing
 		}
 	}
 	ticker := time.NewTicker(settleEvery)
@@ -272,11 +283,12 @@ func (d *demonstration) settle(ctx context.Context) {
 		for m.handler().State != tidings.Idle {
 			select {
 			case <-ctx.Done():
-				return
+				return nil
 			case <-ticker.C:
 			}
 		}
 	}
+	return nil
 }
 
 // summarise prints what there was to see.

@@ -2,7 +2,10 @@
 // returns the code to exit with.
 //
 //	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, factory ─▶ view
-//	     └─ watch ─▶ watcher:       cluster ──────── factory ─▶ view
+//	     ├─ watch ─▶ watcher:       cluster ──────── factory ─▶ view
+//	     ├─ serve ─▶ service:       apisim ◀─ files, archive
+//	     ├─ completion              names: cluster ─ resolve
+//	     └─ version
 //
 // # Exit codes
 //

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -21,20 +24,26 @@ import (
 type simulation struct {
 	server *apisim.Server
 	url    string
+	gate   gate
 }
 
 var _ fleet.Cluster = (*simulation)(nil)
 
-func newSimulation() (*simulation, error) {
-	server, err := apisim.New(apisim.Options{})
+// bookmarkEvery is how often the watches of a demo are told the newest version: the last
+// comparison waits for that.
+const bookmarkEvery = time.Second
+
+func newSimulation(address string) (*simulation, error) {
+	s := &simulation{}
+	var err error
+	s.server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: s.gate.wrap})
 	if err != nil {
 		return nil, err
 	}
-	url, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the demo's API server cannot listen on a port of this machine: %w", err), server.Close())
+	if s.url, err = listen(s.server, address); err != nil {
+		return nil, errors.Join(err, s.server.Close())
 	}
-	return &simulation{server, url}, nil
+	return s, nil
 }
 
 // URL returns the address of the server.
@@ -45,6 +54,15 @@ func (s *simulation) Config() *rest.Config { return &rest.Config{Host: s.url, QP
 
 // Close ends the server.
 func (s *simulation) Close() error { return s.server.Close() }
+
+// Get returns the newest state of an object.
+func (s *simulation) Get(ctx context.Context, obj fleet.Object) (fleet.Object, error) {
+	resource, err := resourceOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	return stored(s.server.Get(ctx, resource, obj.GetNamespace(), obj.GetName()))
+}
 
 // Create stores a new object.
 func (s *simulation) Create(ctx context.Context, obj fleet.Object) (fleet.Object, error) {
@@ -62,24 +80,21 @@ func (s *simulation) Delete(ctx context.Context, obj fleet.Object) (fleet.Object
 	if err != nil {
 		return nil, err
 	}
-	return stored(s.server.Delete(ctx, resource.GVR(), obj.GetNamespace(), obj.GetName()))
+	return stored(s.server.Delete(ctx, resource, obj.GetNamespace(), obj.GetName()))
 }
 
-// List returns the objects of a kind by namespace/name.
-func (s *simulation) List(ctx context.Context, kind schema.GroupVersionKind) (map[string]tidings.Object, error) {
-	resource, ok := builtin.ForGVK(kind)
-	if !ok {
-		return nil, fmt.Errorf("no resource serves %s", kind)
-	}
-	list, _, err := s.server.List(ctx, resource.GVR(), "")
+// List returns the objects of a resource by namespace/name, and the version that they are
+// the state of.
+func (s *simulation) List(ctx context.Context, resource schema.GroupVersionResource) (map[string]tidings.Object, string, error) {
+	list, version, err := s.server.List(ctx, resource, "")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	objects := make(map[string]tidings.Object, len(list))
 	for _, item := range list {
 		obj, err := stored(item, nil)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		key := obj.GetName()
 		if namespace := obj.GetNamespace(); namespace != "" {
@@ -87,7 +102,7 @@ func (s *simulation) List(ctx context.Context, kind schema.GroupVersionKind) (ma
 		}
 		objects[key] = obj
 	}
-	return objects, nil
+	return objects, version, nil
 }
 
 func stored(obj runtime.Object, err error) (fleet.Object, error) {
@@ -101,15 +116,19 @@ func stored(obj runtime.Object, err error) (fleet.Object, error) {
 	return typed, nil
 }
 
-// resourceOf returns the resource of a built-in type.
-func resourceOf(obj runtime.Object) (builtin.Resource, error) {
+// resourceOf returns the resource of an object of a fleet.
+func resourceOf(obj runtime.Object) (schema.GroupVersionResource, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		resource, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind()) // the fleet's are regular
+		return resource, nil
+	}
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
-		return builtin.Resource{}, err
+		return schema.GroupVersionResource{}, err
 	}
 	resource, ok := builtin.ForGVK(kinds[0])
 	if !ok {
-		return resource, fmt.Errorf("no resource serves %s", kinds[0])
+		return schema.GroupVersionResource{}, fmt.Errorf("no resource serves %s", kinds[0])
 	}
-	return resource, nil
+	return resource.GVR(), nil
 }

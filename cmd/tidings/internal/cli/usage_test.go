@@ -61,12 +61,23 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{"wach", "did you mean watch?"},
-		{"frobnicate", "the commands are demo and watch"},
+		{"frobnicate", "the commands are completion, demo, serve, version, watch"},
+		{"version --color sometimes", `--color "sometimes": choose auto, always or never`},
+		{"version -o yaml", `--output "yaml": choose json`},
+		{"completion", "name one shell: bash, fish, powershell, zsh"},
+		{"completion tcsh", "name one shell: bash"},
 		{"--frob", "unknown flag: --frob"},
 		{"watch", "name a type to watch"},
 		{"watch ,", "names no type"},
-		{"watch pod/web-1", "tidings watch pod --field-selector metadata.name=web-1"},
-		{"watch pods web-1", "--field-selector metadata.name=web-1"},
+		{"watch pod/web-1 services", `"services" is not TYPE/NAME`},
+		{"watch pod/", `"pod/" is not TYPE/NAME`},
+		{"watch pod/a/b", `"pod/a/b" is not TYPE/NAME`},
+		{"watch pods a,b", `"a,b" is no name of an object`},
+		{"watch pod/web-1 -l app=web", `the name "web-1" and a selector exclude each other`},
+		{"watch pods web-1 --field-selector a=b", `the name "web-1" and a selector exclude each other`},
+		{"watch pods --until Ready", `--until "Ready" is nothing to wait for`},
+		{"watch pods --until jsonpath={.x", "cannot be read"},
+		{"watch pods --timeout -1s", "--timeout -1s is negative"},
 		{"watch pods -o table", `--output "table": choose name, json or yaml`},
 		{"watch pods -l ???", `--selector "???"`},
 		{"watch pods --field-selector a", `--field-selector "a"`},
@@ -79,6 +90,9 @@ func TestUsageErrors(t *testing.T) {
 		{"demo --churn NaN", "--churn NaN"},
 		{"demo --for -1s", "--for -1s is negative"},
 		{"demo --for 30", "30"},
+		{"serve here", `takes no arguments, only flags: "here"`},
+		{"serve --load=", "--load names nothing"},
+		{"serve --load - --load -", "--load - is there twice"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			got := run(t.Context(), strings.Fields(c.args)...)
@@ -98,6 +112,7 @@ func TestHelp(t *testing.T) {
 		{"", []string{"demo", "watch", "Examples:"}},
 		{"--help", []string{"demo", "watch"}},
 		{"demo --help", []string{"--pods", "(default 2000)", "--churn", "(default 50)", "--for", "(default 30s)", "tidings demo --seed 42"}},
+		{"serve --help", []string{"--load", "--save", "--restore", "--listen", "tidings serve --restore state.json --save state.json"}},
 		{"watch --help", []string{"--selector", "Which cluster", "--kubeconfig", "--context", "tidings watch pods,deployments"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"errors"
+	"iter"
 	"sync"
 	"time"
 
@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
-	"github.com/tidings-go/tidings/cmd/tidings/internal/resolve"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/until"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/reflector"
 )
@@ -28,22 +28,21 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-// watcher follows the types of one cluster and shows what happens to them.
+// watcher follows types of some clusters and shows what happens to them.
 type watcher struct {
 	o       watchOptions
-	target  problem.Target
 	screen  *view.Screen
 	secrecy view.Secrecy
-	where   string // the namespaces, in words
-
-	factory  *tidings.Factory
-	followed []*followed
-	tally    *view.Tally
-	heap     view.Heap
-	began    time.Time
+	sites   []*site
+	tally   *view.Tally
+	heap    view.Heap
+	began   time.Time
 
 	synced     bool      // all have listed
 	progressed time.Time // when progress was last shown
+
+	goal  *until.Goal // nil for none
+	armed bool        // the goal can be reached
 
 	rendering sync.Mutex // held by one handler at a time; guards render and failure
 	render    func(view.Change) (string, error)
@@ -51,57 +50,37 @@ type watcher struct {
 	failed    chan struct{}
 }
 
-// followed is one type with its informer.
-type followed struct {
-	of         view.Type
-	namespaced bool
-	informer   *tidings.Informer[*unstructured.Unstructured]
-	state      tidings.State // as last shown
-	noted      string        // the last note about its first list
-}
-
-func newWatcher(c *cluster, common *common, screen *view.Screen, o watchOptions, types []resolve.Type, namespace string) (*watcher, error) {
-	w := &watcher{
-		o: o, target: c.target, screen: screen, secrecy: view.Secrecy{Show: o.showSecrets},
-		where: "in all namespaces", failed: make(chan struct{}), began: time.Now(),
-	}
-	if namespace != "" {
-		w.where = fmt.Sprintf("in namespace %q", namespace)
-	}
-	var err error
-	w.factory, err = tidings.NewFactory(c.config, tidings.FactoryOptions{Logger: common.logger(screen, w.secrecy)})
-	if err != nil {
-		return nil, c.target.Explain(err)
-	}
+// newWatcher returns a watcher of sites that know what they follow.
+func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy, sites []*site) (*watcher, error) {
+	w := &watcher{o: o, screen: screen, secrecy: secrecy, sites: sites, failed: make(chan struct{}), began: time.Now()}
 	var shown []view.Type
-	for _, t := range types {
-		of := view.Type{Kind: t.Kind, Singular: t.Singular, Plural: t.Resource.Resource}
-		if followsAlready(shown, of) {
-			continue
+	seen := make(map[view.Type]bool)
+	index := 0
+	for f := range w.followed() {
+		f.index = index
+		index++
+		if !seen[f.of] {
+			seen[f.of] = true
+			shown = append(shown, f.of)
 		}
-		shown = append(shown, of)
-		selection := tidings.Selection{AllNamespaces: true, Labels: o.labels, Fields: o.fields}
-		if t.Namespaced && namespace != "" {
-			selection.AllNamespaces, selection.Namespace = false, namespace
-		}
-		informer, err := tidings.Dynamic(w.factory, t.Resource, selection)
-		if err != nil {
-			return nil, c.target.Explain(err)
-		}
-		w.followed = append(w.followed, &followed{of: of, namespaced: t.Namespaced, informer: informer})
 	}
-	w.tally = view.NewTally(shown)
+	w.tally, w.goal = view.NewTally(shown), w.newGoal()
+	var err error
 	w.render, err = w.renderer(shown)
 	return w, err
 }
 
-func followsAlready(types []view.Type, of view.Type) bool {
-	for _, other := range types {
-		if other.Kind == of.Kind && other.Plural == of.Plural {
-			return true
+// followed yields what is followed on all sites.
+func (w *watcher) followed() iter.Seq[*followed] {
+	return func(yield func(*followed) bool) {
+		for _, s := range w.sites {
+			for _, f := range s.followed {
+				if !yield(f) {
+					return
+				}
+			}
 		}
 	}
-	return false
 }
 
 // renderer returns what turns a change into text.
@@ -138,24 +117,21 @@ func (w *watcher) take(c view.Change) {
 	}
 }
 
-// run follows the types until ctx ends, which is no error.
+// run follows the types until the goal is reached, the time is over, or ctx ends.
 func (w *watcher) run(ctx context.Context) error {
-	for _, f := range w.followed {
-		handler := view.Handler[*unstructured.Unstructured](f.of, w.take)
-		if _, err := f.informer.AddHandler(handler, tidings.HandlerOptions{Name: "view"}); err != nil {
-			return err
-		}
-	}
-	if err := w.factory.Start(ctx); err != nil {
+	if err := w.start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return w.o.interrupted()
 		}
 		return err
 	}
 	err := w.follow(ctx)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	stopErr := w.factory.Shutdown(stopping)
+	var stopErr error
+	for _, s := range w.sites {
+		stopErr = errors.Join(stopErr, s.factory.Shutdown(stopping))
+	}
 	w.screen.Close()
 	if err != nil {
 		return err
@@ -164,14 +140,42 @@ func (w *watcher) run(ctx context.Context) error {
 	return stopErr
 }
 
-// follow looks at the informers until ctx ends or they cannot begin.
+func (w *watcher) start(ctx context.Context) error {
+	for f := range w.followed() {
+		var err error
+		handler := view.Handler[*unstructured.Unstructured](f.of, func(c view.Change) {
+			w.take(c)
+			w.judge(f, c)
+		})
+		if f.registration, err = f.informer.AddHandler(handler, tidings.HandlerOptions{Name: "view"}); err != nil {
+			return err
+		}
+	}
+	for _, s := range w.sites {
+		if err := s.factory.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow looks at the informers until there is a reason to end, or they cannot begin.
 func (w *watcher) follow(ctx context.Context) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	var over <-chan time.Time
+	if w.o.timeout > 0 {
+		over = time.After(w.o.timeout)
+	}
 	for {
 		select {
-		case <-ctx.Done():
+		case <-w.reached():
+			w.noteReached()
 			return nil
+		case <-ctx.Done():
+			return w.o.interrupted()
+		case <-over:
+			return w.timedOut()
 		case <-w.failed:
 			return w.failure
 		case now := <-ticker.C:
@@ -186,6 +190,7 @@ func (w *watcher) follow(ctx context.Context) error {
 // ones are in trouble.
 func (w *watcher) look(now time.Time) error {
 	if w.synced {
+		w.arm()
 		w.noteStates()
 		w.drawStatus(now)
 		return nil
@@ -197,6 +202,7 @@ func (w *watcher) look(now time.Time) error {
 	case synced:
 		w.synced = true
 		w.noteSynced()
+		w.arm()
 	case now.Sub(w.began) >= progressAfter:
 		w.showProgress(now)
 	}
@@ -207,7 +213,7 @@ func (w *watcher) look(now time.Time) error {
 // whether one cannot.
 func (w *watcher) beginning() (bool, error) {
 	synced := true
-	for _, f := range w.followed {
+	for f := range w.followed() {
 		health := f.informer.Health()
 		f.state = health.State
 		if health.Synced {
@@ -218,7 +224,7 @@ func (w *watcher) beginning() (bool, error) {
 			return false, w.explain(f, health.LastError)
 		}
 		if health.State == reflector.BackingOff {
-			w.noteOnce(f, fmt.Sprintf("%s: %v; trying again", f.of.Plural, w.explain(f, health.LastError)))
+			w.noteOnce(f, f.what()+": "+w.explain(f, health.LastError).Error()+"; trying again")
 		}
 	}
 	return synced, nil
@@ -226,7 +232,7 @@ func (w *watcher) beginning() (bool, error) {
 
 // explain says what to do about the error of an informer.
 func (w *watcher) explain(f *followed, err error) error {
-	target := w.target
+	target := f.site.cluster.target
 	target.ClusterScoped = !f.namespaced
 	return target.Explain(w.secrecy.Error(err))
 }
@@ -244,124 +250,4 @@ func hopeless(health tidings.Health) bool {
 		return problem.Unreachable(health.LastError) || apierrors.IsBadRequest(health.LastError)
 	}
 	return false
-}
-
-func (w *watcher) noteOnce(f *followed, note string) {
-	if note != f.noted {
-		f.noted = note
-		w.note(note)
-	}
-}
-
-func (w *watcher) note(text string) {
-	w.screen.Note(w.screen.NotePalette().Dim("── " + problem.OneLine(text)))
-}
-
-// showProgress says how far the first lists are, without a terminal only now and
-// then.
-func (w *watcher) showProgress(now time.Time) {
-	if !w.screen.ErrLive() && now.Sub(w.progressed) < progressEvery {
-		return
-	}
-	w.progressed = now
-	var parts []string
-	for _, f := range w.followed {
-		if health := f.informer.Health(); !health.Synced {
-			parts = append(parts, fmt.Sprintf("%s: %s so far", f.of.Plural, view.Counted(int64(health.Listed), "object", "objects")))
-		}
-	}
-	if len(parts) > 0 {
-		w.screen.Progress(w.screen.NotePalette().Dim("── listing " + strings.Join(parts, ", ")))
-	}
-}
-
-// noteSynced says what there is.
-func (w *watcher) noteSynced() {
-	w.screen.Progress("")
-	var inNamespaces, clusterWide []string
-	for _, f := range w.followed {
-		count := view.Counted(int64(f.informer.Lister().Len()), f.of.Singular, f.of.Plural)
-		if f.namespaced {
-			inNamespaces = append(inNamespaces, count)
-		} else {
-			clusterWide = append(clusterWide, count)
-		}
-	}
-	if last := len(inNamespaces) - 1; last >= 0 {
-		inNamespaces[last] += " " + w.where
-	}
-	w.note(strings.Join(append(inNamespaces, clusterWide...), ", ") + "; now watching for changes, Ctrl-C ends")
-}
-
-// noteStates says which informers are in another state than they were, in one line
-// for those of which the same is to be said.
-func (w *watcher) noteStates() {
-	var notes []string
-	plurals := make(map[string][]string)
-	for _, f := range w.followed {
-		health := f.informer.Health()
-		if health.State == f.state {
-			continue
-		}
-		f.state = health.State
-		note := w.stateNote(f, health)
-		if note == "" {
-			continue
-		}
-		if plurals[note] == nil {
-			notes = append(notes, note)
-		}
-		plurals[note] = append(plurals[note], f.of.Plural)
-	}
-	for _, note := range notes {
-		w.note(strings.Join(plurals[note], ", ") + ": " + note)
-	}
-}
-
-// stateNote says what a state that an informer has come into means.
-func (w *watcher) stateNote(f *followed, health tidings.Health) string {
-	switch health.State {
-	case reflector.Watching:
-		return "following again"
-	case reflector.Listing:
-		return "reading everything again"
-	case reflector.Silent:
-		return "the watch has gone silent; connecting again"
-	case reflector.BackingOff:
-		if problem.Lost(health.LastError) {
-			return fmt.Sprintf("lost %s (%s); trying again", w.target.Server, problem.Reason(health.LastError))
-		}
-	case reflector.Forbidden, reflector.NoSuchResource:
-	default:
-		return ""
-	}
-	return fmt.Sprintf("%v; trying again", w.explain(f, health.LastError))
-}
-
-func (w *watcher) drawStatus(now time.Time) {
-	heap := w.heap.Sample()
-	if !w.screen.Live() {
-		return
-	}
-	status := statusOf(w.factory.Health())
-	status.Rate, status.Heap = w.tally.Rate(now), heap
-	var troubled []string
-	for _, f := range w.followed {
-		if f.state.Failing() {
-			troubled = append(troubled, f.of.Plural)
-		}
-	}
-	if len(troubled) > 0 {
-		status.Trouble = "not following " + strings.Join(troubled, ", ")
-	}
-	w.screen.SetStatus(status.Line(w.screen.Palette()))
-}
-
-// summarise says what was seen.
-func (w *watcher) summarise() {
-	p := w.screen.NotePalette()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", p.Dim(fmt.Sprintf("── watched for %s", view.Short(time.Since(w.began)))))
-	b.WriteString(view.Table(w.tally.Counts(), p))
-	w.screen.NoteText(b.String())
 }

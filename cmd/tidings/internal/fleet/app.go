@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -19,7 +20,8 @@ const (
 	hashLength         = 10
 )
 
-// app is one application: a deployment with what belongs to it.
+// app is one application: a deployment with what belongs to it. What somebody else has
+// deleted is nil, but for the deployment.
 type app struct {
 	deployment *appsv1.Deployment
 	set        *appsv1.ReplicaSet // of the current revision
@@ -27,8 +29,10 @@ type app struct {
 	pods       []*member
 	service    *corev1.Service
 	config     *corev1.ConfigMap
-	patch      int  // of the image
-	busy       bool // a story about it is under way
+	database   *unstructured.Unstructured // nil for most
+	patch      int                        // of the image
+	busy       bool                       // a story about it is under way
+	kept       bool                       // somebody else decides its size and its image
 }
 
 // member is a pod's place in an application. Stories hold on to it while the pod
@@ -166,7 +170,7 @@ func setDeploymentStatus(d *appsv1.Deployment, replicas, updated, ready int32) {
 	d.Status.ObservedGeneration = max(1, d.Generation)
 	d.Status.Replicas, d.Status.UpdatedReplicas = replicas, updated
 	d.Status.ReadyReplicas, d.Status.AvailableReplicas = ready, ready
-	d.Status.UnavailableReplicas = max(0, *d.Spec.Replicas-ready)
+	d.Status.UnavailableReplicas = max(0, wanted(d)-ready)
 }
 
 func setReplicaSetStatus(set *appsv1.ReplicaSet, replicas, ready int32) {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
+	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -20,8 +23,10 @@ type Object interface {
 
 // Cluster is where the objects of a fleet live. Each call returns the object as it
 // is stored; Delete returns the last state, with the resource version of the
-// deletion.
+// deletion. Get returns the newest state of an object of that type and name. Errors are
+// those of the API.
 type Cluster interface {
+	Get(ctx context.Context, obj Object) (Object, error)
 	Create(ctx context.Context, obj Object) (Object, error)
 	Update(ctx context.Context, obj Object) (Object, error)
 	Delete(ctx context.Context, obj Object) (Object, error)
@@ -51,16 +56,24 @@ type Fleet struct {
 	o          Options
 	cluster    Cluster
 	rng        *rand.Rand
+	definition *unstructured.Unstructured
 	namespaces []*corev1.Namespace
 	nodes      []*corev1.Node
 	apps       []*app
-	pods       int // in all apps
+	byName     map[string]*app // by the namespace/name of the deployment
+	pods       int             // in all apps
 	stories    []*story
+	surprised  map[*app]bool // those to which somebody else has done something
+
+	mu   sync.Mutex      // guards the rest
+	news map[string]news // heard since the last step, by what it is of
 }
 
 const (
 	podsPerNamespace = 250
 	maxReplicas      = 24
+	// appsPerDatabase is how many applications there are for one with a database.
+	appsPerDatabase = 3
 	// streamOfSeed is the second half of the generator's seed, any fixed number.
 	streamOfSeed = 0x7469_6469_6e67_73
 )
@@ -71,7 +84,10 @@ func New(cluster Cluster, o Options) *Fleet {
 	if o.Made == nil {
 		o.Made = func(Change) {}
 	}
-	return &Fleet{o: o, cluster: cluster, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed))}
+	return &Fleet{
+		o: o, cluster: cluster, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)), definition: definition(),
+		byName: make(map[string]*app), surprised: make(map[*app]bool), news: make(map[string]news),
+	}
 }
 
 // build makes the model, with times before now.
@@ -87,6 +103,9 @@ func (f *Fleet) build(now time.Time) {
 		namespace := f.namespaces[i%count].Name
 		replicas := min(1+f.rng.IntN(maxReplicas), f.o.Pods-f.pods)
 		a := newApp(f.rng, namespace, appName(i/count), int32(replicas))
+		if i%appsPerDatabase == 0 {
+			a.database = newDatabase(f.rng, namespace, a.deployment.Name, a.deployment.Labels, now)
+		}
 		for range replicas {
 			pod := newPod(f.rng, a.set)
 			started := now.Add(-time.Duration(f.rng.IntN(72*3600)) * time.Second)
@@ -95,7 +114,7 @@ func (f *Fleet) build(now time.Time) {
 			a.pods = append(a.pods, &member{pod})
 		}
 		f.pods += replicas
-		f.apps = append(f.apps, a)
+		f.apps, f.byName[keyOf(a.deployment)] = append(f.apps, a), a
 	}
 }
 
@@ -104,6 +123,9 @@ func (f *Fleet) someNode() string { return f.nodes[f.rng.IntN(len(f.nodes))].Nam
 // Populate makes the objects and creates them, owners before what they own.
 func (f *Fleet) Populate(ctx context.Context, now time.Time) error {
 	f.build(now.Truncate(time.Second))
+	if err := store(ctx, f, &f.definition); err != nil {
+		return err
+	}
 	for i := range f.nodes {
 		if err := store(ctx, f, &f.nodes[i]); err != nil {
 			return err
@@ -129,6 +151,11 @@ func (f *Fleet) populateApp(ctx context.Context, a *app) error {
 	if err := errors.Join(store(ctx, f, &a.config), store(ctx, f, &a.service), store(ctx, f, &a.deployment)); err != nil {
 		return err
 	}
+	if a.database != nil {
+		if err := store(ctx, f, &a.database); err != nil {
+			return err
+		}
+	}
 	a.set.OwnerReferences[0].UID = a.deployment.UID
 	if err := store(ctx, f, &a.set); err != nil {
 		return err
@@ -142,9 +169,15 @@ func (f *Fleet) populateApp(ctx context.Context, a *app) error {
 	return nil
 }
 
+// Namespace returns the name of one of the fleet's namespaces, which Populate has made.
+func (f *Fleet) Namespace() string { return f.namespaces[0].Name }
+
 // Objects yields every object of the model, owners before what they own.
 func (f *Fleet) Objects() iter.Seq[Object] {
 	return func(yield func(Object) bool) {
+		if !yield(f.definition) {
+			return
+		}
 		for _, node := range f.nodes {
 			if !yield(node) {
 				return
@@ -166,11 +199,21 @@ func (f *Fleet) Objects() iter.Seq[Object] {
 }
 
 func (a *app) objects() []Object {
-	objects := []Object{a.config, a.service, a.deployment}
-	if a.previous != nil {
-		objects = append(objects, a.previous)
+	objects := []Object{a.deployment}
+	if a.config != nil {
+		objects = append(objects, a.config)
 	}
-	objects = append(objects, a.set)
+	if a.service != nil {
+		objects = append(objects, a.service)
+	}
+	if a.database != nil {
+		objects = append(objects, a.database)
+	}
+	for _, set := range []*appsv1.ReplicaSet{a.previous, a.set} {
+		if set != nil {
+			objects = append(objects, set)
+		}
+	}
 	for _, m := range a.pods {
 		objects = append(objects, m.pod)
 	}

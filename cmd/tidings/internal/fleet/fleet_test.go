@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
@@ -19,9 +22,13 @@ import (
 type memory struct {
 	version int
 	objects map[string]fleet.Object
+	// told is told of every write; nil is nobody.
+	told func(obj fleet.Object, deleted bool)
 }
 
-func newMemory() *memory { return &memory{objects: make(map[string]fleet.Object)} }
+func newMemory() *memory {
+	return &memory{objects: make(map[string]fleet.Object), told: func(fleet.Object, bool) {}}
+}
 
 func keyOf(obj fleet.Object) string {
 	return fmt.Sprintf("%T %s/%s", obj, obj.GetNamespace(), obj.GetName())
@@ -32,12 +39,28 @@ func (m *memory) put(obj fleet.Object) fleet.Object {
 	stored := obj.DeepCopyObject().(fleet.Object)
 	stored.SetResourceVersion(strconv.Itoa(m.version))
 	m.objects[keyOf(obj)] = stored
-	return stored.DeepCopyObject().(fleet.Object)
+	m.told(stored, false)
+	return stored
+}
+
+func missing(obj fleet.Object) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", obj)}, obj.GetName())
+}
+
+func (m *memory) Get(_ context.Context, obj fleet.Object) (fleet.Object, error) {
+	stored, ok := m.objects[keyOf(obj)]
+	if !ok {
+		return nil, missing(obj)
+	}
+	return stored, nil
 }
 
 func (m *memory) Create(_ context.Context, obj fleet.Object) (fleet.Object, error) {
 	if _, ok := m.objects[keyOf(obj)]; ok {
-		return nil, fmt.Errorf("%s exists", keyOf(obj))
+		return nil, apierrors.NewAlreadyExists(schema.GroupResource{}, obj.GetName())
+	}
+	if obj.GetResourceVersion() != "" {
+		return nil, fmt.Errorf("%s is created with a version", keyOf(obj))
 	}
 	obj = obj.DeepCopyObject().(fleet.Object)
 	obj.SetUID(types.UID(fmt.Sprintf("uid-%d", m.version)))
@@ -46,8 +69,11 @@ func (m *memory) Create(_ context.Context, obj fleet.Object) (fleet.Object, erro
 
 func (m *memory) Update(_ context.Context, obj fleet.Object) (fleet.Object, error) {
 	old, ok := m.objects[keyOf(obj)]
-	if !ok || old.GetResourceVersion() != obj.GetResourceVersion() || old.GetUID() != obj.GetUID() {
-		return nil, fmt.Errorf("%s: conflict", keyOf(obj))
+	if !ok {
+		return nil, missing(obj)
+	}
+	if old.GetResourceVersion() != obj.GetResourceVersion() || old.GetUID() != obj.GetUID() {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, obj.GetName(), errors.New("modified"))
 	}
 	return m.put(obj), nil
 }
@@ -55,11 +81,13 @@ func (m *memory) Update(_ context.Context, obj fleet.Object) (fleet.Object, erro
 func (m *memory) Delete(_ context.Context, obj fleet.Object) (fleet.Object, error) {
 	last, ok := m.objects[keyOf(obj)]
 	if !ok {
-		return nil, fmt.Errorf("%s does not exist", keyOf(obj))
+		return nil, missing(obj)
 	}
 	delete(m.objects, keyOf(obj))
 	m.version++
+	last = last.DeepCopyObject().(fleet.Object)
 	last.SetResourceVersion(strconv.Itoa(m.version))
+	m.told(last, true)
 	return last, nil
 }
 
@@ -71,6 +99,7 @@ func story(t *testing.T, seed uint64, pods, steps int) (*memory, *fleet.Fleet, [
 	f := fleet.New(cluster, fleet.Options{Seed: seed, Pods: pods, Made: func(c fleet.Change) {
 		changes = append(changes, keyOf(c.Object)+" "+c.Object.GetResourceVersion())
 	}})
+	cluster.told = f.Hear // also what it writes itself
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if err := f.Populate(t.Context(), now); err != nil {
 		t.Fatal(err)

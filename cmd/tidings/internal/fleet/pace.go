@@ -29,12 +29,9 @@ func (p *Pace) Due(now time.Time) int {
 	return min(due, int(p.perSecond)+1)
 }
 
-// Run makes so many steps a second until ctx ends or a write fails.
+// Run makes so many steps a second until ctx ends or a write fails. Without any it only
+// answers the writes of others.
 func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
-	if perSecond <= 0 {
-		<-ctx.Done()
-		return nil
-	}
 	pace := NewPace(perSecond, time.Now())
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -43,6 +40,12 @@ func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-ticker.C:
+			if perSecond <= 0 {
+				if _, err := f.Answer(ctx, now); err != nil {
+					return err
+				}
+				continue
+			}
 			for range pace.Due(now) {
 				if ctx.Err() != nil {
 					return nil

@@ -13,6 +13,9 @@ import (
 // changeConfig changes one value of an application's configuration.
 func (f *Fleet) changeConfig(ctx context.Context, a *app) error {
 	return update(ctx, f, &a.config, func(config *corev1.ConfigMap) {
+		if config.Data == nil {
+			config.Data = make(map[string]string)
+		}
 		switch f.rng.IntN(4) {
 		case 0:
 			config.Data["log.level"] = map[string]string{"info": "debug", "debug": "info"}[config.Data["log.level"]]
@@ -30,10 +33,7 @@ func (f *Fleet) changeConfig(ctx context.Context, a *app) error {
 func (f *Fleet) rollout(a *app) []step {
 	var steps []step
 	if previous := a.previous; previous != nil {
-		steps = append(steps, func(ctx context.Context, _ time.Time) error {
-			a.previous = nil
-			return remove(ctx, f, previous)
-		})
+		steps = append(steps, f.forgotten(a, previous))
 	}
 	steps = append(steps,
 		func(ctx context.Context, _ time.Time) error { return f.setImage(ctx, a) },
@@ -52,6 +52,14 @@ func (f *Fleet) rollout(a *app) []step {
 			f.progressed(a, total, up, total))
 	}
 	return steps
+}
+
+// forgotten deletes the replica set of the revision before.
+func (f *Fleet) forgotten(a *app, previous *appsv1.ReplicaSet) step {
+	return func(ctx context.Context, _ time.Time) error {
+		a.previous = nil
+		return remove(ctx, f, previous)
+	}
 }
 
 func (f *Fleet) setImage(ctx context.Context, a *app) error {
@@ -125,11 +133,19 @@ func (f *Fleet) newMember(a *app) []step {
 			f.pods++
 			return create(ctx, f, &m.pod)
 		},
-		func(ctx context.Context, now time.Time) error {
-			node := f.someNode()
-			return update(ctx, f, &m.pod, func(pod *corev1.Pod) { schedule(pod, node, now) })
-		},
+		f.placed(m),
 		f.started(m),
+	}
+}
+
+// placed puts a pod on a node, unless it is on one.
+func (f *Fleet) placed(m *member) step {
+	return func(ctx context.Context, now time.Time) error {
+		if m.pod.Spec.NodeName != "" {
+			return nil
+		}
+		node := f.someNode()
+		return update(ctx, f, &m.pod, func(pod *corev1.Pod) { schedule(pod, node, now) })
 	}
 }
 

@@ -69,3 +69,12 @@ func OneLine(text string) string {
 	}
 	return strings.Join(lines, "; ")
 }
+
+// Without returns an error whose text does not begin with a prefix that says nothing to
+// the user of a command. It wraps err.
+func Without(prefix string, err error) error {
+	return Reworded(strings.TrimPrefix(err.Error(), prefix), err)
+}
+
+// Reworded returns an error with another text. It wraps err.
+func Reworded(line string, err error) error { return &Explained{line: line, err: err} }

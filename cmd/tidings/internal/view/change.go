@@ -16,6 +16,9 @@ type Type struct {
 	Kind schema.GroupVersionKind
 	// Singular and Plural are what one object and several are called.
 	Singular, Plural string
+	// Context names the cluster where objects of several are shown, and is "" where
+	// there is one.
+	Context string
 }
 
 // Change is one event of an informer of any type.
@@ -66,9 +69,9 @@ func Handler[T tidings.Object](of Type, take func(Change)) tidings.Handler[T] {
 	})
 }
 
-// fieldsOf returns an object as maps, which are not to be written to. It returns nil
-// for an object that cannot be shown so.
-func fieldsOf(obj tidings.Object) map[string]any {
+// Fields returns an object as maps, which are not to be written to. It returns nil for
+// an object that cannot be shown so.
+func Fields(obj tidings.Object) map[string]any {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.Object
 	}

@@ -72,11 +72,16 @@ func differencesOf(old, now tidings.Object) []difference {
 			continue
 		}
 		d := difference{path: printable(named.ReplaceAllString(path, "[$1]")), old: absent, now: absent}
-		if change.Kind != fielddiff.Added {
-			d.old = value(change.Old)
-		}
-		if change.Kind != fielddiff.Removed {
-			d.now = value(change.New)
+		if p, ok := passageOf(change.Old, change.New); ok {
+			d.path += fmt.Sprintf(":%d", p.line)
+			d.old, d.now = p.values()
+		} else {
+			if change.Kind != fielddiff.Added {
+				d.old = value(change.Old)
+			}
+			if change.Kind != fielddiff.Removed {
+				d.now = value(change.New)
+			}
 		}
 		d.old, d.now = brief(d.old, d.now)
 		found = append(found, ranked{d, rankOf(change)})
@@ -155,6 +160,9 @@ func commonElements(run []difference) (string, bool) {
 	return list + "[*]" + field, len(run) > 1
 }
 
+// lastApplied is the annotation in which kubectl keeps once more what was applied.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
 // timeFields are the fields that say when something happened.
 var timeFields = []string{"lastHeartbeatTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "renewTime", "finishedAt", "startedAt"}
 
@@ -162,7 +170,7 @@ func rankOf(change fielddiff.Change) int {
 	path := change.Path
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
-	case path == "metadata.generation", last == "observedGeneration":
+	case path == "metadata.generation", last == "observedGeneration", strings.Contains(path, lastApplied):
 		return rankNoise
 	case slices.Contains(timeFields, last):
 		return rankTime

@@ -2,9 +2,11 @@ package view
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,6 +48,9 @@ func NewDocuments(format string, events bool) (*Documents, error) {
 // Render returns the document of a change.
 func (d *Documents) Render(c Change) (string, error) {
 	obj := documentOf(c)
+	if d.events && c.Of.Context != "" {
+		return d.contextual(c, obj)
+	}
 	if d.events {
 		obj = &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}}
 	}
@@ -56,10 +61,28 @@ func (d *Documents) Render(c Change) (string, error) {
 	return b.String(), nil
 }
 
+// contextual returns the document of an event of one of several clusters, which names
+// the cluster's context too.
+func (d *Documents) contextual(c Change, obj runtime.Object) (string, error) {
+	context, err := json.Marshal(c.Of.Context)
+	if err != nil {
+		return "", fmt.Errorf("printing the context %q: %w", c.Of.Context, err)
+	}
+	var b bytes.Buffer
+	event := &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}}
+	if err := d.printer.PrintObj(event, &b); err != nil {
+		return "", fmt.Errorf("printing %s %s: %w", c.Of.Singular, c.Name(), err)
+	}
+	if rest, ok := strings.CutPrefix(b.String(), "{"); ok {
+		return fmt.Sprintf(`{"context":%s,%s`, context, rest), nil
+	}
+	return fmt.Sprintf("%scontext: %s\n", b.String(), context), nil
+}
+
 // documentOf returns the newest state of a change without its managed fields, which
 // kubectl leaves out too.
 func documentOf(c Change) runtime.Object {
-	fields := maps.Clone(fieldsOf(c.Object()))
+	fields := maps.Clone(Fields(c.Object()))
 	if metadata, ok := fields["metadata"].(map[string]any); ok {
 		metadata = maps.Clone(metadata)
 		delete(metadata, "managedFields")

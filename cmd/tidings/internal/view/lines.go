@@ -17,6 +17,8 @@ const (
 	nameWidth = 44
 	// minNameWidth is how much of a name is shown on the narrowest screen.
 	minNameWidth = 16
+	// maxContextWidth is how much of the name of a context is shown.
+	maxContextWidth = 24
 	// pathsWithoutWidth is how many paths a line shows where nothing bounds it.
 	pathsWithoutWidth = 6
 )
@@ -33,9 +35,10 @@ type LinesOptions struct {
 
 // Lines renders changes, a line each.
 type Lines struct {
-	o         LinesOptions
-	typeWidth int
-	names     int // width of the column of names, which grows with them
+	o            LinesOptions
+	contextWidth int // 0 where there is one cluster
+	typeWidth    int
+	names        int // width of the column of names, which grows with them
 }
 
 // NewLines returns a renderer.
@@ -43,6 +46,7 @@ func NewLines(o LinesOptions) *Lines {
 	l := &Lines{o: o}
 	for _, of := range o.Types {
 		l.typeWidth = max(l.typeWidth, len(of.Singular))
+		l.contextWidth = max(l.contextWidth, min(maxContextWidth, utf8.RuneCountInString(of.Context)))
 	}
 	return l
 }
@@ -67,6 +71,9 @@ func (l *Lines) Render(c Change) string {
 	}
 	sign, paint := l.sign(c)
 	kind, shown := padded(c.Of.Singular, l.typeWidth), padded(name, column)
+	if l.contextWidth > 0 {
+		kind = padded(shortenedInside(printable(c.Of.Context), maxContextWidth), l.contextWidth) + " " + kind
+	}
 	used := len(clock) + len(sign) + utf8.RuneCountInString(kind) + utf8.RuneCountInString(shown) + len("     ")
 	room := 0
 	if width > 0 {
@@ -96,7 +103,7 @@ func (l *Lines) detail(c Change, width int) string {
 	if c.Event == tidings.Updated {
 		return l.differences(c, width)
 	}
-	fields := fieldsOf(c.Object())
+	fields := Fields(c.Object())
 	var parts []string
 	if about := printable(gist(c.Of.Kind.GroupKind(), fields)); about != "" {
 		parts = append(parts, about)
@@ -142,10 +149,18 @@ func (l *Lines) differences(c Change, width int) string {
 			b.WriteString(p.Dim(separator))
 			used += len(separator)
 		}
-		b.WriteString(p.Dim(d.path+" ") + d.old + p.Dim(arrow) + p.Bold(d.now))
+		b.WriteString(p.Dim(d.path+" ") + shade(d.old, p.Before, p) + p.Dim(arrow) + shade(d.now, p.After, p))
 		used += d.length()
 	}
 	return b.String()
+}
+
+// shade colours a value, unless there is none.
+func shade(value string, paint func(string) string, p Palette) string {
+	if value == absent {
+		return p.Dim(value)
+	}
+	return paint(value)
 }
 
 const (

@@ -167,6 +167,73 @@ func TestValuesOfLines(t *testing.T) {
 	}
 }
 
+func TestTextsOfSeveralLinesAreComparedByLine(t *testing.T) {
+	const file = "server:\n  log: info\n  port: 80\n"
+	for _, c := range []struct {
+		old, now, want string
+	}{
+		{file, "server:\n  log: debug\n  port: 80\n", `spec.x:2 log: info → log: debug`},
+		{file, "server:\n  port: 80\n", `spec.x:2 log: info → (none)`},
+		{file, file + "tls: on\n", `spec.x:4 (none) → tls: on`},
+		{file, "server:\n  log: debug\n  port: 90\n", `spec.x:2 log: info +1 line → log: debug +1 line`},
+		{file, file + "\n", "spec.x:4 (none) → an empty line"},
+		{file, "none of it", `spec.x "server:\n  log: info\n  port: 80\n" → none of it`},
+		{"a: 1\n  b: 2\n", "a: 1\nb: 2\n", `spec.x:2 "  b: 2" → b: 2`},
+	} {
+		spec := func(version, x string) *unstructured.Unstructured {
+			return object(widgets, "", "w", version, map[string]any{"spec": map[string]any{"x": x}})
+		}
+		got := view.NewLines(view.LinesOptions{}).Render(updated(widgets, spec("1", c.old), spec("2", c.now)))
+		if want := "05:06:07.089 ~ widget w  " + c.want + "\n"; got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestWhatKubectlKeepsOfAnApplyIsNotShownBesideIt(t *testing.T) {
+	applied := func(version string, size int64, config string) *unstructured.Unstructured {
+		u := object(widgets, "", "w", version, map[string]any{"spec": map[string]any{"size": size}})
+		u.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": config})
+		return u
+	}
+	got := view.NewLines(view.LinesOptions{}).Render(updated(widgets, applied("1", 1, `{"spec":{"size":1}}`), applied("2", 2, `{"spec":{"size":2}}`)))
+	if want := "05:06:07.089 ~ widget w  spec.size 1 → 2\n"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestLinesNameTheContextWhereThereAreSeveral(t *testing.T) {
+	here, there := pods, pods
+	here.Context, there.Context = "prod", "arn:aws:eks:eu-west-1:123456789012:cluster/staging"
+	lines := view.NewLines(view.LinesOptions{Types: []view.Type{here, there}})
+	for of, want := range map[view.Type]string{
+		here:  "05:06:07.089 + prod                     pod shop/web-1  Running 1/1 on node-03, 2 restarts\n",
+		there: "05:06:07.089 + arn:aws:eks:…ter/staging pod shop/web-1  Running 1/1 on node-03, 2 restarts\n",
+	} {
+		if got := lines.Render(view.Change{At: at, Of: of, Event: tidings.Added, New: runningPod("web-1")}); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestEventsNameTheContextWhereThereAreSeveral(t *testing.T) {
+	of := widgets
+	of.Context = "prod"
+	for format, want := range map[string]string{
+		"json": `{"context":"prod","type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"creationTimestamp":"2026-03-04T02:06:07Z","name":"w","resourceVersion":"1","uid":"uid-w"}}}` + "\n",
+		"yaml": "object:\n  apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    creationTimestamp: \"2026-03-04T02:06:07Z\"\n    name: w\n    resourceVersion: \"1\"\n    uid: uid-w\ntype: ADDED\ncontext: \"prod\"\n",
+	} {
+		documents, err := view.NewDocuments(format, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := documents.Render(view.Change{At: at, Of: of, Event: tidings.Added, New: object(of, "", "w", "1", nil)})
+		if err != nil || got != want {
+			t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
+		}
+	}
+}
+
 func TestLineOfAnotherObjectUnderTheName(t *testing.T) {
 	now := runningPod("web-1")
 	now.SetUID("uid-other")

@@ -38,5 +38,11 @@ func (p Palette) Bad(text string) string { return p.paint(escRed, text) }
 // Changed is for what changed.
 func (p Palette) Changed(text string) string { return p.paint(escYellow, text) }
 
+// Before is for a value that is no more.
+func (p Palette) Before(text string) string { return p.paint(escRed, text) }
+
+// After is for the value that took its place.
+func (p Palette) After(text string) string { return p.paint(escGreen, text) }
+
 // Name is for what something is called.
 func (p Palette) Name(text string) string { return p.paint(escCyan, text) }

@@ -22,14 +22,29 @@ type ScreenOptions struct {
 	Width func() int
 }
 
-// Detect says what two streams are. There are colours on a terminal unless the
-// environment's NO_COLOR is set or its TERM is dumb.
-func Detect(out, err io.Writer, getenv func(string) string) ScreenOptions {
-	colours := getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+// When there are colours.
+const (
+	// ColoursAuto is on a terminal, unless the environment's NO_COLOR is set or its
+	// TERM is dumb.
+	ColoursAuto = "auto"
+	// ColoursAlways and ColoursNever are whatever there is.
+	ColoursAlways, ColoursNever = "always", "never"
+)
+
+// IsColours reports whether a word says when there are colours.
+func IsColours(when string) bool {
+	return when == ColoursAuto || when == ColoursAlways || when == ColoursNever
+}
+
+// Detect says what two streams are, with colours when that word says.
+func Detect(out, err io.Writer, colours string, getenv func(string) string) ScreenOptions {
 	outFile, errFile := terminalFile(out), terminalFile(err)
+	able := getenv("TERM") != "dumb"
+	wanted := colours == ColoursAlways || colours == ColoursAuto && able && getenv("NO_COLOR") == ""
+	always := colours == ColoursAlways
 	o := ScreenOptions{
-		Terminal: outFile != nil && getenv("TERM") != "dumb", ErrTerminal: errFile != nil && getenv("TERM") != "dumb",
-		Colours: outFile != nil && colours, ErrColours: errFile != nil && colours,
+		Terminal: outFile != nil && able, ErrTerminal: errFile != nil && able,
+		Colours: wanted && (always || outFile != nil), ErrColours: wanted && (always || errFile != nil),
 	}
 	if outFile != nil {
 		o.Width = func() int {

@@ -39,7 +39,7 @@ func TestScreenKeepsItsStatusBelow(t *testing.T) {
 
 func TestScreenWithoutATerminal(t *testing.T) {
 	var out, err bytes.Buffer
-	s := view.NewScreen(&out, &err, view.Detect(&out, &err, func(string) string { return "" }))
+	s := view.NewScreen(&out, &err, view.Detect(&out, &err, view.ColoursAuto, func(string) string { return "" }))
 	s.SetStatus("status")
 	s.Print("one\n")
 	s.Progress("10 so far")
@@ -51,6 +51,24 @@ func TestScreenWithoutATerminal(t *testing.T) {
 	}
 	if s.Live() || s.Palette().Colours || s.Width() != 0 {
 		t.Error("a buffer is taken for a terminal")
+	}
+}
+
+func TestColoursAreAsAskedFor(t *testing.T) {
+	var out, err bytes.Buffer
+	for _, c := range []struct {
+		when, noColor string
+		want          bool
+	}{
+		{view.ColoursAuto, "", false}, // a buffer is no terminal
+		{view.ColoursAlways, "", true},
+		{view.ColoursAlways, "1", true},
+		{view.ColoursNever, "", false},
+	} {
+		o := view.Detect(&out, &err, c.when, func(name string) string { return map[string]string{"NO_COLOR": c.noColor}[name] })
+		if o.Colours != c.want || o.ErrColours != c.want {
+			t.Errorf("--color %s, NO_COLOR %q: %+v", c.when, c.noColor, o)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (s Secrecy) Apply(c Change) Change {
 	}
 	before, after := hidden(c.Old, c.Of), hidden(c.New, c.Of)
 	if before != nil && after != nil {
-		markChanged(fieldsOf(c.Old), fieldsOf(c.New), after.Object)
+		markChanged(Fields(c.Old), Fields(c.New), after.Object)
 	}
 	c.Old, c.New = nil, nil
 	if before != nil {
@@ -74,7 +74,7 @@ func hidden(obj tidings.Object, of Type) *unstructured.Unstructured {
 	if obj == nil {
 		return nil
 	}
-	fields := fieldsOf(obj)
+	fields := Fields(obj)
 	copied := make(map[string]any, len(fields))
 	for name, value := range fields {
 		switch name {

@@ -23,6 +23,8 @@ type Status struct {
 	Heap uint64
 	// Left is how long it goes on, 0 for no end.
 	Left time.Duration
+	// Goal says what is waited for, "" for nothing.
+	Goal string
 	// Trouble names what is not well, "" if nothing is.
 	Trouble string
 }
@@ -39,6 +41,9 @@ func (s Status) Line(p Palette) string {
 	parts = append(parts, fmt.Sprintf("%.0f events/s", s.Rate), "heap "+Bytes(s.Heap))
 	if s.Left > 0 {
 		parts = append(parts, Short(s.Left.Round(time.Second))+" left")
+	}
+	if s.Goal != "" {
+		parts = append([]string{printable(s.Goal)}, parts...)
 	}
 	line := p.Dim("── ") + p.Bold(strings.Join(parts, " · "))
 	if s.Trouble != "" {

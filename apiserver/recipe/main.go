@@ -1,0 +1,80 @@
+//go:build ignore
+
+// This program is a kube-apiserver and the etcd that it keeps its data in, in one
+// process. Package apiserver builds it, with the go.mod beside it, and starts it; that
+// package's Options say what can be chosen.
+//
+//	kube --data DIR --etcd-socket FILE [-- flags of kube-apiserver]
+//
+// When its standard input ends, it ends too, so that it does not outlive who started it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+// etcdPatience is how long etcd may take to be ready.
+const etcdPatience = time.Minute
+
+func main() {
+	data := flag.String("data", "", "the directory of etcd's data")
+	socket := flag.String("etcd-socket", "", "the Unix socket that etcd listens on")
+	flag.Parse()
+	go func() {
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // an error is an end as well
+		os.Exit(0)
+	}()
+	if err := run(*data, *socket, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(data, socket string, arguments []string) error {
+	etcd, err := startEtcd(data, socket)
+	if err != nil {
+		return err
+	}
+	defer etcd.Close()
+	server := app.NewAPIServerCommand() // it ends with SIGTERM
+	server.SetArgs(append([]string{"--etcd-servers=unix://" + socket}, arguments...))
+	return server.ExecuteContext(server.Context())
+}
+
+// startEtcd starts a cluster of one member, which only this machine's user can reach.
+func startEtcd(data, socket string) (*embed.Etcd, error) {
+	config := embed.NewConfig()
+	config.Dir = data
+	config.LogLevel = "error"
+	config.UnsafeNoFsync = true // nothing has to outlive the machine
+	clients, peers := unix(socket), unix(socket+".peer")
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
+	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		return nil, fmt.Errorf("start etcd: %w", err)
+	}
+	ctx, stop := context.WithTimeout(context.Background(), etcdPatience)
+	defer stop()
+	select {
+	case <-etcd.Server.ReadyNotify():
+		return etcd, nil
+	case err := <-etcd.Err():
+		return nil, fmt.Errorf("etcd has ended: %w", err)
+	case <-ctx.Done():
+		etcd.Close()
+		return nil, fmt.Errorf("etcd was not ready within %v", etcdPatience)
+	}
+}
+
+func unix(path string) url.URL { return url.URL{Scheme: "unix", Path: path} }

@@ -1,0 +1,266 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// readyTimeout is how long a server may take until it is ready; it takes two or
+	// three seconds where nothing else runs.
+	readyTimeout = 2 * time.Minute
+	// readyEvery is how often it is asked whether it is.
+	readyEvery = 50 * time.Millisecond
+	// attempts is how many ports are tried: one that was free may be taken by another
+	// process before the server has it.
+	attempts = 5
+)
+
+// Options are the choices of a [Server]. The zero value is ready.
+type Options struct {
+	// Arguments are more flags of kube-apiserver, such as "--feature-gates=…". They
+	// come after those that the package sets.
+	Arguments []string
+	// Output gets what the server prints, from one goroutine; nil keeps the end of it
+	// for errors and failed tests.
+	Output io.Writer
+}
+
+// Server is a kube-apiserver and its etcd, in a process of their own. [New] or [Start]
+// makes it.
+type Server struct {
+	options   Options
+	program   string
+	dir       string // has certificates, sockets and data
+	port      int
+	authority *authority
+	admin     *rest.Config
+	output    output
+
+	mu      sync.Mutex // held while the server starts or ends; guards running and closed
+	running *process   // nil while it does not run
+	closed  bool
+}
+
+// New starts a server and returns when it is ready. ctx ends the wait, and not the server:
+// Close does. The first call on a machine builds the server, see [Build].
+func New(ctx context.Context, o Options) (*Server, error) {
+	program, err := Build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The paths of Unix sockets must be short: a test's own directory may be too long.
+	dir, err := os.MkdirTemp("", "kube-")
+	if err != nil {
+		return nil, fmt.Errorf("apiserver: no directory for the data: %w", err)
+	}
+	s := &Server{options: o, program: program, dir: dir, output: output{next: o.Output}}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	for range attempts {
+		if err = s.choosePort(); err != nil {
+			break
+		}
+		if err = s.Restart(ctx); err == nil || !strings.Contains(s.output.String(), "address already in use") {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// prepare writes the certificates.
+func (s *Server) prepare() error {
+	var err error
+	if s.authority, err = newAuthority(); err != nil {
+		return fmt.Errorf("apiserver: make an authority for certificates: %w", err)
+	}
+	serving, err := s.authority.server()
+	if err != nil {
+		return err
+	}
+	_, accounts, err := newKey()
+	if err != nil {
+		return fmt.Errorf("apiserver: make a key for service accounts: %w", err)
+	}
+	for name, data := range map[string][]byte{
+		"ca.crt": s.authority.pem, "server.crt": serving.certificate, "server.key": serving.key, "accounts.key": accounts,
+	} {
+		if err := os.WriteFile(s.path(name), data, 0o600); err != nil {
+			return fmt.Errorf("apiserver: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
+
+// choosePort takes a port that is free now.
+func (s *Server) choosePort() error {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("apiserver: no free port: %w", err)
+	}
+	s.port = l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return err
+	}
+	s.admin, err = s.ConfigFor("admin", "system:masters")
+	return err
+}
+
+// URL returns the server's address, which stays the same when it is started again.
+func (s *Server) URL() string {
+	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
+
+// ConfigFor returns what a client needs to reach the server as a user of some groups. RBAC
+// rules decide what that user may do; everything, in the group "system:masters".
+func (s *Server) ConfigFor(user string, groups ...string) (*rest.Config, error) {
+	client, err := s.authority.user(user, groups)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: s.URL(),
+		QPS:  -1, // the server limits by itself
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: slices.Clone(s.authority.pem), CertData: client.certificate, KeyData: client.key,
+		},
+	}, nil
+}
+
+// Config returns what a client needs that may do everything.
+func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.admin) }
+
+// Etcd returns the endpoint of etcd, for its own client.
+func (s *Server) Etcd() string { return "unix://" + s.path("etcd") }
+
+// Kill ends the server as a crash does, with SIGKILL, and returns when it has ended. Its
+// data stays for [Server.Restart]. A server that does not run is left as it is; that it
+// has ended by itself before is an error.
+func (s *Server) Kill() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		return nil
+	}
+	p := s.running
+	s.running = nil
+	if err := p.failure(); err != nil {
+		return fmt.Errorf("apiserver: kube-apiserver had ended before it was killed: %w\n%s", err, s.output.String())
+	}
+	return p.kill()
+}
+
+// Restart starts the server again, with the same data and at the same address, and returns
+// when it is ready. One that runs is killed before. ctx ends the wait.
+func (s *Server) Restart(ctx context.Context) error {
+	if err := s.Kill(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("apiserver: the server is closed: start a new one")
+	}
+	p, err := start(s.program, s.arguments(), &s.output)
+	if err != nil {
+		return err
+	}
+	if err := s.awaitReady(ctx, p); err != nil {
+		return errors.Join(err, p.kill())
+	}
+	s.running = p
+	return nil
+}
+
+func (s *Server) arguments() []string {
+	all := []string{
+		"--data", s.path("data"), "--etcd-socket", s.path("etcd"), "--",
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(s.port),
+		"--tls-cert-file=" + s.path("server.crt"), "--tls-private-key-file=" + s.path("server.key"),
+		"--client-ca-file=" + s.path("ca.crt"), "--authorization-mode=RBAC",
+		"--service-account-issuer=" + s.URL(),
+		"--service-account-key-file=" + s.path("accounts.key"), "--service-account-signing-key-file=" + s.path("accounts.key"),
+		"--service-cluster-ip-range=10.96.0.0/16",
+		// The addresses of this machine alone are none that a service may have.
+		"--endpoint-reconciler-type=none",
+	}
+	const off = "--disable-admission-plugins"
+	if !slices.ContainsFunc(s.options.Arguments, func(a string) bool { return strings.HasPrefix(a, off) }) {
+		all = append(all, off+"=ServiceAccount")
+	}
+	return append(all, s.options.Arguments...)
+}
+
+// awaitReady asks the server whether it is ready until it is.
+func (s *Server) awaitReady(ctx context.Context, p *process) error {
+	ctx, stop := context.WithTimeout(ctx, readyTimeout)
+	defer stop()
+	client, err := rest.HTTPClientFor(s.admin)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	ticker := time.NewTicker(readyEvery)
+	defer ticker.Stop()
+	var last error
+	for {
+		if last = ready(ctx, client, s.URL()); last == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("apiserver: kube-apiserver has ended: %w\n%s", p.err, s.output.String())
+		case <-ctx.Done():
+			return fmt.Errorf("apiserver: kube-apiserver is not ready: %w (%w)\n%s", context.Cause(ctx), last, s.output.String())
+		case <-ticker.C:
+		}
+	}
+}
+
+func ready(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answers %s: %s", response.Status, body)
+	}
+	return nil
+}
+
+// Close ends the server and deletes its data. It may be called more than once.
+func (s *Server) Close() error {
+	err := s.Kill()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return errors.Join(err, os.RemoveAll(s.dir))
+}

@@ -1,0 +1,153 @@
+package until
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Condition is what an object is to be. Parse makes one.
+type Condition struct {
+	text string
+	// gone says that there is to be no object.
+	gone bool
+	// meets looks at an object.
+	meets func(map[string]any) bool
+}
+
+// forms are offered where an expression is none.
+const forms = "choose condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete"
+
+// Parse reads an expression.
+func Parse(text string) (Condition, error) {
+	form, rest, _ := strings.Cut(text, "=")
+	c := Condition{text: text}
+	switch strings.ToLower(form) {
+	case "create":
+		c.meets = func(map[string]any) bool { return true }
+	case "delete":
+		c.gone, c.meets = true, func(map[string]any) bool { return false }
+	case "condition":
+		kind, status, given := strings.Cut(rest, "=")
+		if !given {
+			status = "True"
+		}
+		if kind == "" || status == "" {
+			return c, fmt.Errorf("%q names no condition: write condition=TYPE or condition=TYPE=STATUS, as in condition=Ready", text)
+		}
+		c.meets = func(obj map[string]any) bool { return hasCondition(obj, kind, status) }
+		return c, nil
+	case "jsonpath":
+		var err error
+		c.meets, err = parsePath(rest)
+		return c, err
+	default:
+		return c, fmt.Errorf("%q is nothing to wait for: %s", text, forms)
+	}
+	if rest != "" {
+		return c, fmt.Errorf("%q: %s takes no value", text, form)
+	}
+	return c, nil
+}
+
+// String returns the expression.
+func (c Condition) String() string { return c.text }
+
+// Met reports whether an object, as maps, is what the condition wants.
+func (c Condition) Met(obj map[string]any) bool { return c.meets(obj) }
+
+// hasCondition reports whether a condition of an object has a status, by what was
+// observed of its present generation.
+func hasCondition(obj map[string]any, kind, status string) bool {
+	state, _ := obj["status"].(map[string]any)
+	conditions, _ := state["conditions"].([]any)
+	for _, entry := range conditions {
+		c, _ := entry.(map[string]any)
+		if is, _ := c["type"].(string); !strings.EqualFold(is, kind) {
+			continue
+		}
+		metadata, _ := obj["metadata"].(map[string]any)
+		observed, known := number(c["observedGeneration"])
+		if !known {
+			observed, known = number(state["observedGeneration"])
+		}
+		if generation, counted := number(metadata["generation"]); known && counted && observed < generation {
+			return false
+		}
+		is, _ := c["status"].(string)
+		return strings.EqualFold(is, status)
+	}
+	return false
+}
+
+func number(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case float64:
+		return int64(v), true
+	}
+	return 0, false
+}
+
+// parsePath reads a path and, after an =, the value that it is to have.
+func parsePath(text string) (func(map[string]any) bool, error) {
+	expression, want, valued := cutValue(text)
+	if strings.Trim(expression, "{}. ") == "" {
+		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in jsonpath={.status.phase}=Running", text)
+	}
+	if valued && want == "" {
+		return nil, fmt.Errorf("jsonpath=%s has no value after the last =: leave the = out to wait for any value", text)
+	}
+	if !strings.HasPrefix(expression, "{") {
+		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
+	}
+	path := jsonpath.New("until").AllowMissingKeys(true)
+	if err := path.Parse(expression); err != nil {
+		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w", text, err)
+	}
+	return func(obj map[string]any) bool {
+		found, err := path.FindResults(obj)
+		if err != nil {
+			return false // a path that leads nowhere in this object, as an index past the end
+		}
+		some := false
+		for _, results := range found {
+			for _, result := range results {
+				if !result.IsValid() || !result.CanInterface() || result.Interface() == nil {
+					continue
+				}
+				if valued && fmt.Sprint(result.Interface()) != want {
+					return false
+				}
+				some = true
+			}
+		}
+		return some
+	}, nil
+}
+
+// cutValue splits EXPRESSION=VALUE at the = that is no part of the expression: the first
+// one outside of braces, brackets and quotes.
+func cutValue(text string) (expression, value string, valued bool) {
+	depth := 0
+	var quote rune
+	for i, r := range text {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case strings.ContainsRune("{[(", r):
+			depth++
+		case strings.ContainsRune("}])", r):
+			depth--
+		case r == '=' && depth == 0:
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
+}

@@ -1,0 +1,175 @@
+package until_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/until"
+)
+
+func ready(generation, observed int64, status string) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"generation": generation},
+		"status": map[string]any{
+			"phase": "Running", "replicas": int64(3), "observedGeneration": observed,
+			"conditions": []any{map[string]any{"type": "Healthy", "status": "Unknown", "observedGeneration": int64(0)}, map[string]any{"type": "Ready", "status": status}},
+			"containers": []any{map[string]any{"name": "a", "ready": true}, map[string]any{"name": "b", "ready": false}},
+		},
+	}
+}
+
+func TestConditionIsMet(t *testing.T) {
+	for _, c := range []struct {
+		expression string
+		obj        map[string]any
+		want       bool
+	}{
+		{"condition=Ready", ready(1, 1, "True"), true},
+		{"condition=ready", ready(1, 1, "true"), true},
+		{"condition=Ready", ready(1, 1, "False"), false},
+		{"condition=Ready=False", ready(1, 1, "False"), true},
+		{"condition=Ready", ready(2, 1, "True"), false},
+		{"condition=Healthy=Unknown", ready(1, 1, "True"), false},
+		{"condition=Missing", ready(1, 1, "True"), false},
+		{"condition=Ready", map[string]any{}, false},
+		{"condition=Ready", map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}}, true},
+		{"jsonpath={.status.phase}=Running", ready(1, 1, "True"), true},
+		{"jsonpath=.status.phase=Running", ready(1, 1, "True"), true},
+		{"jsonpath=status.phase=Running", ready(1, 1, "True"), true},
+		{"jsonpath={.status.phase}=Pending", ready(1, 1, "True"), false},
+		{"jsonpath={.status.replicas}=3", ready(1, 1, "True"), true},
+		{"jsonpath={.status.phase}", ready(1, 1, "True"), true},
+		{"jsonpath={.status.nothing}", ready(1, 1, "True"), false},
+		{"jsonpath={.status.nothing}=x", ready(1, 1, "True"), false},
+		{"jsonpath={.status.containers[5].name}", ready(1, 1, "True"), false},
+		{"jsonpath={.status.containers[*].ready}=true", ready(1, 1, "True"), false},
+		{`jsonpath={.status.containers[?(@.name=="a")].ready}=true`, ready(1, 1, "True"), true},
+		{`jsonpath=.status.conditions[?(@.type=='Ready')].status=True`, ready(1, 1, "True"), true},
+		{"create", map[string]any{}, true},
+		{"delete", map[string]any{}, false},
+	} {
+		condition, err := until.Parse(c.expression)
+		if err != nil {
+			t.Errorf("%s: %v", c.expression, err)
+			continue
+		}
+		if got := condition.Met(c.obj); got != c.want {
+			t.Errorf("%s: met %v, want %v, of %v", c.expression, got, c.want, c.obj)
+		}
+		if condition.String() != c.expression {
+			t.Errorf("String() is %q, want %q", condition, c.expression)
+		}
+	}
+}
+
+func TestWhatIsNoCondition(t *testing.T) {
+	for expression, part := range map[string]string{
+		"":                          "is nothing to wait for: choose condition=",
+		"Ready":                     "is nothing to wait for: choose condition=",
+		"condition":                 "names no condition",
+		"condition=":                "names no condition",
+		"condition=Ready=":          "names no condition",
+		"create=now":                "takes no value",
+		"delete=now":                "takes no value",
+		"jsonpath=":                 "names no field",
+		"jsonpath={}":               "names no field",
+		"jsonpath={.status.phase":   "cannot be read",
+		"jsonpath={.status[}=x":     "cannot be read",
+		"jsonpath={.status.phase}=": "has no value after the last =",
+	} {
+		if _, err := until.Parse(expression); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%q: %v, want %q", expression, err, part)
+		}
+	}
+}
+
+// isReached reports whether a goal was reached.
+func isReached(g *until.Goal) bool {
+	select {
+	case <-g.Reached():
+		return true
+	default:
+		return false
+	}
+}
+
+func goal(t *testing.T, expression string, selections ...string) *until.Goal {
+	t.Helper()
+	condition, err := until.Parse(expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return until.NewGoal(condition, selections...)
+}
+
+func TestGoalNeedsEveryObjectOfEverySelection(t *testing.T) {
+	g := goal(t, "condition=Ready", "pods", "deployments")
+	yes, no := ready(1, 1, "True"), ready(1, 1, "False")
+	g.Set(0, "a", yes)
+	g.Set(0, "b", no)
+	g.Arm()
+	if p := g.Progress(5); isReached(g) || p.Met != 1 || p.Unmet != 1 || strings.Join(p.Waiting, " ") != "b" || strings.Join(p.Empty, " ") != "deployments" {
+		t.Fatalf("reached %v, progress %+v", isReached(g), p)
+	}
+	g.Set(0, "b", yes)
+	if isReached(g) {
+		t.Fatal("reached without any deployment")
+	}
+	g.Set(0, "a", no)
+	g.Set(1, "a", yes)
+	if isReached(g) {
+		t.Fatal("reached while a pod has fallen back")
+	}
+	g.Delete(0, "a")
+	if !isReached(g) {
+		t.Fatalf("not reached: %+v", g.Progress(5))
+	}
+}
+
+func TestGoalIsNotReachedBeforeItIsArmed(t *testing.T) {
+	g := goal(t, "condition=Ready", "pods")
+	g.Set(0, "a", ready(1, 1, "True"))
+	if isReached(g) {
+		t.Fatal("reached while the first list may have more")
+	}
+	g.Set(0, "b", ready(1, 1, "False"))
+	g.Arm()
+	if isReached(g) {
+		t.Fatal("reached while one is not ready")
+	}
+	g.Set(0, "b", ready(1, 1, "True"))
+	if !isReached(g) {
+		t.Fatal("not reached")
+	}
+	g.Set(0, "b", ready(1, 1, "False"))
+	g.Set(0, "b", ready(1, 1, "True")) // once is enough
+}
+
+func TestGoalOfDeletion(t *testing.T) {
+	g := goal(t, "delete", "pods", "services")
+	g.Set(0, "a", nil)
+	g.Arm()
+	if isReached(g) {
+		t.Fatal("reached while a pod is there")
+	}
+	g.Delete(0, "a")
+	if !isReached(g) {
+		t.Fatal("not reached")
+	}
+	none := goal(t, "delete", "pods")
+	none.Arm()
+	if !isReached(none) {
+		t.Fatal("not reached where there was nothing from the start")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"condition=Ready", "jsonpath={.status.phase}=Running", `jsonpath={.a[?(@.b=="c")].d}=e`, "delete", "jsonpath={range .items[*]}{.x}{end}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(_ *testing.T, expression string) {
+		if condition, err := until.Parse(expression); err == nil {
+			condition.Met(ready(1, 1, "True"))
+		}
+	})
+}

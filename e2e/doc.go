@@ -1,0 +1,14 @@
+// Package e2e has the tests that need a real API server. They are a module of their own,
+// for what Kubernetes requires.
+//
+//	protocol     what apisim promises, asked of a real server
+//	crashes      kill -9 and restart under load, compaction, lost connections
+//	definitions  a custom type that comes and goes; permissions taken and given
+//	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's
+//
+// Beside every fault run informers of every kind, each with a handler. In the end the
+// cache of each, and what its handler makes of what it was told, have to be what etcd
+// holds, and no handler may have been told what cannot be.
+//
+//	go test . -crashes 50 -seed 7
+package e2e

@@ -1,0 +1,199 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tidings-go/tidings/apiserver"
+	"github.com/tidings-go/tidings/e2e/internal/follow"
+	"github.com/tidings-go/tidings/e2e/internal/proxy"
+)
+
+var (
+	crashes = flag.Int("crashes", 10, "how many times TestCrashes kills the server")
+	seed    = flag.Uint64("seed", 1, "the number that decides what is written and when faults come")
+)
+
+// rate is how many writes a second are made while faults come.
+const rate = 300
+
+// setting is a server that is written to, and informers of every kind beside it.
+func setting(t *testing.T) (*apiserver.Server, []*follow.Follower, *churn) {
+	t.Helper()
+	server := apiserver.Start(t)
+	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
+		t.Fatal(err)
+	}
+	all := followAll(t, server.Config())
+	return server, all, startChurn(t, server.Config(), rate, *seed)
+}
+
+// pause lets the churn go on for a while.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// TestCrashes kills the server under load, again and again, and starts it each time.
+func TestCrashes(t *testing.T) {
+	server, all, churn := setting(t)
+	random := rand.New(rand.NewPCG(*seed, 0))
+	for range *crashes {
+		pause(t.Context(), time.Duration(500+random.IntN(1000))*time.Millisecond)
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause(t.Context(), time.Second)
+	churn.end()
+	settle(t, server, all)
+	report(t, churn, all)
+}
+
+// TestCompaction makes etcd forget its history under load, and kills the server, so that
+// nobody can go on where they were.
+func TestCompaction(t *testing.T) {
+	server, all, churn := setting(t)
+	for range 3 {
+		pause(t.Context(), time.Second)
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := compact(t.Context(), server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	churn.end()
+	settle(t, server, all)
+	report(t, churn, all)
+}
+
+// TestLostConnections has every connection go through a proxy that cuts, delays and
+// swallows what goes through it.
+func TestLostConnections(t *testing.T) {
+	server := apiserver.Start(t)
+	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := proxy.Start(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	through := server.Config()
+	through.Host = p.URL()
+	all := followAll(t, through)
+	churn := startChurn(t, server.Config(), rate, *seed) // past the proxy
+	random := rand.New(rand.NewPCG(*seed, 1))
+	for range *crashes {
+		pause(t.Context(), time.Duration(300+random.IntN(1000))*time.Millisecond)
+		switch random.IntN(3) {
+		case 0:
+			p.Cut()
+		case 1:
+			p.Delay(time.Duration(random.IntN(500)) * time.Millisecond)
+		case 2:
+			p.Swallow()
+			pause(t.Context(), 2*time.Second)
+			p.Cut() // what was swallowed is gone: such a connection cannot be mended
+		}
+	}
+	p.Delay(0)
+	churn.end()
+	settle(t, server, all)
+	report(t, churn, all)
+}
+
+// TestDefinitionComesAndGoes deletes and installs a custom resource definition, under
+// informers of its objects.
+func TestDefinitionComesAndGoes(t *testing.T) {
+	server := apiserver.Start(t)
+	client, err := dynamic.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, client)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	all, err := follow.Custom(ctx, server.Config(), widgets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		stop()
+		for _, f := range all {
+			f.Stop()
+		}
+	}()
+	for round := range 3 {
+		for n := range 20 {
+			createWidget(t, client, fmt.Sprintf("round-%d-%d", round, n))
+		}
+		awaitWidgets(t, client, all, 20)
+		uninstall(t, client)
+		install(t, client)
+		awaitWidgets(t, client, all, 0)
+	}
+}
+
+// TestPermissionTakenAndGiven takes the right to list and watch from a user whose
+// informers run. A watch that runs survives that; what comes after a cut does not, until
+// the right is given back.
+func TestPermissionTakenAndGiven(t *testing.T) {
+	server := apiserver.Start(t)
+	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	allow(t, client, true)
+	user, err := server.ConfigFor("reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := proxy.Start(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	user.Host = p.URL()
+	all := followAll(t, user)
+	churn := startChurn(t, server.Config(), 100, *seed)
+	pause(t.Context(), 2*time.Second)
+	allow(t, client, false)
+	churn.end()
+	settle(t, server, all) // the watches go on
+
+	churn = startChurn(t, server.Config(), 100, *seed+1)
+	p.Cut()
+	pause(t.Context(), 2*time.Second)
+	for _, f := range all {
+		if err := f.Failure(); err == nil || !strings.Contains(err.Error(), "forbidden") {
+			t.Errorf("%s: its health has %v, want that it is forbidden", f.Name, err)
+		}
+	}
+	allow(t, client, true)
+	churn.end()
+	settle(t, server, all)
+	report(t, churn, all)
+}

@@ -1,0 +1,72 @@
+package follow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Follower is an informer and what its handler was told.
+type Follower struct {
+	// Name says of what kind it is.
+	Name string
+	// Namespaces are those it follows; none means all.
+	Namespaces []string
+	// Cache returns what the informer's cache holds.
+	Cache func() State
+
+	fold    *fold
+	synced  func() bool
+	failure func() error
+	stop    func()
+}
+
+// Told returns what the handler's fold is, and what it was told that cannot be.
+func (f *Follower) Told() (State, []string) { return f.fold.snapshot() }
+
+// Synced reports whether the cache holds the first list.
+func (f *Follower) Synced() bool { return f.synced() }
+
+// Failure returns what the informer's health has as the last error.
+func (f *Follower) Failure() error { return f.failure() }
+
+// Counts returns how many events, and how many deletes, the handler was told.
+func (f *Follower) Counts() (events, deletes int) {
+	f.fold.mu.Lock()
+	defer f.fold.mu.Unlock()
+	return f.fold.events, f.fold.deletes
+}
+
+// Stop returns when the informer has ended. Its context has to have ended before.
+func (f *Follower) Stop() { f.stop() }
+
+// Check returns how the cache and the handler's fold differ from what is true: nothing,
+// when they agree and nothing was told that cannot be.
+func (f *Follower) Check(truth State) []string {
+	if len(f.Namespaces) > 0 {
+		truth = maps.Clone(truth)
+		maps.DeleteFunc(truth, func(key, _ string) bool {
+			namespace, _, _ := strings.Cut(key, "/")
+			return !slices.Contains(f.Namespaces, namespace)
+		})
+	}
+	told, wrong := f.Told()
+	return slices.Concat(wrong, differences("the cache", f.Cache(), truth), differences("the handler", told, truth))
+}
+
+// differences says how a state differs from the truth, up to a limit.
+func differences(whose string, state, truth State) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(truth)) {
+		if state[key] != truth[key] {
+			all = append(all, fmt.Sprintf("%s has %q of %s, which is %s", whose, state[key], key, truth[key]))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(state)) {
+		if _, there := truth[key]; !there {
+			all = append(all, fmt.Sprintf("%s has %s of %s, which is gone", whose, state[key], key))
+		}
+	}
+	return all[:min(len(all), wrongLimit)]
+}

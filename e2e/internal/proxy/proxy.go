@@ -1,0 +1,174 @@
+// Package proxy is a TCP proxy that cuts, delays and swallows what goes through it.
+//
+//	client ──▶ Proxy ──▶ server       Cut      every connection breaks
+//	       ◀── delay ◀──              Delay    what the server sends comes later
+//	                                  Swallow  it does not come at all
+//
+// # Concurrency properties
+//
+// The methods may be called from any goroutine. Close returns when the last connection
+// has ended.
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Proxy is a proxy before one server.
+type Proxy struct {
+	listener net.Listener
+	target   string
+	running  sync.WaitGroup
+
+	mu      sync.Mutex // guards the rest
+	conns   map[net.Conn]bool
+	closed  bool
+	delay   time.Duration
+	swallow chan struct{} // closed when nothing is swallowed any more; nil while nothing is
+}
+
+// Start starts a proxy before the server of a URL.
+func Start(server string) (*Proxy, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	p := &Proxy{listener: l, target: u.Host, conns: map[net.Conn]bool{}}
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// URL returns the proxy's address. The server's certificate is for 127.0.0.1, and so
+// for this.
+func (p *Proxy) URL() string { return "https://" + p.listener.Addr().String() }
+
+// Cut breaks every connection, and ends Swallow.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutLocked()
+}
+
+func (p *Proxy) cutLocked() {
+	if p.swallow != nil {
+		close(p.swallow)
+		p.swallow = nil
+	}
+	for c := range p.conns {
+		c.Close() //nolint:errcheck // it is to break
+	}
+}
+
+// Delay has what the server sends wait so long from now on; 0 ends it.
+func (p *Proxy) Delay(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = d
+}
+
+// Swallow lets nothing through that the server sends, until Cut. The connections stay.
+func (p *Proxy) Swallow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.swallow == nil {
+		p.swallow = make(chan struct{})
+	}
+}
+
+// Close ends the proxy.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.cutLocked()
+	p.mu.Unlock()
+	err := p.listener.Close()
+	p.running.Wait()
+	return err
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		p.running.Go(func() { p.serve(client) })
+	}
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp4", p.target)
+	if err != nil {
+		return // to the client it looks as if the server had refused
+	}
+	defer server.Close()
+	if !p.add(client, server) {
+		return
+	}
+	defer p.remove(client, server)
+	var both sync.WaitGroup
+	both.Go(func() { p.pipe(client, server, false) })
+	both.Go(func() { p.pipe(server, client, true) })
+	both.Wait()
+}
+
+// pipe copies until either end fails, and then breaks both.
+func (p *Proxy) pipe(from, to net.Conn, fromServer bool) {
+	defer from.Close()
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if fromServer {
+				p.hold()
+			}
+			if _, werr := to.Write(buffer[:n]); werr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hold waits as the proxy is told to.
+func (p *Proxy) hold() {
+	p.mu.Lock()
+	delay, swallow := p.delay, p.swallow
+	p.mu.Unlock()
+	if swallow != nil {
+		<-swallow
+	}
+	time.Sleep(delay)
+}
+
+func (p *Proxy) add(all ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	for _, c := range all {
+		p.conns[c] = true
+	}
+	return true
+}
+
+func (p *Proxy) remove(all ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range all {
+		delete(p.conns, c)
+	}
+}
