@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/source"
@@ -88,37 +89,33 @@ func initialAdds(r *rig) {
 
 // hold is a handler that stands still in its calls until it is let go.
 type hold struct {
-	entered chan string   // has the key of the call that is running
+	entered chan struct{} // has one for each call
 	proceed chan struct{} // lets one call return; closed, all
+	over    chan struct{} // closed when the test is over
 }
 
-func newHold() *hold {
-	return &hold{make(chan string, 1000), make(chan struct{})}
+func (r *rig) newHold() *hold {
+	return &hold{make(chan struct{}, 1000), make(chan struct{}), r.over}
 }
 
-func (h *hold) act(e told) {
-	h.entered <- e.key
-	<-h.proceed
+func (h *hold) act(told) {
+	h.entered <- struct{}{}
+	select {
+	case <-h.proceed:
+	case <-h.over:
+	}
 }
 
 // awaitEntered waits until the handler is called.
 func (r *rig) awaitEntered(h *hold) {
 	r.Helper()
-	entered := make(chan struct{})
-	go func() {
-		defer close(entered)
-		select {
-		case <-h.entered:
-		case <-r.ctx.Done():
-		}
-	}()
-	r.awaitClosed("a call of the handler", entered)
+	r.awaitClosed("a call of the handler", h.entered)
 }
 
 func syncedAfterInitialSet(r *rig) {
 	r.create("a")
 	r.create("b")
-	early := newHold()
+	early := r.newHold()
 	join := func(name string, h *hold) *follower {
 		return r.follow(name, func(e told) {
 			if !e.Initial {
@@ -132,7 +129,7 @@ func syncedAfterInitialSet(r *rig) {
 		r.Errorf("P07: synced before Run")
 	}
 	r.start()
-	late := newHold()
+	late := r.newHold()
 	second := join("late handler", late)
 	for _, joined := range []struct {
 		*follower
@@ -144,7 +141,11 @@ func syncedAfterInitialSet(r *rig) {
 			if isClosed(joined.registration.Synced()) {
 				r.Errorf("P07: the %s is synced while it is in an add of its initial set", joined.name)
 			}
-			joined.proceed <- struct{}{}
+			select {
+			case joined.proceed <- struct{}{}:
+			case <-time.After(r.server.Patience):
+				r.Fatalf("P07: the %s has returned from an add by itself", joined.name)
+			}
 		}
 		r.awaitClosed("the "+joined.name+" to sync", joined.registration.Synced())
 	}
@@ -163,7 +164,7 @@ func emptySyncs(r *rig) {
 // blockedHandler has one handler stand still while everybody else goes on.
 func blockedHandler(r *rig) {
 	r.create("hot")
-	blocked := newHold()
+	blocked := r.newHold()
 	slow := r.follow("blocked handler", blocked.act, tidings.HandlerOptions{Limit: 10})
 	r.start()
 	r.awaitEntered(blocked)

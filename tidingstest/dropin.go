@@ -72,12 +72,19 @@ func dropInMetadata(s Setting) (cache.SharedIndexInformer, error) {
 
 // dropInListWatch is what a program makes by hand.
 func dropInListWatch(s Setting) (cache.SharedIndexInformer, error) {
+	lw, err := listWatch(s)
+	if err != nil {
+		return nil, err
+	}
+	return cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, s.Resync, cache.Indexers{}), nil
+}
+
+func listWatch(s Setting) (*cache.ListWatch, error) {
 	client, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
 		return nil, err
 	}
-	lw := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), configMaps.Resource, s.namespace(), s.tweak)
-	return cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, s.Resync, cache.Indexers{}), nil
+	return cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), configMaps.Resource, s.namespace(), s.tweak), nil
 }
 
 // dropIn is an Informer that is one of client-go's.
@@ -172,7 +179,7 @@ func (d dropIn) Indexed(value string) ([]string, error) {
 func (d dropIn) Health() tidings.Health {
 	health, ok := cache.HealthOf(d.shared)
 	if !ok {
-		panic(fmt.Sprintf("tidingstest: %T is no informer of this project", d.shared))
+		health.LastError = fmt.Errorf("a %T does not say how it is", d.shared)
 	}
 	return health
 }

@@ -42,6 +42,7 @@ type rig struct {
 	witness    *follower // told from the beginning
 	stuck      bool      // the test leaves a handler stuck when the informer stops
 	wake       chan struct{}
+	over       chan struct{} // closed when the test is over
 
 	mu        sync.Mutex // guards the rest
 	followers []*follower
@@ -58,7 +59,7 @@ func newRig(t TB, s Server, b bound) *rig {
 		s.Patience = defaultPatience
 	}
 	r := &rig{
-		TB: t, server: s, kind: b.kind, client: s.Client, wake: make(chan struct{}, 1),
+		TB: t, server: s, kind: b.kind, client: s.Client, wake: make(chan struct{}, 1), over: make(chan struct{}),
 		places: map[string]string{}, truth: map[string]string{}, uids: map[string]string{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -116,6 +117,7 @@ func (r *rig) connect() {
 func (r *rig) end() {
 	r.Helper()
 	defer r.cancel()
+	close(r.over)
 	if r.gate != nil {
 		r.gate.change(func() { r.gate.shut, r.gate.answer, r.gate.onList = false, nil, nil })
 	}
@@ -244,7 +246,7 @@ func (r *rig) settle() {
 	}
 }
 
-// awaitClosed waits for a channel.
+// awaitClosed waits for a channel that is closed, or has something.
 func (r *rig) awaitClosed(what string, c <-chan struct{}) {
 	r.Helper()
 	timer := time.NewTimer(r.server.Patience)

@@ -49,9 +49,10 @@ type TB interface {
 }
 
 // Run runs the suite over a server that is there for all tests, with the given kinds of
-// informers; none means [Kinds], or [FakeKinds] if the server has no Config. In a
-// testing/synctest bubble tests cannot have tests of their own: use [Tests] there, with
-// a bubble for each.
+// informers; none means [Kinds], or [FakeKinds] if the server has no Config. Tests that
+// change nothing for others are parallel ones, which mostly wait: a larger -parallel
+// makes them faster. In a testing/synctest bubble tests cannot have tests of their own:
+// use [Tests] there, with a bubble for each.
 func Run(t *testing.T, s Server, kinds ...Kind) {
 	t.Helper()
 	if len(kinds) == 0 && s.Config == nil {
@@ -59,7 +60,12 @@ func Run(t *testing.T, s Server, kinds ...Kind) {
 	}
 	for name, test := range all(kinds) {
 		if s.lacks(test.needs) == "" {
-			t.Run(name, func(t *testing.T) { test.run(t, s) })
+			t.Run(name, func(t *testing.T) {
+				if test.needs&needAlone == 0 {
+					t.Parallel()
+				}
+				test.run(t, s)
+			})
 		}
 	}
 }
@@ -113,11 +119,13 @@ const (
 	needBackup
 	// needNative is an informer of package tidings.
 	needNative
+	// needAlone is that no other test runs, as the server or the process is changed.
+	needAlone
 )
 
 // suits reports whether a test makes sense for a kind.
 func (t test) suits(k Kind) bool {
-	return (t.needs&needNative == 0 || !k.DropIn) && (t.needs&^needNative == 0 || !k.Fake)
+	return (t.needs&needNative == 0 || !k.DropIn) && (t.needs&^(needNative|needAlone) == 0 || !k.Fake)
 }
 
 // lacks says what a server lacks of what is needed, "" for nothing.

@@ -75,7 +75,7 @@ func handlerRemovesItself(r *rig) {
 func blockedHandlerIsRemoved(r *rig) {
 	r.create("a")
 	r.create("b")
-	blocked := newHold()
+	blocked := r.newHold()
 	f := r.follow("blocked handler", blocked.act, tidings.HandlerOptions{})
 	r.start()
 	r.awaitEntered(blocked)
@@ -96,7 +96,7 @@ func blockedHandlerIsRemoved(r *rig) {
 
 func stuckHandlerIsNamed(r *rig) {
 	r.create("a")
-	blocked := newHold()
+	blocked := r.newHold()
 	r.follow("sleepy", blocked.act, tidings.HandlerOptions{})
 	r.start()
 	r.awaitEntered(blocked)

@@ -1,0 +1,571 @@
+package tidingstest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// broken is an informer with a defect.
+type broken struct {
+	Informer
+	// around takes the place of a handler; late says that the informer was synced.
+	around func(handle func(Event), late bool) func(Event)
+	// joined takes the place of a registration.
+	joined func(Registration) Registration
+	synced func(Informer) <-chan struct{}
+	list   func([]tidings.Object) []tidings.Object
+	get    func(Informer, string) tidings.Object
+	index  func(Informer, string) ([]string, error)
+	health func(tidings.Health) tidings.Health
+	wait   func(context.Context, string) error
+	after  func() // Run
+	option func(*tidings.HandlerOptions)
+}
+
+func (b *broken) AddHandler(handle func(Event), o tidings.HandlerOptions) (Registration, error) {
+	if b.around != nil {
+		handle = b.around(handle, isClosed(b.Informer.Synced()))
+	}
+	if b.option != nil {
+		b.option(&o)
+	}
+	r, err := b.Informer.AddHandler(handle, o)
+	if err == nil && b.joined != nil {
+		r = b.joined(r)
+	}
+	return r, err
+}
+
+func (b *broken) Synced() <-chan struct{} {
+	if b.synced != nil {
+		return b.synced(b.Informer)
+	}
+	return b.Informer.Synced()
+}
+
+func (b *broken) List() []tidings.Object {
+	if b.list != nil {
+		return b.list(b.Informer.List())
+	}
+	return b.Informer.List()
+}
+
+func (b *broken) Get(key string) tidings.Object {
+	if b.get != nil {
+		return b.get(b.Informer, key)
+	}
+	return b.Informer.Get(key)
+}
+
+func (b *broken) Indexed(value string) ([]string, error) {
+	if b.index != nil {
+		return b.index(b.Informer, value)
+	}
+	return b.Informer.Indexed(value)
+}
+
+func (b *broken) Health() tidings.Health {
+	if b.health != nil {
+		return b.health(b.Informer.Health())
+	}
+	return b.Informer.Health()
+}
+
+func (b *broken) WaitFor(ctx context.Context, version string) error {
+	if b.wait != nil {
+		return b.wait(ctx, version)
+	}
+	return b.Informer.WaitFor(ctx, version)
+}
+
+func (b *broken) Run(ctx context.Context) error {
+	err := b.Informer.Run(ctx)
+	if b.after != nil {
+		b.after()
+	}
+	return err
+}
+
+// impostor is a registration that says other things.
+type impostor struct {
+	Registration
+	remove       func()
+	synced, done <-chan struct{}
+}
+
+func (i impostor) Remove() {
+	if i.remove != nil {
+		i.remove()
+		return
+	}
+	i.Registration.Remove()
+}
+
+func (i impostor) Synced() <-chan struct{} {
+	if i.synced != nil {
+		return i.synced
+	}
+	return i.Registration.Synced()
+}
+
+func (i impostor) Done() <-chan struct{} {
+	if i.done != nil {
+		return i.done
+	}
+	return i.Registration.Done()
+}
+
+func closed() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// changing is a defect of what a handler is told: f returns what it is told instead of an
+// event.
+func changing(f func() func(e Event) []Event) func(*broken) {
+	return func(b *broken) {
+		b.around = func(handle func(Event), _ bool) func(Event) {
+			change := f()
+			return func(e Event) {
+				for _, other := range change(e) {
+					handle(other)
+				}
+			}
+		}
+	}
+}
+
+// one is a change that needs no memory.
+func one(f func(e Event) []Event) func(*broken) {
+	return changing(func() func(Event) []Event { return f })
+}
+
+// defects have the tests that must notice each of them.
+var defects = map[string]struct {
+	defect  func(b *broken)
+	setting func(s *Setting)
+	caught  []string
+}{
+	"deletes are lost": {one(func(e Event) []Event {
+		if e.Type == tidings.Deleted {
+			return nil
+		}
+		return []Event{e}
+	}), nil, []string{"P01_CacheHoldsWhatTheServerHolds", "P01_LostConnectionsAndAForgottenPast", "P01_FaultsOfTheServer", "P04_EveryChangeInOrder", "P08_RelistIsOneStep"}},
+	"adds come twice": {one(func(e Event) []Event {
+		if e.Type == tidings.Added {
+			return []Event{e, e}
+		}
+		return []Event{e}
+	}), nil, []string{"P01_CacheHoldsWhatTheServerHolds", "P04_EveryChangeInOrder", "P05_InitialAddsAreMarked"}},
+	"every third update is lost": {changing(func() func(Event) []Event {
+		n := 0
+		return func(e Event) []Event {
+			if e.Type == tidings.Updated {
+				if n++; n%3 == 2 {
+					return nil
+				}
+			}
+			return []Event{e}
+		}
+	}), nil, []string{"P04_EveryChangeInOrder", "P02_StatesOnlyMoveForward"}},
+	"neighbours change places": {changing(func() func(Event) []Event {
+		var held []Event
+		return func(e Event) []Event {
+			if e.Initial || strings.HasPrefix(e.Object().GetName(), "fence-") {
+				return append(slices.Clip(held), e)
+			}
+			if held == nil {
+				held = []Event{e}
+				return nil
+			}
+			both := []Event{e, held[0]}
+			held = nil
+			return both
+		}
+	}), nil, []string{"P04_EveryChangeInOrder"}},
+	"initial adds are not marked": {one(func(e Event) []Event {
+		e.Initial = false
+		return []Event{e}
+	}), nil, []string{"P04_EveryChangeInOrder", "P05_InitialAddsAreMarked", "P07_SyncedAfterTheInitialSet"}},
+	"all adds are marked": {one(func(e Event) []Event {
+		e.Initial = e.Type == tidings.Added
+		return []Event{e}
+	}), nil, []string{"P04_EveryChangeInOrder", "P05_InitialAddsAreMarked"}},
+	"tombstones are not marked": {one(func(e Event) []Event {
+		e.Tombstone = false
+		return []Event{e}
+	}), nil, []string{"P08_RelistIsOneStep"}},
+	"another object is told as a new state": {changing(func() func(Event) []Event {
+		gone := map[string]Event{}
+		return func(e Event) []Event {
+			if before, ok := gone[e.Key()]; ok && e.Type == tidings.Added {
+				delete(gone, e.Key())
+				return []Event{{Type: tidings.Updated, Old: before.Old, New: e.New}}
+			}
+			if e.Type == tidings.Deleted {
+				gone[e.Key()] = e
+				return nil
+			}
+			return []Event{e}
+		}
+	}), nil, []string{"P19_AnotherObjectUnderTheSameKey"}},
+	"another object is no change": {one(func(e Event) []Event {
+		if e.Type == tidings.Updated && e.Old.GetUID() != e.New.GetUID() {
+			return nil
+		}
+		return []Event{e}
+	}), nil, []string{"P19_AnotherObjectFoundByAList"}},
+	"what a handler writes is not told": {one(func(e Event) []Event {
+		if strings.HasPrefix(e.Object().GetName(), "echo-") {
+			return nil
+		}
+		return []Event{e}
+	}), nil, []string{"P04_ReentrantHandler"}},
+	"late handlers miss what is there": {func(b *broken) {
+		b.around = func(handle func(Event), late bool) func(Event) {
+			return func(e Event) {
+				if !late || !e.Initial {
+					handle(e)
+				}
+			}
+		}
+	}, nil, []string{"P05_LateHandlersRacingCreations", "P05_InitialAddsAreMarked"}},
+	"calls overlap": {func(b *broken) {
+		b.around = func(handle func(Event), _ bool) func(Event) {
+			return func(e Event) { go handle(e) }
+		}
+	}, nil, []string{"P07_SyncedAfterTheInitialSet", "P10_BlockedHandlerHoldsUpNobody"}},
+	"all handlers wait for one": {func(b *broken) {
+		calling := make(chan struct{}, 1)
+		b.around = func(handle func(Event), _ bool) func(Event) {
+			return func(e Event) {
+				calling <- struct{}{}
+				handle(e)
+				<-calling
+			}
+		}
+	}, nil, []string{"P10_BlockedHandlerHoldsUpNobody", "P07_SyncedAfterTheInitialSet"}},
+	"a panic ends the handler": {func(b *broken) {
+		b.around = func(handle func(Event), _ bool) func(Event) {
+			dead := false
+			return func(e Event) {
+				defer func() {
+					if recover() != nil {
+						dead = true
+					}
+				}()
+				if !dead {
+					handle(e)
+				}
+			}
+		}
+	}, nil, []string{"P11_PanicCostsOneNotification"}},
+	"resyncs never come": {func(b *broken) {
+		b.option = func(o *tidings.HandlerOptions) { o.Resync = 0 }
+	}, nil, []string{"P12_ResyncRepeatsTheCache"}},
+	"the informer is synced from the beginning": {func(b *broken) {
+		b.synced = func(Informer) <-chan struct{} { return closed() }
+	}, nil, []string{"P07_SyncedAfterTheInitialSet", "P13_RefusalsAreSeenAndHeal"}},
+	"handlers are synced from the beginning": {func(b *broken) {
+		b.joined = func(r Registration) Registration { return impostor{Registration: r, synced: closed()} }
+	}, nil, []string{"P07_SyncedAfterTheInitialSet"}},
+	"handlers are never synced": {func(b *broken) {
+		b.joined = func(r Registration) Registration { return impostor{Registration: r, synced: make(chan struct{})} }
+	}, nil, []string{"P07_EmptyCollectionSyncs"}},
+	"removed handlers stay": {func(b *broken) {
+		b.joined = func(r Registration) Registration {
+			return impostor{Registration: r, remove: func() {}, done: closed()}
+		}
+	}, nil, []string{"P09_RemovedHandler", "P09_HandlerRemovesItself", "P09_BlockedHandlerIsRemoved"}},
+	"a removed handler is done at once": {func(b *broken) {
+		b.joined = func(r Registration) Registration { return impostor{Registration: r, done: closed()} }
+	}, nil, []string{"P09_BlockedHandlerIsRemoved"}},
+	"a call follows the stop": {func(b *broken) {
+		var last atomic.Pointer[func()]
+		b.around = func(handle func(Event), _ bool) func(Event) {
+			return func(e Event) {
+				last.Store(new(func() { handle(e) }))
+				handle(e)
+			}
+		}
+		b.after = func() {
+			if again := last.Load(); again != nil {
+				(*again)()
+			}
+		}
+	}, nil, []string{"P09_NothingFollowsTheStop"}},
+	"lists are torn": {func(b *broken) {
+		var calls atomic.Int32
+		b.list = func(list []tidings.Object) []tidings.Object {
+			if calls.Add(1)%5 == 0 && len(list) > 0 {
+				return list[:len(list)-1]
+			}
+			return list
+		}
+	}, nil, []string{"P03_ListsAreOfOneState", "P08_RelistsUnderLoad"}},
+	"objects are written over": {func(b *broken) {
+		var mu sync.Mutex
+		kept := map[string]*corev1.ConfigMap{}
+		b.list = func(list []tidings.Object) []tidings.Object {
+			mu.Lock()
+			defer mu.Unlock()
+			var same []tidings.Object
+			for _, obj := range list {
+				if kept[keyOf(obj)] == nil {
+					kept[keyOf(obj)] = new(corev1.ConfigMap)
+				}
+				*kept[keyOf(obj)] = *obj.(*corev1.ConfigMap)
+				same = append(same, kept[keyOf(obj)])
+			}
+			return same
+		}
+	}, nil, []string{"P03_HeldListStays"}},
+	"the cache goes back": {func(b *broken) {
+		var mu sync.Mutex
+		var calls int
+		first := map[string]tidings.Object{}
+		b.get = func(i Informer, key string) tidings.Object {
+			mu.Lock()
+			defer mu.Unlock()
+			obj := i.Get(key)
+			if first[key] == nil {
+				first[key] = obj
+			}
+			if calls++; calls%4 == 0 {
+				return first[key]
+			}
+			return obj
+		}
+	}, nil, []string{"P02_StatesOnlyMoveForward"}},
+	"the index lags behind": {func(b *broken) {
+		var mu sync.Mutex
+		answers := map[string][]string{}
+		b.index = func(i Informer, value string) ([]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			before, known := answers[value]
+			now, err := i.Indexed(value)
+			answers[value] = now
+			if known {
+				return before, err
+			}
+			return now, err
+		}
+	}, nil, []string{"P06_CacheAndIndexFirst"}},
+	"health is always good": {func(b *broken) {
+		b.health = func(h tidings.Health) tidings.Health {
+			return tidings.Health{State: "Watching", Synced: true, Objects: h.Objects, Version: h.Version}
+		}
+	}, nil, []string{"P13_RefusalsAreSeenAndHeal", "P13_HealthFollowsTheWatch", "P11_IndexFunctionThatFails", "P09_NothingFollowsTheStop"}},
+	"WaitFor does not wait": {func(b *broken) {
+		b.wait = func(context.Context, string) error { return nil }
+	}, nil, []string{"P14_CacheHoldsTheWriteAfterWaitFor"}},
+	"errors of Run are forgotten": {func(b *broken) {
+		b.Informer = forgiving{b.Informer}
+	}, nil, []string{"P20_RunningTwice", "P09_StuckHandlerIsNamed"}},
+	"the label selector is forgotten": {nil, func(s *Setting) { s.Labels = "" }, []string{"P20_OnlyTheSelection"}},
+	"the namespace is forgotten":      {nil, func(s *Setting) { s.Namespaces = nil }, []string{"P20_OnlyTheSelection"}},
+	"every watch begins with a list": {nil, func(s *Setting) {
+		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &forgetful{next: next} })
+	}, []string{"P18_WatchesAreResumed"}},
+	"failures are repeated at once": {nil, func(s *Setting) {
+		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })
+	}, []string{"P18_RetryAfterIsHonoured", "P18_FailuresAreNotAStorm"}},
+}
+
+// forgiving forgets the errors of Run.
+type forgiving struct{ Informer }
+
+func (f forgiving) Run(ctx context.Context) error {
+	f.Informer.Run(ctx) //nolint:errcheck // that is the defect
+	return nil
+}
+
+// forgetful answers every watch that resumes another as if its version were gone.
+type forgetful struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex // guards seen
+	seen bool       // there was a watch
+}
+
+func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("watch") != "" && query.Get("resourceVersion") != "" && query.Get("sendInitialEvents") != "true" {
+		f.mu.Lock()
+		seen := f.seen
+		f.seen = !seen
+		f.mu.Unlock()
+		if seen {
+			return refusal(r, http.StatusGone, metav1.StatusReasonExpired, 0), nil
+		}
+	}
+	return f.next.RoundTrip(r)
+}
+
+// impatient repeats what was refused, twenty times.
+type impatient struct{ next http.RoundTripper }
+
+func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := i.next.RoundTrip(r)
+	for range 20 {
+		if err != nil || answer.StatusCode < 400 {
+			break
+		}
+		if err := answer.Body.Close(); err != nil {
+			return nil, err
+		}
+		answer, err = i.next.RoundTrip(r)
+	}
+	return answer, err
+}
+
+// noted is a TB that keeps what a test says of an informer.
+type noted struct {
+	t testing.TB
+
+	mu   sync.Mutex // guards said
+	said []string
+}
+
+func (n *noted) Helper() {}
+
+func (n *noted) Logf(format string, args ...any) { n.t.Logf(format, args...) }
+
+func (n *noted) Errorf(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said = append(n.said, fmt.Sprintf(format, args...))
+}
+
+func (n *noted) Fatalf(format string, args ...any) {
+	n.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// verdict runs a test and returns what it says.
+func verdict(t testing.TB, test func(TB, Server), s Server) []string {
+	n := &noted{t: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test(n, s)
+	}()
+	<-done
+	return n.said
+}
+
+// TestDefectsAreNoticed: each test of the suite fails on an informer with a defect of its
+// property.
+func TestDefectsAreNoticed(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(defects)) {
+		row := defects[name]
+		kind := Kind{Name: "broken", Namespaces: 1, New: func(s Setting) (Informer, error) {
+			if row.setting != nil {
+				row.setting(&s)
+			}
+			i, err := newTyped(tidings.FactoryOptions{})(s)
+			if err != nil || row.defect == nil {
+				return i, err
+			}
+			b := &broken{Informer: i}
+			row.defect(b)
+			return b, nil
+		}}
+		tests := maps.Collect(Tests(kind))
+		for _, caught := range row.caught {
+			t.Run(name+"/"+caught, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					test := tests["broken/"+caught]
+					if test == nil {
+						t.Fatal("there is no such test")
+					}
+					said := verdict(t, test, simulated(t))
+					if len(said) == 0 {
+						t.Error("the test has not noticed")
+					}
+					for _, text := range said {
+						t.Logf("it says: %.300s", text)
+					}
+				})
+			})
+		}
+	}
+}
+
+// lacks are the tests that client-go's own informer does not pass, each with what it
+// does instead. It shows that they can fail, and that the others ask for nothing that
+// only one implementation does.
+var lacks = map[string]string{
+	"P09_NothingFollowsTheStop":     "it has no health",
+	"P13_RefusalsAreSeenAndHeal":    "it has no health",
+	"P13_HealthFollowsTheWatch":     "it has no health",
+	"P15_SilentConnectionIsNoticed": "it waits for ever",
+	"P16_RewindIsNoticed":           "it watches from a version of the future",
+	"P18_WatchesAreResumed":         "it lists",
+}
+
+func TestClientGo(t *testing.T) {
+	for name, test := range Tests(clientGoKind()) {
+		name = strings.TrimPrefix(name, "client-go/")
+		if name == "P11_IndexFunctionThatFails" {
+			continue // it would end the process
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				said := verdict(t, test, simulated(t))
+				if why := lacks[name]; (why != "") != (len(said) > 0) {
+					t.Errorf("it says %.500q, should fail because %q", said, why)
+				}
+			})
+		})
+	}
+}
+
+// clientGoKind is client-go's own informer.
+func clientGoKind() Kind {
+	return Kind{Name: "client-go", Namespaces: 1, DropIn: true, New: newDropIn(func(s Setting) (cache.SharedIndexInformer, error) {
+		lw, err := listWatch(s)
+		if err != nil {
+			return nil, err
+		}
+		return clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, s.Resync, clientgo.Indexers{}), nil
+	})}
+}
+
+// TestEveryTestCanFail: there is a defect for each test of the suite.
+func TestEveryTestCanFail(t *testing.T) {
+	noticed := maps.Clone(lacks)
+	for name, row := range defects {
+		for _, caught := range row.caught {
+			noticed[caught] = name
+		}
+	}
+	for _, test := range tests() {
+		if noticed[test.name] == "" {
+			t.Errorf("no defect makes %s fail", test.name)
+		}
+		delete(noticed, test.name)
+	}
+	for name := range noticed {
+		t.Errorf("there is no test %s", name)
+	}
+}
