@@ -90,7 +90,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		return nil, err
 	}
 	key := shareKey{form: form, resource: resource, selection: checked.String(), transform: s.Transform}
-	shared, release, err := f.acquire(key, func() (managed, error) {
+	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
 			name: informerName(form, resource, checked), selection: checked, scope: resource.Scope,
 			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
@@ -110,12 +110,13 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		if f.o.DetectMutations {
 			o.mutations = newMutationDetector[T](o.name, f.o.OnMutation)
 		}
+		o.onSelection = moved
 		return newCollection(o)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newInformer(shared.(*collection[T]), release), nil
+	return newInformer(shared.collection.(*collection[T]), func() { f.giveBack(shared) }), nil
 }
 
 // informerName says what an informer holds: pods.v1 [in default, labels app=web].

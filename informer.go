@@ -157,8 +157,8 @@ func (i *Informer[T]) HasSynced() bool { return i.collection.hasSynced() }
 // Health says how the informer and its handlers are.
 func (i *Informer[T]) Health() Health { return i.collection.health() }
 
-// WaitForSync waits until the cache holds the first complete list. Its error, a
-// *NotSyncedError, says what the informer was doing when ctx ended.
+// WaitForSync waits until the cache holds a complete list of every namespace, those
+// included that were added meanwhile. Its error, a *NotSyncedError, says what the informer was doing when ctx ended.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 	return waitForSync(ctx, []waiter{i.collection}, false)
 }
