@@ -75,7 +75,8 @@ const (
 	StreamedList Step = "streamed list"
 	// PagedList is a list read in pages.
 	PagedList Step = "list"
-	// OpenWatch is a watch that the server did not begin.
+	// OpenWatch is a watch that the server did not begin, or the look at its version
+	// before that.
 	OpenWatch Step = "opening the watch"
 	// RunningWatch is a watch that had begun.
 	RunningWatch Step = "watch"

@@ -157,7 +157,7 @@ func (r *Reflector[T]) unreached(err error) {
 func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	page, err := r.source.List(ctx, source.ListOptions{Limit: 1})
 	if err != nil {
-		r.failed(ctx, PagedList, err)
+		r.failed(ctx, OpenWatch, err)
 		if needsList(err) {
 			return r.retry(ctx, err, r.list())
 		}
