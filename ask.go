@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,7 @@ func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
 	if err != nil {
 		return fail(err)
 	}
-	resource, err := f.resourceOf(gvk)
+	resource, err := f.resourceOf(gvk, s.Optional)
 	if err != nil {
 		return fail(err)
 	}
@@ -172,8 +173,8 @@ func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 
 // resourceOf finds the resource that serves a kind. Where neither the table of
 // built-in types nor the mapper knows it, its name stays open and the source asks
-// the server.
-func (f *Factory) resourceOf(gvk schema.GroupVersionKind) (source.Resource, error) {
+// the server. A mapper that does not know it is an error unless it is optional.
+func (f *Factory) resourceOf(gvk schema.GroupVersionKind, optional bool) (source.Resource, error) {
 	resource := source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	if known, ok := builtin.ForGVK(gvk); ok {
 		resource.Name, resource.Scope = known.Resource, scopeFrom(known.Namespaced)
@@ -183,6 +184,9 @@ func (f *Factory) resourceOf(gvk schema.GroupVersionKind) (source.Resource, erro
 		return resource, nil
 	}
 	mapping, err := f.o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if optional && meta.IsNoMatchError(err) {
+		return resource, nil
+	}
 	if err != nil {
 		return resource, fmt.Errorf("FactoryOptions.Mapper does not know the resource of %s: %w", gvk, err)
 	}

@@ -109,6 +109,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		ro.Scope = scopeOf(namespace)
 		ro.Accept = acceptor[T](o.selection, namespace, o.scope)
 		ro.Transform = o.transform
+		ro.Optional = ro.Optional || o.selection.optional
 		ro.Known = c.known
 		ro.Logger = o.logger
 		ro.OnChange = c.progress.wake

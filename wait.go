@@ -44,7 +44,7 @@ func (c *collection[T]) inSync() bool { return c.hasSynced() && c.progress.compl
 
 func (c *collection[T]) refused() bool {
 	for _, p := range c.present() {
-		if state := p.reflector.Health().State; state == reflector.Forbidden || state == reflector.NoSuchResource {
+		if state := p.reflector.Health().State; state == reflector.Forbidden || state == reflector.NoSuchResource && !c.selection.optional {
 			return true
 		}
 	}
