@@ -76,9 +76,12 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 		return r.retry(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), r.watch)
 	case needsList(err):
 		if source.IsExpired(err) && r.failures == 0 {
+			// No failure of the server, but one that all its clients may have at once.
 			r.failures++
 			r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
-			return r.list()
+			r.record.enter(Listing)
+			r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.list()
+			return r.backoff
 		}
 		return r.retry(ctx, err, r.list())
 	case isDecoding(err):
