@@ -165,7 +165,7 @@ func TestP18_FleetIsPolite(t *testing.T) {
 		"restart, history lost":           {restart(apisim.RestartOptions{Down: time.Millisecond}), 400, 250, 70, 0},
 		"away for a minute, history kept": {restart(apisim.RestartOptions{Down: time.Minute, KeepHistory: true}), 2000, 250, 70, 80},
 		"away for a minute, history lost": {restart(apisim.RestartOptions{Down: time.Minute}), 2200, 250, 70, 80},
-		"too many requests for a minute":  {tooMany, 1400, 200, 60, 100},
+		"too many requests for a minute":  {tooMany, 1600, 200, 60, 100},
 		"all watches expire at once":      {func(*fleet) {}, 200, 200, 60, 0}, // with their first event
 	}
 	for name, test := range tests {

@@ -165,9 +165,12 @@ func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 
 // WaitFor waits until the cache reflects at least the given resource version of
 // this resource, which is how to read one's own writes: pass the version that the
-// write returned. With several namespaces, all have to reach it. A version that
-// the selection hides from the watch, or that changed an object of another
-// namespace, is reached with the server's next bookmark, which may take a minute.
+// write returned. Events and bookmarks move it; that the object was deleted again
+// makes no difference. With several namespaces, all have to reach it. A version that
+// the selection hides from the watch, or that changed an object of another namespace,
+// is reached with a later event or the server's next bookmark, which may take a
+// minute, and never where the server sends none. Versions are compared as decimals of
+// any length; one that is none is an error.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	c := i.collection
 	if _, ok := delta.CompareDecimal(version, version); !ok {
