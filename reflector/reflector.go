@@ -40,7 +40,8 @@ type Options[T any] struct {
 	// server and begun anew; the most is twice that. 0 means 5 minutes.
 	WatchTimeout time.Duration
 	// Grace is how much longer than that a watch may last before it is torn
-	// down as silent; 0 means 30 s.
+	// down as silent, and how long an answer to a look at the server's version may
+	// take; 0 means 30 s.
 	Grace time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff Backoff

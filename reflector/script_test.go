@@ -39,6 +39,7 @@ type answer struct {
 	page   source.Page[object]
 	err    error
 	reads  []read // of the stream
+	hang   bool   // a list that is not answered
 }
 
 // read is what one Next of a stream gives. The last one is repeated by waiting for
@@ -81,7 +82,7 @@ func (s *script) requests() []string {
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
 	a, ok := s.next(fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
-	if !ok {
+	if !ok || a.hang {
 		<-ctx.Done()
 		return source.Page[object]{}, ctx.Err()
 	}

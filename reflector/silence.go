@@ -126,6 +126,9 @@ func (r *Reflector[T]) closeStream() {
 // looked at before a watch is resumed: it takes longer to restore a backup.
 const longOutage = 10 * time.Second
 
+// errUnanswered is a look at the server's version that had no answer.
+var errUnanswered = errors.New("the server did not answer a list of one object in time")
+
 // errRewound is a server that is at an older version than the one that was reached.
 var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
 
@@ -155,7 +158,7 @@ func (r *Reflector[T]) unreached(err error) {
 // of it: an older version than the last one (list, which begins a new history), any
 // other (watch), an error (backoff).
 func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
-	page, err := r.source.List(ctx, source.ListOptions{Limit: 1})
+	page, err := r.listOne(ctx)
 	if err != nil {
 		r.failed(ctx, OpenWatch, err)
 		if needsList(err) {
@@ -172,4 +175,16 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 		return r.list()
 	}
 	return r.watch
+}
+
+// listOne lists one object. The connection may be the one that has fallen silent, so
+// it is not waited for without end, as a whole list is.
+func (r *Reflector[T]) listOne(ctx context.Context) (source.Page[T], error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.o.Grace, errUnanswered)
+	defer cancel()
+	page, err := r.source.List(ctx, source.ListOptions{Limit: 1})
+	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
+		return page, errUnanswered
+	}
+	return page, err
 }

@@ -183,3 +183,23 @@ func TestP16_VersionsThatAreNoNumbersAreNotDoubted(t *testing.T) {
 		same(t, "requests", s.requests(), "stream", "watch five", "watch five")
 	})
 }
+
+func TestP16_LookThatIsNotAnsweredIsTakenAgain(t *testing.T) {
+	run(t, []answer{
+		listed(read{err: errCut}),
+		{expect: "watch 5", reads: []read{{after: 5 * time.Minute, err: io.EOF}}},
+		{expect: `list "" 1 ""`, hang: true},
+		probed("5"),
+		{expect: "watch 5"},
+	}, hour, func(r *Reflector[object], s *script, _ *journal) {
+		time.Sleep(5*time.Minute + 10*time.Second)
+		synctest.Wait()
+		same(t, "requests before the time is up", s.requests(), "stream", "watch 5", `list "" 1 ""`)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		same(t, "requests", s.requests(), "stream", "watch 5", `list "" 1 ""`, `list "" 1 ""`, "watch 5")
+		if err := r.Health().LastError; !errors.Is(err, errUnanswered) {
+			t.Errorf("the last error is %v", err)
+		}
+	})
+}
