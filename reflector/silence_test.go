@@ -203,3 +203,17 @@ func TestP16_LookThatIsNotAnsweredIsTakenAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestP16_OutagesAreNotAddedUp(t *testing.T) {
+	run(t, []answer{
+		listed(read{err: errCut}),
+		{expect: "watch 5", err: errRefused},
+		{expect: "watch 5", reads: []read{bookmarkAfter(time.Minute, "6"), {err: errCut}}},
+		{expect: "watch 6", err: errRefused},
+		{expect: "watch 6"},
+	}, hour, func(_ *Reflector[object], s *script, _ *journal) {
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		same(t, "requests", s.requests(), "stream", "watch 5", "watch 5", "watch 6", "watch 6")
+	})
+}
