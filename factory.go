@@ -213,13 +213,13 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return errors.Join(f.failures...)
 }
 
-// acquire returns the collection of a key, made by create if there is none, and a
-// function that gives the handle back.
-func (f *Factory) acquire(key shareKey, create func() (managed, error)) (managed, func(), error) {
+// acquire returns the collection of a key with one handle more, made by create if
+// there is none. create is given what to tell of a change of the selection.
+func (f *Factory) acquire(key shareKey, create func(moved func(selection string)) (managed, error)) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
-		return nil, nil, fmt.Errorf("the factory: %w", ErrStopped)
+		return nil, fmt.Errorf("the factory: %w", ErrStopped)
 	}
 	s, ok := f.shared[key]
 	if ok && s.collection.hasStopped() {
@@ -227,16 +227,30 @@ func (f *Factory) acquire(key shareKey, create func() (managed, error)) (managed
 		ok = false
 	}
 	if !ok {
-		collection, err := create()
-		if err != nil {
-			return nil, nil, err
+		s = &shared{key: key}
+		var err error
+		if s.collection, err = create(func(selection string) { f.move(s, selection) }); err != nil {
+			return nil, err
 		}
-		s = &shared{key: key, collection: collection}
 		f.shared[key] = s
 		f.order = append(f.order, s)
 	}
 	s.handles++
-	return s.collection, func() { f.giveBack(s) }, nil
+	return s, nil
+}
+
+// move has a collection be found under another selection, unless there is one
+// already, which then stays the one to be shared.
+func (f *Factory) move(s *shared, selection string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shared[s.key] == s {
+		delete(f.shared, s.key)
+	}
+	s.key.selection = selection
+	if f.shared[s.key] == nil && slices.Contains(f.order, s) {
+		f.shared[s.key] = s
+	}
 }
 
 // giveBack takes a handle back and stops an informer that has none left.

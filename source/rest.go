@@ -48,6 +48,7 @@ type REST[T Object] struct {
 	decoder decoder[T]
 	options RESTOptions
 
+	asked    Resource   // as it was given
 	mu       sync.Mutex // guards resource, which the first request completes
 	resource Resource
 }
@@ -79,7 +80,7 @@ func newREST[T Object](c *Client, resource Resource, d decoder[T], o RESTOptions
 	if o.MaxListBytes == 0 {
 		o.MaxListBytes = defaultMaxListBytes
 	}
-	return &REST[T]{client: c, decoder: d, options: o, resource: resource}
+	return &REST[T]{client: c, decoder: d, options: o, asked: resource, resource: resource}
 }
 
 // resolved returns the resource, after asking the server for what a request
@@ -121,6 +122,17 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions) 
 	}, nil
 }
 
+// forget has what the server said of the resource be asked again, after an answer that
+// it has no such resource: it may come back under another name or in another scope.
+func (s *REST[T]) forget(err error) {
+	if !apierrors.IsNotFound(err) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resource = s.asked
+}
+
 // List reads one page.
 func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	if s.client.timeout > 0 {
@@ -138,6 +150,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
+		s.forget(err)
 		return Page[T]{}, err
 	}
 	body, err := readBody(resp.Body, s.options.MaxListBytes)
@@ -232,6 +245,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
 		cancel()
+		s.forget(err)
 		if o.SendInitialEvents && refusesStreamedLists(err) {
 			return nil, r.fail(Answered, fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err)))
 		}
