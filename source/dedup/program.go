@@ -1,0 +1,75 @@
+package dedup
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// A plan is a program with what it takes to run it. Plans do not change; all
+// decoders of a table for one Go type have the same.
+type plan struct {
+	program *program
+	sites   int            // number of sites
+	makers  []reflect.Type // types of the values behind pointers and in slices
+	maps    []reflect.Type
+}
+
+// A program says how the messages of one Go type are decoded. It is compiled
+// once from the type's struct tags; running it needs no reflection.
+type program struct {
+	typ    reflect.Type
+	size   uintptr
+	fields []field
+	// byNumber has the index of a field plus one, by the number of the field.
+	byNumber []uint8
+	// hand decodes the types that have an Unmarshal written by hand.
+	hand func(r *run, data []byte, to unsafe.Pointer) bool
+	// quantities says that a value of the type holds a Quantity in itself, not
+	// behind a pointer: a value with an address then has one that its readers
+	// may write to.
+	quantities bool
+}
+
+// operation says what a field holds.
+type operation uint8
+
+const (
+	opBool operation = iota
+	opInt32
+	opInt64
+	opString
+	opBytes
+	opMessage // in the struct itself
+	opBoolPointer
+	opInt32Pointer
+	opInt64Pointer
+	opStringPointer
+	opMessagePointer
+	// From here on, what there is one or more of.
+	opStrings
+	opBools
+	opInt32s
+	opInt64s
+	opMessages
+	opMap
+)
+
+// A field is a step of a program.
+type field struct {
+	op      operation
+	tag     uint32
+	offset  uintptr
+	site    int      // index of the site of the field
+	inner   int      // index of the site of the strings in its value
+	maker   int      // index of the maker of its value
+	element uintptr  // size of what the value is one or more of
+	program *program // of messages
+	mapping *mapping // of maps
+	shape   *shape   // identity of the field's Go type in the tables
+}
+
+// A shape is the identity of a Go type in the tables: bytes mean the same value
+// only where they are read as the same type.
+type shape struct {
+	salt uint64 // makes the hashes of the same bytes differ
+}
