@@ -52,6 +52,10 @@ fix: ## Fail on code that go fix would modernise.
 tidy: ## Fail if go mod tidy would change go.mod or go.sum.
 	@$(GO) mod tidy -diff || { echo 'Run: go mod tidy'; exit 1; }
 
+.PHONY: check-operator
+check-operator: ## Check the module examples/operator as check does this one.
+	@cd examples/operator && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
 .PHONY: docs
 docs: ## Check links, code in pages, import walls, package docs, the list of dependencies.
 	$(GO) test ./internal/house

@@ -105,7 +105,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	c.fan = fanout.New(fanout.Options[T]{UID: func(obj T) string { return string(obj.GetUID()) }})
+	c.fan = fanout.New(fanout.Options[T]{UID: func(obj T) string { return string(obj.GetUID()) }, Paused: true})
 	for i, namespace := range namespaces {
 		ro := o.reflector
 		ro.Name = o.name
@@ -143,6 +143,7 @@ func (c *collection[T]) claim() error {
 // stop is the contract's P9: the sources, then the processor, then the handlers.
 func (c *collection[T]) run(ctx context.Context) error {
 	var sources, processor sync.WaitGroup
+	c.fan.Start()
 	for _, r := range c.reflectors {
 		sources.Go(func() {
 			if err := r.Run(ctx); err != nil {
@@ -364,7 +365,7 @@ func (l *handlerList) health() []HandlerHealth {
 	l.list = slices.DeleteFunc(l.list, isDone)
 	health := make([]HandlerHealth, len(l.list))
 	for i, s := range l.list {
-		health[i] = handlerHealth(s)
+		health[i] = HandlerHealthOf(s)
 	}
 	return health
 }

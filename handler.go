@@ -218,4 +218,4 @@ func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced()
 func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
 
 // Health says how the handler is.
-func (r *Registration) Health() HandlerHealth { return handlerHealth(r.subscription) }
+func (r *Registration) Health() HandlerHealth { return HandlerHealthOf(r.subscription) }

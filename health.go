@@ -3,6 +3,7 @@ package tidings
 import (
 	"time"
 
+	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
 )
 
@@ -96,7 +97,17 @@ type HandlerHealth struct {
 	RunningSince time.Time
 }
 
-func handlerHealth(s subscription) HandlerHealth {
+// Subscription is what [HandlerHealthOf] asks of a *fanout.Subscription.
+type Subscription interface {
+	Name() string
+	Done() <-chan struct{}
+	HasSynced() bool
+	Stats() fanout.Stats
+}
+
+// HandlerHealthOf describes the handler of a subscription. It is for whoever builds an
+// informer of their own out of the packages below this one.
+func HandlerHealthOf(s Subscription) HandlerHealth {
 	stats := s.Stats()
 	h := HandlerHealth{
 		Name: s.Name(), State: Idle, Synced: s.HasSynced(),
@@ -125,6 +136,14 @@ func handlerHealth(s subscription) HandlerHealth {
 var severity = map[State]int{
 	reflector.Watching: 0, reflector.Silent: 1, reflector.Listing: 2, reflector.Pending: 3,
 	reflector.BackingOff: 4, reflector.NoSuchResource: 5, reflector.Forbidden: 6, reflector.Stopped: 7,
+}
+
+// HealthOf returns what a reflector alone knows of an informer. It is for whoever
+// builds an informer of their own out of the packages below this one.
+func HealthOf(r reflector.Health) Health {
+	var h Health
+	h.merge(r, true)
+	return h
 }
 
 // merge adds what a reflector says to h.

@@ -1,6 +1,8 @@
 package apisim
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -9,23 +11,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // maxBody is the largest body that is read, which is what a real server takes.
 const maxBody = 3 << 20
 
-// decoder reads the bodies of requests.
+// decoder reads the bodies of requests. It is strict: of fields that it does not know
+// and of doubled ones it makes an error beside the object.
 type decoder struct {
-	json, protobuf runtime.Decoder
+	json, yaml, protobuf runtime.Decoder
 }
 
 func newDecoder(scheme *runtime.Scheme) *decoder {
 	return &decoder{
-		json:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{}),
+		json:     jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true}),
+		yaml:     jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true, Yaml: true}),
 		protobuf: protobuf.NewSerializer(scheme, scheme),
 	}
 }
@@ -42,59 +48,125 @@ func body(r *http.Request) ([]byte, error) {
 	return data, nil
 }
 
-// object reads an object of a resource from the body of a request.
-func (d *decoder) object(r *http.Request, res *resource) (object, error) {
-	data, err := body(r)
+// object reads an object of a resource, and warns of what is in the body and not in
+// the object.
+func (d *decoder) object(data []byte, contentType string, res *resource) (obj object, warnings []error, err error) {
+	decoder, err := d.forType(contentType, res.typed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	decoder, err := d.forType(r.Header.Get("Content-Type"))
-	if err != nil {
-		return nil, err
-	}
-	want := res.gvk()
-	var obj runtime.Object
-	got := &want
-	if res.typed {
-		obj, got, err = decoder.Decode(data, &want, nil)
-	} else {
-		u := &unstructured.Unstructured{}
-		err = u.UnmarshalJSON(data)
-		found := u.GroupVersionKind()
-		obj, got = u, &found
-	}
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, err))
-	}
-	if *got != want {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is of kind %s, the resource holds %s", got, want))
-	}
-	decoded, ok := obj.(object)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an object that can be stored", obj))
-	}
-	return decoded, nil
+	return decodeAs(decoder, data, res)
 }
 
-// deleteOptions reads the options in the body of a delete, if there is one.
+func decodeAs(decoder runtime.Decoder, data []byte, res *resource) (obj object, warnings []error, err error) {
+	want := res.gvk()
+	var into runtime.Object
+	if !res.typed {
+		into = &unstructured.Unstructured{}
+	}
+	decoded, got, err := decoder.Decode(data, &want, into)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && decoded != nil {
+		warnings, err = strict.Errors(), nil
+	}
+	switch {
+	case err != nil && got != nil && got.Kind != "" && *got != want && runtime.IsNotRegisteredError(err):
+		return nil, nil, errWrongKind(*got, want)
+	case err != nil:
+		return nil, nil, errUnhandled(want, err)
+	}
+	if u, ok := decoded.(*unstructured.Unstructured); ok {
+		if err := checkMap(u); err != nil {
+			return nil, nil, errUnhandled(want, err)
+		}
+		found := u.GroupVersionKind()
+		got = &found
+	}
+	if *got != want {
+		return nil, nil, errWrongKind(*got, want)
+	}
+	obj, ok := decoded.(object)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an object that can be stored", decoded))
+	}
+	return obj, warnings, nil
+}
+
+// checkMap refuses an object whose metadata cannot be read.
+func checkMap(u *unstructured.Unstructured) error {
+	given, ok := u.Object["metadata"]
+	if !ok || given == nil {
+		u.Object["metadata"] = map[string]any{}
+		return nil
+	}
+	metadata, ok := given.(map[string]any)
+	if !ok {
+		return fmt.Errorf("metadata is a %T and not an object", given)
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &metav1.ObjectMeta{})
+}
+
+func errUnhandled(want schema.GroupVersionKind, err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, err))
+}
+
+func errWrongKind(got, want schema.GroupVersionKind) error {
+	if got.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: the path is for another kind", got.Kind, got.Version, want.Kind))
+}
+
+// deleteOptions reads the options of a delete from the body, or, if that is empty,
+// from the parameters.
 func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) {
 	data, err := body(r)
-	if err != nil || len(data) == 0 {
-		return nil, err
-	}
-	decoder, err := d.forType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return nil, err
 	}
-	kind := schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"}
 	o := &metav1.DeleteOptions{}
-	if _, _, err := decoder.Decode(data, &kind, o); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the delete options cannot be read: %v", err))
+	if len(data) == 0 {
+		query := r.URL.Query()
+		err = metav1.Convert_url_Values_To_v1_DeleteOptions(&query, o, nil)
+	} else {
+		err = d.plain(data, r.Header.Get("Content-Type"), o)
+	}
+	if known := apierrors.APIStatus(nil); err != nil && !errors.As(err, &known) {
+		err = apierrors.NewBadRequest(fmt.Sprintf("the delete options cannot be read: %v", err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if problems := validation.ValidateDeleteOptions(o); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", problems)
 	}
 	return o, nil
 }
 
-func (d *decoder) forType(contentType string) (runtime.Decoder, error) {
+// plain reads something that is no object of a resource, whatever group it says that
+// it is of: clients name that of the resource.
+func (d *decoder) plain(data []byte, contentType string, into interface{ Unmarshal([]byte) error }) error {
+	decoder, err := d.forType(contentType, true)
+	if err != nil {
+		return err
+	}
+	switch decoder {
+	case d.yaml:
+		if data, err = yaml.ToJSON(data); err != nil {
+			return err
+		}
+		return json.Unmarshal(data, into)
+	case d.json:
+		return json.Unmarshal(data, into)
+	}
+	unknown := &runtime.Unknown{}
+	if _, _, err := decoder.Decode(data, nil, unknown); err != nil {
+		return err
+	}
+	return into.Unmarshal(unknown.Raw)
+}
+
+// forType returns what reads a media type.
+func (d *decoder) forType(contentType string, hasProtobuf bool) (runtime.Decoder, error) {
 	if contentType == "" {
 		return d.json, nil
 	}
@@ -102,9 +174,13 @@ func (d *decoder) forType(contentType string) (runtime.Decoder, error) {
 	switch {
 	case err == nil && mediaType == mediaJSON:
 		return d.json, nil
-	case err == nil && mediaType == mediaProtobuf:
+	case err == nil && mediaType == mediaYAML:
+		return d.yaml, nil
+	case err == nil && mediaType == mediaProtobuf && hasProtobuf:
 		return d.protobuf, nil
+	case hasProtobuf:
+		return nil, errUnsupportedBody(contentType, mediaJSON, mediaYAML, mediaProtobuf)
 	default:
-		return nil, errUnsupportedBody(contentType)
+		return nil, errUnsupportedBody(contentType, mediaJSON, mediaYAML)
 	}
 }

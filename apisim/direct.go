@@ -3,11 +3,13 @@ package apisim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -19,7 +21,7 @@ func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, 
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.create(r, given, wholeObject))
+	return direct(s.create(r, given, writing{part: wholeObject}))
 }
 
 // Update replaces an object, status included, and returns it as it is stored. If the
@@ -29,17 +31,20 @@ func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, 
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.update(r, given, wholeObject))
+	stored, _, err := s.update(r, given, writing{part: wholeObject})
+	return direct(stored, err)
 }
 
-// Delete removes an object and returns its last state, with the version of the
-// deletion.
+// Delete deletes an object as a client does that gives it no time, and returns its last
+// state, with the version of the deletion. An object with finalizers is marked, and so
+// returned; it goes with the update that takes the last of them.
 func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.delete(r, namespace, name, nil))
+	obj, _, err := s.delete(r, namespace, name, metav1.NewDeleteOptions(0))
+	return direct(obj, err)
 }
 
 // Get returns a stored object, which must not be changed.
@@ -91,7 +96,8 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 	return r, nil
 }
 
-// resourceOf returns the resource that an object belongs to.
+// resourceOf returns the resource that an object belongs to, and the object in the Go
+// type in which that holds its objects.
 func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	given, ok := obj.(object)
 	if !ok {
@@ -105,16 +111,48 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 		}
 		kinds = known
 	}
+	r := s.ofKind(kinds)
+	if r == nil {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %v: create its CustomResourceDefinition, or register it with Server.Register", kinds))
+	}
+	_, isMap := obj.(*unstructured.Unstructured)
+	if isMap != r.typed {
+		return r, given, nil
+	}
+	converted, err := s.convert(r, obj)
+	return r, converted, err
+}
+
+func (s *Server) ofKind(kinds []schema.GroupVersionKind) *resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
-		for _, kind := range kinds {
-			if r.gvk() == kind && !r.removed {
-				return r, given, nil
-			}
+		if !r.removed && slices.Contains(kinds, r.gvk()) {
+			return r
 		}
 	}
-	return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %v: register it with Server.Register", kinds))
+	return nil
+}
+
+// convert makes a map of a Go type, or the other way round.
+func (s *Server) convert(r *resource, obj runtime.Object) (object, error) {
+	if !r.typed {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, errUnhandled(r.gvk(), err)
+		}
+		u := &unstructured.Unstructured{Object: fields}
+		u.SetGroupVersionKind(r.gvk())
+		return u, nil
+	}
+	typed, err := s.o.Scheme.New(r.gvk())
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, typed)
+	}
+	if err != nil {
+		return nil, errUnhandled(r.gvk(), err)
+	}
+	return typed.(object), nil
 }
 
 func (s *Server) createNamespaces(names ...string) error {

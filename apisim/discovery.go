@@ -3,7 +3,6 @@ package apisim
 import (
 	"cmp"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,10 +20,10 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
-	case len(parts) == 1 && slices.Contains([]string{"healthz", "livez", "readyz"}, parts[0]):
-		io.WriteString(w, "ok") //nolint:errcheck // a client that is gone needs no answer
 	case len(parts) == 1 && parts[0] == "version":
 		writeVersion(w)
+	case len(parts) == 1 && (parts[0] == "api" || parts[0] == "apis") && wantsAggregated(r):
+		s.serveAggregated(w, parts[0] == "api")
 	case len(parts) == 1 && parts[0] == "api":
 		writeJSON(w, &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: s.versions("")})
 	case len(parts) == 1 && parts[0] == "apis":
@@ -41,6 +40,11 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// isHealth reports whether a path is one where a server says that it is well.
+func isHealth(path string) bool {
+	return slices.Contains([]string{"healthz", "livez", "readyz"}, strings.Trim(path, "/"))
+}
+
 // servedVersion is the version of Kubernetes whose API is simulated.
 var servedVersion = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim"}
 
@@ -54,35 +58,23 @@ func writeVersion(w http.ResponseWriter) {
 }
 
 // served returns the resources that are not removed, sorted.
-func (s *Server) served() []Resource {
+func (s *Server) served() []*resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Resource
-	for _, r := range s.resources {
-		if !r.removed {
-			all = append(all, r.Resource)
-		}
-	}
-	slices.SortFunc(all, func(a, b Resource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), compareVersions(a.Version, b.Version), cmp.Compare(a.Name, b.Name))
-	})
-	return all
+	return s.servedLocked()
 }
 
-// compareVersions puts the version that clients should prefer first: v1 before
-// v1beta1 before v1alpha1.
-func compareVersions(a, b string) int {
-	rank := func(v string) int {
-		switch {
-		case strings.Contains(v, "alpha"):
-			return 2
-		case strings.Contains(v, "beta"):
-			return 1
-		default:
-			return 0
+func (s *Server) servedLocked() []*resource {
+	var all []*resource
+	for _, r := range s.resources {
+		if !r.removed {
+			all = append(all, r)
 		}
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b, a))
+	slices.SortFunc(all, func(a, b *resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
+	})
+	return all
 }
 
 // versions returns the versions of a group, the preferred one first.
@@ -136,12 +128,14 @@ func (s *Server) serveGroupVersion(w http.ResponseWriter, r *http.Request, gv sc
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: res.Name, SingularName: res.Singular, Namespaced: res.Namespaced, Kind: res.Kind, ShortNames: res.ShortNames, Categories: res.Categories,
-			Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
+			Verbs: res.verbs(),
 		})
-		if res.HasStatus {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: res.Name + "/status", Namespaced: res.Namespaced, Kind: res.Kind, Verbs: metav1.Verbs{"get", "update"},
-			})
+		for _, sub := range res.subresources() {
+			entry := metav1.APIResource{Name: res.Name + "/" + sub.name, Namespaced: res.Namespaced, Kind: sub.gvk.Kind, Verbs: sub.verbs}
+			if sub.gvk != res.gvk() {
+				entry.Group, entry.Version = sub.gvk.Group, sub.gvk.Version
+			}
+			list.APIResources = append(list.APIResources, entry)
 		}
 	}
 	if len(list.APIResources) == 0 {

@@ -1,21 +1,26 @@
 // Package apisim is a Kubernetes API server in memory, for tests and demonstrations:
 // a [Server] speaks the protocol over real HTTP, on a port or through memory, keeps
-// what it is given, and can be made to fail.
+// what it is given, and can be made to fail: a [Fault] meets the requests that a
+// [Match] selects, [Requests] say what was asked, and a [Snapshot] is a state to go
+// back to.
 //
-//	client ──HTTP──▶ Middleware ─▶ routes ─┬▶ write ─▶ resource ─┬ objects (copy-on-write tree)
-//	  ▲                                    ├▶ list ◀─────────────┤
-//	  │                                    └▶ watch ◀────────────┴ history (bounded, with versions)
-//	  └──────── frames, encoded once for all watches of a form ◀──┘
+//	client ──HTTP──▶ log ─▶ faults ─▶ Middleware ─▶ users ─▶ routes
+//	  ▲                       │                                │
+//	  │ frames, cut, late,    │      ┌─ write ◀────────────────┤
+//	  │ twice, garbled …      │      ▼                         │
+//	  └───────────────────────┴── resource ─┬ objects (copy-on-write tree)
+//	                                        └ history (bounded, with versions)
 //
-//	tests ──▶ Create, Update, Delete, Get, List          past HTTP, for seeds
-//	      ──▶ CutConnections, Restart, Compact, …        faults
-//	      ──▶ Requests                                   what was asked
+//	tests ──▶ Load, Create, Update, Delete, Get, List   past HTTP, for seeds
+//	      ──▶ Inject, Compact, Restart, Rewind, …       faults
+//	      ──▶ Requests, Watches, ExpectRequests         what was asked
 //
 // # Algorithms
 //
 //  1. A write takes the next resource version of the one sequence that all
 //     resources share, replaces the object in its tree, and appends an event with
-//     the states before and after to the history of its resource.
+//     the states before and after to the history of its resource. Frames are encoded
+//     once for all watches of a form.
 //  2. A list copies the tree in O(1). A list at an older version, or the next page
 //     of one, undoes the events since then on the copy. A version that the history
 //     does not reach is 410 Gone; one that was not reached yet is waited for three
@@ -33,37 +38,43 @@
 //     k8s.io/initial-events-end, and the watch.
 //  6. A bookmark comes at Options.BookmarkInterval and two seconds before the watch
 //     times out. It carries the newest version of the whole server.
+//  7. A patch is applied to the newest state without a lock, and again if another
+//     write came between.
+//  8. A delete marks an object that has finalizers, and a pod that has a grace period
+//     and a node; the update or delete that ends the last of these removes it. A
+//     namespace and a definition are marked, have their content deleted, and go with
+//     the last of it, in the write that takes that away.
+//  9. A definition makes its resource known before the write of it is answered. Its
+//     versions share one tree and one history, and show the objects in theirs.
+//  10. A fault is decided when a request comes: those injected earlier first. What a
+//     handler writes then goes through their stages, a frame at a time.
 //
-// # What is simulated
+// # What is simulated, and what is not
 //
-// All built-in resources that Kubernetes 1.37 serves, and those given to
-// [Server.Register]: create (also with generateName), get, list, watch, update, the
-// status subresource, delete with preconditions; resource versions, UIDs,
-// generations, creation timestamps, optimistic concurrency; namespaces, which must
-// exist and take their objects with them; label selectors, and the field selectors
-// metadata.name and metadata.namespace; limit and continue, resourceVersion and
-// resourceVersionMatch, bookmarks, sendInitialEvents, timeoutSeconds; JSON,
-// protobuf, and metadata alone in both; discovery, errors as Status.
+// docs/apisim.md has the table. Out of scope for good are validation against schemas,
+// admission, server-side apply and garbage collection: a real API server is the place
+// for them. Nor is there defaulting, nor controllers.
 //
 // Writes over HTTP leave the status of a resource that has one to its subresource;
-// Create and Update of [Server] write the object as it is given.
-//
-// # What is not
-//
-// Admission, defaulting, schema validation, server-side apply, garbage collection,
-// authentication; patch, deletecollection, finalizers, tables, and resources defined
-// by CustomResourceDefinition objects.
+// Create and Update of [Server] write the object as it is given, and Delete gives no
+// grace period.
 //
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. One lock orders all writes; it is
-// never held while something is encoded or sent. Every goroutine is one of
-// net/http's, and Close waits for all of them. Within a testing/synctest bubble,
-// make the server, use Config, and Close it before the bubble ends.
+// never held while something is encoded or sent. The lock of the faults and that of
+// the log are held by themselves. Every goroutine is one of net/http's, and Close
+// waits for all of them. Within a testing/synctest bubble, make the server, use
+// Config, and Close it before the bubble ends, or let [Start] do so.
+//
+// All that is random comes from [Options].Seed. Requests that come at once may be
+// counted in another order in another run; whatever comes one after the other meets
+// the same faults again.
 //
 // # Memory
 //
-// Stored objects are immutable and shared by the tree, the history and lists. The
-// history of a resource keeps up to [Options.HistoryLimit] events with two states
-// each, and their frames once per form in which they were watched.
+// Stored objects are immutable and shared by the tree, the history, lists, snapshots
+// and lagging replicas. The history of a resource keeps up to [Options].HistoryLimit
+// events with two states each, and their frames once per form in which they were
+// watched. The log keeps the newest 10,000 requests.
 package apisim

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 )
 
 // marshaler is what API types have in addition to runtime.Object.
@@ -17,8 +18,11 @@ type marshaler interface{ Marshal() ([]byte, error) }
 var protobufMagic = []byte("k8s\x00")
 
 // shown returns an object in a form, with its kind.
-func shown(r *resource, f form, obj object) object {
-	if !f.metadata {
+func shown(r *resource, f form, obj object) runtime.Object {
+	switch {
+	case f.table:
+		return tabled(r, f, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()}, obj)
+	case !f.metadata:
 		return withKind(obj, r.gvk())
 	}
 	if partial, ok := obj.(*metav1.PartialObjectMetadata); ok {
@@ -30,7 +34,7 @@ func shown(r *resource, f form, obj object) object {
 // encode writes an object that has its kind.
 func encode(f form, obj runtime.Object) ([]byte, error) {
 	if !f.protobuf {
-		return json.Marshal(obj)
+		return f.marshal(obj)
 	}
 	message, ok := obj.(marshaler)
 	if !ok {
@@ -41,6 +45,14 @@ func encode(f form, obj runtime.Object) ([]byte, error) {
 		return nil, err
 	}
 	return envelop(obj.GetObjectKind().GroupVersionKind(), raw)
+}
+
+// marshal writes a value in JSON or YAML.
+func (f form) marshal(value any) ([]byte, error) {
+	if f.yaml {
+		return yaml.Marshal(value)
+	}
+	return json.Marshal(value)
 }
 
 // envelop puts an encoded object into a runtime.Unknown, after the magic.
@@ -83,14 +95,22 @@ func frameOf(f form, kind string, raw []byte) ([]byte, error) {
 // encodeList writes a list of stored objects. The items of typed lists have no kind
 // of their own, as those of a real server.
 func encodeList(r *resource, f form, meta metav1.ListMeta, objects []object) ([]byte, error) {
-	gvk := r.gvk()
-	gvk.Kind += "List"
+	if f.table {
+		return f.marshal(tabled(r, f, meta, objects...))
+	}
+	gvk := r.listGVK()
 	items := objects
-	if f.metadata {
+	switch {
+	case f.metadata:
 		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
 		items = make([]object, len(objects))
 		for i, obj := range objects {
 			items[i] = metadataOf(obj)
+		}
+	case !r.typed: // they may be stored in another version
+		items = make([]object, len(objects))
+		for i, obj := range objects {
+			items[i] = withKind(obj, r.gvk())
 		}
 	}
 	if f.protobuf {
@@ -100,7 +120,7 @@ func encodeList(r *resource, f form, meta metav1.ListMeta, objects []object) ([]
 	if items == nil {
 		items = []object{}
 	}
-	return json.Marshal(jsonList{APIVersion: apiVersion, Kind: kind, Metadata: meta, Items: items})
+	return f.marshal(jsonList{APIVersion: apiVersion, Kind: kind, Metadata: meta, Items: items})
 }
 
 type jsonList struct {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,11 +45,50 @@ func errNotAcceptable(accept string) error {
 	}}
 }
 
-func errUnsupportedBody(contentType string) error {
+func errUnsupportedBody(contentType string, accepted ...string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf (got %q)", contentType),
+		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s (got %q)", strings.Join(accepted, ", "), contentType),
 	}}
+}
+
+// statusOfCode returns the Status with which Kubernetes answers a request in that way.
+func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Status {
+	resource, seconds := p.gvr.GroupResource(), int((retryAfter+time.Second-1)/time.Second)
+	var err *apierrors.StatusError
+	switch code {
+	case http.StatusUnauthorized:
+		err = apierrors.NewUnauthorized("Unauthorized")
+	case http.StatusForbidden:
+		err = apierrors.NewForbidden(resource, p.name, errors.New("a fault was injected"))
+	case http.StatusNotFound:
+		err = errNoResource().(*apierrors.StatusError)
+		if p.name != "" {
+			err = apierrors.NewNotFound(resource, p.name)
+		}
+	case http.StatusConflict:
+		err = apierrors.NewConflict(resource, p.name, errModified)
+	case http.StatusGone:
+		err = apierrors.NewResourceExpired("too old resource version: a fault was injected")
+	case http.StatusTooManyRequests:
+		err = apierrors.NewTooManyRequests("too many requests, please try again later", seconds)
+	case http.StatusInternalServerError:
+		err = apierrors.NewInternalError(errors.New("a fault was injected"))
+	case http.StatusServiceUnavailable:
+		err = apierrors.NewServiceUnavailable("the server is currently unable to handle the request: a fault was injected")
+	case http.StatusGatewayTimeout:
+		err = apierrors.NewTimeoutError("a fault was injected", seconds)
+	default:
+		err = apierrors.NewGenericServerResponse(code, "", resource, p.name, "a fault was injected", seconds, true)
+	}
+	if seconds > 0 {
+		if err.ErrStatus.Details == nil {
+			err.ErrStatus.Details = &metav1.StatusDetails{}
+		}
+		err.ErrStatus.Details.RetryAfterSeconds = int32(seconds)
+	}
+	err.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return err.ErrStatus
 }
 
 // statusFor returns the Status of an error.
@@ -58,7 +99,7 @@ func statusFor(err error) *metav1.Status {
 		copied := known.Status()
 		status = &copied
 	} else {
-		status = &apierrors.NewInternalError(err).ErrStatus
+		status = &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	return status

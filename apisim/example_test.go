@@ -3,9 +3,13 @@ package apisim_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -72,4 +76,149 @@ func ExampleServer_Compact() {
 	event := <-watch.ResultChan()
 	fmt.Println(event.Type, event.Object.(*metav1.Status).Code)
 	// Output: ERROR 410
+}
+
+// serverAndClient returns what the examples below begin with.
+func serverAndClient() (*apisim.Server, kubernetes.Interface) {
+	server, err := apisim.New(apisim.Options{})
+	if err != nil {
+		panic(err)
+	}
+	client, err := kubernetes.NewForConfig(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	return server, client
+}
+
+func ExampleServer_Inject() {
+	ctx := context.Background()
+	server, client := serverAndClient()
+	defer server.Close()
+
+	// The second list is refused, and everything else goes well.
+	fault := server.Inject(apisim.Match{Verb: "list", Resource: "pods"}.Nth(2), apisim.Refuse(http.StatusForbidden, 0))
+	for range 3 {
+		_, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		fmt.Println(err == nil, apierrors.IsForbidden(err))
+	}
+	fmt.Println("met by", fault.Met())
+	// Output:
+	// true false
+	// false true
+	// true false
+	// met by 1
+}
+
+func ExampleCutBefore() {
+	ctx := context.Background()
+	server, client := serverAndClient()
+	defer server.Close()
+
+	// The pod is created, and its creator does not hear of it.
+	fault := server.Inject(apisim.Match{Verb: "create"}, apisim.CutBefore(0))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	_, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+	fmt.Println("created:", err == nil)
+
+	fault.Lift()
+	_, err = client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
+	fmt.Println("exists already:", apierrors.IsAlreadyExists(err))
+	// Output:
+	// created: false
+	// exists already: true
+}
+
+func ExampleServer_Requests() {
+	ctx := context.Background()
+	server, client := serverAndClient()
+	defer server.Close()
+
+	if _, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 500}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{}); err == nil {
+		fmt.Println("found a pod")
+		return
+	}
+	fmt.Print(server.Requests())
+	fmt.Println(len(server.Requests().Of(apisim.Match{Verb: "list", Resource: "pods"})), "list")
+	// Output:
+	// list pods ?limit=500 200
+	// get pods namespace=default name=web 404
+	// 1 list
+}
+
+func ExampleServer_LoadFrom() {
+	ctx := context.Background()
+	server, _ := serverAndClient()
+	defer server.Close()
+
+	err := server.LoadFrom("types and objects", strings.NewReader(`
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: a, namespace: shop}
+spec: {size: 3}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true}
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	list, _, err := server.List(ctx, widgets, "shop")
+	fmt.Println(len(list), err)
+	// Output: 1 <nil>
+}
+
+func ExampleServer_Rewind() {
+	ctx := context.Background()
+	server, client := serverAndClient()
+	defer server.Close()
+
+	backup := server.Snapshot()
+	if _, err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	server.Rewind(backup)
+	_, err := client.CoreV1().Namespaces().Get(ctx, "team", metav1.GetOptions{})
+	fmt.Println(err)
+	// Output: namespaces "team" not found
+}
+
+func ExampleServer_SetUsers() {
+	ctx := context.Background()
+	server, _ := serverAndClient()
+	defer server.Close()
+
+	reader := apisim.User{Name: "reader", Token: "secret", Allow: []apisim.Rule{{Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}}}}
+	if err := server.SetUsers(reader); err != nil {
+		fmt.Println(err)
+		return
+	}
+	config := server.Config()
+	config.BearerToken = "secret"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	fmt.Println("pods:", err)
+	_, err = client.CoreV1().Secrets("").List(ctx, metav1.ListOptions{})
+	fmt.Println("secrets:", err)
+	// Output:
+	// pods: <nil>
+	// secrets: secrets is forbidden: User "reader" cannot list resource "secrets" in API group "" at the cluster scope
 }

@@ -2,6 +2,7 @@ package apisim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -160,8 +161,52 @@ func isStatus(err error, code int32, reason metav1.StatusReason) bool {
 	return errors.As(err, &status) && status.Status().Code == code && status.Status().Reason == reason
 }
 
-// get sends a request past client-go.
-func (b *bench) get(method, path, body string, header ...string) (int, string) {
+// version returns the newest version of the server.
+func (b *bench) version() string {
+	b.server.mu.Lock()
+	defer b.server.mu.Unlock()
+	return versionString(b.server.version)
+}
+
+// rows gets a table and writes the names of its columns, with their priority, and its
+// rows, cells apart by spaces.
+func (b *bench) rows(path string, accept ...string) []string {
+	b.Helper()
+	code, text := b.get("GET", path, "", "Accept", strings.Join(append(accept, "application/json;as=Table;v=v1;g=meta.k8s.io"), ","))
+	var table metav1.Table
+	if err := json.Unmarshal([]byte(text), &table); err != nil || code != http.StatusOK || table.Kind != "Table" {
+		b.Fatalf("%s: %d %s, %v", path, code, text, err)
+	}
+	return describeTable(table)
+}
+
+func describeTable(table metav1.Table) []string {
+	var lines []string
+	line := func(cells ...any) { lines = append(lines, strings.TrimSuffix(fmt.Sprintln(cells...), "\n")) }
+	var headers []any
+	for _, h := range table.ColumnDefinitions {
+		if h.Priority > 0 {
+			headers = append(headers, fmt.Sprint(h.Name, "/", h.Priority))
+		} else {
+			headers = append(headers, h.Name)
+		}
+	}
+	line(headers...)
+	for _, row := range table.Rows {
+		line(row.Cells...)
+	}
+	return lines
+}
+
+func (b *bench) decode(text string, into any) {
+	b.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// do sends a request past client-go.
+func (b *bench) do(method, path, body string, header ...string) *http.Response {
 	b.Helper()
 	client, err := rest.HTTPClientFor(config(b.server, ""))
 	if err != nil {
@@ -178,6 +223,14 @@ func (b *bench) get(method, path, body string, header ...string) (int, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// get sends a request past client-go and reads the answer.
+func (b *bench) get(method, path, body string, header ...string) (int, string) {
+	b.Helper()
+	resp := b.do(method, path, body, header...)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -20,8 +20,9 @@ type event struct {
 
 // frameKey says what a frame of an event depends on.
 type frameKey struct {
-	form form
-	kind string // ADDED, MODIFIED or DELETED
+	form    form
+	version string // of the API, in which the object is shown
+	kind    string // ADDED, MODIFIED or DELETED
 }
 
 func newEvent(version uint64, key string, before, after object) *event {
@@ -46,27 +47,28 @@ func (e *event) seen(s selection) (kind string, state object) {
 	}
 }
 
-// frame returns the encoded event, encoded once for all watches of one form.
-func (e *event) frame(r *resource, f form, s selection) ([]byte, error) {
+// frame returns the encoded event and its type, encoded once for all watches of one
+// form. The empty type says that the watch does not see the event.
+func (e *event) frame(r *resource, f form, s selection) (kind string, data []byte, err error) {
 	kind, state := e.seen(s)
 	if kind == "" {
-		return nil, nil
+		return "", nil, nil
 	}
-	key := frameKey{f, kind}
+	key := frameKey{f, r.Version, kind}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if frame, ok := e.frames[key]; ok {
-		return frame, nil
+		return kind, frame, nil
 	}
 	frame, err := encodeEvent(r, f, kind, state)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if e.frames == nil {
 		e.frames = make(map[frameKey][]byte, 1)
 	}
 	e.frames[key] = frame
-	return frame, nil
+	return kind, frame, nil
 }
 
 // bookmarkOf returns an object that has a version and nothing else.

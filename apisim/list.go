@@ -45,11 +45,11 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, res *resource
 		writeError(w, r, err)
 		return
 	}
-	write(w, f.contentType(false), http.StatusOK, data)
+	write(w, f.contentType(), http.StatusOK, data)
 }
 
 func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, form, error) {
-	f, err := negotiate(r.Header.Get("Accept"), res, true)
+	f, err := negotiate(r, res, listed)
 	if err != nil {
 		return nil, f, err
 	}
@@ -57,7 +57,7 @@ func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, fo
 	if err != nil {
 		return nil, f, err
 	}
-	selected, err := newSelection(p, o)
+	selected, err := newSelection(res, p, o)
 	if err != nil {
 		return nil, f, err
 	}
@@ -77,7 +77,7 @@ func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, fo
 // begins.
 func (s *Server) stateFor(r *http.Request, res *resource, o *internalversion.ListOptions) (*btree.Map[string, object], position, error) {
 	if o.Continue != "" {
-		return s.continued(res, o)
+		return s.continued(r, res, o)
 	}
 	version, err := parseVersion(o.ResourceVersion)
 	if err != nil {
@@ -86,11 +86,15 @@ func (s *Server) stateFor(r *http.Request, res *resource, o *internalversion.Lis
 	if err := s.await(r, version, false); err != nil {
 		return nil, position{}, err
 	}
+	lag := lagOf(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A page of a version that is not 0 is of exactly that version, unless the
 	// match says otherwise: so it was before there was a match.
 	exact := o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || (o.ResourceVersionMatch == "" && version > 0 && o.Limit > 0)
+	if !exact && lag != nil && o.ResourceVersion != "" {
+		return lag.ofLocked(res), position{Version: lag.version}, nil
+	}
 	if !exact {
 		return res.objects.Copy(), position{Version: s.version}, nil
 	}
@@ -104,7 +108,7 @@ func (s *Server) stateFor(r *http.Request, res *resource, o *internalversion.Lis
 // continued returns the state of the pages before. When the history no longer
 // reaches it, the error carries a token to go on with the present state, which is
 // inconsistent with the pages before.
-func (s *Server) continued(res *resource, o *internalversion.ListOptions) (*btree.Map[string, object], position, error) {
+func (s *Server) continued(r *http.Request, res *resource, o *internalversion.ListOptions) (*btree.Map[string, object], position, error) {
 	from, err := parseToken(o.Continue)
 	if err != nil {
 		return nil, from, err
@@ -118,7 +122,7 @@ func (s *Server) continued(res *resource, o *internalversion.ListOptions) (*btre
 		return res.objects.Copy(), position{Version: s.version, After: from.After}, nil
 	}
 	objects, ok := res.at(from.Version)
-	if !ok {
+	if c := callOf(r); !ok || c != nil && c.expireTokens {
 		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results.")
 		err.ErrStatus.ListMeta.Continue = position{After: from.After}.token()
 		return nil, from, err

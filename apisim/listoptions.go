@@ -22,6 +22,9 @@ func (s *Server) listOptions(r *http.Request) (*internalversion.ListOptions, err
 	s.mu.Lock()
 	streams := !s.refusing
 	s.mu.Unlock()
+	if c := callOf(r); c != nil && c.refuseStreams {
+		streams = false
+	}
 	if problems := validation.ValidateListOptions(o, streams); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems)
 	}
@@ -55,8 +58,11 @@ func (s *Server) await(r *http.Request, version uint64, patience bool) error {
 	}
 	for {
 		s.mu.Lock()
-		current, advanced := s.version, s.advanced
+		current, advanced := s.version, (<-chan struct{})(s.advanced)
 		s.mu.Unlock()
+		if lag := lagOf(r); lag != nil {
+			current, advanced = min(current, lag.version), lag.caught
+		}
 		if version <= current {
 			return nil
 		}

@@ -43,10 +43,11 @@ func shallow(obj object) object {
 	return copied.Interface().(object)
 }
 
-// withKind returns obj with its kind, as it is shown outside of lists.
+// withKind returns obj with its kind, as it is shown outside of lists, in the version
+// that was asked for.
 func withKind(obj object, gvk schema.GroupVersionKind) object {
-	if _, ok := obj.(*unstructured.Unstructured); ok {
-		return obj // maps always have it
+	if obj.GetObjectKind().GroupVersionKind() == gvk {
+		return obj // maps always have one
 	}
 	shown := shallow(obj)
 	shown.GetObjectKind().SetGroupVersionKind(gvk)
@@ -113,10 +114,13 @@ func clearStatus(obj object) {
 	}
 }
 
-// counted returns an object without metadata and status: what a generation counts.
-func counted(obj object) any {
+// counted returns an object without metadata, and without the status if that is
+// written separately: what a generation counts.
+func counted(r *resource, obj object) any {
 	bare := shallow(obj)
-	clearStatus(bare)
+	if r.HasStatus {
+		clearStatus(bare)
+	}
 	if u, isMap := bare.(*unstructured.Unstructured); isMap {
 		delete(u.Object, "metadata")
 		return u.Object

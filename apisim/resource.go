@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidwall/btree"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -26,24 +25,22 @@ type Resource struct {
 	HasStatus bool
 }
 
-// resource is one collection of the server, with the events of its past. The
-// server's lock guards what is below removed.
+// resource is one version in which a collection is served. It is immutable but for
+// the mark that it is retired.
 type resource struct {
 	Resource
-	typed bool // objects are Go types of the scheme, not maps
+	*collection
+	typed    bool   // objects are Go types of the scheme, not maps
+	listKind string // "" is the kind with List behind it
+	// storedAs is the version that objects held as maps are stored in.
+	storedAs schema.GroupVersion
+	columns  []printerColumn
+	fields   []string // paths of custom fields that can be selected by
+	scale    *scalePaths
 
-	removed bool
-	objects btree.Map[string, object] // by namespace/name
-	// history holds the events after version floor, the oldest first.
-	history []*event
-	floor   uint64
-	// dropped counts the events that are no longer in history, so that a watch's
-	// position stays what it is.
-	dropped int
-	// compacted is how many of them were forgotten by compaction: a watch whose
-	// position is before them is told so.
-	compacted int
-	changed   chan struct{} // closed at the next event
+	// retired says that this version is no longer served, or served otherwise. The
+	// server's lock guards it.
+	retired bool
 }
 
 func (r *resource) gvr() schema.GroupVersionResource {
@@ -58,28 +55,13 @@ func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}
 }
 
-// countsGenerations reports whether objects have a generation: custom ones, and
-// those built-in ones for which Kubernetes keeps it.
-func (r *resource) countsGenerations() bool {
-	if !r.typed {
-		return true
+func (r *resource) listGVK() schema.GroupVersionKind {
+	gvk := r.gvk()
+	gvk.Kind += "List"
+	if r.listKind != "" {
+		gvk.Kind = r.listKind
 	}
-	switch r.Group {
-	case "":
-		return r.Name == "pods" || r.Name == "podtemplates" || r.Name == "replicationcontrollers"
-	case "apps":
-		return r.Name != "controllerrevisions"
-	case "networking.k8s.io":
-		return r.Name != "ipaddresses"
-	case "resource.k8s.io":
-		return r.Name != "resourceclaims"
-	case "storage.k8s.io":
-		return r.Name == "csidrivers"
-	case "admissionregistration.k8s.io", "batch", "discovery.k8s.io", "flowcontrol.apiserver.k8s.io", "policy", "scheduling.k8s.io":
-		return true
-	default:
-		return false
-	}
+	return gvk
 }
 
 // builtinResources returns the built-in resources that today's servers have and
@@ -88,13 +70,15 @@ func builtinResources(scheme *runtime.Scheme) map[schema.GroupVersionResource]*r
 	resources := make(map[schema.GroupVersionResource]*resource)
 	for _, b := range builtin.All() {
 		if b.Removed == "" && scheme.Recognizes(b.GVK()) {
-			resources[b.GVR()] = &resource{typed: true, changed: make(chan struct{}), Resource: Resource{
+			resources[b.GVR()] = &resource{typed: true, collection: newCollection(), Resource: Resource{
 				Group: b.Group, Version: b.Version, Name: b.Resource, Kind: b.Kind,
 				Singular: b.Singular(), ShortNames: b.ShortNames(), Categories: b.Categories(),
 				Namespaced: b.Namespaced, HasStatus: b.HasStatus,
-			}}
+			}, scale: builtinScale(b.Group, b.Resource)}
 		}
 	}
+	crds := definitionsResource()
+	resources[crds.gvr()] = crds
 	return resources
 }
 
@@ -107,7 +91,7 @@ func (s *Server) Register(r Resource) error {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.Kind)
 	}
-	added := &resource{Resource: r, changed: make(chan struct{})}
+	added := &resource{Resource: r, columns: defaultColumns(), storedAs: schema.GroupVersion{Group: r.Group, Version: r.Version}, collection: newCollection()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, exists := s.resources[added.gvr()]; exists {
@@ -116,61 +100,4 @@ func (s *Server) Register(r Resource) error {
 	added.floor = s.version
 	s.resources[added.gvr()] = added
 	return nil
-}
-
-// wake tells the watches that something has happened.
-func (r *resource) wake() {
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-// record appends an event.
-func (r *resource) record(e *event, limit int) {
-	r.history = append(r.history, e)
-	if excess := len(r.history) - limit; excess > 0 {
-		// A part of the limit at a time, so that appending stays cheap.
-		excess = min(len(r.history), excess+limit/10)
-		r.floor = r.history[excess-1].version
-		r.history = append([]*event(nil), r.history[excess:]...)
-		r.dropped += excess
-	}
-	r.wake()
-}
-
-// forget drops the events up to a version.
-func (r *resource) forget(version uint64) {
-	r.dropped += len(r.history)
-	r.compacted = r.dropped
-	r.history = nil
-	r.floor = version
-}
-
-func (r *resource) remove(version uint64) {
-	r.removed = true
-	r.objects.Clear()
-	r.forget(version)
-	r.wake()
-}
-
-func (r *resource) restore(version uint64) {
-	r.removed = false
-	r.forget(version)
-}
-
-// at returns the objects as they were at a version, if the history reaches back to
-// it: the present ones with the later events undone.
-func (r *resource) at(version uint64) (objects *btree.Map[string, object], ok bool) {
-	if version < r.floor {
-		return nil, false
-	}
-	objects = r.objects.Copy()
-	for i := len(r.history) - 1; i >= 0 && r.history[i].version > version; i-- {
-		e := r.history[i]
-		if e.before == nil {
-			objects.Delete(e.key)
-		} else {
-			objects.Set(e.key, e.before)
-		}
-	}
-	return objects, true
 }

@@ -3,11 +3,11 @@ package apisim
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,104 +81,79 @@ func isWatch(r *http.Request) bool {
 
 // serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if s.serveDiscovery(w, r) {
+	if isHealth(r.URL.Path) {
+		io.WriteString(w, "ok") //nolint:errcheck // a client that is gone needs no answer
 		return
 	}
 	p, ok := parsePath(r.URL.Path)
+	if err := s.authorize(r, p); err != nil {
+		writeError(w, r, err)
+		return
+	}
+	if s.serveDiscovery(w, r) {
+		return
+	}
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	res, err := s.find(p.gvr)
-	if err == nil && p.subresource != "" && (p.subresource != "status" || !res.HasStatus) {
-		err = errNoResource()
-	}
-	if err == nil && p.namespace != "" && !res.Namespaced {
+	if err == nil && !p.fits(res) {
 		err = errNoResource()
 	}
 	if err != nil {
 		writeError(w, r, err)
 		return
 	}
-	switch p.verb(r) {
+	verb := p.verb(r)
+	if p.subresource == "finalize" && verb != "update" {
+		verb = r.Method // there is nothing to read
+	}
+	if p.subresource == "scale" {
+		s.serveScale(w, r, res, p, verb)
+		return
+	}
+	switch verb {
 	case "watch":
 		s.serveWatch(w, r, res, p)
 	case "list":
 		s.serveList(w, r, res, p)
 	case "get":
-		obj, err := s.get(res, p.namespace, p.name)
+		obj, err := s.read(r, res, p)
 		s.answer(w, r, res, http.StatusOK, obj, err)
 	case "create":
 		s.serveCreate(w, r, res, p)
 	case "update":
 		s.serveUpdate(w, r, res, p)
+	case "patch":
+		s.servePatch(w, r, res, p)
 	case "delete":
 		s.serveDelete(w, r, res, p)
+	case "deletecollection":
+		s.serveDeleteCollection(w, r, res, p)
 	default:
 		writeError(w, r, errMethod(r.Method))
 	}
 }
 
-func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	if p.name != "" {
-		writeError(w, r, errMethod(r.Method))
-		return
+// fits reports whether a path can be one of a resource: the namespace its own, and
+// the subresource one that it has.
+func (p requestPath) fits(res *resource) bool {
+	if p.namespace != "" && !res.Namespaced {
+		return false
 	}
-	obj, err := s.requestObject(r, res, p)
-	if err == nil {
-		obj, err = s.create(res, obj, mainResource)
+	switch p.subresource {
+	case "":
+		return true
+	case "status":
+		return res.HasStatus
+	case "finalize":
+		return res.gvr() == namespaces
+	case "scale":
+		return res.scale != nil
+	default:
+		return false
 	}
-	s.answer(w, r, res, http.StatusCreated, obj, err)
-}
-
-func (s *Server) serveUpdate(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	if p.name == "" {
-		writeError(w, r, errMethod(r.Method))
-		return
-	}
-	obj, err := s.requestObject(r, res, p)
-	if err == nil && obj.GetName() != p.name {
-		err = apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), p.name))
-	}
-	if err == nil {
-		mode := mainResource
-		if p.subresource == "status" {
-			mode = statusOnly
-		}
-		obj, err = s.update(res, obj, mode)
-	}
-	s.answer(w, r, res, http.StatusOK, obj, err)
-}
-
-func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	o, err := s.decoder.deleteOptions(r)
-	var deleted object
-	if err == nil {
-		deleted, err = s.delete(res, p.namespace, p.name, o)
-	}
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	writeStatus(w, r, &metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
-		Details: &metav1.StatusDetails{Name: deleted.GetName(), Group: res.Group, Kind: res.Name, UID: deleted.GetUID()},
-	})
-}
-
-// requestObject reads the object in a body and gives it the namespace of the path.
-func (s *Server) requestObject(r *http.Request, res *resource, p requestPath) (object, error) {
-	obj, err := s.decoder.object(r, res)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case obj.GetNamespace() == "":
-		obj.SetNamespace(p.namespace)
-	case obj.GetNamespace() != p.namespace:
-		return nil, apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
-	}
-	return obj, nil
 }
 
 // answer writes an object, or an error.
@@ -186,7 +161,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, res *resource, c
 	var f form
 	var data []byte
 	if err == nil {
-		f, err = negotiate(r.Header.Get("Accept"), res, false)
+		f, err = negotiate(r, res, single)
 	}
 	if err == nil {
 		data, err = encode(f, shown(res, f, obj))
@@ -195,7 +170,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, res *resource, c
 		writeError(w, r, err)
 		return
 	}
-	write(w, f.contentType(false), code, data)
+	write(w, f.contentType(), code, data)
 }
 
 func write(w http.ResponseWriter, contentType string, code int, data []byte) {
@@ -218,7 +193,7 @@ func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) 
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, f.contentType(false), int(status.Code), data)
+	write(w, f.contentType(), int(status.Code), data)
 }
 
 // writeJSON writes something that is no API object of a resource.

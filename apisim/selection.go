@@ -1,9 +1,6 @@
 package apisim
 
 import (
-	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,20 +11,20 @@ type selection struct {
 	namespace, name string // "" is any
 	labels          labels.Selector
 	fields          fields.Selector
+	custom          []string // the paths of the resource's own fields
 }
 
-func newSelection(p requestPath, o *internalversion.ListOptions) (selection, error) {
-	s := selection{namespace: p.namespace, name: p.name, labels: labels.Everything(), fields: fields.Everything()}
+func newSelection(r *resource, p requestPath, o *internalversion.ListOptions) (selection, error) {
+	s := selection{namespace: p.namespace, name: p.name, labels: labels.Everything(), fields: fields.Everything(), custom: r.fields}
 	if o.LabelSelector != nil {
 		s.labels = o.LabelSelector
 	}
 	if o.FieldSelector != nil {
-		s.fields = o.FieldSelector
-	}
-	for _, requirement := range s.fields.Requirements() {
-		if requirement.Field != "metadata.name" && requirement.Field != "metadata.namespace" {
-			return s, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", requirement.Field))
+		selector, err := r.fieldSelector(o.FieldSelector)
+		if err != nil {
+			return s, err
 		}
+		s.fields = selector
 	}
 	return s, nil
 }
@@ -41,7 +38,7 @@ func (s selection) matches(obj object) bool {
 	return (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
 		(s.name == "" || obj.GetName() == s.name) &&
 		(s.labels.Empty() || s.labels.Matches(labels.Set(obj.GetLabels()))) &&
-		(s.fields.Empty() || s.fields.Matches(fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}))
+		(s.fields.Empty() || s.fields.Matches(objectFields{obj, s.custom}))
 }
 
 // prefix returns what the keys of the selected objects begin with.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -25,6 +26,10 @@ type Options struct {
 	// BookmarkInterval is how often a watch that allows bookmarks gets one; 0
 	// means a minute.
 	BookmarkInterval time.Duration
+	// Seed decides all that is random: UIDs, generated names, timeouts of watches,
+	// and which requests a fault of some probability meets. 0 takes a random one,
+	// which [Server.Seed] tells.
+	Seed uint64
 	// Scheme knows the Go types of the built-in resources; nil means client-go's.
 	Scheme *runtime.Scheme
 	// Middleware wraps the handler of every request, for a test to look at
@@ -39,9 +44,6 @@ const (
 	defaultBookmarkInterval = time.Minute
 )
 
-// standingNamespaces are those that every cluster has.
-var standingNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
-
 // errClosed is what calls on a closed server return.
 var errClosed = errors.New("apisim: the server is closed")
 
@@ -51,6 +53,7 @@ type Server struct {
 	o       Options
 	handler http.Handler
 	decoder *decoder
+	random  *random
 
 	pipe      *pipeListener
 	transport *http.Transport
@@ -60,12 +63,14 @@ type Server struct {
 
 	mu        sync.Mutex // guards the rest; held for no I/O
 	resources map[schema.GroupVersionResource]*resource
-	version   uint64        // of the newest write
-	advanced  chan struct{} // closed at the next write
-	refusing  bool          // streamed lists
+	version   uint64          // of the newest write
+	advanced  chan struct{}   // closed at the next write
+	refusing  bool            // streamed lists
+	users     map[string]User // by token; without any, everyone may do everything
 	closed    bool
 
 	requests requestLog
+	faults   faultTable
 }
 
 // New returns a server that holds the namespaces every cluster begins with. It can
@@ -80,13 +85,16 @@ func New(o Options) (*Server, error) {
 	if o.BookmarkInterval == 0 {
 		o.BookmarkInterval = defaultBookmarkInterval
 	}
+	for o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
 	if o.Scheme == nil {
 		o.Scheme = scheme.Scheme
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, decoder: newDecoder(o.Scheme), resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}), pipe: newPipeListener()}
+	s := &Server{o: o, decoder: newDecoder(o.Scheme), random: newRandom(o.Seed), resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}), pipe: newPipeListener()}
 	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
 	s.handler = http.HandlerFunc(s.serve)
 	if o.Middleware != nil {
@@ -106,6 +114,9 @@ func New(o Options) (*Server, error) {
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: "http://apisim.invalid", Transport: s.transport, QPS: -1}
 }
+
+// Seed returns the seed of all that is random, to run a test again as it was.
+func (s *Server) Seed() uint64 { return s.o.Seed }
 
 // Listen makes the server reachable over TCP as well and returns its URL. An
 // address with port 0 takes a free one.
@@ -151,14 +162,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.serving.Done()
-	recorded := s.requests.begin(r)
+	recorded := s.requests.begin(requestOf(r))
 	status := &statusWriter{ResponseWriter: w}
 	defer func() {
 		s.requests.end(recorded, status.code)
 		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()), slog.Int("status", status.code))
 	}()
-	s.handler.ServeHTTP(status, r)
+	s.withFaults(status, r, recorded)
 }
 
 // enter counts a request, unless Close has begun to wait for those that there are.

@@ -2,7 +2,6 @@ package apisim
 
 import (
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"sort"
 	"time"
@@ -31,6 +30,8 @@ type watch struct {
 	bookmarks bool
 
 	w        http.ResponseWriter
+	call     *call    // nil if the request has met no fault
+	lag      *replica // what the watch is served from, nil once it has caught up
 	flush    func() error
 	position int    // in the resource's history, counted from its beginning
 	after    uint64 // events up to this version are not wanted; it may be in the future
@@ -41,7 +42,7 @@ type watch struct {
 var errEnded = errors.New("the watch is over")
 
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	f, err := negotiate(r.Header.Get("Accept"), res, false)
+	f, err := negotiate(r, res, stream)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -51,7 +52,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resourc
 		writeError(w, r, err)
 		return
 	}
-	selected, err := newSelection(p, o)
+	selected, err := newSelection(res, p, o)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -61,16 +62,19 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resourc
 		writeError(w, r, err)
 		return
 	}
-	watch := &watch{server: s, resource: res, selection: selected, form: f, bookmarks: o.AllowWatchBookmarks, w: w, flush: http.NewResponseController(w).Flush}
-	w.Header().Set("Content-Type", f.contentType(true))
+	watch := &watch{server: s, resource: res, selection: selected, form: f, bookmarks: o.AllowWatchBookmarks, w: w, call: callOf(r), lag: lagOf(r), flush: http.NewResponseController(w).Flush}
+	w.Header().Set("Content-Type", f.contentType())
 	w.WriteHeader(http.StatusOK)
+	if watch.call != nil && watch.call.answered {
+		return // a fault has ended it at its head
+	}
 	watch.run(r, o, version)
 }
 
 // run sends the initial state, if one is wanted, and then events until the watch
 // ends.
 func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uint64) {
-	timeout := minWatchTimeout + rand.N(minWatchTimeout)
+	timeout := w.server.random.duration(minWatchTimeout, 2*minWatchTimeout)
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
 		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
@@ -84,10 +88,13 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 	}
 	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
 	wanted := streamed || (o.SendInitialEvents == nil && version == 0)
+	if streamed && o.ResourceVersion == "" && w.lag != nil {
+		version = w.server.newest() // a replica waits until it has seen all
+	}
 	if streamed && w.server.await(r, version, true) != nil {
 		return // the client is gone
 	}
-	if err := w.begin(version, wanted); err != nil {
+	if err := w.begin(version, wanted, o.ResourceVersion == ""); err != nil {
 		w.fail(err)
 		return
 	}
@@ -100,8 +107,15 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 }
 
 // begin finds the position of the watch, and sends the present state if it is
-// wanted.
-func (w *watch) begin(version uint64, initial bool) error {
+// wanted. newest says that no other state will do.
+func (w *watch) begin(version uint64, initial, newest bool) error {
+	if w.behind() && !newest && initial && version <= w.lag.version {
+		objects := w.lag.of(w.resource)
+		if err := w.seek(w.lag.version); err != nil {
+			return err
+		}
+		return w.sendState(objects)
+	}
 	w.server.mu.Lock()
 	res := w.resource
 	if initial || version == 0 {
@@ -113,7 +127,15 @@ func (w *watch) begin(version uint64, initial bool) error {
 		}
 		return nil
 	}
+	w.server.mu.Unlock()
+	return w.seek(version)
+}
+
+// seek puts the watch behind the events up to a version.
+func (w *watch) seek(version uint64) error {
+	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
+	res := w.resource
 	if version < res.floor {
 		return errExpired(version, res.floor)
 	}
@@ -129,7 +151,7 @@ func (w *watch) sendState(objects *btree.Map[string, object]) error {
 		if w.selection.matches(obj) {
 			var frame []byte
 			if frame, err = encodeEvent(w.resource, w.form, "ADDED", obj); err == nil {
-				_, err = w.w.Write(frame)
+				err = w.write("ADDED", keyOf(obj.GetNamespace(), obj.GetName()), frame)
 			}
 		}
 		return err == nil
@@ -156,6 +178,7 @@ func (w *watch) follow(r *http.Request, notice, end <-chan time.Time) {
 		}
 		select {
 		case <-changed:
+		case <-w.catchesUp():
 		case <-ticker.C:
 			if w.tellVersion() != nil {
 				return
@@ -187,6 +210,12 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	}
 	events = res.history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
+	if w.behind() {
+		events = events[:sort.Search(len(events), func(i int) bool { return events[i].version > w.lag.version })]
+	}
+	if len(events) == 0 && res.retired {
+		return nil, nil, errEnded
+	}
 	w.position += len(events)
 	if len(events) > 0 {
 		w.sent = events[len(events)-1].version
@@ -198,7 +227,7 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 // too if nothing of this one is left to send.
 func (w *watch) tellVersion() error {
 	w.server.mu.Lock()
-	if w.position == w.resource.dropped+len(w.resource.history) {
+	if w.position == w.resource.dropped+len(w.resource.history) && !w.behind() {
 		w.sent = max(w.sent, w.server.version)
 	}
 	w.server.mu.Unlock()
@@ -214,15 +243,28 @@ func (w *watch) send(events []*event) error {
 		if e.version <= w.after {
 			continue
 		}
-		frame, err := e.frame(w.resource, w.form, w.selection)
+		kind, frame, err := e.frame(w.resource, w.form, w.selection)
 		if err != nil {
 			return err
 		}
-		if _, err := w.w.Write(frame); err != nil {
+		if kind == "" {
+			continue
+		}
+		if err := w.write(kind, e.key, frame); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// write sends a frame. Of the tables of a watch only the first names the columns.
+func (w *watch) write(kind, key string, frame []byte) error {
+	if w.call != nil {
+		w.call.out.next = frameData{kind: kind, key: key}
+	}
+	w.form.headless = w.form.table
+	_, err := w.w.Write(frame)
+	return err
 }
 
 // bookmark tells the version up to which everything was sent, if the watch allows
@@ -239,8 +281,7 @@ func (w *watch) bookmark(endsInitial bool) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.w.Write(frame)
-	return err
+	return w.write("BOOKMARK", "", frame)
 }
 
 // fail ends the watch with an ERROR event, as a real server does for what it finds
@@ -258,7 +299,7 @@ func (w *watch) fail(err error) {
 	if err != nil {
 		return
 	}
-	if _, err := w.w.Write(frame); err == nil {
+	if w.write(watchError, "", frame) == nil {
 		w.flush() //nolint:errcheck // the watch is over either way
 	}
 }

@@ -1,6 +1,8 @@
 package apisim
 
 import (
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,5 +251,41 @@ func TestCutConnectionsEndWatches(t *testing.T) {
 		if _, _, err := b.list(metav1.ListOptions{}); err != nil {
 			b.Errorf("an available server: %v", err)
 		}
+	})
+}
+
+func TestWatchOfAPath(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		b.create("b")
+		resp := b.do("GET", "/api/v1/namespaces/default/configmaps/a?watch=true&timeoutSeconds=10&resourceVersion="+a.ResourceVersion, "")
+		b.relabel("b", "n=2")
+		changed := b.relabel("a", "n=2")
+		time.Sleep(11 * time.Second)
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), `"resourceVersion":"`+changed.ResourceVersion) {
+			b.Errorf("it brought %s, %v", text, err)
+		}
+		all, err := b.typed.CoreV1().ConfigMaps("").Watch(b.ctx, at(changed.ResourceVersion))
+		if err != nil {
+			b.Fatal(err)
+		}
+		elsewhere := configMap("c")
+		elsewhere.Namespace = "kube-system"
+		here := b.follow(at(changed.ResourceVersion))
+		b.seed(elsewhere)
+		b.want("of all namespaces", b.collect(all)(), "ADDED c@"+b.version())
+		b.want("of another", here())
+	})
+}
+
+func TestWatchWithoutATimeoutEnds(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		time.Sleep(minWatchTimeout - time.Second)
+		b.want("before half an hour", events())
+		time.Sleep(minWatchTimeout + 2*time.Second)
+		b.want("after an hour", events(), "END")
 	})
 }

@@ -16,6 +16,10 @@ type Options[T any] struct {
 	// one incarnation. It is called with the log's locks held, and only for a
 	// backlog that is being folded: it must be a pure function of the object.
 	UID func(T) string
+	// Paused starts no goroutine for a subscription until Log.Start: what is
+	// subscribed before a publisher runs, and may never run, costs none. Nothing is
+	// to be published before.
+	Paused bool
 }
 
 // Log tells any number of handlers of every change, in order. It keeps only
@@ -48,6 +52,7 @@ type Log[T any] struct {
 	named    int                           // names given to nameless subscriptions
 	synced   bool
 	closed   bool
+	paused   bool // no goroutine runs yet
 }
 
 // New returns an empty log without subscriptions.
@@ -60,6 +65,21 @@ func New[T any](o Options[T]) *Log[T] {
 		closing: make(chan struct{}),
 		tail:    &chunk[T]{},
 		running: make(map[*Subscription[T]]struct{}),
+		paused:  o.Paused,
+	}
+}
+
+// Start starts the goroutines of a log that was made with Options.Paused. Calling it
+// again changes nothing.
+func (l *Log[T]) Start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.paused {
+		return
+	}
+	l.paused = false
+	for _, s := range l.subs {
+		l.start(s)
 	}
 }
 
@@ -193,7 +213,9 @@ func (l *Log[T]) Subscribe(handle func(Notification[T]), initial iter.Seq2[strin
 	if s.period > 0 {
 		l.resyncChanged()
 	}
-	l.start(s)
+	if !l.paused {
+		l.start(s)
+	}
 	return s, nil
 }
 
@@ -224,6 +246,9 @@ func (l *Log[T]) removeLocked(s *Subscription[T]) {
 		l.roomChanged()
 	}
 	l.reclaimLocked()
+	if l.paused {
+		s.neverRan()
+	}
 }
 
 // attach takes a subscription whose backlog is empty back to the log.

@@ -80,6 +80,17 @@ func (s *Subscription[T]) end() {
 	close(s.ended)
 }
 
+// neverRan ends a subscription whose goroutine was not started. It is called under
+// Log.mu.
+func (s *Subscription[T]) neverRan() {
+	if s.feed != nil {
+		s.feed.stop()
+		s.feed = nil
+	}
+	delete(s.log.running, s)
+	close(s.ended)
+}
+
 // deliver makes the calls of the run that have not been made.
 func (s *Subscription[T]) deliver() {
 	for s.made < len(s.run.calls) && !s.stopped.Load() {

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -81,6 +82,7 @@ type record struct {
 	health Health
 
 	log       *slog.Logger
+	level     slog.Level // of failures
 	heartbeat time.Duration
 	onChange  func()
 
@@ -136,7 +138,7 @@ func (r *record) failed(err error, retryAt time.Time) {
 	}
 	if state != r.loggedState || now.Sub(r.loggedAt) >= r.heartbeat {
 		r.loggedState, r.loggedAt = state, now
-		r.log.Warn("list and watch failed", "state", string(state), "error", err, "retry_in", retryAt.Sub(now).Round(time.Millisecond))
+		r.log.Log(context.Background(), r.level, "list and watch failed", "state", string(state), "error", err, "retry_in", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 

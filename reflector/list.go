@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
@@ -29,7 +30,7 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 		return r.pageList
 	}
 	if err != nil {
-		return r.retry(ctx, err, r.list())
+		return r.streamFailed(ctx, err)
 	}
 	for {
 		var events []source.Event[T]
@@ -46,7 +47,21 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 		r.countListed()
 	}
 	r.streamFails++
+	return r.streamFailed(ctx, err)
+}
+
+// streamFailed decides what follows a streamed list that failed.
+func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T] {
+	r.failed(ctx, StreamedList, err)
+	if r.o.PagesAfterFailure && ctx.Err() == nil && !unreachable(err) {
+		return r.pageList
+	}
 	return r.retry(ctx, err, r.list())
+}
+
+// unreachable reports whether a failure says that another request would fail as well.
+func unreachable(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
 // endStreamedList hands on the staged objects and goes on with the same stream.
@@ -78,6 +93,7 @@ func (r *Reflector[T]) pageList(ctx context.Context) stateFunc[T] {
 		err = r.endList(ctx, version, consistent)
 	}
 	if err != nil {
+		r.failed(ctx, PagedList, err)
 		return r.retry(ctx, err, r.list())
 	}
 	r.streamFails = 0
@@ -175,7 +191,8 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 		return
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
-	if ok && version != "" && version == item.Version && uid == item.UID && !r.rewound {
+	// Without a UID an equal version proves nothing: fakes have one for all.
+	if ok && version != "" && version == item.Version && item.UID != "" && uid == item.UID && !r.rewound {
 		item.Object = known
 		r.reused = true
 	} else if err := r.transform(&item); err != nil {
@@ -187,7 +204,9 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 	r.staged = append(r.staged, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
 }
 
-// needsList reports whether a watch that failed so cannot be resumed.
+// needsList reports whether a watch that failed so cannot be resumed: the version is
+// gone, or the resource, or an object that the server could not read any more was
+// deleted all the same, of which no event tells (KEP-3926).
 func needsList(err error) bool {
-	return source.IsExpired(err) || apierrors.IsNotFound(err)
+	return source.IsExpired(err) || apierrors.IsNotFound(err) || apierrors.IsStoreReadError(err)
 }

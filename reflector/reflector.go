@@ -52,7 +52,30 @@ type Options[T any] struct {
 	// OnChange is called after every change of state, from Run's goroutine. It
 	// must not block.
 	OnChange func()
+	// OnFailure is called with every failure and what it ended, from Run's
+	// goroutine, before the wait that follows. It must not block. With it, failures
+	// are no warnings for Logger but news: someone is told of them.
+	OnFailure func(ended Step, err error)
+	// PagesAfterFailure lists in pages at once after a streamed list that failed,
+	// instead of waiting and streaming again, unless the server could not be reached
+	// or asked for patience. It doubles what a failing server is asked.
+	PagesAfterFailure bool
 }
+
+// Step is what a reflector was at when it failed.
+type Step string
+
+// The steps.
+const (
+	// StreamedList is a list read as the beginning of a watch.
+	StreamedList Step = "streamed list"
+	// PagedList is a list read in pages.
+	PagedList Step = "list"
+	// OpenWatch is a watch that the server did not begin.
+	OpenWatch Step = "opening the watch"
+	// RunningWatch is a watch that had begun.
+	RunningWatch Step = "watch"
+)
 
 const (
 	defaultPageSize     = 500
@@ -81,6 +104,9 @@ func (o Options[T]) withDefaults() Options[T] {
 	}
 	if o.OnChange == nil {
 		o.OnChange = func() {}
+	}
+	if o.OnFailure == nil {
+		o.OnFailure = func(Step, error) {}
 	}
 	return o
 }
@@ -135,11 +161,16 @@ type stateFunc[T any] func(context.Context) stateFunc[T]
 
 // New returns a reflector that hands what src yields to queue. Run starts it.
 func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T] {
+	level := slog.LevelWarn
+	if o.OnFailure != nil {
+		level = slog.LevelInfo
+	}
 	o = o.withDefaults()
 	r := &Reflector[T]{source: src, queue: queue, o: o, paged: o.NoStreamedLists}
 	r.record = record{
 		health:    Health{State: Pending, Since: time.Now()},
 		log:       o.Logger.With("collection", o.Name),
+		level:     level,
 		heartbeat: o.Heartbeat,
 		onChange:  o.OnChange,
 	}
@@ -169,6 +200,13 @@ func (r *Reflector[T]) list() stateFunc[T] {
 		return r.pageList
 	}
 	return r.streamList
+}
+
+// failed tells of a failure, unless it is the end of Run.
+func (r *Reflector[T]) failed(ctx context.Context, ended Step, err error) {
+	if ctx.Err() == nil && !errors.Is(err, delta.ErrClosed) {
+		r.o.OnFailure(ended, err)
+	}
 }
 
 // retry notes a failure and returns the state that waits before next.

@@ -48,6 +48,9 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	lasted := time.Since(r.opened)
 	wasOpen := r.stream != nil
 	r.closeStream()
+	if !wasOpen || !errors.Is(err, io.EOF) {
+		r.failed(ctx, stepOf(wasOpen), err)
+	}
 	if wasOpen && lasted >= shortWatch {
 		r.failures = 0 // a watch that lasted is no failing server
 	}
@@ -82,6 +85,14 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	default:
 		return r.retry(ctx, err, r.watch)
 	}
+}
+
+// stepOf says what the end of a watch ended.
+func stepOf(wasOpen bool) Step {
+	if wasOpen {
+		return RunningWatch
+	}
+	return OpenWatch
 }
 
 func isDecoding(err error) bool {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/metrics"
 )
 
 const (
@@ -32,6 +33,8 @@ type Client struct {
 	rest    rest.Interface
 	http    *http.Client
 	timeout time.Duration
+	// jsonOnly keeps typed sources from asking for protobuf.
+	jsonOnly bool
 }
 
 // NewClient returns a client for the server that config names, with its TLS,
@@ -74,27 +77,42 @@ func (r request) fail(phase Phase, err error) error {
 // get sends a request and returns the answer if its status is 200. The caller
 // closes its body.
 func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
+	target := c.rest.Get().AbsPath(r.path).URL()
+	target.RawQuery = r.query.Encode()
 	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.follows {
+		began := time.Now()
 		if err := limiter.Wait(ctx); err != nil {
 			return nil, r.fail(Connecting, fmt.Errorf("waiting for the client's rate limit: %w", err))
 		}
+		metrics.RateLimiterLatency.Observe(ctx, http.MethodGet, *target, time.Since(began))
 	}
-	target := c.rest.Get().AbsPath(r.path).URL()
-	target.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, r.fail(Connecting, err)
 	}
 	req.Header.Set("Accept", r.accept)
+	began := time.Now()
 	resp, err := c.http.Do(req)
+	count(ctx, resp, target)
 	if err != nil {
 		return nil, r.fail(Connecting, withoutURL(err))
 	}
+	metrics.RequestLatency.Observe(ctx, http.MethodGet, *target, time.Since(began))
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		return nil, r.fail(Answered, statusError(resp, r))
 	}
 	return resp, nil
+}
+
+// count adds a request to the metrics that client-go keeps of its own, under which
+// programs look for what they ask of a server.
+func count(ctx context.Context, resp *http.Response, target *url.URL) {
+	code := "<error>"
+	if resp != nil {
+		code = strconv.Itoa(resp.StatusCode)
+	}
+	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
 }
 
 // withoutURL takes the method and the URL off an error of net/http: they say

@@ -21,8 +21,9 @@ const (
 
 // decoder makes objects of one kind from their encoded form.
 type decoder[T Object] interface {
-	// accept returns the Accept header for a list or a watch.
-	accept(watch bool) string
+	// accept returns the Accept header for a list or a watch, with jsonOnly one
+	// that does not ask for protobuf.
+	accept(watch, jsonOnly bool) string
 	// json decodes an object; item says that it stood in a list.
 	json(data []byte, item bool) (T, error)
 	// protobuf decodes a message that came without an envelope.
@@ -85,7 +86,7 @@ func newMetadataDecoder() *typedDecoder[*metav1.PartialObjectMetadata] {
 
 func (d *typedDecoder[T]) wants() schema.GroupVersionKind { return d.gvk }
 
-func (d *typedDecoder[T]) accept(watch bool) string {
+func (d *typedDecoder[T]) accept(watch, jsonOnly bool) string {
 	as := d.as
 	if as != "" {
 		kind := d.gvk.Kind
@@ -94,7 +95,7 @@ func (d *typedDecoder[T]) accept(watch bool) string {
 		}
 		as = fmt.Sprintf(as, kind)
 	}
-	if !d.isProtobuf {
+	if !d.isProtobuf || jsonOnly {
 		return jsonType + as
 	}
 	if watch {
@@ -139,7 +140,7 @@ func (d *typedDecoder[T]) setKind(obj T) {
 type dynamicDecoder struct{ gvk schema.GroupVersionKind }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
-func (d *dynamicDecoder) accept(bool) string             { return jsonType }
+func (d *dynamicDecoder) accept(bool, bool) string       { return jsonType }
 
 func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}

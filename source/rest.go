@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -33,6 +32,10 @@ type RESTOptions struct {
 	Namespace string
 	// Labels and Fields are selectors in Kubernetes' syntax, "" for all objects.
 	Labels, Fields string
+	// Tweak changes the options of every list and every watch before they are sent,
+	// selectors included; nil leaves them. It must not change what the caller of List
+	// and Watch steers: versions, paging and the kind of watch.
+	Tweak func(*metav1.ListOptions)
 	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB.
 	MaxFrameBytes int
 	// MaxListBytes bounds one page of a list; 0 means 2 GiB.
@@ -97,25 +100,25 @@ func (s *REST[T]) resolved(ctx context.Context) (Resource, error) {
 	return s.resource, nil
 }
 
-// request prepares a GET of the collection.
-func (s *REST[T]) request(ctx context.Context, op string) (request, error) {
+// request prepares a GET of the collection with the given options.
+func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions) (request, error) {
 	resource, err := s.resolved(ctx)
 	if err != nil {
 		return request{}, err
 	}
-	query := url.Values{}
-	setNonEmpty(query, "labelSelector", s.options.Labels)
-	setNonEmpty(query, "fieldSelector", s.options.Fields)
+	o.LabelSelector, o.FieldSelector = s.options.Labels, s.options.Fields
+	if s.options.Tweak != nil {
+		s.options.Tweak(&o)
+	}
+	query, err := queryparams.Convert(&o)
+	if err != nil {
+		return request{}, &Error{Op: op, Resource: resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: fmt.Errorf("its options cannot be sent: %w", err)}
+	}
 	return request{
 		op: op, resource: resource.String(), namespace: s.options.Namespace,
-		path: resource.path(s.options.Namespace), query: query, accept: s.decoder.accept(op == "watch"),
+		path: resource.path(s.options.Namespace), query: query, accept: s.decoder.accept(op == "watch", s.client.jsonOnly),
+		follows: o.Continue != "",
 	}, nil
-}
-
-func setNonEmpty(query url.Values, name, value string) {
-	if value != "" {
-		query.Set(name, value)
-	}
 }
 
 // List reads one page.
@@ -125,18 +128,13 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 		ctx, cancel = context.WithTimeout(ctx, s.client.timeout)
 		defer cancel()
 	}
-	r, err := s.request(ctx, "list")
+	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
+	if o.Continue == "" && o.Version != "" {
+		options.ResourceVersion, options.ResourceVersionMatch = o.Version, metav1.ResourceVersionMatchNotOlderThan
+	}
+	r, err := s.request(ctx, "list", options)
 	if err != nil {
 		return Page[T]{}, err
-	}
-	setNonEmpty(r.query, "continue", o.Continue)
-	r.follows = o.Continue != ""
-	if o.Limit > 0 {
-		r.query.Set("limit", strconv.FormatInt(o.Limit, 10))
-	}
-	if o.Continue == "" && o.Version != "" {
-		r.query.Set("resourceVersion", o.Version)
-		r.query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
@@ -219,19 +217,16 @@ func itemOrWrong[T Object](obj T, err error) (Item[T], error) {
 
 // Watch opens a stream.
 func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
-	r, err := s.request(ctx, "watch")
-	if err != nil {
-		return nil, err
-	}
-	r.query.Set("watch", "true")
-	r.query.Set("allowWatchBookmarks", "true")
-	setNonEmpty(r.query, "resourceVersion", o.Version)
+	options := metav1.ListOptions{Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version}
 	if o.Timeout > 0 {
-		r.query.Set("timeoutSeconds", strconv.FormatInt(int64(o.Timeout/time.Second), 10))
+		options.TimeoutSeconds = new(int64(o.Timeout / time.Second))
 	}
 	if o.SendInitialEvents {
-		r.query.Set("sendInitialEvents", "true")
-		r.query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+	}
+	r, err := s.request(ctx, "watch", options)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.client.get(ctx, r)

@@ -16,7 +16,7 @@ func TestDemoEndsWithCacheAndServerEqual(t *testing.T) {
 		`── a made-up cluster of 150 pods at http://127\.0\.0\.1:\d+, built in \S+ from seed 7\n`,
 		`── 7 informers hold its \d+ objects after \S+; now 200 changes a second for 2s, Ctrl-C ends it sooner\n`,
 		`~ pod +\S+/\S+ +status\.phase Pending → Running`,
-		`\n── after 2s\n +objects  added  updated  deleted\n`,
+		`\n── after [2-9]\S*s\n +objects  added  updated  deleted\n`,
 		`\n  pods +1[3-6]\d  `,
 		`\n  lag +\S+ median, `,
 		`\n  first sync \d+ objects in `,

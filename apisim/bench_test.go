@@ -1,0 +1,153 @@
+package apisim
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// BenchmarkWrites updates one object while 100 watches of its resource are sent the
+// event, over memory.
+func BenchmarkWrites(b *testing.B) {
+	for _, watches := range []int{0, 100} {
+		b.Run(fmt.Sprintf("%d watches", watches), func(b *testing.B) {
+			server, err := New(Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer server.Close()
+			client, err := kubernetes.NewForConfig(config(server, "application/vnd.kubernetes.protobuf"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			made, err := server.Create(b.Context(), configMap("a"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for range watches {
+				w, err := client.CoreV1().ConfigMaps("").Watch(b.Context(), at(made.(*corev1.ConfigMap).ResourceVersion))
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer w.Stop()
+				go func() {
+					for range w.ResultChan() {
+					}
+				}()
+			}
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				n++
+				if _, err := server.Update(b.Context(), configMap("a", fmt.Sprint("n=", n))); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkFanOut updates an object of 1 KB, and waits until 100 watches over HTTP have
+// read the event: an operation is one write and its 100 frames.
+func BenchmarkFanOut(b *testing.B) {
+	const watches = 100
+	server, err := New(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Close()
+	client, err := rest.HTTPClientFor(server.Config())
+	if err != nil {
+		b.Fatal(err)
+	}
+	given := configMap("a")
+	given.Data = map[string]string{"k": strings.Repeat("x", 1000)}
+	made, err := server.Create(b.Context(), given)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var read sync.WaitGroup
+	for range watches {
+		r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://apisim.invalid/api/v1/configmaps?watch=1&resourceVersion="+made.(*corev1.ConfigMap).ResourceVersion, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer resp.Body.Close()
+		go func() {
+			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+				read.Done()
+			}
+		}()
+	}
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		n++
+		read.Add(watches)
+		given.Labels["n"] = fmt.Sprint(n)
+		if _, err := server.Update(b.Context(), given); err != nil {
+			b.Fatal(err)
+		}
+		if n%100 == 0 {
+			read.Wait()
+		}
+	}
+	read.Wait()
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "writes/s")
+}
+
+// BenchmarkIdleWatches opens 10,000 watches of a type that nobody writes, and says what
+// each of them holds of the heap and of stacks, on both sides of its connection.
+func BenchmarkIdleWatches(b *testing.B) {
+	const watches = 10_000
+	server, err := New(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Close()
+	client, err := rest.HTTPClientFor(server.Config())
+	if err != nil {
+		b.Fatal(err)
+	}
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	for b.Loop() {
+		before := held()
+		var open []io.Closer
+		for range watches {
+			r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://apisim.invalid/api/v1/secrets?watch=1&resourceVersion=5", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			resp, err := client.Do(r)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				b.Fatal(resp, err)
+			}
+			open = append(open, resp.Body)
+		}
+		if running := len(server.Watches()); running != watches {
+			b.Fatalf("%d watches are running", running)
+		}
+		b.ReportMetric(float64(held()-before)/watches, "B/watch")
+		for _, body := range open {
+			body.Close() //nolint:errcheck // it was only read
+		}
+	}
+}

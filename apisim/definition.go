@@ -1,0 +1,173 @@
+package apisim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// definitions is the resource whose objects define resources.
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+func definitionsResource() *resource {
+	return &resource{
+		Resource: Resource{
+			Group: definitions.Group, Version: definitions.Version, Name: definitions.Resource, Kind: "CustomResourceDefinition",
+			Singular: "customresourcedefinition", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, HasStatus: true,
+		},
+		columns:    []printerColumn{{Name: "Created At", Type: "string", JSONPath: ".metadata.creationTimestamp"}},
+		storedAs:   definitions.GroupVersion(),
+		collection: newCollection(),
+	}
+}
+
+// definition is what the server reads of a CustomResourceDefinition. It knows no
+// schemas.
+type definition struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Group    string              `json:"group"`
+		Scope    string              `json:"scope"`
+		Names    definitionNames     `json:"names"`
+		Versions []definitionVersion `json:"versions"`
+	} `json:"spec"`
+}
+
+type definitionNames struct {
+	Plural     string   `json:"plural"`
+	Singular   string   `json:"singular"`
+	Kind       string   `json:"kind"`
+	ListKind   string   `json:"listKind"`
+	ShortNames []string `json:"shortNames"`
+	Categories []string `json:"categories"`
+}
+
+type definitionVersion struct {
+	Name         string `json:"name"`
+	Served       bool   `json:"served"`
+	Storage      bool   `json:"storage"`
+	Subresources struct {
+		Status *struct{}   `json:"status"`
+		Scale  *scalePaths `json:"scale"`
+	} `json:"subresources"`
+	Columns []printerColumn `json:"additionalPrinterColumns"`
+	Fields  []struct {
+		JSONPath string `json:"jsonPath"`
+	} `json:"selectableFields"`
+}
+
+// parseDefinition reads a definition and refuses one from which no resource follows.
+func parseDefinition(obj object) (*definition, error) {
+	d := &definition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, d); err != nil {
+		return nil, errUnhandled(definitions.GroupVersion().WithKind("CustomResourceDefinition"), err)
+	}
+	n := &d.Spec.Names
+	if n.Singular == "" {
+		n.Singular = strings.ToLower(n.Kind)
+	}
+	if n.ListKind == "" {
+		n.ListKind = n.Kind + "List"
+	}
+	if problems := d.problems(); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: definitions.Group, Kind: "CustomResourceDefinition"}, d.Metadata.Name, problems)
+	}
+	return d, nil
+}
+
+func (d *definition) problems() field.ErrorList {
+	var problems field.ErrorList
+	spec := field.NewPath("spec")
+	required := func(path *field.Path, value string) {
+		if value == "" {
+			problems = append(problems, field.Required(path, ""))
+		}
+	}
+	required(spec.Child("group"), d.Spec.Group)
+	required(spec.Child("names", "plural"), d.Spec.Names.Plural)
+	required(spec.Child("names", "kind"), d.Spec.Names.Kind)
+	if want := d.Spec.Names.Plural + "." + d.Spec.Group; d.Metadata.Name != want {
+		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), d.Metadata.Name, `must be spec.names.plural+"."+spec.group`))
+	}
+	if d.Spec.Scope != "Namespaced" && d.Spec.Scope != "Cluster" {
+		problems = append(problems, field.NotSupported(spec.Child("scope"), d.Spec.Scope, []string{"Cluster", "Namespaced"}))
+	}
+	stored := 0
+	seen := map[string]bool{}
+	for i, v := range d.Spec.Versions {
+		path := spec.Child("versions").Index(i)
+		required(path.Child("name"), v.Name)
+		if seen[v.Name] {
+			problems = append(problems, field.Duplicate(path.Child("name"), v.Name))
+		}
+		seen[v.Name] = true
+		if v.Storage {
+			stored++
+		}
+		for j, column := range v.Columns {
+			if _, err := column.parse(); err != nil {
+				problems = append(problems, field.Invalid(path.Child("additionalPrinterColumns").Index(j).Child("jsonPath"), column.JSONPath, err.Error()))
+			}
+		}
+	}
+	if stored != 1 {
+		problems = append(problems, field.Invalid(spec.Child("versions"), d.Spec.Versions, "must have exactly one version marked as storage version"))
+	}
+	return problems
+}
+
+// storedAs returns the version that objects are stored in.
+func (d *definition) storedAs() schema.GroupVersion {
+	i := slices.IndexFunc(d.Spec.Versions, func(v definitionVersion) bool { return v.Storage })
+	return schema.GroupVersion{Group: d.Spec.Group, Version: d.Spec.Versions[i].Name}
+}
+
+// resources returns the versions in which the definition's resource is served.
+func (d *definition) resources(c *collection) []*resource {
+	var served []*resource
+	for _, v := range d.Spec.Versions {
+		if !v.Served {
+			continue
+		}
+		n := d.Spec.Names
+		r := &resource{
+			Resource: Resource{
+				Group: d.Spec.Group, Version: v.Name, Name: n.Plural, Kind: n.Kind, Singular: n.Singular, ShortNames: n.ShortNames,
+				Categories: n.Categories, Namespaced: d.Spec.Scope == "Namespaced", HasStatus: v.Subresources.Status != nil,
+			},
+			listKind: n.ListKind, storedAs: d.storedAs(), columns: v.Columns, scale: v.Subresources.Scale, collection: c,
+		}
+		if len(r.columns) == 0 {
+			r.columns = defaultColumns()
+		}
+		for _, f := range v.Fields {
+			r.fields = append(r.fields, strings.TrimPrefix(f.JSONPath, "."))
+		}
+		served = append(served, r)
+	}
+	return served
+}
+
+// conflict says why the names of a definition cannot be used, "" if they can.
+func (s *Server) conflictLocked(d *definition) string {
+	for _, r := range s.servedLocked() {
+		if r.Group != d.Spec.Group || r.definition == d.Metadata.Name {
+			continue
+		}
+		if r.Name == d.Spec.Names.Plural {
+			return fmt.Sprintf("%q is already in use", r.Name)
+		}
+		if r.Kind == d.Spec.Names.Kind {
+			return fmt.Sprintf("%q is already in use", r.Kind)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,368 @@
+package apisim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// merge sends a merge patch to a config map.
+func (b *bench) merge(name, patch string) (*corev1.ConfigMap, error) {
+	return b.typed.CoreV1().ConfigMaps("default").Patch(b.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+}
+
+func TestFinalizersKeepADeletedObject(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		given := configMap("a")
+		given.Finalizers = []string{"example.com/one", "example.com/two"}
+		made, err := b.server.Create(b.ctx, given)
+		if err != nil {
+			b.Fatal(err)
+		}
+		events := b.follow(at(made.(*corev1.ConfigMap).ResourceVersion))
+		maps := b.typed.CoreV1().ConfigMaps("default")
+		if err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		marked, err := maps.Get(b.ctx, "a", metav1.GetOptions{})
+		if err != nil || marked.DeletionTimestamp == nil || !marked.DeletionTimestamp.Time.Equal(time.Now()) || *marked.DeletionGracePeriodSeconds != 0 {
+			b.Fatalf("the deleted object is %+v, %v", marked, err)
+		}
+		time.Sleep(time.Minute)
+		if err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{}); err != nil {
+			b.Errorf("a second delete: %v", err)
+		}
+		if _, err := maps.Create(b.ctx, configMap("a"), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) || !strings.HasPrefix(err.Error(), "object is being deleted: ") {
+			b.Errorf("a create meanwhile: %v", err)
+		}
+		if _, err := b.merge("a", `{"metadata":{"finalizers":["example.com/one","example.com/three"]}}`); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "no new finalizers can be added") {
+			b.Errorf("a new finalizer: %v", err)
+		}
+		one, err := b.merge("a", `{"metadata":{"finalizers":["example.com/one"],"deletionTimestamp":null}}`)
+		if err != nil || !one.DeletionTimestamp.Equal(marked.DeletionTimestamp) {
+			b.Fatalf("without the second finalizer: %+v, %v", one, err)
+		}
+		last, err := b.merge("a", `{"metadata":{"finalizers":null}}`)
+		if err != nil || len(last.Finalizers) != 0 {
+			b.Fatalf("the update that ends it answers %+v, %v", last, err)
+		}
+		if _, err := maps.Get(b.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("the object is still there: %v", err)
+		}
+		b.want("events", events(), "MODIFIED a@"+marked.ResourceVersion, "MODIFIED a@"+one.ResourceVersion, "DELETED a@"+b.version())
+	})
+}
+
+func TestMarkBeginsAGeneration(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		web := b.deployment("web", "a")
+		patch := []byte(`{"metadata":{"finalizers":["example.com/one"]}}`)
+		deployments := b.typed.AppsV1().Deployments("default")
+		held, err := deployments.Patch(b.ctx, "web", types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil || held.Generation != web.Generation {
+			b.Fatalf("a finalizer made generation %d of %d, %v", held.Generation, web.Generation, err)
+		}
+		if err := deployments.Delete(b.ctx, "web", metav1.DeleteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		marked, err := deployments.Get(b.ctx, "web", metav1.GetOptions{})
+		if err != nil || marked.Generation != web.Generation+1 {
+			b.Errorf("the mark made generation %d of %d, %v", marked.Generation, web.Generation, err)
+		}
+	})
+}
+
+func TestDeletePreconditions(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		made := b.create("a")
+		maps := b.typed.CoreV1().ConfigMaps("default")
+		otherUID, otherVersion := types.UID("another"), "1"
+		for name, p := range map[string]metav1.Preconditions{
+			"UID":             {UID: &otherUID},
+			"version":         {ResourceVersion: &otherVersion},
+			"version, not ID": {UID: &made.UID, ResourceVersion: &otherVersion},
+		} {
+			if err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{Preconditions: &p}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "in the precondition") {
+				b.Errorf("another %s: %v", name, err)
+			}
+		}
+		if err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &made.UID, ResourceVersion: &made.ResourceVersion}}); err != nil {
+			b.Errorf("the right ones: %v", err)
+		}
+	})
+}
+
+func TestPodsAreDeletedGracefully(t *testing.T) {
+	seconds := func(n int64) *int64 { return &n }
+	type pod struct {
+		node  string
+		grace *int64
+		phase corev1.PodPhase
+	}
+	for name, test := range map[string]struct {
+		pod  pod
+		ask  *int64
+		want time.Duration // negative: it goes at once
+	}{
+		"on a node":          {pod{"n", seconds(30), corev1.PodRunning}, nil, 30 * time.Second},
+		"asked for less":     {pod{"n", seconds(30), corev1.PodRunning}, seconds(5), 5 * time.Second},
+		"asked for no time":  {pod{"n", seconds(30), corev1.PodRunning}, seconds(0), -1},
+		"asked for nonsense": {pod{"n", seconds(30), corev1.PodRunning}, seconds(-7), time.Second},
+		"on no node":         {pod{"", seconds(30), corev1.PodPending}, nil, -1},
+		"failed":             {pod{"n", seconds(30), corev1.PodFailed}, nil, -1},
+		"without a period":   {pod{"n", nil, corev1.PodRunning}, nil, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(b *bench) {
+				given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+				given.Spec.NodeName, given.Spec.TerminationGracePeriodSeconds, given.Status.Phase = test.pod.node, test.pod.grace, test.pod.phase
+				if _, err := b.server.Create(b.ctx, given); err != nil {
+					b.Fatal(err)
+				}
+				pods := b.typed.CoreV1().Pods("default")
+				if err := pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: test.ask}); err != nil {
+					b.Fatal(err)
+				}
+				left, err := pods.Get(b.ctx, "a", metav1.GetOptions{})
+				if test.want < 0 {
+					if !apierrors.IsNotFound(err) {
+						b.Errorf("it is still there: %v", err)
+					}
+					return
+				}
+				if err != nil || time.Until(left.DeletionTimestamp.Time) != test.want || *left.DeletionGracePeriodSeconds != int64(test.want/time.Second) || left.Generation != 2 {
+					b.Fatalf("it is %+v, %v", left, err)
+				}
+				time.Sleep(500 * time.Millisecond)
+				longer, shorter := int64(100), int64(0)
+				if err := pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: &longer}); err != nil {
+					b.Fatal(err)
+				}
+				if same, err := pods.Get(b.ctx, "a", metav1.GetOptions{}); err != nil || same.ResourceVersion != left.ResourceVersion {
+					b.Errorf("a longer period changed it: %+v, %v", same, err)
+				}
+				if err := pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: &shorter}); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := pods.Get(b.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+					b.Errorf("it is still there after the kubelet's delete: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatADeleteAnswers(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		held := configMap("held")
+		held.Finalizers = []string{"example.com/one"}
+		if _, err := b.server.Create(b.ctx, held); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.server.Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}); err != nil {
+			b.Fatal(err)
+		}
+		b.create("a")
+		for path, says := range map[string]string{
+			"configmaps/a?gracePeriodSeconds=0&propagationPolicy=Background": `"status":"Success","details":{"name":"a","kind":"configmaps","uid"`,
+			"configmaps/held": `"finalizers":["example.com/one"]`,
+			"pods/p":          `"kind":"Pod"`,
+		} {
+			if code, text := b.get("DELETE", "/api/v1/namespaces/default/"+path, ""); code != 200 || !strings.Contains(text, says) {
+				b.Errorf("%s: %d %s, want %s", path, code, text, says)
+			}
+		}
+		for body, code := range map[string]int{`{"propagationPolicy":"Nonsense"}`: 422, `{"gracePeriodSeconds":"x"}`: 400, `{`: 400} {
+			if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", body); got != code {
+				b.Errorf("options %s: %d %s", body, got, text)
+			}
+		}
+		if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", `{"preconditions":{"uid":"x"}}`, "Content-Type", "application/yaml"); got != 409 {
+			b.Errorf("options in YAML: %d %s", got, text)
+		}
+		if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", "", "Content-Type", "text/html"); got != 200 {
+			b.Errorf("no options: %d %s", got, text)
+		}
+	})
+}
+
+func TestDeleteCollection(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.create("a", "app=web")
+		b.create("b", "app=db")
+		held := configMap("c", "app=web")
+		held.Finalizers = []string{"example.com/one"}
+		if _, err := b.server.Create(b.ctx, held); err != nil {
+			b.Fatal(err)
+		}
+		elsewhere := configMap("d", "app=web")
+		elsewhere.Namespace = "kube-system"
+		if _, err := b.server.Create(b.ctx, elsewhere); err != nil {
+			b.Fatal(err)
+		}
+		code, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps?labelSelector=app%3Dweb", "")
+		if code != 200 || !strings.Contains(text, `"kind":"ConfigMapList"`) || strings.Count(text, `"name":`) != 2 {
+			b.Errorf("the answer is %d %s", code, text)
+		}
+		names, list, err := b.list(metav1.ListOptions{})
+		if err != nil || list.Items[1].DeletionTimestamp == nil {
+			b.Errorf("the object with a finalizer is %+v, %v", list.Items, err)
+		}
+		b.want("left in the namespace", names, "b", "c")
+		if err := b.typed.CoreV1().ConfigMaps("kube-system").DeleteCollection(b.ctx, metav1.DeleteOptions{DryRun: []string{"All"}}, metav1.ListOptions{}); err != nil {
+			b.Error(err)
+		}
+		if _, err := b.typed.CoreV1().ConfigMaps("kube-system").Get(b.ctx, "d", metav1.GetOptions{}); err != nil {
+			b.Errorf("in another namespace, after a dry run: %v", err)
+		}
+		if err := b.typed.CoreV1().ConfigMaps("kube-system").DeleteCollection(b.ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=d"}); err != nil {
+			b.Error(err)
+		}
+		if _, err := b.typed.CoreV1().ConfigMaps("kube-system").Get(b.ctx, "d", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("selected by name: %v", err)
+		}
+	})
+}
+
+func TestNamespaceFinalizes(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		all := b.typed.CoreV1().Namespaces()
+		team, err := all.Create(b.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
+		if err != nil || team.Status.Phase != corev1.NamespaceActive || team.Labels["kubernetes.io/metadata.name"] != "team" || team.Generation != 0 || fmt.Sprint(team.Spec.Finalizers) != "[kubernetes]" {
+			b.Fatalf("made %+v, %v", team, err)
+		}
+		maps := b.typed.CoreV1().ConfigMaps("team")
+		for _, name := range []string{"a", "held"} {
+			given := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if name == "held" {
+				given.Finalizers = []string{"example.com/one"}
+			}
+			if _, err := maps.Create(b.ctx, given, metav1.CreateOptions{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.create("elsewhere")
+		w, err := all.Watch(b.ctx, metav1.ListOptions{ResourceVersion: team.ResourceVersion})
+		if err != nil {
+			b.Fatal(err)
+		}
+		events := b.collect(w)
+		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		terminating, err := all.Get(b.ctx, "team", metav1.GetOptions{})
+		if err != nil || terminating.Status.Phase != corev1.NamespaceTerminating || terminating.DeletionTimestamp == nil {
+			b.Fatalf("after the delete: %+v, %v", terminating, err)
+		}
+		_, err = maps.Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+		if !apierrors.IsForbidden(err) || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			b.Errorf("a create meanwhile: %v", err)
+		}
+		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); !apierrors.IsConflict(err) {
+			b.Errorf("a second delete: %v", err)
+		}
+		if _, err := maps.Get(b.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("the content: %v", err)
+		}
+		if _, err := maps.Patch(b.ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := all.Get(b.ctx, "team", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("after the content is gone: %v", err)
+		}
+		b.want("events", events(), "MODIFIED team@"+terminating.ResourceVersion, "DELETED team@"+b.version())
+		if names, _, err := b.list(metav1.ListOptions{}); err != nil || fmt.Sprint(names) != "[elsewhere]" {
+			b.Errorf("elsewhere is left %v, %v", names, err)
+		}
+		if _, err := maps.Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("a create in no namespace: %v", err)
+		}
+	})
+}
+
+func TestNamespaceWithFinalizersOfOthers(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		given := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Finalizers: []string{"example.com/one"}}}
+		given.Spec.Finalizers = []corev1.FinalizerName{"example.com/two"}
+		all := b.typed.CoreV1().Namespaces()
+		if _, err := all.Create(b.ctx, given, metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		left, err := all.Get(b.ctx, "team", metav1.GetOptions{})
+		if err != nil || fmt.Sprint(left.Spec.Finalizers) != "[example.com/two]" {
+			b.Fatalf("an empty namespace is left with %+v, %v", left, err)
+		}
+		left.Spec.Finalizers = nil
+		if left, err = all.Update(b.ctx, left, metav1.UpdateOptions{}); err != nil || len(left.Spec.Finalizers) != 1 {
+			b.Errorf("an update may not change them: %+v, %v", left, err)
+		}
+		left.Spec.Finalizers = nil
+		if left, err = all.Finalize(b.ctx, left, metav1.UpdateOptions{}); err != nil || len(left.Spec.Finalizers) != 0 {
+			b.Errorf("finalize answers %+v, %v", left, err)
+		}
+		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
+			b.Errorf("a delete that waits for the last finalizer: %v", err)
+		}
+		if _, err := all.Patch(b.ctx, "team", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := all.Get(b.ctx, "team", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("it is still there: %v", err)
+		}
+	})
+}
+
+func TestSomeNamespacesStand(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		for _, name := range immortalNamespaces {
+			if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, name, metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+				b.Errorf("deleting %s: %v", name, err)
+			}
+		}
+		if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, "kube-node-lease", metav1.DeleteOptions{DryRun: []string{"All"}}); err != nil {
+			b.Errorf("deleting kube-node-lease, as a trial: %v", err)
+		}
+		if n, err := b.typed.CoreV1().Namespaces().Get(b.ctx, "kube-node-lease", metav1.GetOptions{}); err != nil || n.DeletionTimestamp != nil {
+			b.Errorf("the trial left %+v, %v", n, err)
+		}
+	})
+}
+
+func TestDryRunStoresNothing(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		all := []string{"All"}
+		maps := b.typed.CoreV1().ConfigMaps("default")
+		if got, err := maps.Create(b.ctx, configMap("b"), metav1.CreateOptions{DryRun: all}); err != nil || got.UID == "" || got.ResourceVersion != "" {
+			b.Errorf("create: %+v, %v", got, err)
+		}
+		if _, err := maps.Create(b.ctx, configMap("a"), metav1.CreateOptions{DryRun: all}); !apierrors.IsAlreadyExists(err) {
+			b.Errorf("create of what there is: %v", err)
+		}
+		if got, err := maps.Update(b.ctx, configMap("a", "n=1"), metav1.UpdateOptions{DryRun: all}); err != nil || got.Labels["n"] != "1" {
+			b.Errorf("update: %+v, %v", got, err)
+		}
+		if got, err := maps.Patch(b.ctx, "a", types.MergePatchType, []byte(`{"data":{"k":"v"}}`), metav1.PatchOptions{DryRun: all}); err != nil || got.Data["k"] != "v" {
+			b.Errorf("patch: %+v, %v", got, err)
+		}
+		if err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{DryRun: all}); err != nil {
+			b.Errorf("delete: %v", err)
+		}
+		synctest.Wait()
+		b.want("events", events())
+		if left, err := maps.Get(b.ctx, "a", metav1.GetOptions{}); err != nil || left.ResourceVersion != a.ResourceVersion {
+			b.Errorf("left is %+v, %v", left, err)
+		}
+	})
+}

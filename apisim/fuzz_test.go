@@ -1,0 +1,130 @@
+package apisim
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// FuzzRequests sends any method, path, query, headers and body past the network:
+// nothing may panic, and every answer has a status.
+func FuzzRequests(f *testing.F) {
+	const (
+		maps       = "/api/v1/namespaces/default/configmaps"
+		custom     = "/apis/example.com/v1/namespaces/default/widgets"
+		crds       = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		asTable    = "application/json;as=Table;v=v1;g=meta.k8s.io"
+		asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+	)
+	for _, seed := range [][6]string{
+		{"GET", "/api/v1/pods", "watch=true&timeoutSeconds=1&resourceVersion=1", mediaJSON, asTable, ""},
+		{"GET", "/api/v1/pods", "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "", mediaProtobuf, ""},
+		{"GET", "/api/v1/nodes", "includeObject=Object&limit=1", "", asTable, ""},
+		{"GET", maps, "fieldSelector=metadata.name=a&labelSelector=a in (b)", "", asMetadata, ""},
+		{"POST", maps, "", mediaJSON, "", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"}}`},
+		{"POST", maps, "fieldValidation=Strict&dryRun=All", mediaYAML, mediaYAML, "kind: ConfigMap\nmetadata: {generateName: b}"},
+		{"POST", "/api/v1/namespaces/default/pods", "", mediaProtobuf, mediaProtobuf, "k8s\x00\n\x00"},
+		{"PUT", "/apis/apps/v1/namespaces/default/deployments/a/status", "fieldManager=x", mediaJSON, "", "{}"},
+		{"PUT", "/apis/apps/v1/namespaces/default/deployments/a/scale", "", mediaJSON, "", `{"spec":{"replicas":1}}`},
+		{"PUT", "/api/v1/namespaces/default/finalize", "", mediaJSON, "", `{"metadata":{"name":"default"}}`},
+		{"DELETE", maps + "/a", "", mediaJSON, "", `{"preconditions":{"uid":"x"}}`},
+		{"DELETE", maps, "labelSelector=a&gracePeriodSeconds=1", "", "", ""},
+		{"DELETE", crds + "/widgets.example.com", "", "", "", ""},
+		{"GET", "/apis/apps/v1/deployments", "limit=1&continue=eyJydiI6MX0&labelSelector=a%3Db", "", "", ""},
+		{"PATCH", maps + "/a", "", "application/merge-patch+json", "", `{"data":{"k":null,"l":1},"metadata":{"finalizers":["a/b"]}}`},
+		{"PATCH", maps + "/a", "", "application/json-patch+json", "", `[{"op":"copy","from":"/metadata","path":"/data"}]`},
+		{"PATCH", "/api/v1/namespaces/default/pods/p", "", "application/strategic-merge-patch+json", "", `{"spec":{"containers":[{"name":"a","$patch":"delete"}],"$retainKeys":["x"]}}`},
+		{"PATCH", custom + "/w", "", "application/merge-patch+json", "", `{"spec":[1,{"a":2.5}],"status":7}`},
+		{"PATCH", custom + "/w/scale", "", "application/merge-patch+json", "", `{"spec":{"replicas":9}}`},
+		{"PATCH", crds + "/widgets.example.com", "", "application/json-patch+json", "", `[{"op":"replace","path":"/spec/versions/0/name","value":"v2"}]`},
+		{"POST", crds, "", mediaJSON, "", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b"},"spec":{"group":"b","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"additionalPrinterColumns":[{"name":"x","type":"date","jsonPath":".x[0]"}]}]},"status":{"conditions":[1]}}`},
+		{"GET", custom, "fieldSelector=spec.colour%3Dred", "", asTable, ""},
+		{"GET", "/apis", "", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5])
+	}
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(widgetDefinition), &definition.Object); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, method, path, query, contentType, accept, body string) {
+		server := Start(t)
+		for _, obj := range []object{configMap("a"), nodeNamed("n"), definition, widget("v1", "w")} {
+			if _, err := server.Create(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := http.NewRequest(method, "http://apisim.invalid/", strings.NewReader(body))
+		if err != nil || r.Method == "" {
+			return
+		}
+		// A watch would last; a future version would be waited for.
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		r = r.WithContext(ctx)
+		r.URL.Path, r.URL.RawQuery = path, query
+		r.Header.Set("Content-Type", contentType)
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		if w.Code < 200 || w.Code > 599 {
+			t.Errorf("status %d", w.Code)
+		}
+	})
+}
+
+// FuzzPatches applies any patch to objects of several kinds, and then reads them in
+// every form: what a patch leaves behind must be an object that can be shown.
+func FuzzPatches(f *testing.F) {
+	for _, seed := range []string{
+		`{"metadata":{"labels":{"a":"b"},"finalizers":["a/b"]}}`, `{"spec":{"size":[1,2.5,null]},"status":{"x":1}}`, `{"metadata":null}`, `{"spec":{"versions":[{"name":"v3","served":true,"storage":true}]}}`,
+		`[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}},{"op":"move","from":"/spec","path":"/x"}]`, `[{"op":"replace","path":"","value":null}]`, `[{"op":"remove","path":"/metadata/uid"}]`,
+		`{"spec":{"containers":[{"name":"a","image":"b"}],"$setElementOrder/containers":[{"name":"a"}]}}`, `{"$patch":"replace"}`, `{"spec":{"names":{"plural":7}},"kind":"x"}`,
+	} {
+		for kind := range 3 {
+			f.Add(kind, seed)
+		}
+	}
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(widgetDefinition), &definition.Object); err != nil {
+		f.Fatal(err)
+	}
+	kinds := []string{"application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"}
+	paths := []string{
+		"/api/v1/namespaces/default/configmaps/a", "/api/v1/namespaces/default/pods/p", "/api/v1/namespaces/default", "/apis/example.com/v1/namespaces/default/widgets/w",
+		"/apis/example.com/v1/namespaces/default/widgets/w/status", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com",
+	}
+	forms := []string{"", mediaYAML, mediaProtobuf + "," + mediaJSON, "application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+	f.Fuzz(func(t *testing.T, kind int, body string) {
+		server := Start(t)
+		for _, obj := range []object{configMap("a"), pod("p", func(*corev1.Pod) {}), definition, widget("v1", "w")} {
+			if _, err := server.Create(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask := func(method, path, header, value, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+			r.Header.Set(header, value)
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, r)
+			return w
+		}
+		for _, path := range paths {
+			ask(http.MethodPatch, path, "Content-Type", kinds[(kind%3+3)%3], body)
+		}
+		for _, path := range paths {
+			for _, form := range forms {
+				if w := ask(http.MethodGet, path, "Accept", form, ""); w.Code >= 500 {
+					t.Errorf("after %s %q, %s as %q is %d %s", kinds[(kind%3+3)%3], body, path, form, w.Code, w.Body)
+				}
+			}
+		}
+	})
+}

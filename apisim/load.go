@@ -1,0 +1,200 @@
+package apisim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// document is an object in a file.
+type document struct {
+	file   string
+	number int // in the file, from 1
+	object *unstructured.Unstructured
+}
+
+func (d document) fail(err error) error {
+	return fmt.Errorf("apisim: %s: document %d (%s %s): %w", d.file, d.number, d.object.GetKind(), d.object.GetName(), err)
+}
+
+// Load adds the objects of files in YAML or JSON, which may hold several documents and
+// lists, as `kubectl get -o yaml` writes them. A name may be a pattern, or a directory,
+// which stands for all files below it that end in .yaml, .yml or .json.
+//
+// Objects keep what the system gave them where they came from, such as UIDs, status and
+// creation timestamps, but for resource versions. Definitions and namespaces are added
+// first, whatever their place, and namespaces that are not among them are made. A
+// namespaced object without a namespace goes to "default". Unknown fields are errors.
+func (s *Server) Load(files ...string) error {
+	var all []document
+	for _, name := range files {
+		found, err := filesOf(name)
+		if err != nil {
+			return err
+		}
+		for _, file := range found {
+			documents, err := readFile(file)
+			if err != nil {
+				return err
+			}
+			all = append(all, documents...)
+		}
+	}
+	return s.add(all)
+}
+
+// LoadFrom adds the objects that are read, as [Server.Load] does. name is what errors
+// call the source.
+func (s *Server) LoadFrom(name string, from io.Reader) error {
+	documents, err := readDocuments(name, from)
+	if err != nil {
+		return err
+	}
+	return s.add(documents)
+}
+
+// filesOf returns the files that a name stands for.
+func filesOf(name string) ([]string, error) {
+	matches, err := filepath.Glob(name)
+	if err != nil {
+		return nil, fmt.Errorf("apisim: the pattern %s: %w", name, err)
+	}
+	if len(matches) == 0 {
+		return nil, fmt.Errorf("apisim: no file matches %s", name)
+	}
+	var files []string
+	for _, match := range matches {
+		err := filepath.WalkDir(match, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			if path == match || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+				files = append(files, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("apisim: %w", err)
+		}
+	}
+	return files, nil
+}
+
+func readFile(name string) ([]document, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("apisim: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return readDocuments(name, file)
+}
+
+func readDocuments(name string, from io.Reader) ([]document, error) {
+	var documents []document
+	decoder := yaml.NewYAMLOrJSONDecoder(from, 4096)
+	for number := 1; ; number++ {
+		var raw runtime.RawExtension
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null") {
+			continue // a document of comments
+		}
+		u := &unstructured.Unstructured{}
+		if err == nil {
+			err = u.UnmarshalJSON(raw.Raw)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
+		}
+		if !u.IsList() {
+			documents = append(documents, document{name, number, u})
+			continue
+		}
+		err = u.EachListItem(func(item runtime.Object) error {
+			documents = append(documents, document{name, number, item.(*unstructured.Unstructured)})
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
+		}
+	}
+}
+
+// add stores documents: first what the others need.
+func (s *Server) add(documents []document) error {
+	rank := func(d document) int {
+		switch d.object.GetKind() {
+		case "CustomResourceDefinition":
+			return 0
+		case "Namespace":
+			return 1
+		default:
+			return 2
+		}
+	}
+	slices.SortStableFunc(documents, func(a, b document) int { return rank(a) - rank(b) })
+	for _, d := range documents {
+		if err := s.addOne(d.object); err != nil {
+			return d.fail(err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) addOne(u *unstructured.Unstructured) error {
+	r, _, err := s.resourceOf(u)
+	if err != nil {
+		return err
+	}
+	data, err := u.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	obj, warnings, err := decodeAs(s.decoder.json, data, r)
+	if err == nil && len(warnings) > 0 {
+		err = errUnhandled(r.gvk(), runtime.NewStrictDecodingError(warnings))
+	}
+	if err != nil {
+		return err
+	}
+	if r.Namespaced {
+		if obj.GetNamespace() == "" {
+			obj.SetNamespace(metav1.NamespaceDefault)
+		}
+		if err := s.ensureNamespace(obj.GetNamespace()); err != nil {
+			return err
+		}
+	}
+	_, err = s.create(r, obj, writing{part: seeded})
+	if apierrors.IsAlreadyExists(err) && slices.Contains(standingNamespaces, obj.GetName()) && r.gvr() == namespaces {
+		obj.SetResourceVersion("")
+		obj.SetUID("")
+		_, _, err = s.update(r, obj, writing{part: mainResource})
+	}
+	return err
+}
+
+func (s *Server) ensureNamespace(name string) error {
+	r, err := s.find(namespaces)
+	if err != nil {
+		return nil //nolint:nilerr // where there are no namespaces, none is missing
+	}
+	_, err = s.create(r, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, writing{part: seeded})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

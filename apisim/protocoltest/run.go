@@ -1,0 +1,214 @@
+package protocoltest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Server is the server to be tested.
+type Server struct {
+	// Config reaches it, as someone who may do everything.
+	Config *rest.Config
+	// Forget makes it forget the past of all resources, so that older versions are
+	// 410 Gone; nil leaves out what needs that.
+	Forget func() error
+	// Patience is how long an event is waited for; 0 means 30 seconds.
+	Patience time.Duration
+}
+
+// Run tests a server that is there for all tests. In a testing/synctest bubble tests
+// cannot have tests of their own: use Tests there, with a bubble for each.
+func Run(t *testing.T, s Server) {
+	for name, test := range Tests() {
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// Tests returns the tests by name: nearly all of them in JSON and in protobuf.
+func Tests() iter.Seq2[string, func(t *testing.T, s Server)] {
+	return func(yield func(string, func(t *testing.T, s Server)) bool) {
+		for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+			encoding := contentType[strings.LastIndexAny(contentType, "/.")+1:]
+			for _, test := range tests() {
+				if !yield(encoding+"/"+test.name, func(t *testing.T, s Server) { s.run(t, contentType, test.run) }) {
+					return
+				}
+			}
+		}
+		yield("forms", func(t *testing.T, s Server) { s.run(t, "", forms) })
+	}
+}
+
+type test struct {
+	name string
+	run  func(r *rig)
+}
+
+func tests() []test {
+	return []test{
+		{"list/versions", listVersions}, {"list/matches", listMatches}, {"list/future", listFuture}, {"list/pages", listPages}, {"list/selectors", listSelectors},
+		{"watch/events", watchEvents}, {"watch/selection", watchSelection}, {"watch/initial", watchInitial}, {"watch/bookmarks", watchBookmarks}, {"watch/timeout", watchTimeout},
+		{"watch/forgotten", watchForgotten}, {"stream/list", streamList}, {"stream/version", streamVersion}, {"stream/refused", streamRefused},
+	}
+}
+
+// rig is what a test needs: a namespace of its own, and who asks.
+type rig struct {
+	*testing.T
+	server    Server
+	config    *rest.Config
+	client    kubernetes.Interface
+	namespace string
+	ctx       context.Context
+}
+
+func (s Server) run(t *testing.T, contentType string, run func(r *rig)) {
+	if s.Patience == 0 {
+		s.Patience = 30 * time.Second
+	}
+	config := rest.CopyConfig(s.Config)
+	if contentType != "" {
+		config.ContentType, config.AcceptContentTypes = contentType, contentType+",application/json"
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	namespace, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "protocol-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("deleting the namespace of the test: %v", err)
+		}
+	}()
+	run(&rig{T: t, server: s, config: config, client: client, namespace: namespace.Name, ctx: ctx})
+}
+
+// must fails the test now if there is an error.
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// labelled returns a config map with labels of the form "key=value".
+func labelled(name string, labels ...string) *corev1.ConfigMap {
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		c.Labels[key] = value
+	}
+	return c
+}
+
+func (r *rig) create(name string, labels ...string) *corev1.ConfigMap {
+	r.Helper()
+	made, err := r.client.CoreV1().ConfigMaps(r.namespace).Create(r.ctx, labelled(name, labels...), metav1.CreateOptions{})
+	r.must(err)
+	return made
+}
+
+func (r *rig) update(name string, labels ...string) *corev1.ConfigMap {
+	r.Helper()
+	made, err := r.client.CoreV1().ConfigMaps(r.namespace).Update(r.ctx, labelled(name, labels...), metav1.UpdateOptions{})
+	r.must(err)
+	return made
+}
+
+func (r *rig) remove(name string) {
+	r.Helper()
+	r.must(r.client.CoreV1().ConfigMaps(r.namespace).Delete(r.ctx, name, metav1.DeleteOptions{}))
+}
+
+// list returns the names of what a list finds, and the list.
+func (r *rig) list(o metav1.ListOptions) (string, *corev1.ConfigMapList, error) {
+	list, err := r.client.CoreV1().ConfigMaps(r.namespace).List(r.ctx, o)
+	if err != nil {
+		return "", nil, err
+	}
+	var names []string
+	for _, item := range list.Items {
+		if item.Name != "kube-root-ca.crt" { // a controller puts it into every namespace
+			names = append(names, item.Name)
+		}
+	}
+	return strings.Join(names, " "), list, nil
+}
+
+// selected is a selection that leaves out what controllers put into a namespace.
+const selected = "metadata.name!=kube-root-ca.crt"
+
+func (r *rig) watch(o metav1.ListOptions) watch.Interface {
+	r.Helper()
+	if o.FieldSelector == "" {
+		o.FieldSelector = selected
+	}
+	w, err := r.client.CoreV1().ConfigMaps(r.namespace).Watch(r.ctx, o)
+	r.must(err)
+	r.Cleanup(w.Stop)
+	return w
+}
+
+// next returns the next event but for bookmarks that come by themselves, described as
+// TYPE name@version.
+func (r *rig) next(w watch.Interface) string {
+	r.Helper()
+	timer := time.NewTimer(r.server.Patience)
+	defer timer.Stop()
+	for {
+		select {
+		case e, open := <-w.ResultChan():
+			if !open {
+				return "END"
+			}
+			if text := describe(e); text != "" {
+				return text
+			}
+		case <-timer.C:
+			r.Fatalf("no event came for %v", r.server.Patience)
+		}
+	}
+}
+
+// expect asks for the next events of a watch.
+func (r *rig) expect(w watch.Interface, want ...string) {
+	r.Helper()
+	for _, text := range want {
+		if got := r.next(w); got != text {
+			r.Errorf("the next event is %q, want %q", got, text)
+		}
+	}
+}
+
+// describe returns "" for a bookmark that only tells a version.
+func describe(e watch.Event) string {
+	if status, ok := e.Object.(*metav1.Status); ok {
+		return fmt.Sprintf("%s %d", e.Type, status.Code)
+	}
+	obj, ok := e.Object.(metav1.Object)
+	switch {
+	case !ok:
+		return fmt.Sprintf("%s of a %T", e.Type, e.Object)
+	case e.Type != watch.Bookmark:
+		return fmt.Sprintf("%s %s@%s", e.Type, obj.GetName(), obj.GetResourceVersion())
+	case obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true":
+		return "BOOKMARK that ends the initial events"
+	default:
+		return ""
+	}
+}

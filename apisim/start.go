@@ -1,0 +1,83 @@
+package apisim
+
+import (
+	"time"
+)
+
+// TB is what the package needs of a test; *testing.T, *testing.B and *testing.F have
+// it.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Failed() bool
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// leakGrace is how long the end of a test waits for watches to end, so that clients
+// that were stopped a moment ago are not taken for leaks.
+const leakGrace = time.Second
+
+// Start starts a server for a test, with the objects of the files that [Server.Load]
+// finds. At the end of the test, after what the test has cleaned up itself, it fails
+// the test if watches are still running a second later, says with which seed the test
+// has failed, and closes the server. It works within a testing/synctest bubble.
+func Start(t TB, files ...string) *Server {
+	t.Helper()
+	return Options{}.Start(t, files...)
+}
+
+// Start starts a server of these options for a test, as the function of that name
+// does.
+func (o Options) Start(t TB, files ...string) *Server {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatalf("%v", err)
+		return nil
+	}
+	t.Cleanup(func() {
+		t.Helper()
+		s.checkLeaks(t)
+		if t.Failed() {
+			t.Logf("apisim: the seed of this run is %d: Options{Seed: %[1]d} repeats it", s.Seed())
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("apisim: closing the server: %v", err)
+		}
+	})
+	if err := s.Load(files...); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return s
+}
+
+// checkLeaks fails a test that leaves watches behind.
+func (s *Server) checkLeaks(t TB) {
+	t.Helper()
+	over := time.NewTimer(leakGrace)
+	defer over.Stop()
+	for {
+		left, ended := s.requests.watches()
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-ended:
+		case <-over.C:
+			t.Errorf("apisim: the test leaves %d watches running: stop what opened them, or end its context, before the test ends\n%v", len(left), left)
+			return
+		}
+	}
+}
+
+// ExpectRequests fails a test unless the server was sent so many of the requests that
+// are meant, and shows the log.
+func (s *Server) ExpectRequests(t TB, m Match, count int) {
+	t.Helper()
+	all := s.Requests()
+	if got := all.Of(m); len(got) != count {
+		t.Errorf("apisim: %d requests of %+v, want %d; all are\n%v", len(got), m, count, all)
+	}
+}

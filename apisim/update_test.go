@@ -1,0 +1,235 @@
+package apisim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestGenerationsCountWhatIsWanted(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		web := b.deployment("web", "a")
+		deployments := b.typed.AppsV1().Deployments("default")
+		generation := int64(1)
+		steps := []struct {
+			what   string
+			change func(d *appsv1.Deployment)
+			more   int64
+			status bool
+		}{
+			{"labels", func(d *appsv1.Deployment) { d.Labels = map[string]string{"a": "b"} }, 0, false},
+			{"spec", func(d *appsv1.Deployment) { d.Spec.Paused = true }, 1, false},
+			{"annotations, which a deployment hands on", func(d *appsv1.Deployment) { d.Annotations = map[string]string{"a": "b"} }, 1, false},
+			{"status through the object", func(d *appsv1.Deployment) { d.Status.Replicas = 7 }, 0, false},
+			{"status", func(d *appsv1.Deployment) { d.Status.Replicas = 7; d.Spec.Paused = false }, 0, true},
+			{"a generation that was made up", func(d *appsv1.Deployment) { d.Generation = 99 }, 0, false},
+		}
+		for _, step := range steps {
+			given := web.DeepCopy()
+			step.change(given)
+			write := deployments.Update
+			if step.status {
+				write = deployments.UpdateStatus
+			}
+			got, err := write(b.ctx, given, metav1.UpdateOptions{})
+			if err != nil {
+				b.Fatalf("%s: %v", step.what, err)
+			}
+			if generation += step.more; got.Generation != generation {
+				b.Errorf("%s: generation %d, want %d", step.what, got.Generation, generation)
+			}
+			if (got.Status.Replicas == 7) != (web.Status.Replicas == 7 || step.status) || !got.Spec.Paused && generation > 1 {
+				b.Errorf("%s: it is %+v %+v", step.what, got.Spec, got.Status)
+			}
+			web = got
+		}
+	})
+}
+
+func TestStatusWritesOfOldTypesMayChangeMetadata(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "u"}
+		pod, err := b.typed.CoreV1().Pods("default").Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		pod.Labels, pod.OwnerReferences, pod.Status.Phase = map[string]string{"a": "b"}, []metav1.OwnerReference{owner}, corev1.PodRunning
+		if pod, err = b.typed.CoreV1().Pods("default").UpdateStatus(b.ctx, pod, metav1.UpdateOptions{}); err != nil || pod.Labels["a"] != "b" || pod.OwnerReferences != nil || pod.Status.Phase != corev1.PodRunning {
+			b.Errorf("the pod is %+v, %v", pod, err)
+		}
+		web := b.deployment("web", "a").DeepCopy()
+		web.Labels, web.Annotations, web.OwnerReferences = map[string]string{"a": "b"}, map[string]string{"a": "b"}, []metav1.OwnerReference{owner}
+		if web, err = b.typed.AppsV1().Deployments("default").UpdateStatus(b.ctx, web, metav1.UpdateOptions{}); err != nil || web.Labels != nil || web.Annotations["a"] != "b" || len(web.OwnerReferences) != 1 || web.Generation != 1 {
+			b.Errorf("the deployment is %+v, %v", web, err)
+		}
+		node, err := b.typed.CoreV1().Nodes().Create(b.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Phase: "Running"}}, metav1.CreateOptions{})
+		if err != nil || node.Status.Phase != "Running" {
+			b.Errorf("a node is registered with its status: %+v, %v", node, err)
+		}
+		node.Annotations, node.OwnerReferences, node.Spec.Unschedulable = map[string]string{"a": "b"}, []metav1.OwnerReference{owner}, true
+		if node, err = b.typed.CoreV1().Nodes().UpdateStatus(b.ctx, node, metav1.UpdateOptions{}); err != nil || node.Annotations["a"] != "b" || len(node.OwnerReferences) != 1 || node.Spec.Unschedulable {
+			b.Errorf("the node is %+v, %v", node, err)
+		}
+	})
+}
+
+func TestWhatAnUpdateCannotChange(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		made := b.create("a")
+		time.Sleep(time.Hour)
+		maps := b.typed.CoreV1().ConfigMaps("default")
+		given := configMap("a", "n=1")
+		given.CreationTimestamp, given.Generation = metav1.Now(), 7
+		got, err := maps.Update(b.ctx, given, metav1.UpdateOptions{})
+		if err != nil || got.UID != made.UID || !got.CreationTimestamp.Equal(&made.CreationTimestamp) || got.Generation != 0 || got.Labels["n"] != "1" {
+			b.Errorf("an update that says nothing of the system's metadata: %+v, %v", got, err)
+		}
+		given.UID = "another"
+		if _, err := maps.Update(b.ctx, given, metav1.UpdateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "UID in precondition: another") {
+			b.Errorf("another UID: %v", err)
+		}
+		given.UID = ""
+		soon := metav1.Now()
+		given.DeletionTimestamp = &soon
+		if _, err := maps.Update(b.ctx, given, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "metadata.deletionTimestamp") {
+			b.Errorf("a deletion timestamp: %v", err)
+		}
+		if fresh, err := maps.Create(b.ctx, func() *corev1.ConfigMap { given.Name = "b"; return given }(), metav1.CreateOptions{}); err != nil || fresh.DeletionTimestamp != nil {
+			b.Errorf("a create with a deletion timestamp: %+v, %v", fresh, err)
+		}
+	})
+}
+
+func TestUpdateOfWhatIsMissing(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		if _, err := b.typed.CoreV1().ConfigMaps("default").Update(b.ctx, configMap("a"), metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("a config map: %v", err)
+		}
+		const path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+		lease := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l"%s}}`
+		if code, text := b.get("PUT", path, fmt.Sprintf(lease, `,"uid":"u"`)); code != 409 {
+			b.Errorf("a lease of a UID: %d %s", code, text)
+		}
+		if code, text := b.get("PUT", path, fmt.Sprintf(lease, "")); code != 201 {
+			b.Errorf("a lease, which an update makes: %d %s", code, text)
+		}
+		if code, text := b.get("PUT", path, fmt.Sprintf(lease, "")); code != 422 || !strings.Contains(text, "must be specified for an update") {
+			b.Errorf("an update of a lease of no version: %d %s", code, text)
+		}
+		leases := b.typed.CoordinationV1().Leases("default")
+		got, err := leases.Get(b.ctx, "l", metav1.GetOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		got.Spec = coordinationv1.LeaseSpec{HolderIdentity: new("me")}
+		if _, err := leases.Update(b.ctx, got, metav1.UpdateOptions{}); err != nil {
+			b.Errorf("an update of its version: %v", err)
+		}
+		if _, err := leases.Update(b.ctx, got, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			b.Errorf("an update of the version before: %v", err)
+		}
+	})
+}
+
+func TestGeneratedNamesAreFreeOnesAndComeFromTheSeed(t *testing.T) {
+	names := func() (names []string) {
+		inBubble(t, Options{Seed: 7}, func(b *bench) {
+			if b.server.Seed() != 7 {
+				b.Errorf("the seed is %d", b.server.Seed())
+			}
+			for range 3 {
+				made, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				names = append(names, made.Name, string(made.UID))
+			}
+			long, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 100)}}, metav1.CreateOptions{})
+			if err != nil || len(long.Name) != 63 {
+				b.Errorf("of a long prefix: %v, %v", long.Name, err)
+			}
+		})
+		return names
+	}
+	first, second := names(), names()
+	if fmt.Sprint(first) != fmt.Sprint(second) || first[0] == first[2] || len(first[0]) != len("web-")+suffixLength {
+		t.Errorf("one seed made %v and %v", first, second)
+	}
+	inBubble(t, Options{Seed: 7}, func(b *bench) {
+		b.create(first[0]) // takes a UID: the names of this run are not those of the first
+		first := newRandom(b.server.Seed())
+		first.uid()
+		first.uid() // of the create below
+		taken := first.name("web-")
+		free := first.name("web-")
+		for range 4 {
+			first.uid()
+		}
+		b.server.random = newRandom(7)
+		b.create(taken)
+		b.server.random = newRandom(7)
+		b.server.random.uid()
+		made, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{})
+		if err != nil || made.Name != free {
+			b.Errorf("%s was taken: got %s, want %s, %v", taken, made.Name, free, err)
+		}
+	})
+}
+
+func TestUnknownFields(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		const path = "/api/v1/namespaces/default/configmaps"
+		body := func(name string) string {
+			return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"date":{},"data":{"a":"1","a":"2"}}`, name)
+		}
+		if code, text := b.get("POST", path+"?fieldValidation=Strict", body("a")); code != 400 || !strings.Contains(text, `strict decoding error: unknown field \"date\", duplicate field \"data.a\"`) {
+			b.Errorf("Strict: %d %s", code, text)
+		}
+		for name, want := range map[string]int{"ignore": 0, "warn": 2} {
+			query := map[string]string{"ignore": "?fieldValidation=Ignore"}[name]
+			response := b.do("POST", path+query, body(name))
+			if warnings := response.Header.Values("Warning"); response.StatusCode != 201 || len(warnings) != want || want > 0 && !strings.Contains(warnings[0], `unknown field`) {
+				b.Errorf("%s: %d, warnings %q", name, response.StatusCode, warnings)
+			}
+		}
+		response := b.do("PATCH", path+"/warn", `{"date":1}`, "Content-Type", "application/merge-patch+json")
+		if warnings := response.Header.Values("Warning"); response.StatusCode != 200 || len(warnings) != 1 {
+			b.Errorf("patch: %d, warnings %q", response.StatusCode, warnings)
+		}
+	})
+}
+
+func TestBodiesInYAML(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}); err != nil {
+			b.Fatal(err)
+		}
+		for path, body := range map[string]string{
+			"/api/v1/namespaces/default/configmaps":           "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {k: v}\n",
+			"/apis/example.com/v1/namespaces/default/widgets": "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec: {k: v}\n",
+		} {
+			if code, text := b.get("POST", path, body, "Content-Type", "application/yaml"); code != 201 || !strings.Contains(text, `{"k":"v"}`) {
+				b.Errorf("%s: %d %s", path, code, text)
+			}
+			if code, text := b.get("GET", path+"/a", "", "Accept", "application/yaml"); code != 200 || !strings.Contains(text, "\n  name: a\n") {
+				b.Errorf("%s in YAML: %d %s", path, code, text)
+			}
+			if code, text := b.get("GET", path, "", "Accept", "application/yaml"); code != 200 || !strings.Contains(text, "items:\n- ") {
+				b.Errorf("%s in YAML: %d %s", path, code, text)
+			}
+			if code, text := b.get("GET", path+"?watch=1", "", "Accept", "application/yaml"); code != 406 {
+				b.Errorf("a watch of %s in YAML: %d %s", path, code, text)
+			}
+			if code, text := b.get("POST", path, "a: b: c", "Content-Type", "application/yaml"); code != 400 {
+				b.Errorf("no YAML: %d %s", code, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package apisim
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUsers(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.create("a")
+		if err := b.server.SetUsers(
+			User{Name: "reader", Token: "r", Allow: []Rule{{Verbs: []string{"get", "list", "watch"}, Resources: []string{"configmaps", "deployments.apps"}}}},
+			User{Name: "local", Token: "l", Allow: []Rule{{Verbs: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"default"}}}},
+			User{Name: "named", Token: "n", Allow: []Rule{{Verbs: []string{"get", "watch"}, Resources: []string{"configmaps"}, Names: []string{"a"}}, {Verbs: []string{"update"}, Resources: []string{"pods/status"}}}},
+			User{Name: "nobody", Token: "x"},
+		); err != nil {
+			b.Fatal(err)
+		}
+		const maps = "/api/v1/namespaces/default/configmaps"
+		for _, test := range []struct {
+			token, method, path string
+			code                int
+			says                string
+		}{
+			{"", "GET", maps, 401, "Unauthorized"},
+			{"wrong", "GET", maps, 401, "Unauthorized"},
+			{"", "GET", "/apis", 401, "Unauthorized"},
+			{"", "GET", "/readyz", 200, "ok"},
+			{"x", "GET", "/apis", 200, "apps"},
+			{"x", "GET", "/apis/apps/v1", 200, "deployments"},
+			{"x", "GET", maps, 403, `configmaps is forbidden: User \"nobody\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\"`},
+			{"x", "GET", "/apis/example.com/v1/widgets", 403, `cannot list resource \"widgets\" in API group \"example.com\" at the cluster scope`},
+			{"r", "GET", maps, 200, "ConfigMapList"},
+			{"r", "GET", "/api/v1/configmaps", 200, "ConfigMapList"},
+			{"r", "GET", "/apis/apps/v1/deployments", 200, "DeploymentList"},
+			{"r", "GET", "/api/v1/pods", 403, "cannot list resource"},
+			{"r", "DELETE", maps + "/a", 403, `configmaps \"a\" is forbidden: User \"reader\" cannot delete`},
+			{"r", "DELETE", maps, 403, "cannot deletecollection"},
+			{"r", "PATCH", maps + "/a", 403, "cannot patch"},
+			{"l", "GET", maps + "/a", 200, "ConfigMap"},
+			{"l", "GET", "/api/v1/configmaps", 403, "at the cluster scope"},
+			{"l", "GET", "/api/v1/namespaces/kube-system/configmaps", 403, "kube-system"},
+			{"n", "GET", maps + "/a", 200, "ConfigMap"},
+			{"n", "GET", maps + "/b", 403, `configmaps \"b\" is forbidden`},
+			{"n", "GET", maps + "?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Da", 200, ""},
+			{"n", "GET", maps + "?watch=1", 403, "cannot watch"},
+			{"n", "GET", maps + "?watch=1&fieldSelector=%3D%3D%3D", 403, "cannot watch"},
+			{"n", "PUT", "/api/v1/namespaces/default/pods/p/status", 400, ""},
+			{"n", "PUT", "/api/v1/namespaces/default/pods/p", 403, ""},
+			{"x", "PUT", "/api/v1/namespaces/default/pods/p/status", 403, `cannot update resource \"pods/status\"`},
+		} {
+			var header []string
+			if test.token != "" {
+				header = []string{"Authorization", "Bearer " + test.token}
+			}
+			code, text := b.get(test.method, test.path, "", header...)
+			if code != test.code || !strings.Contains(text, test.says) {
+				b.Errorf("%s %s as %q: %d %s, want %d %s", test.method, test.path, test.token, code, text, test.code, test.says)
+			}
+		}
+		if err := b.server.SetUsers(); err != nil {
+			b.Fatal(err)
+		}
+		if code, text := b.get("GET", maps, ""); code != 200 {
+			b.Errorf("without users: %d %s", code, text)
+		}
+		if err := b.server.SetUsers(User{Name: "a"}); err == nil {
+			b.Error("a user without a token was taken")
+		}
+		if err := b.server.SetUsers(User{Name: "a", Token: "t"}, User{Name: "b", Token: "t"}); err == nil {
+			b.Error("two users with one token were taken")
+		}
+	})
+}

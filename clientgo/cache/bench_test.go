@@ -1,0 +1,253 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
+	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
+	"github.com/tidings-go/tidings/source"
+)
+
+const (
+	benchKeys  = 10_000
+	benchBatch = 100   // events that arrive together
+	benchRound = 5_000 // events that are waited for together
+)
+
+// feed yields updates of pods from memory, to any of the three informers.
+type feed struct {
+	pods   []*corev1.Pod
+	events chan []source.Event[*corev1.Pod]
+}
+
+// newFeed makes the events of a benchmark beforehand, every one with an object of its
+// own.
+func newFeed(events int) *feed {
+	f := &feed{events: make(chan []source.Event[*corev1.Pod], events/benchBatch+1)}
+	for i := range benchKeys {
+		f.pods = append(f.pods, benchPod(i, i+1))
+	}
+	version := benchKeys
+	for events > 0 {
+		n := min(events, benchBatch)
+		batch := make([]source.Event[*corev1.Pod], n)
+		for i := range batch {
+			version++
+			batch[i] = source.Event[*corev1.Pod]{Type: source.Modified, Item: source.ItemOf(benchPod(version%benchKeys, version))}
+		}
+		f.events <- batch
+		events -= n
+	}
+	return f
+}
+
+func benchPod(n, version int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: fmt.Sprintf("ns-%d", n%20), Name: fmt.Sprintf("pod-%d", n),
+		UID: types.UID(strconv.Itoa(n)), ResourceVersion: strconv.Itoa(version),
+		Labels: map[string]string{"app": strconv.Itoa(n % 100)},
+	}}
+}
+
+func (f *feed) List(context.Context, source.ListOptions) (source.Page[*corev1.Pod], error) {
+	page := source.Page[*corev1.Pod]{Version: strconv.Itoa(benchKeys)}
+	for _, pod := range f.pods {
+		page.Items = append(page.Items, source.ItemOf(pod))
+	}
+	return page, nil
+}
+
+func (f *feed) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.Pod], error) {
+	if o.SendInitialEvents {
+		return nil, source.ErrStreamedListRefused
+	}
+	return feedStream{ctx, f.events}, nil
+}
+
+type feedStream struct {
+	ctx    context.Context
+	events <-chan []source.Event[*corev1.Pod]
+}
+
+func (s feedStream) Close() error { return nil }
+
+func (s feedStream) Next() ([]source.Event[*corev1.Pod], error) {
+	select {
+	case batch := <-s.events:
+		return batch, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+// listerWatcher is the feed as client-go reads it.
+func (f *feed) listerWatcher() clientgo.ListerWatcher {
+	return pagesOnly{&clientgo.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(benchKeys)}}
+			for _, pod := range f.pods {
+				list.Items = append(list.Items, *pod)
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+			// A real watch decodes on a goroutine and hands on through a channel too.
+			w := watch.NewFake()
+			go func() {
+				for {
+					select {
+					case batch := <-f.events:
+						for i := range batch {
+							w.Modify(batch[i].Object)
+						}
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+			return w, nil
+		},
+	}}
+}
+
+// pagesOnly says that the list cannot be streamed.
+type pagesOnly struct{ *clientgo.ListWatch }
+
+func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
+
+// BenchmarkUpdates has an informer of 10,000 pods hand on updates from memory to
+// handlers. The three ways: the native informer, the drop-in from a source of our own as
+// with a clientset, and client-go and the drop-in from a lister and watcher.
+func BenchmarkUpdates(b *testing.B) {
+	for _, handlers := range []int{1, 10} {
+		for _, way := range []struct {
+			name string
+			run  func(ctx context.Context, f *feed, handle func(), handlers int) (synced <-chan struct{}, stopped <-chan struct{})
+		}{
+			{"native", runNative},
+			{"drop-in", runDropIn},
+			{"drop-in with a lister and watcher", runListWatch(cache.NewSharedIndexInformer)},
+			{"client-go", runListWatch(clientgo.NewSharedIndexInformer)},
+		} {
+			b.Run(fmt.Sprintf("%d handlers/%s", handlers, way.name), func(b *testing.B) { benchUpdates(b, handlers, way.run) })
+		}
+	}
+}
+
+func benchUpdates(b *testing.B, handlers int, run func(context.Context, *feed, func(), int) (<-chan struct{}, <-chan struct{})) {
+	f := newFeed(b.N)
+	events := f.events
+	f.events = make(chan []source.Event[*corev1.Pod])
+	ctx, cancel := context.WithCancel(b.Context())
+	var called sync.WaitGroup
+	synced, stopped := run(ctx, f, called.Done, handlers)
+	<-synced
+	// The collector would spend its time on the events that were made beforehand.
+	// What it costs goes with the bytes allocated, which are reported.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	b.ReportAllocs()
+	before := cpuTime(b)
+	b.ResetTimer()
+	// In rounds, so that no handler falls so far behind that its updates fold.
+	for left := b.N; left > 0; left -= benchRound {
+		n := min(left, benchRound)
+		called.Add(n * handlers)
+		for range (n + benchBatch - 1) / benchBatch {
+			f.events <- <-events
+		}
+		called.Wait()
+	}
+	b.StopTimer()
+	b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	cancel()
+	<-stopped
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func runNative(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
+	i, err := tidings.NewInformer(source.Source[*corev1.Pod](f), tidings.InformerOptions[*corev1.Pod]{})
+	if err != nil {
+		panic(err)
+	}
+	var registrations []interface{ Synced() <-chan struct{} }
+	for range handlers {
+		r, err := i.AddHandler(tidings.Funcs[*corev1.Pod]{OnUpdate: func(_, _ *corev1.Pod) { handle() }}, tidings.HandlerOptions{})
+		if err != nil {
+			panic(err)
+		}
+		registrations = append(registrations, r)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := i.Run(ctx); err != nil {
+			panic(err)
+		}
+	}()
+	return allSynced(registrations, func(r interface{ Synced() <-chan struct{} }) <-chan struct{} { return r.Synced() }), stopped
+}
+
+func runDropIn(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
+	return runShared(ctx, sharedinformer.New(sharedinformer.Options{
+		Source: listwatch.Untyped(source.Source[*corev1.Pod](f)), Example: &corev1.Pod{},
+	}), handle, handlers)
+}
+
+func runListWatch(newInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer) func(context.Context, *feed, func(), int) (<-chan struct{}, <-chan struct{}) {
+	return func(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
+		return runShared(ctx, newInformer(f.listerWatcher(), &corev1.Pod{}, 0, clientgo.Indexers{}), handle, handlers)
+	}
+}
+
+func runShared(ctx context.Context, i clientgo.SharedIndexInformer, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
+	var registrations []clientgo.ResourceEventHandlerRegistration
+	for range handlers {
+		r, err := i.AddEventHandler(clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { handle() }})
+		if err != nil {
+			panic(err)
+		}
+		registrations = append(registrations, r)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		i.RunWithContext(ctx)
+	}()
+	return allSynced(registrations, func(r clientgo.ResourceEventHandlerRegistration) <-chan struct{} {
+		return r.HasSyncedChecker().Done()
+	}), stopped
+}
+
+func allSynced[R any](registrations []R, synced func(R) <-chan struct{}) <-chan struct{} {
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		for _, r := range registrations {
+			<-synced(r)
+		}
+	}()
+	return all
+}

@@ -1,0 +1,34 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// childVariable tells a process that it is the child of a test, and which one.
+const childVariable = "TIDINGS_CHILD_OF_TEST"
+
+// isChild reports whether the process runs as the child of the test, and as which one.
+func isChild() (part string, ok bool) { return os.LookupEnv(childVariable) }
+
+// runChild runs the test again in a process of its own, where isChild tells of the part,
+// and returns what it printed and its exit code.
+func runChild(t *testing.T, test, part string, env ...string) (output string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(append(os.Environ(), childVariable+"="+part), env...)
+	printed, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(printed), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatalf("running the child: %v\n%s", err, printed)
+	}
+	return string(printed), 0
+}

@@ -1,0 +1,77 @@
+package cache_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// newInformerFunc makes an informer.
+type newInformerFunc func(clientgo.ListerWatcher, runtime.Object, clientgo.SharedIndexInformerOptions) clientgo.SharedIndexInformer
+
+// constructors are those that the tests of behaviour run with: client-go's is the
+// witness that the behaviour is client-go's.
+var constructors = map[string]newInformerFunc{
+	"client-go": clientgo.NewSharedIndexInformerWithOptions,
+	"tidings":   cache.NewSharedIndexInformerWithOptions,
+}
+
+// both runs a test with each constructor, each time in a bubble of its own.
+func both(t *testing.T, test func(t *testing.T, newInformer newInformerFunc)) {
+	t.Helper()
+	for name, newInformer := range constructors {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) { test(t, newInformer) })
+		})
+	}
+}
+
+// bubble runs a test in a bubble. utilruntime holds up whoever reports errors faster than
+// it likes, measured by the time of the process; from within a bubble that can be decades.
+// So its handlers but the first, which logs, are taken away meanwhile.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	all := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = all[:1]
+	defer func() { utilruntime.ErrorHandlers = all }()
+	synctest.Test(t, test)
+}
+
+// quiet returns a context that ends with the test and logs nothing.
+func quiet(t *testing.T) context.Context {
+	return klog.NewContext(t.Context(), logr.Discard())
+}
+
+// run starts an informer, or a controller, and returns what stops it and waits for its
+// end. It is stopped at the end of the test in any case.
+func run(t *testing.T, informer interface{ RunWithContext(context.Context) }) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(quiet(t))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.RunWithContext(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// must fails the test for an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

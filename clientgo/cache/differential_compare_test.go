@@ -1,0 +1,228 @@
+package cache_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+)
+
+func labelOf(obj any) string { return obj.(metav1.Object).GetLabels()["n"] }
+
+// stateOf describes a cached object.
+func stateOf(obj any) string {
+	m := obj.(metav1.Object)
+	return fmt.Sprintf("%T n=%s@%s uid %s", obj, labelOf(obj), m.GetResourceVersion(), m.GetUID())
+}
+
+func keyOf(obj any) string {
+	key, err := clientgo.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// told is one call of a handler.
+type told struct {
+	what, key, old, new string
+	initial, tombstone  bool
+}
+
+func (c told) String() string {
+	text := c.what + " " + c.key
+	if c.initial {
+		text += " initial"
+	}
+	if c.tombstone {
+		text += " tombstone"
+	}
+	return fmt.Sprintf("%s: %s → %s", text, c.old, c.new)
+}
+
+// listener is a handler that takes notes.
+type listener struct {
+	number       int
+	registration clientgo.ResourceEventHandlerRegistration
+
+	mu    sync.Mutex // guards the rest
+	calls []told
+	knows map[string]string // what the handler holds for the state of the world
+	wrong []string          // what it was told that does not follow from that
+}
+
+func (l *listener) OnAdd(obj any, initial bool) {
+	l.hear(told{what: "add", key: keyOf(obj), new: stateOf(obj), initial: initial})
+}
+
+func (l *listener) OnUpdate(old, new any) {
+	l.hear(told{what: "update", key: keyOf(new), old: stateOf(old), new: stateOf(new)})
+}
+
+func (l *listener) OnDelete(obj any) {
+	c := told{what: "delete", key: keyOf(obj)}
+	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
+		c.tombstone, obj = true, tombstone.Obj
+	}
+	c.old = stateOf(obj)
+	l.hear(c)
+}
+
+func (l *listener) hear(c told) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+	if l.knows == nil {
+		l.knows = make(map[string]string)
+	}
+	before, known := l.knows[c.key]
+	switch {
+	case c.what == "add" && known, c.what != "add" && !known:
+		l.wrong = append(l.wrong, fmt.Sprintf("%v, but it was known as %q", c, before))
+	case c.what == "update" && c.old != before:
+		l.wrong = append(l.wrong, fmt.Sprintf("%v, but it was last told %q", c, before))
+	}
+	if c.what == "delete" {
+		delete(l.knows, c.key)
+	} else {
+		l.knows[c.key] = c.new
+	}
+}
+
+// take returns what was heard since it was last called.
+func (l *listener) take() (calls []told, knows map[string]string, wrong []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	calls, l.calls = l.calls, nil
+	return calls, maps.Clone(l.knows), l.wrong
+}
+
+// compare looks for any difference between the two.
+func (p *pair) compare() {
+	p.t.Helper()
+	p.compareHandlers()
+	p.compareStores()
+	for what, of := range map[string]func(s *subject) string{
+		"HasSynced":               func(s *subject) string { return fmt.Sprint(s.informer.HasSynced()) },
+		"GetController.HasSynced": func(s *subject) string { return fmt.Sprint(s.informer.GetController().HasSynced()) },
+		"HasSyncedChecker":        func(s *subject) string { return fmt.Sprint(clientgo.IsDone(s.informer.HasSyncedChecker())) },
+		"HasSyncedChecker name":   func(s *subject) string { return s.informer.HasSyncedChecker().Name() },
+		"IsStopped":               func(s *subject) string { return fmt.Sprint(s.informer.IsStopped()) },
+	} {
+		p.same(what, of(p.theirs), of(p.ours))
+	}
+	if p.manner == rough {
+		return
+	}
+	p.same("LastSyncResourceVersion", p.theirs.informer.LastSyncResourceVersion(), p.ours.informer.LastSyncResourceVersion())
+	p.same("GetController.LastSyncResourceVersion",
+		p.theirs.informer.GetController().LastSyncResourceVersion(), p.ours.informer.GetController().LastSyncResourceVersion())
+	p.same("LastStoreSyncResourceVersion",
+		p.theirs.informer.GetStore().LastStoreSyncResourceVersion(), p.ours.informer.GetStore().LastStoreSyncResourceVersion())
+	p.same("watch errors", strings.Join(p.theirs.failures, "\n"), strings.Join(p.ours.failures, "\n"))
+}
+
+func (p *pair) same(what, theirs, ours string) {
+	p.t.Helper()
+	if theirs != ours {
+		p.t.Errorf("%s:\nclient-go says %s\nours says      %s", what, theirs, ours)
+	}
+}
+
+func (p *pair) compareHandlers() {
+	p.t.Helper()
+	for n := range p.ours.handlers {
+		theirs, ours := p.theirs.handlers[n], p.ours.handlers[n]
+		name := fmt.Sprintf("handler %d ", theirs.number)
+		theirCalls, theirKnowledge, _ := theirs.take()
+		ourCalls, ourKnowledge, wrong := ours.take()
+		if p.manner != rough {
+			p.same(name+"was told", lines(inOrder(theirCalls)), lines(inOrder(ourCalls)))
+		}
+		p.same(name+"knows", lines(listOf(theirKnowledge)), lines(listOf(ourKnowledge)))
+		if len(wrong) > 0 {
+			p.t.Errorf("%swas told by ours what makes no story:\n  %s", name, strings.Join(wrong, "\n  "))
+		}
+		p.same(name+"HasSynced", fmt.Sprint(theirs.registration.HasSynced()), fmt.Sprint(ours.registration.HasSynced()))
+	}
+}
+
+// inOrder brings calls into an order that both informers have: that of each key. The
+// order of different keys is not compared, because a list has none.
+func inOrder(calls []told) []string {
+	sort.SliceStable(calls, func(i, j int) bool { return calls[i].key < calls[j].key })
+	text := make([]string, len(calls))
+	for i, c := range calls {
+		text[i] = c.String()
+	}
+	return text
+}
+
+func listOf(states map[string]string) []string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(states)) {
+		list = append(list, key+": "+states[key])
+	}
+	return list
+}
+
+func lines(list []string) string {
+	return fmt.Sprintf("%d:\n  %s", len(list), strings.Join(list, "\n  "))
+}
+
+// compareStores compares everything that an indexer can be asked.
+func (p *pair) compareStores() {
+	p.t.Helper()
+	theirs, ours := p.theirs.informer.GetIndexer(), p.ours.informer.GetIndexer()
+	p.same("ListKeys", sorted(theirs.ListKeys()), sorted(ours.ListKeys()))
+	p.same("List", statesOf(theirs.List()), statesOf(ours.List()))
+	for _, key := range append(theirs.ListKeys(), "a/none") {
+		p.same("GetByKey "+key, got(theirs.GetByKey(key)), got(ours.GetByKey(key)))
+	}
+	p.same("GetIndexers", sorted(slices.Collect(maps.Keys(theirs.GetIndexers()))), sorted(slices.Collect(maps.Keys(ours.GetIndexers()))))
+	for index := range theirs.GetIndexers() {
+		values := theirs.ListIndexFuncValues(index)
+		p.same("ListIndexFuncValues "+index, sorted(values), sorted(ours.ListIndexFuncValues(index)))
+		for _, value := range append(values, "none") {
+			p.same("ByIndex "+index+" "+value, found(theirs.ByIndex(index, value)), found(ours.ByIndex(index, value)))
+			p.same("IndexKeys "+index+" "+value, keys(theirs.IndexKeys(index, value)), keys(ours.IndexKeys(index, value)))
+		}
+		for _, obj := range theirs.List() {
+			p.same("Index "+index+" "+keyOf(obj), found(theirs.Index(index, obj)), found(ours.Index(index, obj)))
+		}
+	}
+}
+
+func sorted(list []string) string {
+	return strings.Join(slices.Sorted(slices.Values(list)), " ")
+}
+
+func statesOf(objects []any) string {
+	states := make([]string, len(objects))
+	for i, obj := range objects {
+		states[i] = keyOf(obj) + " " + stateOf(obj)
+	}
+	slices.Sort(states)
+	return strings.Join(states, "\n  ")
+}
+
+func got(obj any, exists bool, err error) string {
+	if obj == nil {
+		return fmt.Sprint(exists, err)
+	}
+	return fmt.Sprint(stateOf(obj), exists, err)
+}
+
+func found(objects []any, err error) string {
+	if err != nil {
+		return "an error"
+	}
+	return statesOf(objects)
+}
+
+func keys(list []string, err error) string { return fmt.Sprint(list, err != nil) }

@@ -1,0 +1,438 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+var (
+	schedules = flag.Int("differential.seeds", defaultSchedules(), "how many schedules TestDifferential runs (TIDINGS_DIFFERENTIAL_SEEDS)")
+	schedule  = flag.Uint64("differential.seed", 0, "the one schedule to run, as a failure printed it")
+)
+
+func defaultSchedules() int {
+	if n, err := strconv.Atoi(os.Getenv("TIDINGS_DIFFERENTIAL_SEEDS")); err == nil && n > 0 {
+		return n
+	}
+	return 60
+}
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// TestDifferential drives client-go's informer and ours through the same random
+// schedule against one server and compares them after every step: what each handler was
+// told, the content of the store and of its indexes, what is synced, and the versions.
+//
+// In a calm schedule both take the same way, and everything has to be equal, up to the
+// order of different keys within a list. It has either resyncs or lists after the
+// first one, because client-go's clock of resyncs starts anew with each list and its
+// wait before that is random. In a rough one, connections break and ours resumes where
+// client-go lists again: there the last state that each handler was told of has to be
+// equal, and what it was told must make a story.
+func TestDifferential(t *testing.T) {
+	for n := range *schedules {
+		seed := uint64(n + 1)
+		if *schedule != 0 {
+			seed = *schedule
+		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runSchedule(t, seed) })
+		})
+		if *schedule != 0 {
+			return
+		}
+	}
+}
+
+// manner is what kind of schedule a seed has.
+type manner string
+
+const (
+	resyncing manner = "calm with resyncs"
+	relisting manner = "calm with lists"
+	rough     manner = "rough"
+)
+
+// pair runs both informers on one server.
+type pair struct {
+	t        *testing.T
+	random   *rand.Rand
+	manner   manner
+	server   *apisim.Server
+	theirs   *subject
+	ours     *subject
+	seed     uint64
+	objects  int
+	handlers int
+	history  []string
+	cancel   context.CancelFunc
+}
+
+// subject is one of the informers.
+type subject struct {
+	informer clientgo.SharedIndexInformer
+	handlers []*listener
+	failures []string // what the watch error handler was told
+	done     chan struct{}
+}
+
+func runSchedule(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	p := &pair{t: t, seed: seed, random: random, manner: []manner{resyncing, relisting, rough}[seed%3]}
+	defer p.printOnFailure()
+	p.begin()
+	began := time.Now()
+	for range 6 + random.IntN(14) {
+		p.step()
+		if t.Failed() || p.manner == resyncing && time.Since(began) > quietTime {
+			break
+		}
+	}
+	p.end()
+}
+
+// quietTime is how long a schedule with resyncs goes on: less than the 5 minutes after
+// which watches end, at random times that differ between the two.
+const quietTime = 200 * time.Second
+
+func (p *pair) printOnFailure() {
+	if p.t.Failed() {
+		p.t.Logf("repeat with: go test ./clientgo/cache -run TestDifferential -differential.seed=%d\n%s schedule:\n  %s",
+			p.seed, p.manner, strings.Join(p.history, "\n  "))
+	}
+}
+
+func (p *pair) note(format string, args ...any) {
+	p.history = append(p.history, fmt.Sprintf(format, args...))
+}
+
+// begin starts the server with a few objects and both informers.
+func (p *pair) begin() {
+	var err error
+	if p.server, err = apisim.New(apisim.Options{}); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, namespace := range []string{"a", "b"} {
+		p.write(func() error {
+			_, err := p.server.Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+			return err
+		})
+	}
+	if p.random.IntN(3) == 0 {
+		p.note("streamed lists are refused")
+		p.server.RefuseStreamedLists(true)
+	}
+	for range p.random.IntN(8) {
+		p.create()
+	}
+	p.makeInformers()
+	for range p.random.IntN(3) {
+		p.addHandler()
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(p.t.Context(), logr.Discard()))
+	p.cancel = cancel
+	for _, s := range []*subject{p.theirs, p.ours} {
+		go func() {
+			defer close(s.done)
+			s.informer.RunWithContext(ctx)
+		}()
+	}
+	p.settle()
+	p.compare()
+}
+
+// makeInformers makes both from the same choices.
+func (p *pair) makeInformers() {
+	config := p.server.Config()
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	selector := []string{"", "", "n!=3"}[p.random.IntN(3)]
+	namespace := []string{"", "", "a"}[p.random.IntN(3)]
+	o := clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{
+		clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc,
+		"n":                     func(obj any) ([]string, error) { return []string{labelOf(obj)}, nil },
+	}}
+	if p.manner == resyncing {
+		o.ResyncPeriod = []time.Duration{0, 20 * time.Second, time.Minute}[p.random.IntN(3)]
+	}
+	transform, what := p.transform()
+	p.note("informers of namespace %q, labels %q, resync %v, %s", namespace, selector, o.ResyncPeriod, what)
+	makeOne := func(newInformer func(clientgo.ListerWatcher, *corev1.ConfigMap) clientgo.SharedIndexInformer) *subject {
+		lw := clientgo.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace, func(o *metav1.ListOptions) { o.LabelSelector = selector })
+		s := &subject{informer: newInformer(lw, &corev1.ConfigMap{}), done: make(chan struct{})}
+		if transform != nil {
+			if err := s.informer.SetTransform(transform); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		err := s.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *clientgo.Reflector, err error) {
+			s.failures = append(s.failures, fmt.Sprintf("%s at %q", kindOfError(err), r.LastSyncResourceVersion()))
+		})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return s
+	}
+	p.theirs = makeOne(func(lw clientgo.ListerWatcher, example *corev1.ConfigMap) clientgo.SharedIndexInformer {
+		return clientgo.NewSharedIndexInformerWithOptions(lw, example, o)
+	})
+	p.ours = makeOne(func(lw clientgo.ListerWatcher, example *corev1.ConfigMap) clientgo.SharedIndexInformer {
+		return cache.NewSharedIndexInformerWithOptions(lw, example, o)
+	})
+}
+
+// transform chooses one.
+func (p *pair) transform() (f clientgo.TransformFunc, what string) {
+	switch p.random.IntN(4) {
+	case 0:
+		return func(obj any) (any, error) {
+			small := obj.(*corev1.ConfigMap).DeepCopy()
+			small.Data, small.ManagedFields = nil, nil
+			return small, nil
+		}, "transformed to less"
+	case 1:
+		return func(obj any) (any, error) {
+			of, ok := obj.(*corev1.ConfigMap)
+			if !ok {
+				return obj, nil // client-go transforms what a streamed list brings twice
+			}
+			return &metav1.PartialObjectMetadata{ObjectMeta: *of.ObjectMeta.DeepCopy()}, nil
+		}, "transformed to another type"
+	default:
+		return nil, "not transformed"
+	}
+}
+
+func kindOfError(err error) string {
+	if status, ok := errors.AsType[interface {
+		error
+		Status() metav1.Status
+	}](err); ok {
+		return string(status.Status().Reason)
+	}
+	return "other"
+}
+
+// step does one random thing and compares.
+func (p *pair) step() {
+	switch n := p.random.IntN(20); {
+	case n < 9:
+		for range 1 + p.random.IntN(6) {
+			p.writeOne()
+		}
+	case n < 12:
+		p.addHandler()
+	case n < 14:
+		p.removeHandler()
+	case n < 15:
+		p.addIndexer()
+	case n < 17 && p.manner == resyncing:
+		d := time.Duration(1+p.random.IntN(80)) * time.Second
+		p.note("wait %v", d)
+		time.Sleep(d)
+	case p.manner == relisting:
+		p.expire()
+	case p.manner == rough:
+		p.breakSomething()
+	default:
+		p.note("nothing happens")
+	}
+	p.settle()
+	p.compare()
+}
+
+// settle lets both catch up: in virtual time, longer than any wait after a failure.
+func (p *pair) settle() {
+	wait := 10 * time.Second
+	if p.manner != resyncing {
+		wait = 3 * time.Minute
+	}
+	time.Sleep(wait)
+	synctest.Wait()
+}
+
+// expire has both list again: what they have seen is cut off and forgotten, and changes
+// are made that no watch has told.
+//
+// A watch that began less than a second ago is left alone: client-go lists again after one
+// that short, and watches end and begin at times that are random there.
+func (p *pair) expire() {
+	p.note("expire")
+	for p.watchedSince(time.Now().Add(-2 * time.Second)) {
+		time.Sleep(2 * time.Second)
+	}
+	p.server.SetAvailable(false)
+	p.server.CutConnections()
+	synctest.Wait()
+	for range p.random.IntN(5) {
+		p.writeOne()
+	}
+	p.server.Compact()
+	p.server.SetAvailable(true)
+}
+
+func (p *pair) watchedSince(t time.Time) bool {
+	return slices.ContainsFunc(p.server.Requests(), func(r apisim.Request) bool { return r.Verb == "watch" && r.Time.After(t) })
+}
+
+// breakSomething is a fault that the two may answer differently.
+func (p *pair) breakSomething() {
+	switch p.random.IntN(5) {
+	case 0:
+		p.note("cut the connections")
+		p.server.CutConnections()
+	case 1:
+		p.note("cut the connections while writing")
+		for range 1 + p.random.IntN(5) {
+			p.writeOne()
+			if p.random.IntN(2) == 0 {
+				p.server.CutConnections()
+			}
+		}
+	case 2:
+		p.note("restart, forgetting the history")
+		p.server.Restart(apisim.RestartOptions{})
+		p.writeOne()
+	case 3:
+		p.note("restart with its history")
+		p.server.Restart(apisim.RestartOptions{KeepHistory: true})
+		p.writeOne()
+	case 4:
+		p.note("unavailable for half a minute")
+		p.server.SetAvailable(false)
+		p.server.CutConnections()
+		p.writeOne()
+		time.Sleep(30 * time.Second)
+		p.writeOne()
+		p.server.SetAvailable(true)
+	}
+}
+
+func (p *pair) end() {
+	p.cancel()
+	for _, s := range []*subject{p.theirs, p.ours} {
+		<-s.done
+		if !s.informer.IsStopped() {
+			p.t.Error("not stopped after Run has returned")
+		}
+	}
+	if err := p.server.Close(); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// Writes.
+
+func (p *pair) write(f func() error) {
+	p.t.Helper()
+	if err := f(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pair) name() (namespace, name string) {
+	return []string{"a", "b"}[p.random.IntN(2)], fmt.Sprintf("m%d", p.random.IntN(max(p.objects, 1)))
+}
+
+func (p *pair) create() {
+	p.objects++
+	m := &corev1.ConfigMap{Data: map[string]string{"some": "data"}}
+	m.Namespace, m.Name = []string{"a", "b"}[p.random.IntN(2)], fmt.Sprintf("m%d", p.objects-1)
+	m.Labels = map[string]string{"n": strconv.Itoa(p.random.IntN(5))}
+	p.note("create %s/%s n=%s", m.Namespace, m.Name, m.Labels["n"])
+	p.write(func() error { _, err := p.server.Create(p.t.Context(), m); return err })
+}
+
+// writeOne changes something: an object of a random name is created, changed, deleted,
+// or deleted and created anew.
+func (p *pair) writeOne() {
+	namespace, name := p.name()
+	obj, err := p.server.Get(p.t.Context(), configMaps, namespace, name)
+	if err != nil {
+		p.create()
+		return
+	}
+	m := obj.(*corev1.ConfigMap).DeepCopy()
+	switch p.random.IntN(4) {
+	case 0:
+		p.note("delete %s/%s", namespace, name)
+		p.write(func() error { _, err := p.server.Delete(p.t.Context(), configMaps, namespace, name); return err })
+	case 1:
+		p.note("replace %s/%s", namespace, name)
+		p.write(func() error { _, err := p.server.Delete(p.t.Context(), configMaps, namespace, name); return err })
+		m.UID, m.ResourceVersion, m.CreationTimestamp = "", "", metav1.Time{}
+		p.write(func() error { _, err := p.server.Create(p.t.Context(), m); return err })
+	default:
+		m.Labels = map[string]string{"n": strconv.Itoa(p.random.IntN(5))}
+		p.note("update %s/%s n=%s", namespace, name, m.Labels["n"])
+		p.write(func() error { _, err := p.server.Update(p.t.Context(), m); return err })
+	}
+}
+
+// Handlers and indexes.
+
+func (p *pair) addHandler() {
+	p.handlers++
+	o := clientgo.HandlerOptions{Logger: new(logr.Discard())}
+	if p.manner == resyncing && p.random.IntN(2) == 0 {
+		o.ResyncPeriod = new(time.Duration(p.random.IntN(70)) * time.Second)
+	}
+	p.note("add handler %d, resync %v", p.handlers, o.ResyncPeriod)
+	for _, s := range []*subject{p.theirs, p.ours} {
+		l := &listener{number: p.handlers}
+		var err error
+		if l.registration, err = s.informer.AddEventHandlerWithOptions(l, o); err != nil {
+			p.t.Fatal(err)
+		}
+		s.handlers = append(s.handlers, l)
+	}
+}
+
+func (p *pair) removeHandler() {
+	if len(p.ours.handlers) == 0 {
+		return
+	}
+	n := p.random.IntN(len(p.ours.handlers))
+	p.note("remove handler %d", p.ours.handlers[n].number)
+	for _, s := range []*subject{p.theirs, p.ours} {
+		if err := cache.ShutDownEventHandler(s.informer, s.handlers[n].registration); err != nil {
+			p.t.Error(err)
+		}
+		s.handlers = slices.Delete(s.handlers, n, n+1)
+	}
+}
+
+func (p *pair) addIndexer() {
+	name := fmt.Sprintf("index%d", p.random.IntN(3))
+	p.note("add index %s", name)
+	indexers := clientgo.Indexers{name: func(obj any) ([]string, error) { return []string{labelOf(obj), "all"}, nil }}
+	theirs, ours := p.theirs.informer.AddIndexers(indexers), p.ours.informer.AddIndexers(indexers)
+	if (theirs == nil) != (ours == nil) {
+		p.t.Errorf("adding index %s: client-go says %v, ours %v", name, theirs, ours)
+	}
+}

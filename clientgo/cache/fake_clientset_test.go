@@ -1,0 +1,192 @@
+package cache_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// listWatchOf lists and watches pods with a clientset, as generated informers do.
+func listWatchOf(client *fake.Clientset) clientgo.ListerWatcher {
+	pods := client.CoreV1().Pods(metav1.NamespaceAll)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return pods.Watch(ctx, o)
+		},
+	}, client)
+}
+
+// TestFakeClientset follows objects of a fake clientset, which have no versions.
+func TestFakeClientset(t *testing.T) {
+	for name, newClient := range map[string]func(...runtime.Object) *fake.Clientset{
+		"NewClientset": fake.NewClientset, "NewSimpleClientset": fake.NewSimpleClientset,
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, newInformer newInformerFunc) {
+				client := newClient(newPod("a"), newPod("b"))
+				informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
+				var handler recorder
+				addHandler(t, informer, &handler)
+				run(t, informer)
+				waitForSync(t, informer)
+				handler.want(t, "add default/a initial", "add default/b initial")
+
+				pods := client.CoreV1().Pods("default")
+				_, err := pods.Create(t.Context(), newPod("c"), metav1.CreateOptions{})
+				must(t, err)
+				for _, n := range []string{"1", "2"} {
+					_, err = pods.Update(t.Context(), labelled("a", n), metav1.UpdateOptions{})
+					must(t, err)
+				}
+				must(t, pods.Delete(t.Context(), "b", metav1.DeleteOptions{}))
+				_, err = pods.Create(t.Context(), newPod("b"), metav1.CreateOptions{})
+				must(t, err)
+				synctest.Wait()
+				handler.want(t, "add default/c", "update default/a→", "update default/a→", "delete default/b", "add default/b")
+				index(t, informer.GetIndexer(), "n", "2", "default/a")
+				index(t, informer.GetIndexer(), "n", "", "default/b", "default/c")
+			})
+		})
+	}
+}
+
+// TestFakeClientsetIsListed: a fake declares that it cannot stream lists, and is not asked
+// for it.
+func TestFakeClientsetIsListed(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		client := fake.NewClientset(newPod("a"))
+		informer := newInformer(listWatchOf(client), &corev1.Pod{}, noOptions)
+		run(t, informer)
+		waitForSync(t, informer)
+		var verbs []string
+		for _, action := range client.Actions() {
+			verbs = append(verbs, action.GetVerb())
+		}
+		if len(verbs) != 2 || verbs[0] != "list" || verbs[1] != "watch" {
+			t.Errorf("the requests are %q, want list and watch", verbs)
+		}
+	})
+}
+
+// TestFakeClientsetUpdateOfSyncedHandler: without versions nobody can say that an update
+// brings nothing new, so it reaches handlers that are not syncing as well. (client-go
+// keeps it from them.)
+func TestFakeClientsetUpdateOfSyncedHandler(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client := fake.NewClientset(newPod("a"))
+		informer := cache.NewSharedIndexInformer(listWatchOf(client), &corev1.Pod{}, time.Minute, nil)
+		var handler recorder
+		_, err := informer.AddEventHandlerWithResyncPeriod(&handler, 0)
+		must(t, err)
+		run(t, informer)
+		time.Sleep(90 * time.Second)
+		_, err = client.CoreV1().Pods("default").Update(t.Context(), labelled("a", "1"), metav1.UpdateOptions{})
+		must(t, err)
+		synctest.Wait()
+		handler.want(t, "add default/a initial", "update default/a→")
+	})
+}
+
+// oddWatch is what a fake tells whose versions are of no use.
+type oddWatch struct {
+	name   string
+	list   *corev1.PodList
+	events []watch.Event
+	want   []string
+	keys   []string // in the cache in the end
+}
+
+var oddWatches = []oddWatch{
+	{"one version for all", podList("1", versioned("a", "1")),
+		[]watch.Event{added(versioned("b", "1")), modified(versioned("b", "1")), deleted(versioned("a", "1")), added(versioned("a", "1"))},
+		[]string{"add default/a 1 initial", "delete default/a 1", "add default/a 1", "add default/b 1", "update default/b 1→1"},
+		[]string{"default/a", "default/b"}},
+	{"no versions", podList("", newPod("a")),
+		[]watch.Event{added(newPod("b")), modified(newPod("a")), modified(newPod("a")), deleted(newPod("b"))},
+		[]string{"add default/a initial", "update default/a→", "update default/a→", "add default/b", "delete default/b"},
+		[]string{"default/a"}},
+	{"a list of version 0", podList("0", versioned("a", "7")),
+		[]watch.Event{modified(versioned("a", "3")), added(versioned("b", "2")), deleted(versioned("a", "1"))},
+		[]string{"add default/a 7 initial", "update default/a 7→3", "delete default/a 1", "add default/b 2"},
+		[]string{"default/b"}},
+	{"versions that go down", podList("10", versioned("a", "10")),
+		[]watch.Event{modified(versioned("a", "9")), modified(versioned("a", "8")), added(versioned("b", "7")), deleted(versioned("a", "6"))},
+		[]string{"add default/a 10 initial", "update default/a 10→9", "update default/a 9→8", "delete default/a 6", "add default/b 7"},
+		[]string{"default/b"}},
+	{"versions by object", podList("5", versioned("a", "1")),
+		[]watch.Event{modified(versioned("a", "2")), added(versioned("b", "1")), modified(versioned("b", "2")), modified(versioned("a", "3"))},
+		[]string{"add default/a 1 initial", "update default/a 1→2", "update default/a 2→3", "add default/b 1", "update default/b 1→2"},
+		[]string{"default/a", "default/b"}},
+	{"versions that are no numbers", podList("x", versioned("a", "x")),
+		[]watch.Event{modified(versioned("a", "b")), modified(versioned("a", "a")), added(versioned("b", "z")), deleted(versioned("b", "y"))},
+		[]string{"add default/a x initial", "update default/a x→b", "update default/a b→a", "add default/b z", "delete default/b y"},
+		[]string{"default/a"}},
+}
+
+// TestFakeWatch: versions mean nothing in the fakes that programs test with, whatever
+// they look like: nothing that a fake tells is lost.
+func TestFakeWatch(t *testing.T) {
+	for _, tt := range oddWatches {
+		t.Run(tt.name, func(t *testing.T) {
+			both(t, func(t *testing.T, newInformer newInformerFunc) {
+				w := watch.NewFake() // which hands over one event at a time
+				server := &script{
+					list:  func(metav1.ListOptions) (runtime.Object, error) { return tt.list.DeepCopy(), nil },
+					watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },
+				}
+				informer := newInformer(server, &corev1.Pod{}, noOptions)
+				var handler recorder
+				addHandler(t, informer, &handler)
+				run(t, informer)
+				waitForSync(t, informer)
+				for _, event := range tt.events {
+					w.Action(event.Type, event.Object.DeepCopyObject())
+				}
+				synctest.Wait()
+				handler.want(t, tt.want...)
+				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, tt.keys...)
+			})
+		})
+	}
+}
+
+// TestFakeRelist: what a fake lists the second time is the state of the world, also
+// with a version that is lower than before or the same, or without one.
+func TestFakeRelist(t *testing.T) {
+	for version, first := range map[string]string{"": "", "3": "9", "0": "0", "1": "1"} {
+		t.Run("from "+first+" to "+version, func(t *testing.T) {
+			both(t, func(t *testing.T, newInformer newInformerFunc) {
+				server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
+					return podList(first, versioned("a", first), versioned("gone", first)), nil
+				}}
+				w := watch.NewRaceFreeFake()
+				server.watch = func(metav1.ListOptions) (watch.Interface, error) { return w, nil }
+				informer := newInformer(server, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
+				run(t, informer)
+				waitForSync(t, informer)
+				server.watch = nil
+				server.list = func(metav1.ListOptions) (runtime.Object, error) {
+					changed := labelled("a", "changed")
+					changed.ResourceVersion = version
+					return podList(version, changed, versioned("b", version)), nil
+				}
+				send(w, status(errExpired))
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
+				index(t, informer.GetIndexer(), "n", "changed", "default/a")
+			})
+		})
+	}
+}

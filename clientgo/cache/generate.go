@@ -1,0 +1,3 @@
+package cache
+
+//go:generate go run ../../internal/gen/cacheforward

@@ -1,0 +1,268 @@
+package cache_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// streams returns a function that opens streamed lists with these events.
+func streams(events ...watch.Event) func(metav1.ListOptions) (watch.Interface, error) {
+	return opens(time.Hour, events...)
+}
+
+// TestStreamedList: where the server can, the list is the beginning of the watch. What
+// changes before its end is taken into account, and nothing is shown until then.
+func TestStreamedList(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		w := watch.NewRaceFreeFake()
+		server := &script{stream: func(o metav1.ListOptions) (watch.Interface, error) {
+			if !o.AllowWatchBookmarks || o.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan || !*o.SendInitialEvents {
+				t.Errorf("the options %+v do not ask for a streamed list", o)
+			}
+			return w, nil
+		}}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		notTheEnd := bookmark("4")
+		notTheEnd.Object.(*corev1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "false"}
+		send(w, added(versioned("a", "1")), added(versioned("b", "2")), modified(versioned("a", "3")),
+			added(versioned("c", "4")), deleted(versioned("c", "5")), bookmark("5"), notTheEnd)
+		synctest.Wait()
+		handler.want(t)
+		if informer.HasSynced() || len(informer.GetStore().List()) > 0 {
+			t.Error("it shows something before the end of the list")
+		}
+		send(w, initialEnd("6"))
+		synctest.Wait()
+		handler.want(t, "add default/a 3 initial", "add default/b 2 initial")
+		if got := informer.LastSyncResourceVersion(); got != "6" {
+			t.Errorf("LastSyncResourceVersion is %q, want 6", got)
+		}
+		send(w, modified(versioned("b", "7")))
+		synctest.Wait()
+		handler.want(t, "update default/b 2→7")
+		server.want(t, `stream from ""`)
+	})
+}
+
+// TestStreamedListCut: a streamed list that ends too early is read anew, and what it has
+// brought is forgotten. client-go asks for a stream again, ours for pages.
+func TestStreamedListCut(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) { return podList("2", versioned("a", "2")), nil }}
+		server.stream = func(o metav1.ListOptions) (watch.Interface, error) {
+			server.stream = streams(added(versioned("a", "2")), initialEnd("2"))
+			return opens(time.Second, added(versioned("gone", "1")))(o)
+		}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		time.Sleep(10 * time.Second)
+		waitForSync(t, informer)
+		handler.want(t, "add default/a 2 initial")
+	})
+}
+
+// TestStreamedListPatience: a server that asks for patience is asked for a stream again.
+func TestStreamedListPatience(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		var asked int
+		server := &script{stream: func(o metav1.ListOptions) (watch.Interface, error) {
+			asked++
+			if asked < 3 {
+				return nil, errPatience
+			}
+			return streams(added(versioned("a", "1")), initialEnd("2"))(o)
+		}}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		run(t, informer)
+		time.Sleep(time.Minute)
+		waitForSync(t, informer)
+		if got := informer.GetStore().ListKeys(); !slices.Equal(got, []string{"default/a"}) {
+			t.Errorf("the cache holds %q", got)
+		}
+	})
+}
+
+// TestStreamedListRefused: a server that refuses to stream is asked for a list, in pages
+// of 500 of what it has at hand, and then for a watch from there.
+func TestStreamedListRefused(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		w := watch.NewRaceFreeFake()
+		server := &script{
+			list:  func(metav1.ListOptions) (runtime.Object, error) { return podList("5", versioned("a", "1")), nil },
+			watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },
+		}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		send(w, added(versioned("b", "6")))
+		synctest.Wait()
+		handler.want(t, "add default/a 1 initial", "add default/b 6")
+		server.want(t, `stream from ""`, `list from "0" limit 500 `, `watch from "5"`)
+	})
+}
+
+// TestListPages: pages make one list, and no page is shown before the last one.
+func TestListPages(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		last := make(chan struct{})
+		server := &script{list: func(o metav1.ListOptions) (runtime.Object, error) {
+			switch o.Continue {
+			case "":
+				list := podList("9", versioned("a", "1"), versioned("b", "2"))
+				list.Continue = "next"
+				return list, nil
+			default:
+				<-last
+				return podList("9", versioned("c", "3")), nil
+			}
+		}}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		synctest.Wait()
+		handler.want(t)
+		if n := len(informer.GetStore().List()); n > 0 {
+			t.Errorf("the cache shows %d objects of an unfinished list", n)
+		}
+		close(last)
+		waitForSync(t, informer)
+		handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "add default/c 3 initial")
+		server.want(t, `stream from ""`, `list from "0" limit 500 `, `list from "" limit 500 next`, `watch from "9"`)
+	})
+}
+
+// TestListPageForgotten: when the server forgets the place between two pages, the list
+// is read anew as a whole, and no error is told.
+func TestListPageForgotten(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		server := &script{list: func(o metav1.ListOptions) (runtime.Object, error) {
+			switch {
+			case o.Continue != "":
+				return nil, errExpired
+			case o.Limit > 0:
+				list := podList("9", versioned("a", "1"), versioned("gone", "2"))
+				list.Continue = "next"
+				return list, nil
+			default:
+				return podList("12", versioned("a", "1"), versioned("b", "11")), nil
+			}
+		}}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		var told failures
+		must(t, informer.SetWatchErrorHandlerWithContext(told.handle))
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		handler.want(t, "add default/a 1 initial", "add default/b 11 initial")
+		if notes := told.take(); len(notes) > 0 {
+			t.Errorf("the watch error handler was told %q", notes)
+		}
+	})
+}
+
+// TestListAfterFailure: a list that fails is asked for again until it works.
+func TestListAfterFailure(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		var asked int
+		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
+			asked++
+			if asked < 4 {
+				return nil, []error{errInternal, errForbidden, errRefused}[asked-1]
+			}
+			return podList("5", versioned("a", "1")), nil
+		}}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		run(t, informer)
+		synctest.Wait()
+		if informer.HasSynced() {
+			t.Error("it has synced without a list")
+		}
+		time.Sleep(2 * time.Minute)
+		waitForSync(t, informer)
+	})
+}
+
+// TestListTooLarge: a server that is behind the version that was asked for, and one that
+// has forgotten it, are asked for what they have.
+func TestListTooLarge(t *testing.T) {
+	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	for name, err := range map[string]error{"too large": tooLarge, "expired": errExpired} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, newInformer newInformerFunc) {
+				var watched bool
+				server := &script{
+					list: func(o metav1.ListOptions) (runtime.Object, error) {
+						switch o.ResourceVersion {
+						case "0":
+							return podList("10", versioned("a", "1")), nil
+						case "":
+							return podList("20", versioned("a", "1"), versioned("b", "11")), nil
+						default:
+							return nil, err
+						}
+					},
+					watch: func(o metav1.ListOptions) (watch.Interface, error) {
+						if !watched {
+							watched = true
+							return nil, errExpired
+						}
+						return watch.NewRaceFreeFake(), nil
+					},
+				}
+				informer := newInformer(server, &corev1.Pod{}, noOptions)
+				run(t, informer)
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
+				if got := informer.LastSyncResourceVersion(); got != "20" {
+					t.Errorf("LastSyncResourceVersion is %q, want 20", got)
+				}
+			})
+		})
+	}
+}
+
+// TestListIsATable: what a server made for people to read is refused.
+func TestListIsATable(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
+			return &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+		}}
+		informer := newInformer(server, nil, noOptions)
+		told := make(chan error, 1)
+		must(t, informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
+			select {
+			case told <- err:
+			default:
+			}
+		}))
+		run(t, informer)
+		if err := <-told; !strings.Contains(err.Error(), "Table") {
+			t.Errorf("the error is %v, want one that names the Table", err)
+		}
+		if informer.HasSynced() {
+			t.Error("it has synced with a table")
+		}
+	})
+}

@@ -1,0 +1,236 @@
+package cache_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+var podsResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// provider is an InformerMetricsProvider that keeps the last value of each gauge and
+// counts the observations of each histogram.
+type provider struct {
+	mu       sync.Mutex // guards the rest
+	gauges   map[string]float64
+	observed map[string]int
+}
+
+func newProvider() *provider {
+	return &provider{gauges: map[string]float64{}, observed: map[string]int{}}
+}
+
+// metric is one of its metrics.
+type metric struct {
+	p    *provider
+	name string
+}
+
+func (p *provider) metric(what string, id clientgo.InformerNameAndResource) metric {
+	return metric{p, fmt.Sprintf("%s of %s %s", what, id.Name(), id.GroupVersionResource().Resource)}
+}
+
+func (m metric) Set(value float64) {
+	m.p.mu.Lock()
+	defer m.p.mu.Unlock()
+	m.p.gauges[m.name] = value
+}
+
+func (m metric) Observe(value float64) {
+	m.p.mu.Lock()
+	defer m.p.mu.Unlock()
+	if value >= 0 {
+		m.p.observed[m.name]++
+	}
+}
+
+func (p *provider) NewQueuedItemMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {
+	return p.metric("queued", id)
+}
+
+func (p *provider) NewProcessingLatencyMetric(id clientgo.InformerNameAndResource) clientgo.HistogramMetric {
+	return p.metric("latency", id)
+}
+
+func (p *provider) NewStoreResourceVersionMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {
+	return p.metric("version", id)
+}
+
+// look returns the values of an informer.
+func (p *provider) look(name string) (queued float64, observed int, version float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gauges["queued of "+name+" pods"], p.observed["latency of "+name+" pods"], p.gauges["version of "+name+" pods"]
+}
+
+// named returns an identifier with a name of the test's own.
+func named(t *testing.T, name string) (*clientgo.InformerName, clientgo.InformerNameAndResource) {
+	t.Helper()
+	informerName, err := cache.NewInformerName(name)
+	must(t, err)
+	t.Cleanup(informerName.Release)
+	return informerName, informerName.WithResource(podsResource)
+}
+
+// TestMetrics: an informer with a name tells a provider of its own how long processing
+// takes, and which version the cache has.
+func TestMetrics(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		p := newProvider()
+		_, id := named(t, "mine")
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: p})
+		run(t, informer)
+		waitForSync(t, informer)
+		_, before, version := p.look("mine")
+		if before == 0 || version != 1 {
+			t.Errorf("after the list, %d batches were observed and the version is %v, want some and 1", before, version)
+		}
+		source.Add(newPod("b"))
+		synctest.Wait()
+		_, after, version := p.look("mine")
+		if after <= before || version != 2 {
+			t.Errorf("after an event, %d batches were observed and the version is %v, want more than %d, and 2", after, version, before)
+		}
+	})
+}
+
+// TestMetricsQueued: a queue that has been emptied is told to be empty.
+func TestMetricsQueued(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		p := newProvider()
+		_, id := named(t, "mine")
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: p})
+		run(t, informer)
+		waitForSync(t, informer)
+		if queued, _, _ := p.look("mine"); queued != 0 {
+			t.Errorf("after the list, %v are queued, want none", queued)
+		}
+		source.Add(newPod("b"))
+		source.Modify(newPod("b"))
+		synctest.Wait()
+		if queued, _, _ := p.look("mine"); queued != 0 {
+			t.Errorf("after the events, %v are queued, want none", queued)
+		}
+	})
+}
+
+// TestMetricsNewInformer: the same of an informer with one handler.
+func TestMetricsNewInformer(t *testing.T) {
+	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+		p := newProvider()
+		_, id := named(t, "mine")
+		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: &recorder{},
+			Identifier: id, InformerMetricsProvider: p})
+		run(t, controller)
+		waitForSync(t, controller)
+		if _, observed, version := p.look("mine"); observed == 0 || version != 1 {
+			t.Errorf("%d batches were observed and the version is %v, want some and 1", observed, version)
+		}
+	})
+}
+
+// TestMetricsWithoutName: nothing is published of an informer that has no name, or whose
+// name and resource are another one's already.
+func TestMetricsWithoutName(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		p := newProvider()
+		name, first := named(t, "mine")
+		second := name.WithResource(podsResource)
+		if !first.Reserved() || second.Reserved() {
+			t.Errorf("the first identifier is reserved: %v, the second: %v; want the first one only", first.Reserved(), second.Reserved())
+		}
+		for _, id := range []clientgo.InformerNameAndResource{{}, second} {
+			informer := newInformer(newSource(t, "a"), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: p})
+			run(t, informer)
+			waitForSync(t, informer)
+		}
+		if len(p.gauges)+len(p.observed) > 0 {
+			t.Errorf("the provider was told %v and %v", p.gauges, p.observed)
+		}
+	})
+}
+
+// TestMetricsReleased: after a name is released, the informer that had it publishes
+// nothing any more and goes on, and another one may have the name.
+func TestMetricsReleased(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		old, current := newProvider(), newProvider()
+		name, id := named(t, "mine")
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: respecting{old}})
+		run(t, informer)
+		waitForSync(t, informer)
+		if _, err := cache.NewInformerName("mine"); err == nil {
+			t.Error("the name was given twice")
+		}
+		name.Release()
+		_, id = named(t, "mine")
+		other := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: respecting{current}})
+		run(t, other)
+		waitForSync(t, other)
+		source.Add(newPod("b"))
+		synctest.Wait()
+		if _, _, version := old.look("mine"); version != 1 {
+			t.Errorf("the informer without its name published the version %v", version)
+		}
+		if _, _, version := current.look("mine"); version != 2 {
+			t.Errorf("the informer with the name published the version %v, want 2", version)
+		}
+		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
+	})
+}
+
+// respecting is a provider whose metrics ask the identifier first, as client-go asks
+// providers to.
+type respecting struct{ *provider }
+
+type respectingGauge struct {
+	clientgo.GaugeMetric
+	id clientgo.InformerNameAndResource
+}
+
+func (g respectingGauge) Set(value float64) {
+	if g.id.Reserved() {
+		g.GaugeMetric.Set(value)
+	}
+}
+
+func (r respecting) NewStoreResourceVersionMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {
+	return respectingGauge{r.provider.NewStoreResourceVersionMetric(id), id}
+}
+
+// TestMetricsOfProcess: a provider that was set for the process is told the version and
+// the time of informers that were given none. It can be set once, so a child does it.
+func TestMetricsOfProcess(t *testing.T) {
+	constructor, ok := isChild()
+	if !ok {
+		for constructor := range constructors {
+			if output, code := runChild(t, "TestMetricsOfProcess", constructor); code != 0 {
+				t.Errorf("%s: the exit code is %d:\n%s", constructor, code, output)
+			}
+		}
+		return
+	}
+	p := newProvider()
+	cache.SetInformerMetricsProvider(p)
+	synctest.Test(t, func(t *testing.T) {
+		_, id := named(t, "mine")
+		informer := constructors[constructor](newSource(t, "a"), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id})
+		run(t, informer)
+		waitForSync(t, informer)
+		time.Sleep(time.Second)
+		if _, observed, version := p.look("mine"); observed == 0 || version != 1 {
+			t.Errorf("%d batches were observed and the version is %v, want some and 1", observed, version)
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package cache_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// logBuffer is a log that is kept.
+type logBuffer struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(text)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// logger returns a logger with a name that writes to the buffer.
+func (b *logBuffer) logger(name string) klog.Logger {
+	return klog.LoggerWithName(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(b))), name)
+}
+
+// panickingHandler is where the stack of the panic has to lead.
+func panickingHandler(any) { panic("the handler gave up") }
+
+// TestPanicCrashes: a panic of a handler is reported with its stack and ends the process.
+func TestPanicCrashes(t *testing.T) {
+	if constructor, ok := isChild(); ok {
+		synctest.Test(t, func(t *testing.T) {
+			informer := constructors[constructor](newSource(t, "a"), &corev1.Pod{}, noOptions)
+			addHandler(t, informer, clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler})
+			informer.RunWithContext(t.Context())
+		})
+		return
+	}
+	for constructor := range constructors {
+		t.Run(constructor, func(t *testing.T) {
+			wantCrash(t, "TestPanicCrashes", constructor, "Observed a panic", "the handler gave up", "panickingHandler")
+		})
+	}
+}
+
+// wantCrash runs a test as a child and wants it to end with texts in its output.
+func wantCrash(t *testing.T, test, part string, texts ...string) {
+	t.Helper()
+	output, code := runChild(t, test, part)
+	if code == 0 {
+		t.Error("the process did not crash")
+	}
+	for _, text := range texts {
+		if !strings.Contains(output, text) {
+			t.Errorf("the output does not say %q:\n%s", text, output)
+		}
+	}
+}
+
+// TestPanicCrashesNewInformer: the same with an informer that has one handler. (Out of
+// client-go's it comes as a panic of Run, which a program may catch.)
+func TestPanicCrashesNewInformer(t *testing.T) {
+	if _, ok := isChild(); ok {
+		synctest.Test(t, func(t *testing.T) {
+			_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+				ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler}})
+			controller.RunWithContext(t.Context())
+		})
+		return
+	}
+	wantCrash(t, "TestPanicCrashesNewInformer", "", "Observed a panic", "the handler gave up", "panickingHandler")
+}
+
+// TestPanicOfProcess: a panic of a Process function is one of Run, in client-go and here.
+func TestPanicOfProcess(t *testing.T) {
+	bothControllers(t, func(t *testing.T, newOne newController) {
+		defer func() {
+			if r := recover(); r != "Process gave up" {
+				t.Errorf("Run panics with %v", r)
+			}
+		}()
+		c := newConsumer()
+		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) { return podList("1", versioned("a", "1")), nil }}
+		newOne(&clientgo.Config{Queue: queues["atomic RealFIFO"](c), ListerWatcher: server, ObjectType: &corev1.Pod{},
+			Process: func(any, bool) error { panic("Process gave up") }}).RunWithContext(quiet(t))
+	})
+}
+
+// surviving keeps panics from ending the process until the test ends.
+func surviving(t *testing.T) {
+	t.Helper()
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
+}
+
+// TestPanicSurvived: where the program has switched off the crash, the notification is
+// lost, the panic is logged by the handler's logger, and the next notification comes
+// after a second. Other handlers notice nothing.
+func TestPanicSurvived(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		surviving(t)
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		var log logBuffer
+		logger := log.logger("mine")
+		var other recorder
+		updates := newClock()
+		_, err := informer.AddEventHandlerWithOptions(clientgo.ResourceEventHandlerFuncs{
+			AddFunc: panickingHandler, UpdateFunc: updates.OnUpdate, DeleteFunc: panickingHandler,
+		}, clientgo.HandlerOptions{Logger: &logger})
+		must(t, err)
+		addHandler(t, informer, &other)
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Modify(newPod("a")) // is told a second after the panic
+		source.Modify(newPod("a")) // is told at once
+		source.Delete(newPod("a"))
+		source.Add(newPod("a"))
+		source.Modify(newPod("a")) // is told a second after each of two more
+		synctest.Wait()
+		other.want(t, "add default/a 1 initial", "update default/a 1→2", "update default/a 2→3", "delete default/a 4", "add default/a 5", "update default/a 5→6")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := updates.seconds(); len(got) != 3 || got[0] != 1 || got[1] != 1 || got[2] != 3 {
+			t.Errorf("the updates came at the seconds %v, want 1, 1 and 3", got)
+		}
+		if n := strings.Count(log.String(), `"Observed a panic" logger="mine" panic="the handler gave up"`); n != 3 {
+			t.Errorf("%d panics were logged, want 3:\n%s", n, log.String())
+		}
+	})
+}
+
+// TestPanicOfInitialAdd: where a panic is survived, a handler that panicked on an initial
+// add is synced when it is past these. (In client-go it never is.)
+func TestPanicOfInitialAdd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		surviving(t)
+		informer := cache.NewSharedIndexInformer(newSource(t, "a", "b"), &corev1.Pod{}, 0, nil)
+		registration, err := informer.AddEventHandlerWithOptions(clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler},
+			clientgo.HandlerOptions{Logger: new(klog.FromContext(quiet(t)))})
+		must(t, err)
+		run(t, informer)
+		waitForSync(t, informer)
+		if registration.HasSynced() {
+			t.Error("the handler has synced within the pause before its second add")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !registration.HasSynced() {
+			t.Error("the handler has not synced")
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package cache_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// TestRemove removes handlers before Run, while the informer runs and after its end, and
+// each of them twice.
+func TestRemove(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		var early, running, late recorder
+		removeTwice := func(registration clientgo.ResourceEventHandlerRegistration) {
+			must(t, informer.RemoveEventHandler(registration))
+			must(t, informer.RemoveEventHandler(registration))
+		}
+		removeTwice(addHandler(t, informer, &early))
+		removed, stays := addHandler(t, informer, &running), addHandler(t, informer, &late)
+		stop := run(t, informer)
+		waitForSync(t, informer)
+		removeTwice(removed)
+		source.Add(newPod("b"))
+		synctest.Wait()
+		stop()
+		removeTwice(stays)
+
+		early.want(t)
+		running.want(t, "add default/a 1 initial")
+		late.want(t, "add default/a 1 initial", "add default/b 2")
+	})
+}
+
+// TestRemoveFromHandler: a handler may remove itself. It is told nothing after that.
+func TestRemoveFromHandler(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t)
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		var registration clientgo.ResourceEventHandlerRegistration
+		handler := &recorder{}
+		handler.then = func() {
+			if err := informer.RemoveEventHandler(registration); err != nil {
+				t.Error(err)
+			}
+		}
+		registration = addHandler(t, informer, handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Add(newPod("a"))
+		synctest.Wait()
+		source.Add(newPod("b"))
+		synctest.Wait()
+		handler.want(t, "add default/a 1")
+	})
+}
+
+// TestRemoveDoesNotWait: RemoveEventHandler returns while the handler is in a call;
+// ShutDownEventHandler waits for its end.
+func TestRemoveDoesNotWait(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t)
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		release := make(chan struct{})
+		handler := &recorder{then: func() { <-release }}
+		registration := addHandler(t, informer, handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Add(newPod("a"))
+		synctest.Wait()
+
+		must(t, informer.RemoveEventHandler(registration))
+		down := make(chan error, 1)
+		go func() { down <- cache.ShutDownEventHandler(informer, registration) }()
+		synctest.Wait()
+		select {
+		case err := <-down:
+			t.Fatalf("ShutDownEventHandler has returned %v although the handler is in a call", err)
+		default:
+		}
+		close(release)
+		must(t, <-down)
+		handler.want(t, "add default/a 1")
+	})
+}
+
+// TestShutDown shuts handlers down that have never run, that were added before Run, and
+// that were added after it, and twice.
+func TestShutDown(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
+		var never, before, after recorder
+		must(t, cache.ShutDownEventHandler(informer, addHandler(t, informer, &never)))
+		early := addHandler(t, informer, &before)
+		stop := run(t, informer)
+		waitForSync(t, informer)
+		late := addHandler(t, informer, &after)
+		synctest.Wait()
+		for range 2 {
+			must(t, cache.ShutDownEventHandler(informer, early))
+			must(t, cache.ShutDownEventHandler(informer, late))
+		}
+		never.want(t)
+		before.want(t, "add default/a 1 initial")
+		after.want(t, "add default/a 1 initial")
+		stop()
+		must(t, cache.ShutDownEventHandler(informer, early))
+	})
+}
+
+// TestRemoveForeign: an informer leaves the handlers of another one alone, and refuses
+// what is no registration.
+func TestRemoveForeign(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t)
+		informer, other := newInformer(source, &corev1.Pod{}, noOptions), newInformer(source, &corev1.Pod{}, noOptions)
+		var handler, handlerOfOther recorder
+		registration := addHandler(t, informer, &handler)
+		addHandler(t, other, &handlerOfOther)
+		must(t, other.RemoveEventHandler(registration))
+		run(t, informer)
+		run(t, other)
+		waitForSync(t, informer)
+		source.Add(newPod("a"))
+		synctest.Wait()
+		handler.want(t, "add default/a 1")
+		handlerOfOther.want(t, "add default/a 1")
+
+		if err := informer.RemoveEventHandler(nil); err == nil {
+			t.Error("nil was removed")
+		}
+		if err := informer.RemoveEventHandler(foreign{}); err == nil {
+			t.Error("a registration of another kind was removed")
+		}
+	})
+}
+
+// foreign is a registration that comes from nobody.
+type foreign struct {
+	clientgo.ResourceEventHandlerRegistration
+}
+
+// TestAddNil: nil is no handler.
+func TestAddNil(t *testing.T) {
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, nil)
+	if _, err := informer.AddEventHandler(nil); err == nil || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("adding a nil handler gives the error %v, want one that says nil", err)
+	}
+}
+
+// TestHandlersOfLibrary: the handlers that client-go makes out of functions work, with
+// any function missing.
+func TestHandlersOfLibrary(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		var plain, detailed, filtered recorder
+		addHandler(t, informer, cache.ResourceEventHandlerFuncs{})
+		addHandler(t, informer, &cache.ResourceEventHandlerFuncs{DeleteFunc: plain.OnDelete})
+		addHandler(t, informer, cache.ResourceEventHandlerDetailedFuncs{AddFunc: detailed.OnAdd})
+		addHandler(t, informer, cache.FilteringResourceEventHandler{
+			FilterFunc: func(obj any) bool { return obj.(*corev1.Pod).Labels["n"] == "1" },
+			Handler:    &filtered,
+		})
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Modify(labelled("a", "1"))
+		source.Modify(labelled("a", "2"))
+		source.Delete(labelled("a", "2"))
+		synctest.Wait()
+		plain.want(t, "delete default/a 4")
+		detailed.want(t, "add default/a 1 initial")
+		filtered.want(t, "add default/a 2", "delete default/a 2")
+	})
+}
+
+// plainHandler is a handler with a type of its own.
+type plainHandler struct {
+	clientgo.ResourceEventHandlerFuncs
+}
+
+// TestRegistrationName: what waits for a handler says which one: the informer's type,
+// and the function or type that the handler is.
+func TestRegistrationName(t *testing.T) {
+	const here = "github.com/tidings-go/tidings/clientgo/cache_test."
+	handlers := map[string]struct {
+		handler clientgo.ResourceEventHandler
+		want    string
+	}{
+		"functions":  {clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) {}, DeleteFunc: func(any) {}}, here + "TestRegistrationName"},
+		"a pointer":  {&clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) {}}, here + "TestRegistrationName"},
+		"a type":     {plainHandler{}, here + "plainHandler"},
+		"its nil":    {(*plainHandler)(nil), ".plainHandler"},
+		"no methods": {clientgo.ResourceEventHandlerFuncs{}, "cache.ResourceEventHandlerFuncs"},
+	}
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{ResyncPeriod: time.Hour})
+		for name, tt := range handlers {
+			registration := addHandler(t, informer, tt.handler)
+			got, ok := strings.CutPrefix(registration.HasSyncedChecker().Name(), "SharedIndexInformer *v1.Pod + event handler ")
+			if !ok || !strings.HasSuffix(got, tt.want) {
+				t.Errorf("%s is called %q, want %q", name, registration.HasSyncedChecker().Name(), tt.want)
+			}
+		}
+	})
+}

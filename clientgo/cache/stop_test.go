@@ -1,0 +1,265 @@
+package cache_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// TestStop: an informer has a beginning and an end, after which it takes no handlers and
+// no indexes, tells nothing, and can still be read.
+func TestStop(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		wantStarted := func(when string, started, stopped bool) {
+			t.Helper()
+			if got := informer.(interface{ HasStarted() bool }).HasStarted(); got != started {
+				t.Errorf("%s: HasStarted is %v, want %v", when, got, started)
+			}
+			if got := informer.IsStopped(); got != stopped {
+				t.Errorf("%s: IsStopped is %v, want %v", when, got, stopped)
+			}
+		}
+		wantStarted("before Run", false, false)
+		stop := run(t, informer)
+		waitForSync(t, informer)
+		wantStarted("while running", true, false)
+		stop()
+		wantStarted("after the end", true, true)
+		source.Add(newPod("b"))
+		synctest.Wait()
+		handler.want(t, "add default/a 1 initial")
+		if !informer.HasSynced() {
+			t.Error("it has forgotten that it has synced")
+		}
+		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a")
+		if got := informer.LastSyncResourceVersion(); got != "1" {
+			t.Errorf("LastSyncResourceVersion is %q, want 1", got)
+		}
+		if _, err := informer.AddEventHandler(&handler); err == nil || !strings.Contains(err.Error(), "stopped already") {
+			t.Errorf("the error of a handler after the end is %v, want one that says that it has stopped already", err)
+		}
+		if err := informer.AddIndexers(clientgo.Indexers{"late": allLabels}); err == nil || !strings.Contains(err.Error(), "stopped already") {
+			t.Errorf("the error of an index after the end is %v, want one that says that it has stopped already", err)
+		}
+	})
+}
+
+// TestRunOnce: a second Run returns at once and changes nothing, while the first one is
+// running and after its end.
+func TestRunOnce(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t)
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		stop := run(t, informer)
+		waitForSync(t, informer)
+		informer.RunWithContext(quiet(t))
+		source.Add(newPod("a"))
+		synctest.Wait()
+		handler.want(t, "add default/a 1")
+		stop()
+		informer.RunWithContext(quiet(t))
+		if !informer.IsStopped() {
+			t.Error("it is not stopped any more")
+		}
+	})
+}
+
+// TestRunWithChannel: Run ends when its channel is closed, that of the controllers too.
+// The controller that an informer gives away runs nothing.
+func TestRunWithChannel(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
+		informer.GetController().Run(nil)
+		informer.GetController().RunWithContext(t.Context())
+		if informer.HasSynced() || informer.IsStopped() {
+			t.Error("it was run by its controller")
+		}
+		informer.Run(afterASecond())
+		if !informer.IsStopped() || !informer.HasSynced() {
+			t.Error("it has not synced and stopped")
+		}
+	})
+	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: &recorder{}})
+		controller.Run(afterASecond())
+		if !controller.HasSynced() {
+			t.Error("it has not synced")
+		}
+	})
+	bothControllers(t, func(t *testing.T, newOne newController) {
+		c := newConsumer()
+		controller := newOne(&clientgo.Config{Queue: queues["RealFIFO"](c), ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Process: c.process})
+		controller.Run(afterASecond())
+		if !controller.HasSynced() {
+			t.Error("it has not synced")
+		}
+	})
+}
+
+// afterASecond returns a channel that is closed after a second.
+func afterASecond() <-chan struct{} {
+	stop := make(chan struct{})
+	time.AfterFunc(time.Second, func() { close(stop) })
+	return stop
+}
+
+// TestRunWaitsForHandlers: when Run returns, no handler is in a call, and what was
+// pending is dropped.
+func TestRunWaitsForHandlers(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
+		release := make(chan struct{})
+		handler := &recorder{then: func() { <-release }}
+		registration := addHandler(t, informer, handler)
+		ctx, cancel := context.WithCancel(quiet(t))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			informer.RunWithContext(ctx)
+		}()
+		waitForSync(t, informer)
+		cancel()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("Run has returned although a handler is in a call")
+		default:
+		}
+		close(release)
+		<-done
+		must(t, cache.ShutDownEventHandler(informer, registration)) // is at its end, and returns
+	})
+}
+
+// TestRunDoesNotWaitForList: a lister that takes no context does not hold up the end.
+func TestRunDoesNotWaitForList(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		release := make(chan struct{})
+		defer close(release)
+		informer := newInformer(&script{list: func(metav1.ListOptions) (runtime.Object, error) {
+			<-release
+			return podList("1", versioned("a", "1")), nil
+		}}, &corev1.Pod{}, noOptions)
+		registration := addHandler(t, informer, &recorder{})
+		stop := run(t, informer)
+		synctest.Wait()
+		stop()
+		if informer.HasSynced() || registration.HasSynced() {
+			t.Error("it has synced without a list")
+		}
+		if !informer.IsStopped() {
+			t.Error("it has not stopped")
+		}
+	})
+}
+
+// TestWatchesAreStopped: the informer stops every watch that it has opened: when it has
+// ended by itself, after an error, and at the end.
+func TestWatchesAreStopped(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		var watches []*watch.RaceFreeFakeWatcher
+		server := &script{watch: func(metav1.ListOptions) (watch.Interface, error) {
+			w := watch.NewRaceFreeFake()
+			if len(watches) == 0 {
+				send(w, status(errExpired))
+			}
+			watches = append(watches, w)
+			return w, nil
+		}}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		stop := run(t, informer)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if len(watches) != 2 || !watches[0].IsStopped() || watches[1].IsStopped() {
+			t.Errorf("of %d watches the first one should be stopped, and the second not", len(watches))
+		}
+		stop()
+		if !watches[len(watches)-1].IsStopped() {
+			t.Error("the last watch is open after the end")
+		}
+	})
+}
+
+// TestRunEnded: an informer that is run with a context that has ended opens no watch and
+// ends.
+func TestRunEnded(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		server := &script{}
+		informer := newInformer(server, &corev1.Pod{}, noOptions)
+		ctx, cancel := context.WithCancel(quiet(t))
+		cancel()
+		informer.RunWithContext(ctx)
+		synctest.Wait()
+		server.want(t)
+		if !informer.IsStopped() {
+			t.Error("it has not stopped")
+		}
+	})
+}
+
+// TestRunRaces: handlers are added and settings are made while Run begins. What comes too
+// late for a setting is an error, and a handler is told all in any case.
+func TestRunRaces(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		for range 50 {
+			informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
+			var handler recorder
+			var racing sync.WaitGroup
+			racing.Go(func() {
+				if _, err := informer.AddEventHandler(&handler); err != nil {
+					t.Error(err)
+				}
+			})
+			racing.Go(func() {
+				for informer.SetTransform(func(obj any) (any, error) { return obj, nil }) == nil &&
+					informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) {}) == nil {
+				}
+			})
+			stop := run(t, informer)
+			racing.Wait()
+			synctest.Wait()
+			handler.want(t, "add default/a 1 initial")
+			stop()
+		}
+	})
+}
+
+// TestNilListerWatcher: there is nothing to list and watch with, and the constructors
+// say so. (client-go fails in a goroutine of Run.)
+func TestNilListerWatcher(t *testing.T) {
+	for name, construct := range map[string]func(){
+		"NewSharedInformer":      func() { cache.NewSharedInformer(nil, &corev1.Pod{}, 0) },
+		"NewSharedIndexInformer": func() { cache.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, nil) },
+		"NewInformerWithOptions": func() { cache.NewInformerWithOptions(cache.InformerOptions{}) },
+		"New": func() {
+			cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})})
+		},
+		"New without a queue": func() { cache.New(&cache.Config{ListerWatcher: &script{}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if text, ok := recover().(string); !ok || !strings.Contains(text, "is nil: pass") {
+					t.Errorf("it panics with %q, want a text that says what to pass", text)
+				}
+			}()
+			construct()
+		})
+	}
+}

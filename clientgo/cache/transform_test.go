@@ -1,0 +1,203 @@
+package cache_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// TestTransform: everything that handlers are told of and the cache holds went through
+// the transform, once, including the last state of what is gone; resyncs transform
+// nothing anew.
+func TestTransform(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a", "b")
+		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{ResyncPeriod: 10 * time.Second})
+		var mu sync.Mutex // guards calls
+		calls := map[string]int{}
+		must(t, informer.SetTransform(func(obj any) (any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			pod := obj.(*corev1.Pod)
+			calls[nameAndVersion(pod)]++
+			pod.Labels = map[string]string{"n": "transformed"}
+			return pod, nil
+		}))
+		var handler recorder
+		addHandler(t, informer, &handler)
+		addHandler(t, informer, allTransformed(t))
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Modify(newPod("a"))
+		source.Delete(newPod("b"))
+		synctest.Wait()
+		time.Sleep(11 * time.Second) // a resync
+		source.DeleteDropWatch(newPod("a"))
+		source.ResetWatch()
+		time.Sleep(5 * time.Second) // a list
+		synctest.Wait()
+		handler.want(t, "add default/a 1 initial", "update default/a 1→3", "update default/a 3→3", "tombstone default/a 3",
+			"add default/b 2 initial", "delete default/b 4")
+		for object, n := range calls {
+			if n != 1 {
+				t.Errorf("the transform was called %d times for %s", n, object)
+			}
+		}
+	})
+}
+
+// allTransformed is a handler that looks for the label of the transform.
+func allTransformed(t *testing.T) clientgo.ResourceEventHandler {
+	look := func(objects ...any) {
+		for _, obj := range objects {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if pod := obj.(*corev1.Pod); pod.Labels["n"] != "transformed" {
+				t.Errorf("the handler was told of %s, which is not transformed", nameAndVersion(pod))
+			}
+		}
+	}
+	return clientgo.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { look(obj) },
+		UpdateFunc: func(old, new any) { look(old, new) },
+		DeleteFunc: func(obj any) { look(obj) },
+	}
+}
+
+// TestTransformToAnotherType: a transform may return an object of another type.
+func TestTransformToAnotherType(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		must(t, informer.SetTransform(func(obj any) (any, error) {
+			return &metav1.PartialObjectMetadata{ObjectMeta: *obj.(*corev1.Pod).ObjectMeta.DeepCopy()}, nil
+		}))
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Modify(newPod("a"))
+		synctest.Wait()
+		handler.want(t, "add default/a 1 initial", "update default/a 1→2")
+		obj, _, _ := informer.GetStore().GetByKey("default/a")
+		if _, ok := obj.(*metav1.PartialObjectMetadata); !ok {
+			t.Errorf("the cache holds a %T", obj)
+		}
+	})
+}
+
+// TestTransformToName: handlers get what a transform makes of the name.
+func TestTransformToName(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t, "a", "b"), &corev1.Pod{}, noOptions)
+		must(t, informer.SetTransform(func(obj any) (any, error) {
+			pod := obj.(*corev1.Pod)
+			pod.Name = strings.ToUpper(pod.Name)
+			return pod, nil
+		}))
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		handler.want(t, "add default/A 1 initial", "add default/B 2 initial")
+	})
+}
+
+// TestTransformToAnything: what a transform returns need not have metadata. The key is
+// that of what was received. (client-go asks the result for its key.)
+func TestTransformToAnything(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		source := newSource(t, "a")
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, clientgo.Indexers{
+			"all": func(obj any) ([]string, error) { return []string{obj.(string)}, nil },
+		})
+		must(t, informer.SetTransform(func(obj any) (any, error) { return nameAndVersion(obj), nil }))
+		var told []any
+		_, err := informer.AddEventHandler(clientgo.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { told = append(told, obj) },
+			UpdateFunc: func(_, obj any) { told = append(told, obj) },
+			DeleteFunc: func(obj any) { told = append(told, obj) },
+		})
+		must(t, err)
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Modify(newPod("a"))
+		synctest.Wait()
+		if obj, exists, _ := informer.GetStore().GetByKey("default/a"); obj != "default/a 2" || !exists {
+			t.Errorf("the cache holds %v, %v", obj, exists)
+		}
+		keys, err := informer.GetIndexer().IndexKeys("all", "default/a 2")
+		wantKeys(t, "IndexKeys", keys, err, "default/a")
+		source.Delete(newPod("a"))
+		synctest.Wait()
+		if len(told) != 3 || told[0] != "default/a 1" || told[1] != "default/a 2" || told[2] != "default/a 3" {
+			t.Errorf("the handler was told %v", told)
+		}
+		if got := informer.GetStore().LastStoreSyncResourceVersion(); got != "3" {
+			t.Errorf("the version of the cache is %q, want 3", got)
+		}
+	})
+}
+
+// TestTransformFails: an object that the transform fails for keeps its state in the
+// cache, or is left out if it has none; the others are not touched, and the informer
+// syncs. A panic is a failure. (client-go never syncs.)
+func TestTransformFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		source := newSource(t, "a", "b", "c", "d")
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		must(t, informer.SetTransform(func(obj any) (any, error) {
+			switch nameAndVersion(obj) {
+			case "default/a 1", "default/b 5":
+				return nil, errors.New("not this one")
+			case "default/c 3":
+				panic("not this one either")
+			}
+			return obj, nil
+		}))
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		source.Modify(newPod("b")) // fails
+		source.Modify(newPod("b"))
+		source.Modify(newPod("a"))
+		synctest.Wait()
+		handler.want(t, "add default/b 2 initial", "add default/d 4 initial", "update default/b 2→6", "add default/a 7")
+	})
+}
+
+// TestSettingsAfterStart: transform and watch error handler are set before Run.
+func TestSettingsAfterStart(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t), &corev1.Pod{}, noOptions)
+		set := func() []error {
+			return []error{
+				informer.SetTransform(func(obj any) (any, error) { return obj, nil }),
+				informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) {}),
+				informer.SetWatchErrorHandlerWithContext(clientgo.DefaultWatchErrorHandler),
+			}
+		}
+		must(t, errors.Join(set()...))
+		stop := run(t, informer)
+		waitForSync(t, informer)
+		for _, when := range []string{"while running", "after the end"} {
+			for n, err := range set() {
+				if err == nil || !strings.Contains(err.Error(), "has started") && !strings.Contains(err.Error(), "already started") {
+					t.Errorf("%s, setting %d: the error is %v, want one that says that it has started", when, n, err)
+				}
+			}
+			stop()
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package informers
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// newServer returns a server and a clientset for it. It is closed at the end of the test,
+// after what the test started later.
+func newServer(t *testing.T) (*apisim.Server, *kubernetes.Clientset) {
+	t.Helper()
+	server, err := apisim.New(apisim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := kubernetes.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, client
+}
+
+// create puts objects on a server.
+func create(t *testing.T, server *apisim.Server, objects ...runtime.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if _, err := server.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClientset has a factory with every option that concerns the source read over HTTP.
+func TestClientset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		create(t, server,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"app": "web"}}},
+			pod("a", "one", "web"), pod("a", "two", "db"), pod("default", "three", "web"))
+		f := NewSharedInformerFactoryWithOptions(client, 0, WithNamespace("a"), WithTweakListOptions(selectWeb), WithTransform(mark))
+		pods, nodes := f.Core().V1().Pods(), f.Core().V1().Nodes().Informer()
+		informer := pods.Informer()
+		start(t, f)
+		checkKeys(t, informer.GetStore(), "a/one")
+		checkKeys(t, nodes.GetStore(), "n")
+		create(t, server, pod("a", "four", "web"), pod("a", "five", "db"))
+		synctest.Wait()
+		checkKeys(t, informer.GetStore(), "a/one", "a/four")
+		got, err := pods.Lister().Pods("a").Get("four")
+		if err != nil || got.Labels["seen"] != "yes" {
+			t.Errorf("Get: %v, %v; want the pod as the transform leaves it", got, err)
+		}
+		if byNamespace, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "a"); err != nil || len(byNamespace) != 2 {
+			t.Errorf("the namespace index has %d pods, %v; want 2", len(byNamespace), err)
+		}
+		for _, request := range server.Requests() {
+			if request.Query.Get("labelSelector") != "app=web" {
+				t.Errorf("%s %v asks for %v, want app=web", request.Verb, request.Resource, request.Query)
+			}
+		}
+	})
+}
+
+// TestClientsetReadsEveryResource syncs an informer of each resource that the server has,
+// by the path that goes through the REST client.
+func TestClientsetReadsEveryResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		_, lists, err := client.Discovery().ServerGroupsAndResources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := NewSharedInformerFactory(client, 0)
+		asked := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
+		for _, list := range lists {
+			version, err := schema.ParseGroupVersion(list.GroupVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, served := range list.APIResources {
+				gvr := version.WithResource(served.Name)
+				if _, ok := resourceFor(gvr); !ok {
+					continue // subresources, reviews, bindings: nothing to keep a copy of
+				}
+				generic, err := f.ForResource(gvr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				asked[gvr] = generic.Informer()
+			}
+		}
+		if len(asked) < 50 {
+			t.Fatalf("the server has %d resources in common with the table: they were read wrongly", len(asked))
+		}
+		start(t, f)
+		if err := f.WaitForCacheSyncWithContext(soon(t)).AsError(); err != nil {
+			t.Error(err)
+		}
+		namespaces := asked[corev1.SchemeGroupVersion.WithResource("namespaces")]
+		if len(namespaces.GetStore().List()) == 0 {
+			t.Error("no namespaces, and every server has some")
+		}
+		for _, request := range server.Requests() {
+			if request.Status >= 400 {
+				t.Errorf("%s of %v is answered with %d", request.Verb, request.Resource, request.Status)
+			}
+		}
+	})
+}
+
+// TestNewForClientset reads over HTTP without a factory.
+func TestNewForClientset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := newServer(t)
+		create(t, server, pod("default", "one", "web"), pod("default", "two", "db"))
+		pods := NewFor[*corev1.Pod](client, "default", InformerOptions{
+			TweakListOptions: func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=two" },
+		})
+		run(t, pods)
+		checkKeys(t, pods.GetStore(), "default/two")
+	})
+}
+
+// widgetVersion is that of the widgets on a server.
+var widgetVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
+
+// TestForGroupOwnSource reads a generated group with our own source: its client is nil.
+func TestForGroupOwnSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := newServer(t)
+		if err := server.Register(apisim.Resource{Group: widgetVersion.Group, Version: widgetVersion.Version, Name: "widgets", Kind: "widget", Namespaced: true}); err != nil {
+			t.Fatal(err)
+		}
+		create(t, server,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			unstructuredWidget("a", "one", "web"), unstructuredWidget("a", "two", "db"), unstructuredWidget("default", "three", "web"))
+		scheme := runtime.NewScheme()
+		scheme.AddKnownTypes(widgetVersion, &widget{}, &widgetList{})
+		metav1.AddToGroupVersion(scheme, widgetVersion)
+		mapper := meta.NewDefaultRESTMapper(nil)
+		mapper.Add(widgetVersion.WithKind("widget"), meta.RESTScopeNamespace)
+
+		f := NewSharedInformerFactoryWithOptions(nil, 0, WithTransform(mark))
+		group, err := ForGroup(f, widgetClient(nil), newWidgets, GroupOptions{
+			Namespace: "a", TweakListOptions: selectWeb, Scheme: scheme, Mapper: mapper, Config: server.Config(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		informer := group.Informer()
+		start(t, f)
+		checkKeys(t, informer.GetStore(), "a/one")
+		for _, o := range informer.GetStore().List() {
+			if w, ok := o.(*widget); !ok || w.Labels["seen"] != "yes" {
+				t.Errorf("the store has %v, want a widget as the transform leaves it", o)
+			}
+		}
+		for _, request := range server.Requests() {
+			if !strings.HasPrefix(request.Resource.Resource, "widgets") || request.Namespace != "a" {
+				t.Errorf("the server was asked for %v in %q", request.Resource, request.Namespace)
+			}
+		}
+	})
+}
+
+func unstructuredWidget(namespace, name, app string) *unstructured.Unstructured {
+	w := &unstructured.Unstructured{}
+	w.SetGroupVersionKind(widgetVersion.WithKind("widget"))
+	w.SetNamespace(namespace)
+	w.SetName(name)
+	w.SetLabels(map[string]string{"app": app})
+	return w
+}

@@ -1,0 +1,55 @@
+package informers_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/informers"
+)
+
+// A program for client-go works as it is, with this import path.
+func ExampleNewSharedInformerFactory() {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pods := factory.Core().V1().Pods().Lister()
+	factory.StartWithContext(ctx)
+	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+		fmt.Println(err)
+	}
+	pod, err := pods.Pods("default").Get("web")
+	fmt.Println(pod.Name, err)
+
+	cancel()
+	factory.Shutdown()
+	// Output: web <nil>
+}
+
+// NewFilteredFor takes the place of coreinformers.NewFilteredPodInformer.
+func ExampleNewFilteredFor() {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := fake.NewClientset(
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{"tier": "front"}}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "db"}},
+	)
+
+	pods := informers.NewFilteredFor[*corev1.Pod](client, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.LabelSelector = "tier=front" })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pods.RunWithContext(ctx)
+	}()
+	cache.WaitForCacheSync(ctx.Done(), pods.HasSynced)
+	fmt.Println(pods.GetStore().ListKeys())
+
+	cancel()
+	<-done
+	// Output: [default/web]
+}

@@ -1,0 +1,240 @@
+package informers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+)
+
+// TestForResourceKnowsAll asks for every resource that client-go's own ForResource has a
+// case for, by the source of client-go that this module is built with.
+func TestForResourceKnowsAll(t *testing.T) {
+	known := resourcesOfClientGo(t)
+	if len(known) < 100 {
+		t.Fatalf("client-go's ForResource has %d resources: they were read wrongly", len(known))
+	}
+	f := NewSharedInformerFactory(fake.NewClientset(), 0)
+	for gvr := range known {
+		generic, err := f.ForResource(gvr)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if generic.Informer() == nil || generic.Lister() == nil {
+			t.Errorf("%v has no informer or no lister", gvr)
+		}
+	}
+	for _, r := range resources {
+		if !known[r.gvr] {
+			t.Errorf("the table has %v, which client-go's ForResource does not know", r.gvr)
+		}
+	}
+	if got, want := len(f.(*factory).informers), len(known); got != want {
+		t.Errorf("%d resources have %d informers", want, got)
+	}
+}
+
+// resourcesOfClientGo reads the cases of client-go's ForResource.
+func resourcesOfClientGo(t *testing.T) map[schema.GroupVersionResource]bool {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "k8s.io/client-go/informers").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(dir)), "generic.go")
+	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]schema.GroupVersion{} // by the name of the import
+	for _, spec := range file.Imports {
+		if path, _ := strconv.Unquote(spec.Path.Value); strings.HasPrefix(path, "k8s.io/api/") {
+			versions[spec.Name.Name] = groupVersionOf(t, path)
+		}
+	}
+	found := map[schema.GroupVersionResource]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		// v1.SchemeGroupVersion.WithResource("pods")
+		with, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || with.Sel.Name != "WithResource" {
+			return true
+		}
+		version := with.X.(*ast.SelectorExpr).X.(*ast.Ident).Name
+		name, err := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[versions[version].WithResource(name)] = true
+		return true
+	})
+	return found
+}
+
+// groupVersionOf returns the group and version of the types of a package of k8s.io/api.
+func groupVersionOf(t *testing.T, path string) schema.GroupVersion {
+	t.Helper()
+	for kind, goType := range scheme.Scheme.AllKnownTypes() {
+		if goType.PkgPath() == path && kind.Version != runtime.APIVersionInternal {
+			return kind.GroupVersion()
+		}
+	}
+	t.Fatalf("the scheme has no type of %s", path)
+	return schema.GroupVersion{}
+}
+
+// TestGroupsHaveAll walks the accessors of every group and version down to the informers,
+// as programs do, and asks for each a second time by its resource.
+func TestGroupsHaveAll(t *testing.T) {
+	f := NewSharedInformerFactory(fake.NewClientset(), 0)
+	visited := 0
+	groups := reflect.TypeFor[SharedInformerFactory]()
+	for group := range groups.Methods() {
+		if group.Type.NumOut() != 1 || !strings.HasPrefix(group.Type.Out(0).PkgPath(), "k8s.io/client-go/informers/") {
+			continue
+		}
+		versions := reflect.ValueOf(f).MethodByName(group.Name).Call(nil)[0]
+		for version := range group.Type.Out(0).Methods() {
+			accessors := versions.MethodByName(version.Name).Call(nil)[0]
+			for accessor := range version.Type.Out(0).Methods() {
+				one := accessors.MethodByName(accessor.Name).Call(nil)[0].Interface()
+				store := one.(interface {
+					Informer() cache.SharedIndexInformer
+				}).Informer().GetStore()
+				if !madeForRow(t, f, strings.ToLower(accessor.Name), store) {
+					t.Errorf("%s().%s().%s() has an informer that ForResource does not have under that name", group.Name, version.Name, accessor.Name)
+				}
+				visited++
+			}
+		}
+	}
+	if visited != len(resources) {
+		t.Errorf("the groups have %d resources, the table %d", visited, len(resources))
+	}
+}
+
+// madeForRow reports whether ForResource has a store under the name of a resource.
+func madeForRow(t *testing.T, f SharedInformerFactory, name string, store cache.Store) bool {
+	t.Helper()
+	for _, r := range resources {
+		if r.gvr.Resource != name {
+			continue
+		}
+		generic, err := f.ForResource(r.gvr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if generic.Informer().GetStore() == store {
+			return true
+		}
+	}
+	return false
+}
+
+// TestFactoryHasEveryGroup names a group that a newer client-go has and the generated
+// files lack, which the compiler reports too.
+func TestFactoryHasEveryGroup(t *testing.T) {
+	ours := reflect.TypeFor[*factory]()
+	for m := range reflect.TypeFor[SharedInformerFactory]().Methods() {
+		if _, ok := ours.MethodByName(m.Name); !ok {
+			t.Errorf("client-go's factory has the method %s: run go generate in this directory", m.Name)
+		}
+	}
+}
+
+// TestTableReadsItsResource lists and watches every row through a fake and checks what
+// the fake is asked for.
+func TestTableReadsItsResource(t *testing.T) {
+	for _, r := range resources {
+		client := fake.NewClientset()
+		lw := r.open(client, "a")
+		list, err := lw.list(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Errorf("%v: %v", r.gvr, err)
+			continue
+		}
+		w, err := lw.watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Errorf("%v: %v", r.gvr, err)
+			continue
+		}
+		w.Stop()
+		if want := r.kind + "List"; reflect.TypeOf(list).Elem().Name() != want {
+			t.Errorf("%v is listed as %T, want a %s", r.gvr, list, want)
+		}
+		namespace := ""
+		if r.namespaced {
+			namespace = "a"
+		}
+		for i, verb := range []string{"list", "watch"} {
+			action := client.Actions()[i]
+			if action.GetVerb() != verb || action.GetResource() != r.gvr || action.GetNamespace() != namespace {
+				t.Errorf("the client is asked to %s %v in %q, want to %s %v in %q",
+					action.GetVerb(), action.GetResource(), action.GetNamespace(), verb, r.gvr, namespace)
+			}
+		}
+		checkKind(t, r)
+	}
+}
+
+// checkKind compares a row with the scheme.
+func checkKind(t *testing.T, r resource) {
+	t.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(r.goType.example())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if want := r.gvr.GroupVersion().WithKind(r.kind); kinds[0] != want {
+		t.Errorf("the objects of %v are of kind %v, want %v", r.gvr, kinds[0], want)
+	}
+	if found, ok := resourceOf(r.goType.example()); !ok || found.gvr != r.gvr {
+		t.Errorf("the type of %v is not found", r.gvr)
+	}
+}
+
+// TestListError checks that an error comes without a list, which would be a typed nil.
+func TestListError(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errNilClient
+	})
+	r, _ := resourceFor(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+	if list, err := r.open(client, "").list(t.Context(), metav1.ListOptions{}); err == nil || list != nil {
+		t.Errorf("list is %v with the error %v, want an error alone", list, err)
+	}
+}
+
+// unknownObject is of a type that the table does not have.
+type unknownObject struct{ metav1.PartialObjectMetadata }
+
+// TestGroupOfNewerClientGo checks that a type which the table lacks is read by what the
+// group would make of it.
+func TestGroupOfNewerClientGo(t *testing.T) {
+	f := NewSharedInformerFactory(fake.NewClientset(), 0).(*factory)
+	made := NewFilteredFor[*corev1.Pod](f.client, "", 0, nil, nil)
+	got := builtin{f}.InformerFor(&unknownObject{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return made })
+	if got != made {
+		t.Error("the group's own informer is not used")
+	}
+}

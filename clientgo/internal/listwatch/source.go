@@ -1,0 +1,142 @@
+package listwatch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Source lists and watches with a cache.ListerWatcher. Make one with [New].
+type Source struct {
+	lw       cache.ListerWatcherWithContext
+	kind     kind
+	versions *Versions
+	report   func(ctx context.Context, err error)
+}
+
+// New returns a source of the objects that lw yields, of the type of the example; a
+// nil example accepts all types. A lister and watcher that declares that it cannot
+// stream lists is a fake: its versions are not trusted. report is told of every
+// object that is dropped because it is no object of the collection.
+func New(lw cache.ListerWatcher, example runtime.Object, report func(context.Context, error)) (*Source, *Versions) {
+	s := &Source{
+		lw: cache.ToListerWatcherWithContext(lw), kind: kindOf(example),
+		versions: new(Versions), report: report,
+	}
+	if watchlist.DoesClientNotSupportWatchListSemantics(lw) {
+		s.versions.Distrust()
+	}
+	return s, s.versions
+}
+
+// List reads one page.
+func (s *Source) List(ctx context.Context, o source.ListOptions) (source.Page[any], error) {
+	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
+	if o.Continue == "" {
+		options.ResourceVersion = o.Version
+	}
+	list, err := s.list(ctx, options)
+	if err != nil {
+		return source.Page[any]{}, err
+	}
+	return s.page(ctx, list)
+}
+
+// list calls the lister on a goroutine of its own, because one that takes no context
+// would hold up the end of the informer. Its panic becomes one of the caller.
+func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	type result struct {
+		list     runtime.Object
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panicked = recover()
+			done <- r
+		}()
+		r.list, r.err = s.lw.ListWithContext(ctx, o)
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case r := <-done:
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
+		return r.list, r.err
+	}
+}
+
+// page takes a list apart.
+func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any], error) {
+	if list == nil {
+		return source.Page[any]{}, fmt.Errorf("the lister returned neither a list nor an error")
+	}
+	head, err := meta.ListAccessor(list)
+	if err != nil {
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is no list: %w", list, err)
+	}
+	if err := s.kind.checkList(list); err != nil {
+		return source.Page[any]{}, err
+	}
+	page := source.Page[any]{Version: head.GetResourceVersion(), Continue: head.GetContinue()}
+	page.Items = make([]source.Item[any], 0, meta.LenList(list))
+	if head.GetRemainingItemCount() != nil {
+		page.Remaining = *head.GetRemainingItemCount()
+	}
+	if page.Version == "" {
+		s.versions.Distrust()
+	}
+	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
+		page.Items = append(page.Items, s.item(ctx, obj))
+		return nil
+	})
+	if err != nil {
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w", list, err)
+	}
+	s.versions.sawPage(&page)
+	return page, nil
+}
+
+// item describes an object and reports one that is to be dropped.
+func (s *Source) item(ctx context.Context, obj runtime.Object) source.Item[any] {
+	item := s.kind.item(obj)
+	if item.Err != nil {
+		s.report(ctx, item.Err)
+	}
+	return item
+}
+
+// Watch opens a stream.
+func (s *Source) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[any], error) {
+	options := metav1.ListOptions{AllowWatchBookmarks: true, ResourceVersion: o.Version}
+	if o.Timeout > 0 {
+		options.TimeoutSeconds = new(int64(o.Timeout / time.Second))
+	}
+	if o.SendInitialEvents {
+		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+	}
+	w, err := s.lw.WatchWithContext(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return nil, fmt.Errorf("the watcher returned neither a watch nor an error")
+	}
+	return &stream{ctx: ctx, source: s, watch: w, version: o.Version, initial: o.SendInitialEvents || unversioned(o.Version)}, nil
+}
+
+// unversioned reports whether a watch from the version begins with the state that the
+// server has, in an order of its own.
+func unversioned(version string) bool { return version == "" || version == "0" }

@@ -1,0 +1,267 @@
+package listwatch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// reports keeps what a source reports.
+type reports []error
+
+func (r *reports) add(_ context.Context, err error) { *r = append(*r, err) }
+
+// fake is a cache.ListerWatcher of functions.
+type fake struct {
+	list  func(metav1.ListOptions) (runtime.Object, error)
+	watch func(metav1.ListOptions) (watch.Interface, error)
+}
+
+func (f *fake) List(o metav1.ListOptions) (runtime.Object, error)   { return f.list(o) }
+func (f *fake) Watch(o metav1.ListOptions) (watch.Interface, error) { return f.watch(o) }
+
+// lists returns a lister of one answer, which notes the options.
+func lists(list runtime.Object, err error, options *metav1.ListOptions) cache.ListerWatcher {
+	return &fake{list: func(o metav1.ListOptions) (runtime.Object, error) {
+		if options != nil {
+			*options = o
+		}
+		return list, err
+	}}
+}
+
+// TestSourceList: the options of a list, and what becomes of the answer.
+func TestSourceList(t *testing.T) {
+	var asked metav1.ListOptions
+	var dropped reports
+	list := &corev1.List{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next", RemainingItemCount: new(int64(4))}}
+	for _, obj := range []runtime.Object{pod("a", "1"), &corev1.Service{}, pod("b", "9")} {
+		list.Items = append(list.Items, runtime.RawExtension{Object: obj})
+	}
+	src, versions := New(lists(list, nil, &asked), &corev1.Pod{}, dropped.add)
+	page, err := src.List(t.Context(), source.ListOptions{Version: "0", Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked.ResourceVersion != "0" || asked.Limit != 3 || asked.Continue != "" {
+		t.Errorf("the lister was asked with %+v", asked)
+	}
+	if page.Version != "9" || page.Continue != "next" || page.Remaining != 4 || len(page.Items) != 3 {
+		t.Errorf("the page is %+v", page)
+	}
+	if page.Items[0].Key != "default/a" || page.Items[1].Err == nil || page.Items[2].Version != "9" {
+		t.Errorf("the items are %+v", page.Items)
+	}
+	if len(dropped) != 1 || !versions.Trusted() {
+		t.Errorf("reported were %v, and the versions are trusted: %v; want one and true", dropped, versions.Trusted())
+	}
+	if _, err = src.List(t.Context(), source.ListOptions{Version: "0", Continue: "next"}); err != nil {
+		t.Fatal(err)
+	}
+	if asked.ResourceVersion != "" || asked.Continue != "next" {
+		t.Errorf("for the second page, the lister was asked with %+v; servers refuse a version there", asked)
+	}
+}
+
+// TestSourceListFails: answers that are no list.
+func TestSourceListFails(t *testing.T) {
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name string
+		list runtime.Object
+		err  error
+		want string
+	}{
+		{"an error", nil, broken, "broken"},
+		{"nothing", nil, nil, "neither a list nor an error"},
+		{"no list", pod("a", "1"), nil, "no list"},
+		{"a table", &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}}, nil, "Table"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src, _ := New(lists(tt.list, tt.err, nil), nil, new(reports).add)
+			_, err := src.List(t.Context(), source.ListOptions{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want one with %q", err, tt.want)
+			}
+			if tt.err != nil && !errors.Is(err, tt.err) {
+				t.Errorf("the error %v does not wrap that of the lister", err)
+			}
+		})
+	}
+}
+
+// TestSourceListEnds: a lister that does not return is left behind when the context ends,
+// and a panic in it is one of the caller.
+func TestSourceListEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) {
+			<-release
+			return nil, nil
+		}}, nil, new(reports).add)
+		stopped := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(stopped) })
+		if _, err := src.List(ctx, source.ListOptions{}); !errors.Is(err, stopped) {
+			t.Errorf("the error is %v, want the cause of the context's end", err)
+		}
+	})
+	defer func() {
+		if r := recover(); r != "broken" {
+			t.Errorf("the caller panics with %v", r)
+		}
+	}()
+	src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) { panic("broken") }}, nil, new(reports).add)
+	if _, err := src.List(t.Context(), source.ListOptions{}); err == nil {
+		t.Error("the list succeeded")
+	}
+}
+
+// cannotStream declares that it cannot stream lists.
+type cannotStream struct{ cache.ListerWatcher }
+
+func (cannotStream) IsWatchListSemanticsUnSupported() bool { return true }
+
+// TestSourceTrust: which lists end the trust in versions.
+func TestSourceTrust(t *testing.T) {
+	list := func(version string, versions ...string) cache.ListerWatcher {
+		l := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
+		for _, v := range versions {
+			l.Items = append(l.Items, *pod("a", v))
+		}
+		return lists(l, nil, nil)
+	}
+	for _, tt := range []struct {
+		name    string
+		lw      cache.ListerWatcher
+		trusted bool
+	}{
+		{"a server", list("9", "3", "9"), true},
+		{"a fake that says so", cannotStream{list("9", "3")}, false},
+		{"no versions", list("", ""), false},
+		{"an empty list without a version", list(""), false},
+		{"an object above its list", list("9", "10"), false},
+		{"an object without a version", list("9", ""), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src, versions := New(tt.lw, &corev1.Pod{}, new(reports).add)
+			if _, err := src.List(t.Context(), source.ListOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if versions.Trusted() != tt.trusted {
+				t.Errorf("trusted is %v, want %v", versions.Trusted(), tt.trusted)
+			}
+		})
+	}
+}
+
+// TestSourceWatchOptions: what a watcher is asked for.
+func TestSourceWatchOptions(t *testing.T) {
+	var asked metav1.ListOptions
+	src, _ := New(&fake{watch: func(o metav1.ListOptions) (watch.Interface, error) {
+		asked = o
+		return watch.NewRaceFreeFake(), nil
+	}}, nil, new(reports).add)
+	if _, err := src.Watch(t.Context(), source.WatchOptions{Version: "7", Timeout: 90 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	if asked.ResourceVersion != "7" || !asked.AllowWatchBookmarks || *asked.TimeoutSeconds != 90 || asked.SendInitialEvents != nil || asked.ResourceVersionMatch != "" {
+		t.Errorf("a watch was asked for with %+v", asked)
+	}
+	if _, err := src.Watch(t.Context(), source.WatchOptions{SendInitialEvents: true}); err != nil {
+		t.Fatal(err)
+	}
+	if !*asked.SendInitialEvents || asked.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan || asked.TimeoutSeconds != nil {
+		t.Errorf("a streamed list was asked for with %+v", asked)
+	}
+}
+
+// TestSourceWatchFails: watchers that give no watch.
+func TestSourceWatchFails(t *testing.T) {
+	broken := errors.New("broken")
+	for want, err := range map[string]error{"broken": broken, "neither a watch nor an error": nil} {
+		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return nil, err }}, nil, new(reports).add)
+		if _, got := src.Watch(t.Context(), source.WatchOptions{}); got == nil || !strings.Contains(got.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", got, want)
+		}
+	}
+}
+
+// stubSource is a source of pods.
+type stubSource struct{ err error }
+
+func (s stubSource) List(context.Context, source.ListOptions) (source.Page[*corev1.Pod], error) {
+	wrong := source.Item[*corev1.Pod]{Key: "default/b", Err: errors.New("wrong")}
+	return source.Page[*corev1.Pod]{Items: []source.Item[*corev1.Pod]{source.ItemOf(pod("a", "1")), wrong}, Version: "9", Continue: "next", Remaining: 3}, s.err
+}
+
+func (s stubSource) Watch(context.Context, source.WatchOptions) (source.Stream[*corev1.Pod], error) {
+	return s, s.err
+}
+
+func (s stubSource) Next() ([]source.Event[*corev1.Pod], error) {
+	return []source.Event[*corev1.Pod]{
+		{Type: source.Added, Item: source.ItemOf(pod("a", "1"))},
+		{Type: source.Bookmark, Item: source.Item[*corev1.Pod]{Version: "3", Err: errors.New("no object")}},
+	}, s.err
+}
+
+func (s stubSource) Close() error { return s.err }
+
+// TestUntyped: an untyped source yields what the typed one does, and no typed nil where
+// there is no object.
+func TestUntyped(t *testing.T) {
+	src := Untyped[*corev1.Pod](stubSource{})
+	page, err := src.List(t.Context(), source.ListOptions{})
+	if err != nil || page.Version != "9" || page.Continue != "next" || page.Remaining != 3 || len(page.Items) != 2 {
+		t.Errorf("the page is %+v, %v", page, err)
+	}
+	if name := page.Items[0].Object.(*corev1.Pod).Name; name != "a" || page.Items[1].Object != nil || page.Items[1].Err == nil {
+		t.Errorf("the items are %+v", page.Items)
+	}
+	stream, err := src.Watch(t.Context(), source.WatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the batch is used again
+		events, err := stream.Next()
+		if err != nil || len(events) != 2 || events[0].Key != "default/a" || events[1].Version != "3" || events[1].Object != nil {
+			t.Errorf("the events are %+v, %v", events, err)
+		}
+		types := []source.EventType{events[0].Type, events[1].Type}
+		if !slices.Equal(types, []source.EventType{source.Added, source.Bookmark}) {
+			t.Errorf("the types are %v", types)
+		}
+	}
+	if err := stream.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUntypedFails: errors go through.
+func TestUntypedFails(t *testing.T) {
+	broken := errors.New("broken")
+	src := Untyped[*corev1.Pod](stubSource{broken})
+	_, list := src.List(t.Context(), source.ListOptions{})
+	_, open := src.Watch(t.Context(), source.WatchOptions{})
+	stream := &untypedStream[*corev1.Pod]{of: stubSource{broken}}
+	_, next := stream.Next()
+	for what, err := range map[string]error{"List": list, "Watch": open, "Next": next, "Close": stream.Close()} {
+		if !errors.Is(err, broken) {
+			t.Errorf("%s returns %v", what, err)
+		}
+	}
+}

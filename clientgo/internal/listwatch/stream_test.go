@@ -1,0 +1,198 @@
+package listwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// open opens a stream over a watch with these events in it.
+func open(t *testing.T, o source.WatchOptions, events ...watch.Event) (source.Stream[any], *watch.RaceFreeFakeWatcher, *Versions) {
+	t.Helper()
+	w := watch.NewRaceFreeFake()
+	for _, event := range events {
+		w.Action(event.Type, event.Object)
+	}
+	src, versions := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+	stream, err := src.Watch(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream, w, versions
+}
+
+func event(t watch.EventType, name, version string) watch.Event {
+	return watch.Event{Type: t, Object: pod(name, version)}
+}
+
+func endOfList(version string) watch.Event {
+	end := pod("", version)
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return watch.Event{Type: watch.Bookmark, Object: end}
+}
+
+func describe(events []source.Event[any]) []string {
+	var list []string
+	for _, e := range events {
+		list = append(list, strings.TrimSpace(fmt.Sprintf("%v %s %s", e.Type, e.Key, e.Version)))
+	}
+	return list
+}
+
+// TestStreamBatches: Next takes what is ready, in order, and the end comes after it.
+func TestStreamBatches(t *testing.T) {
+	stream, w, _ := open(t, source.WatchOptions{Version: "1"}, event(watch.Added, "a", "2"), event(watch.Modified, "a", "3"),
+		event(watch.Deleted, "a", "4"), event(watch.Bookmark, "", "5"), endOfList("6"))
+	w.Stop()
+	events, err := stream.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		fmt.Sprintf("%v default/a 2", source.Added), fmt.Sprintf("%v default/a 3", source.Modified), fmt.Sprintf("%v default/a 4", source.Deleted),
+		fmt.Sprintf("%v  5", source.Bookmark), fmt.Sprintf("%v  6", source.InitialEventsEnd),
+	}
+	if got := describe(events); !slices.Equal(got, want) {
+		t.Errorf("the events are %q, want %q", got, want)
+	}
+	for range 2 {
+		if events, err = stream.Next(); !errors.Is(err, io.EOF) || len(events) > 0 {
+			t.Errorf("after the end, Next returns %v, %v", events, err)
+		}
+	}
+}
+
+// TestStreamBatchIsBounded: a long burst is taken in pieces.
+func TestStreamBatchIsBounded(t *testing.T) {
+	w := watch.NewFakeWithChanSize(2*maxBatch, false)
+	for n := range 2 * maxBatch {
+		w.Modify(pod("a", fmt.Sprint(n+1)))
+	}
+	src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+	stream, err := src.Watch(t.Context(), source.WatchOptions{Version: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		events, err := stream.Next()
+		if err != nil || len(events) != maxBatch || events[0].Version != fmt.Sprint(n*maxBatch+1) {
+			t.Errorf("piece %d has %d events, %v", n, len(events), err)
+		}
+	}
+}
+
+// TestStreamErrors: what ends a stream, after the events before it.
+func TestStreamErrors(t *testing.T) {
+	expired := apierrors.NewResourceExpired("too old")
+	for _, tt := range []struct {
+		name  string
+		event watch.Event
+		is    func(error) bool
+	}{
+		{"a status", watch.Event{Type: watch.Error, Object: &expired.ErrStatus}, apierrors.IsResourceExpired},
+		{"an error that is no status", event(watch.Error, "a", "1"), func(err error) bool { return err != nil }},
+		{"an unknown type", event("RENAMED", "a", "1"), func(err error) bool { return errors.Is(err, source.ErrUnknownEvent) }},
+		{"a bookmark without metadata", watch.Event{Type: watch.Bookmark, Object: &metav1.Status{}}, func(err error) bool { return errors.Is(err, source.ErrMalformed) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			stream, _, _ := open(t, source.WatchOptions{Version: "1"}, event(watch.Added, "a", "2"), tt.event)
+			if events, err := stream.Next(); err != nil || len(events) != 1 {
+				t.Errorf("Next returns %v, %v, want the event before the error", events, err)
+			}
+			if _, err := stream.Next(); !tt.is(err) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestStreamDropsWrongObjects: an object that is none of the collection is an item that
+// says so; the stream goes on.
+func TestStreamDropsWrongObjects(t *testing.T) {
+	stream, _, versions := open(t, source.WatchOptions{Version: "1"}, watch.Event{Type: watch.Added, Object: &corev1.Service{}}, event(watch.Added, "a", "2"))
+	events, err := stream.Next()
+	if err != nil || len(events) != 2 || events[0].Err == nil || events[1].Err != nil {
+		t.Errorf("Next returns %+v, %v", events, err)
+	}
+	if !versions.Trusted() {
+		t.Error("an object of another type has ended the trust in versions")
+	}
+}
+
+// TestStreamTrust: which events end the trust in versions, and that it ends before they
+// are handed on.
+func TestStreamTrust(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		o       source.WatchOptions
+		events  []watch.Event
+		trusted bool
+	}{
+		{"a server", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Added, "a", "2"), event(watch.Modified, "b", "3"), event(watch.Bookmark, "", "7"), event(watch.Deleted, "a", "8")}, true},
+		{"the version it began at", source.WatchOptions{Version: "2"}, []watch.Event{event(watch.Added, "a", "2")}, false},
+		{"the version of the event before", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Added, "a", "2"), event(watch.Added, "b", "2")}, false},
+		{"before a bookmark", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Bookmark, "", "7"), event(watch.Added, "a", "6")}, false},
+		{"no version", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Added, "a", "")}, false},
+		{"an initial state in no order", source.WatchOptions{SendInitialEvents: true}, []watch.Event{event(watch.Added, "a", "5"), event(watch.Added, "b", "3"), endOfList("9"), event(watch.Added, "c", "10")}, true},
+		{"an event from within the initial state", source.WatchOptions{SendInitialEvents: true}, []watch.Event{event(watch.Added, "a", "5"), endOfList("9"), event(watch.Added, "c", "8")}, false},
+		{"a watch from any version", source.WatchOptions{Version: "0"}, []watch.Event{event(watch.Added, "a", "5"), event(watch.Added, "b", "3"), event(watch.Modified, "b", "6")}, true},
+		{"a watch from now", source.WatchOptions{}, []watch.Event{event(watch.Added, "a", "5"), event(watch.Added, "b", "3"), event(watch.Modified, "b", "6"), event(watch.Modified, "b", "6")}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			stream, _, versions := open(t, tt.o, tt.events...)
+			if _, err := stream.Next(); err != nil {
+				t.Fatal(err)
+			}
+			if versions.Trusted() != tt.trusted {
+				t.Errorf("trusted is %v, want %v", versions.Trusted(), tt.trusted)
+			}
+		})
+	}
+}
+
+// TestStreamEnds: the end of the context and Close end a waiting Next; Close stops the
+// watch.
+func TestStreamEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch.NewRaceFreeFake()
+		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+		stopped := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stream, err := src.Watch(ctx, source.WatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() { cancel(stopped) })
+		if _, err = stream.Next(); !errors.Is(err, stopped) {
+			t.Errorf("the error is %v, want the cause of the context's end", err)
+		}
+		stream, err = src.Watch(t.Context(), source.WatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() {
+			if err := stream.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err = stream.Next(); !errors.Is(err, io.EOF) {
+			t.Errorf("the error after Close is %v, want io.EOF", err)
+		}
+		if !w.IsStopped() {
+			t.Error("the watch is not stopped")
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package sharedinformer
+
+import (
+	"context"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/store"
+)
+
+// Health says how the informer and its handlers are. Programs reach it through the
+// interface that has this one method.
+func (i *Informer) Health() tidings.Health {
+	i.mu.Lock()
+	handlers := make([]tidings.HandlerHealth, len(i.handlers))
+	for n, r := range i.handlers {
+		handlers[n] = tidings.HandlerHealthOf(r.subscription)
+	}
+	r, stopped := i.reflector, i.stopped
+	i.mu.Unlock()
+
+	h := tidings.Health{State: reflector.Pending}
+	if r != nil {
+		h = tidings.HealthOf(r.Health())
+	}
+	if stopped {
+		h.State = reflector.Stopped
+	}
+	snapshot := i.store.Snapshot()
+	h.Name, h.Synced, h.Handlers = i.name, i.HasSynced(), handlers
+	h.Objects, h.Version = snapshot.Len(), snapshot.Version()
+	h.Queued, h.Stale, h.IndexErrors = i.queue.Len(), i.queue.Stale(), i.store.IndexErrors()
+	if failed := i.lastIndexError.Load(); failed != nil {
+		h.LastIndexError = *failed
+	}
+	return h
+}
+
+// indexReport is how often the failures of index functions are reported: a report takes
+// a millisecond, and a list may bring thousands. Health counts all of them.
+const indexReport = time.Minute
+
+// indexFailed takes note of an object that an index function failed for.
+func (i *Informer) indexFailed(err store.IndexError) {
+	i.lastIndexError.Store(&err)
+	now := time.Now().UnixNano()
+	if last := i.indexReported.Load(); last != 0 && now-last < int64(indexReport) || !i.indexReported.CompareAndSwap(last, now) {
+		return
+	}
+	utilruntime.HandleErrorWithContext(context.Background(), err.Err, "An index function failed; the object has no entry in that index",
+		"type", i.name, "index", err.Index, "key", err.Key)
+}
+
+// reportDropped reports an object that does not belong to its collection.
+func reportDropped(ctx context.Context, err error) {
+	utilruntime.HandleErrorWithContext(ctx, err, "An object was dropped, because it is none of those that were asked for")
+}

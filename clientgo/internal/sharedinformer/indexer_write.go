@@ -1,0 +1,131 @@
+package sharedinformer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/store"
+)
+
+// keyOf returns the key of an object as the caches of client-go make it.
+func keyOf(obj any) (string, error) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return "", cache.KeyError{Obj: obj, Err: err}
+	}
+	return key, nil
+}
+
+// Add puts an object into the cache.
+func (x *indexer) Add(obj any) error { return x.Update(obj) }
+
+// Update puts an object into the cache.
+func (x *indexer) Update(obj any) error {
+	key, err := keyOf(obj)
+	if err != nil {
+		return err
+	}
+	x.write(func(b *store.Batch[any]) { set(b, key, obj) })
+	return nil
+}
+
+// Delete takes the object with the key of obj out of the cache.
+func (x *indexer) Delete(obj any) error {
+	key, err := keyOf(obj)
+	if err != nil {
+		return err
+	}
+	x.write(func(b *store.Batch[any]) { remove(b, key, obj) })
+	return nil
+}
+
+// Replace makes the list the whole content of the cache.
+func (x *indexer) Replace(list []any, version string) error {
+	items := make(map[string]any, len(list))
+	for _, obj := range list {
+		key, err := keyOf(obj)
+		if err != nil {
+			return err
+		}
+		items[key] = obj
+	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.store.Replace(version, func(yield func(string, any) bool) {
+		for _, key := range slices.Sorted(maps.Keys(items)) {
+			if !yield(key, items[key]) {
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// Bookmark sets the version up to which everything is in the cache.
+func (x *indexer) Bookmark(version string) {
+	x.write(func(b *store.Batch[any]) { b.SetVersion(version) })
+}
+
+// Resync does nothing, as in every cache that is no queue.
+func (x *indexer) Resync() error { return nil }
+
+// Transaction makes several writes one, as far as their objects have keys.
+func (x *indexer) Transaction(writes ...cache.Transaction) *cache.TransactionError {
+	failed := cache.TransactionError{TotalTransactions: len(writes)}
+	x.write(func(b *store.Batch[any]) {
+		for n, w := range writes {
+			if err := transact(b, w); err != nil {
+				failed.Errors = append(failed.Errors, err)
+				continue
+			}
+			failed.SuccessfulIndices = append(failed.SuccessfulIndices, n)
+		}
+	})
+	if len(failed.Errors) == 0 {
+		return nil
+	}
+	return &failed
+}
+
+var errUnknownTransaction = errors.New("the type is none of Add, Update and Delete")
+
+func transact(b *store.Batch[any], w cache.Transaction) error {
+	key, err := keyOf(w.Object)
+	if err != nil {
+		return err
+	}
+	switch w.Type {
+	case cache.TransactionTypeAdd, cache.TransactionTypeUpdate:
+		set(b, key, w.Object)
+	case cache.TransactionTypeDelete:
+		remove(b, key, w.Object)
+	default:
+		return fmt.Errorf("transaction %q of %s: %w", w.Type, key, errUnknownTransaction)
+	}
+	return nil
+}
+
+// write is one write by hand.
+func (x *indexer) write(f func(*store.Batch[any])) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.store.Update(f)
+}
+
+func set(b *store.Batch[any], key string, obj any) {
+	b.Set(key, obj)
+	if m := metadata(obj); m != nil {
+		b.SetVersion(m.GetResourceVersion())
+	}
+}
+
+func remove(b *store.Batch[any], key string, obj any) {
+	b.Delete(key)
+	if m := metadata(obj); m != nil {
+		b.SetVersion(m.GetResourceVersion())
+	}
+}

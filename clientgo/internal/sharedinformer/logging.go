@@ -1,0 +1,61 @@
+package sharedinformer
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// newLogger returns the logger of a reflector: what goes wrong reaches the program's
+// error handlers, as client-go's does, and the rest the logger of the context.
+func newLogger(ctx context.Context) *slog.Logger {
+	return slog.New(&errorHandler{ctx: ctx, rest: logr.ToSlogHandler(klog.FromContext(ctx))})
+}
+
+// errorHandler is a slog.Handler that gives warnings and errors to utilruntime.
+type errorHandler struct {
+	ctx   context.Context
+	rest  slog.Handler
+	attrs []slog.Attr
+}
+
+func (h *errorHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || h.rest.Enabled(ctx, level)
+}
+
+func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn {
+		// With the attributes of With, which klog forgets when it is asked to keep them.
+		r.AddAttrs(h.attrs...)
+		return h.rest.Handle(ctx, r)
+	}
+	var failure error
+	var pairs []any
+	collect := func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok && failure == nil {
+			failure = err
+		} else {
+			pairs = append(pairs, a.Key, a.Value.Any())
+		}
+		return true
+	}
+	for _, a := range h.attrs {
+		collect(a)
+	}
+	r.Attrs(collect)
+	utilruntime.HandleErrorWithContext(h.ctx, failure, r.Message, pairs...)
+	return nil
+}
+
+func (h *errorHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &errorHandler{ctx: h.ctx, rest: h.rest, attrs: append(slices.Clip(h.attrs), attrs...)}
+}
+
+// WithGroup leaves groups to the rest: nothing that is logged here has one.
+func (h *errorHandler) WithGroup(name string) slog.Handler {
+	return &errorHandler{ctx: h.ctx, rest: h.rest.WithGroup(name), attrs: h.attrs}
+}

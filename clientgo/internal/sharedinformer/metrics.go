@@ -1,0 +1,75 @@
+package sharedinformer
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// metrics publishes what client-go's informers publish of a named informer: the length
+// of the queue, how long a batch takes, and the version of the cache. nil publishes
+// nothing.
+//
+// A provider that was set for the whole process with cache.SetInformerMetricsProvider
+// cannot be asked for: client-go keeps it to itself. It is reached through what can be
+// made with it: a store without content whose version is moved, and a queue that one
+// item passes while a batch is applied. That queue has its own length, not that of
+// ours, which only a provider of the informer's own is told.
+type metrics struct {
+	identifier cache.InformerNameAndResource
+	queued     cache.GaugeMetric     // nil without a provider of the informer's own
+	latency    cache.HistogramMetric // nil without a provider of the informer's own
+	timer      cache.Queue           // nil with a provider of the informer's own
+	version    cache.Store
+}
+
+func newMetrics(identifier cache.InformerNameAndResource, provider cache.InformerMetricsProvider) *metrics {
+	if !identifier.Reserved() {
+		return nil
+	}
+	m := &metrics{
+		identifier: identifier,
+		version:    cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithStoreMetrics(identifier, provider)),
+	}
+	if provider == nil {
+		m.timer = cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Identifier: identifier})
+		return m
+	}
+	m.queued = provider.NewQueuedItemMetric(identifier)
+	m.latency = provider.NewProcessingLatencyMetric(identifier)
+	return m
+}
+
+// passing is what passes the timer.
+var passing = &metav1.ObjectMeta{Name: "batch"}
+
+// time applies a batch and publishes how long that took.
+func (m *metrics) time(apply func()) {
+	switch {
+	case m == nil || !m.identifier.Reserved():
+		apply()
+	case m.latency != nil:
+		began := time.Now()
+		apply()
+		m.latency.Observe(time.Since(began).Seconds())
+	default:
+		// Neither call can fail: the item has a key, and the queue is open and not empty.
+		_ = m.timer.Add(passing)
+		_, _ = m.timer.Pop(func(any, bool) error {
+			apply()
+			return nil
+		})
+	}
+}
+
+// reached publishes the length of the queue and the version of the cache.
+func (m *metrics) reached(queued int, version string) {
+	if m == nil || !m.identifier.Reserved() {
+		return
+	}
+	m.version.Bookmark(version)
+	if m.queued != nil {
+		m.queued.Set(float64(queued))
+	}
+}

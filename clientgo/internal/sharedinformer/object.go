@@ -1,0 +1,47 @@
+package sharedinformer
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// metadata returns the metadata of a cached object, or nil: a transform may have made
+// anything of it.
+func metadata(obj any) metav1.Object {
+	switch o := obj.(type) {
+	case nil:
+		return nil
+	case metav1.Object:
+		return o
+	default:
+		m, err := meta.Accessor(obj)
+		if err != nil {
+			return nil
+		}
+		return m
+	}
+}
+
+// describe returns the version and UID of a cached object, "" for what it has not got.
+func describe(obj any) (version, uid string) {
+	if m := metadata(obj); m != nil {
+		return m.GetResourceVersion(), string(m.GetUID())
+	}
+	return "", ""
+}
+
+func uidOf(obj any) string {
+	_, uid := describe(obj)
+	return uid
+}
+
+// sameVersion reports whether an update brings nothing new: client-go calls such an
+// update a resync. Without versions that cannot be said, and it counts as a change.
+func sameVersion(old, new any) bool {
+	before, _ := describe(old)
+	if before == "" {
+		return false
+	}
+	after, _ := describe(new)
+	return before == after
+}

@@ -1,0 +1,200 @@
+package sharedinformer
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/klog/v2"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/store"
+)
+
+// stuckReport is how often handlers that hold up the end of Run are named.
+const stuckReport = 10 * time.Second
+
+// minWatchTimeout is the least time that client-go asks a watch to last, which API
+// servers are dimensioned for.
+const minWatchTimeout = 5 * time.Minute
+
+// RunWithContext lists and watches until ctx ends. When it returns, every goroutine of
+// the informer has ended, those of the handlers last; a handler that does not return
+// holds it up and is named in the log. A second call logs a warning and returns.
+func (i *Informer) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	logger := klog.FromContext(ctx)
+	if i.o.Logger != nil {
+		logger = *i.o.Logger
+		ctx = klog.NewContext(ctx, logger)
+	}
+	resyncs, ok := i.start(ctx, logger)
+	if !ok {
+		logger.Info("Warning: the informer was run before; it runs once", "type", i.name)
+		return
+	}
+	var sources, processor sync.WaitGroup
+	detected := make(chan struct{})
+	sources.Go(func() {
+		if err := i.reflector.Run(ctx); err != nil {
+			utilruntime.HandleErrorWithContext(ctx, err, "The reflector did not run", "type", i.name)
+		}
+	})
+	sources.Go(func() { i.keepResyncTime(ctx, resyncs) })
+	processor.Go(func() { i.detector.Run(detected) })
+	processor.Go(func() { i.process(ctx) })
+
+	<-ctx.Done()
+	sources.Wait()
+	i.queue.Close()
+	close(detected)
+	processor.Wait()
+	i.stopHandlers(logger)
+}
+
+// start takes the one right to run and prepares what runs. It returns the period of
+// the resync clock.
+func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.Duration, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return 0, false
+	}
+	i.started = true
+	i.reflector = reflector.New(i.o.Source, i.queue, reflector.Options[any]{
+		Name: i.name, Accept: accept, Transform: i.transform, Known: i.known,
+		PageSize:          i.o.PageSize,
+		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
+		PagesAfterFailure: true,
+		WatchTimeout:      max(i.o.MinWatchTimeout, minWatchTimeout),
+		Logger:            newLogger(ctx),
+		OnFailure:         WatchErrors(ctx, i.name, i.o.Example, i.LastSyncResourceVersion, i.watchError),
+	})
+	i.fan.Start()
+	return i.resyncCheck, true
+}
+
+var errNoName = errors.New("it has no name")
+
+// accept refuses what cannot be cached.
+func accept(item source.Item[any], _ bool) error {
+	if item.Key == "" {
+		return errNoName
+	}
+	return nil
+}
+
+// known returns the cached object of a key. While versions are not trusted it has
+// none, so that what is listed is never taken for what is cached.
+func (i *Informer) known(key string) (obj any, version, uid string, ok bool) {
+	if obj, ok = i.store.Get(key); ok && i.versionsTrusted() {
+		version, uid = describe(obj)
+	}
+	return obj, version, uid, ok
+}
+
+// process applies what the queue brings until that is closed or ctx ends.
+func (i *Informer) process(ctx context.Context) {
+	timed := func(batch delta.Batch[any]) { i.metrics.time(func() { i.apply(batch) }) }
+	for i.queue.Pop(ctx, timed) == nil {
+		i.metrics.reached(i.queue.Len(), i.store.Snapshot().Version())
+	}
+}
+
+// apply puts a batch into the cache and tells the handlers.
+func (i *Informer) apply(batch delta.Batch[any]) {
+	i.writing.Lock()
+	defer i.writing.Unlock()
+	i.store.Update(func(b *store.Batch[any]) {
+		for n := range batch.Deltas {
+			d := &batch.Deltas[n]
+			if d.Type == delta.Deleted {
+				b.Delete(d.Key)
+			} else {
+				b.Set(d.Key, d.New)
+				i.detector.AddObject(d.New)
+			}
+		}
+		for _, mark := range batch.Marks {
+			b.SetVersion(mark.Version)
+		}
+	})
+	if len(batch.Deltas) > 0 {
+		i.fan.Publish(notifications(batch.Deltas), i.store.Len())
+	}
+	if batch.Synced {
+		i.fan.MarkSynced()
+		close(i.synced)
+	}
+	for _, token := range batch.Resync {
+		i.resync(token)
+	}
+	if batch.Replaced {
+		select {
+		case i.listed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// notifications turns deltas into what the log carries.
+func notifications(deltas []delta.Delta[any]) []fanout.Notification[any] {
+	batch := make([]fanout.Notification[any], len(deltas))
+	for n := range deltas {
+		d := &deltas[n]
+		batch[n] = fanout.Notification[any]{Type: typeOf(d.Type), Initial: d.Initial, Tombstone: d.Tombstone, Key: d.Key, Old: d.Old, New: d.New}
+	}
+	return batch
+}
+
+func typeOf(t delta.Type) fanout.Type {
+	switch t {
+	case delta.Added:
+		return fanout.Added
+	case delta.Updated:
+		return fanout.Updated
+	default:
+		return fanout.Deleted
+	}
+}
+
+// stopHandlers drops what is pending and waits for the calls that are running.
+func (i *Informer) stopHandlers(logger klog.Logger) {
+	i.mu.Lock()
+	i.stopped = true
+	i.mu.Unlock()
+	i.fan.Close()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), stuckReport)
+		err := i.fan.Wait(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		logger.Info("Warning: the informer waits for handlers that do not return", "type", i.name, "err", err)
+	}
+}
+
+// describeType names the type of an example, with its kind if the type does not say it.
+func describeType(example runtime.Object) string {
+	if example == nil {
+		return "<unspecified>"
+	}
+	switch o := example.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		if gvk := o.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
+			return gvk.String()
+		}
+	}
+	return reflect.TypeOf(example).String()
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	policylisters "k8s.io/client-go/listers/policy/v1"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// budgets says of every disruption budget how many deployments it protects. Servers
+// can be without the policy group, so this controller is the one that may be skipped.
+type budgets struct {
+	budgets     policylisters.PodDisruptionBudgetLister
+	deployments appslisters.DeploymentLister
+	out         *output
+
+	mu   sync.Mutex // guards said
+	said map[cache.ObjectName]string
+}
+
+func startBudgets(ctx context.Context, m manager) (http.Handler, bool, error) {
+	if !m.available[policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")] {
+		return nil, false, nil
+	}
+	informer, deployments := m.factory.Policy().V1().PodDisruptionBudgets(), m.factory.Apps().V1().Deployments()
+	b := &budgets{budgets: informer.Lister(), deployments: deployments.Lister(), out: m.out, said: map[cache.ObjectName]string{}}
+	l := newLoop("budgets", m.out, b.reconcile)
+	if err := l.follow(informer.Informer(), l.enqueue); err != nil {
+		return nil, true, err
+	}
+	// It reads deployments without following them: their cache must be filled all the same.
+	l.synced = append(l.synced, deployments.Informer().HasSynced)
+	l.start(ctx, m)
+	return nil, true, nil
+}
+
+func (b *budgets) reconcile(_ context.Context, key cache.ObjectName) error {
+	budget, err := b.budgets.PodDisruptionBudgets(key.Namespace).Get(key.Name)
+	if apierrors.IsNotFound(err) {
+		b.say(key, "is gone")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	if err != nil {
+		b.say(key, fmt.Sprintf("has a selector that is none: %v", err))
+		return nil // trying again cannot help
+	}
+	all, err := b.deployments.Deployments(key.Namespace).List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	protected := 0
+	for _, d := range all {
+		if selector.Matches(labels.Set(d.Spec.Template.Labels)) {
+			protected++
+		}
+	}
+	b.say(key, fmt.Sprintf("protects %d of %d deployments", protected, len(all)))
+	return nil
+}
+
+// say prints what was found out about a budget, unless it is what was said before: a
+// budget's status changes often, and resyncs bring it again.
+func (b *budgets) say(key cache.ObjectName, found string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.said[key] != found {
+		b.said[key] = found
+		b.out.print("budgets: %v %s", key, found)
+	}
+}

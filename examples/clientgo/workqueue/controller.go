@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// controller keeps the image lists of deployments right. Its work queue holds keys of
+// deployments, never objects: a key that waits stands for everything that happens to
+// its deployment and its image list meanwhile.
+type controller struct {
+	client      kubernetes.Interface
+	deployments appslisters.DeploymentLister
+	lists       corelisters.ConfigMapLister
+	synced      []cache.InformerSynced
+	queue       workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	retries     int // after which a key is dropped until something happens to it
+
+	printing sync.Mutex // guards out
+	out      io.Writer
+}
+
+// newController registers the handlers; the caller starts the informers.
+func newController(client kubernetes.Interface, deployments appsinformers.DeploymentInformer, lists coreinformers.ConfigMapInformer, out io.Writer) (*controller, error) {
+	c := &controller{
+		client:      client,
+		deployments: deployments.Lister(),
+		lists:       lists.Lister(),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Minute),
+			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "images"},
+		),
+		retries: 5,
+		out:     out,
+	}
+	ofDeployments, err := deployments.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.enqueue,
+		UpdateFunc: func(_, changed any) { c.enqueue(changed) },
+		DeleteFunc: c.enqueue,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// An image list that somebody changed or deleted concerns its deployment.
+	ofLists, err := lists.Informer().AddEventHandler(cache.FilteringResourceEventHandler{
+		FilterFunc: isImageList,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    c.enqueueOwner,
+			UpdateFunc: func(_, changed any) { c.enqueueOwner(changed) },
+			DeleteFunc: c.enqueueOwner,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.synced = []cache.InformerSynced{ofDeployments.HasSynced, ofLists.HasSynced}
+	return c, nil
+}
+
+// run works until ctx ends and every worker has put down what it had in hand.
+func (c *controller) run(ctx context.Context, workers int) error {
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer c.queue.ShutDown()
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced...) {
+		return errors.New("stopped before the caches were filled")
+	}
+	c.print("the caches are filled")
+	for range workers {
+		working.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.print("stopping")
+	return nil
+}
+
+// next works on one key and reports false when the queue was shut down.
+func (c *controller) next(ctx context.Context) bool {
+	key, down := c.queue.Get()
+	if down {
+		return false
+	}
+	defer c.queue.Done(key)
+	err := c.reconcile(ctx, key)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		c.queue.Forget(key) // the next failure starts with a short wait again
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+		// The cache is a moment behind the server; nothing is wrong.
+		c.queue.AddRateLimited(key)
+	case c.queue.NumRequeues(key) < c.retries:
+		c.print("%v: %v; trying again", key, err)
+		c.queue.AddRateLimited(key)
+	default:
+		c.print("%v: %v; giving up until it changes", key, err)
+		c.queue.Forget(key)
+	}
+	return true
+}
+
+// enqueue puts the key of an object, or of a tombstone, into the queue.
+func (c *controller) enqueue(obj any) {
+	key, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		c.print("an event without a key: %v", err)
+		return
+	}
+	c.queue.Add(key)
+}
+
+// print writes a line.
+func (c *controller) print(format string, arguments ...any) {
+	c.printing.Lock()
+	defer c.printing.Unlock()
+	fmt.Fprintf(c.out, format+"\n", arguments...)
+}

@@ -1,0 +1,69 @@
+package fanout
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+func TestPausedLogStartsNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options[string]{Paused: true})
+		before := runtime.NumGoroutine()
+		var got []string
+		collect := func(n Notification[string]) { got = append(got, n.Key) }
+		kept, err := l.Subscribe(collect, maps.All(map[string]string{"a": "1"}), SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed, err := l.Subscribe(collect, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed.Remove()
+		select {
+		case <-removed.Done():
+		default:
+			t.Error("a subscription that was removed before the start is not done")
+		}
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Errorf("a paused log delivered %q", got)
+		}
+		// The initial set is pulled by a coroutine, which counts as one goroutine.
+		if n := runtime.NumGoroutine(); n > before+1 {
+			t.Errorf("%d goroutines, %d before the subscriptions", n, before)
+		}
+
+		l.Start()
+		l.Start()
+		l.Publish([]Notification[string]{{Type: Added, Key: "b", New: "2"}}, 2)
+		l.MarkSynced()
+		<-kept.Synced()
+		if !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("delivered %q, want a and b", got)
+		}
+		l.Close()
+		<-kept.Done()
+	})
+}
+
+func TestPausedLogClosesWhatNeverRan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options[string]{Paused: true})
+		s, err := l.Subscribe(func(Notification[string]) { t.Error("called") }, maps.All(map[string]string{"a": "1"}), SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		<-s.Done()
+		if err := l.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if s.HasSynced() {
+			t.Error("a subscription that never ran says that it is synced")
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/metrics"
+)
+
+// restClientFor returns the REST client of a clientset, as its users have one.
+func restClientFor(t *testing.T, config *rest.Config) *rest.RESTClient {
+	t.Helper()
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clientset.CoreV1().RESTClient().(*rest.RESTClient)
+}
+
+func TestClientFromRESTSendsAsTheClientsetDoes(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*rest.Config)
+		accept string
+	}{
+		{"nothing chosen", func(*rest.Config) {}, protobufType + "," + jsonType},
+		{"protobuf chosen", func(c *rest.Config) { c.ContentType = protobufType }, protobufType + "," + jsonType},
+		{"JSON chosen", func(c *rest.Config) { c.ContentType = jsonType }, jsonType},
+		{"JSON accepted", func(c *rest.Config) { c.AcceptContentTypes = jsonType }, jsonType},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got *http.Request
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				got = r
+				w.Header().Set("Content-Type", jsonType)
+				w.Write([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"}}`)) //nolint:errcheck // the client says what it got
+			}))
+			defer server.Close()
+			config := &rest.Config{Host: server.URL + "/clusters/one", UserAgent: "roller/1.0", BearerToken: "secret"}
+			test.change(config)
+			client, err := NewClientFromREST(restClientFor(t, config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tweak := func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = "app=web", "spec.nodeName=n1" }
+			page, err := NewTyped(client, pods, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{Namespace: "default", Tweak: tweak}).
+				List(t.Context(), ListOptions{Version: "0", Limit: 500})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page.Version != "7" {
+				t.Errorf("version %q, want 7", page.Version)
+			}
+			for header, want := range map[string]string{"Accept": test.accept, "User-Agent": "roller/1.0", "Authorization": "Bearer secret"} {
+				if value := got.Header.Get(header); value != want {
+					t.Errorf("%s: %q, want %q", header, value, want)
+				}
+			}
+			if want := "/clusters/one/api/v1/namespaces/default/pods"; got.URL.Path != want {
+				t.Errorf("path %q, want %q", got.URL.Path, want)
+			}
+			const query = "fieldSelector=spec.nodeName%3Dn1&labelSelector=app%3Dweb&limit=500&resourceVersion=0&resourceVersionMatch=NotOlderThan"
+			if got.URL.RawQuery != query {
+				t.Errorf("query %q, want %q", got.URL.RawQuery, query)
+			}
+		})
+	}
+}
+
+func TestClientFromRESTLimitsListsAndNotWatches(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		<-release
+	}))
+	defer server.Close()
+	defer close(release)
+	client, err := NewClientFromREST(restClientFor(t, &rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := NewTyped(client, pods, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{})
+	if _, err := src.List(t.Context(), ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a list that hangs: %v, want the deadline of the client", err)
+	}
+	if client.http.Timeout != 0 {
+		t.Errorf("a watch would be cut off after %v", client.http.Timeout)
+	}
+}
+
+func TestClientFromRESTRefusesNil(t *testing.T) {
+	if _, err := NewClientFromREST(nil); err == nil || !strings.Contains(err.Error(), "rest.Config") {
+		t.Errorf("error %v, want one that says what to pass", err)
+	}
+}
+
+// requestCounter takes the place of a metric of client-go.
+type requestCounter struct {
+	mu   sync.Mutex // guards seen
+	seen map[string]int
+}
+
+func (c *requestCounter) Increment(_ context.Context, code, method, host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[code+" "+method+" "+host]++
+}
+
+func TestRequestsAreCountedInClientGosMetrics(t *testing.T) {
+	counter := &requestCounter{seen: map[string]int{}}
+	before := metrics.RequestResult
+	metrics.RequestResult = counter
+	defer func() { metrics.RequestResult = before }()
+	server := httptest.NewServer(http.NotFoundHandler())
+	host := strings.TrimPrefix(server.URL, "http://")
+	client, err := NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := NewTyped(client, pods, newPod, RESTOptions{})
+	if _, err := src.List(t.Context(), ListOptions{}); err == nil {
+		t.Error("no error from a server that has nothing")
+	}
+	server.Close()
+	if _, err := src.Watch(t.Context(), WatchOptions{}); err == nil {
+		t.Error("no error from a server that is gone")
+	}
+	if want := map[string]int{"404 GET " + host: 1, "<error> GET " + host: 1}; !maps.Equal(counter.seen, want) {
+		t.Errorf("counted %v, want %v", counter.seen, want)
+	}
+}
