@@ -24,8 +24,9 @@ func cpu() float64 {
 // memory returns the bytes that live in the heap after a collection, and the
 // allocations so far.
 func memory() (live, mallocs uint64) {
-	runtime.GC()
-	runtime.GC()
+	for range 6 {
+		runtime.GC()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc, m.Mallocs

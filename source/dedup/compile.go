@@ -42,8 +42,8 @@ func (t *Table) planFor(typ reflect.Type) (*plan, error) {
 const generatedFile = "generated.pb.go"
 
 // generated reports whether the Unmarshal method of *t is generated code of t
-// itself, as opposed to written by hand or promoted from an embedded field.
-// Only for generated code do the struct tags say all.
+// itself, as opposed to written by hand, or promoted from an embedded field, which
+// makes it the compiler's. Only for generated code do the struct tags say all.
 func generated(t reflect.Type) bool {
 	method, ok := reflect.PointerTo(t).MethodByName("Unmarshal")
 	if !ok {
@@ -54,7 +54,7 @@ func generated(t reflect.Type) bool {
 		return false
 	}
 	file, _ := f.FileLine(f.Entry())
-	return strings.HasSuffix(file, "/"+generatedFile) && strings.HasSuffix(f.Name(), ".(*"+t.Name()+").Unmarshal")
+	return strings.HasSuffix(file, "/"+generatedFile)
 }
 
 func (c *compiler) program(t reflect.Type) (*program, error) {
@@ -237,10 +237,9 @@ func (c *compiler) mapField(f field, t reflect.Type) (field, error) {
 	m := &mapping{typ: t, entry: len(c.plan.maps), plain: t.Key() == reflect.TypeFor[string]() && t.Elem() == reflect.TypeFor[string]()}
 	c.plan.maps = append(c.plan.maps, t)
 	e := t.Elem()
-	op, ok := scalar(e)
 	switch {
-	case ok:
-		m.op = op
+	case e.Kind() == reflect.String:
+		m.op = opString
 	case e.Kind() == reflect.Slice && e.Elem().Kind() == reflect.Uint8:
 		m.op = opBytes
 	case e.Kind() == reflect.Struct || isList(e):

@@ -42,11 +42,12 @@ func everyType(tb testing.TB) []reflect.Type {
 
 func newObject(t reflect.Type) encodable { return reflect.New(t).Interface().(encodable) }
 
-// randomObject returns a random object, encoded.
-func randomObject(tb testing.TB, f *filler, t reflect.Type) []byte {
+// randomObject returns a random object, encoded, with values inside each other at
+// most depth deep.
+func randomObject(tb testing.TB, f *filler, t reflect.Type, depth int) []byte {
 	tb.Helper()
 	v := reflect.New(t)
-	f.fill(v.Elem(), 6)
+	f.fill(v.Elem(), depth)
 	data, err := v.Interface().(encodable).Marshal()
 	if err != nil {
 		tb.Fatalf("encode a random %v: %v", t, err)
@@ -144,7 +145,7 @@ func TestEveryType(t *testing.T) {
 			}
 			var objects [][]byte
 			for range 8 {
-				objects = append(objects, randomObject(t, f, typ))
+				objects = append(objects, randomObject(t, f, typ, 6))
 			}
 			for range 3 {
 				for _, data := range objects {
@@ -177,7 +178,7 @@ func TestDamagedObjects(t *testing.T) {
 	for _, typ := range everyType(t) {
 		d := NewDecoder(table, newObject(typ), ShareAll)
 		for range 4 {
-			data := randomObject(t, f, typ)
+			data := randomObject(t, f, typ, 6)
 			for range 12 {
 				same(t, d, f.damage(data))
 				keen(d)

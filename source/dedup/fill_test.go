@@ -45,7 +45,7 @@ func (f *filler) number() int64 {
 
 // quantities are of each form that a Quantity has in memory: with and without a
 // string, as a small number and as one behind a pointer.
-var quantities = []string{"", "0", "250m", "512Mi", "1", "100", "1000", "1.5Gi", "3n", "0.5n", "12e6", "1000000000000000000000", "9223372036854775808", "-4Ki"}
+var quantities = []string{"", "0", "250m", "512Mi", "1", "100", "1000", "1.5Gi", "3n", "0.5n", "12e6", "12345678901234567890", "1000000000000000000000", "9223372036854775808", "-4Ki"}
 
 func (f *filler) quantity() resource.Quantity {
 	s := quantities[f.random.IntN(len(quantities))]

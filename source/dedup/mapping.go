@@ -8,10 +8,10 @@ import (
 // A mapping says how a map with keys of strings is decoded.
 type mapping struct {
 	typ   reflect.Type
-	plain bool // map[string]string
-	op    operation
-	value *program // of messages
-	entry int      // index of the space for its entries
+	plain bool      // map[string]string
+	op    operation // of values: opString, opBytes or opMessage
+	value *program  // of messages
+	entry int       // index of the space for its entries
 }
 
 // entryScratch is where the entries of a map are put together.
@@ -55,7 +55,7 @@ func (r *run) newMap(f *field, data []byte, n int) (unsafe.Pointer, bool) {
 
 // entry returns the key and the encoded value of a map entry. A value that is not
 // there, as one that is nil is not, is the zero value.
-func entry(content []byte, valueTag byte) (key, value []byte, ok bool) {
+func entry(content []byte) (key, value []byte, ok bool) {
 	if len(content) == 0 || content[0] != 1<<3|wireBytes {
 		return nil, nil, false
 	}
@@ -67,11 +67,8 @@ func entry(content []byte, valueTag byte) (key, value []byte, ok bool) {
 	if end == len(content) {
 		return key, nil, true
 	}
-	if content[end] != valueTag {
+	if content[end] != 2<<3|wireBytes {
 		return nil, nil, false
-	}
-	if valueTag&7 == wireVarint {
-		return key, content[end+1:], end+1 < len(content)
 	}
 	start, end = span(content, end+1)
 	if end != len(content) {
@@ -86,7 +83,7 @@ func (r *run) plainMap(f *field, data []byte, n int) (reflect.Value, bool) {
 	var content []byte
 	for i := 0; i < len(data); {
 		content, i = element(data, i, w)
-		key, value, ok := entry(content, 2<<3|wireBytes)
+		key, value, ok := entry(content)
 		if !ok {
 			return reflect.Value{}, false
 		}
@@ -106,17 +103,13 @@ func (r *run) reflectedMap(f *field, data []byte, n int) (reflect.Value, bool) {
 	}
 	s.busy = true
 	made := reflect.MakeMapWithSize(m.typ, n)
-	valueTag := byte(2<<3 | wireBytes)
-	if m.op <= opInt64 {
-		valueTag = 2<<3 | wireVarint
-	}
 	w := width(f.tag)
 	var content []byte
 	ok := true
 	for i := 0; ok && i < len(data); {
 		content, i = element(data, i, w)
 		var key, value []byte
-		if key, value, ok = entry(content, valueTag); !ok {
+		if key, value, ok = entry(content); !ok {
 			break
 		}
 		*(*string)(s.keyAt) = r.keep(key)
@@ -140,7 +133,7 @@ func (r *run) mapValue(m *mapping, data []byte, to unsafe.Pointer) bool {
 	case opBytes:
 		*(*[]byte)(to) = append(make([]byte, 0, len(data)), data...)
 		return true
-	case opMessage:
+	default:
 		owned := r.owned
 		if !owned {
 			data = append([]byte(nil), data...)
@@ -150,20 +143,4 @@ func (r *run) mapValue(m *mapping, data []byte, to unsafe.Pointer) bool {
 		r.owned = owned
 		return ok
 	}
-	if len(data) == 0 {
-		return true
-	}
-	v, end := uvarint(data, 0)
-	if end != len(data) {
-		return false
-	}
-	switch m.op {
-	case opBool:
-		*(*bool)(to) = v != 0
-	case opInt32:
-		*(*int32)(to) = int32(v)
-	default:
-		*(*int64)(to) = int64(v)
-	}
-	return true
 }

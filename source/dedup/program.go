@@ -18,7 +18,6 @@ type plan struct {
 // once from the type's struct tags; running it needs no reflection.
 type program struct {
 	typ    reflect.Type
-	size   uintptr
 	fields []field
 	// byNumber has the index of a field plus one, by the number of the field.
 	byNumber []uint8

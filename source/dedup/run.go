@@ -54,7 +54,7 @@ func (r *run) object(p *program, data []byte, to unsafe.Pointer) bool {
 	} else {
 		r.collected.forget()
 	}
-	r.owned, r.unshared, r.saves, r.depth = false, false, 0, 0
+	r.unshared, r.saves = false, 0
 	if r.decoded%tendEvery == 0 {
 		r.table.counts.hits.Add(int64(r.hits))
 		r.table.counts.misses.Add(int64(r.misses))
@@ -85,6 +85,12 @@ type sliceHeader struct {
 	data     unsafe.Pointer
 	len, cap int
 }
+
+// The layouts that are relied on: the build fails where one of them is another.
+var (
+	_ = [1]struct{}{}[unsafe.Sizeof([]byte(nil))-unsafe.Sizeof(sliceHeader{})]
+	_ = [1]struct{}{}[unsafe.Sizeof(map[string]string(nil))-unsafe.Sizeof(unsafe.Pointer(nil))]
+)
 
 func newMaker(t reflect.Type) maker {
 	p := reflect.New(reflect.SliceOf(t))

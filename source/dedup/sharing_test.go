@@ -1,15 +1,18 @@
 package dedup
 
 import (
+	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -155,7 +158,7 @@ func podWithQuantities() *corev1.Pod {
 			}}},
 			Resources: corev1.ResourceRequirements{
 				Limits:   corev1.ResourceList{"cpu": resource.MustParse("250m")},
-				Requests: corev1.ResourceList{"memory": resource.MustParse("1.5Gi")},
+				Requests: corev1.ResourceList{"memory": resource.MustParse("12345678901234567890")},
 			},
 		}},
 	}}
@@ -202,8 +205,43 @@ func TestCopiedQuantitiesAreIndependent(t *testing.T) {
 	q := a.Spec.Containers[0].Resources.Requests["memory"]
 	q.Add(resource.MustParse("1Gi"))
 	left := b.Spec.Containers[0].Resources.Requests["memory"]
-	if want := resource.MustParse("1.5Gi"); left.Cmp(want) != 0 {
+	if want := resource.MustParse("12345678901234567890"); left.Cmp(want) != 0 {
 		t.Errorf("after an addition to a copy of another pod's, the request is %s, not %s", &left, &want)
+	}
+}
+
+// TestLargeValues decodes what is too large to be shared or copied as a whole: it
+// is shared in parts.
+func TestLargeValues(t *testing.T) {
+	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{
+		Name: "d", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{},
+	}}}}
+	m := &corev1.ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}}
+	for i := range 2000 {
+		key := fmt.Sprint("attribute ", i)
+		slice.Spec.Devices[0].Attributes[resourcev1.QualifiedName(key)] = resourcev1.DeviceAttribute{StringValue: &key}
+		m.Data[key], m.BinaryData[key] = key+key, []byte(key)
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 300)}, Status: corev1.PodStatus{Message: strings.Repeat("long ", 10_000)}}
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i] = corev1.Container{Name: fmt.Sprint("container ", i), Image: strings.Repeat("image ", 20), Env: []corev1.EnvVar{{Name: "a", Value: "b"}}}
+	}
+	for _, object := range []encodable{slice, m, pod} {
+		data := encode(object)
+		if len(data) < 2*maxPiece {
+			t.Fatalf("%T of %d bytes is not large", object, len(data))
+		}
+		d := NewDecoder(new(Table), object, ShareAll)
+		for range 3 {
+			same(t, d, data)
+			keen(d)
+		}
+		if s := d.Stats(); s.Generated != 0 {
+			t.Errorf("%T: %+v", object, s)
+		}
+		if s := d.table.Stats(); s.Bytes > int64(len(data)) {
+			t.Errorf("%T of %d bytes: %+v", object, len(data), s)
+		}
 	}
 }
 

@@ -78,13 +78,17 @@ func TestStringsInUseStay(t *testing.T) {
 	all := newCorpus(1, 10).pods(5)
 	decodePods(t, d, all)
 	first := decodePods(t, d, all)
-	for table.round.Load() < 5 {
+	compare := func(d *Decoder) {
 		for i, pod := range decodePods(t, d, all) {
 			if unsafe.StringData(pod.Namespace) != unsafe.StringData(first[i].Namespace) || unsafe.StringData(string(pod.Status.Phase)) != unsafe.StringData(string(first[i].Status.Phase)) {
 				t.Fatalf("in round %d, a string was forgotten that is in use all the time", table.round.Load())
 			}
 		}
 	}
+	for table.round.Load() < 5 {
+		compare(d)
+	}
+	compare(NewDecoder(table, &corev1.Pod{}, ShareAll)) // which has only the table
 }
 
 // TestOneHashForAll puts values and strings with one hash into a table: a search
@@ -109,8 +113,8 @@ func TestOneHashForAll(t *testing.T) {
 	if stats := table.Stats(); stats.Values > window || stats.Strings > window || stats.Bytes > 2*window*300 {
 		t.Errorf("%+v: at most %d of each were expected", stats, window)
 	}
-	if n := len(*table.pieces.slots.Load()); n != leastPieceSlots {
-		t.Errorf("the table has grown to %d slots", n)
+	if n, m := len(*table.pieces.slots.Load()), len(*table.texts.slots.Load()); n != leastPieceSlots || m != leastTextSlots {
+		t.Errorf("the table has grown to %d and %d slots", n, m)
 	}
 	// The bytes decide, not the hash.
 	if _, _, ok := table.pieces.find(77, s, []byte("key")); ok {
@@ -141,12 +145,20 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%+v: the budget does not hold", s)
 	}
 	runtime.KeepAlive(pods)
-	for i, data := range all {
+	for _, data := range all {
 		same(t, d, data)
-		if i%100 == 0 {
-			keen(d)
-		}
+		keen(d)
 	}
+	// When what is in the table is gone, there is room again.
+	pods = nil
+	runtime.GC()
+	settle(table, 2)
+	kept := table.Stats().Kept
+	pods = decodePods(t, d, all)
+	if s := table.Stats(); s.Kept == kept {
+		t.Errorf("%+v: nothing more is kept", s)
+	}
+	runtime.KeepAlive(pods)
 }
 
 // TestBytesAreWhatTheTableTakes compares the table's account with the heap.
@@ -178,7 +190,7 @@ func TestSightings(t *testing.T) {
 	table := new(Table)
 	table.start()
 	for i := range 100 {
-		h := table.hash(textShape, []byte(fmt.Sprint(i)))
+		h := table.hash(textShape, fmt.Append(nil, i))
 		if first, second := table.sightings.again(h), table.sightings.again(h); first || !second {
 			t.Fatalf("hash %d: seen before: %v, then: %v", i, first, second)
 		}
