@@ -98,6 +98,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 				return open(source.RESTOptions{
 					Namespace: namespace, Labels: checked.labels.String(), Fields: checked.fields.String(),
 					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
+					Sharing: sharingFor(f.o.Sharing, s.Transform),
 				})
 			},
 			transform: transform,
@@ -116,6 +117,15 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		return nil, err
 	}
 	return newInformer(shared.(*collection[T]), release), nil
+}
+
+// sharingFor returns what the objects of an informer share: a transform may change
+// the one it is given, so that this has to be its own but for the strings.
+func sharingFor(sharing Sharing, transform *Transform) Sharing {
+	if sharing == ShareAll && transform != nil {
+		return ShareStrings
+	}
+	return sharing
 }
 
 // informerName says what an informer holds: pods.v1 [in default, labels app=web].

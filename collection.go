@@ -38,6 +38,7 @@ type collection[T Object] struct {
 	fan        *fanout.Log[T]
 	reflectors []*reflector.Reflector[T]
 	scopes     []string // of the reflectors, in their order
+	decoding   []decodes
 	mutations  *mutationDetector[T]
 
 	// writing is held while a batch is applied and published, and while a handler
@@ -67,6 +68,11 @@ type collectionOptions[T Object] struct {
 	mutations *mutationDetector[T]
 	logger    *slog.Logger
 	stopGrace time.Duration
+}
+
+// decodes is a source that says what it has decoded.
+type decodes interface {
+	DecodingStats() source.DecodingStats
 }
 
 const defaultStopGrace = 10 * time.Second
@@ -115,7 +121,11 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		ro.Known = c.known
 		ro.Logger = o.logger
 		ro.OnChange = c.progress.wake
-		c.reflectors = append(c.reflectors, reflector.New(o.source(namespace), c.queue, ro))
+		from := o.source(namespace)
+		if counts, ok := from.(decodes); ok {
+			c.decoding = append(c.decoding, counts)
+		}
+		c.reflectors = append(c.reflectors, reflector.New(from, c.queue, ro))
 	}
 	return c, nil
 }
@@ -299,6 +309,9 @@ func (c *collection[T]) health() Health {
 		Queued: c.queue.Len(), Stale: c.queue.Stale(), Handlers: c.handlers.health(),
 	}
 	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
+	for _, d := range c.decoding {
+		h.Decoding.Add(d.DecodingStats())
+	}
 	for i, r := range c.reflectors {
 		part := r.Health()
 		h.merge(part, i == 0)

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // encodePods returns a list of pods in both encodings, as seeds.
@@ -60,7 +62,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(jsonFrame("BOOKMARK", podJSON("", "3"))), false)
 	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), false)
 	f.Fuzz(func(t *testing.T, frame []byte, asProtobuf bool) {
-		typed := &restStream[*corev1.Pod]{decoder: newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod), protobuf: asProtobuf}
+		typed := &restStream[*corev1.Pod]{decoder: newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll), protobuf: asProtobuf, apiVersion: "v1", kind: "Pod"}
 		event, err := typed.decode(frame)
 		if err == nil && event.Err == nil && event.Type != Bookmark && event.Type != InitialEventsEnd && event.Object == nil {
 			t.Errorf("an event without an object: %+v", event)

@@ -38,15 +38,14 @@ type Decoder struct {
 	plan    *plan
 	reason  error
 
-	mu   sync.Mutex // guards idle
-	idle []*run
-
 	decoded, generated, rejected atomic.Int64
 }
 
 // NewDecoder returns a decoder for objects of the Go type of example, a pointer
-// to a struct, that shares with all decoders of the table. It is cheap; the type is
-// looked at when the first object is decoded.
+// to a struct, that shares with all decoders of the table. It is cheap, so that each
+// reader of a collection can have one with counts of its own: the type is looked at
+// when the first object of any decoder is decoded, and what decoders learn about a
+// type is in the table.
 func NewDecoder(table *Table, example Message, sharing Sharing) *Decoder {
 	table.start()
 	return &Decoder{table: table, typ: reflect.TypeOf(example), sharing: sharing}
@@ -57,7 +56,7 @@ var errSharesNothing = errors.New("sharing is turned off")
 // prepare makes the plan. Without one, reason says why there is none.
 func (d *Decoder) prepare() {
 	switch {
-	case d.sharing == ShareNothing:
+	case d.sharing < 0 || d.sharing >= ShareNothing:
 		d.reason = errSharesNothing
 	case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 		d.reason = fmt.Errorf("%v is not a pointer to a struct", d.typ)
@@ -87,9 +86,9 @@ func (d *Decoder) Unmarshal(data []byte, into Message) error {
 	if v.Type() != d.typ || v.IsNil() {
 		return fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v", d.typ, into, d.typ.Elem())
 	}
-	r := d.take()
+	r := d.plan.take(d.table, d.sharing)
 	ok := r.object(d.plan.program, data, v.UnsafePointer())
-	d.give(r)
+	d.plan.give(r)
 	if ok {
 		d.decoded.Add(1)
 		return nil
@@ -133,27 +132,4 @@ func groups(data []byte) int {
 		}
 	}
 	return n
-}
-
-// maxIdle is how many runs wait for work: as many goroutines keep what they have
-// learned.
-const maxIdle = 8
-
-func (d *Decoder) take() *run {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if n := len(d.idle); n > 0 {
-		r := d.idle[n-1]
-		d.idle = d.idle[:n-1]
-		return r
-	}
-	return newRun(d.table, d.plan, d.sharing)
-}
-
-func (d *Decoder) give(r *run) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.idle) < maxIdle {
-		d.idle = append(d.idle, r)
-	}
 }

@@ -55,10 +55,18 @@ func randomObject(tb testing.TB, f *filler, t reflect.Type, depth int) []byte {
 	return data
 }
 
+// idle returns the runs that wait for the decoder.
+func idle(d *Decoder) []*run {
+	if d.Shares() != nil {
+		return nil
+	}
+	return d.plan.idle[d.sharing]
+}
+
 // keen makes every run of the decoder try to share everything and keep all that is
 // new.
 func keen(d *Decoder) {
-	for _, r := range d.idle {
+	for _, r := range idle(d) {
 		for i := range r.sites {
 			r.sites[i] = site{credit: creditMost, promise: promiseMost}
 		}

@@ -2,16 +2,45 @@ package dedup
 
 import (
 	"reflect"
+	"sync"
 	"unsafe"
 )
 
-// A plan is a program with what it takes to run it. Plans do not change; all
-// decoders of a table for one Go type have the same.
+// A plan is a program with what it takes to run it. All decoders of a table for
+// one Go type have the same. It does not change, but for its idle runs.
 type plan struct {
 	program *program
 	sites   int            // number of sites
 	makers  []reflect.Type // types of the values behind pointers and in slices
 	maps    []reflect.Type
+
+	mu   sync.Mutex // guards idle; it comes after no other lock and before none
+	idle [ShareNothing][]*run
+}
+
+// maxIdle is how many runs wait for work: as many goroutines keep what they have
+// learned.
+const maxIdle = 8
+
+// take returns a run that nobody else uses.
+func (p *plan) take(t *Table, sharing Sharing) *run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.idle[sharing]
+	if n := len(idle); n > 0 {
+		p.idle[sharing] = idle[:n-1]
+		return idle[n-1]
+	}
+	return newRun(t, p, sharing)
+}
+
+// give takes a run back.
+func (p *plan) give(r *run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle[r.sharing]) < maxIdle {
+		p.idle[r.sharing] = append(p.idle[r.sharing], r)
+	}
 }
 
 // A program says how the messages of one Go type are decoded. It is compiled

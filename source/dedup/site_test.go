@@ -12,7 +12,7 @@ import (
 func attempts(t *testing.T, d *Decoder, n int, object func(i int) Message) (hits, misses int) {
 	t.Helper()
 	count := func() (hits, misses int) {
-		for _, r := range d.idle {
+		for _, r := range idle(d) {
 			hits, misses = hits+r.hits, misses+r.misses
 		}
 		s := d.table.Stats()
