@@ -122,7 +122,7 @@ func decodeFields(r *run, data []byte, to unsafe.Pointer) bool {
 	}
 	content, ok := only(data)
 	if ok {
-		(*metav1.FieldsV1)(to).SetRawBytes(content)
+		setFields((*metav1.FieldsV1)(to), content)
 		r.saves += len(content)
 	}
 	return ok
