@@ -256,15 +256,15 @@ func (c *compiler) mapField(f field, t reflect.Type) (field, error) {
 }
 
 // maker returns the index of what makes values of type t.
-func (c *compiler) maker(t reflect.Type) int {
+func (c *compiler) maker(t reflect.Type) int32 {
 	if i := slices.Index(c.plan.makers, t); i >= 0 {
-		return i
+		return int32(i)
 	}
 	c.plan.makers = append(c.plan.makers, t)
-	return len(c.plan.makers) - 1
+	return int32(len(c.plan.makers) - 1)
 }
 
-func (c *compiler) site() int {
+func (c *compiler) site() int32 {
 	c.plan.sites++
-	return c.plan.sites - 1
+	return int32(c.plan.sites - 1)
 }

@@ -82,14 +82,14 @@ const (
 	opMap
 )
 
-// A field is a step of a program.
+// A field is a step of a program. It fits into a cache line.
 type field struct {
-	op      operation
 	tag     uint32
+	site    int32 // index of the site of the field
+	inner   int32 // index of the site of the strings in its value
+	maker   int32 // index of the maker of its value
+	op      operation
 	offset  uintptr
-	site    int      // index of the site of the field
-	inner   int      // index of the site of the strings in its value
-	maker   int      // index of the maker of its value
 	element uintptr  // size of what the value is one or more of
 	program *program // of messages
 	mapping *mapping // of maps

@@ -32,7 +32,7 @@ func nodeRun() (*run, *program) {
 		{op: opMessagePointer, program: p, element: unsafe.Sizeof(node{}), shape: &shape{1}},
 		{op: opMap, mapping: &mapping{typ: plan.maps[0], op: opMessage, value: p}, element: 8, shape: &shape{2}},
 	} {
-		f.site = i
+		f.site = int32(i)
 		if err := p.add(f, i+1, p.typ.Field(i).Offset); err != nil {
 			panic(err)
 		}

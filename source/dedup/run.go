@@ -98,7 +98,7 @@ func newMaker(t reflect.Type) maker {
 }
 
 // make returns the address of n values.
-func (r *run) make(maker, n int) unsafe.Pointer {
+func (r *run) make(maker int32, n int) unsafe.Pointer {
 	m := &r.makers[maker]
 	m.slice.Grow(n)
 	p := m.header.data
@@ -108,7 +108,7 @@ func (r *run) make(maker, n int) unsafe.Pointer {
 }
 
 // text sets *to to the string content.
-func (r *run) text(site int, content []byte, to *string) {
+func (r *run) text(site int32, content []byte, to *string) {
 	if len(content) == 0 {
 		*to = ""
 		return
@@ -127,7 +127,7 @@ func (r *run) text(site int, content []byte, to *string) {
 }
 
 // sharedText returns a shared string with this content, if there is to be one.
-func (r *run) sharedText(site int, m uint64, content []byte) (string, bool) {
+func (r *run) sharedText(site int32, m uint64, content []byte) (string, bool) {
 	s := &r.sites[site]
 	if s.resting() && !r.sample() || len(content) > maxText {
 		return "", false
@@ -138,6 +138,11 @@ func (r *run) sharedText(site int, m uint64, content []byte) (string, bool) {
 		s.hit(len(content))
 		return *slot, true
 	}
+	if r.collected.has(m, content) {
+		// It is in this object already, which says nothing of others: the two are to
+		// be one copy.
+		return "", false
+	}
 	t := r.table
 	h := t.hash(textShape, content)
 	text, ok := t.texts.find(h, content)
@@ -146,9 +151,6 @@ func (r *run) sharedText(site int, m uint64, content []byte) (string, bool) {
 		s.hit(len(content))
 	} else {
 		r.misses++
-		if r.collected.has(m, content) {
-			return "", false // repeated in this object, which says nothing of others
-		}
 		if !s.miss(costText+len(content), len(content), t.sightings.again(h)) || t.full.Load() {
 			return "", false
 		}
