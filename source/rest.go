@@ -88,6 +88,9 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 // NewMetadata returns a source of the metadata of the objects of resource. The
 // server leaves out everything else.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
+	if resource.Group == "" && (resource.Name == "secrets" || resource.Kind == "Secret") {
+		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
+	}
 	return newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
 }
 

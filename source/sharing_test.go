@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -37,17 +38,17 @@ func inCommon(a, b *corev1.Pod) (containers, labels, image bool) {
 // one that is modified.
 func replicas(t *testing.T) http.HandlerFunc {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
-	events := ""
+	var events strings.Builder
 	for i := range 8 {
 		p := replica(fmt.Sprint("pod-", i), "3")
 		list.Items = append(list.Items, *p)
-		events += watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", p))
+		events.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", p)))
 	}
-	events += watchFrame(t, "MODIFIED", envelopeOf(t, "v1", "Pod", replica("pod-1", "4")))
+	events.WriteString(watchFrame(t, "MODIFIED", envelopeOf(t, "v1", "Pod", replica("pod-1", "4"))))
 	body := string(envelopeOf(t, "v1", "PodList", list))
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "true" {
-			answerWith(200, protobufType+";stream=watch", events)(w, r)
+			answerWith(200, protobufType+";stream=watch", events.String())(w, r)
 		} else {
 			answerWith(200, protobufType, body)(w, r)
 		}
@@ -138,6 +139,16 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	}
 	if stats := s.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
 		t.Errorf("a Secret: %+v, in the table %+v", stats, client.SharingStats())
+	}
+
+	partial := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": "b"}}}}}
+	client = serve(t, answerWith(200, protobufType, string(envelopeOf(t, "meta.k8s.io/v1", "PartialObjectMetadataList", partial))))
+	metadata := NewMetadata(client, secrets, RESTOptions{})
+	if _, err := metadata.List(t.Context(), ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if stats := metadata.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
+		t.Errorf("the metadata of a Secret: %+v, in the table %+v", stats, client.SharingStats())
 	}
 
 	// Field 1, the metadata, twice: they merge.

@@ -34,19 +34,20 @@ func memory() (live, mallocs uint64) {
 
 // BenchmarkDecode decodes a population and keeps all of it, as a cache does, so
 // that the garbage collector has as much to do as it would have there. One
-// operation is one population, the figures are for one object.
+// operation is one population, the figures are for one object. Sharing nothing is what
+// the generated code does.
 func BenchmarkDecode(b *testing.B) {
 	c := newCorpus(1, 40)
 	pods := c.pods(500)
 	b.Logf("pods of %d bytes", size(pods))
-	b.Run("pods", func(b *testing.B) { decodeBoth(b, pods, &corev1.Pod{}) })
+	b.Run("pods", func(b *testing.B) { decodeEach(b, pods, &corev1.Pod{}) })
 	shuffled := append([][]byte(nil), pods...)
 	c.random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	b.Run("pods in random order", func(b *testing.B) { decodeBoth(b, shuffled, &corev1.Pod{}) })
+	b.Run("pods in random order", func(b *testing.B) { decodeEach(b, shuffled, &corev1.Pod{}) })
 	few := newCorpus(2, 3).pods(3000)
-	b.Run("pods in threes", func(b *testing.B) { decodeBoth(b, few, &corev1.Pod{}) })
+	b.Run("pods in threes", func(b *testing.B) { decodeEach(b, few, &corev1.Pod{}) })
 	rand.Shuffle(len(few), func(i, j int) { few[i], few[j] = few[j], few[i] })
-	b.Run("pods in threes in random order", func(b *testing.B) { decodeBoth(b, few, &corev1.Pod{}) })
+	b.Run("pods in threes in random order", func(b *testing.B) { decodeEach(b, few, &corev1.Pod{}) })
 	var scrambled, deployments, configMaps [][]byte
 	for i := range 8000 {
 		scrambled = append(scrambled, encode(c.scrambled()))
@@ -54,9 +55,9 @@ func BenchmarkDecode(b *testing.B) {
 		deployments = append(deployments, encode(c.deployment(w)))
 		configMaps = append(configMaps, encode(c.configMap(w, i)))
 	}
-	b.Run("pods without repetition", func(b *testing.B) { decodeBoth(b, scrambled, &corev1.Pod{}) })
-	b.Run("deployments", func(b *testing.B) { decodeBoth(b, deployments, &appsv1.Deployment{}) })
-	b.Run("config maps", func(b *testing.B) { decodeBoth(b, configMaps, &corev1.ConfigMap{}) })
+	b.Run("pods without repetition", func(b *testing.B) { decodeEach(b, scrambled, &corev1.Pod{}) })
+	b.Run("deployments", func(b *testing.B) { decodeEach(b, deployments, &appsv1.Deployment{}) })
+	b.Run("config maps", func(b *testing.B) { decodeEach(b, configMaps, &corev1.ConfigMap{}) })
 }
 
 func size(all [][]byte) int {
@@ -67,31 +68,23 @@ func size(all [][]byte) int {
 	return total / len(all)
 }
 
-func decodeBoth(b *testing.B, all [][]byte, example Message) {
-	b.Run("generated", func(b *testing.B) {
-		decodeAll(b, all, example, func() Message { return nil })
-	})
-	b.Run("dedup", func(b *testing.B) {
-		decodeAll(b, all, example, nil)
-	})
+func decodeEach(b *testing.B, all [][]byte, example Message) {
+	for i, name := range []string{"all", "strings", "nothing"} {
+		b.Run("sharing "+name, func(b *testing.B) { decodeAll(b, all, example, Sharing(i)) })
+	}
 }
 
-func decodeAll(b *testing.B, all [][]byte, example Message, generated func() Message) {
+func decodeAll(b *testing.B, all [][]byte, example Message, sharing Sharing) {
 	t := reflect.TypeOf(example).Elem()
 	var spent, live, mallocs float64
 	for b.Loop() {
 		kept := make([]Message, len(all))
 		liveBefore, mallocsBefore := memory()
-		var d *Decoder
-		decode := func(data []byte, into Message) error { return into.Unmarshal(data) }
-		if generated == nil {
-			d = NewDecoder(new(Table), example, ShareAll)
-			decode = d.Unmarshal
-		}
+		d := NewDecoder(new(Table), example, sharing)
 		spent -= cpu()
 		for i, data := range all {
 			into := reflect.New(t).Interface().(Message)
-			if err := decode(data, into); err != nil {
+			if err := d.Unmarshal(data, into); err != nil {
 				b.Fatal(err)
 			}
 			kept[i] = into

@@ -104,12 +104,14 @@ func decodeQuantity(r *run, data []byte, to unsafe.Pointer) bool {
 	if !ok {
 		return false
 	}
-	q, err := resource.ParseQuantity(r.keep(content))
+	q, err := resource.ParseQuantity(r.keep(content)) // which the Quantity may keep
 	if err != nil {
 		return false
 	}
-	if _, small := q.AsInt64(); !small && hasDec(q) {
-		r.unshared = true
+	if r.sharing == ShareAll {
+		if _, small := q.AsInt64(); !small && hasDec(q) {
+			r.unshared = true
+		}
 	}
 	*(*resource.Quantity)(to) = q
 	return true
