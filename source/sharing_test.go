@@ -249,3 +249,72 @@ func FuzzEnvelope(f *testing.F) {
 		}
 	})
 }
+
+// FuzzListBody decodes the body of a list, and compares with the serializer that
+// client-go uses: verdict, versions and objects are the same, but for lists of other
+// kinds, of which the source says that they are.
+func FuzzListBody(f *testing.F) {
+	reference := protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
+	remaining := int64(3)
+	list := &corev1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next", RemainingItemCount: &remaining},
+		Items:    []corev1.Pod{*replica("a", "3"), *replica("b", "4"), *replica("c", "5")},
+	}
+	object, err := list.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, raw := range [][]byte{
+		object, nil,
+		append(bytes.Clone(object), object...),             // everything twice
+		append(bytes.Clone(object), "\n\x03\x12\x0110"...), // the metadata again, with another version, and trash
+		append(bytes.Clone(object), 2<<3, 1),               // an item as a number
+		append(bytes.Clone(object), "\n\x02\x20\x05"...),   // how many remain, again
+		append(bytes.Clone(object), 9<<3|2, 1, 1),          // an unknown field
+		object[:len(object)-1],
+	} {
+		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
+		message, err := unknown.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append([]byte("k8s\x00"), message...))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		source := NewTyped(nil, pods, newPod, RESTOptions{})
+		for range 2 { // until everything is shared
+			got, gotErr := source.decodePage(protobufType, bytes.Clone(body))
+			want := &corev1.PodList{}
+			_, gvk, wantErr := reference.Decode(body, nil, want)
+			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {
+				if e, err := openEnvelope(body); wantErr == nil && err == nil && *gvk == corev1.SchemeGroupVersion.WithKind("PodList") && len(e.kind) > 0 {
+					t.Fatalf("%v of a list that client-go takes for one of pods", gotErr)
+				}
+				return
+			}
+			if (gotErr == nil) != (wantErr == nil) {
+				t.Fatalf("%x: %v, client-go says %v", body, gotErr, wantErr)
+			}
+			if gotErr != nil {
+				return
+			}
+			if got.Version != want.ResourceVersion || got.Continue != want.Continue || len(got.Items) != len(want.Items) ||
+				got.Remaining != ptr(want.RemainingItemCount) {
+				t.Fatalf("%x:\ngot  %+v\nwant %+v", body, got, want)
+			}
+			for i := range got.Items {
+				if !reflect.DeepEqual(got.Items[i].Object, &want.Items[i]) {
+					t.Fatalf("%x: item %d:\ngot  %+v\nwant %+v", body, i, got.Items[i].Object, want.Items[i])
+				}
+			}
+		}
+	})
+}
+
+// ptr returns what p points to, 0 for nil.
+func ptr(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -29,25 +28,37 @@ const (
 // protobufMagic precedes every object in Kubernetes' protobuf encoding.
 var protobufMagic = []byte("k8s\x00")
 
-// fields walks the fields of a message. Its zero value with rest set is ready.
+// fields walks the fields of a message, as the generated code does that client-go
+// decodes with: what that takes is taken, and what it refuses is refused. With rest and
+// kinds set it is ready.
 type fields struct {
 	rest []byte
 	kinds
 	// What was found last: a field with its content, if that is length-delimited, or
 	// its value.
-	field   protowire.Number
+	field   int32
 	content []byte
 	value   uint64
 	err     error
 }
 
+// The wire types of protobuf.
+const (
+	varintType     = 0
+	fixed64Type    = 1
+	bytesType      = 2
+	startGroupType = 3
+	endGroupType   = 4
+	fixed32Type    = 5
+)
+
 // kinds are the wire types of a message's fields, by number, plus one; 0 is a field that
 // nothing is known of.
-type kinds [listMetaRemaining + 1]protowire.Type
+type kinds [listMetaRemaining + 1]uint8
 
 const (
-	inBytes  = protowire.BytesType + 1
-	inVarint = protowire.VarintType + 1
+	inBytes  = bytesType + 1
+	inVarint = varintType + 1
 )
 
 // The fields that generated code would insist on, also those that are not used here.
@@ -66,31 +77,107 @@ func (f *fields) next() bool {
 	if len(f.rest) == 0 || f.err != nil {
 		return false
 	}
-	number, kind, n := protowire.ConsumeTag(f.rest)
-	if n < 0 {
-		f.err = fmt.Errorf("%w protobuf: %w", ErrMalformed, protowire.ParseError(n))
-		return false
-	}
-	if int(number) < len(f.kinds) && f.kinds[number] != 0 && f.kinds[number] != kind+1 {
-		f.err = fmt.Errorf("%w protobuf: field %d has the wire type %d", ErrMalformed, number, kind)
-		return false
-	}
-	f.rest = f.rest[n:]
-	f.field, f.content, f.value = number, nil, 0
-	switch kind {
-	case protowire.BytesType:
-		f.content, n = protowire.ConsumeBytes(f.rest)
-	case protowire.VarintType:
-		f.value, n = protowire.ConsumeVarint(f.rest)
+	tag, n := varint(f.rest)
+	f.field, f.content, f.value = int32(tag>>3), nil, 0
+	kind := uint8(tag & 7)
+	switch {
+	case n < 0:
+		return f.fail("it is cut off within a tag")
+	case kind == endGroupType || f.field <= 0:
+		return f.fail(fmt.Sprintf("the tag %d is none of a field", tag))
+	case int(f.field) >= len(f.kinds) || f.kinds[f.field] == 0:
+		n = skip(f.rest)
+	case f.kinds[f.field] != kind+1:
+		return f.fail(fmt.Sprintf("field %d has the wire type %d", f.field, kind))
+	case kind == varintType:
+		var width int
+		if f.value, width = varint(f.rest[n:]); width < 0 {
+			n = -1
+		} else {
+			n += width
+		}
 	default:
-		n = protowire.ConsumeFieldValue(number, kind, f.rest)
+		var end int
+		if n, end = span(f.rest, n); end >= 0 {
+			f.content, n = f.rest[n:end], end
+		} else {
+			n = -1
+		}
 	}
 	if n < 0 {
-		f.err = fmt.Errorf("%w protobuf: field %d: %w", ErrMalformed, number, protowire.ParseError(n))
-		return false
+		return f.fail(fmt.Sprintf("field %d is cut off", f.field))
 	}
 	f.rest = f.rest[n:]
 	return true
+}
+
+func (f *fields) fail(why string) bool {
+	f.err = fmt.Errorf("%w protobuf: %s", ErrMalformed, why)
+	return false
+}
+
+// varint reads a number. Its width is -1 where there is none.
+func varint(b []byte) (v uint64, width int) {
+	for i := 0; i < len(b) && i < 10; i++ {
+		v |= uint64(b[i]&0x7f) << (7 * i)
+		if b[i] < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, -1
+}
+
+// span reads a length at begin. It returns where what it announces begins and ends; the
+// end is -1 if that is not all there.
+func span(b []byte, begin int) (start, end int) {
+	length, width := varint(b[begin:])
+	start = begin + width
+	if width < 0 || length > uint64(len(b)-start) {
+		return 0, -1
+	}
+	return start, start + int(length)
+}
+
+// skip returns the width of a field, -1 where there is none. A group ends where as many
+// have ended as have begun.
+func skip(b []byte) int {
+	for i, depth := 0, 0; i < len(b); {
+		tag, width := varint(b[i:])
+		if width < 0 {
+			return -1
+		}
+		i += width
+		switch tag & 7 {
+		case varintType:
+			if _, width = varint(b[i:]); width < 0 {
+				return -1
+			}
+			i += width
+		case fixed64Type:
+			i += 8
+		case bytesType:
+			if _, i = span(b, i); i < 0 {
+				return -1
+			}
+		case startGroupType:
+			depth++
+		case endGroupType:
+			if depth--; depth < 0 {
+				return -1
+			}
+		case fixed32Type:
+			i += 4
+		default:
+			return -1
+		}
+		if i > len(b) {
+			return -1
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // envelope is a runtime.Unknown whose bytes were not copied.

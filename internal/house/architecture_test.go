@@ -48,7 +48,7 @@ var (
 			rooms: []string{"source/dedup"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
-				"sigs.k8s.io/json", "google.golang.org/protobuf/encoding/protowire",
+				"sigs.k8s.io/json",
 			},
 			tests: []string{"*"},
 		},
