@@ -99,6 +99,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 				return open(source.RESTOptions{
 					Namespace: namespace, Labels: checked.labels.String(), Fields: checked.fields.String(),
 					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
+					Sharing: sharingFor(f.o.Sharing, s.Transform),
 				})
 			},
 			transform: transform,
@@ -118,6 +119,15 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		return nil, err
 	}
 	return newInformer(shared.collection.(*collection[T]), func() { f.giveBack(shared) }), nil
+}
+
+// sharingFor returns what the objects of an informer share: a transform may change
+// the one it is given, so that this has to be its own but for the strings.
+func sharingFor(sharing Sharing, transform *Transform) Sharing {
+	if sharing == ShareAll && transform != nil {
+		return ShareStrings
+	}
+	return sharing
 }
 
 // informerName says what an informer holds: pods.v1 [in default, labels app=web].

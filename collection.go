@@ -84,6 +84,11 @@ type collectionOptions[T Object] struct {
 	onSelection func(selection string)
 }
 
+// decodes is a source that says what it has decoded.
+type decodes interface {
+	DecodingStats() source.DecodingStats
+}
+
 const defaultStopGrace = 10 * time.Second
 
 func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
@@ -113,7 +118,12 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		ro.Known = c.known
 		ro.Logger = o.logger
 		ro.OnChange = c.progress.wake
-		return &part[T]{namespace: namespace, scope: ro.Scope, reflector: reflector.New(o.source(namespace), c.queue, ro)}
+		from := o.source(namespace)
+		p := &part[T]{namespace: namespace, scope: ro.Scope, reflector: reflector.New(from, c.queue, ro)}
+		if counts, ok := from.(decodes); ok {
+			p.decoding = counts
+		}
+		return p
 	}
 	var scopes []string
 	for _, namespace := range namespaces {
@@ -328,6 +338,7 @@ func (c *collection[T]) health() Health {
 	for i, p := range parts {
 		part := p.reflector.Health()
 		h.merge(part, i == 0)
+		h.Decoding.Add(p.decoded())
 		if len(parts) > 1 {
 			if h.Namespaces == nil {
 				h.Namespaces = make(map[string]reflector.Health)
@@ -339,6 +350,7 @@ func (c *collection[T]) health() Health {
 	h.Watches += gone.watches
 	h.Dropped += gone.dropped
 	h.TransformErrors += gone.transformErrors
+	h.Decoding.Add(gone.decoding)
 	if c.stopped.Load() {
 		h.State = reflector.Stopped
 	}

@@ -18,8 +18,17 @@ type part[T Object] struct {
 	namespace string // "" for all
 	scope     string
 	reflector *reflector.Reflector[T]
+	decoding  decodes            // what its source says, nil if it says nothing
 	stop      context.CancelFunc // nil until it runs
 	ended     chan struct{}      // closed when the reflector has returned; nil until it runs
+}
+
+// decoded returns what the part's source has decoded.
+func (p *part[T]) decoded() source.DecodingStats {
+	if p.decoding == nil {
+		return source.DecodingStats{}
+	}
+	return p.decoding.DecodingStats()
 }
 
 func comparePart[T Object](p *part[T], namespace string) int {
@@ -118,9 +127,9 @@ func (c *collection[T]) removeNamespace(namespace string) error {
 		p.stop()
 		<-p.ended
 	}
-	last := p.reflector.Health()
+	last, decoded := p.reflector.Health(), p.decoded()
 	c.partsMu.Lock()
-	c.gone.add(last)
+	c.gone.add(last, decoded)
 	c.partsMu.Unlock()
 	return ofQueue(c.queue.RemoveScope(p.scope))
 }
@@ -159,13 +168,17 @@ func (c *collection[T]) selectionChangedLocked() {
 
 // counters are what the reflectors of removed namespaces have counted, so that no
 // count of the informer goes back.
-type counters struct{ lists, watches, dropped, transformErrors uint64 }
+type counters struct {
+	lists, watches, dropped, transformErrors uint64
+	decoding                                 source.DecodingStats
+}
 
-func (c *counters) add(h reflector.Health) {
+func (c *counters) add(h reflector.Health, decoded source.DecodingStats) {
 	c.lists += h.Lists
 	c.watches += h.Watches
 	c.dropped += h.Dropped
 	c.transformErrors += h.TransformErrors
+	c.decoding.Add(decoded)
 }
 
 // AddNamespace has the informer hold another namespace, also while it runs. What it

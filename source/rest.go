@@ -14,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
@@ -40,6 +41,24 @@ type RESTOptions struct {
 	MaxFrameBytes int
 	// MaxListBytes bounds one page of a list; 0 means 2 GiB.
 	MaxListBytes int
+	// Sharing says what decoded objects have in common; 0 means ShareAll. It is of
+	// no consequence to objects that come in JSON, which share nothing.
+	Sharing Sharing
+	// Table is what the objects share through; nil means one that all sources of the
+	// client have.
+	Table *dedup.Table
+}
+
+// tableOf returns the table that objects share through.
+func (o RESTOptions) tableOf(c *Client) *dedup.Table {
+	switch {
+	case o.Table != nil:
+		return o.Table
+	case c != nil:
+		return &c.table
+	default:
+		return new(dedup.Table)
+	}
 }
 
 // REST is a [Source] that sends its own requests and decodes the answers.
@@ -58,7 +77,7 @@ type REST[T Object] struct {
 // used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
 	gvk := resource.GroupVersion().WithKind(resource.Kind)
-	return newREST[T](c, resource, newTypedDecoder(gvk, make), o)
+	return newREST[T](c, resource, newTypedDecoder(gvk, make, o.tableOf(c), o.Sharing), o)
 }
 
 // NewDynamic returns a source of the objects of resource as maps.
@@ -70,7 +89,10 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 // NewMetadata returns a source of the metadata of the objects of resource. The
 // server leaves out everything else.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
-	return newREST(c, resource, newMetadataDecoder(), o)
+	if resource.Group == "" && (resource.Name == "secrets" || resource.Kind == "Secret") {
+		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
+	}
+	return newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
 }
 
 func newREST[T Object](c *Client, resource Resource, d decoder[T], o RESTOptions) *REST[T] {
@@ -173,8 +195,8 @@ func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
 		if err != nil {
 			return page, err
 		}
-		if want := s.decoder.wants().Kind + "List"; e.kind != want {
-			return page, &WrongObjectError{Got: kindName(schema.FromAPIVersionAndKind(e.apiVersion, e.kind)), Want: want}
+		if want := s.decoder.wants().Kind + "List"; string(e.kind) != want {
+			return page, &WrongObjectError{Got: kindName(e.groupVersionKind()), Want: want}
 		}
 		head, err := openList(e.raw, func(message []byte) error {
 			obj, err := s.decoder.protobuf(message)
@@ -272,15 +294,18 @@ type restStream[T Object] struct {
 	decoder  decoder[T]
 	request  request
 	protobuf bool
-	frames   *frames
-	body     io.Closer
-	cancel   context.CancelFunc
-	batch    []Event[T]
-	pending  error // what ended the stream after the events of batch
+	// apiVersion and kind are what the decoder wants, as it is on the wire.
+	apiVersion, kind string
+	frames           *frames
+	body             io.Closer
+	cancel           context.CancelFunc
+	batch            []Event[T]
+	pending          error // what ended the stream after the events of batch
 }
 
 func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel context.CancelFunc) (*restStream[T], error) {
 	stream := &restStream[T]{decoder: s.decoder, request: r, body: resp.Body, cancel: cancel}
+	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
 		stream.protobuf = true
@@ -348,7 +373,7 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	if err != nil {
 		return event, err
 	}
-	switch name {
+	switch string(name) {
 	case "ADDED":
 		event.Type = Added
 	case "MODIFIED":
@@ -370,15 +395,15 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 }
 
 // open separates the type of an event from its object.
-func (s *restStream[T]) open(frame []byte) (name string, object []byte, err error) {
+func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	if s.protobuf {
 		return openWatchEvent(frame)
 	}
 	var event jsonWatchEvent
 	if err := unmarshalJSON(frame, &event); err != nil {
-		return "", nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, quote(frame))
+		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, quote(frame))
 	}
-	return event.Type, event.Object, nil
+	return []byte(event.Type), event.Object, nil
 }
 
 func (s *restStream[T]) decodeObject(data []byte) (T, error) {
@@ -390,8 +415,10 @@ func (s *restStream[T]) decodeObject(data []byte) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	if got := schema.FromAPIVersionAndKind(e.apiVersion, e.kind); got != s.decoder.wants() {
-		return none, &WrongObjectError{Got: kindName(got), Want: kindName(s.decoder.wants())}
+	if !e.describes(s.apiVersion, s.kind) {
+		if got := e.groupVersionKind(); got != s.decoder.wants() {
+			return none, &WrongObjectError{Got: kindName(got), Want: kindName(s.decoder.wants())}
+		}
 	}
 	return s.decoder.protobuf(e.raw)
 }
