@@ -89,7 +89,7 @@ func (r *Row) ratio(s string) string {
 	}
 	switch {
 	case better == worse:
-		return "1.0×"
+		return factor(1)
 	case worse == 0:
 		return "none left"
 	case better == 0:
@@ -103,8 +103,13 @@ func (r *Row) ratio(s string) string {
 }
 
 func factor(f float64) string {
-	if f < 10 {
+	switch {
+	case f < 0.1:
 		return fmt.Sprintf("%.2g×", f)
+	case f < 0.95:
+		return fmt.Sprintf("%.2f×", f)
+	case f < 9.95:
+		return fmt.Sprintf("%.1f×", f)
 	}
 	return fmt.Sprintf("%.0f×", f)
 }

@@ -17,7 +17,7 @@ func (churn) Name() string { return "churn" }
 
 func (churn) Cases(s Size) []Case {
 	return []Case{{
-		Work: "churn", Seed: seed, Objects: pick(s, 200, 1_000, 10_000), Events: pick(s, 5_000, 50_000, 1_000_000),
+		Work: "churn", Seed: seed, Objects: pick(s, 200, 1_000, 10_000), Events: pick(s, 5_000, 25_000, 1_000_000),
 		HeapLimit: pick[uint64](s, 1<<30, 256<<20, 4<<30),
 	}}
 }

@@ -43,7 +43,7 @@ func (fanOut) Run(ctx context.Context, r Run) (m Metrics, err error) {
 	}
 	notifications := r.Events * r.Handlers
 	m.seconds("CPU per notification", usage.CPU, notifications)
-	m.rate("notifications a second", "", notifications, usage.Wall)
+	m.rate("notifications a second", notifications, usage.Wall)
 	m.bytes("allocated per notification", usage.Bytes, 0, notifications)
 	took, err := latencies(ctx, r, feed.New(pods))
 	if err != nil {

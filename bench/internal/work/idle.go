@@ -21,7 +21,7 @@ func (idle) Name() string { return "idle" }
 
 func (idle) Cases(s Size) []Case {
 	return []Case{{
-		Work: "idle", Seed: seed, Objects: 10, Informers: pick(s, 10, 300, 1_000), Handlers: 2,
+		Work: "idle", Seed: seed, Objects: 10, Informers: pick(s, 10, 200, 1_000), Handlers: 2,
 		Duration: pick(s, 10*time.Millisecond, time.Second, 10*time.Second),
 	}}
 }

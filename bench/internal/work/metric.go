@@ -45,6 +45,6 @@ func (m *Metrics) bytes(name string, after, before uint64, n int) {
 }
 
 // rate appends how many things happen in a second.
-func (m *Metrics) rate(name, unit string, n int, in time.Duration) {
-	*m = append(*m, Metric{Name: name, Unit: unit + "/s", Value: float64(n) / in.Seconds(), Better: Higher})
+func (m *Metrics) rate(name string, n int, in time.Duration) {
+	*m = append(*m, Metric{Name: name, Unit: "/s", Value: float64(n) / in.Seconds(), Better: Higher})
 }

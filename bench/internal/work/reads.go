@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,7 @@ func (reads) Cases(s Size) []Case {
 	var cases []Case
 	for _, kind := range kindsOfReads {
 		cases = append(cases, Case{
-			Work: "reads", Read: kind, Seed: seed, Objects: pick(s, 2_000, 5_000, 50_000),
+			Work: "reads", Read: kind, Seed: seed, Objects: pick(s, 2_000, 3_000, 50_000),
 			Readers:  pick(s, []int{1, 8}, []int{1, 8}, []int{1, 2, 8, 64}),
 			Duration: pick(s, 5*time.Millisecond, 50*time.Millisecond, 500*time.Millisecond),
 		})
@@ -107,10 +108,11 @@ func (reads) Run(ctx context.Context, r Run) (m Metrics, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m.rate("reads a second"+suffix, "", n, usage.Wall)
+		m.rate("reads a second"+suffix, n, usage.Wall)
 		if i == 0 {
-			m.add("allocations per object read", "", float64(usage.Allocations)/float64(n*what.want))
-			m.bytes("allocated per read", usage.Bytes, 0, n)
+			// Rounded, for a few are the timer's.
+			m.add("allocations per object read", "", math.Round(float64(usage.Allocations)/float64(n*what.want)*1_000)/1_000)
+			m.add("allocated per read", "B", math.Round(float64(usage.Bytes)/float64(n)))
 		}
 	}
 	for _, readers := range r.Readers {
@@ -123,8 +125,8 @@ func (reads) Run(ctx context.Context, r Run) (m Metrics, err error) {
 		if err != nil {
 			return nil, err
 		}
-		m.rate("reads a second"+suffix, "", n, usage.Wall)
-		m.rate("updates a second"+suffix, "", written(), usage.Wall)
+		m.rate("reads a second"+suffix, n, usage.Wall)
+		m.rate("updates a second"+suffix, written(), usage.Wall)
 		stale := write.staleness()
 		m.seconds("staleness, p50"+suffix, percentile(stale, 50), 1)
 		m.seconds("staleness, p99"+suffix, percentile(stale, 99), 1)

@@ -21,7 +21,7 @@ type relist struct{}
 func (relist) Name() string { return "relist" }
 
 func (relist) Cases(s Size) []Case {
-	n := pick(s, 300, 5_000, 50_000)
+	n := pick(s, 300, 3_000, 50_000)
 	var cases []Case
 	for _, way := range []server.Way{server.Streamed, server.Paged} {
 		spec := spec(objects.Pods, n, server.Protobuf, way)

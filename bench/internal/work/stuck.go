@@ -13,7 +13,7 @@ func (stuck) Name() string { return "stuck handler" }
 
 func (stuck) Cases(s Size) []Case {
 	return []Case{{
-		Work: "stuck handler", Seed: seed, Objects: pick(s, 100, 1_000, 10_000), Events: pick(s, 20_000, 200_000, 10_000_000),
+		Work: "stuck handler", Seed: seed, Objects: pick(s, 100, 1_000, 10_000), Events: pick(s, 20_000, 100_000, 10_000_000),
 		HeapLimit: pick[uint64](s, 1<<30, 256<<20, 2<<30),
 	}}
 }

@@ -22,7 +22,7 @@ func (initialSync) Cases(s Size) []Case {
 	add := func(handlers int, spec *server.Spec) {
 		cases = append(cases, Case{Work: "sync", Server: spec, Seed: seed, Objects: spec.Objects, Handlers: handlers})
 	}
-	middle := pick(s, 300, 5_000, 50_000)
+	middle := pick(s, 300, 3_000, 50_000)
 	for _, n := range pick(s, nil, nil, []int{10_000}) {
 		add(1, spec(objects.Pods, n, server.Protobuf, server.Streamed))
 	}
@@ -84,7 +84,7 @@ func (initialSync) Run(ctx context.Context, r Run) (m Metrics, err error) {
 	if cached, ok := informer.Get(last.GetNamespace() + "/" + last.GetName()); !ok || cached.GetUID() != last.GetUID() {
 		return nil, fmt.Errorf("sync: object %d is not cached as it was made", r.Objects-1)
 	}
-	m.rate("objects a second", "objects", r.Objects, usage.Wall)
+	m.rate("objects a second", r.Objects, usage.Wall)
 	m.seconds("CPU per object", usage.CPU, r.Objects)
 	m.add("allocations per object", "", float64(usage.Allocations)/float64(r.Objects))
 	m.bytes("allocated per object", usage.Bytes, 0, r.Objects)

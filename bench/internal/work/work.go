@@ -73,7 +73,7 @@ type Case struct {
 	Objects int
 	// Handlers is how many handlers there are, or handlers per informer.
 	Handlers int `json:",omitempty"`
-	// Events is how many updates, notifications or lifetimes there are.
+	// Events is how many updates or lifetimes there are.
 	Events int `json:",omitempty"`
 	// Paced is how many updates there are one at a time, a millisecond apart.
 	Paced int `json:",omitempty"`
@@ -101,6 +101,9 @@ func (c Case) String() string {
 	}
 	if c.Handlers > 0 {
 		parts = append(parts, plural(c.Handlers, "handler"))
+	}
+	if c.Events > 0 {
+		parts = append(parts, thousands(c.Events)+" events")
 	}
 	if c.Read != "" {
 		parts = append(parts, c.Read)
