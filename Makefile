@@ -80,11 +80,11 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s).
 
 .PHONY: bench
 bench: ## Compare with client-go, in about 1.5 hours (ONLY='reads|idle' for a part).
-	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench -only '$(ONLY)'
+	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: bench-quick
 bench-quick: ## Compare with client-go, in less than two minutes (ONLY).
-	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench -quick -only '$(ONLY)'
+	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench -quick $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: guard
 guard: ## Fail if the key benchmarks allocate more than 110 % of what is recorded.
