@@ -9,12 +9,14 @@ GO ?= go
 
 # How long each fuzz target runs, as the go command writes durations.
 FUZZTIME ?= 30s
-# Which benchmarks run, and how often each: `make bench BENCH=Sync COUNT=10`.
+# Which Go benchmarks run, and how often each: `make bench-go BENCH=Sync COUNT=10`.
 BENCH ?= .
 COUNT ?= 1
 # How often the tests of a real API server kill it.
 CRASHES ?= 10
-# The packages that test, race and bench look at.
+# Which cases `make bench` and `make bench-quick` run, as a regular expression.
+ONLY ?=
+# The packages that test, race and bench-go look at.
 PKG ?= ./...
 
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -62,6 +64,10 @@ check-operator: ## Check the module examples/operator as check does this one.
 check-kubectl: ## Check the module apisim/kubectl as check does this one.
 	@cd apisim/kubectl && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
+.PHONY: check-bench
+check-bench: ## Check the module bench as check does this one.
+	@cd bench && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
 .PHONY: docs
 docs: ## Check links, code in pages, import walls, package docs, the list of dependencies.
 	$(GO) test ./internal/house
@@ -79,7 +85,23 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s).
 	if [ "$$found" = 0 ]; then echo "no fuzz targets in $(PKG)"; fi
 
 .PHONY: bench
-bench: ## Run the benchmarks with memory figures (BENCH, COUNT, PKG).
+bench: ## Compare with client-go, in about 1.5 hours (ONLY='reads|idle' for a part).
+	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: bench-quick
+bench-quick: ## Compare with client-go, in less than two minutes (ONLY).
+	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench -quick $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: guard
+guard: ## Fail if the key benchmarks allocate more than 110 % of what is recorded.
+	@cd bench && $(GO) run ./guard
+
+.PHONY: guard-update
+guard-update: ## Record what the key benchmarks allocate.
+	@cd bench && $(GO) run ./guard -update
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks with memory figures (BENCH, COUNT, PKG).
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 
 .PHONY: e2e

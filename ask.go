@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,7 @@ func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
 	if err != nil {
 		return fail(err)
 	}
-	resource, err := f.resourceOf(gvk)
+	resource, err := f.resourceOf(gvk, s.Optional)
 	if err != nil {
 		return fail(err)
 	}
@@ -90,7 +91,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		return nil, err
 	}
 	key := shareKey{form: form, resource: resource, selection: checked.String(), transform: s.Transform}
-	shared, release, err := f.acquire(key, func() (managed, error) {
+	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
 			name: informerName(form, resource, checked), selection: checked, scope: resource.Scope,
 			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
@@ -98,6 +99,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 				return open(source.RESTOptions{
 					Namespace: namespace, Labels: checked.labels.String(), Fields: checked.fields.String(),
 					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
+					Sharing: sharingFor(f.o.Sharing, s.Transform),
 				})
 			},
 			transform: transform,
@@ -110,12 +112,22 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		if f.o.DetectMutations {
 			o.mutations = newMutationDetector[T](o.name, f.o.OnMutation)
 		}
+		o.onSelection = moved
 		return newCollection(o)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newInformer(shared.(*collection[T]), release), nil
+	return newInformer(shared.collection.(*collection[T]), func() { f.giveBack(shared) }), nil
+}
+
+// sharingFor returns what the objects of an informer share: a transform may change
+// the one it is given, so that this has to be its own but for the strings.
+func sharingFor(sharing Sharing, transform *Transform) Sharing {
+	if sharing == ShareAll && transform != nil {
+		return ShareStrings
+	}
+	return sharing
 }
 
 // informerName says what an informer holds: pods.v1 [in default, labels app=web].
@@ -171,8 +183,8 @@ func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 
 // resourceOf finds the resource that serves a kind. Where neither the table of
 // built-in types nor the mapper knows it, its name stays open and the source asks
-// the server.
-func (f *Factory) resourceOf(gvk schema.GroupVersionKind) (source.Resource, error) {
+// the server. A mapper that does not know it is an error unless it is optional.
+func (f *Factory) resourceOf(gvk schema.GroupVersionKind, optional bool) (source.Resource, error) {
 	resource := source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	if known, ok := builtin.ForGVK(gvk); ok {
 		resource.Name, resource.Scope = known.Resource, scopeFrom(known.Namespaced)
@@ -182,6 +194,9 @@ func (f *Factory) resourceOf(gvk schema.GroupVersionKind) (source.Resource, erro
 		return resource, nil
 	}
 	mapping, err := f.o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if optional && meta.IsNoMatchError(err) {
+		return resource, nil
+	}
 	if err != nil {
 		return resource, fmt.Errorf("FactoryOptions.Mapper does not know the resource of %s: %w", gvk, err)
 	}

@@ -70,6 +70,7 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	}{
 		"nil config":               {errOf(tidings.NewFactory(nil, tidings.FactoryOptions{})), nil, []string{"rest.Config is nil", "clientcmd"}},
 		"bad default namespace":    {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Namespaces: []string{"A b"}})), nil, []string{"FactoryOptions.Namespaces", `"A b"`}},
+		"bad sharing":              {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Sharing: 7})), nil, []string{"FactoryOptions.Sharing", "ShareStrings"}},
 		"broken config":            {errOf(tidings.NewFactory(&rest.Config{Host: "http://[::1"}, tidings.FactoryOptions{})), nil, []string{"rest.Config cannot be used"}},
 		"nil factory":              {errOf(tidings.For[*corev1.Pod](nilFactory, tidings.Selection{})), tidings.ErrNilFactory, []string{"NewFactory"}},
 		"nil factory, dynamic":     {errOf(tidings.Dynamic(nilFactory, pods, tidings.Selection{})), tidings.ErrNilFactory, nil},

@@ -72,7 +72,10 @@ func BenchmarkInitialSync(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	for name, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {NoStreamedLists: true}} {
+	for name, o := range map[string]tidings.FactoryOptions{
+		"streamed": {}, "in pages": {NoStreamedLists: true},
+		"streamed, strings shared": {Sharing: tidings.ShareStrings}, "streamed, nothing shared": {Sharing: tidings.ShareNothing},
+	} {
 		b.Run(name, func(b *testing.B) { benchmarkSync(b, server, o) })
 	}
 }

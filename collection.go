@@ -23,26 +23,39 @@ import (
 // an informer share.
 //
 // Its goroutines belong to run, which waits for all of them: a reflector per
-// namespace, the processor that applies what the queue brings, the clock of the
+// namespace, which also ends when the namespace is removed, the processor that applies what the queue brings, the clock of the
 // resyncs, and the mutation detector where it is on. The handlers' goroutines
 // belong to the log, which run closes last.
 type collection[T Object] struct {
 	name      string
 	resource  schema.GroupResource
-	selection selection
+	selection selection // as it was asked for; present has the namespaces of now
 	log       *slog.Logger
 	stopGrace time.Duration
 
-	store      *store.Store[T]
-	queue      *delta.Queue[T]
-	fan        *fanout.Log[T]
-	reflectors []*reflector.Reflector[T]
-	scopes     []string // of the reflectors, in their order
-	mutations  *mutationDetector[T]
+	scope   source.Scope
+	newPart func(namespace string) *part[T]
+
+	store     *store.Store[T]
+	queue     *delta.Queue[T]
+	fan       *fanout.Log[T]
+	mutations *mutationDetector[T]
+
+	// changing is held while a namespace is added or removed. It comes before every
+	// other lock.
+	changing sync.Mutex
+
+	partsMu     sync.Mutex             // guards the rest of this group
+	parts       []*part[T]             // by namespace; not written once it stands here
+	running     context.Context        // that of run; nil before
+	ending      bool                   // no part is started any more
+	gone        counters               // of parts that were removed
+	onSelection func(selection string) // told of a change; it may take the factory's lock
+	sources     sync.WaitGroup         // of the reflectors; Go under partsMu
 
 	// writing is held while a batch is applied and published, and while a handler
 	// joins: that makes the snapshot a handler starts from the same state as the
-	// end of the log. It comes before every other lock.
+	// end of the log. It comes before every lock but changing.
 	writing sync.Mutex
 
 	synced    chan struct{} // closed when the first complete list is applied
@@ -67,6 +80,13 @@ type collectionOptions[T Object] struct {
 	mutations *mutationDetector[T]
 	logger    *slog.Logger
 	stopGrace time.Duration
+	// onSelection is told of a selection that has changed, or nil.
+	onSelection func(selection string)
+}
+
+// decodes is a source that says what it has decoded.
+type decodes interface {
+	DecodingStats() source.DecodingStats
 }
 
 const defaultStopGrace = 10 * time.Second
@@ -81,17 +101,35 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	c := &collection[T]{
 		name: o.name, resource: o.resource, selection: o.selection,
 		log: o.logger.With("informer", o.name), stopGrace: o.stopGrace,
-		mutations: o.mutations,
-		synced:    make(chan struct{}),
+		scope: o.scope, mutations: o.mutations, onSelection: o.onSelection,
+		synced: make(chan struct{}),
 	}
 	namespaces := o.selection.namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	for _, namespace := range namespaces {
-		c.scopes = append(c.scopes, scopeOf(namespace))
+	c.newPart = func(namespace string) *part[T] {
+		ro := o.reflector
+		ro.Name = o.name
+		ro.Scope = scopeOf(namespace)
+		ro.Accept = acceptor[T](o.selection, namespace, o.scope)
+		ro.Transform = o.transform
+		ro.Optional = ro.Optional || o.selection.optional
+		ro.Known = c.known
+		ro.Logger = o.logger
+		ro.OnChange = c.progress.wake
+		from := o.source(namespace)
+		p := &part[T]{namespace: namespace, scope: ro.Scope, reflector: reflector.New(from, c.queue, ro)}
+		if counts, ok := from.(decodes); ok {
+			p.decoding = counts
+		}
+		return p
 	}
-	c.progress.init(len(c.scopes))
+	var scopes []string
+	for _, namespace := range namespaces {
+		scopes = append(scopes, scopeOf(namespace))
+		c.progress.add(scopeOf(namespace))
+	}
 	var err error
 	if c.store, err = store.New(store.Options[T]{Indexes: o.indexes, OnIndexError: c.indexFailed}); err != nil {
 		return nil, err
@@ -100,22 +138,14 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		Known:    func() delta.Known[T] { return c.store.Snapshot() },
 		Describe: describe[T],
 		Compare:  delta.CompareDecimal,
-		Scopes:   c.scopes,
+		Scopes:   scopes,
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.fan = fanout.New(fanout.Options[T]{UID: func(obj T) string { return string(obj.GetUID()) }, Paused: true})
-	for i, namespace := range namespaces {
-		ro := o.reflector
-		ro.Name = o.name
-		ro.Scope = c.scopes[i]
-		ro.Accept = acceptor[T](o.selection, namespace, o.scope)
-		ro.Transform = o.transform
-		ro.Known = c.known
-		ro.Logger = o.logger
-		ro.OnChange = c.progress.wake
-		c.reflectors = append(c.reflectors, reflector.New(o.source(namespace), c.queue, ro))
+	for _, namespace := range namespaces {
+		c.parts = append(c.parts, c.newPart(namespace))
 	}
 	return c, nil
 }
@@ -142,23 +172,26 @@ func (c *collection[T]) claim() error {
 // run lists and watches until ctx ends, for the caller of claim. The order of the
 // stop is the contract's P9: the sources, then the processor, then the handlers.
 func (c *collection[T]) run(ctx context.Context) error {
-	var sources, processor sync.WaitGroup
+	var clocks, processor sync.WaitGroup
 	c.fan.Start()
-	for _, r := range c.reflectors {
-		sources.Go(func() {
-			if err := r.Run(ctx); err != nil {
-				c.log.Error("a reflector did not run", "error", err)
-			}
-		})
+	c.partsMu.Lock()
+	c.running = ctx
+	for _, p := range c.parts {
+		c.startPartLocked(ctx, p)
 	}
-	sources.Go(func() { c.keepResyncTime(ctx) })
+	c.partsMu.Unlock()
+	clocks.Go(func() { c.keepResyncTime(ctx) })
 	if c.mutations != nil {
-		sources.Go(func() { c.mutations.run(ctx) })
+		clocks.Go(func() { c.mutations.run(ctx) })
 	}
 	processor.Go(func() { c.process(ctx) })
 
 	<-ctx.Done()
-	sources.Wait()
+	c.partsMu.Lock()
+	c.ending = true
+	c.partsMu.Unlock()
+	c.sources.Wait()
+	clocks.Wait()
 	c.queue.Close()
 	processor.Wait()
 	return c.stopHandlers()
@@ -196,7 +229,7 @@ func (c *collection[T]) stopHandlers() error {
 func (c *collection[T]) apply(batch delta.Batch[T]) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	versions, version := c.progress.after(batch.Marks, c.scopes)
+	scopes, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
 	c.store.Update(func(b *store.Batch[T]) {
 		for i := range batch.Deltas {
 			d := &batch.Deltas[i]
@@ -208,7 +241,7 @@ func (c *collection[T]) apply(batch delta.Batch[T]) {
 		}
 		b.SetVersion(version)
 	})
-	c.progress.reached(versions)
+	c.progress.reached(scopes)
 	if c.mutations != nil {
 		c.mutations.observe(batch.Deltas)
 	}
@@ -299,16 +332,25 @@ func (c *collection[T]) health() Health {
 		Queued: c.queue.Len(), Stale: c.queue.Stale(), Handlers: c.handlers.health(),
 	}
 	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
-	for i, r := range c.reflectors {
-		part := r.Health()
+	c.partsMu.Lock()
+	parts, gone := c.parts, c.gone
+	c.partsMu.Unlock()
+	for i, p := range parts {
+		part := p.reflector.Health()
 		h.merge(part, i == 0)
-		if len(c.reflectors) > 1 {
+		h.Decoding.Add(p.decoded())
+		if len(parts) > 1 {
 			if h.Namespaces == nil {
 				h.Namespaces = make(map[string]reflector.Health)
 			}
-			h.Namespaces[c.selection.namespaces[i]] = part
+			h.Namespaces[p.namespace] = part
 		}
 	}
+	h.Lists += gone.lists
+	h.Watches += gone.watches
+	h.Dropped += gone.dropped
+	h.TransformErrors += gone.transformErrors
+	h.Decoding.Add(gone.decoding)
 	if c.stopped.Load() {
 		h.State = reflector.Stopped
 	}

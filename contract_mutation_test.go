@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
 )
 
 // named reports whether the handlers are the one that did it, and perhaps others.
@@ -51,4 +52,39 @@ func TestP17_MutationIsFoundWithFieldAndHandler(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestP17_WriteToASharedPartIsFoundInEveryObject writes to the labels of one replica,
+// which others have in common with it: each of them is named.
+func TestP17_WriteToASharedPartIsFoundInEveryObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{DetectMutations: true}, apisim.Options{})
+		defer w.end()
+		_, all := replicasOf(w, tidings.Selection{})
+		affected := map[string]bool{}
+		for _, pod := range all {
+			if inCommon(pod, all[7]) {
+				affected["default/"+pod.Name] = true
+			}
+		}
+		if len(affected) < 4 {
+			t.Fatalf("%d pods have their labels in common", len(affected))
+		}
+		all[7].Labels["app"] = "changed"
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		for range len(affected) {
+			select {
+			case m := <-w.mutations:
+				if !affected[m.Key] || fmt.Sprint(m.Fields) != "[metadata.labels.app]" {
+					t.Errorf("found %+v", m)
+				}
+				delete(affected, m.Key)
+			default:
+			}
+		}
+		if len(affected) != 0 || len(w.mutations) != 0 {
+			t.Errorf("not found: %v; found beside: %d", affected, len(w.mutations))
+		}
+	})
 }

@@ -20,6 +20,15 @@ var (
 	ErrInvalidSelection = errors.New("invalid selection")
 )
 
+// Errors of adding namespaces to an informer and removing them.
+var (
+	// ErrAllNamespaces is a namespace added to or removed from an informer of all
+	// namespaces.
+	ErrAllNamespaces = errors.New("the informer holds all namespaces: ask for one whose Selection names some")
+	// ErrLastNamespace is the removal of the only namespace.
+	ErrLastNamespace = errors.New("it is the informer's last namespace: Release the informer instead")
+)
+
 // Errors of using an informer.
 var (
 	// ErrReleased is the use of a handle after its Release.

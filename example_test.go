@@ -191,3 +191,35 @@ func ExampleFactory_WaitForSync() {
 	// tidings: 1 of the informers asked for not synced: context deadline exceeded
 	//   deployments.v1.apps is NoSuchResource: watch deployments.v1.apps: the server could not find the requested resource (the server has no such resource: install its CustomResourceDefinition, or check group, version and name)
 }
+
+func ExampleInformer_AddNamespace() {
+	server := cluster()
+	defer server.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	roots, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Namespace: "kube-public"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := roots.AddNamespace("kube-system"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := roots.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(roots.Namespaces())
+	// Output: [kube-public kube-system]
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // FactoryOptions are the choices of a [Factory]. The zero value is ready.
@@ -54,9 +55,28 @@ type FactoryOptions struct {
 	// MaxFrameBytes and MaxListBytes bound one event and one page of a list; 0
 	// means 32 MiB and 2 GiB.
 	MaxFrameBytes, MaxListBytes int
+	// Sharing says what cached objects have in common in memory; 0 means ShareAll.
+	// ShareStrings costs more of it, and is for programs that change cached objects,
+	// which nobody should. Where a selection has a transform it is the most.
+	Sharing Sharing
 	// Logger receives what goes wrong; nil discards it.
 	Logger *slog.Logger
 }
+
+// Sharing says what cached objects have in common in memory. Their values are the same
+// whatever it is.
+type Sharing = source.Sharing
+
+const (
+	// ShareAll has objects share the strings, messages, slices and maps that they have
+	// in common: to change one is to change others. It needs the least memory.
+	ShareAll = source.ShareAll
+	// ShareStrings has them share strings alone.
+	ShareStrings = source.ShareStrings
+	// ShareNothing has every object decoded for itself, by the code that was generated
+	// for its type.
+	ShareNothing = source.ShareNothing
+)
 
 // Factory hands out informers for one API server and runs them. Asking twice for
 // the same type and selection gives two handles to one informer.
@@ -103,6 +123,9 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 	}
 	if err := checkNamespaces(o.Namespaces); err != nil {
 		return nil, fmt.Errorf("tidings: NewFactory: FactoryOptions.Namespaces: %w", err)
+	}
+	if o.Sharing < ShareAll || o.Sharing > ShareNothing {
+		return nil, fmt.Errorf("tidings: NewFactory: FactoryOptions.Sharing: there is no %d: use ShareAll, ShareStrings or ShareNothing", o.Sharing)
 	}
 	client, err := source.NewClient(config)
 	if err != nil {
@@ -184,6 +207,10 @@ func (f *Factory) Health() []Health {
 	return health
 }
 
+// SharingStats says what the objects of all informers have in common: what is known of
+// them, what that takes, and how often it was of use.
+func (f *Factory) SharingStats() dedup.TableStats { return f.client.SharingStats() }
+
 // Shutdown stops every informer and waits until their goroutines have ended, or
 // until ctx ends. The factory cannot be started again. Its error names the handlers
 // that did not return.
@@ -213,13 +240,13 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return errors.Join(f.failures...)
 }
 
-// acquire returns the collection of a key, made by create if there is none, and a
-// function that gives the handle back.
-func (f *Factory) acquire(key shareKey, create func() (managed, error)) (managed, func(), error) {
+// acquire returns the collection of a key with one handle more, made by create if
+// there is none. create is given what to tell of a change of the selection.
+func (f *Factory) acquire(key shareKey, create func(moved func(selection string)) (managed, error)) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
-		return nil, nil, fmt.Errorf("the factory: %w", ErrStopped)
+		return nil, fmt.Errorf("the factory: %w", ErrStopped)
 	}
 	s, ok := f.shared[key]
 	if ok && s.collection.hasStopped() {
@@ -227,16 +254,30 @@ func (f *Factory) acquire(key shareKey, create func() (managed, error)) (managed
 		ok = false
 	}
 	if !ok {
-		collection, err := create()
-		if err != nil {
-			return nil, nil, err
+		s = &shared{key: key}
+		var err error
+		if s.collection, err = create(func(selection string) { f.move(s, selection) }); err != nil {
+			return nil, err
 		}
-		s = &shared{key: key, collection: collection}
 		f.shared[key] = s
 		f.order = append(f.order, s)
 	}
 	s.handles++
-	return s.collection, func() { f.giveBack(s) }, nil
+	return s, nil
+}
+
+// move has a collection be found under another selection, unless there is one
+// already, which then stays the one to be shared.
+func (f *Factory) move(s *shared, selection string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shared[s.key] == s {
+		delete(f.shared, s.key)
+	}
+	s.key.selection = selection
+	if f.shared[s.key] == nil && slices.Contains(f.order, s) {
+		f.shared[s.key] = s
+	}
 }
 
 // giveBack takes a handle back and stops an informer that has none left.

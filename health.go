@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
 )
 
 // State is what an informer is doing: Pending, Listing, Watching, Backoff,
@@ -53,6 +54,9 @@ type Health struct {
 	// function failed.
 	IndexErrors    uint64
 	LastIndexError error
+	// Decoding counts the objects that were decoded, and says which of them share what
+	// they have in common with others.
+	Decoding source.DecodingStats
 	// Namespaces says the same of each namespace; it is empty for one watch.
 	Namespaces map[string]reflector.Health
 	// Handlers says how each handler is, in the order of registration.

@@ -157,17 +157,20 @@ func (i *Informer[T]) HasSynced() bool { return i.collection.hasSynced() }
 // Health says how the informer and its handlers are.
 func (i *Informer[T]) Health() Health { return i.collection.health() }
 
-// WaitForSync waits until the cache holds the first complete list. Its error, a
-// *NotSyncedError, says what the informer was doing when ctx ended.
+// WaitForSync waits until the cache holds a complete list of every namespace, those
+// included that were added meanwhile. Its error, a *NotSyncedError, says what the informer was doing when ctx ended.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 	return waitForSync(ctx, []waiter{i.collection}, false)
 }
 
 // WaitFor waits until the cache reflects at least the given resource version of
 // this resource, which is how to read one's own writes: pass the version that the
-// write returned. With several namespaces, all have to reach it. A version that
-// the selection hides from the watch, or that changed an object of another
-// namespace, is reached with the server's next bookmark, which may take a minute.
+// write returned. Events and bookmarks move it; that the object was deleted again
+// makes no difference. With several namespaces, all have to reach it. A version that
+// the selection hides from the watch, or that changed an object of another namespace,
+// is reached with a later event or the server's next bookmark, which may take a
+// minute, and never where the server sends none. Versions are compared as decimals of
+// any length; one that is none is an error.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	c := i.collection
 	if _, ok := delta.CompareDecimal(version, version); !ok {

@@ -48,6 +48,9 @@ type informer interface {
 	HasSynced() bool
 	WaitForSync(context.Context) error
 	WaitFor(context.Context, string) error
+	AddNamespace(string) error
+	RemoveNamespace(string) error
+	Namespaces() []string
 	Release()
 }
 
@@ -355,6 +358,28 @@ func (w *world) create(name, n string) {
 	w.note(made.(metav1.Object))
 }
 
+// haveNamespaces creates namespaces.
+func (w *world) haveNamespaces(names ...string) {
+	w.Helper()
+	for _, name := range names {
+		if _, err := w.server.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// createIn creates an object in a namespace.
+func (w *world) createIn(namespace, name, n string) {
+	w.Helper()
+	obj := object(name, n)
+	obj.Namespace = namespace
+	made, err := w.server.Create(context.Background(), obj)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.note(made.(metav1.Object))
+}
+
 func (w *world) update(name, n string) {
 	w.Helper()
 	obj, err := w.server.Get(context.Background(), configMaps, "default", name)
@@ -385,14 +410,22 @@ func (w *world) remove(name string) {
 // serverState is what the cache should be.
 func (w *world) serverState() map[string]string {
 	w.Helper()
-	objects, _, err := w.server.List(context.Background(), configMaps, "default")
-	if err != nil {
-		w.Fatal(err)
-	}
+	return w.serverStateOf("default")
+}
+
+// serverStateOf is what the cache of some namespaces should be, "" being all.
+func (w *world) serverStateOf(namespaces ...string) map[string]string {
+	w.Helper()
 	state := map[string]string{}
-	for _, obj := range objects {
-		cm := obj.(*corev1.ConfigMap)
-		state[cm.Namespace+"/"+cm.Name] = stateOf(cm)
+	for _, namespace := range namespaces {
+		objects, _, err := w.server.List(context.Background(), configMaps, namespace)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, obj := range objects {
+			cm := obj.(*corev1.ConfigMap)
+			state[cm.Namespace+"/"+cm.Name] = stateOf(cm)
+		}
 	}
 	return state
 }

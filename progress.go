@@ -8,48 +8,71 @@ import (
 	"github.com/tidings-go/tidings/delta"
 )
 
-// progress knows which version each scope of a collection has reached, and wakes
-// who waits for more.
+// progress knows how far each scope of a collection has come, and wakes who waits
+// for more.
+//
+// A scope that was removed stays until the processor has deleted its objects. If it
+// is added again meanwhile there are two of its name, and what the queue says is
+// about the first: it comes in the order in which they lived.
 type progress struct {
-	mu       sync.Mutex // guards the rest
-	versions []string   // by scope; "" until its first list is applied
-	changed  chan struct{}
+	mu      sync.Mutex   // guards the rest
+	scopes  []scopeState // never empty; not written once it stands here
+	changed chan struct{}
 }
 
-func (p *progress) init(scopes int) { p.versions = make([]string, scopes) }
+// scopeState is how far a scope has come.
+type scopeState struct {
+	scope   string
+	version string // "" until its first list is applied
+	listed  bool
+}
 
-// after returns the versions of the scopes as a batch with these marks leaves them,
-// and the version that the whole cache then reflects: the oldest of them. Only the
-// processor calls it, and then reached.
-func (p *progress) after(marks []delta.Mark, scopes []string) (versions []string, oldest string) {
+// add has the collection wait for another scope.
+func (p *progress) add(scope string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	versions = p.versions
-	if len(marks) > 0 {
-		versions = slices.Clone(versions) // who waits may be reading them
+	p.scopes = append(slices.Clone(p.scopes), scopeState{scope: scope})
+}
+
+// after returns where the scopes stand once a batch is applied, and the version that
+// the whole cache then reflects: the oldest of theirs. Only the processor calls it,
+// and then reached, and no scope may be added in between.
+func (p *progress) after(removed string, replaced bool, marks []delta.Mark) (scopes []scopeState, oldest string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	scopes = slices.Clone(p.scopes) // who waits may be reading them
+	if i := indexOf(scopes, removed); removed != "" && i >= 0 {
+		scopes = slices.Delete(scopes, i, i+1)
 	}
-	for _, mark := range marks {
-		versions[slices.Index(scopes, mark.Scope)] = mark.Version
+	for n, mark := range marks {
+		if i := indexOf(scopes, mark.Scope); i >= 0 {
+			scopes[i].version = mark.Version
+			scopes[i].listed = scopes[i].listed || replaced && n == 0
+		}
 	}
-	return versions, oldestOf(versions)
+	return scopes, oldestOf(scopes)
+}
+
+func indexOf(scopes []scopeState, scope string) int {
+	return slices.IndexFunc(scopes, func(s scopeState) bool { return s.scope == scope })
 }
 
 // reached takes over what after has returned, once the cache holds the batch.
-func (p *progress) reached(versions []string) {
+func (p *progress) reached(scopes []scopeState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.versions = versions
+	p.scopes = scopes
 }
 
 // oldestOf returns the oldest version, "" while a scope has none.
-func oldestOf(versions []string) string {
-	oldest := versions[0]
-	for _, version := range versions {
-		if version == "" {
+func oldestOf(scopes []scopeState) string {
+	oldest := ""
+	for i, s := range scopes {
+		if s.version == "" {
 			return ""
 		}
-		if order, ok := delta.CompareDecimal(version, oldest); ok && order < 0 {
-			oldest = version
+		if order, ok := delta.CompareDecimal(s.version, oldest); i == 0 || ok && order < 0 {
+			oldest = s.version
 		}
 	}
 	return oldest
@@ -59,8 +82,15 @@ func oldestOf(versions []string) string {
 func (p *progress) reflects(version string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	order, ok := delta.CompareDecimal(oldestOf(p.versions), version)
+	order, ok := delta.CompareDecimal(oldestOf(p.scopes), version)
 	return ok && order >= 0
+}
+
+// complete reports whether every scope was listed.
+func (p *progress) complete() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !slices.ContainsFunc(p.scopes, func(s scopeState) bool { return !s.listed })
 }
 
 // wake wakes everyone who waits.

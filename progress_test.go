@@ -1,16 +1,82 @@
 package tidings
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidings-go/tidings/delta"
+)
+
+// progressAt returns a progress whose scopes, a, b and so on, have been listed at
+// these versions.
+func progressAt(versions ...string) *progress {
+	p := &progress{}
+	for i, version := range versions {
+		scope := string(rune('a' + i))
+		p.add(scope)
+		if version != "" {
+			scopes, _ := p.after("", true, []delta.Mark{{Scope: scope, Version: version}})
+			p.reached(scopes)
+		}
+	}
+	return p
+}
 
 func TestOldestVersionIsThatOfTheSlowestScope(t *testing.T) {
 	for want, versions := range map[string][]string{
 		"9": {"9"}, "8": {"10", "8", "9"}, "": {"5", ""}, "99": {"100", "99", "101"},
 	} {
-		if got := oldestOf(versions); got != want {
+		p := progressAt(versions...)
+		if _, got := p.after("", false, nil); got != want {
 			t.Errorf("the oldest of %q is %q, want %q", versions, got, want)
 		}
+		if complete := p.complete(); complete != (want != "") {
+			t.Errorf("%q is complete: %v", versions, complete)
+		}
 	}
-	if got := oldestOf([]string{"", "5"}); got != "" {
+	if _, got := progressAt("", "5").after("", false, nil); got != "" {
 		t.Errorf("a cache of which a part was never listed is at version %q", got)
+	}
+}
+
+func TestP14_VersionsAreDecimalsOfAnyLength(t *testing.T) {
+	long := "1" + strings.Repeat("0", 60)
+	for version, reached := range map[string]bool{
+		"9": true, "99999999999999999999": true, long: true,
+		long[:60] + "1": false, long + "0": false, "2" + long[1:]: false, "": false, "0": false, "x": false,
+	} {
+		if got := progressAt(long).reflects(version); got != reached {
+			t.Errorf("at %s, %q is reached: %v, want %v", long, version, got, reached)
+		}
+	}
+	if progressAt(long, "9").reflects("10") {
+		t.Error("a scope that is behind was not waited for")
+	}
+}
+
+func TestRemovedScopeIsWaitedForNoMore(t *testing.T) {
+	p := progressAt("9", "")
+	if p.reflects("9") || p.complete() {
+		t.Error("a scope without a list was not waited for")
+	}
+	scopes, version := p.after("b", false, nil)
+	p.reached(scopes)
+	if version != "9" || !p.reflects("9") || !p.complete() {
+		t.Errorf("after the removal the version is %q", version)
+	}
+}
+
+func TestScopeThatComesBackBeforeItIsGoneIsAnother(t *testing.T) {
+	p := progressAt("9", "7")
+	p.add("b") // its removal stands in the queue
+	scopes, version := p.after("", false, []delta.Mark{{Scope: "b", Version: "8"}})
+	p.reached(scopes)
+	if version != "" || p.complete() {
+		t.Errorf("version %q: what is said of the old scope counts for the new one", version)
+	}
+	scopes, _ = p.after("b", false, nil)
+	p.reached(scopes)
+	if scopes, version = p.after("", true, []delta.Mark{{Scope: "b", Version: "11"}}); version != "9" || len(scopes) != 2 {
+		t.Errorf("version %q of %v", version, scopes)
 	}
 }

@@ -36,6 +36,12 @@ type Selection struct {
 	// Transform replaces objects before they are cached; nil leaves them. It is
 	// compared by identity: make it once to share an informer.
 	Transform *Transform
+	// Optional takes a type that the server does not have for a type without objects,
+	// so that nobody waits for it: the informer is synced and empty as soon as the
+	// server has said so. Health says NoSuchResource, and the objects come as adds
+	// when the type is there. When it goes for longer than a minute, what was cached
+	// is told as deletes.
+	Optional bool
 }
 
 // Transform replaces objects of one type before they are cached, for example by
@@ -60,6 +66,7 @@ type selection struct {
 	labels     labels.Selector
 	fields     fields.Selector
 	transform  *Transform
+	optional   bool
 }
 
 // check validates s for objects of a scope, with the namespaces to use where s
@@ -93,7 +100,7 @@ func (s Selection) check(scope source.Scope, byDefault []string) (selection, err
 	if checked.fields, err = fields.ParseSelector(s.Fields); err != nil {
 		return invalid("fields %q: %w", s.Fields, err)
 	}
-	checked.transform = s.Transform
+	checked.transform, checked.optional = s.Transform, s.Optional
 	return checked, nil
 }
 
@@ -120,6 +127,9 @@ func (s selection) String() string {
 	}
 	if s.transform != nil {
 		parts = append(parts, "transformed")
+	}
+	if s.optional {
+		parts = append(parts, "optional")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -14,7 +14,7 @@ var errFailingFast = errors.New("FactoryOptions.FailFast is set, and a type is m
 type waiter interface {
 	awaitSync(ctx context.Context, failFast bool) error
 	health() Health
-	hasSynced() bool
+	inSync() bool
 	wasStarted() bool
 	hasStopped() bool
 }
@@ -22,12 +22,12 @@ type waiter interface {
 func (c *collection[T]) wasStarted() bool { return c.ran.Load() }
 func (c *collection[T]) hasStopped() bool { return c.stopped.Load() }
 
-// awaitSync waits until the collection is synced. With failFast it also returns
+// awaitSync waits until the collection is in sync. With failFast it also returns
 // when the server has said that the type is forbidden or missing.
 func (c *collection[T]) awaitSync(ctx context.Context, failFast bool) error {
 	return c.progress.await(ctx, func() (bool, error) {
 		switch {
-		case c.hasSynced():
+		case c.inSync():
 			return true, nil
 		case c.stopped.Load():
 			return false, ErrStopped
@@ -38,9 +38,13 @@ func (c *collection[T]) awaitSync(ctx context.Context, failFast bool) error {
 	})
 }
 
+// inSync reports whether the cache holds a complete list of every namespace, those
+// included that were added after the first complete list.
+func (c *collection[T]) inSync() bool { return c.hasSynced() && c.progress.complete() }
+
 func (c *collection[T]) refused() bool {
-	for _, r := range c.reflectors {
-		if state := r.Health().State; state == reflector.Forbidden || state == reflector.NoSuchResource {
+	for _, p := range c.present() {
+		if state := p.reflector.Health().State; state == reflector.Forbidden || state == reflector.NoSuchResource && !c.selection.optional {
 			return true
 		}
 	}
@@ -64,7 +68,7 @@ func waitForSync(ctx context.Context, all []waiter, failFast bool) error {
 	}
 	notSynced := &NotSyncedError{Cause: cause}
 	for _, w := range all {
-		if !w.hasSynced() {
+		if !w.inSync() {
 			notSynced.Informers = append(notSynced.Informers, w.health())
 		}
 	}

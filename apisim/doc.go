@@ -37,7 +37,8 @@
 //  5. A streamed list is the state as ADDED events, the bookmark with the annotation
 //     k8s.io/initial-events-end, and the watch.
 //  6. A bookmark comes at Options.BookmarkInterval and two seconds before the watch
-//     times out. It carries the newest version of the whole server.
+//     times out. It carries the newest version of the whole server; a watch
+//     from a version that was not reached yet gets none.
 //  7. A patch is applied to the newest state without a lock, and again if another
 //     write came between.
 //  8. A delete marks an object that has finalizers, and a pod that has a grace period

@@ -227,6 +227,10 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 // too if nothing of this one is left to send.
 func (w *watch) tellVersion() error {
 	w.server.mu.Lock()
+	if w.sent > w.server.version {
+		w.server.mu.Unlock()
+		return nil // it began in the future, for which the server cannot vouch
+	}
 	if w.position == w.resource.dropped+len(w.resource.history) && !w.behind() {
 		w.sent = max(w.sent, w.server.version)
 	}

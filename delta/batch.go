@@ -30,7 +30,7 @@ func (t Type) String() string {
 // Delta is one settled change of the collection.
 type Delta[T any] struct {
 	Type      Type
-	Initial   bool // part of the first Replace of its scope
+	Initial   bool // part of the first Replace of its scope, before the initial set was complete
 	Tombstone bool // Deleted, the final state unknown: missing in a Replace
 	Unchanged bool // Updated by a Replace that found the same Version and UID; only with Options.ReportUnchanged
 	Key       string
@@ -47,13 +47,14 @@ type Mark struct {
 // Batch is what one [Queue.Pop] hands on. Its slices are valid until process returns.
 type Batch[T any] struct {
 	Deltas   []Delta[T] // in order; of a Replace: deletes first, then the rest
-	Marks    []Mark     // the versions reached once this batch is applied, a scope at most once; of a Replace, its own scope first
+	Marks    []Mark     // the versions reached once this batch is applied, a scope at most once, after what Removed says; of a Replace, its own scope first
 	Replaced bool       // the result of a Replace, which is always alone in its batch
+	Removed  string     // the scope that this batch removes, always alone in its batch; "" if it removes none
 	Synced   bool       // this batch completes the initial set: every scope has been replaced once; true in one batch only
 	Resync   []any      // tokens of the resyncs that stand after the deltas of this batch
 }
 
 // says reports whether the batch tells its consumer anything.
 func (b *Batch[T]) says() bool {
-	return len(b.Deltas) > 0 || len(b.Marks) > 0 || len(b.Resync) > 0 || b.Replaced
+	return len(b.Deltas) > 0 || len(b.Marks) > 0 || len(b.Resync) > 0 || b.Replaced || b.Removed != ""
 }

@@ -194,6 +194,7 @@ type taken struct {
 	marks            []delta.Mark
 	resync           []any
 	replaced, synced bool
+	removed          string
 }
 
 // pop waits for a batch and applies it, on any goroutine.
@@ -201,7 +202,7 @@ func (r *rig) pop() taken {
 	r.Helper()
 	var out taken
 	err := r.Pop(r.Context(), func(b delta.Batch[*object]) {
-		out = taken{texts(b), slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced}
+		out = taken{texts(b), slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, b.Removed}
 		r.cache.apply(b)
 	})
 	if err != nil {

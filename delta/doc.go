@@ -11,7 +11,8 @@
 //	  Resync   ─┘   └───────┴─────────┴───────┴──────┘                │   Known()       │ after process has returned:
 //	                 segments: each becomes one Batch             the cache ◄───────────┘ versions, synced, Len, room
 //
-// A scope is a key prefix that has a producer of its own, for example a namespace; the scopes of a queue do not overlap.
+// A scope is a key prefix that has a producer of its own, for example a namespace; the scopes of a queue do not overlap. They can be
+// added and removed at any time: a removal stands in line with the changes, and deletes all that is known of its scope.
 //
 // # What becomes of a change
 //

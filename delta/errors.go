@@ -10,12 +10,18 @@ var (
 
 // Errors of producers: nothing of the call was taken.
 var (
-	// ErrUnknownScope is returned for a scope that is not one of Options.Scopes.
+	// ErrUnknownScope is returned for a scope that the queue does not have, or has no longer.
 	ErrUnknownScope = errors.New("delta: unknown scope")
 	// ErrForeignKey is returned for a key that is empty or does not begin with the prefix of its scope.
 	ErrForeignKey = errors.New("delta: key outside its scope")
 	// ErrOlder is returned for a Replace whose version is before the one its scope has reached.
 	ErrOlder = errors.New("delta: the list is older than the state already reached")
+)
+
+// Errors of adding a scope.
+var (
+	// ErrOverlap is returned for a scope that is there already, or is a prefix of another one, or has another one as a prefix.
+	ErrOverlap = errors.New("delta: scopes overlap")
 )
 
 // Errors of the consumer.

@@ -279,7 +279,7 @@ func (m *model) pop(t *rapid.T) bool {
 	for i, q := range m.queues {
 		err := q.Pop(endsWhenIdle(t), func(b delta.Batch[*object]) {
 			said[i] = true
-			batches[i] = taken{nil, slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced}
+			batches[i] = taken{nil, slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, b.Removed}
 			if b.Replaced {
 				m.noteReplace(i, b.Marks[0].Scope)
 			}

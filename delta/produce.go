@@ -24,7 +24,7 @@ func (q *Queue[T]) Push(ctx context.Context, scope, version string, changes []Ch
 			return fmt.Errorf("delta: push of scope %q with key %q: change type %d is neither Set nor Delete", scope, changes[i].Key, t)
 		}
 	}
-	if err := q.admit(ctx, operation, scope); err != nil {
+	if err := q.admit(ctx, operation, sc); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
@@ -59,7 +59,7 @@ func (q *Queue[T]) Replace(ctx context.Context, scope, version string, items []I
 	if !ascending {
 		items = q.ordered(items)
 	}
-	if err := q.admit(ctx, operation, scope); err != nil {
+	if err := q.admit(ctx, operation, sc); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *Queue[T]) Replace(ctx context.Context, scope, version string, items []I
 	s.list = &list[T]{sc, version, o.NewHistory, items}
 	q.pending += len(items)
 	sc.reached = version
-	s.mark(scope, version)
+	s.mark(sc, version)
 	q.settleLocked()
 	return nil
 }
@@ -85,7 +85,7 @@ func (q *Queue[T]) Bookmark(ctx context.Context, scope, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := q.admit(ctx, operation, scope); err != nil {
+	if err := q.admit(ctx, operation, sc); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
@@ -168,7 +168,7 @@ func (q *Queue[T]) reachLocked(sc *scope, version string) {
 		return
 	}
 	sc.reached = version
-	q.lastLocked().mark(sc.prefix, version)
+	q.lastLocked().mark(sc, version)
 }
 
 // lastLocked returns the last segment, whatever it is.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -23,28 +22,21 @@ type Queue[T any] struct {
 	ready     chan struct{} // wakes the consumer; see idle
 	resolver  resolver[T]   // of the goroutine in Pop
 
-	mu       sync.Mutex // guards the rest
-	closed   error      // why the queue is closed; nil while it is open
-	segments []*segment[T]
-	taken    *segment[T] // being processed; its changes are not written while it stands here
-	spare    *segment[T] // an empty one whose arrays can be used again
-	pending  int         // changes in segments and taken
-	scopes   map[string]*scope
-	unsynced int // scopes that have not been replaced
-	waiters  []*waiter
-	popping  bool // a Pop waits or processes
-	idle     bool // the consumer waits, and ready is empty
-	stale    uint64
-	folded   uint64
-}
-
-// scope is a key prefix with a producer of its own.
-type scope struct {
-	prefix   string
-	index    int32  // into resolver.listed
-	reached  string // the version at the end of the queue
-	applied  string // the version of the last processed batch
-	replaced bool   // its first Replace has been processed
+	mu          sync.Mutex // guards the rest
+	closed      error      // why the queue is closed; nil while it is open
+	segments    []*segment[T]
+	taken       *segment[T] // being processed; its changes are not written while it stands here
+	spare       *segment[T] // an empty one whose arrays can be used again
+	pending     int         // changes in segments and taken
+	scopes      map[string]*scope
+	unsynced    int     // scopes that have not been replaced
+	indexes     int32   // of scopes in use or free, into resolver.listed
+	freeIndexes []int32 // of scopes that are gone
+	waiters     []*waiter
+	popping     bool // a Pop waits or processes
+	idle        bool // the consumer waits, and ready is empty
+	stale       uint64
+	folded      uint64
 }
 
 // New returns an empty queue, or an error that names the option that cannot be used.
@@ -74,26 +66,8 @@ func New[T any](o Options[T]) (*Queue[T], error) {
 	for i, s := range o.Scopes {
 		q.scopes[s] = &scope{prefix: s, index: int32(i)}
 	}
+	q.indexes = int32(len(o.Scopes))
 	return q, nil
-}
-
-// scope returns the scope of a call, or an error that is ErrUnknownScope. The map is not written after New.
-func (q *Queue[T]) scope(operation, prefix string) (*scope, error) {
-	if sc := q.scopes[prefix]; sc != nil {
-		return sc, nil
-	}
-	return nil, fmt.Errorf("%w: %s of %q; it is not one of Options.Scopes", ErrUnknownScope, operation, prefix)
-}
-
-// checkKey returns an error that is ErrForeignKey if a key cannot be one of the scope.
-func (sc *scope) checkKey(operation, key string) error {
-	if key == "" {
-		return fmt.Errorf("%w: %s of scope %q with an empty key", ErrForeignKey, operation, sc.prefix)
-	}
-	if !strings.HasPrefix(key, sc.prefix) {
-		return fmt.Errorf("%w: %s of scope %q with key %q; drop objects that were not asked for", ErrForeignKey, operation, sc.prefix, key)
-	}
-	return nil
 }
 
 // Close drops what is pending and ends every call that waits with ErrClosed; later calls return it too. A batch that is being processed is not
@@ -265,9 +239,16 @@ func (q *Queue[T]) takeLocked(ctx context.Context) (*segment[T], error) {
 // reports whether process was called. If resolving or processing panics, the queue is closed.
 func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called bool) {
 	b := Batch[T]{Marks: s.marks, Resync: s.tokens}
-	if s.list != nil {
+	last := q.unsynced == 1 && !q.HasSynced()
+	initial := false
+	switch {
+	case s.list != nil:
 		b.Replaced = true
-		b.Synced = !s.list.scope.replaced && q.unsynced == 1
+		b.Synced = last && !s.list.scope.replaced
+		initial = !s.list.scope.replaced && !q.HasSynced()
+	case s.removal != nil:
+		b.Removed = s.removal.prefix
+		b.Synced = last && !s.removal.replaced
 	}
 	q.mu.Unlock()
 	returned := false
@@ -279,9 +260,12 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 	}()
 	r := &q.resolver
 	r.begin(q.known())
-	if s.list != nil {
-		b.Deltas = r.replace(s.list)
-	} else {
+	switch {
+	case s.list != nil:
+		b.Deltas = r.replace(s.list, initial)
+	case s.removal != nil:
+		b.Deltas = r.removeScope(s.removal)
+	default:
 		b.Deltas = r.run(s.changes)
 	}
 	if called = b.says(); called {
@@ -299,8 +283,11 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 func (q *Queue[T]) commitLocked(s *segment[T], synced bool) {
 	q.taken = nil
 	q.pending -= s.size()
-	for _, m := range s.marks {
-		q.scopes[m.Scope].applied = m.Version
+	for i, m := range s.marks {
+		s.marked[i].applied = m.Version
+	}
+	if s.removal != nil {
+		q.removedLocked(s.removal)
 	}
 	if s.list != nil && !s.list.scope.replaced {
 		s.list.scope.replaced = true

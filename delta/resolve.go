@@ -65,7 +65,7 @@ func (r *resolver[T]) run(changes []entry[T]) []Delta[T] {
 		if c.Type == Delete {
 			c.applied = r.remove(&c.Item, before)
 		} else {
-			c.applied = r.set(&c.Item, before, r.listed[c.scope])
+			c.applied = r.set(&c.Item, before, *r.listedAt(c.scope))
 		}
 		if long && c.applied {
 			r.applied[c.Key] = i
@@ -145,15 +145,14 @@ func (r *resolver[T]) remove(item *Item[T], before state[T]) bool {
 	return true
 }
 
-// replace resolves a list against the known objects of its scope.
-func (r *resolver[T]) replace(l *list[T]) []Delta[T] {
-	listed := &r.listed[l.scope.index]
+// replace resolves a list against the known objects of its scope. Initial marks one of the initial set.
+func (r *resolver[T]) replace(l *list[T], initial bool) []Delta[T] {
+	listed := r.listedAt(l.scope.index)
 	if l.newHistory {
 		r.deletes.reset(l.scope.prefix)
 		*listed = ""
 	}
 	*listed = r.newer(l.version, *listed)
-	initial := !l.scope.replaced
 	items, previous := l.items, ""
 	for key, object := range r.known.Prefix(l.scope.prefix) {
 		if key <= previous && previous != "" || !strings.HasPrefix(key, l.scope.prefix) {

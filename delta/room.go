@@ -1,28 +1,33 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 )
 
 // waiter is a producer that waits for room. Its channel has room for one signal.
-type waiter struct{ wake chan struct{} }
+type waiter struct {
+	wake  chan struct{}
+	scope *scope
+}
 
 // admit waits until fewer than Limit changes are pending and the producers that came earlier are through. It returns with q.mu held, or with an error.
-func (q *Queue[T]) admit(ctx context.Context, operation, scope string) error {
+func (q *Queue[T]) admit(ctx context.Context, operation string, sc *scope) error {
+	scope := sc.prefix
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delta: %s of scope %q: %w", operation, scope, err)
 	}
 	q.mu.Lock()
-	if q.closed == nil && q.pending < q.limit && len(q.waiters) == 0 {
+	if q.closed == nil && !sc.removed && q.pending < q.limit && len(q.waiters) == 0 {
 		return nil
 	}
-	if q.closed != nil {
+	if q.closed != nil || sc.removed {
 		defer q.mu.Unlock()
-		return q.closed
+		return cmp.Or(q.closed, errUnknown(operation, scope))
 	}
-	w := &waiter{make(chan struct{}, 1)}
+	w := &waiter{make(chan struct{}, 1), sc}
 	q.waiters = append(q.waiters, w)
 	q.wakeProducerLocked()
 	q.mu.Unlock()
@@ -35,7 +40,7 @@ func (q *Queue[T]) admit(ctx context.Context, operation, scope string) error {
 			err = ctx.Err()
 		}
 		q.mu.Lock()
-		if err == nil && q.closed == nil && (q.waiters[0] != w || q.pending >= q.limit) {
+		if err == nil && q.closed == nil && !sc.removed && (q.waiters[0] != w || q.pending >= q.limit) {
 			q.mu.Unlock()
 			continue
 		}
@@ -45,6 +50,8 @@ func (q *Queue[T]) admit(ctx context.Context, operation, scope string) error {
 	switch {
 	case q.closed != nil:
 		err = q.closed
+	case sc.removed:
+		err = errUnknown(operation, scope)
 	case err != nil:
 		err = fmt.Errorf("delta: %s of scope %q waits for room (%d changes pending, limit %d): %w", operation, scope, q.pending, q.limit, err)
 	default:

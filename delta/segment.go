@@ -1,5 +1,7 @@
 package delta
 
+import "slices"
+
 // spareCapacity is the number of entries up to which an array is kept for reuse: 256 KB of pending changes, 160 KB of deltas.
 const spareCapacity = 4096
 
@@ -12,14 +14,16 @@ type entry[T any] struct {
 	Item[T]
 }
 
-// segment is a stretch of the queue that becomes one batch: a run of changes, or one Replace. Only the last segment
+// segment is a stretch of the queue that becomes one batch: a run of changes, one Replace, or the removal of a scope. Only the last segment
 // of the queue is added to.
 type segment[T any] struct {
 	changes []entry[T]      // of a run
 	index   map[string]last // of a run, nil until changes fold: the last change of each key
 	list    *list[T]        // of a Replace
+	removal *scope          // of the removal of a scope
 	marks   []Mark
-	tokens  []any // resyncs that stand after the changes
+	marked  []*scope // of marks, in their order
+	tokens  []any    // resyncs that stand after the changes
 }
 
 // list is a pending Replace.
@@ -37,7 +41,7 @@ type last struct {
 }
 
 // open reports whether changes may still be added to the segment.
-func (s *segment[T]) open() bool { return s.list == nil && len(s.tokens) == 0 }
+func (s *segment[T]) open() bool { return s.list == nil && s.removal == nil && len(s.tokens) == 0 }
 
 // size is the number of changes that the segment counts for.
 func (s *segment[T]) size() int {
@@ -48,14 +52,13 @@ func (s *segment[T]) size() int {
 }
 
 // mark notes the version that a scope has reached with this segment.
-func (s *segment[T]) mark(scope, version string) {
-	for i := range s.marks {
-		if s.marks[i].Scope == scope {
-			s.marks[i].Version = version
-			return
-		}
+func (s *segment[T]) mark(sc *scope, version string) {
+	if i := slices.Index(s.marked, sc); i >= 0 {
+		s.marks[i].Version = version
+		return
 	}
-	s.marks = append(s.marks, Mark{scope, version})
+	s.marks = append(s.marks, Mark{sc.prefix, version})
+	s.marked = append(s.marked, sc)
 }
 
 // indexLast notes that the change at i is the last one of its key.
@@ -97,6 +100,7 @@ func (s *segment[T]) recycle() bool {
 	}
 	clear(s.changes)
 	clear(s.tokens)
-	*s = segment[T]{changes: s.changes[:0], marks: s.marks[:0], tokens: s.tokens[:0]}
+	clear(s.marked)
+	*s = segment[T]{changes: s.changes[:0], marks: s.marks[:0], marked: s.marked[:0], tokens: s.tokens[:0]}
 	return true
 }

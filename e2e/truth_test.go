@@ -77,6 +77,8 @@ func truth(ctx context.Context, s *apiserver.Server) (follow.State, error) {
 // does not, or was told what cannot be.
 func settle(t *testing.T, s *apiserver.Server, all []*follow.Follower) {
 	t.Helper()
+	began := time.Now()
+	defer func() { t.Logf("all agreed after %v", time.Since(began).Round(time.Millisecond)) }()
 	var wrong []string
 	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
 		is, err := truth(ctx, s)

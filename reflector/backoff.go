@@ -40,7 +40,8 @@ func (b Backoff) withDefaults() Backoff {
 
 // delay returns the wait after so many failures in a row, at least 1. It is
 // never shorter than atLeast, which is what the server asked for: jitter comes
-// on top of it, so that those who were told the same do not come back together.
+// on top of it, and in proportion to it, so that those who were told the same do not
+// come back together.
 func (b Backoff) delay(failures int, atLeast time.Duration) time.Duration {
 	wait := b.Initial
 	for range failures - 1 {
@@ -53,7 +54,10 @@ func (b Backoff) delay(failures int, atLeast time.Duration) time.Duration {
 		wait = time.Duration(float64(wait) * (1 + b.Jitter*(2*rand.Float64()-1)))
 	}
 	if atLeast > wait {
-		return atLeast + time.Duration(max(b.Jitter, 0)*rand.Float64()*float64(b.Initial))
+		return atLeast + time.Duration(max(b.Jitter, 0)*rand.Float64()*float64(max(atLeast, b.Initial)))
 	}
 	return wait
 }
+
+// jitter returns a part of d at random.
+func jitter(d time.Duration) time.Duration { return rand.N(d) }

@@ -10,7 +10,7 @@
 //	            │           watch ◀────────────────────┘
 //	            │             │ ended, cut, failed
 //	            │             ├──▶ watch again, from the last version
-//	  expired,  │             │
+//	  expired,  │             ├──▶ probe ─▶ watch again, or list
 //	  undecodable twice,      ▼
 //	  no such resource ◀── backoff
 //
@@ -33,9 +33,30 @@
 //     with an event that cannot be decoded, which leads to a watch from the same
 //     version and the second time to a list; with any other error, which leads to
 //     a watch from the last version.
-//  4. backoff waits: twice as long after each failure, with jitter, and never
+//  4. probe lists one object to learn the version that the server is at, before a
+//     watch is resumed that may be quiet for ever, because the server was set back to
+//     an older state: after a watch that has lasted and brought nothing, not even a
+//     bookmark; after a bookmark of an older version than the watch began at; and
+//     after the server was out of reach for ten seconds. An older version leads to a
+//     list that begins a new history, any other to the watch.
+//  5. backoff waits: twice as long after each failure, with jitter, and never
 //     shorter than the server's Retry-After. A watch that made progress starts
 //     the count anew.
+//
+// # Silence
+//
+// A watch is torn down and resumed when it outlives the timeout that it asked for by
+// [Options.Grace], and when it brings nothing for four times the longest wait between
+// two bookmarks that it has had itself, but not before 30 seconds. A watch that has
+// brought fewer than two bookmarks has no such cadence. Only the waits for the stream
+// are timed, not those for the queue (P15).
+//
+// # A resource that is missing
+//
+// It is asked for again after each backoff, which is how it is found when its
+// definition is installed. With [Options.Optional] it counts as an empty collection
+// meanwhile: at once if nothing was listed yet, and when the server has said nothing
+// else for a minute if something was.
 //
 // # What reaches the queue
 //
@@ -43,8 +64,9 @@
 // dropped and counted. If the cache holds an object of that key, it has left the
 // collection and is deleted. A transform that fails leaves the known state; a
 // delete is handed on even then. A consistent list whose version is lower than the
-// one before begins a new history (P16): all it says holds. A list that finds an object as it is cached
-// stages the cached object, so that the decoded copy is garbage at once.
+// one before, or that follows a probe which found so, begins a new history (P16): all
+// it says holds. A list that finds an object as it is cached stages the cached object,
+// so that the decoded copy is garbage at once.
 //
 // # Concurrency properties
 //

@@ -31,7 +31,8 @@ const (
 	// NoSuchResource waits as BackingOff does: the server does not serve the
 	// resource. It goes on by itself once the server does.
 	NoSuchResource State = "NoSuchResource"
-	// Silent tore down a watch that outlived its own timeout and resumes.
+	// Silent tore down a watch that outlived its own timeout, or that was quiet for
+	// several times as long as between its bookmarks, and resumes.
 	Silent State = "Silent"
 	// Stopped has returned from Run.
 	Stopped State = "Stopped"

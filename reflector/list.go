@@ -12,10 +12,6 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// errRewound is a list that is older than the one before, although it is the newest
-// that the server has.
-var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
-
 // errStreamIncomplete is a streamed list that ended before all of it was sent.
 var errStreamIncomplete = errors.New("the streamed list ended before it was complete")
 
@@ -35,7 +31,7 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 	for {
 		var events []source.Event[T]
 		if events, err = r.stream.Next(); err != nil {
-			err = fmt.Errorf("%w: %w", errStreamIncomplete, r.streamError(err))
+			err = fmt.Errorf("%w: %w", errStreamIncomplete, err)
 			break
 		}
 		for i, event := range events {
@@ -154,8 +150,8 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	items := r.staged
 	r.staged = nil
 	order, comparable := delta.CompareDecimal(version, r.version)
-	newHistory := consistent && comparable && order < 0
-	if newHistory && r.reused {
+	newHistory := consistent && (r.rewound || comparable && order < 0)
+	if newHistory && r.reused { // what was cached may be of the old history
 		r.rewound = true
 		return fmt.Errorf("%w: from %s to %s", errRewound, r.version, version)
 	}
@@ -163,6 +159,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 		return err
 	}
 	r.version, r.listed, r.fresh, r.rewound = version, true, true, false
+	r.doubtful, r.emptied = false, false
 	r.record.change(func(h *Health) { h.Listed = 0 })
 	r.heard()
 	return nil

@@ -40,7 +40,8 @@ type Options[T any] struct {
 	// server and begun anew; the most is twice that. 0 means 5 minutes.
 	WatchTimeout time.Duration
 	// Grace is how much longer than that a watch may last before it is torn
-	// down as silent; 0 means 30 s.
+	// down as silent, and how long an answer to a look at the server's version may
+	// take; 0 means 30 s.
 	Grace time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff Backoff
@@ -56,6 +57,10 @@ type Options[T any] struct {
 	// goroutine, before the wait that follows. It must not block. With it, failures
 	// are no warnings for Logger but news: someone is told of them.
 	OnFailure func(ended Step, err error)
+	// Optional takes a resource that the server does not have for an empty collection:
+	// at once before the first list, and after a minute of that answer afterwards.
+	// Without it the last known state stays, and the first list is waited for.
+	Optional bool
 	// PagesAfterFailure lists in pages at once after a streamed list that failed,
 	// instead of waiting and streaming again, unless the server could not be reached
 	// or asked for patience. It doubles what a failing server is asked.
@@ -71,7 +76,8 @@ const (
 	StreamedList Step = "streamed list"
 	// PagedList is a list read in pages.
 	PagedList Step = "list"
-	// OpenWatch is a watch that the server did not begin.
+	// OpenWatch is a watch that the server did not begin, or the look at its version
+	// before that.
 	OpenWatch Step = "opening the watch"
 	// RunningWatch is a watch that had begun.
 	RunningWatch Step = "watch"
@@ -136,20 +142,23 @@ type Reflector[T any] struct {
 
 	// Below is the state of the machine, used by Run's goroutine only.
 
-	version      string           // where the next watch starts
-	listed       bool             // a list was handed on
-	fresh        bool             // no watch has begun since the last list
-	stream       source.Stream[T] // the running watch, nil if there is none
-	streamEnd    func()           // frees what stream holds
-	opened       time.Time        // when stream was opened
-	progressed   bool             // stream brought something
-	paged        bool             // the server does not stream lists
-	streamFails  int              // streamed lists that failed in a row
-	undecodable  bool             // the watch from version failed to decode once
-	failures     int              // failures in a row
+	version      string      // where the next watch starts
+	listed       bool        // a list was handed on
+	fresh        bool        // no watch has begun since the last list
+	stream       *watched[T] // the running watch, nil if there is none
+	opened       time.Time   // when stream was opened
+	progressed   bool        // stream brought something
+	paged        bool        // the server does not stream lists
+	streamFails  int         // streamed lists that failed in a row
+	undecodable  bool        // the watch from version failed to decode once
+	failures     int         // failures in a row
 	staged       []delta.Item[T]
-	reused       bool // staged has cached objects in the place of listed ones
-	rewound      bool // the list before this one found that versions went back
+	reused       bool      // staged has cached objects in the place of listed ones
+	rewound      bool      // it was found that versions went back, and nothing was handed on since
+	doubtful     bool      // versions may have gone back
+	outage       time.Time // since when no request has reached the server, zero if one has
+	missingSince time.Time // since when the server says that there is no such resource
+	emptied      bool      // the collection was handed on as empty for that
 	changes      []delta.Change[T]
 	wait         time.Duration // what backoff waits
 	afterBackoff stateFunc[T]
@@ -215,6 +224,10 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next stateFunc[T]) 
 		return nil
 	}
 	r.closeStream()
+	r.unreached(err)
+	if r.missing(ctx, err) != nil {
+		return nil // the queue is closed, or ctx has ended
+	}
 	r.failures++
 	atLeast, _ := source.RetryAfter(err)
 	r.wait = r.o.Backoff.delay(r.failures, atLeast)
@@ -243,5 +256,6 @@ func (r *Reflector[T]) heard() {
 	r.record.change(func(h *Health) {
 		h.LastEvent, h.Failures, h.Version = now, 0, r.version
 	})
+	r.outage, r.missingSince = time.Time{}, time.Time{}
 	r.record.recovered()
 }

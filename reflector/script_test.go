@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,11 +39,13 @@ type answer struct {
 	page   source.Page[object]
 	err    error
 	reads  []read // of the stream
+	hang   bool   // a list that is not answered
 }
 
 // read is what one Next of a stream gives. The last one is repeated by waiting for
 // the context.
 type read struct {
+	after  time.Duration // virtual
 	events []source.Event[object]
 	err    error
 }
@@ -79,7 +82,7 @@ func (s *script) requests() []string {
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
 	a, ok := s.next(fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
-	if !ok {
+	if !ok || a.hang {
 		<-ctx.Done()
 		return source.Page[object]{}, ctx.Err()
 	}
@@ -110,7 +113,12 @@ func (s *scriptedStream) Next() ([]source.Event[object], error) {
 	}
 	r := s.reads[0]
 	s.reads = s.reads[1:]
-	return r.events, r.err
+	select {
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	case <-time.After(r.after):
+		return r.events, r.err
+	}
 }
 
 func (s *scriptedStream) Close() error { return nil }
@@ -119,7 +127,8 @@ func (s *scriptedStream) Close() error { return nil }
 type journal struct {
 	mu      sync.Mutex
 	entries []string
-	refuse  error // what the next Replace answers
+	refuse  error         // what the next Replace answers
+	full    time.Duration // how long a Push waits for room
 }
 
 func (j *journal) add(format string, args ...any) {
@@ -139,6 +148,10 @@ func (j *journal) Push(_ context.Context, _, version string, changes []delta.Cha
 	for _, c := range changes {
 		text.WriteString(fmt.Sprintf(" %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note))
 	}
+	j.mu.Lock()
+	full := j.full
+	j.mu.Unlock()
+	time.Sleep(full)
 	j.add("push %s:%s", version, text.String())
 	return nil
 }
@@ -172,6 +185,7 @@ var (
 	errNotFound  = status(404, metav1.StatusReasonNotFound)
 	errInternal  = status(500, metav1.StatusReasonInternalError)
 	errDecoding  = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Decoding, Err: source.ErrMalformed}
+	errRefused   = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Connecting, Err: errors.New("connection refused")}
 	errCut       = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Streaming, Err: errors.New("connection reset")}
 )
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	"github.com/tidings-go/tidings/delta"
@@ -13,10 +12,10 @@ import (
 )
 
 var (
-	// errOutlived is a watch that the server should have ended.
-	errOutlived = errors.New("the watch outlived the timeout it was opened with: its connection is taken for dead")
 	// errShortWatch is a watch that ended at once and brought nothing.
 	errShortWatch = errors.New("the server ended the watch at once, without an event")
+	// errBackwards is a bookmark from before the version that the watch began at.
+	errBackwards = errors.New("the server sent a bookmark of an older version than the watch was asked for")
 )
 
 // watch follows the changes from the last version. What leads out of it: the end
@@ -25,6 +24,9 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 	if r.stream == nil {
 		if (r.version == "" || r.version == "0") && !r.fresh {
 			return r.list() // without a version there is nowhere to resume
+		}
+		if r.doubtful {
+			return r.probe
 		}
 		r.fresh = false
 		if err := r.openStream(ctx, source.WatchOptions{Version: r.version}); err != nil {
@@ -35,7 +37,7 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 	for {
 		events, err := r.stream.Next()
 		if err != nil {
-			return r.ended(ctx, r.streamError(err))
+			return r.ended(ctx, err)
 		}
 		if err := r.handOn(ctx, events); err != nil {
 			return r.ended(ctx, err)
@@ -54,10 +56,13 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	if wasOpen && lasted >= shortWatch {
 		r.failures = 0 // a watch that lasted is no failing server
 	}
+	if wasOpen && lasted >= shortWatch && !r.progressed && (errors.Is(err, io.EOF) || isSilent(err)) {
+		r.doubt() // not even the bookmark that servers send before they end a watch
+	}
 	switch {
 	case ctx.Err() != nil || errors.Is(err, delta.ErrClosed):
 		return nil
-	case errors.Is(err, errOutlived):
+	case isSilent(err):
 		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
 		r.record.enter(Silent)
 		return r.watch
@@ -71,9 +76,12 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 		return r.retry(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), r.watch)
 	case needsList(err):
 		if source.IsExpired(err) && r.failures == 0 {
+			// No failure of the server, but one that all its clients may have at once.
 			r.failures++
 			r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
-			return r.list()
+			r.record.enter(Listing)
+			r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.list()
+			return r.backoff
 		}
 		return r.retry(ctx, err, r.list())
 	case isDecoding(err):
@@ -100,61 +108,20 @@ func isDecoding(err error) bool {
 	return ok && sourceErr.Phase == source.Decoding
 }
 
-// openStream begins a watch that is torn down when it outlives its timeout.
-func (r *Reflector[T]) openStream(ctx context.Context, o source.WatchOptions) error {
-	o.Timeout = r.o.WatchTimeout + rand.N(r.o.WatchTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Timeout+r.o.Grace, errOutlived)
-	r.record.change(func(h *Health) { h.Watches++ })
-	r.opened = time.Now()
-	r.progressed = false
-	stream, err := r.source.Watch(ctx, o)
-	if err != nil {
-		err = causeOf(ctx, err)
-		cancel()
-		return err
-	}
-	r.stream, r.streamEnd = &causedStream[T]{stream, ctx}, cancel
-	return nil
-}
-
-// causedStream is a stream whose errors say why its context ended.
-type causedStream[T any] struct {
-	source.Stream[T]
-	ctx context.Context
-}
-
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errOutlived) {
-		return cause
-	}
-	return err
-}
-
-func (r *Reflector[T]) streamError(err error) error {
-	if s, ok := r.stream.(*causedStream[T]); ok {
-		return causeOf(s.ctx, err)
-	}
-	return err
-}
-
-func (r *Reflector[T]) closeStream() {
-	if r.stream == nil {
-		return
-	}
-	r.stream.Close() //nolint:errcheck // the stream is over whatever it answers
-	r.streamEnd()
-	r.stream, r.streamEnd = nil, nil
-}
-
 // handOn pushes what the events say to the queue and moves the version.
 func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) error {
 	if len(events) == 0 {
 		return nil
 	}
 	version := r.version
+	var backwards error
 	r.changes = r.changes[:0]
 	for i := range events {
 		event := &events[i]
+		if order, ok := delta.CompareDecimal(event.Version, version); event.Type == source.Bookmark && ok && order < 0 {
+			backwards = fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, version)
+			continue
+		}
 		if event.Version != "" {
 			version = event.Version
 		}
@@ -180,5 +147,8 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 	r.undecodable = false
 	r.heard()
 	r.failures = 0
-	return nil
+	if backwards != nil {
+		r.doubt()
+	}
+	return backwards
 }

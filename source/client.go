@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
@@ -35,6 +37,8 @@ type Client struct {
 	timeout time.Duration
 	// jsonOnly keeps typed sources from asking for protobuf.
 	jsonOnly bool
+	// table is what the objects of all sources share through.
+	table dedup.Table
 }
 
 // NewClient returns a client for the server that config names, with its TLS,

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // encodePods returns a list of pods in both encodings, as seeds.
@@ -60,7 +63,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(jsonFrame("BOOKMARK", podJSON("", "3"))), false)
 	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), false)
 	f.Fuzz(func(t *testing.T, frame []byte, asProtobuf bool) {
-		typed := &restStream[*corev1.Pod]{decoder: newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod), protobuf: asProtobuf}
+		typed := &restStream[*corev1.Pod]{decoder: newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll), protobuf: asProtobuf, apiVersion: "v1", kind: "Pod"}
 		event, err := typed.decode(frame)
 		if err == nil && event.Err == nil && event.Type != Bookmark && event.Type != InitialEventsEnd && event.Object == nil {
 			t.Errorf("an event without an object: %+v", event)
@@ -84,4 +87,31 @@ func checkVerdict(t *testing.T, err error) {
 	if _, wrong := errors.AsType[*WrongObjectError](err); !wrong && !errors.Is(err, ErrMalformed) {
 		t.Errorf("the error %v is of no known kind", err)
 	}
+}
+
+// FuzzWatchFrame opens a frame of a watch in protobuf, and compares with the generated
+// code that client-go decodes it with.
+func FuzzWatchFrame(f *testing.F) {
+	whole, err := (&metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: []byte("object")}}).Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(append(bytes.Clone(whole), whole...))        // everything twice
+	f.Add(append(bytes.Clone(whole), 2<<3|2, 0))       // an object again, and empty
+	f.Add(append(bytes.Clone(whole), 1<<3, 1))         // the type as a number
+	f.Add(append(bytes.Clone(whole), 2<<3|2, 2, 8, 1)) // the bytes of the object as a number
+	f.Add(append(bytes.Clone(whole), 9<<3|2, 1, 1))    // an unknown field
+	f.Add(whole[:len(whole)-1])
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		var want metav1.WatchEvent
+		wantErr := want.Unmarshal(frame)
+		name, object, err := openWatchEvent(frame)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%x: %v, client-go says %v", frame, err, wantErr)
+		}
+		if err == nil && (string(name) != want.Type || !bytes.Equal(object, want.Object.Raw)) {
+			t.Fatalf("%x: %q %x, want %+v", frame, name, object, want)
+		}
+	})
 }

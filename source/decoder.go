@@ -6,12 +6,15 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsjson "sigs.k8s.io/json"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
@@ -30,6 +33,8 @@ type decoder[T Object] interface {
 	protobuf(message []byte) (T, error)
 	// wants returns the kind of the objects.
 	wants() schema.GroupVersionKind
+	// stats counts what was decoded.
+	stats() DecodingStats
 }
 
 // unmarshalJSON reads JSON as the API machinery does: field names with their
@@ -60,7 +65,7 @@ func unmarshalStatus(mediaType string, data []byte, status *metav1.Status) error
 }
 
 // protobufMessage is what generated API types have in addition to Object.
-type protobufMessage interface{ Unmarshal([]byte) error }
+type protobufMessage = dedup.Message
 
 // typedDecoder decodes into the Go type of an API.
 type typedDecoder[T Object] struct {
@@ -69,16 +74,22 @@ type typedDecoder[T Object] struct {
 	keepKind   bool // metadata keeps its kind, as it is served under a kind of its own
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
+	shared     *dedup.Decoder
+	inJSON     atomic.Int64
 }
 
-func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T) *typedDecoder[T] {
-	_, isProtobuf := any(make()).(protobufMessage)
-	return &typedDecoder[T]{make: make, gvk: gvk, isProtobuf: isProtobuf}
+func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *dedup.Table, sharing Sharing) *typedDecoder[T] {
+	d := &typedDecoder[T]{make: make, gvk: gvk}
+	var example protobufMessage
+	if example, d.isProtobuf = any(make()).(protobufMessage); d.isProtobuf {
+		d.shared = dedup.NewDecoder(table, example, sharing)
+	}
+	return d
 }
 
-func newMetadataDecoder() *typedDecoder[*metav1.PartialObjectMetadata] {
+func newMetadataDecoder(table *dedup.Table, sharing Sharing) *typedDecoder[*metav1.PartialObjectMetadata] {
 	d := newTypedDecoder(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"),
-		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} })
+		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} }, table, sharing)
 	d.keepKind = true
 	d.as = ";as=%s;g=meta.k8s.io;v=v1"
 	return d
@@ -104,7 +115,18 @@ func (d *typedDecoder[T]) accept(watch, jsonOnly bool) string {
 	return protobufType + as + "," + jsonType + as
 }
 
+func (d *typedDecoder[T]) stats() DecodingStats {
+	s := DecodingStats{JSON: d.inJSON.Load()}
+	if d.isProtobuf {
+		counts := d.shared.Stats()
+		s.Shared, s.Unshared, s.Rejected = counts.Shared, counts.Generated, counts.Rejected
+		s.WhyUnshared = d.shared.Shares()
+	}
+	return s
+}
+
 func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
+	d.inJSON.Add(1)
 	obj := d.make()
 	if err := unmarshalJSON(data, obj); err != nil {
 		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, err)
@@ -119,7 +141,7 @@ func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
 
 func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	obj := d.make()
-	if err := any(obj).(protobufMessage).Unmarshal(message); err != nil {
+	if err := d.shared.Unmarshal(message, any(obj).(protobufMessage)); err != nil {
 		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
 	}
 	d.setKind(obj)
@@ -137,12 +159,17 @@ func (d *typedDecoder[T]) setKind(obj T) {
 }
 
 // dynamicDecoder decodes into maps.
-type dynamicDecoder struct{ gvk schema.GroupVersionKind }
+type dynamicDecoder struct {
+	gvk    schema.GroupVersionKind
+	inJSON atomic.Int64
+}
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
 func (d *dynamicDecoder) accept(bool, bool) string       { return jsonType }
+func (d *dynamicDecoder) stats() DecodingStats           { return DecodingStats{JSON: d.inJSON.Load()} }
 
 func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
+	d.inJSON.Add(1)
 	obj := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &obj.Object); err != nil {
 		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, err)

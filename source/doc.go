@@ -20,6 +20,10 @@
 //     cannot be understood (a frame over the limit, a cut frame, garbage, an
 //     ERROR event, an unknown event type) ends the watch with an [*Error] that
 //     says what was received. Events that came before it are delivered first.
+//  5. What typed objects that come in protobuf have in common, those of one list or
+//     of all the client's sources, is in memory once: see package
+//     [github.com/tidings-go/tidings/source/dedup]. RESTOptions.Sharing limits that,
+//     and DecodingStats says how many objects it was possible for.
 //
 // Three constructors make one: [NewTyped] for types of a scheme, [NewDynamic] for
 // unstructured objects and [NewMetadata] for metadata alone.
@@ -35,7 +39,8 @@
 //
 // A stream keeps one buffer, at most as large as the largest frame it has seen;
 // it goes back to 64 KiB after a frame over 1 MiB. A list holds the body of one
-// page while it decodes it. Decoded objects keep no reference to either.
+// page while it decodes it. Decoded objects keep no reference to either. What is known
+// of the parts that objects share takes a sixteenth of the live heap at most.
 //
 // # Limits
 //

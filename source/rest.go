@@ -14,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
@@ -40,6 +41,24 @@ type RESTOptions struct {
 	MaxFrameBytes int
 	// MaxListBytes bounds one page of a list; 0 means 2 GiB.
 	MaxListBytes int
+	// Sharing says what decoded objects have in common; 0 means ShareAll. It is of
+	// no consequence to objects that come in JSON, which share nothing.
+	Sharing Sharing
+	// Table is what the objects share through; nil means one that all sources of the
+	// client have.
+	Table *dedup.Table
+}
+
+// tableOf returns the table that objects share through.
+func (o RESTOptions) tableOf(c *Client) *dedup.Table {
+	switch {
+	case o.Table != nil:
+		return o.Table
+	case c != nil:
+		return &c.table
+	default:
+		return new(dedup.Table)
+	}
 }
 
 // REST is a [Source] that sends its own requests and decodes the answers.
@@ -48,6 +67,7 @@ type REST[T Object] struct {
 	decoder decoder[T]
 	options RESTOptions
 
+	asked    Resource   // as it was given
 	mu       sync.Mutex // guards resource, which the first request completes
 	resource Resource
 }
@@ -57,7 +77,7 @@ type REST[T Object] struct {
 // used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
 	gvk := resource.GroupVersion().WithKind(resource.Kind)
-	return newREST[T](c, resource, newTypedDecoder(gvk, make), o)
+	return newREST[T](c, resource, newTypedDecoder(gvk, make, o.tableOf(c), o.Sharing), o)
 }
 
 // NewDynamic returns a source of the objects of resource as maps.
@@ -69,7 +89,10 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 // NewMetadata returns a source of the metadata of the objects of resource. The
 // server leaves out everything else.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
-	return newREST(c, resource, newMetadataDecoder(), o)
+	if resource.Group == "" && (resource.Name == "secrets" || resource.Kind == "Secret") {
+		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
+	}
+	return newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
 }
 
 func newREST[T Object](c *Client, resource Resource, d decoder[T], o RESTOptions) *REST[T] {
@@ -79,7 +102,7 @@ func newREST[T Object](c *Client, resource Resource, d decoder[T], o RESTOptions
 	if o.MaxListBytes == 0 {
 		o.MaxListBytes = defaultMaxListBytes
 	}
-	return &REST[T]{client: c, decoder: d, options: o, resource: resource}
+	return &REST[T]{client: c, decoder: d, options: o, asked: resource, resource: resource}
 }
 
 // resolved returns the resource, after asking the server for what a request
@@ -121,6 +144,17 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions) 
 	}, nil
 }
 
+// forget has what the server said of the resource be asked again, after an answer that
+// it has no such resource: it may come back under another name or in another scope.
+func (s *REST[T]) forget(err error) {
+	if !apierrors.IsNotFound(err) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resource = s.asked
+}
+
 // List reads one page.
 func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	if s.client.timeout > 0 {
@@ -138,6 +172,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
+		s.forget(err)
 		return Page[T]{}, err
 	}
 	body, err := readBody(resp.Body, s.options.MaxListBytes)
@@ -160,8 +195,8 @@ func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
 		if err != nil {
 			return page, err
 		}
-		if want := s.decoder.wants().Kind + "List"; e.kind != want {
-			return page, &WrongObjectError{Got: kindName(schema.FromAPIVersionAndKind(e.apiVersion, e.kind)), Want: want}
+		if want := s.decoder.wants().Kind + "List"; string(e.kind) != want {
+			return page, &WrongObjectError{Got: kindName(e.groupVersionKind()), Want: want}
 		}
 		head, err := openList(e.raw, func(message []byte) error {
 			obj, err := s.decoder.protobuf(message)
@@ -232,6 +267,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
 		cancel()
+		s.forget(err)
 		if o.SendInitialEvents && refusesStreamedLists(err) {
 			return nil, r.fail(Answered, fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err)))
 		}
@@ -258,15 +294,18 @@ type restStream[T Object] struct {
 	decoder  decoder[T]
 	request  request
 	protobuf bool
-	frames   *frames
-	body     io.Closer
-	cancel   context.CancelFunc
-	batch    []Event[T]
-	pending  error // what ended the stream after the events of batch
+	// apiVersion and kind are what the decoder wants, as it is on the wire.
+	apiVersion, kind string
+	frames           *frames
+	body             io.Closer
+	cancel           context.CancelFunc
+	batch            []Event[T]
+	pending          error // what ended the stream after the events of batch
 }
 
 func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel context.CancelFunc) (*restStream[T], error) {
 	stream := &restStream[T]{decoder: s.decoder, request: r, body: resp.Body, cancel: cancel}
+	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
 		stream.protobuf = true
@@ -334,7 +373,7 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	if err != nil {
 		return event, err
 	}
-	switch name {
+	switch string(name) {
 	case "ADDED":
 		event.Type = Added
 	case "MODIFIED":
@@ -356,15 +395,15 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 }
 
 // open separates the type of an event from its object.
-func (s *restStream[T]) open(frame []byte) (name string, object []byte, err error) {
+func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	if s.protobuf {
 		return openWatchEvent(frame)
 	}
 	var event jsonWatchEvent
 	if err := unmarshalJSON(frame, &event); err != nil {
-		return "", nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, quote(frame))
+		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, quote(frame))
 	}
-	return event.Type, event.Object, nil
+	return []byte(event.Type), event.Object, nil
 }
 
 func (s *restStream[T]) decodeObject(data []byte) (T, error) {
@@ -376,8 +415,10 @@ func (s *restStream[T]) decodeObject(data []byte) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	if got := schema.FromAPIVersionAndKind(e.apiVersion, e.kind); got != s.decoder.wants() {
-		return none, &WrongObjectError{Got: kindName(got), Want: kindName(s.decoder.wants())}
+	if !e.describes(s.apiVersion, s.kind) {
+		if got := e.groupVersionKind(); got != s.decoder.wants() {
+			return none, &WrongObjectError{Got: kindName(got), Want: kindName(s.decoder.wants())}
+		}
 	}
 	return s.decoder.protobuf(e.raw)
 }

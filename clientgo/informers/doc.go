@@ -40,6 +40,11 @@
 // A factory holds an informer, with its cache, for each type that was asked for. None is
 // ever let go: stop the informers and drop the factory to free them.
 //
+// Where informers read through the REST client and the server sends protobuf, cached
+// objects share what they have in common: strings, messages, slices and maps, among all
+// types of the factory. Change none without a DeepCopy. Objects of an informer with a
+// transform share strings alone; WithSharing limits the others.
+//
 // # What a caller must do
 //
 // Ask for every informer before Start, or call Start again. End the context given to

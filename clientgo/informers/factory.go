@@ -27,6 +27,7 @@ type factory struct {
 	defaultResync time.Duration
 	customResync  map[reflect.Type]time.Duration
 	informerName  *cache.InformerName
+	sharing       sharing
 
 	running sync.WaitGroup // a count for each informer's goroutine
 
@@ -93,7 +94,7 @@ func (f *factory) builtin(r *resource) cache.SharedIndexInformer {
 			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			InformerName:     f.informerName,
 			TweakListOptions: f.tweak,
-		})
+		}, f.sharing)
 	})
 }
 

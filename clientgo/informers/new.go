@@ -25,7 +25,7 @@ func newInformer(lw cache.ListerWatcher, example runtime.Object, o cache.SharedI
 
 // newInformer makes an informer of the resource, which no one shares yet. It has the
 // typed methods too, because those of client-go's constructors have them.
-func (r *resource) newInformer(client kubernetes.Interface, namespace string, o internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+func (r *resource) newInformer(client kubernetes.Interface, namespace string, o internalinterfaces.InformerOptions, shares sharing) cache.SharedIndexInformer {
 	if !r.namespaced {
 		namespace = metav1.NamespaceNone
 	}
@@ -35,7 +35,7 @@ func (r *resource) newInformer(client kubernetes.Interface, namespace string, o 
 		Identifier:   o.InformerName.WithResource(r.gvr),
 	}
 	if cs, ok := client.(*kubernetes.Clientset); ok && hasREST(cs) {
-		if informer, ok := newRESTInformer(cs, *r, namespace, o.TweakListOptions, options); ok {
+		if informer, ok := newRESTInformer(cs, *r, namespace, o.TweakListOptions, shares, options); ok {
 			return r.goType.typed(informer)
 		}
 	}

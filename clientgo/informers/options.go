@@ -9,6 +9,9 @@ import (
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // SharedInformerOption is an option of NewSharedInformerFactoryWithOptions. Where two
@@ -56,6 +59,16 @@ func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 	return func(f *factory) { f.informerName = informerName }
 }
 
+// WithSharing limits what the cached objects of the factory's own informers have in common
+// in memory. The default is tidings.ShareAll: to change an object without a DeepCopy, which
+// nobody should, is then to change others. With tidings.ShareStrings no object has a part of
+// another, at the price of several times the memory; tidings.ShareNothing has each decoded
+// by the code that was generated for its type. Objects of an informer that has a transform
+// share strings at most. The values are the same in any case.
+func WithSharing(atMost tidings.Sharing) SharedInformerOption {
+	return func(f *factory) { f.sharing.atMost = atMost }
+}
+
 // NewSharedInformerFactory returns a factory of informers for all namespaces.
 // defaultResync is the period in which handlers that name none of their own are told
 // of every cached object again; zero turns that off. A resync never asks the server.
@@ -84,6 +97,7 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 		defaultResync: defaultResync,
 		customResync:  make(map[reflect.Type]time.Duration),
 		informers:     make(map[reflect.Type]*member),
+		sharing:       sharing{among: new(dedup.Table)},
 	}
 	for _, option := range options {
 		option(f)

@@ -17,12 +17,13 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // newRESTInformer makes an informer that reads a resource through the REST client of
 // a clientset. It reports false where that is not possible; the informer then reads
 // through the clientset's typed methods.
-func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, tweak internalinterfaces.TweakListOptionsFunc, o cache.SharedIndexInformerOptions) (cache.SharedIndexInformer, bool) {
+func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, tweak internalinterfaces.TweakListOptionsFunc, shares sharing, o cache.SharedIndexInformerOptions) (cache.SharedIndexInformer, bool) {
 	restClient, ok := cs.CoreV1().RESTClient().(*rest.RESTClient)
 	if !ok {
 		return nil, false
@@ -36,7 +37,7 @@ func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, twe
 		Group: r.gvr.Group, Version: r.gvr.Version, Name: r.gvr.Resource,
 		Kind: r.kind, Scope: scopeOf(r.namespaced),
 	}
-	return newSourceInformer(client, of, r.goType.example, namespace, tweak, o), true
+	return newSourceInformer(client, of, r.goType.example, namespace, tweak, shares, o), true
 }
 
 // newCustomInformer makes an informer that reads the custom resource of the type of obj
@@ -60,7 +61,7 @@ func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions
 		namespace = metav1.NamespaceNone
 	}
 	example := func() runtime.Object { return newOf(g.Scheme, kinds[0]) }
-	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, cache.SharedIndexInformerOptions{
+	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, sharing{}, cache.SharedIndexInformerOptions{
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers, Identifier: o.InformerName.WithResource(gvr),
 	})
 }
@@ -74,11 +75,24 @@ func newOf(scheme *runtime.Scheme, gvk schema.GroupVersionKind) runtime.Object {
 	return obj
 }
 
-// newSourceInformer makes an informer of what our own source reads.
-func newSourceInformer(client *source.Client, of source.Resource, example func() runtime.Object, namespace string, tweak internalinterfaces.TweakListOptionsFunc, o cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
-	typed := source.NewTyped(client, of, func() source.Object { return example().(source.Object) }, source.RESTOptions{Namespace: namespace, Tweak: tweak})
+// sharing says what the objects of informers have in common in memory. The zero value is
+// everything, among the informers of one client.
+type sharing struct {
+	among  *dedup.Table // nil is a table of the client's own
+	atMost source.Sharing
+}
+
+// newSourceInformer makes an informer of what our own source reads. If it gets a
+// transform, which may change objects, these share strings at most.
+func newSourceInformer(client *source.Client, of source.Resource, example func() runtime.Object, namespace string, tweak internalinterfaces.TweakListOptionsFunc, shares sharing, o cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
+	open := func(what source.Sharing) source.Source[any] {
+		typed := source.NewTyped(client, of, func() source.Object { return example().(source.Object) }, source.RESTOptions{
+			Namespace: namespace, Tweak: tweak, Sharing: what, Table: shares.among,
+		})
+		return listwatch.Untyped(source.Source[source.Object](typed))
+	}
 	return sharedinformer.New(sharedinformer.Options{
-		Source: listwatch.Untyped(source.Source[source.Object](typed)), Example: example(),
+		Source: open(shares.atMost), Unshared: open(max(shares.atMost, source.ShareStrings)), Example: example(),
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers,
 		Identifier: o.Identifier, Metrics: o.InformerMetricsProvider,
 	})

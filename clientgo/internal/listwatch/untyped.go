@@ -11,6 +11,14 @@ func Untyped[T source.Object](of source.Source[T]) source.Source[any] { return u
 
 type untyped[T source.Object] struct{ of source.Source[T] }
 
+// DecodingStats returns what the source has decoded, nothing if it does not say so.
+func (u untyped[T]) DecodingStats() source.DecodingStats {
+	if of, ok := u.of.(interface{ DecodingStats() source.DecodingStats }); ok {
+		return of.DecodingStats()
+	}
+	return source.DecodingStats{}
+}
+
 func (u untyped[T]) List(ctx context.Context, o source.ListOptions) (source.Page[any], error) {
 	page, err := u.of.List(ctx, o)
 	if err != nil {

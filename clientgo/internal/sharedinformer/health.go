@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -19,7 +20,7 @@ func (i *Informer) Health() tidings.Health {
 	for n, r := range i.handlers {
 		handlers[n] = tidings.HandlerHealthOf(r.subscription)
 	}
-	r, stopped := i.reflector, i.stopped
+	r, stopped, from := i.reflector, i.stopped, i.o.Source
 	i.mu.Unlock()
 
 	h := tidings.Health{State: reflector.Pending}
@@ -33,6 +34,9 @@ func (i *Informer) Health() tidings.Health {
 	h.Name, h.Synced, h.Handlers = i.name, i.HasSynced(), handlers
 	h.Objects, h.Version = snapshot.Len(), snapshot.Version()
 	h.Queued, h.Stale, h.IndexErrors = i.queue.Len(), i.queue.Stale(), i.store.IndexErrors()
+	if of, ok := from.(interface{ DecodingStats() source.DecodingStats }); ok {
+		h.Decoding = of.DecodingStats()
+	}
 	if failed := i.lastIndexError.Load(); failed != nil {
 		h.LastIndexError = *failed
 	}

@@ -35,6 +35,9 @@ var (
 type Options struct {
 	// Source is what is listed and watched.
 	Source source.Source[any]
+	// Unshared yields the same objects as Source, but such as may be changed; it is used
+	// where a transform is set. nil says that those of Source may be.
+	Unshared source.Source[any]
 	// Versions says whether the versions of Source are compared; nil compares them.
 	Versions *listwatch.Versions
 	// NoStreamedLists says that Source cannot stream its initial state.

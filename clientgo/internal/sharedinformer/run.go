@@ -71,6 +71,10 @@ func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.
 		return 0, false
 	}
 	i.started = true
+	if i.transform != nil && i.o.Unshared != nil {
+		i.o.Source = i.o.Unshared
+	}
+	i.o.Unshared = nil
 	i.reflector = reflector.New(i.o.Source, i.queue, reflector.Options[any]{
 		Name: i.name, Accept: accept, Transform: i.transform, Known: i.known,
 		PageSize:          i.o.PageSize,

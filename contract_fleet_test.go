@@ -1,0 +1,201 @@
+package tidings_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/reflector"
+)
+
+// meter notes when requests leave a client, those included that reach no server.
+type meter struct {
+	next http.RoundTripper
+
+	mu    sync.Mutex // guards the rest
+	since time.Time
+	sent  []time.Duration // since then, in virtual time
+}
+
+func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
+	m.mu.Lock()
+	m.sent = append(m.sent, time.Since(m.since))
+	m.mu.Unlock()
+	return m.next.RoundTrip(r)
+}
+
+func (m *meter) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.since, m.sent = time.Now(), nil
+}
+
+// total returns how many requests were sent.
+func (m *meter) total() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.sent)
+}
+
+// busiest returns the most requests that were sent within any stretch of a length,
+// after a time.
+func (m *meter) busiest(within, after time.Duration) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slices.Sort(m.sent)
+	most, first := 0, 0
+	for last, at := range m.sent {
+		for at-m.sent[first] >= within || m.sent[first] < after && first < last {
+			first++
+		}
+		if at >= after {
+			most = max(most, last-first+1)
+		}
+	}
+	return most
+}
+
+const fleetSize = 200
+
+// fleet is many informers of one server, without a limit on their client.
+type fleet struct {
+	*testing.T
+	server    *apisim.Server
+	meter     meter
+	gate      gate
+	informers []*tidings.Informer[*corev1.ConfigMap]
+}
+
+// withFleet runs a test with a fleet that is watching. The faults meet its first
+// watches.
+func withFleet(t *testing.T, faults []apisim.Fault, test func(f *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{T: t}
+		f.meter.reset()
+		var err error
+		if f.server, err = apisim.New(apisim.Options{Middleware: f.gate.middleware}); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Inject(apisim.Match{Verb: "watch", Times: fleetSize}, faults...)
+		config := f.server.Config()
+		config.QPS = -1
+		config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+			f.meter.next = next
+			return &f.meter
+		}
+		factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range fleetSize {
+			i, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Labels: fmt.Sprintf("n=%d", n)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.informers = append(f.informers, i)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		if err := factory.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := factory.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		// A write that none of them sees, so that their versions are of the past.
+		if _, err := f.server.Create(context.Background(), object("unseen", "unseen")); err != nil {
+			t.Fatal(err)
+		}
+		f.meter.reset()
+		test(f)
+		stop()
+		if err := factory.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := f.server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// recovers waits until every informer is watching again and holds what was written
+// meanwhile.
+func (f *fleet) recovers(within time.Duration) {
+	f.Helper()
+	for n := range f.informers {
+		if _, err := f.server.Create(context.Background(), object(fmt.Sprintf("object-%d", n), fmt.Sprint(n))); err != nil {
+			f.Fatal(err)
+		}
+	}
+	time.Sleep(within)
+	synctest.Wait()
+	for n, i := range f.informers {
+		if h := i.Health(); h.State != reflector.Watching || h.Objects != 1 {
+			f.Fatalf("after %v informer %d is %s with %d objects: %v", within, n, h.State, h.Objects, h.LastError)
+		}
+	}
+}
+
+// TestP18_FleetIsPolite lets something happen to the server of 200 informers and counts
+// what it is then asked, all clients together.
+func TestP18_FleetIsPolite(t *testing.T) {
+	restart := func(o apisim.RestartOptions) func(*fleet) {
+		return func(f *fleet) { f.server.Restart(o) }
+	}
+	tests := map[string]struct {
+		happen func(f *fleet)
+		// total is the most requests until all is well again: three minutes.
+		total int
+		// second and tenth are the most within any second and any tenth of one.
+		second, tenth int
+		// later is the most within any second once ten have passed.
+		later int
+	}{
+		"restart, history kept":           {restart(apisim.RestartOptions{Down: time.Millisecond, KeepHistory: true}), 200, 200, 60, 0},
+		"restart, history lost":           {restart(apisim.RestartOptions{Down: time.Millisecond}), 400, 250, 70, 0},
+		"away for a minute, history kept": {restart(apisim.RestartOptions{Down: time.Minute, KeepHistory: true}), 2000, 250, 70, 80},
+		"away for a minute, history lost": {restart(apisim.RestartOptions{Down: time.Minute}), 2200, 250, 70, 80},
+		"too many requests for a minute":  {tooMany, 1600, 200, 60, 100},
+		"all watches expire at once":      {func(*fleet) {}, 200, 200, 60, 0}, // with their first event
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var faults []apisim.Fault
+			if name == "all watches expire at once" {
+				faults = append(faults, apisim.Fail(2, http.StatusGone))
+			}
+			withFleet(t, faults, func(f *fleet) {
+				test.happen(f)
+				f.recovers(3 * time.Minute)
+				total, second, tenth, later := f.meter.total(), f.meter.busiest(time.Second, 0), f.meter.busiest(time.Second/10, 0), f.meter.busiest(time.Second, 10*time.Second)
+				t.Logf("%d requests, at most %d within a second, %d within a tenth of one, %d a second later on", total, second, tenth, later)
+				if total > test.total || second > test.second || tenth > test.tenth || later > test.later {
+					t.Errorf("want at most %d, %d, %d and %d", test.total, test.second, test.tenth, test.later)
+				}
+			})
+		})
+	}
+}
+
+// tooMany has the server say for a minute that it is asked too much.
+func tooMany(f *fleet) {
+	until := time.Now().Add(time.Minute)
+	f.gate.set(func(w http.ResponseWriter, r *http.Request) bool {
+		if time.Now().After(until) {
+			return false
+		}
+		w.Header().Set("Retry-After", "10")
+		return refuse(http.StatusTooManyRequests, "TooManyRequests")(w, r)
+	})
+	f.server.Restart(apisim.RestartOptions{Down: time.Millisecond})
+}

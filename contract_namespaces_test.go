@@ -1,0 +1,315 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/reflector"
+)
+
+// inNamespaces runs a test for every kind of informer, of namespaces a and b.
+func inNamespaces(t *testing.T, test func(w *world)) {
+	t.Helper()
+	propertyWith(t, tidings.FactoryOptions{}, tidings.Selection{Namespaces: []string{"a", "b"}}, func(w *world) {
+		w.haveNamespaces("a", "b", "c", "d", "e")
+		test(w)
+	})
+}
+
+// holds compares the cache with what the server has in some namespaces.
+func (w *world) holds(namespaces ...string) {
+	w.Helper()
+	if got, want := w.probe.state(), w.serverStateOf(namespaces...); !maps.Equal(got, want) {
+		w.Errorf("the cache holds %v, the server has %v in %v", got, want, namespaces)
+	}
+	if got := w.probe.informer().Namespaces(); !slices.Equal(got, namespaces) {
+		w.Errorf("the informer says it holds %v, want %v", got, namespaces)
+	}
+}
+
+// change adds and removes namespaces.
+func (w *world) change(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestP01_NamespaceAddedToARunningInformer(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.createIn("a", "x", "1")
+		w.createIn("c", "y", "1")
+		var told record
+		registration := w.probe.handle(told.handle, tidings.HandlerOptions{})
+		w.start()
+		expect(w, told.texts(), "Added a/x initial 1")
+		i := w.probe.informer()
+		w.change(i.AddNamespace("c"))
+		w.change(i.AddNamespace("c"))
+		if err := i.WaitForSync(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		w.holds("a", "b", "c")
+		w.createIn("c", "z", "1")
+		synctest.Wait()
+		w.holds("a", "b", "c")
+		expect(w, told.texts(), "Added c/y 1", "Added c/z 1")
+		if !registration.HasSynced() {
+			w.Error("a namespace that was added later undid that a handler is synced")
+		}
+		if health := i.Health(); len(health.Namespaces) != 3 || health.Namespaces["c"].State != reflector.Watching {
+			w.Errorf("health is %+v", health)
+		}
+	})
+}
+
+func TestP08_RemovedNamespaceIsDeletedInOneStep(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		for n := range 5 {
+			w.createIn("a", fmt.Sprint("object-", n), "1")
+			w.createIn("b", fmt.Sprint("object-", n), "1")
+		}
+		w.start()
+		var told record
+		w.probe.handle(func(e event) {
+			told.handle(e)
+			if e.Type == tidings.Deleted && len(w.probe.state()) != 5 {
+				w.Errorf("at %v the cache holds %v", e, w.probe.state())
+			}
+		}, tidings.HandlerOptions{})
+		synctest.Wait()
+		told.take()
+		i := w.probe.informer()
+		before := i.Health()
+		w.change(i.RemoveNamespace("b"))
+		w.change(i.RemoveNamespace("b"))
+		w.createIn("b", "unseen", "1")
+		synctest.Wait()
+		if watches := len(w.server.Watches()); watches != 1 {
+			w.Errorf("%d watches are running after the removal, want 1", watches)
+		}
+		w.holds("a")
+		expect(w, told.texts(),
+			"Deleted b/object-0 tombstone 1", "Deleted b/object-1 tombstone 1", "Deleted b/object-2 tombstone 1",
+			"Deleted b/object-3 tombstone 1", "Deleted b/object-4 tombstone 1")
+		if after := i.Health(); after.Lists < before.Lists || after.Watches < before.Watches {
+			w.Errorf("counts went back: lists from %d to %d, watches from %d to %d", before.Lists, after.Lists, before.Watches, after.Watches)
+		}
+
+		// It comes back with what has become of it.
+		w.change(i.AddNamespace("b"))
+		if err := i.WaitForSync(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		synctest.Wait()
+		w.holds("a", "b")
+		if n := len(told.take()); n != 6 {
+			w.Errorf("told %d times, want 6 adds", n)
+		}
+	})
+}
+
+func TestP14_WaitForIncludesNamespacesThatWereAdded(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.start()
+		i := w.probe.informer()
+		w.createIn("c", "x", "1")
+		w.change(i.AddNamespace("c"))
+		if err := i.WaitFor(w.ctx, w.versions["x"]); err != nil {
+			w.Fatal(err)
+		}
+		w.holds("a", "b", "c")
+		// One that is gone is waited for no more, even if it could never be read.
+		w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "/namespaces/d/") && refuse(403, "Forbidden")(rw, r)
+		})
+		w.change(i.AddNamespace("d"))
+		w.settle()
+		w.createIn("a", "y", "1")
+		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Minute)
+		defer cancel()
+		if err := i.WaitFor(ctx, w.versions["y"]); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Forbidden") {
+			w.Errorf("with a namespace that cannot be read: %v", err)
+		}
+		w.change(i.RemoveNamespace("d"))
+		if err := i.WaitFor(w.ctx, w.versions["y"]); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.createIn("a", "x", "1")
+		w.createIn("c", "y", "1")
+		w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "/namespaces/c/") && refuse(403, "Forbidden")(rw, r)
+		})
+		w.start()
+		var told record
+		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		i := w.probe.informer()
+		w.change(i.AddNamespace("c"))
+		w.settle()
+		w.createIn("a", "z", "1")
+		synctest.Wait()
+		expect(w, told.texts(), "Added a/x initial 1", "Added a/z 1")
+		h := i.Health()
+		if !h.Synced || h.State != reflector.Forbidden || h.Namespaces["c"].State != reflector.Forbidden || h.Namespaces["a"].State != reflector.Watching {
+			w.Errorf("health is %+v", h)
+		}
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		err := i.WaitForSync(ctx)
+		if notSynced, ok := errors.AsType[*tidings.NotSyncedError](err); !ok || len(notSynced.Informers) != 1 || !strings.Contains(err.Error(), `namespace "c"`) {
+			w.Errorf("WaitForSync: %v, want an error that names the namespace", err)
+		}
+		w.gate.set(nil)
+		w.settle()
+		expect(w, told.texts(), "Added c/y 1")
+		w.holds("a", "b", "c")
+	})
+}
+
+func TestNamespacesBeforeTheStartBelongToTheInitialSet(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.createIn("a", "x", "1")
+		w.createIn("c", "y", "1")
+		var told record
+		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		w.change(w.probe.informer().AddNamespace("c"))
+		w.change(w.probe.informer().RemoveNamespace("a"))
+		w.start()
+		w.holds("b", "c")
+		expect(w, told.texts(), "Added c/y initial 1")
+	})
+}
+
+func TestNamespacesThatCannotBeChanged(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		i := w.probe.informer()
+		w.change(i.RemoveNamespace("b"))
+		all := w.ask(w.T, w.factory, tidings.Selection{AllNamespaces: true}).informer()
+		nodes, err := tidings.For[*corev1.Node](w.factory, tidings.Selection{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		released := w.ask(w.T, w.factory, tidings.Selection{Namespace: "c"}).informer()
+		released.Release()
+		for name, test := range map[string]struct{ err, is error }{
+			"the last one":         {i.RemoveNamespace("a"), tidings.ErrLastNamespace},
+			"of all":               {all.AddNamespace("a"), tidings.ErrAllNamespaces},
+			"of all, removed":      {all.RemoveNamespace("a"), tidings.ErrAllNamespaces},
+			"of a cluster's type":  {nodes.AddNamespace("a"), tidings.ErrClusterScoped},
+			"of a released handle": {released.AddNamespace("a"), tidings.ErrReleased},
+			"with a name of none":  {i.AddNamespace("No/Such"), nil},
+		} {
+			if test.err == nil || test.is != nil && !errors.Is(test.err, test.is) {
+				w.Errorf("%s: %v, want %v", name, test.err, test.is)
+			}
+		}
+		w.start()
+		w.holds("a")
+		w.stop()
+		synctest.Wait()
+		if err := i.AddNamespace("b"); !errors.Is(err, tidings.ErrStopped) {
+			w.Errorf("AddNamespace after the stop: %v", err)
+		}
+	})
+}
+
+func TestInformerIsSharedByTheNamespacesOfNow(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.start()
+		other := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "c"}})
+		w.change(w.probe.informer().RemoveNamespace("b"))
+		// Asking for a finds the informer that holds it now; asking for what it held
+		// makes another one.
+		now := w.ask(w.T, w.factory, tidings.Selection{Namespace: "a"}).informer()
+		before := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "b"}}).informer()
+		w.start()
+		if n := len(w.factory.Health()); n != 3 {
+			w.Errorf("the factory has %d informers, want 3", n)
+		}
+		w.change(now.AddNamespace("d"))
+		if got := fmt.Sprint(w.probe.informer().Namespaces(), now.Namespaces(), before.Namespaces()); got != "[a d] [a d] [a b]" {
+			w.Errorf("they hold %s", got)
+		}
+		// A selection that another informer has stays that informer's.
+		w.change(now.RemoveNamespace("d"))
+		w.change(now.AddNamespace("c"))
+		third := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "c"}}).informer()
+		w.change(third.AddNamespace("e"))
+		if got := fmt.Sprint(other.informer().Namespaces(), now.Namespaces()); got != "[a c e] [a c]" {
+			w.Errorf("they hold %s", got)
+		}
+		for _, i := range []informer{w.probe.informer(), now} {
+			i.Release()
+		}
+		synctest.Wait()
+		if n := len(w.factory.Health()); n != 2 {
+			w.Errorf("after the release the factory has %d informers, want 2", n)
+		}
+	})
+}
+
+// TestNamespacesComeAndGo changes namespaces from many goroutines, with writes beside
+// and handlers that follow, and compares at the end.
+func TestNamespacesComeAndGo(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		folded := map[string]string{}
+		w.probe.handle(func(e event) {
+			if _, known := folded[e.Key]; known == (e.Type == tidings.Added) {
+				w.Errorf("%v, known before: %v", e, known)
+			}
+			if e.Type == tidings.Deleted {
+				delete(folded, e.Key)
+			} else {
+				folded[e.Key] = e.New
+			}
+		}, tidings.HandlerOptions{})
+		w.start()
+		i := w.probe.informer()
+		var changing sync.WaitGroup
+		for _, namespace := range []string{"b", "c", "d", "e"} {
+			changing.Go(func() {
+				for round := range 10 {
+					time.Sleep(time.Duration(round) * time.Millisecond)
+					if err := i.AddNamespace(namespace); err != nil {
+						w.Error(err)
+					}
+					if err := i.RemoveNamespace(namespace); err != nil {
+						w.Error(err)
+					}
+				}
+				if err := i.AddNamespace(namespace); err != nil {
+					w.Error(err)
+				}
+			})
+		}
+		for n := range 100 {
+			w.createIn(string(rune('a'+n%5)), fmt.Sprint("object-", n), "1")
+			if n%10 == 0 {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		changing.Wait()
+		w.settle()
+		w.holds("a", "b", "c", "d", "e")
+		if cache := w.probe.state(); !maps.Equal(folded, cache) {
+			w.Errorf("the handler adds up to %v, the cache holds %v", folded, cache)
+		}
+	})
+}

@@ -1,0 +1,251 @@
+package tidings_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/reflector"
+)
+
+var (
+	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// widget is a type whose resource only the server knows.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	return &widget{w.TypeMeta, *w.ObjectMeta.DeepCopy()}
+}
+
+// widgetScheme knows widgets.
+func widgetScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(widgets.GroupVersion().WithKind("Widget"), &widget{})
+	return scheme
+}
+
+var widgetKinds = map[string]askFor{
+	"typed": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.For[*widget](f, s)
+		return newProbe(t, i, err)
+	},
+	"dynamic": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.Dynamic(f, widgets, s)
+		return newProbe(t, i, err)
+	},
+	"metadata": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.Metadata(f, widgets, s)
+		return newProbe(t, i, err)
+	},
+}
+
+// ofWidgets runs a test for every kind of informer of a type that is not installed,
+// of one namespace and of all.
+func ofWidgets(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test func(w *world)) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(widgetKinds)) {
+		for _, namespaces := range [][]string{nil, {"default", "kube-system"}} {
+			t.Run(fmt.Sprint(name, " in ", namespaces), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o.Scheme = widgetScheme()
+					w := newWorld(t, widgetKinds[name], o, apisim.Options{})
+					defer w.end()
+					s.Namespaces = namespaces
+					w.probe = w.ask(t, w.factory, s)
+					test(w)
+				})
+			})
+		}
+	}
+}
+
+// install creates the definition of widgets.
+func (w *world) install() { w.installAs("widgets") }
+
+// installAs calls their resource something.
+func (w *world) installAs(plural string) {
+	w.Helper()
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": definitions.GroupVersion().String(), "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced",
+			"names":    map[string]any{"plural": plural, "kind": "Widget"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
+		},
+	}}
+	if _, err := w.server.Create(context.Background(), definition); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) uninstall() {
+	w.Helper()
+	if _, err := w.server.Delete(context.Background(), definitions, "", "widgets.example.com"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) createWidget(name string) {
+	w.Helper()
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": "default", "name": name, "labels": map[string]any{"n": "1"}},
+	}}
+	made, err := w.server.Create(context.Background(), obj)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.note(made.(metav1.Object))
+}
+
+func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
+	ofWidgets(t, tidings.FactoryOptions{FailFast: true}, tidings.Selection{Optional: true}, func(w *world) {
+		var told record
+		registration := w.probe.handle(told.handle, tidings.HandlerOptions{})
+		began := time.Now()
+		w.start()
+		if took := time.Since(began); took > 0 {
+			w.Errorf("a missing optional type held up the start for %v", took)
+		}
+		i := w.probe.informer()
+		h := i.Health()
+		if h.State != reflector.NoSuchResource || !h.Synced || h.LastError == nil || !strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
+			w.Errorf("health is %+v", h)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		w.server.ForgetRequests()
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		namespaces := max(1, len(i.Namespaces()))
+		if n := len(w.server.Requests()); n < 26*namespaces || n > 80*namespaces {
+			w.Errorf("%d requests in 20 minutes for %d namespaces of a type that is missing", n, namespaces)
+		}
+		w.install()
+		w.createWidget("a")
+		if err := i.WaitFor(w.ctx, w.versions["a"]); err != nil {
+			w.Fatal(err)
+		}
+		if waited := time.Since(began) - 25*time.Minute; waited > 2*time.Minute {
+			w.Errorf("it was found after %v", waited)
+		}
+		synctest.Wait()
+		expect(w, told.texts(), "Added default/a 1")
+		if h := i.Health(); h.State != reflector.Watching {
+			w.Errorf("health is %+v", h)
+		}
+	})
+}
+
+func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
+	ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{}, func(w *world) {
+		if err := w.factory.Start(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		synctest.Wait()
+		i := w.probe.informer()
+		if h := i.Health(); h.State != reflector.NoSuchResource || h.Synced {
+			w.Errorf("health is %+v", h)
+		}
+		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+		defer cancel()
+		if err := w.factory.WaitForSync(ctx); err == nil || !strings.Contains(err.Error(), "NoSuchResource") || !strings.Contains(err.Error(), "CustomResourceDefinition") {
+			w.Errorf("WaitForSync: %v", err)
+		}
+		w.install()
+		w.createWidget("a")
+		if err := w.factory.WaitForSync(w.ctx); err != nil {
+			w.Error(err)
+		}
+		if got := w.probe.get("default/a"); got == "" {
+			w.Errorf("the cache holds %v", w.probe.state())
+		}
+	})
+}
+
+func TestP13_OptionalTypeThatGoesIsToldAsDeletes(t *testing.T) {
+	ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{Optional: true}, func(w *world) {
+		w.install()
+		w.createWidget("a")
+		var told record
+		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		w.start()
+		expect(w, told.texts(), "Added default/a initial 1")
+
+		// With its definition the server deletes the objects, and says so.
+		w.uninstall()
+		synctest.Wait()
+		expect(w, told.texts(), "Deleted default/a 1")
+		w.settle()
+		w.install()
+		w.createWidget("b")
+		w.settle()
+		expect(w, told.texts(), "Added default/b 1")
+
+		// While nobody could hear it.
+		w.server.Restart(apisim.RestartOptions{Down: 5 * time.Second})
+		w.uninstall()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		expect(w, told.texts())
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		expect(w, told.texts(), "Deleted default/b tombstone 1")
+		if h := w.probe.informer().Health(); h.State != reflector.NoSuchResource || h.Objects != 0 || !h.Synced {
+			w.Errorf("health is %+v", h)
+		}
+		w.install()
+		w.createWidget("b")
+		w.settle()
+		expect(w, told.texts(), "Added default/b 1")
+	})
+}
+
+func TestOptionalIsPartOfWhatIsShared(t *testing.T) {
+	ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{Optional: true}, func(w *world) {
+		needed := w.ask(w.T, w.factory, tidings.Selection{})
+		if names := fmt.Sprint(w.probe.informer().Name(), needed.informer().Name()); len(w.factory.Health()) != 2 || strings.Count(names, "optional") != 1 {
+			w.Errorf("the factory has %s", names)
+		}
+	})
+}
+
+// TestTypeThatComesBackUnderAnotherNameIsFound has the server asked again for what it
+// said before the type went.
+func TestTypeThatComesBackUnderAnotherNameIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, widgetKinds["typed"], tidings.FactoryOptions{Scheme: widgetScheme()}, apisim.Options{})
+		defer w.end()
+		w.install()
+		w.probe = w.ask(t, w.factory, tidings.Selection{})
+		w.start()
+		w.uninstall()
+		w.installAs("widgetry")
+		w.createWidget("a")
+		if err := w.probe.informer().WaitFor(w.ctx, w.versions["a"]); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.probe.get("default/a"); got == "" {
+			t.Errorf("the cache holds %v", w.probe.state())
+		}
+	})
+}

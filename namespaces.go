@@ -1,0 +1,223 @@
+package tidings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
+)
+
+// part is one namespace of a collection, or all of it: what has a reflector of its
+// own.
+type part[T Object] struct {
+	namespace string // "" for all
+	scope     string
+	reflector *reflector.Reflector[T]
+	decoding  decodes            // what its source says, nil if it says nothing
+	stop      context.CancelFunc // nil until it runs
+	ended     chan struct{}      // closed when the reflector has returned; nil until it runs
+}
+
+// decoded returns what the part's source has decoded.
+func (p *part[T]) decoded() source.DecodingStats {
+	if p.decoding == nil {
+		return source.DecodingStats{}
+	}
+	return p.decoding.DecodingStats()
+}
+
+func comparePart[T Object](p *part[T], namespace string) int {
+	return strings.Compare(p.namespace, namespace)
+}
+
+// startPartLocked runs the reflector of a part until ctx ends.
+func (c *collection[T]) startPartLocked(ctx context.Context, p *part[T]) {
+	ctx, p.stop = context.WithCancel(ctx)
+	p.ended = make(chan struct{})
+	c.sources.Go(func() {
+		defer close(p.ended)
+		defer p.stop()
+		if err := p.reflector.Run(ctx); err != nil {
+			c.log.Error("a reflector did not run", "error", err)
+		}
+	})
+}
+
+// present returns the parts in the order of their namespaces.
+func (c *collection[T]) present() []*part[T] {
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
+	return c.parts
+}
+
+// namespaces returns those that the collection holds, none for all.
+func (c *collection[T]) namespaces() []string {
+	var names []string
+	for _, p := range c.present() {
+		if p.namespace != "" {
+			names = append(names, p.namespace)
+		}
+	}
+	return names
+}
+
+// addNamespace has the collection hold another namespace.
+func (c *collection[T]) addNamespace(namespace string) error {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	if err := c.canChange(namespace); err != nil {
+		return err
+	}
+	parts := c.present()
+	at, found := slices.BinarySearchFunc(parts, namespace, comparePart)
+	if found {
+		return nil
+	}
+	p := c.newPart(namespace)
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
+	if c.ending {
+		return ErrStopped
+	}
+	if err := c.queue.AddScope(p.scope); err != nil {
+		return ofQueue(err)
+	}
+	c.progress.add(p.scope)
+	c.parts = slices.Insert(slices.Clone(parts), at, p)
+	if c.running != nil {
+		c.startPartLocked(c.running, p)
+	}
+	c.selectionChangedLocked()
+	return nil
+}
+
+// removeNamespace has the collection let go of a namespace. The reflector has ended
+// before its scope is removed, so that one which comes back at once finds no other.
+func (c *collection[T]) removeNamespace(namespace string) error {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	if err := c.canChange(namespace); err != nil {
+		return err
+	}
+	parts := c.present()
+	at, found := slices.BinarySearchFunc(parts, namespace, comparePart)
+	if !found {
+		return nil
+	}
+	if len(parts) == 1 {
+		return fmt.Errorf("namespace %q: %w", namespace, ErrLastNamespace)
+	}
+	p := parts[at]
+	c.partsMu.Lock()
+	if c.ending {
+		c.partsMu.Unlock()
+		return ErrStopped
+	}
+	c.parts = slices.Delete(slices.Clone(parts), at, at+1)
+	c.selectionChangedLocked()
+	c.partsMu.Unlock()
+	if p.stop != nil {
+		p.stop()
+		<-p.ended
+	}
+	last, decoded := p.reflector.Health(), p.decoded()
+	c.partsMu.Lock()
+	c.gone.add(last, decoded)
+	c.partsMu.Unlock()
+	return ofQueue(c.queue.RemoveScope(p.scope))
+}
+
+// ofQueue translates what a queue says that run has closed.
+func ofQueue(err error) error {
+	if errors.Is(err, delta.ErrClosed) {
+		return ErrStopped
+	}
+	return err
+}
+
+// canChange says why namespaces cannot be added to the collection or removed.
+func (c *collection[T]) canChange(namespace string) error {
+	switch {
+	case c.scope == source.ScopeCluster:
+		return fmt.Errorf("namespace %q: %w", namespace, ErrClusterScoped)
+	case len(c.selection.namespaces) == 0:
+		return fmt.Errorf("namespace %q: %w", namespace, ErrAllNamespaces)
+	}
+	return checkNamespaces([]string{namespace})
+}
+
+// selectionChangedLocked tells the factory under which selection the collection is to
+// be found from now on.
+func (c *collection[T]) selectionChangedLocked() {
+	now := c.selection
+	now.namespaces = nil
+	for _, p := range c.parts {
+		now.namespaces = append(now.namespaces, p.namespace)
+	}
+	if c.onSelection != nil {
+		c.onSelection(now.String())
+	}
+}
+
+// counters are what the reflectors of removed namespaces have counted, so that no
+// count of the informer goes back.
+type counters struct {
+	lists, watches, dropped, transformErrors uint64
+	decoding                                 source.DecodingStats
+}
+
+func (c *counters) add(h reflector.Health, decoded source.DecodingStats) {
+	c.lists += h.Lists
+	c.watches += h.Watches
+	c.dropped += h.Dropped
+	c.transformErrors += h.TransformErrors
+	c.decoding.Add(decoded)
+}
+
+// AddNamespace has the informer hold another namespace, also while it runs. What it
+// finds there is told as adds without the initial mark, unless the informer is not
+// synced yet. WaitForSync waits for the namespace, and WaitFor too; one that cannot
+// be read holds up no other and is named in Health. Adding a namespace that is there
+// changes nothing.
+//
+// The informer is shared: all who hold a handle see the change, and whoever asks the
+// factory for the namespaces that it had gets another informer. Name keeps what was
+// asked for at first.
+//
+// Errors: ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased, and a name that
+// cannot be one of a namespace.
+func (i *Informer[T]) AddNamespace(namespace string) error {
+	return i.changeNamespaces(namespace, i.collection.addNamespace)
+}
+
+// RemoveNamespace has the informer let go of a namespace, also while it runs. Its
+// watch has ended when the call returns. Its objects are then deleted from the cache
+// as one step, and told as deletes with the mark Tombstone and their last known
+// state. Removing a namespace that is not there changes nothing.
+//
+// As with AddNamespace, all who hold a handle see the change. It must not be called
+// from a transform. The errors are those of AddNamespace and ErrLastNamespace.
+func (i *Informer[T]) RemoveNamespace(namespace string) error {
+	return i.changeNamespaces(namespace, i.collection.removeNamespace)
+}
+
+func (i *Informer[T]) changeNamespaces(namespace string, change func(string) error) error {
+	if i.released.Load() {
+		return informerError(i.Name(), ErrReleased)
+	}
+	if err := change(namespace); err != nil {
+		return informerError(i.Name(), err)
+	}
+	return nil
+}
+
+// Namespaces returns the namespaces that the informer holds, sorted; none means all,
+// or a type whose objects have no namespace.
+func (i *Informer[T]) Namespaces() []string { return i.collection.namespaces() }

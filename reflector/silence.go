@@ -1,0 +1,190 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+const (
+	// quietPeriods is how many times the longest wait between two of its bookmarks a
+	// watch may be quiet. API servers send them about once a minute, with a quarter
+	// of jitter, so that a healthy watch is not taken for a dead one before three of
+	// them in a row have gone missing.
+	quietPeriods = 4
+	// leastQuiet is the least time that a watch may be quiet, for servers and proxies
+	// that send a few bookmarks close together.
+	leastQuiet = 30 * time.Second
+)
+
+var (
+	// errOutlived is a watch that the server should have ended.
+	errOutlived = errors.New("the watch outlived the timeout it was opened with: its connection is taken for dead")
+	// errQuiet is a watch that has ceased to bring bookmarks.
+	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two of its bookmarks: its connection is taken for dead", quietPeriods)
+)
+
+// watched is a running watch that is torn down when it outlives its timeout, or when
+// it is quiet for too long (P15).
+type watched[T any] struct {
+	source.Stream[T]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	end    context.CancelFunc // of the timeout
+
+	bookmark time.Time     // of the last bookmark
+	longest  time.Duration // between two bookmarks of this watch, 0 before the second
+	timer    *time.Timer   // cancels; nil before the second bookmark
+}
+
+// openStream begins a watch.
+func (r *Reflector[T]) openStream(ctx context.Context, o source.WatchOptions) error {
+	o.Timeout = r.o.WatchTimeout + jitter(r.o.WatchTimeout)
+	w := &watched[T]{}
+	ctx, w.end = context.WithTimeoutCause(ctx, o.Timeout+r.o.Grace, errOutlived)
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	r.record.change(func(h *Health) { h.Watches++ })
+	r.opened = time.Now()
+	r.progressed = false
+	stream, err := r.source.Watch(w.ctx, o)
+	if err != nil {
+		err = w.causeOf(err)
+		w.free()
+		return err
+	}
+	w.Stream = stream
+	r.stream = w
+	return nil
+}
+
+func (w *watched[T]) free() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.cancel(nil)
+	w.end()
+}
+
+// Next waits for events. Only the wait is timed: a consumer that is slow to take the
+// events is no fault of the connection.
+func (w *watched[T]) Next() ([]source.Event[T], error) {
+	if w.timer != nil {
+		w.timer.Reset(max(quietPeriods*w.longest, leastQuiet))
+	}
+	events, err := w.Stream.Next()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if err != nil {
+		return nil, w.causeOf(err)
+	}
+	for i := range events {
+		if events[i].Type == source.Bookmark {
+			w.keepTime()
+		}
+	}
+	return events, nil
+}
+
+// keepTime learns from a bookmark how often they come.
+func (w *watched[T]) keepTime() {
+	now := time.Now()
+	if !w.bookmark.IsZero() {
+		w.longest = max(w.longest, now.Sub(w.bookmark))
+		if w.timer == nil {
+			w.timer = time.AfterFunc(time.Hour, func() { w.cancel(errQuiet) }) // Next says when
+			w.timer.Stop()
+		}
+	}
+	w.bookmark = now
+}
+
+// causeOf says why a watch ended if that was the reflector's doing.
+func (w *watched[T]) causeOf(err error) error {
+	if cause := context.Cause(w.ctx); isSilent(cause) {
+		return cause
+	}
+	return err
+}
+
+func isSilent(err error) bool { return errors.Is(err, errOutlived) || errors.Is(err, errQuiet) }
+
+func (r *Reflector[T]) closeStream() {
+	if r.stream == nil {
+		return
+	}
+	r.stream.Close() //nolint:errcheck // the stream is over whatever it answers
+	r.stream.free()
+	r.stream = nil
+}
+
+// longOutage is how long a server must have been out of reach for its versions to be
+// looked at before a watch is resumed: it takes longer to restore a backup.
+const longOutage = 10 * time.Second
+
+// errUnanswered is a look at the server's version that had no answer.
+var errUnanswered = errors.New("the server did not answer a list of one object in time")
+
+// errRewound is a server that is at an older version than the one that was reached.
+var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
+
+// doubt notes that the server may have gone back to an older state (P16). A watch from
+// a version that the server does not have any more is quiet until it has it again.
+func (r *Reflector[T]) doubt() {
+	if _, comparable := delta.CompareDecimal(r.version, r.version); comparable {
+		r.doubtful = true
+	}
+}
+
+// unreached notes that a request did not reach the server.
+func (r *Reflector[T]) unreached(err error) {
+	if sourceErr, ok := errors.AsType[*source.Error](err); !ok || sourceErr.Phase != source.Connecting {
+		r.outage = time.Time{}
+		return
+	}
+	if r.outage.IsZero() {
+		r.outage = time.Now()
+	}
+	if time.Since(r.outage) >= longOutage {
+		r.doubt()
+	}
+}
+
+// probe asks which version the server is at, with a list of one object. What leads out
+// of it: an older version than the last one (list, which begins a new history), any
+// other (watch), an error (backoff).
+func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
+	page, err := r.listOne(ctx)
+	if err != nil {
+		r.failed(ctx, OpenWatch, err)
+		if needsList(err) {
+			return r.retry(ctx, err, r.list())
+		}
+		return r.retry(ctx, err, r.watch)
+	}
+	r.doubtful, r.outage = false, time.Time{}
+	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 {
+		err := fmt.Errorf("%w: from %s to %s", errRewound, r.version, page.Version)
+		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+		r.record.log.Warn("listing again", "reason", err)
+		r.rewound = true
+		return r.list()
+	}
+	return r.watch
+}
+
+// listOne lists one object. The connection may be the one that has fallen silent, so
+// it is not waited for without end, as a whole list is.
+func (r *Reflector[T]) listOne(ctx context.Context) (source.Page[T], error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.o.Grace, errUnanswered)
+	defer cancel()
+	page, err := r.source.List(ctx, source.ListOptions{Limit: 1})
+	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
+		return page, errUnanswered
+	}
+	return page, err
+}

@@ -1,0 +1,116 @@
+package tidings_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// replica is one of the pods of a workload.
+func replica(n int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprint("web-", n), Labels: map[string]string{"app": "web", "tier": "front"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"--verbose"}}}},
+	}
+}
+
+// replicasOf returns what is cached of eight replicas, which a server has before the
+// start.
+func replicasOf(w *world, s tidings.Selection) (*tidings.Informer[*corev1.Pod], []*corev1.Pod) {
+	w.Helper()
+	for n := range 8 {
+		if _, err := w.server.Create(context.Background(), replica(n)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	informer, err := tidings.For[*corev1.Pod](w.factory, s)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.start()
+	var all []*corev1.Pod
+	for _, pod := range informer.Lister().All() {
+		all = append(all, pod)
+	}
+	if len(all) != 8 {
+		w.Fatalf("cached are %d pods", len(all))
+	}
+	return informer, all
+}
+
+// inCommon reports whether two pods have their labels and containers in common.
+func inCommon(a, b *corev1.Pod) bool {
+	labels := reflect.ValueOf(a.Labels).UnsafePointer() == reflect.ValueOf(b.Labels).UnsafePointer()
+	return labels && &a.Spec.Containers[0] == &b.Spec.Containers[0]
+}
+
+// TestSharing reads replicas with each choice, by a streamed list and by pages.
+func TestSharing(t *testing.T) {
+	for _, paged := range []bool{false, true} {
+		for _, sharing := range []tidings.Sharing{tidings.ShareAll, tidings.ShareStrings, tidings.ShareNothing} {
+			t.Run(fmt.Sprintf("%d paged %v", sharing, paged), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, nil, tidings.FactoryOptions{Sharing: sharing, NoStreamedLists: paged}, apisim.Options{})
+					defer w.end()
+					informer, all := replicasOf(w, tidings.Selection{})
+					if inCommon(all[6], all[7]) != (sharing == tidings.ShareAll) {
+						t.Errorf("labels and containers in common: %v", inCommon(all[6], all[7]))
+					}
+					decoding, stats := informer.Health().Decoding, w.factory.SharingStats()
+					if sharing == tidings.ShareNothing {
+						if decoding.Shared != 0 || decoding.Unshared < 8 || decoding.WhyUnshared == nil || stats.Kept != 0 {
+							t.Errorf("health has %+v, the factory %+v", decoding, stats)
+						}
+					} else if decoding.Shared < 8 || decoding.Unshared != 0 || decoding.WhyUnshared != nil || stats.Kept == 0 {
+						t.Errorf("health has %+v, the factory %+v", decoding, stats)
+					}
+					// An event shares with the list.
+					if _, err := w.server.Create(context.Background(), replica(8)); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+					late, err := informer.Lister().Namespace("default").Get("web-8")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if inCommon(late, all[7]) != (sharing == tidings.ShareAll) {
+						t.Errorf("labels and containers of an event in common: %v", inCommon(late, all[7]))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestTransformsOwnTheirObjects has a transform write to what replicas would share: each
+// write must be seen in one object, and nothing be in common.
+func TestTransformsOwnTheirObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		named := tidings.NewTransform(func(pod *corev1.Pod) (*corev1.Pod, error) {
+			pod.Labels[pod.Name] = "labelled"
+			pod.Spec.Containers[0].Args[0] += " " + pod.Name
+			return pod, nil
+		})
+		informer, all := replicasOf(w, tidings.Selection{Transform: named})
+		for _, pod := range all {
+			if len(pod.Labels) != 3 || pod.Labels[pod.Name] != "labelled" || pod.Spec.Containers[0].Args[0] != "--verbose "+pod.Name {
+				t.Errorf("%s has the labels %v and the arguments %v", pod.Name, pod.Labels, pod.Spec.Containers[0].Args)
+			}
+		}
+		if d := informer.Health().Decoding; d.Shared < 8 {
+			t.Errorf("health has %+v: strings should be shared", d)
+		}
+	})
+}

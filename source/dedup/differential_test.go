@@ -1,0 +1,227 @@
+package dedup
+
+import (
+	"bytes"
+	"cmp"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// encodable is what every API type is.
+type encodable interface {
+	Message
+	Marshal() ([]byte, error)
+}
+
+// everyType returns the Go types of client-go's scheme that have a protobuf
+// encoding.
+func everyType(tb testing.TB) []reflect.Type {
+	seen := map[reflect.Type]bool{}
+	for _, t := range scheme.Scheme.AllKnownTypes() {
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[encodable]()) {
+			seen[t] = true
+		}
+	}
+	if len(seen) < 300 {
+		tb.Fatalf("the scheme has %d types with a protobuf encoding, several hundred were expected", len(seen))
+	}
+	types := make([]reflect.Type, 0, len(seen))
+	for t := range seen {
+		types = append(types, t)
+	}
+	slices.SortFunc(types, func(a, b reflect.Type) int {
+		return cmp.Or(cmp.Compare(a.PkgPath(), b.PkgPath()), cmp.Compare(a.Name(), b.Name()))
+	})
+	return types
+}
+
+func newObject(t reflect.Type) encodable { return reflect.New(t).Interface().(encodable) }
+
+// randomObject returns a random object, encoded, with values inside each other at
+// most depth deep.
+func randomObject(tb testing.TB, f *filler, t reflect.Type, depth int) []byte {
+	tb.Helper()
+	v := reflect.New(t)
+	f.fill(v.Elem(), depth)
+	data, err := v.Interface().(encodable).Marshal()
+	if err != nil {
+		tb.Fatalf("encode a random %v: %v", t, err)
+	}
+	return data
+}
+
+// idle returns the runs that wait for the decoder.
+func idle(d *Decoder) []*run {
+	if d.Shares() != nil {
+		return nil
+	}
+	return d.plan.idle[d.sharing]
+}
+
+// keen makes every run of the decoder try to share everything and keep all that is
+// new.
+func keen(d *Decoder) {
+	for _, r := range idle(d) {
+		for i := range r.sites {
+			r.sites[i] = site{credit: creditMost, promise: promiseMost}
+		}
+	}
+}
+
+// same decodes data with d and with the generated code and compares verdicts and
+// values. It returns the object.
+func same(tb testing.TB, d *Decoder, data []byte) encodable {
+	tb.Helper()
+	t := d.typ.Elem()
+	want, got := newObject(t), newObject(t)
+	frame := slices.Clone(data)
+	left := d.Stats().Generated
+	wantErr, gotErr := want.Unmarshal(data), d.Unmarshal(frame, got)
+	for i := range frame {
+		frame[i] ^= 0xa5 // nothing may point into the frame
+	}
+	if (wantErr == nil) != (gotErr == nil) || wantErr != nil && wantErr.Error() != gotErr.Error() {
+		tb.Fatalf("%v from %x:\ngenerated code: %v\nthis decoder:   %v", t, data, wantErr, gotErr)
+	}
+	if wantErr != nil {
+		return nil
+	}
+	if !reflect.DeepEqual(want, got) {
+		tb.Fatalf("%v from %x:\ngenerated code: %+v\nthis decoder:   %+v", t, data, want, got)
+	}
+	wantBytes, wantErr := want.Marshal()
+	gotBytes, gotErr := got.Marshal()
+	if (wantErr == nil) != (gotErr == nil) || !bytes.Equal(wantBytes, gotBytes) {
+		tb.Fatalf("%v from %x encoded again:\ngenerated code: %x, %v\nthis decoder:   %x, %v", t, data, wantBytes, wantErr, gotBytes, gotErr)
+	}
+	if d.Stats().Generated == left {
+		exact(tb, reflect.ValueOf(got))
+	}
+	return got
+}
+
+// exact checks that all slices of an object end where their memory does: an append
+// to one that is shared must not write into it.
+func exact(tb testing.TB, v reflect.Value) {
+	tb.Helper()
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Type().Elem() != reflect.TypeFor[unsafe.Pointer]() {
+			exact(tb, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				exact(tb, v.Field(i))
+			}
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			exact(tb, value)
+		}
+	case reflect.Slice:
+		if v.Cap() != v.Len() {
+			tb.Fatalf("a %v has length %d and capacity %d", v.Type(), v.Len(), v.Cap())
+		}
+		for i := range v.Len() {
+			exact(tb, v.Index(i))
+		}
+	}
+}
+
+// TestEveryType decodes random objects of every type of client-go's scheme, each
+// several times so that it is shared, and compares them with what the generated
+// code makes of the same bytes.
+func TestEveryType(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	f := newFiller(seed)
+	table := new(Table)
+	for _, typ := range everyType(t) {
+		t.Run(typ.String(), func(t *testing.T) {
+			d := NewDecoder(table, newObject(typ), ShareAll)
+			if d.Shares() != nil {
+				if !secret(typ) {
+					t.Fatalf("not decoded here: %v", d.Shares())
+				}
+				return
+			}
+			var objects [][]byte
+			for range 8 {
+				objects = append(objects, randomObject(t, f, typ, 6))
+			}
+			for range 3 {
+				for _, data := range objects {
+					same(t, d, data)
+					keen(d)
+				}
+			}
+			if s := d.Stats(); s.Generated != 0 || s.Rejected != 0 {
+				t.Errorf("%+v: all objects of this type should be decoded here", s)
+			}
+		})
+	}
+	stats := table.Stats()
+	if stats.Hits < stats.Misses/2 || stats.Values == 0 || stats.Strings == 0 {
+		t.Errorf("little was shared: %+v", stats)
+	}
+}
+
+func secret(t reflect.Type) bool { return t.Name() == "Secret" || t.Name() == "SecretList" }
+
+// TestDamagedObjects changes, cuts and repeats bytes of random objects of every
+// type: the verdict must be the generated code's, and so must the value if there
+// is one.
+func TestDamagedObjects(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	f := newFiller(seed)
+	table := new(Table)
+	fallen, rejected := int64(0), int64(0)
+	for _, typ := range everyType(t) {
+		d := NewDecoder(table, newObject(typ), ShareAll)
+		for range 4 {
+			data := randomObject(t, f, typ, 6)
+			for range 12 {
+				same(t, d, f.damage(data))
+				keen(d)
+			}
+		}
+		fallen, rejected = fallen+d.Stats().Generated, rejected+d.Stats().Rejected
+	}
+	if fallen == 0 || rejected == 0 {
+		t.Errorf("%d objects were left to the generated code and %d rejected; the damage does not show", fallen, rejected)
+	}
+}
+
+// damage returns data with one to three defects.
+func (f *filler) damage(data []byte) []byte {
+	data = slices.Clone(data)
+	for range 1 + f.random.IntN(3) {
+		if len(data) == 0 {
+			return data
+		}
+		i := f.random.IntN(len(data))
+		j := i + f.random.IntN(min(len(data)-i, 40)+1)
+		switch f.random.IntN(6) {
+		case 0:
+			data[i] ^= 1 << f.random.IntN(8)
+		case 1:
+			data[i] = byte(f.random.IntN(256))
+		case 2:
+			data = data[:i]
+		case 3:
+			data = slices.Delete(data, i, j)
+		case 4:
+			data = slices.Insert(data, i, data[i:j]...)
+		default:
+			data = append(data, data[i:j]...)
+		}
+	}
+	return data
+}

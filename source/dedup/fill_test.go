@@ -1,0 +1,135 @@
+package dedup
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// filler makes random objects of any API type. What it leaves out, what it makes
+// empty and what it repeats is random, too.
+type filler struct{ random *rand.Rand }
+
+func newFiller(seed uint64) *filler {
+	return &filler{rand.New(rand.NewPCG(seed, 0xf111))}
+}
+
+// text returns a string that is likely to come again.
+func (f *filler) text() string {
+	switch f.random.IntN(8) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("unique-%x", f.random.Uint64())
+	case 2:
+		return string(make([]byte, f.random.IntN(300)))
+	default:
+		return []string{"a", "web", "Running", "true", "registry.example.com/app:v1.2.3", "kube-system"}[f.random.IntN(6)]
+	}
+}
+
+func (f *filler) number() int64 {
+	switch f.random.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return f.random.Int64() - f.random.Int64()
+	default:
+		return f.random.Int64N(300) - 3
+	}
+}
+
+// quantities are of each form that a Quantity has in memory: with and without a
+// string, as a small number and as one behind a pointer.
+var quantities = []string{"", "0", "250m", "512Mi", "1", "100", "1000", "1.5Gi", "3n", "0.5n", "12e6", "12345678901234567890", "1000000000000000000000", "9223372036854775808", "-4Ki"}
+
+func (f *filler) quantity() resource.Quantity {
+	s := quantities[f.random.IntN(len(quantities))]
+	if s == "" {
+		return resource.Quantity{}
+	}
+	return resource.MustParse(s)
+}
+
+// fill sets v to a random value, with values inside each other at most depth deep.
+func (f *filler) fill(v reflect.Value, depth int) {
+	switch at := v.Addr().Interface().(type) {
+	case *metav1.Time:
+		if f.random.IntN(4) > 0 {
+			at.Time = time.Unix(f.number(), f.random.Int64N(1e9))
+		}
+		return
+	case *metav1.MicroTime:
+		if f.random.IntN(4) > 0 {
+			at.Time = time.Unix(f.number(), f.random.Int64N(1e9))
+		}
+		return
+	case *resource.Quantity:
+		*at = f.quantity()
+		return
+	case *metav1.FieldsV1:
+		if f.random.IntN(4) > 0 {
+			at.SetRawBytes([]byte(`{"f:` + f.text() + `":{}}`))
+		}
+		return
+	case *metav1.TypeMeta:
+		return // not encoded
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(f.random.IntN(2) == 0)
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(f.number())
+	case reflect.Uint8:
+		v.SetUint(uint64(f.random.IntN(256)))
+	case reflect.String:
+		v.SetString(f.text())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() && field.Type.Kind() != reflect.Interface && field.Tag.Get("protobuf") != "-" {
+				f.fill(v.Field(i), depth)
+			}
+		}
+	case reflect.Pointer:
+		if depth > 0 && f.random.IntN(3) > 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			f.fill(v.Elem(), depth-1)
+		}
+	case reflect.Slice:
+		f.fillSlice(v, depth)
+	case reflect.Map:
+		if depth > 0 && f.random.IntN(3) > 0 {
+			f.fillMap(v, depth)
+		}
+	default:
+		panic("no random values of " + v.Type().String())
+	}
+}
+
+func (f *filler) fillSlice(v reflect.Value, depth int) {
+	if depth == 0 || f.random.IntN(3) == 0 {
+		return
+	}
+	n := f.random.IntN(4)
+	v.Set(reflect.MakeSlice(v.Type(), n, n))
+	for i := range n {
+		f.fill(v.Index(i), depth-1)
+	}
+	if n > 1 && f.random.IntN(3) == 0 {
+		v.Index(n - 1).Set(v.Index(0))
+	}
+}
+
+func (f *filler) fillMap(v reflect.Value, depth int) {
+	v.Set(reflect.MakeMap(v.Type()))
+	for range f.random.IntN(4) {
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.fill(key, depth)
+		f.fill(value, depth-1)
+		v.SetMapIndex(key, value)
+	}
+}

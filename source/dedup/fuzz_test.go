@@ -1,0 +1,108 @@
+package dedup
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// seedsOf returns small random objects of a type, encoded.
+func seedsOf(f *testing.F, filler *filler, t reflect.Type, n int) [][]byte {
+	var seeds [][]byte
+	for depth := 6; len(seeds) < n; {
+		data := randomObject(f, filler, t, depth)
+		if len(data) <= 2000 || depth == 0 {
+			seeds = append(seeds, data)
+		} else {
+			depth--
+		}
+	}
+	return seeds
+}
+
+// compare decodes data after an object that left its parts in the table, with both
+// kinds of sharing and often enough for everything to be shared, and compares
+// each time with the generated code. The table is new, so that what an input does
+// does not depend on the inputs before it; only the plan is an old one.
+func compare(t *testing.T, plan *plan, before, data []byte) {
+	typ := plan.program.typ
+	table := new(Table)
+	table.start()
+	table.plans[typ] = plan.of()
+	d := NewDecoder(table, newObject(typ), ShareAll)
+	for range 2 {
+		if err := d.Unmarshal(before, newObject(typ)); err != nil {
+			t.Fatal(err)
+		}
+		keen(d)
+	}
+	same(t, d, data)
+	keen(d)
+	same(t, d, data)
+	same(t, NewDecoder(table, newObject(typ), ShareStrings), data)
+}
+
+// of returns a plan that has no run of another table.
+func (p *plan) of() *plan {
+	return &plan{program: p.program, sites: p.sites, makers: p.makers, maps: p.maps}
+}
+
+func planOf(f *testing.F, typ reflect.Type) *plan {
+	table := new(Table)
+	table.start()
+	plan, err := table.planFor(typ)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return plan
+}
+
+// fuzz compares a decoder with the generated code.
+func fuzz(f *testing.F, typ reflect.Type, before []byte, seeds ...[]byte) {
+	for _, data := range append(append(seeds, before), seedsOf(f, newFiller(1), typ, 10)...) {
+		f.Add(data)
+	}
+	plan := planOf(f, typ)
+	f.Fuzz(func(t *testing.T, data []byte) { compare(t, plan, before, data) })
+}
+
+func FuzzPod(f *testing.F) {
+	c := newCorpus(1, 1)
+	fuzz(f, reflect.TypeFor[corev1.Pod](), encode(c.pod(c.workload(1))), encode(podWithQuantities()))
+}
+
+func FuzzDeployment(f *testing.F) {
+	c := newCorpus(1, 3)
+	fuzz(f, reflect.TypeFor[appsv1.Deployment](), encode(c.deployment(c.workload(1))))
+}
+
+func FuzzConfigMap(f *testing.F) {
+	c := newCorpus(1, 3)
+	fuzz(f, reflect.TypeFor[corev1.ConfigMap](), encode(c.configMap(c.workload(1), 0)), encode(c.configMap(c.workload(1), 1)))
+}
+
+func FuzzMetadata(f *testing.F) {
+	c := newCorpus(1, 3)
+	fuzz(f, reflect.TypeFor[metav1.PartialObjectMetadata](), encode(&metav1.PartialObjectMetadata{ObjectMeta: c.pod(c.workload(1)).ObjectMeta}))
+}
+
+// FuzzEveryType decodes as any type of client-go's scheme: the number says which.
+func FuzzEveryType(f *testing.F) {
+	types := slices.DeleteFunc(everyType(f), secret)
+	filler := newFiller(2)
+	before := make([][]byte, len(types))
+	plans := make([]*plan, len(types))
+	for i, typ := range types {
+		seeds := seedsOf(f, filler, typ, 2)
+		before[i], plans[i] = seeds[0], planOf(f, typ)
+		f.Add(uint16(i), seeds[1])
+	}
+	f.Fuzz(func(t *testing.T, number uint16, data []byte) {
+		i := int(number) % len(types)
+		compare(t, plans[i], before[i], data)
+	})
+}

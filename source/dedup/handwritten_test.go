@@ -1,0 +1,184 @@
+package dedup
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// timestampOf encodes seconds, if there are any to encode, and nanoseconds.
+func timestampOf(seconds int64, nanos ...byte) []byte {
+	data := []byte{1 << 3}
+	for v := uint64(seconds); ; v >>= 7 {
+		if v < 0x80 {
+			data = append(data, byte(v))
+			break
+		}
+		data = append(data, byte(v)|0x80)
+	}
+	if len(nanos) > 0 {
+		data = append(append(data, 2<<3), nanos...)
+	}
+	return data
+}
+
+// TestTimes decodes times as no encoder of API types writes them: with nanoseconds, before
+// the epoch, and incomplete.
+func TestTimes(t *testing.T) {
+	nanos := []byte{0x95, 0x9a, 0xef, 0x3a} // 123456789
+	for title, moment := range map[string][]byte{
+		"seconds": timestampOf(1_760_000_000), "with nanoseconds": timestampOf(1_760_000_000, nanos...), "before the epoch": timestampOf(-77, nanos...),
+		"nanoseconds alone": append([]byte{2 << 3}, nanos...), "empty": nil, "the epoch": timestampOf(0, 0),
+		"too many nanoseconds": timestampOf(1, 0xff, 0xff, 0xff, 0xff, 0x0f), "far away": timestampOf(1<<62, nanos...),
+		"seconds twice": append(timestampOf(1), timestampOf(2)...), "falling order": append(append([]byte{2 << 3}, nanos...), timestampOf(3)...),
+		"an unknown field": append(timestampOf(4), lengthy(9, 1)...), "cut off": timestampOf(1_760_000_000)[:3],
+	} {
+		t.Run(title, func(t *testing.T) {
+			table := new(Table)
+			for range 3 {
+				same(t, NewDecoder(table, &corev1.ConfigMap{}, ShareAll), lengthy(1, join(lengthy(1, 'a'), lengthy(8, moment...))...)) // creationTimestamp
+				same(t, NewDecoder(table, &eventsv1.Event{}, ShareAll), lengthy(2, moment...))                                         // eventTime, a MicroTime
+			}
+		})
+	}
+	m := same(t, NewDecoder(new(Table), &corev1.ConfigMap{}, ShareAll), lengthy(1, lengthy(8, timestampOf(1_760_000_000, nanos...)...)...)).(*corev1.ConfigMap)
+	if at := m.CreationTimestamp; at.Nanosecond() != 0 || at.Location() != time.Local {
+		t.Errorf("the time is %v: it has no nanoseconds and is local in client-go", at)
+	}
+	e := same(t, NewDecoder(new(Table), &eventsv1.Event{}, ShareAll), lengthy(2, timestampOf(1_760_000_000, nanos...)...)).(*eventsv1.Event)
+	if at := e.EventTime; at.Nanosecond() != 123_456_000 || at.Location() != time.Local {
+		t.Errorf("the time is %v: it has microseconds and is local in client-go", at)
+	}
+}
+
+// TestListsThatAreMessages finds the types of the scheme that are lists of strings and
+// messages at once, and decodes one that is nil, empty and neither.
+func TestListsThatAreMessages(t *testing.T) {
+	found := map[string]bool{}
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		if seen[typ] {
+			return
+		}
+		seen[typ] = true
+		if isList(typ) {
+			found[typ.String()] = true
+		}
+		switch typ.Kind() {
+		case reflect.Struct:
+			for f := range typ.Fields() {
+				walk(f.Type)
+			}
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			walk(typ.Elem())
+		}
+	}
+	for _, typ := range everyType(t) {
+		walk(typ)
+	}
+	for _, name := range []string{"v1.Verbs", "v1.ExtraValue"} {
+		if !found[name] {
+			t.Errorf("%s is not among %v", name, found)
+		}
+	}
+	review := &authenticationv1.TokenReview{Status: authenticationv1.TokenReviewStatus{User: authenticationv1.UserInfo{
+		Extra: map[string]authenticationv1.ExtraValue{"nil": nil, "empty": {}, "one": {"a"}, "three": {"a", "", "a"}},
+	}}}
+	resources := &metav1.APIResourceList{APIResources: []metav1.APIResource{
+		{Name: "nil"}, {Name: "empty", Verbs: metav1.Verbs{}}, {Name: "two", Verbs: metav1.Verbs{"get", "list"}},
+	}}
+	for _, object := range []encodable{review, resources} {
+		d := NewDecoder(new(Table), object, ShareAll)
+		for range 3 {
+			same(t, d, encode(object))
+			keen(d)
+		}
+		if s := d.Stats(); s.Generated != 0 {
+			t.Errorf("%T: %+v", object, s)
+		}
+	}
+}
+
+// quantitiesIn returns the addresses of all Quantities in v that have one, and of the
+// numbers that their copies share.
+func quantitiesIn(v reflect.Value, into map[unsafe.Pointer]bool) map[unsafe.Pointer]bool {
+	if v.Type() == reflect.TypeFor[resource.Quantity]() {
+		if v.CanAddr() {
+			into[v.Addr().UnsafePointer()] = true
+		}
+		q := v.Interface().(resource.Quantity)
+		if _, small := q.AsInt64(); !small && hasDec(q) {
+			into[unsafe.Pointer(q.AsDec())] = true
+		}
+		return into
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			quantitiesIn(v.Elem(), into)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Type.Kind() != reflect.Interface {
+				quantitiesIn(v.Field(i), into)
+			}
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			quantitiesIn(value, into)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			quantitiesIn(v.Index(i), into)
+		}
+	}
+	return into
+}
+
+// TestNoQuantityIsInTwoObjects decodes random objects of every type that has a Quantity
+// somewhere, each several times, and looks at where the Quantities are.
+func TestNoQuantityIsInTwoObjects(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	f := newFiller(seed)
+	table := new(Table)
+	compared := 0
+	for _, typ := range slices.DeleteFunc(everyType(t), secret) {
+		d := NewDecoder(table, newObject(typ), ShareAll)
+		for range 2 {
+			data := randomObject(t, f, typ, 7)
+			had := map[unsafe.Pointer]bool{}
+			var objects []encodable // so that no address is used again
+			for range 3 {
+				object := newObject(typ)
+				if err := d.Unmarshal(data, object); err != nil {
+					t.Fatal(err)
+				}
+				keen(d)
+				objects = append(objects, object)
+				for p := range quantitiesIn(reflect.ValueOf(object), map[unsafe.Pointer]bool{}) {
+					if had[p] {
+						t.Fatalf("two objects of type %v share a Quantity, from %x", typ, data)
+					}
+					had[p] = true
+					compared++
+				}
+			}
+			runtime.KeepAlive(objects)
+		}
+	}
+	if compared < 100 {
+		t.Errorf("%d Quantities were compared", compared)
+	}
+}

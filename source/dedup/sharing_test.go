@@ -1,0 +1,308 @@
+package dedup
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// decodeThrice decodes data until everything in it that is shared is, and returns
+// the last two objects.
+func decodeThrice[T any](t *testing.T, d *Decoder, data []byte) (first, second *T) {
+	t.Helper()
+	for range 3 {
+		first, second = second, new(T)
+		if err := d.Unmarshal(data, any(second).(Message)); err != nil {
+			t.Fatal(err)
+		}
+		keen(d)
+	}
+	if s := d.Stats(); s.Generated != 0 {
+		t.Fatalf("%+v: the object was left to the generated code", s)
+	}
+	return first, second
+}
+
+// memories returns the addresses of everything that an object points to, with the
+// types.
+func memories(v reflect.Value, into map[unsafe.Pointer]reflect.Type) map[unsafe.Pointer]reflect.Type {
+	if into == nil {
+		into = map[unsafe.Pointer]reflect.Type{}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			into[v.UnsafePointer()] = v.Type()
+			memories(v.Elem(), into)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && v.Type().Field(i).Type.Kind() != reflect.Interface {
+				memories(v.Field(i), into)
+			}
+		}
+	case reflect.Map:
+		if !v.IsNil() {
+			into[v.UnsafePointer()] = v.Type()
+		}
+		for _, value := range v.Seq2() {
+			memories(value, into)
+		}
+	case reflect.Slice:
+		if v.Len() > 0 && v.Type().Elem().Size() > 0 {
+			into[v.UnsafePointer()] = v.Type()
+		}
+		for i := range v.Len() {
+			memories(v.Index(i), into)
+		}
+	}
+	return into
+}
+
+func samePod(t *testing.T) []byte {
+	t.Helper()
+	c := newCorpus(7, 1)
+	return encode(c.pod(c.workload(3)))
+}
+
+func TestRepeatedPartsAreOne(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
+	a, b := decodeThrice[corev1.Pod](t, d, samePod(t))
+	for name, shared := range map[string]bool{
+		"containers":     &a.Spec.Containers[0] == &b.Spec.Containers[0],
+		"volume source":  a.Spec.Volumes[1].Projected == b.Spec.Volumes[1].Projected,
+		"labels":         reflect.ValueOf(a.Labels).UnsafePointer() == reflect.ValueOf(b.Labels).UnsafePointer(),
+		"requests":       reflect.ValueOf(a.Spec.Containers[0].Resources.Requests).UnsafePointer() == reflect.ValueOf(b.Spec.Containers[0].Resources.Requests).UnsafePointer(),
+		"number":         a.Spec.TerminationGracePeriodSeconds == b.Spec.TerminationGracePeriodSeconds,
+		"string pointer": a.Spec.PreemptionPolicy == b.Spec.PreemptionPolicy,
+		"string":         unsafe.StringData(a.Namespace) == unsafe.StringData(b.Namespace),
+		"fields":         a.ManagedFields[0].FieldsV1 == b.ManagedFields[0].FieldsV1,
+	} {
+		if !shared {
+			t.Errorf("the %s of two equal pods is there twice", name)
+		}
+	}
+}
+
+// TestStringsOnly decodes an object that may be changed: nothing but strings is
+// in another object, too.
+func TestStringsOnly(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareStrings)
+	data := samePod(t)
+	a, b := decodeThrice[corev1.Pod](t, d, data)
+	if unsafe.StringData(a.Namespace) != unsafe.StringData(b.Namespace) {
+		t.Error("the namespace of two pods is there twice")
+	}
+	inA := memories(reflect.ValueOf(a), nil)
+	for p, typ := range memories(reflect.ValueOf(b), nil) {
+		if inA[p] != nil {
+			t.Errorf("two pods have a %v in common", typ)
+		}
+	}
+	if s := d.table.Stats(); s.Values != 0 || s.Strings == 0 {
+		t.Errorf("%+v: only strings should be in the table", s)
+	}
+}
+
+func TestNothingShared(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareNothing)
+	same(t, d, samePod(t))
+	if s := d.table.Stats(); s.Kept != 0 || d.Shares() == nil || d.Stats().Generated != 1 {
+		t.Errorf("%+v, %v: something was shared", s, d.Shares())
+	}
+}
+
+// TestSecretsStayOut looks for what is in a Secret in the table.
+func TestSecretsStayOut(t *testing.T) {
+	table := new(Table)
+	secret := encode(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"password": []byte("hunter2")}})
+	list := encode(&corev1.SecretList{Items: []corev1.Secret{{Data: map[string][]byte{"password": []byte("hunter2")}}}})
+	for _, d := range []*Decoder{NewDecoder(table, &corev1.Secret{}, ShareAll), NewDecoder(table, &corev1.SecretList{}, ShareAll)} {
+		data := secret
+		if d.typ == reflect.TypeFor[*corev1.SecretList]() {
+			data = list
+		}
+		for range 4 {
+			same(t, d, data)
+		}
+		if d.Shares() == nil {
+			t.Errorf("%v is shared", d.typ)
+		}
+	}
+	if s := table.Stats(); s.Kept != 0 {
+		t.Errorf("%+v: something of a Secret was kept", s)
+	}
+}
+
+// podWithQuantities has a Quantity in each kind of place: with an address (a
+// divisor, a size limit), without one (a resource list), and one whose number is
+// behind a pointer that copies share.
+func podWithQuantities() *corev1.Pod {
+	limit := resource.MustParse("1Gi")
+	return &corev1.Pod{Spec: corev1.PodSpec{
+		Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}},
+		Containers: []corev1.Container{{
+			Env: []corev1.EnvVar{{Name: "LIMIT", ValueFrom: &corev1.EnvVarSource{
+				ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu", Divisor: resource.MustParse("1m")},
+			}}},
+			Resources: corev1.ResourceRequirements{
+				Limits:   corev1.ResourceList{"cpu": resource.MustParse("250m")},
+				Requests: corev1.ResourceList{"memory": resource.MustParse("12345678901234567890")},
+			},
+		}},
+	}}
+}
+
+// TestQuantitiesWithAnAddressAreNotShared has two readers of two equal pods use
+// every method of a Quantity that writes. The race detector fails it if they meet.
+func TestQuantitiesWithAnAddressAreNotShared(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
+	data := encode(podWithQuantities())
+	a, b := decodeThrice[corev1.Pod](t, d, data)
+	var readers sync.WaitGroup
+	for _, pod := range []*corev1.Pod{a, b} {
+		readers.Go(func() {
+			for _, q := range []*resource.Quantity{
+				pod.Spec.Volumes[0].EmptyDir.SizeLimit, &pod.Spec.Containers[0].Env[0].ValueFrom.ResourceFieldRef.Divisor,
+			} {
+				_ = q.String()
+				q.AsDec()
+				q.Add(*q)
+				_ = q.String()
+			}
+		})
+	}
+	readers.Wait()
+	want := resource.MustParse("2Gi")
+	if got := a.Spec.Volumes[0].EmptyDir.SizeLimit; got.Cmp(want) != 0 {
+		t.Errorf("1Gi added to itself is %s", got)
+	}
+	// What has no address is shared, if a copy of it shares nothing.
+	limits := func(pod *corev1.Pod) unsafe.Pointer {
+		return reflect.ValueOf(pod.Spec.Containers[0].Resources.Limits).UnsafePointer()
+	}
+	if limits(a) != limits(b) {
+		t.Error("the limits of two equal pods are there twice")
+	}
+}
+
+// TestCopiedQuantitiesAreIndependent adds to a copy of a Quantity whose number is
+// behind a pointer: another pod must not see it.
+func TestCopiedQuantitiesAreIndependent(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
+	a, b := decodeThrice[corev1.Pod](t, d, encode(podWithQuantities()))
+	q := a.Spec.Containers[0].Resources.Requests["memory"]
+	q.Add(resource.MustParse("1Gi"))
+	left := b.Spec.Containers[0].Resources.Requests["memory"]
+	if want := resource.MustParse("12345678901234567890"); left.Cmp(want) != 0 {
+		t.Errorf("after an addition to a copy of another pod's, the request is %s, not %s", &left, &want)
+	}
+}
+
+// TestLargeValues decodes what is too large to be shared or copied as a whole: it
+// is shared in parts.
+func TestLargeValues(t *testing.T) {
+	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{
+		Name: "d", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{},
+	}}}}
+	m := &corev1.ConfigMap{Data: map[string]string{}, BinaryData: map[string][]byte{}}
+	for i := range 2000 {
+		key := fmt.Sprint("attribute ", i)
+		slice.Spec.Devices[0].Attributes[resourcev1.QualifiedName(key)] = resourcev1.DeviceAttribute{StringValue: &key}
+		m.Data[key], m.BinaryData[key] = key+key, []byte(key)
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 300)}, Status: corev1.PodStatus{Message: strings.Repeat("long ", 10_000)}}
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i] = corev1.Container{Name: fmt.Sprint("container ", i), Image: strings.Repeat("image ", 20), Env: []corev1.EnvVar{{Name: "a", Value: "b"}}}
+	}
+	for _, object := range []encodable{slice, m, pod} {
+		data := encode(object)
+		if len(data) < 2*maxPiece {
+			t.Fatalf("%T of %d bytes is not large", object, len(data))
+		}
+		d := NewDecoder(new(Table), object, ShareAll)
+		for range 3 {
+			same(t, d, data)
+			keen(d)
+		}
+		if s := d.Stats(); s.Generated != 0 {
+			t.Errorf("%T: %+v", object, s)
+		}
+		if s := d.table.Stats(); s.Bytes > int64(len(data)) {
+			t.Errorf("%T of %d bytes: %+v", object, len(data), s)
+		}
+	}
+}
+
+func TestAppendToASharedSlice(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
+	a, b := decodeThrice[corev1.Pod](t, d, samePod(t))
+	x := append(a.Spec.Containers, corev1.Container{Name: "x"})
+	y := append(b.Spec.Containers, corev1.Container{Name: "y"})
+	if x[2].Name != "x" || y[2].Name != "y" {
+		t.Error("appending to the containers of one pod wrote into the other's")
+	}
+}
+
+// TestFramesAreNotKept decodes an object out of a frame: when the object is still
+// in use, the frame must not be.
+func TestFramesAreNotKept(t *testing.T) {
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
+	var frames []weak.Pointer[byte]
+	var pods []*corev1.Pod
+	for range 4 {
+		frame := slices.Clone(samePod(t))
+		frames = append(frames, weak.Make(&frame[0]))
+		pod := &corev1.Pod{}
+		if err := d.Unmarshal(frame, pod); err != nil {
+			t.Fatal(err)
+		}
+		pods = append(pods, pod)
+		keen(d)
+	}
+	runtime.GC()
+	for i, frame := range frames {
+		if frame.Value() != nil {
+			t.Errorf("the frame of pod %d is still in memory", i)
+		}
+	}
+	runtime.KeepAlive(pods)
+}
+
+// TestConcurrentDecoders decodes a population with several goroutines, one
+// table, and two decoders of one type.
+func TestConcurrentDecoders(t *testing.T) {
+	all := newCorpus(3, 10).pods(20)
+	table := new(Table)
+	decoders := []*Decoder{NewDecoder(table, &corev1.Pod{}, ShareAll), NewDecoder(table, &corev1.Pod{}, ShareStrings)}
+	var group sync.WaitGroup
+	for g := range 6 {
+		group.Go(func() {
+			for i := range all {
+				data := all[(i*7+g*31)%len(all)]
+				want, got := &corev1.Pod{}, &corev1.Pod{}
+				if err := want.Unmarshal(data); err != nil {
+					t.Error(err)
+				}
+				if err := decoders[g%2].Unmarshal(data, got); err != nil || !reflect.DeepEqual(want, got) {
+					t.Errorf("a pod decoded beside others differs: %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if s := decoders[0].Stats(); s.Generated+s.Rejected != 0 || s.Shared != int64(3*len(all)) {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,52 @@
+package dedup
+
+import "sync/atomic"
+
+// sightings remembers which hashes were seen, approximately: it forgets, and it
+// takes one hash in some millions for another. It decides only what is worth
+// keeping.
+type sightings struct {
+	marks atomic.Pointer[[]atomic.Uint32]
+}
+
+const (
+	leastSightings = 1 << 12
+	mostSightings  = 1 << 18
+	// sightingsPerSlot is the number of marks per slot of the tables.
+	sightingsPerSlot = 4
+)
+
+// resize makes room for that many hashes, a power of two, and forgets all.
+func (s *sightings) resize(n int) {
+	marks := make([]atomic.Uint32, n)
+	s.marks.Store(&marks)
+}
+
+// grow makes room for what tables of that many slots see.
+func (s *sightings) grow(slots int) {
+	if n := min(slots*sightingsPerSlot, mostSightings); n > len(*s.marks.Load()) {
+		s.resize(n)
+	}
+}
+
+// ways is the number of marks among which a hash is looked for, the latest first.
+// With one, two hashes that come in turns would push each other out for ever.
+const ways = 4
+
+// again reports whether the hash was seen before.
+func (s *sightings) again(h uint64) bool {
+	marks := *s.marks.Load()
+	i := h >> 20 & uint64(len(marks)-1) &^ (ways - 1)
+	set := marks[i : i+ways : i+ways]
+	mark := uint32(h>>40) | 1
+	for k := range set {
+		if set[k].Load() == mark {
+			return true
+		}
+	}
+	for k := ways - 1; k > 0; k-- {
+		set[k].Store(set[k-1].Load())
+	}
+	set[0].Store(mark)
+	return false
+}

@@ -1,0 +1,198 @@
+package dedup
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"testing"
+	"unsafe"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// decodePods decodes all and returns what was made.
+func decodePods(t *testing.T, d *Decoder, all [][]byte) []*corev1.Pod {
+	t.Helper()
+	pods := make([]*corev1.Pod, len(all))
+	for i, data := range all {
+		pods[i] = &corev1.Pod{}
+		if err := d.Unmarshal(data, pods[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pods
+}
+
+// settle has the table look at every slot n times, as it does by and by when
+// objects are decoded.
+func settle(table *Table, n int) {
+	for range n {
+		table.tend(max(len(*table.pieces.slots.Load()), len(*table.texts.slots.Load())))
+	}
+}
+
+// TestTableKeepsNoValue drops all objects and goes through the table: nothing but
+// the table itself may be left.
+func TestTableKeepsNoValue(t *testing.T) {
+	table := new(Table)
+	d := NewDecoder(table, &corev1.Pod{}, ShareAll)
+	pods := decodePods(t, d, newCorpus(1, 10).pods(50))
+	values := []weak.Pointer[byte]{
+		weak.Make((*byte)(unsafe.Pointer(&pods[9].Spec.Containers[0].Env[0]))),
+		weak.Make((*byte)(unsafe.Pointer(pods[9].Spec.Containers[1].SecurityContext))),
+	}
+	if s := table.Stats(); s.Values < 100 || s.Strings < 100 || s.Bytes < 100*costItem+100*costText {
+		t.Fatalf("%+v: little was shared", s)
+	}
+	runtime.GC()
+	settle(table, 1)
+	if s := table.Stats(); s.Values < 100 {
+		t.Errorf("%+v: values that are in use were dropped", s)
+	}
+	for _, v := range values {
+		if v.Value() == nil {
+			t.Error("a value that is in use is gone")
+		}
+	}
+	runtime.KeepAlive(pods)
+	pods = nil
+	runtime.GC()
+	for _, v := range values {
+		if v.Value() != nil {
+			t.Error("a value is in memory that no object has")
+		}
+	}
+	settle(table, 2)
+	if s := table.Stats(); s.Values != 0 || s.Strings != 0 || s.Bytes != 0 {
+		t.Errorf("%+v: something is left that no object has", s)
+	}
+}
+
+// TestStringsInUseStay decodes the same pods until the table has gone round some
+// times: their strings must stay the same ones, also those that are mostly found
+// without the table.
+func TestStringsInUseStay(t *testing.T) {
+	table := new(Table)
+	d := NewDecoder(table, &corev1.Pod{}, ShareAll)
+	all := newCorpus(1, 10).pods(5)
+	decodePods(t, d, all)
+	first := decodePods(t, d, all)
+	compare := func(d *Decoder) {
+		for i, pod := range decodePods(t, d, all) {
+			if unsafe.StringData(pod.Namespace) != unsafe.StringData(first[i].Namespace) || unsafe.StringData(string(pod.Status.Phase)) != unsafe.StringData(string(first[i].Status.Phase)) {
+				t.Fatalf("in round %d, a string was forgotten that is in use all the time", table.round.Load())
+			}
+		}
+	}
+	for table.round.Load() < 5 {
+		compare(d)
+	}
+	compare(NewDecoder(table, &corev1.Pod{}, ShareAll)) // which has only the table
+}
+
+// TestOneHashForAll puts values and strings with one hash into a table: a search
+// stays short, and the table small.
+func TestOneHashForAll(t *testing.T) {
+	table := new(Table)
+	table.start()
+	s := &shape{}
+	kept := make([]*[32]byte, 5000)
+	for i := range kept {
+		kept[i] = new([32]byte)
+		key := fmt.Sprint("key ", i)
+		table.keepPiece(&item{hash: 77, shape: s, key: key, at: weak.Make(&kept[i][0])})
+		table.keepText(77, key)
+		if _, v, ok := table.pieces.find(77, s, []byte(key)); !ok || v.at != unsafe.Pointer(kept[i]) {
+			t.Fatalf("the value of %q is not there", key)
+		}
+		if text, ok := table.texts.find(77, []byte(key)); !ok || text != key {
+			t.Fatalf("%q is not there", key)
+		}
+	}
+	if stats := table.Stats(); stats.Values > window || stats.Strings > window || stats.Bytes > 2*window*300 {
+		t.Errorf("%+v: at most %d of each were expected", stats, window)
+	}
+	if n, m := len(*table.pieces.slots.Load()), len(*table.texts.slots.Load()); n != leastPieceSlots || m != leastTextSlots {
+		t.Errorf("the table has grown to %d and %d slots", n, m)
+	}
+	// The bytes decide, not the hash.
+	if _, _, ok := table.pieces.find(77, s, []byte("key")); ok {
+		t.Error("found the value of another key")
+	}
+	if _, _, ok := table.pieces.find(77, &shape{}, []byte("key 4999")); ok {
+		t.Error("found the value of another type")
+	}
+}
+
+// TestBudget puts more into a table than it may hold.
+func TestBudget(t *testing.T) {
+	table := &Table{MaxBytes: 20_000}
+	d := NewDecoder(table, &corev1.Pod{}, ShareAll)
+	all := newCorpus(1, 10).pods(50)
+	pods := decodePods(t, d, all)
+	s := table.Stats()
+	if s.Budget != 20_000 || s.Bytes > s.Budget || s.Refused == 0 {
+		t.Errorf("%+v: the budget does not hold", s)
+	}
+	// A budget that has become smaller is kept, too.
+	table.mu.Lock()
+	table.MaxBytes = 5_000
+	table.setBudgetLocked()
+	table.mu.Unlock()
+	settle(table, 3)
+	if s := table.Stats(); s.Bytes > 5_000 {
+		t.Errorf("%+v: the budget does not hold", s)
+	}
+	runtime.KeepAlive(pods)
+	for _, data := range all {
+		same(t, d, data)
+		keen(d)
+	}
+	// When what is in the table is gone, there is room again.
+	pods = nil
+	runtime.GC()
+	settle(table, 2)
+	kept := table.Stats().Kept
+	pods = decodePods(t, d, all)
+	if s := table.Stats(); s.Kept == kept {
+		t.Errorf("%+v: nothing more is kept", s)
+	}
+	runtime.KeepAlive(pods)
+}
+
+// TestBytesAreWhatTheTableTakes compares the table's account with the heap.
+func TestBytesAreWhatTheTableTakes(t *testing.T) {
+	table := &Table{MaxBytes: 1 << 30}
+	table.start()
+	s := &shape{}
+	values := make([]*[32]byte, 1<<15)
+	for i := range values {
+		values[i] = new([32]byte)
+	}
+	before, _ := memory()
+	for i := range values {
+		key := string(binary.BigEndian.AppendUint64(make([]byte, 92), uint64(i)))
+		h := table.hash(s, []byte(key))
+		table.keepPiece(&item{hash: h, shape: s, key: key, at: weak.Make(&values[i][0])})
+	}
+	after, _ := memory()
+	took := float64(after - before)
+	if bytes := float64(table.Stats().Bytes); took < 0.6*bytes || took > 1.4*bytes {
+		t.Errorf("%.0f bytes are accounted, the heap has grown by %.0f", bytes, took)
+	}
+	runtime.KeepAlive(values)
+	runtime.KeepAlive(table)
+}
+
+// TestSightings has a hash seen again, and another one not.
+func TestSightings(t *testing.T) {
+	table := new(Table)
+	table.start()
+	for i := range 100 {
+		h := table.hash(textShape, fmt.Append(nil, i))
+		if first, second := table.sightings.again(h), table.sightings.again(h); first || !second {
+			t.Fatalf("hash %d: seen before: %v, then: %v", i, first, second)
+		}
+	}
+}

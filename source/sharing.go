@@ -1,0 +1,54 @@
+package source
+
+import "github.com/tidings-go/tidings/source/dedup"
+
+// Sharing says what the decoded objects have in common in memory. Whatever it is,
+// their values are the same.
+type Sharing = dedup.Sharing
+
+const (
+	// ShareAll has objects share what they have in common: strings, messages,
+	// slices and maps. They must not be changed, as no cached object may.
+	ShareAll = dedup.ShareAll
+	// ShareStrings has them share strings alone: an object may be changed before
+	// it is cached, by a transform for example.
+	ShareStrings = dedup.ShareStrings
+	// ShareNothing has every object decoded for itself.
+	ShareNothing = dedup.ShareNothing
+)
+
+// DecodingStats count the objects that a [REST] source has decoded since it was made,
+// bookmarks included.
+type DecodingStats struct {
+	// Shared objects came in protobuf, and share what they have in common as
+	// RESTOptions.Sharing says. Healthy is all objects of a built-in type.
+	Shared int64
+	// Unshared objects came in protobuf and were decoded each for itself: all of
+	// them where WhyUnshared is set, and otherwise those that were not encoded in
+	// the way in which API servers encode objects. Healthy is 0 or all.
+	Unshared int64
+	// Rejected objects came in protobuf and could not be decoded. Healthy is 0.
+	Rejected int64
+	// JSON counts the objects that came in JSON, which share nothing.
+	JSON int64
+	// WhyUnshared says why objects of the type are not shared, for example because
+	// they are Secrets; nil where they are, and for objects in JSON.
+	WhyUnshared error
+}
+
+// Add adds what another source has counted.
+func (s *DecodingStats) Add(other DecodingStats) {
+	s.Shared += other.Shared
+	s.Unshared += other.Unshared
+	s.Rejected += other.Rejected
+	s.JSON += other.JSON
+	if s.WhyUnshared == nil {
+		s.WhyUnshared = other.WhyUnshared
+	}
+}
+
+// DecodingStats returns what the source has decoded. It may be called at any time.
+func (s *REST[T]) DecodingStats() DecodingStats { return s.decoder.stats() }
+
+// SharingStats describe what the objects of the client's sources have in common.
+func (c *Client) SharingStats() dedup.TableStats { return c.table.Stats() }

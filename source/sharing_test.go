@@ -1,0 +1,320 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/tidings-go/tidings/source/dedup"
+)
+
+// replica returns a pod that has its containers and labels in common with all others.
+func replica(name, version string) *corev1.Pod {
+	p := pod(name, version)
+	p.Labels = map[string]string{"app": "web", "tier": "front"}
+	p.Spec.Containers = []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"--verbose"}}}
+	return p
+}
+
+// inCommon says what two pods have in common in memory.
+func inCommon(a, b *corev1.Pod) (containers, labels, image bool) {
+	return &a.Spec.Containers[0] == &b.Spec.Containers[0],
+		reflect.ValueOf(a.Labels).UnsafePointer() == reflect.ValueOf(b.Labels).UnsafePointer(),
+		unsafe.StringData(a.Spec.Containers[0].Image) == unsafe.StringData(b.Spec.Containers[0].Image)
+}
+
+// replicas answers a list with eight pods, and a watch with as many that are added and
+// one that is modified.
+func replicas(t *testing.T) http.HandlerFunc {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
+	var events strings.Builder
+	for i := range 8 {
+		p := replica(fmt.Sprint("pod-", i), "3")
+		list.Items = append(list.Items, *p)
+		events.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", p)))
+	}
+	events.WriteString(watchFrame(t, "MODIFIED", envelopeOf(t, "v1", "Pod", replica("pod-1", "4"))))
+	body := string(envelopeOf(t, "v1", "PodList", list))
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			answerWith(200, protobufType+";stream=watch", events.String())(w, r)
+		} else {
+			answerWith(200, protobufType, body)(w, r)
+		}
+	}
+}
+
+// readAll lists and watches, and returns the pods of both.
+func readAll(t *testing.T, s *REST[*corev1.Pod]) (all []*corev1.Pod) {
+	t.Helper()
+	page, err := s.List(t.Context(), ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range page.Items {
+		all = append(all, item.Object)
+	}
+	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for {
+		batch, err := stream.Next()
+		if err != nil {
+			return all
+		}
+		for _, event := range batch {
+			all = append(all, event.Object)
+		}
+	}
+}
+
+// TestObjectsShareWhatTheyHaveInCommon reads a list and a watch with each kind of
+// sharing. Another source of the client shares with the first.
+func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
+	for sharing, want := range map[Sharing]struct {
+		values, strings bool
+		stats           DecodingStats
+	}{
+		ShareAll:     {true, true, DecodingStats{Shared: 17}},
+		ShareStrings: {false, true, DecodingStats{Shared: 17}},
+		ShareNothing: {false, false, DecodingStats{Unshared: 17}},
+	} {
+		t.Run(fmt.Sprint(sharing), func(t *testing.T) {
+			client := serve(t, replicas(t))
+			first := NewTyped(client, pods, newPod, RESTOptions{Sharing: sharing})
+			all := readAll(t, first)
+			again := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Sharing: sharing}))
+			apart := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Sharing: sharing, Table: new(dedup.Table)}))
+			if len(all) != 17 {
+				t.Fatalf("read %d pods", len(all))
+			}
+			for i, pair := range [][2]*corev1.Pod{{all[6], all[7]}, {all[7], all[15]}, {all[15], all[16]}, {all[16], again[3]}} {
+				containers, labels, image := inCommon(pair[0], pair[1])
+				if containers != want.values || labels != want.values || image != want.strings {
+					t.Errorf("pair %d: in common are containers: %v, labels: %v, image: %v", i, containers, labels, image)
+				}
+			}
+			if containers, labels, image := inCommon(all[16], apart[16]); containers || labels || image {
+				t.Error("pods that were given another table share with the others")
+			}
+			if all[8].Kind != "" || all[0].Kind != "" {
+				t.Error("a typed object has a kind, as it has not with client-go")
+			}
+			stats := first.DecodingStats()
+			if (stats.WhyUnshared != nil) != (sharing == ShareNothing) {
+				t.Errorf("why it is unshared: %v", stats.WhyUnshared)
+			}
+			if stats.WhyUnshared = nil; stats != want.stats {
+				t.Errorf("counted %+v, want %+v", stats, want.stats)
+			}
+			if kept := client.SharingStats().Kept; (kept > 0) != want.strings {
+				t.Errorf("the client's table kept %d", kept)
+			}
+		})
+	}
+}
+
+// TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that
+// no Go program writes.
+func TestWhatIsNotSharedIsCounted(t *testing.T) {
+	secrets := Resource{Version: "v1", Name: "secrets", Kind: "Secret", Scope: ScopeNamespaced}
+	list := &corev1.SecretList{Items: []corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}}}
+	client := serve(t, answerWith(200, protobufType, string(envelopeOf(t, "v1", "SecretList", list))))
+	s := NewTyped(client, secrets, func() *corev1.Secret { return new(corev1.Secret) }, RESTOptions{})
+	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if stats := s.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
+		t.Errorf("a Secret: %+v, in the table %+v", stats, client.SharingStats())
+	}
+
+	partial := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": "b"}}}}}
+	client = serve(t, answerWith(200, protobufType, string(envelopeOf(t, "meta.k8s.io/v1", "PartialObjectMetadataList", partial))))
+	metadata := NewMetadata(client, secrets, RESTOptions{})
+	if _, err := metadata.List(t.Context(), ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if stats := metadata.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
+		t.Errorf("the metadata of a Secret: %+v, in the table %+v", stats, client.SharingStats())
+	}
+
+	// Field 1, the metadata, twice: they merge.
+	twice := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: []byte("\n\x03\n\x01a\n\x09\x1a\x07default")}
+	raw, err := twice.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", watchFrame(t, "ADDED", append([]byte("k8s\x00"), raw...)))), pods, newPod, RESTOptions{})
+	if all := readAllEvents(t, typed); len(all) != 1 || all[0].Key != "default/a" {
+		t.Errorf("read %+v", all)
+	}
+	if stats := typed.DecodingStats(); stats.Unshared != 1 || stats.Shared != 0 || stats.WhyUnshared != nil {
+		t.Errorf("an unusual encoding: %+v", stats)
+	}
+
+	inJSON := NewTyped(serve(t, answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))), pods, newPod, RESTOptions{})
+	dynamic := NewDynamic(serve(t, answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))), pods, RESTOptions{})
+	readAllEvents(t, inJSON)
+	readAllEvents(t, dynamic)
+	for _, stats := range []DecodingStats{inJSON.DecodingStats(), dynamic.DecodingStats()} {
+		if stats != (DecodingStats{JSON: 1}) {
+			t.Errorf("an object in JSON: %+v", stats)
+		}
+	}
+}
+
+// readAllEvents reads a watch to its end.
+func readAllEvents[T Object](t *testing.T, s *REST[T]) (all []Event[T]) {
+	t.Helper()
+	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for {
+		batch, err := stream.Next()
+		if err != nil {
+			return all
+		}
+		all = append(all, batch...)
+	}
+}
+
+// FuzzEnvelope decodes what a watch event has for its object, and compares with the
+// serializer that client-go uses, before it clears the kind: verdict and value are the
+// same, but for objects of other kinds, of which the source says that they are.
+func FuzzEnvelope(f *testing.F) {
+	reference := protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
+	object, err := replica("a", "3").Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, unknown := range []runtime.Unknown{
+		{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: object},
+		{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}},
+		{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: object, ContentType: "application/json"},
+		{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Node"}, Raw: object},
+		{TypeMeta: runtime.TypeMeta{APIVersion: "a/b/c", Kind: "Pod"}, Raw: object},
+		{Raw: object},
+	} {
+		raw, err := unknown.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		whole := append([]byte("k8s\x00"), raw...)
+		f.Add(whole)
+		f.Add(append(bytes.Clone(whole), raw...))       // everything twice
+		f.Add(append(bytes.Clone(whole), 2<<3, 1))      // the object as a number
+		f.Add(append(bytes.Clone(whole), 9<<3|2, 1, 1)) // an unknown field
+		f.Add(whole[:len(whole)-1])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		stream := &restStream[*corev1.Pod]{
+			decoder:  newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll),
+			protobuf: true, apiVersion: "v1", kind: "Pod",
+		}
+		for range 3 { // until everything is shared
+			got, gotErr := stream.decodeObject(bytes.Clone(data))
+			want, gvk, wantErr := reference.Decode(data, nil, nil)
+			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {
+				if wantErr == nil && *gvk == corev1.SchemeGroupVersion.WithKind("Pod") {
+					t.Fatalf("%v of an object that client-go takes for a pod", gotErr)
+				}
+				return
+			}
+			if (gotErr == nil) != (wantErr == nil) {
+				t.Fatalf("%x: %v, client-go says %v", data, gotErr, wantErr)
+			}
+			if gotErr != nil {
+				return
+			}
+			want.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(""))
+			want.(*corev1.Pod).TypeMeta = metav1.TypeMeta{}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%x:\ngot  %+v\nwant %+v", data, got, want)
+			}
+		}
+	})
+}
+
+// FuzzListBody decodes the body of a list, and compares with the serializer that
+// client-go uses: verdict, versions and objects are the same, but for lists of other
+// kinds, of which the source says that they are.
+func FuzzListBody(f *testing.F) {
+	reference := protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
+	remaining := int64(3)
+	list := &corev1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next", RemainingItemCount: &remaining},
+		Items:    []corev1.Pod{*replica("a", "3"), *replica("b", "4"), *replica("c", "5")},
+	}
+	object, err := list.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, raw := range [][]byte{
+		object, nil,
+		append(bytes.Clone(object), object...),             // everything twice
+		append(bytes.Clone(object), "\n\x03\x12\x0110"...), // the metadata again, with another version, and trash
+		append(bytes.Clone(object), 2<<3, 1),               // an item as a number
+		append(bytes.Clone(object), "\n\x02\x20\x05"...),   // how many remain, again
+		append(bytes.Clone(object), 9<<3|2, 1, 1),          // an unknown field
+		object[:len(object)-1],
+	} {
+		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
+		message, err := unknown.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append([]byte("k8s\x00"), message...))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		source := NewTyped(nil, pods, newPod, RESTOptions{})
+		for range 2 { // until everything is shared
+			got, gotErr := source.decodePage(protobufType, bytes.Clone(body))
+			want := &corev1.PodList{}
+			_, gvk, wantErr := reference.Decode(body, nil, want)
+			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {
+				if e, err := openEnvelope(body); wantErr == nil && err == nil && *gvk == corev1.SchemeGroupVersion.WithKind("PodList") && len(e.kind) > 0 {
+					t.Fatalf("%v of a list that client-go takes for one of pods", gotErr)
+				}
+				return
+			}
+			if (gotErr == nil) != (wantErr == nil) {
+				t.Fatalf("%x: %v, client-go says %v", body, gotErr, wantErr)
+			}
+			if gotErr != nil {
+				return
+			}
+			if got.Version != want.ResourceVersion || got.Continue != want.Continue || len(got.Items) != len(want.Items) ||
+				got.Remaining != ptr(want.RemainingItemCount) {
+				t.Fatalf("%x:\ngot  %+v\nwant %+v", body, got, want)
+			}
+			for i := range got.Items {
+				if !reflect.DeepEqual(got.Items[i].Object, &want.Items[i]) {
+					t.Fatalf("%x: item %d:\ngot  %+v\nwant %+v", body, i, got.Items[i].Object, want.Items[i])
+				}
+			}
+		}
+	})
+}
+
+// ptr returns what p points to, 0 for nil.
+func ptr(p *int64) int64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
