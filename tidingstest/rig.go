@@ -141,8 +141,16 @@ func (r *rig) end() {
 	}
 }
 
-// run starts the informer.
+// run starts the informer. The first list of one that lists in pages is of any state that
+// the server has at hand: it has that of the last write, by then.
 func (r *rig) run() {
+	r.Helper()
+	if r.gate != nil && r.version != "" {
+		_, err := r.client.CoreV1().ConfigMaps(r.namespaces[0]).List(r.ctx, metav1.ListOptions{
+			ResourceVersion: r.version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Limit: 1,
+		})
+		r.check(err)
+	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	ran := make(chan error, 1)
 	r.stopRun, r.ran = cancel, ran

@@ -2,7 +2,6 @@ package tidingstest
 
 import (
 	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -46,9 +45,6 @@ func simulated(t *testing.T) Server {
 
 func TestApisim(t *testing.T) {
 	for name, test := range Tests() {
-		if strings.HasSuffix(name, "P16_RewindIsNoticed") {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, simulated(t)) })
 		})
