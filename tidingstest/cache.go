@@ -309,15 +309,15 @@ func anotherObjectListed(r *rig) {
 		r.create("a")
 	})
 	r.agree("P19")
-	uids := ""
+	var changes []string
 	for _, e := range r.witness.take() {
 		if e.key == r.key("a") {
-			uids += fmt.Sprintf("%v %s→%s;", e.Type, e.oldUID, e.newUID)
+			changes = append(changes, fmt.Sprintf("%v %s→%s", e.Type, e.oldUID, e.newUID))
 		}
 	}
 	after := r.uid("a")
-	one, two := fmt.Sprintf("Updated %s→%s;", before, after), fmt.Sprintf("Deleted %s→;Added →%s;", before, after)
-	if uids != one && uids != two {
-		r.Errorf("P19: told %s, want %s or %s", uids, one, two)
+	one, two := []string{fmt.Sprintf("Updated %s→%s", before, after)}, []string{"Deleted " + before + "→", "Added →" + after}
+	if !slices.Equal(changes, one) && !slices.Equal(changes, two) {
+		r.Errorf("P19: told %q, want %q or %q", changes, one, two)
 	}
 }

@@ -103,6 +103,12 @@ var (
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},
+		// One test compares with client-go's own informer.
+		"tidingstest": {
+			rooms:  []string{".", "source", "reflector", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/metadata"},
+			tests:  []string{"*"}, dropIn: true,
+		},
 		"cmd":                 {rooms: []string{"*"}, others: []string{"*"}, tests: []string{"*"}},
 		"examples":            {rooms: []string{"."}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/customtype": {rooms: []string{".", "examples/clientgo/customtype/apis"}, others: []string{"k8s.io"}, tests: []string{"*"}},

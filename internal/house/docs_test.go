@@ -155,6 +155,7 @@ var packages = map[string]string{
 	"apierrors":    "k8s.io/apimachinery/pkg/api/errors",
 	"apiserver":    module + "/apiserver",
 	"apisim":       module + "/apisim",
+	"tidingstest":  module + "/tidingstest",
 	"context":      "context",
 	"corev1":       "k8s.io/api/core/v1",
 	"errors":       "errors",
