@@ -9,6 +9,8 @@ GO ?= go
 
 # How long each fuzz target runs, as the go command writes durations.
 FUZZTIME ?= 30s
+# How long soak runs, as the go command writes durations.
+SOAK ?= 10m
 # Which benchmarks run, and how often each: `make bench BENCH=Sync COUNT=10`.
 BENCH ?= .
 COUNT ?= 1
@@ -28,6 +30,10 @@ test: ## Run every test.
 .PHONY: race
 race: ## Run every test with the race detector.
 	$(GO) test -race -timeout 20m $(PKG)
+
+.PHONY: soak
+soak: ## Live through days with faults of all kinds until SOAK (default 10m) is over.
+	$(GO) test ./internal/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
 
 .PHONY: check
 check: gofmt vet staticcheck fix tidy docs ## Check format, vet, staticcheck, go fix, go mod tidy and the docs.
