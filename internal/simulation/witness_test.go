@@ -129,6 +129,8 @@ func (w *witness) judge(e event) error {
 		return fmt.Errorf("told %v, what it was told before was %v", e, before)
 	case e.kind == tidings.Added || w.rewound || !w.compares:
 		return nil
+	case e.kind == tidings.Updated && !e.resync && e.new == before:
+		return fmt.Errorf("told %v, which says nothing", e)
 	}
 	now := e.new
 	if e.kind == tidings.Deleted {
