@@ -17,6 +17,11 @@ COUNT ?= 1
 # The packages that test, race and bench look at.
 PKG ?= ./...
 
+# Where govulncheck finds what is known of vulnerabilities; a file:// URL is one that was
+# copied.
+VULNDB ?= https://vuln.go.dev
+
+GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
@@ -36,7 +41,7 @@ soak: ## Live through days with faults of all kinds until SOAK (default 10m) is 
 	$(GO) test ./internal/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
 
 .PHONY: check
-check: gofmt vet staticcheck fix tidy docs ## Check format, vet, staticcheck, go fix, go mod tidy and the docs.
+check: gofmt vet staticcheck fix tidy docs vuln-if-reachable ## Check format, vet, staticcheck, go fix, go mod tidy, docs, licences, vulnerabilities.
 
 .PHONY: gofmt
 gofmt: ## Fail on files that gofmt would change.
@@ -67,8 +72,22 @@ check-kubectl: ## Check the module apisim/kubectl as check does this one.
 	@cd apisim/kubectl && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: docs
-docs: ## Check links, code in pages, import walls, package docs, the list of dependencies.
+docs: ## Check links, code in pages, import walls, package docs, dependencies and their licences.
 	$(GO) test ./internal/house
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what is called; needs the network, or VULNDB.
+	$(GOVULNCHECK) -db $(VULNDB) ./...
+
+# vuln, but for a machine that cannot reach the database, which it says.
+.PHONY: vuln-if-reachable
+vuln-if-reachable:
+	@out=$$($(GOVULNCHECK) -db $(VULNDB) ./... 2>&1) && code=0 || code=$$?; echo "$$out"; \
+	case "$$code/$$out" in \
+	0/*) ;; \
+	*'fetching vulnerabilities'*) echo 'NOT CHECKED for vulnerabilities: $(VULNDB) cannot be reached. Run make vuln where it can.' ;; \
+	*) exit $$code ;; \
+	esac
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s).

@@ -106,6 +106,7 @@ var (
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"internal/gen":        {rooms: []string{"internal/gen", "internal/builtin"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
+		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/house":      {},
 	}
