@@ -9,6 +9,8 @@ GO ?= go
 
 # How long each fuzz target runs, as the go command writes durations.
 FUZZTIME ?= 30s
+# How long soak runs, as the go command writes durations.
+SOAK ?= 10m
 # Which Go benchmarks run, and how often each: `make bench-go BENCH=Sync COUNT=10`.
 BENCH ?= .
 COUNT ?= 1
@@ -19,6 +21,11 @@ ONLY ?=
 # The packages that test, race and bench-go look at.
 PKG ?= ./...
 
+# Where govulncheck finds what is known of vulnerabilities; a file:// URL is one that was
+# copied.
+VULNDB ?= https://vuln.go.dev
+
+GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.2.0
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
@@ -33,8 +40,12 @@ test: ## Run every test.
 race: ## Run every test with the race detector.
 	$(GO) test -race -timeout 20m $(PKG)
 
+.PHONY: soak
+soak: ## Live through days with faults of all kinds until SOAK (default 10m) is over.
+	$(GO) test ./internal/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
+
 .PHONY: check
-check: gofmt vet staticcheck fix tidy docs ## Check format, vet, staticcheck, go fix, go mod tidy and the docs.
+check: gofmt vet staticcheck fix tidy docs vuln-if-reachable ## Check format, vet, staticcheck, go fix, go mod tidy, docs, licences, vulnerabilities.
 
 .PHONY: gofmt
 gofmt: ## Fail on files that gofmt would change.
@@ -69,8 +80,22 @@ check-bench: ## Check the module bench as check does this one.
 	@cd bench && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: docs
-docs: ## Check links, code in pages, import walls, package docs, the list of dependencies.
+docs: ## Check links, code in pages, import walls, package docs, dependencies and their licences.
 	$(GO) test ./internal/house
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what is called; needs the network, or VULNDB.
+	$(GOVULNCHECK) -db $(VULNDB) ./...
+
+# vuln, but for a machine that cannot reach the database, which it says.
+.PHONY: vuln-if-reachable
+vuln-if-reachable:
+	@out=$$($(GOVULNCHECK) -db $(VULNDB) ./... 2>&1) && code=0 || code=$$?; echo "$$out"; \
+	case "$$code/$$out" in \
+	0/*) ;; \
+	*'fetching vulnerabilities'*) echo 'NOT CHECKED for vulnerabilities: $(VULNDB) cannot be reached. Run make vuln where it can.' ;; \
+	*) exit $$code ;; \
+	esac
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (default 30s).

@@ -56,6 +56,7 @@ func (c *collection) forget(version uint64) {
 func (c *collection) remove(version uint64) {
 	c.removed = true
 	c.objects.Clear()
+	c.dropped++ // no watch has come so far: it ends even if it looks when the resource is back
 	c.forget(version)
 	c.wake()
 }

@@ -192,6 +192,19 @@ func TestRemovedResource(t *testing.T) {
 	})
 }
 
+// A watch that has not noticed that its resource was gone would follow another one, and
+// its client would keep the objects of the first.
+func TestRemovedResourceThatIsBackAtOnce(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		a := b.create("a")
+		events := b.follow(at(a.ResourceVersion))
+		synctest.Wait()
+		b.server.RemoveResource(configMaps)
+		b.server.RestoreResource(configMaps)
+		b.want("events", events(), "ERROR 410 Expired", "END")
+	})
+}
+
 func TestEveryFormOfEvents(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		a := b.create("a", "n=1")

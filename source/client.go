@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,17 @@ func statusError(resp *http.Response, r request) error {
 	return apierrors.NewGenericServerResponse(resp.StatusCode, r.op, schema.GroupResource{Group: group, Resource: name}, "", quote(body), retryAfter, true)
 }
 
-// quote shows the beginning of something that could not be understood.
+// shown says what was received in the place of an object, without what could be a part
+// of one: errors are logged, and an object may be a Secret. Markup and the head of an
+// answer are shown, which is what proxies and pages to log in send.
+func shown(b []byte) string {
+	if trimmed := bytes.TrimSpace(b); bytes.HasPrefix(trimmed, []byte("<")) || bytes.HasPrefix(trimmed, []byte("HTTP/")) {
+		return quote(b)
+	}
+	return fmt.Sprintf("%d bytes", len(b))
+}
+
+// quote shows the beginning of something that could not be understood and is no object.
 func quote(b []byte) string {
 	if len(b) > quotedBytes {
 		return fmt.Sprintf("%q and %d bytes more", b[:quotedBytes], len(b)-quotedBytes)

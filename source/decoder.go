@@ -175,7 +175,7 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, err)
 	}
 	if obj.Object == nil {
-		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, quote(data))
+		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, shown(data))
 	}
 	got := obj.GroupVersionKind()
 	if got.Kind == "" && item && d.gvk.Kind != "" {

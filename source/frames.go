@@ -80,7 +80,7 @@ func (f *frames) fill(want int) error {
 	case n > 0:
 		return nil
 	case err == io.EOF && f.end > f.start:
-		return fmt.Errorf("%w, after %s", ErrCutFrame, quote(f.buf[f.start:f.end]))
+		return fmt.Errorf("%w, after %s", ErrCutFrame, shown(f.buf[f.start:f.end]))
 	case err == nil:
 		return io.ErrNoProgress
 	default:
@@ -127,7 +127,7 @@ func (j *jsonObjects) split(buf []byte) (frame []byte, taken, want int, err erro
 			return nil, begin, 0, nil
 		}
 		if buf[begin] != '{' {
-			return nil, 0, 0, fmt.Errorf("%w: a watch frame must be a JSON object, received %s", ErrMalformed, quote(buf[begin:]))
+			return nil, 0, 0, fmt.Errorf("%w: a watch frame must be a JSON object, received %s", ErrMalformed, shown(buf[begin:]))
 		}
 	}
 	for i := begin + j.scanned; i < len(buf); i++ {

@@ -207,7 +207,7 @@ func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
 	case jsonType:
 		var list jsonList
 		if err := unmarshalJSON(body, &list); err != nil {
-			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, quote(body))
+			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, shown(body))
 		}
 		if !strings.HasSuffix(list.Kind, "List") {
 			return page, &WrongObjectError{Got: kindName(list.GroupVersionKind()), Want: "a list of " + kindName(s.decoder.wants())}
@@ -401,7 +401,7 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	}
 	var event jsonWatchEvent
 	if err := unmarshalJSON(frame, &event); err != nil {
-		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, quote(frame))
+		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, shown(frame))
 	}
 	return []byte(event.Type), event.Object, nil
 }
@@ -431,7 +431,7 @@ func (s *restStream[T]) decodeError(object []byte) error {
 	}
 	var status metav1.Status
 	if err := unmarshalStatus(mediaType, object, &status); err != nil {
-		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s", ErrMalformed, err, quote(object))
+		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s", ErrMalformed, err, shown(object))
 	}
 	return &apierrors.StatusError{ErrStatus: status}
 }

@@ -192,7 +192,7 @@ func openEnvelope(data []byte) (envelope, error) {
 	var e envelope
 	message, ok := bytes.CutPrefix(data, protobufMagic)
 	if !ok {
-		return e, fmt.Errorf("%w: an object in protobuf must begin with %q, received %s", ErrMalformed, protobufMagic, quote(data))
+		return e, fmt.Errorf("%w: an object in protobuf must begin with %q, received %s", ErrMalformed, protobufMagic, shown(data))
 	}
 	f := fields{rest: message, kinds: unknownKinds}
 	for f.next() {

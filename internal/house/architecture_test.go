@@ -117,8 +117,10 @@ var (
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},
-		"internal/gen":   {rooms: []string{"internal/gen", "internal/builtin"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
-		"internal/house": {},
+		"internal/gen":        {rooms: []string{"internal/gen", "internal/builtin"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
+		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
+		"internal/simulation": {tests: []string{"*"}, dropIn: true},
+		"internal/house":      {},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.
 	nowhere = []string{"k8s.io/client-go/tools/cache", "k8s.io/client-go/informers", "k8s.io/client-go/listers"}

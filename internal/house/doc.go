@@ -6,6 +6,7 @@
 //	                       its places and tests
 //	docs_test.go           links, the Go code in README.md and docs, the index of
 //	                       docs, and the reasons for dependencies
+//	licences_test.go       the licences of dependencies
 //
 // They run in the root of the repository and use the go command. `make docs` runs
 // them alone.

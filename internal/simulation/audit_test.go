@@ -1,0 +1,129 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+)
+
+// quiet is how long after the last fault everything must be in step again: a streamed
+// list that lost its end is given up when it outlives its timeout of up to ten minutes and
+// the half minute of grace, and what failed before is tried again within one.
+const quiet = 15 * time.Minute
+
+// settle ends all faults and gives the informers time to come into step.
+func (w *world) settle() {
+	w.liftAll()
+	for _, s := range w.subjects {
+		for _, h := range s.witnesses {
+			h.unblock()
+		}
+	}
+	time.Sleep(quiet)
+	synctest.Wait()
+}
+
+// audit compares everything with the server.
+func (w *world) audit() {
+	w.Helper()
+	w.note("audit")
+	w.settle()
+	w.tally.audits++
+	for _, s := range w.subjects {
+		w.auditSubject(s)
+	}
+	w.ledger.reset()
+}
+
+func (w *world) auditSubject(s *subject) {
+	w.Helper()
+	want := w.serverState(s.scope)
+	health := s.health()
+	cache := s.state()
+	if !maps.Equal(cache, want) {
+		w.Errorf("%s: the cache holds\n%v\nthe server\n%v\nhealth %+v", s.kind, sorted(cache), sorted(want), health)
+	}
+	if !health.Synced {
+		w.Errorf("%s: not synced: %+v", s.kind, health)
+	}
+	for key, is := range want {
+		if keys := s.indexed(is.n); !slices.Contains(keys, key) {
+			w.Errorf("%s: the index has %v for %s, without %s", s.kind, keys, is.n, key)
+		}
+	}
+	resumed := s.audited && health.Lists == s.lists && !w.ledger.isTorn(s.scope.resource)
+	expected := w.ledger.edges(s.scope)
+	for _, h := range s.witnesses {
+		w.auditWitness(s, h, cache, resumed, expected)
+	}
+	s.lists, s.audited = health.Lists, true
+}
+
+// auditWitness compares what a handler was told with the cache and the ledger. resumed
+// says that no list has taken the place of events since the last audit.
+func (w *world) auditWitness(s *subject, h *witness, cache map[string]state, resumed bool, expected map[string][]edge) {
+	w.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := s.kind + ", " + h.name
+	if h.problem != nil {
+		w.Errorf("%s: %v; it was told last %v", name, h.problem, h.last)
+	}
+	if !maps.Equal(h.holds, cache) {
+		w.Errorf("%s: what it was told adds up to\n%v\nthe cache holds\n%v\nhealth %+v", name, sorted(h.holds), sorted(cache), h.registration.health())
+	}
+	if !h.registration.synced() {
+		w.Errorf("%s: not synced", name)
+	}
+	for _, how := range h.ended {
+		if how == "replaced" {
+			w.tally.replaced++
+		} else {
+			w.tally.deletes++
+		}
+		if how != "deleted" && resumed && h.policy != tidings.ConflateState {
+			w.Errorf("%s: told of an end as %s without a list; it was told last %v", name, how, h.last)
+		}
+	}
+	if resumed && h.audited && h.policy != tidings.ConflateState {
+		w.tally.exact++
+		if !maps.EqualFunc(h.edges, expected, slices.Equal[[]edge]) {
+			w.Errorf("%s: told of adds and deletes\n%v\nthe server made\n%v", name, sorted(h.edges), sorted(expected))
+		}
+	}
+	h.edges, h.ended, h.audited, h.rewound = map[string][]edge{}, map[string]string{}, true, false
+}
+
+// serverState returns what the cache of a scope should be.
+func (w *world) serverState(s scope) map[string]state {
+	w.Helper()
+	objects, _, err := w.server.List(context.Background(), s.resource, "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	all := map[string]state{}
+	for _, obj := range objects {
+		m := obj.(metav1.Object)
+		if s.holds(s.resource, m.GetNamespace(), m.GetName(), m.GetLabels()["n"]) {
+			all[keyOf(m)] = stateOf(m)
+		}
+	}
+	return all
+}
+
+// sorted shows a map in the order of its keys.
+func sorted[V any](m map[string]V) string {
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		lines = append(lines, fmt.Sprintf("  %s: %v", key, m[key]))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,120 @@
+package simulation
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tidings-go/tidings"
+)
+
+// Frames and lists that an Inflate makes larger than this are refused.
+const (
+	nativeFrameLimit = 8 << 10
+	nativeListLimit  = 32 << 10
+)
+
+// nativeOptions choose how an informer of the native API lists and watches.
+func nativeOptions(w *world) tidings.FactoryOptions {
+	return tidings.FactoryOptions{
+		NoStreamedLists: w.random.IntN(3) == 0, PageSize: int64(1 + w.random.IntN(6)),
+		WatchTimeout:  w.between(150, 300),
+		MaxFrameBytes: nativeFrameLimit, MaxListBytes: nativeListLimit,
+	}
+}
+
+// nativeInformer is one of the native API with a factory of its own.
+type nativeInformer[T tidings.Object] struct {
+	w       *world
+	factory *tidings.Factory
+	i       *tidings.Informer[T]
+	cancel  context.CancelFunc
+}
+
+// native returns what starts an informer of the native API.
+func native[T tidings.Object](ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error)) func(*world, *subject) informer {
+	return func(w *world, s *subject) informer {
+		factory, err := tidings.NewFactory(w.config(s.kind), nativeOptions(w))
+		if err != nil {
+			w.Fatal(err)
+		}
+		selection := tidings.Selection{Namespaces: s.scope.namespaces}
+		if s.scope.hides {
+			selection.Labels = "n!=" + hidden
+		}
+		if s.scope.name != "" {
+			selection.Fields = "metadata.name=" + s.scope.name
+		}
+		i, err := ask(factory, selection)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if err := i.AddIndex(indexByN, func(obj T) ([]string, error) { return []string{obj.GetLabels()["n"]}, nil }); err != nil {
+			w.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		if err := factory.Start(ctx); err != nil {
+			w.Fatal(err)
+		}
+		return &nativeInformer[T]{w, factory, i, cancel}
+	}
+}
+
+func (i *nativeInformer[T]) handle(f func(event), o handlerOptions) registration {
+	r, err := i.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
+		told := event{kind: e.Type, resync: e.Resync, tombstone: e.Tombstone, key: e.Key()}
+		if e.Type != tidings.Added {
+			told.old = stateOf(e.Old)
+		}
+		if e.Type != tidings.Deleted {
+			told.new = stateOf(e.New)
+		}
+		f(told)
+	}), tidings.HandlerOptions{Name: o.name, Policy: o.policy, Limit: o.limit, Resync: o.resync, IsolatePanics: true})
+	if err != nil {
+		i.w.Fatal(err)
+	}
+	return registration{r.Remove, r.HasSynced, r.Health}
+}
+
+func (i *nativeInformer[T]) state() map[string]state {
+	all := map[string]state{}
+	for key, obj := range i.i.Lister().All() {
+		all[key] = stateOf(obj)
+	}
+	return all
+}
+
+func (i *nativeInformer[T]) indexed(n string) []string {
+	found, err := i.i.Lister().ByIndex(indexByN, n)
+	if err != nil {
+		i.w.Error(err)
+		return nil
+	}
+	var keys []string
+	for key := range found {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (i *nativeInformer[T]) health() tidings.Health { return i.i.Health() }
+
+func (i *nativeInformer[T]) stop() error {
+	i.cancel()
+	return i.factory.Shutdown(context.Background())
+}
+
+func askTyped(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*corev1.ConfigMap], error) {
+	return tidings.For[*corev1.ConfigMap](f, s)
+}
+
+func askDynamic(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*unstructured.Unstructured], error) {
+	return tidings.Dynamic(f, widgets, s)
+}
+
+func askMetadata(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
+	return tidings.Metadata(f, configMaps, s)
+}

@@ -1,0 +1,195 @@
+package simulation
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// cut breaks all connections.
+func (w *world) cut() {
+	w.note("cut the connections")
+	w.tally.met("CutConnections", 1)
+	w.server.CutConnections()
+}
+
+// persist notes what is wrong until it is lifted.
+func (w *world) persist(name, how string, lift func()) {
+	w.note("%s %s", name, how)
+	w.tally.met(name, 1)
+	w.standing = append(w.standing, &standing{name: name, lift: lift})
+}
+
+// outage disturbs the server as a whole.
+func (w *world) outage() {
+	switch n := w.random.IntN(8); n {
+	case 0, 1:
+		w.cut()
+	case 2:
+		o := apisim.RestartOptions{KeepHistory: w.random.IntN(2) == 0, Down: w.between(0, 300)}
+		w.note("restart with %+v", o)
+		w.tally.met(map[bool]string{true: "Restart with history", false: "Restart without history"}[o.KeepHistory], 1)
+		w.server.Restart(o)
+	case 3:
+		w.note("compact")
+		w.tally.met("Compact", 1)
+		w.server.Compact()
+		if w.random.IntN(2) == 0 {
+			w.cut()
+		}
+	case 4:
+		if !w.stands("SetAvailable") {
+			w.server.SetAvailable(false)
+			w.persist("SetAvailable", "false", func() { w.server.SetAvailable(true) })
+		}
+	case 5:
+		if !w.stands("RemoveResource") {
+			w.ledger.tear(widgets)
+			w.server.RemoveResource(widgets)
+			w.persist("RemoveResource", "widgets", func() { w.server.RestoreResource(widgets) })
+		}
+	case 6:
+		if !w.stands("RefuseStreamedLists") {
+			w.server.RefuseStreamedLists(true)
+			w.persist("RefuseStreamedLists", "true", func() { w.server.RefuseStreamedLists(false) })
+			if w.random.IntN(2) == 0 {
+				w.server.Compact()
+				w.cut()
+			}
+		}
+	case 7:
+		if !w.stands("SetUsers") {
+			w.forbid()
+		}
+	}
+}
+
+// everything is what the informers may do on a good day.
+var everything = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}}}
+
+func (w *world) users(users ...apisim.User) {
+	if err := w.server.SetUsers(users...); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) allow() { w.users(apisim.User{Name: "informers", Token: token, Allow: everything}) }
+
+// forbid takes rights away, all or some.
+func (w *world) forbid() {
+	which := []string{"nobody is known", "nothing is allowed", "lists only", "watches only", "two namespaces only", "widgets only"}[w.random.IntN(6)]
+	u := apisim.User{Name: "informers", Token: token}
+	switch which {
+	case "nobody is known":
+		u = apisim.User{Name: "another", Token: "another token", Allow: everything}
+	case "lists only":
+		u.Allow = []apisim.Rule{{Verbs: []string{"list"}, Resources: []string{"*"}}}
+	case "watches only":
+		u.Allow = []apisim.Rule{{Verbs: []string{"watch"}, Resources: []string{"*"}}}
+	case "two namespaces only":
+		u.Allow = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"b", "c"}}}
+	case "widgets only":
+		u.Allow = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"widgets.example.com"}}}
+	}
+	w.users(u)
+	w.persist("SetUsers", which, w.allow)
+	if w.random.IntN(3) > 0 {
+		w.cut()
+	}
+}
+
+// special does what must not meet other faults.
+func (w *world) special() {
+	w.liftAll()
+	switch {
+	case w.backup == nil:
+		w.note("back up")
+		w.backup = w.server.Snapshot()
+	case w.random.IntN(2) == 0:
+		w.reorder()
+	default:
+		w.rewind()
+	}
+}
+
+// reorder exchanges events. A connection that breaks between two that are exchanged loses
+// the first, which no client could notice, so nothing else happens meanwhile.
+func (w *world) reorder() {
+	i := w.server.Inject(apisim.Match{Verb: "watch"}, apisim.Reorder(apisim.EachFrame))
+	w.note("inject Reorder")
+	w.cut()
+	time.Sleep(5 * time.Minute)
+	for range 1 + w.random.IntN(20) {
+		w.write()
+		synctest.Wait()
+	}
+	i.Lift()
+	w.tally.met("Reorder", i.Met())
+	w.cut()
+	w.note("lift Reorder")
+}
+
+// rewind restores the backup: versions go back. An informer learns of that from a list,
+// so watches are told to list until all have.
+func (w *world) rewind() {
+	w.settle()
+	before := map[*subject]uint64{}
+	for _, s := range w.subjects {
+		before[s] = s.health().Lists
+		for _, h := range s.witnesses {
+			h.mu.Lock()
+			h.rewound = true
+			h.mu.Unlock()
+		}
+	}
+	w.note("rewind")
+	w.tally.met("Rewind", 1)
+	w.ledger.tear(configMaps, widgets)
+	w.gone.set(true)
+	w.server.Rewind(w.backup)
+	for range 60 {
+		time.Sleep(time.Minute)
+		all := true
+		for _, s := range w.subjects {
+			all = all && s.health().Lists >= before[s]+uint64(max(1, len(s.scope.namespaces)))
+		}
+		if all {
+			break
+		}
+	}
+	w.gone.set(false)
+	w.settle()
+	w.backup = w.server.Snapshot()
+}
+
+// gate answers watches from a version with 410 while it is shut.
+type gate struct {
+	mu   sync.Mutex // guards shut
+	shut bool
+}
+
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+}
+
+func (g *gate) middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		shut := g.shut
+		g.mu.Unlock()
+		q := r.URL.Query()
+		if shut && strings.HasPrefix(q.Get("watch"), "t") && q.Get("sendInitialEvents") != "true" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusGone)
+			w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"restored from a backup"}`)) //nolint:errcheck // a client that is gone needs no answer
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

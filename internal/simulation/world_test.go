@@ -1,0 +1,355 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+)
+
+const (
+	day   = 24 * time.Hour
+	token = "the token of the informers"
+	// informers that live together.
+	subjectsPerDay = 5
+	// steps between two audits, and objects of a name in a namespace.
+	stepsPerAudit, names = 30, 6
+)
+
+var namespaces = []string{"a", "b", "c"}
+
+// world is the day of one seed.
+type world struct {
+	*testing.T
+	seed     uint64
+	random   *rand.Rand // of the schedule, which is one goroutine
+	server   *apisim.Server
+	ledger   ledger
+	subjects []*subject
+	standing []*standing
+	backup   *apisim.Snapshot
+	gone     gate // answers 410 after a rewind
+	written  int
+	touched  int
+	joined   int
+	history  []string
+	tally    tally
+}
+
+// live runs the day of a seed and counts it.
+func live(t *testing.T, seed uint64, all *tally) {
+	w := &world{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
+	defer w.save()
+	began := time.Now()
+	w.begin()
+	for time.Since(began) < day && !w.Failed() {
+		for range stepsPerAudit {
+			w.step()
+		}
+		w.audit()
+	}
+	w.end()
+	w.tally.seeds, w.tally.lived, w.tally.writes = 1, time.Since(began), w.written
+	all.add(&w.tally)
+}
+
+// begin starts a server with some objects, and informers of all kinds.
+func (w *world) begin() {
+	o := apisim.Options{Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800), Middleware: w.gone.middleware}
+	w.note("server with %+v", o)
+	var err error
+	if w.server, err = apisim.New(o); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.server.Register(apisim.Resource{Group: widgets.Group, Version: widgets.Version, Name: widgets.Resource, Kind: "Widget", Namespaced: true}); err != nil {
+		w.Fatal(err)
+	}
+	for _, namespace := range namespaces {
+		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	}
+	w.create(newObject(configMaps, "a", "touched", "touched-0"))
+	w.ledger.reset()
+	for range w.random.IntN(20) {
+		w.write()
+	}
+	w.allow()
+	w.subjects = subjects()
+	w.random.Shuffle(len(w.subjects), func(i, j int) { w.subjects[i], w.subjects[j] = w.subjects[j], w.subjects[i] })
+	w.subjects = w.subjects[:subjectsPerDay]
+	for _, s := range w.subjects {
+		w.start(s)
+	}
+}
+
+// end stops all informers. The bubble fails the test if a goroutine is left.
+func (w *world) end() {
+	for _, s := range w.subjects {
+		if s.informer != nil {
+			w.stop(s)
+		}
+	}
+	if err := w.server.Close(); err != nil {
+		w.Errorf("closing the server: %v", err)
+	}
+}
+
+// between returns a random duration of so many seconds.
+func (w *world) between(least, most int) time.Duration {
+	return time.Duration(1000*least+w.random.IntN(1000*(most-least))) * time.Millisecond
+}
+
+func (w *world) config(userAgent string) *rest.Config {
+	config := w.server.Config()
+	config.QPS, config.UserAgent, config.BearerToken = -1, userAgent, token
+	return config
+}
+
+func (w *world) note(format string, args ...any) {
+	w.history = append(w.history, time.Now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// save keeps the history of a seed that failed.
+func (w *world) save() {
+	if !w.Failed() {
+		return
+	}
+	file := filepath.Join(w.ArtifactDir(), fmt.Sprintf("history-%d.txt", w.seed))
+	if err := os.WriteFile(file, []byte(strings.Join(w.history, "\n")+"\n"), 0o600); err != nil {
+		w.Error(err)
+	}
+	w.Logf("repeat it with: go test ./internal/simulation -sim.seed=%d\nits history is in %s (-artifacts keeps it), and ends with\n%s",
+		w.seed, file, strings.Join(w.history[max(0, len(w.history)-100):], "\n"))
+}
+
+// step does one random thing, and lets some time pass.
+func (w *world) step() {
+	switch n := w.random.IntN(100); {
+	case n < 45:
+		w.burst()
+	case n < 65:
+		w.fault()
+	case n < 75:
+		w.lift(w.random.IntN(1 + len(w.standing)))
+	case n < 82:
+		w.outage()
+	case n < 86:
+		w.join(w.anySubject())
+	case n < 96:
+		w.disturb()
+	case n < 98:
+		w.restart(w.anySubject())
+	default:
+		w.special()
+	}
+	switch n := w.random.IntN(20); {
+	case n < 2:
+		synctest.Wait()
+	case n < 12:
+		time.Sleep(w.between(0, 10))
+	case n < 18:
+		time.Sleep(w.between(10, 600))
+	default:
+		// What is wrong for hours is mostly the same failure again and again.
+		if w.random.IntN(5) > 0 {
+			w.liftAll()
+		}
+		time.Sleep(w.between(600, 4*3600))
+	}
+}
+
+// burst writes a few times.
+func (w *world) burst() {
+	for range 1 + w.random.IntN(12) {
+		w.write()
+		switch w.random.IntN(4) {
+		case 0:
+			synctest.Wait()
+		case 1:
+			time.Sleep(w.between(0, 3))
+		}
+	}
+}
+
+// write makes one random change.
+func (w *world) write() {
+	resource := configMaps
+	if w.random.IntN(3) == 0 && !w.stands("RemoveResource") {
+		resource = widgets
+	}
+	namespace, name := namespaces[w.random.IntN(len(namespaces))], fmt.Sprint("object-", w.random.IntN(names))
+	w.written++
+	n := fmt.Sprint("n", w.written)
+	if w.random.IntN(6) == 0 {
+		n = hidden
+	}
+	before, err := w.server.Get(context.Background(), resource, namespace, name)
+	switch {
+	case err != nil:
+		w.note("create %s %s/%s %s", resource.Resource, namespace, name, n)
+		w.create(newObject(resource, namespace, name, n))
+	case w.random.IntN(3) == 0:
+		w.note("delete %s %s/%s", resource.Resource, namespace, name)
+		w.remove(resource, before.(metav1.Object))
+	default:
+		w.note("update %s %s/%s %s", resource.Resource, namespace, name, n)
+		w.update(resource, before, n)
+	}
+}
+
+func newObject(resource schema.GroupVersionResource, namespace, name, n string) runtime.Object {
+	if resource == configMaps {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"n": n}}, Data: map[string]string{"n": n}}
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"n": n}}}
+	u.SetGroupVersionKind(widgets.GroupVersion().WithKind("Widget"))
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetLabels(map[string]string{"n": n})
+	return u
+}
+
+// create, update and remove write to the server and to the ledger.
+func (w *world) create(obj runtime.Object) {
+	w.Helper()
+	made, err := w.server.Create(context.Background(), obj)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.entry(made, nil, new(made.(metav1.Object).GetLabels()["n"]))
+}
+
+func (w *world) update(resource schema.GroupVersionResource, before runtime.Object, n string) {
+	w.Helper()
+	changed := before.DeepCopyObject()
+	changed.(metav1.Object).SetLabels(map[string]string{"n": n})
+	updated, err := w.server.Update(context.Background(), changed)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.entry(updated, new(before.(metav1.Object).GetLabels()["n"]), &n)
+}
+
+func (w *world) remove(resource schema.GroupVersionResource, before metav1.Object) {
+	w.Helper()
+	if _, err := w.server.Delete(context.Background(), resource, before.GetNamespace(), before.GetName()); err != nil {
+		w.Fatal(err)
+	}
+	w.entry(before.(runtime.Object), new(before.GetLabels()["n"]), nil)
+}
+
+func (w *world) entry(obj runtime.Object, before, after *string) {
+	resource := configMaps
+	if _, ok := obj.(*unstructured.Unstructured); ok {
+		resource = widgets
+	}
+	m := obj.(metav1.Object)
+	w.ledger.note(change{resource, m.GetNamespace(), m.GetName(), string(m.GetUID()), before, after})
+}
+
+func (w *world) anySubject() *subject { return w.subjects[w.random.IntN(len(w.subjects))] }
+
+// start starts an informer with two handlers.
+func (w *world) start(s *subject) {
+	s.starts++
+	s.witnesses, s.audited, s.lists = nil, false, 0
+	s.informer = s.open(w, s)
+	w.join(s)
+	w.join(s)
+}
+
+// stop stops an informer under whatever faults there are.
+func (w *world) stop(s *subject) {
+	for _, h := range s.witnesses {
+		h.unblock()
+	}
+	if err := s.informer.stop(); err != nil {
+		w.Errorf("%s did not stop: %v", s.kind, err)
+	}
+	for _, h := range s.witnesses {
+		w.tally.events += h.calls
+	}
+	s.informer = nil
+}
+
+func (w *world) restart(s *subject) {
+	w.note("%s stops and another one starts", s.kind)
+	w.stop(s)
+	w.start(s)
+}
+
+// join adds a handler.
+func (w *world) join(s *subject) {
+	if len(s.witnesses) >= 4 {
+		return
+	}
+	w.joined++
+	o := handlerOptions{
+		name: fmt.Sprint("witness-", w.joined), limit: 1 + w.random.IntN(20), resync: resyncPeriods[w.random.IntN(len(resyncPeriods))],
+		policy: []tidings.Policy{tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded}[w.random.IntN(4)],
+		panics: w.random.IntN(8) == 0,
+	}
+	if _, native := s.informer.(*dropInInformer); native {
+		o.policy, o.panics = tidings.ConflateUpdates, false
+	}
+	h := newWitness(o, s.compares)
+	w.note("%+v joins %s", o, s.kind)
+	h.registration = s.informer.handle(h.handle, o)
+	s.witnesses = append(s.witnesses, h)
+}
+
+// disturb blocks, frees or removes a handler.
+func (w *world) disturb() {
+	s := w.anySubject()
+	if len(s.witnesses) == 0 {
+		return
+	}
+	n := w.random.IntN(len(s.witnesses))
+	h := s.witnesses[n]
+	switch w.random.IntN(5) {
+	case 0:
+		w.note("%s leaves %s", h.name, s.kind)
+		h.unblock()
+		h.registration.remove()
+		synctest.Wait()
+		h.mu.Lock()
+		w.tally.events += h.calls
+		h.mu.Unlock()
+		s.witnesses = append(s.witnesses[:n:n], s.witnesses[n+1:]...)
+	case 1, 2:
+		w.note("%s of %s blocks", h.name, s.kind)
+		h.block()
+	default:
+		w.note("%s of %s goes on", h.name, s.kind)
+		h.unblock()
+	}
+}
+
+// subjects returns an informer of each kind.
+func subjects() []*subject {
+	return []*subject{
+		{kind: "native-typed", scope: scope{resource: configMaps}, open: native(askTyped), compares: true},
+		{kind: "native-selecting", scope: scope{resource: configMaps, hides: true}, open: native(askTyped), compares: true},
+		{kind: "native-one-object", scope: scope{resource: configMaps, name: "object-1"}, open: native(askTyped), compares: true},
+		{kind: "native-dynamic", scope: scope{resource: widgets}, open: native(askDynamic), compares: true},
+		{kind: "native-metadata", scope: scope{resource: configMaps, namespaces: []string{"a", "b"}}, open: native(askMetadata), compares: true},
+		{kind: "drop-in-clientset", scope: scope{resource: configMaps, hides: true}, open: dropIn(fromClientset), compares: true},
+		{kind: "drop-in-typed", scope: scope{resource: configMaps}, open: dropIn(fromTypedClient)},
+		{kind: "drop-in-dynamic", scope: scope{resource: widgets}, open: dropIn(fromDynamicClient)},
+		{kind: "drop-in-metadata", scope: scope{resource: configMaps, namespaces: []string{"c"}}, open: dropIn(fromMetadataClient)},
+	}
+}

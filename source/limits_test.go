@@ -1,0 +1,139 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tidings-go/tidings/source/dedup"
+)
+
+// The tests of this file hold what docs/security.md says of limits.
+
+// TestDefaultLimits holds the numbers in the page.
+func TestDefaultLimits(t *testing.T) {
+	o := NewTyped(nil, pods, newPod, RESTOptions{}).options
+	if o.MaxFrameBytes != 32<<20 || o.MaxListBytes != 2<<30 || maxStatusBytes != 1<<20 || maxBatch != 256 {
+		t.Errorf("limits %+v, status %d, batch %d", o, maxStatusBytes, maxBatch)
+	}
+}
+
+// nested returns JSON that is so many levels deep.
+func nested(depth int) string {
+	return strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
+}
+
+// TestNestingIsLimited reads objects of 20,000 levels, twice what is allowed, where they
+// are decoded and where they are skipped.
+func TestNestingIsLimited(t *testing.T) {
+	const depth = 20_000
+	podWith := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":` + nested(depth) + "}"
+	typed := newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll)
+	maps := &dynamicDecoder{gvk: corev1.SchemeGroupVersion.WithKind("Pod")}
+	groups := strings.Repeat("\x0b", depth) + strings.Repeat("\x0c", depth) // of protobuf, in field 1
+	for name, decode := range map[string]func() error{
+		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
+		"object in maps": func() error { _, err := maps.json([]byte(podWith), false); return err },
+		"list": func() error {
+			_, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`))
+			return err
+		},
+		"list of maps": func() error {
+			_, err := NewDynamic(nil, pods, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`))
+			return err
+		},
+		"event": func() error {
+			_, err := (&restStream[*corev1.Pod]{decoder: typed}).decode([]byte(jsonFrame("ADDED", podWith)))
+			return err
+		},
+		"event of maps": func() error {
+			_, err := (&restStream[*unstructured.Unstructured]{decoder: maps}).decode([]byte(jsonFrame("ADDED", podWith)))
+			return err
+		},
+		"groups in a protobuf list": func() error { _, err := openList([]byte(groups), func([]byte) error { return nil }); return err },
+		"groups in a protobuf event": func() error {
+			_, err := (&restStream[*corev1.Pod]{decoder: typed, protobuf: true}).decode([]byte(groups))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := decode(); !errors.Is(err, ErrMalformed) {
+				t.Errorf("%.100v, want one that is %v", err, ErrMalformed)
+			}
+		})
+	}
+}
+
+// TestDepthThatIsAllowed shows that it is the depth that is refused above.
+func TestDepthThatIsAllowed(t *testing.T) {
+	const depth = 5_000
+	maps := &dynamicDecoder{gvk: corev1.SchemeGroupVersion.WithKind("Pod")}
+	if _, err := maps.json([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":`+nested(depth)+"}"), false); err != nil {
+		t.Error(err)
+	}
+}
+
+// endless is a body without an end.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+// TestEndlessAnswers reads no more of a body than its limit, or the buffer after it.
+func TestEndlessAnswers(t *testing.T) {
+	t.Run("list", func(t *testing.T) {
+		body := &endless{}
+		if _, err := readBody(io.NopCloser(body), 1<<20); !errors.Is(err, ErrFrameTooLarge) {
+			t.Errorf("%v, want %v", err, ErrFrameTooLarge)
+		}
+		if body.read > 2<<20 {
+			t.Errorf("%d bytes were read", body.read)
+		}
+	})
+	t.Run("frame", func(t *testing.T) {
+		body := &endless{}
+		f := newFrames(io.MultiReader(strings.NewReader("{"), body), objects(), 1<<20)
+		if _, err := f.next(true); !errors.Is(err, ErrFrameTooLarge) {
+			t.Errorf("%v, want %v", err, ErrFrameTooLarge)
+		}
+		if body.read > 2<<20 {
+			t.Errorf("%d bytes were read", body.read)
+		}
+	})
+	t.Run("refusal", func(t *testing.T) {
+		body := &endless{}
+		resp := &http.Response{StatusCode: 503, Header: http.Header{}, Body: io.NopCloser(body)}
+		if err := statusError(resp, request{op: "list", resource: "pods"}); !apierrors.IsServiceUnavailable(err) {
+			t.Error(err)
+		}
+		if body.read > 2<<20 {
+			t.Errorf("%d bytes were read", body.read)
+		}
+	})
+}
+
+// TestErrorsShowNoContent guards shown: a part of an object does not get into an error.
+func TestErrorsShowNoContent(t *testing.T) {
+	for _, b := range []string{"", "s3cret", ` {"data":"s3cret"}`, "k8s\x00s3cret"} {
+		if got := shown([]byte(b)); got != fmt.Sprintf("%d bytes", len(b)) {
+			t.Errorf("%q is shown as %s", b, got)
+		}
+	}
+	for _, b := range []string{" <html>log in</html>", "HTTP/1.1 502 Bad Gateway"} {
+		if got := shown([]byte(b)); got != fmt.Sprintf("%q", b) {
+			t.Errorf("%q is shown as %s", b, got)
+		}
+	}
+}
