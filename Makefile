@@ -131,7 +131,7 @@ bench-go: ## Run the Go benchmarks with memory figures (BENCH, COUNT, PKG).
 
 .PHONY: e2e
 e2e: ## Test against a real API server (CRASHES), which the first run builds: minutes.
-	cd e2e && $(GO) test -timeout 10m ./internal/... && $(GO) test -timeout 60m . -crashes $(CRASHES)
+	cd e2e && $(GO) test -timeout 10m ./internal/... && $(GO) test -timeout 60m -parallel 12 . -crashes $(CRASHES)
 
 .PHONY: check-e2e
 check-e2e: ## Check the module e2e as check does this one.

@@ -4,6 +4,7 @@
 //	protocol     what apisim promises, asked of a real server
 //	crashes      kill -9 and restart under load, compaction, lost connections
 //	definitions  a custom type that comes and goes; permissions taken and given
+//	conformance  the contract, for informers of every kind
 //	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's
 //
 // Beside every fault run informers of every kind, each with a handler. In the end the
