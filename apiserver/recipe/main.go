@@ -1,6 +1,6 @@
 //go:build ignore
 
-// This program is a kube-apiserver and the etcd that it keeps its data in, in one
+// Command kube is a kube-apiserver and the etcd that it keeps its data in, in one
 // process. Package apiserver builds it, with the go.mod beside it, and starts it; that
 // package's Options say what can be chosen.
 //
