@@ -20,23 +20,32 @@ type RestartOptions struct {
 // resource version stay.
 func (s *Server) Restart(o RestartOptions) {
 	s.pipe.setAway(false, time.Now().Add(o.Down))
-	s.conns.cut()
-	s.transport.CloseIdleConnections()
+	s.cut()
 	if !o.KeepHistory {
 		s.Compact()
 	}
 }
 
 // CutConnections closes every open connection, in the middle of a frame if one is
-// being written.
-func (s *Server) CutConnections() { s.conns.cut() }
+// being written. A request that clients of [Server.Config] send from then on uses a new
+// one; a client of a TCP address may still try one that it believes to be open.
+func (s *Server) CutConnections() { s.cut() }
+
+// cut closes all connections, and has the clients in this process forget those that they
+// keep for later: net/http sends a write a second time only if nothing of it was sent,
+// and a test that writes straight after a cut would find the dead connection now and
+// then.
+func (s *Server) cut() {
+	s.conns.cut()
+	s.transport.CloseIdleConnections()
+}
 
 // SetAvailable makes the server unreachable, cutting all connections, or reachable
 // again.
 func (s *Server) SetAvailable(available bool) {
 	s.pipe.setAway(!available, time.Time{})
 	if !available {
-		s.conns.cut()
+		s.cut()
 	}
 }
 

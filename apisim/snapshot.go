@@ -46,7 +46,7 @@ func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")
 	}
-	s.conns.cut()
+	s.cut()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {

@@ -267,6 +267,35 @@ func TestCutConnectionsEndWatches(t *testing.T) {
 	})
 }
 
+// TestWritesStraightAfterACut is not in a bubble: what it is about are the moments in which
+// the client does not know yet that its connection is gone.
+func TestWritesStraightAfterACut(t *testing.T) {
+	server := Start(t)
+	client := kubernetes.NewForConfigOrDie(server.Config())
+	obj, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cuts := map[string]func(){
+		"CutConnections": server.CutConnections,
+		"Restart":        func() { server.Restart(RestartOptions{KeepHistory: true}) },
+		"SetAvailable": func() {
+			server.SetAvailable(false)
+			server.SetAvailable(true)
+		},
+		"Rewind": func() { server.Rewind(server.Snapshot()) },
+	}
+	for name, cut := range cuts {
+		for range 300 {
+			cut()
+			obj, err = client.CoreV1().ConfigMaps("default").Update(t.Context(), obj, metav1.UpdateOptions{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 func TestWatchOfAPath(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		a := b.create("a")
