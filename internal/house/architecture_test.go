@@ -43,9 +43,9 @@ var (
 		"store":        {tests: []string{"store", "pgregory.net/rapid"}},
 		"delta":        {tests: []string{"delta", "pgregory.net/rapid"}},
 		"fanout":       {tests: []string{"fanout", "pgregory.net/rapid"}},
-		"source/dedup": {others: []string{"k8s.io/apimachinery"}, tests: []string{"*"}},
+		"source/dedup": {rooms: []string{"internal/fieldpath"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
 		"source": {
-			rooms: []string{"source/dedup"},
+			rooms: []string{"source/dedup", "internal/fieldpath"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json",
@@ -57,6 +57,7 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
+		"internal/fieldpath": {},
 		"internal/builtin": {
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
@@ -66,7 +67,7 @@ var (
 			tests:  []string{"*"},
 		},
 		".": {
-			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff"},
+			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
