@@ -1,4 +1,4 @@
-// The command bench runs the same work through client-go, through Tidings and through
+// Command bench runs the same work through client-go, through Tidings and through
 // Tidings' drop-in for client-go, each in processes of their own, and prints what it cost
 // as a table in Markdown. README.md says how to run it and what it measures.
 //

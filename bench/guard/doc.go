@@ -1,4 +1,4 @@
-// The command guard compares what the key benchmarks of Tidings allocate with what was
+// Command guard compares what the key benchmarks of Tidings allocate with what was
 // recorded, and fails where allocations or bytes per operation have grown to more than
 // 110 %. Times are not looked at: they differ between machines.
 //
