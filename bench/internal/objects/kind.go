@@ -14,13 +14,15 @@ type Object interface {
 	runtime.Object
 }
 
-// Kind is a kind of objects, by the plural name of its resource.
+// Kind is a kind of objects, by the plural name of its resource or what is said of it.
 type Kind string
 
 // The kinds.
 const (
 	// Pods are Pod objects.
 	Pods Kind = "pods"
+	// UnlikePods are pods that have nothing in common.
+	UnlikePods Kind = "unlike pods"
 	// Deployments are Deployment objects.
 	Deployments Kind = "deployments"
 	// ConfigMaps are ConfigMap objects.
@@ -31,13 +33,17 @@ const (
 
 // Resource returns group, version and plural name of the kind.
 func (k Kind) Resource() schema.GroupVersionResource {
-	return k.GroupVersionKind().GroupVersion().WithResource(string(k))
+	name := k
+	if k == UnlikePods {
+		name = Pods
+	}
+	return k.GroupVersionKind().GroupVersion().WithResource(string(name))
 }
 
 // GroupVersionKind returns what objects of the kind have as apiVersion and kind.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	switch k {
-	case Pods:
+	case Pods, UnlikePods:
 		return schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	case Deployments:
 		return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -63,6 +69,8 @@ func (k Kind) New(seed uint64, number int) Object {
 	switch k {
 	case Pods:
 		return Pod(seed, number)
+	case UnlikePods:
+		return UnlikePod(seed, number)
 	case Deployments:
 		return Deployment(seed, number)
 	case ConfigMaps:

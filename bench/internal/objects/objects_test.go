@@ -1,6 +1,8 @@
 package objects
 
 import (
+	"encoding/json"
+	"regexp"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-var kinds = []Kind{Pods, Deployments, ConfigMaps, Widgets}
+var kinds = []Kind{Pods, UnlikePods, Deployments, ConfigMaps, Widgets}
 
 // TestRepeatable makes objects twice: only the seed and the number may matter.
 func TestRepeatable(t *testing.T) {
@@ -65,6 +67,42 @@ func TestPodsOfAWorkload(t *testing.T) {
 		if pair[0] == pair[1] {
 			t.Errorf("two pods have the same %s %s", what, pair[0])
 		}
+	}
+}
+
+// TestUnlikePods asks that two of them have no string in common, but for the namespace and
+// names of API versions.
+func TestUnlikePods(t *testing.T) {
+	texts := func(number int) map[string]bool {
+		raw, err := json.Marshal(UnlikePod(1, number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, text := range regexp.MustCompile(`:"[^"]{8,}"`).FindAllString(string(raw), -1) {
+			found[text] = true
+		}
+		return found
+	}
+	first, second := texts(0), texts(1)
+	if len(first) < 100 {
+		t.Fatalf("there are %d strings", len(first))
+	}
+	for text := range first {
+		if second[text] {
+			t.Errorf("both have %s", text)
+		}
+	}
+}
+
+// TestWidgetSize asks for about 3 KB in JSON.
+func TestWidgetSize(t *testing.T) {
+	raw, err := json.Marshal(Widget(1, 12_345))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) < 2_800 || len(raw) > 3_500 {
+		t.Errorf("a widget has %d bytes in JSON, want about 3,000", len(raw))
 	}
 }
 

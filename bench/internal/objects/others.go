@@ -6,8 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // meta returns the metadata of an object that belongs to the workload of its number.
@@ -50,18 +48,4 @@ func ConfigMap(seed uint64, number int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: meta(seed, "configmap", number), Data: data,
 	}
-}
-
-// Widget returns an object of a custom resource with the pod template of the workload of
-// a number. It panics if the template cannot be held as maps, which it always can.
-func Widget(seed uint64, number int) *unstructured.Unstructured {
-	deployment := Deployment(seed, number)
-	deployment.ObjectMeta = meta(seed, "widget", number)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deployment)
-	if err != nil {
-		panic(fmt.Sprintf("objects: widget %d: %v", number, err))
-	}
-	widget := &unstructured.Unstructured{Object: content}
-	widget.SetGroupVersionKind(Widgets.GroupVersionKind())
-	return widget
 }

@@ -3,6 +3,7 @@ package objects
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,18 @@ func Next(pod *corev1.Pod, version string) *corev1.Pod {
 	next := *pod
 	next.ResourceVersion = version
 	return &next
+}
+
+// Touch writes to an object what a manager changes in it when it says that it is still
+// there: the time of its entry among the managed fields, and of a pod a condition's time.
+func Touch(o Object, update int) {
+	later := metav1.NewTime(epoch.Add(300*24*time.Hour + time.Duration(update)*time.Second))
+	managers := o.GetManagedFields()
+	managers[len(managers)-1].Time = &later
+	o.SetManagedFields(managers)
+	if pod, ok := o.(*corev1.Pod); ok {
+		pod.Status.Conditions[2].LastTransitionTime = later
+	}
 }
 
 // Renamed returns a pod like another one under a name and a UID of its own. What did not

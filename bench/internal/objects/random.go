@@ -75,4 +75,7 @@ func ip(number int) string {
 func Namespace(workload int) string { return fmt.Sprintf("team-%02d", workload%Namespaces) }
 
 // Version returns the resource version of the object of a number.
-func Version(number int) string { return fmt.Sprint(1_000_000 + number) }
+func Version(number int) string { return fmt.Sprint(FirstVersion + number) }
+
+// FirstVersion is the resource version of object 0.
+const FirstVersion = 1_000_000

@@ -101,7 +101,7 @@ func (r Runner) runCase(ctx context.Context, c work.Case, s *serving) (Result, e
 	for run := range r.Runs {
 		for turn := range stacks {
 			job.Stack = stacks[(run+turn)%len(stacks)].Name()
-			if failed[job.Stack] {
+			if failed[job.Stack] || !c.RunsOn(stacks[(run+turn)%len(stacks)]) {
 				continue
 			}
 			begin := time.Now()

@@ -19,10 +19,12 @@ type Server struct {
 	spec  Spec
 	lists [2]list // before and after a relist
 	gone  []byte  // the frame that ends a watch with 410
+	news  []byte  // the frames of the updates
 
 	mu       sync.Mutex    // guards what follows
 	relisted bool          // which list is sent
 	over     chan struct{} // closed when the running watches are to end
+	moving   chan struct{} // closed when they are to send the updates
 }
 
 // New encodes the objects of a server.
@@ -30,7 +32,7 @@ func New(s Spec) (*Server, error) {
 	fail := func(err error) (*Server, error) {
 		return nil, fmt.Errorf("server: encode %d %s in %s: %w", s.Objects, s.Kind, s.Encoding, err)
 	}
-	server := &Server{spec: s, over: make(chan struct{})}
+	server := &Server{spec: s, over: make(chan struct{}), moving: make(chan struct{})}
 	var err error
 	if server.lists[0], err = encode(s, false); err != nil {
 		return fail(err)
@@ -39,6 +41,9 @@ func New(s Spec) (*Server, error) {
 		if server.lists[1], err = encode(s, true); err != nil {
 			return fail(err)
 		}
+	}
+	if server.news, err = encodeUpdates(s); err != nil {
+		return fail(err)
 	}
 	gone := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
@@ -56,6 +61,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch watching := query.Get("watch") == "true" || query.Get("watch") == "1"; {
 	case r.URL.Path == "/relist" && r.Method == http.MethodPost && s.spec.Relist:
 		s.set(true)
+	case r.URL.Path == "/updates" && r.Method == http.MethodPost && s.spec.Updates > 0:
+		s.move()
 	case r.URL.Path == "/reset" && r.Method == http.MethodPost:
 		s.set(false)
 	case r.URL.Path != s.spec.Kind.Path() || r.Method != http.MethodGet:
@@ -76,16 +83,33 @@ func (s *Server) set(relisted bool) {
 	s.relisted = relisted
 	close(s.over)
 	s.over = make(chan struct{})
+	select {
+	case <-s.moving:
+		s.moving = make(chan struct{})
+	default:
+	}
 }
 
-// present returns the list to send, its version, and what ends a watch.
-func (s *Server) present() (l list, at string, over <-chan struct{}) {
+// move has the running watches send the updates, once until the next reset.
+func (s *Server) move() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.moving:
+	default:
+		close(s.moving)
+	}
+}
+
+// present returns the list to send, its version, and what ends a watch and what has it
+// send the updates.
+func (s *Server) present() (l list, at string, over, moving <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.relisted {
-		return s.lists[1], version(true), s.over
+		return s.lists[1], version(true), s.over, s.moving
 	}
-	return s.lists[0], version(false), s.over
+	return s.lists[0], version(false), s.over, s.moving
 }
 
 // chunk is how much is written at once.
@@ -96,31 +120,28 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, initial bool) {
 		refuse(w)
 		return
 	}
-	list, _, over := s.present()
+	list, _, over, moving := s.present()
 	w.Header().Set("Content-Type", map[Encoding]string{
 		JSON: "application/json", Protobuf: "application/vnd.kubernetes.protobuf;stream=watch",
 	}[s.spec.Encoding])
 	w.WriteHeader(http.StatusOK)
-	rest := list.bytes
 	if !initial {
-		rest = nil
+		list.bytes = nil
 	}
-	for len(rest) > 0 {
-		n := min(chunk, len(rest))
-		if _, err := w.Write(rest[:n]); err != nil {
-			return // the client has gone
-		}
-		rest = rest[n:]
-	}
-	flush := http.NewResponseController(w)
-	if flush.Flush() != nil {
+	if !write(w, list.bytes) {
 		return
 	}
-	select {
-	case <-r.Context().Done():
-	case <-over:
-		// The watch ends with the request; that it was written shows at the client.
-		if _, err := w.Write(s.gone); err != nil {
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-moving:
+			if !write(w, s.news) {
+				return
+			}
+			moving = nil
+		case <-over:
+			write(w, s.gone) // the watch ends with the request; that it was written shows at the client
 			return
 		}
 	}
@@ -140,7 +161,7 @@ func refuse(w http.ResponseWriter) {
 }
 
 func (s *Server) page(w http.ResponseWriter, limit, token string) {
-	list, version, _ := s.present()
+	list, version, _, _ := s.present()
 	first, last := 0, len(list.ends)
 	if token != "" {
 		n, err := strconv.Atoi(token)

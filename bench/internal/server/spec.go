@@ -25,7 +25,7 @@ const (
 )
 
 // Spec says what a server has and how it sends it. All fields are required, but for
-// Relist.
+// Relist and Updates.
 type Spec struct {
 	// Kind is the kind of the objects, Objects their number, Seed what they are made
 	// from.
@@ -38,6 +38,8 @@ type Spec struct {
 	Way      Way
 	// Relist prepares the list after a relist.
 	Relist bool
+	// Updates is how many new states of the objects, in turn, are prepared.
+	Updates int
 }
 
 // Counts says how a relist changes a cache.
@@ -68,6 +70,22 @@ func (s Spec) made(relisted bool, yield func(objects.Object) error) error {
 	for i := range After(s.Objects).Added {
 		object := s.Kind.New(s.Seed, s.Objects+i)
 		object.SetResourceVersion(objects.Version(11_000_000 + i))
+		if err := yield(object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FirstUpdate is the version of the first of the updates; the others follow one by one.
+const FirstUpdate = 30_000_000
+
+// updates calls yield with every update.
+func (s Spec) updates(yield func(objects.Object) error) error {
+	for i := range s.Updates {
+		object := s.Kind.New(s.Seed, i%s.Objects)
+		objects.Touch(object, i)
+		object.SetResourceVersion(objects.Version(FirstUpdate - objects.FirstVersion + i))
 		if err := yield(object); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // native is Tidings by its own API.
@@ -46,12 +48,15 @@ func (native) FromMemory(f *feed.Feed, o Options) (Informer, error) {
 }
 
 func (native) FromServer(t Target, o Options) (Informer, error) {
+	if o.ListerWatcher {
+		return nil, errors.New("stack: the native API reads from a server by itself")
+	}
 	factory, err := tidings.NewFactory(&rest.Config{Host: t.URL, QPS: -1}, tidings.FactoryOptions{NoStreamedLists: t.Way == server.Paged})
 	if err != nil {
 		return nil, err
 	}
 	switch t.Kind {
-	case objects.Pods:
+	case objects.Pods, objects.UnlikePods:
 		return fromFactory[*corev1.Pod](factory, tidings.For, o)
 	case objects.Deployments:
 		return fromFactory[*appsv1.Deployment](factory, tidings.For, o)
@@ -65,6 +70,14 @@ func (native) FromServer(t Target, o Options) (Informer, error) {
 		return newNative(informer, runFactory(factory), o)
 	}
 	return nil, unsupported(t.Kind)
+}
+
+func (native) Decoder() func([]byte) (metav1.Object, error) {
+	decoder := dedup.NewDecoder(new(dedup.Table), &corev1.Pod{}, dedup.ShareAll)
+	return func(message []byte) (metav1.Object, error) {
+		pod := &corev1.Pod{}
+		return pod, decoder.Unmarshal(message, pod)
+	}
 }
 
 func fromFactory[T tidings.Object](factory *tidings.Factory, ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error), o Options) (Informer, error) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -33,14 +34,15 @@ type shared struct {
 	newMemory  func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	newFactory func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
 	newDynamic func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory
+	decoder    func([]byte) (metav1.Object, error)
 }
 
 func clientGo() Stack {
-	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, dynamicinformer.NewDynamicSharedInformerFactory}
+	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, dynamicinformer.NewDynamicSharedInformerFactory, unmarshal}
 }
 
 func dropIn() Stack {
-	return shared{DropIn, tidingscache.NewSharedIndexInformer, tidingsinformers.NewSharedInformerFactory, tidingsdynamic.NewDynamicSharedInformerFactory}
+	return shared{DropIn, tidingscache.NewSharedIndexInformer, tidingsinformers.NewSharedInformerFactory, tidingsdynamic.NewDynamicSharedInformerFactory, nil}
 }
 
 func (s shared) Name() string { return s.name }
@@ -69,9 +71,16 @@ func (s shared) FromServer(t Target, o Options) (Informer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.ListerWatcher {
+		if t.Kind != objects.Pods {
+			return nil, unsupported(t.Kind)
+		}
+		lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
+		return newShared[*corev1.Pod](s.newMemory(lw, &corev1.Pod{}, 0, cache.Indexers{}), t.Kind, o)
+	}
 	factory := s.newFactory(client, 0)
 	switch t.Kind {
-	case objects.Pods:
+	case objects.Pods, objects.UnlikePods:
 		return newShared[*corev1.Pod](factory.Core().V1().Pods().Informer(), t.Kind, o)
 	case objects.Deployments:
 		return newShared[*appsv1.Deployment](factory.Apps().V1().Deployments().Informer(), t.Kind, o)
@@ -79,6 +88,14 @@ func (s shared) FromServer(t Target, o Options) (Informer, error) {
 		return newShared[*corev1.ConfigMap](factory.Core().V1().ConfigMaps().Informer(), t.Kind, o)
 	}
 	return nil, unsupported(t.Kind)
+}
+
+func (s shared) Decoder() func([]byte) (metav1.Object, error) { return s.decoder }
+
+// unmarshal decodes with the generated code, as client-go's decoder does.
+func unmarshal(message []byte) (metav1.Object, error) {
+	pod := &corev1.Pod{}
+	return pod, pod.Unmarshal(message)
 }
 
 // sharedInformer is an Informer on one of client-go's interface.

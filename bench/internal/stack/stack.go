@@ -23,12 +23,19 @@ type Stack interface {
 	FromMemory(f *feed.Feed, o Options) (Informer, error)
 	// FromServer returns an informer of what a server has.
 	FromServer(t Target, o Options) (Informer, error)
+	// Decoder returns what makes a pod of a protobuf message without an envelope;
+	// nil where that is what another stack has.
+	Decoder() func(message []byte) (metav1.Object, error)
 }
 
 // Options are the choices of an informer. The zero value is ready.
 type Options struct {
 	// Indexes are index functions by name.
 	Indexes map[string]func(metav1.Object) []string
+	// ListerWatcher has the objects come from a client-go ListerWatcher, which
+	// decodes by itself, as controller-runtime's does. The native API has no such
+	// thing.
+	ListerWatcher bool
 }
 
 // Target says where a server is and how it sends.

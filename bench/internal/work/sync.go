@@ -26,23 +26,22 @@ func (initialSync) Cases(s Size) []Case {
 	for _, n := range pick(s, nil, nil, []int{10_000}) {
 		add(1, spec(objects.Pods, n, server.Protobuf, server.Streamed))
 	}
-	for _, encoding := range []server.Encoding{server.Protobuf, server.JSON} {
-		for _, way := range []server.Way{server.Streamed, server.Paged} {
-			for _, handlers := range []int{1, 20} {
-				if s == Quick && (handlers == 20) != (encoding == server.Protobuf && way == server.Paged) {
-					continue // half of them
-				}
-				add(handlers, spec(objects.Pods, middle, encoding, way))
-			}
-		}
-	}
+	add(1, spec(objects.Pods, middle, server.Protobuf, server.Streamed))
+	add(20, spec(objects.Pods, middle, server.Protobuf, server.Streamed))
+	add(1, spec(objects.Pods, middle, server.Protobuf, server.Paged))
+	add(1, spec(objects.Pods, middle, server.JSON, server.Streamed))
+	add(1, spec(objects.Pods, middle, server.JSON, server.Paged))
 	for _, n := range pick(s, nil, nil, []int{200_000}) {
 		add(1, spec(objects.Pods, n, server.Protobuf, server.Streamed))
 	}
+	decoded := Case{Work: "sync", Server: spec(objects.Pods, middle, server.Protobuf, server.Streamed), Seed: seed, Objects: middle, Handlers: 1, ListerWatcher: true}
+	cases = append(cases, decoded)
 	others := pick(s, 150, 1_000, 10_000)
+	add(1, spec(objects.UnlikePods, others, server.Protobuf, server.Streamed))
 	add(1, spec(objects.Deployments, others, server.Protobuf, server.Streamed))
 	add(1, spec(objects.ConfigMaps, others, server.Protobuf, server.Streamed))
-	add(1, spec(objects.Widgets, others, server.JSON, server.Streamed))
+	add(1, spec(objects.Widgets, 2*others, server.JSON, server.Streamed))
+	add(1, spec(objects.Widgets, 2*others, server.JSON, server.Paged))
 	return cases
 }
 
@@ -57,7 +56,7 @@ func (initialSync) Run(ctx context.Context, r Run) (m Metrics, err error) {
 	before := measure.Heap()
 	var informer *running
 	usage, err := measure.Of(func() error {
-		made, err := r.Stack.FromServer(r.target(), stack.Options{})
+		made, err := r.Stack.FromServer(r.target(), stack.Options{ListerWatcher: r.ListerWatcher})
 		if err != nil {
 			return err
 		}
@@ -72,6 +71,10 @@ func (initialSync) Run(ctx context.Context, r Run) (m Metrics, err error) {
 		return nil, err
 	}
 	after := measure.Heap()
+	collection, err := measure.Collection()
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range counters {
 		if told := c.told.Load(); told != int64(r.Objects) {
 			return nil, fmt.Errorf("sync: handler %d was told of %d objects, want %d", i, told, r.Objects)
@@ -90,5 +93,6 @@ func (initialSync) Run(ctx context.Context, r Run) (m Metrics, err error) {
 	m.bytes("allocated per object", usage.Bytes, 0, r.Objects)
 	m.bytes("heap per cached object", after, before, r.Objects)
 	m.bytes("peak resident set", peak, 0, 1)
+	m.seconds("CPU of a full collection", collection, 1)
 	return m, informer.stop()
 }

@@ -48,7 +48,7 @@ type Work interface {
 
 // All returns the workloads.
 func All() []Work {
-	return []Work{initialSync{}, relist{}, fanOut{}, stuck{}, churn{}, reads{}, idle{}}
+	return []Work{decoding{}, initialSync{}, relist{}, updating{}, fanOut{}, stuck{}, churn{}, reads{}, idle{}}
 }
 
 // ByName returns the workload of a name.
@@ -73,6 +73,8 @@ type Case struct {
 	Objects int
 	// Handlers is how many handlers there are, or handlers per informer.
 	Handlers int `json:",omitempty"`
+	// ListerWatcher has the objects come from a ListerWatcher that decodes by itself.
+	ListerWatcher bool `json:",omitempty"`
 	// Events is how many updates or lifetimes there are.
 	Events int `json:",omitempty"`
 	// Paced is how many updates there are one at a time, a millisecond apart.
@@ -89,6 +91,17 @@ type Case struct {
 	HeapLimit uint64 `json:",omitempty"`
 }
 
+// RunsOn tells whether a stack has what the case is about, and has it for itself.
+func (c Case) RunsOn(s stack.Stack) bool {
+	switch {
+	case c.Work == decoding{}.Name():
+		return s.Decoder() != nil
+	case c.ListerWatcher:
+		return s.Name() != stack.Native
+	}
+	return true
+}
+
 // String names the case among those of all workloads.
 func (c Case) String() string {
 	var parts []string
@@ -98,6 +111,9 @@ func (c Case) String() string {
 		parts = append(parts, fmt.Sprintf("%s informers", thousands(c.Informers)))
 	} else {
 		parts = append(parts, fmt.Sprintf("%s pods", thousands(c.Objects)))
+	}
+	if c.ListerWatcher {
+		parts = append(parts, "ListerWatcher")
 	}
 	if c.Handlers > 0 {
 		parts = append(parts, plural(c.Handlers, "handler"))
