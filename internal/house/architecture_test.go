@@ -58,6 +58,11 @@ var (
 			tests:  []string{"*"},
 		},
 		"internal/fieldpath": {},
+		"internal/metaindex": {
+			rooms:  []string{"store"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"internal/builtin": {
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
@@ -67,7 +72,7 @@ var (
 			tests:  []string{"*"},
 		},
 		".": {
-			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath"},
+			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
@@ -94,7 +99,7 @@ var (
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/sharedinformer": {
-			rooms:  append([]string{"clientgo/internal/listwatch"}, informerRooms...),
+			rooms:  append([]string{"clientgo/internal/listwatch", "internal/metaindex"}, informerRooms...),
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
