@@ -29,6 +29,10 @@ type Stack interface {
 type Options struct {
 	// Indexes are index functions by name.
 	Indexes map[string]func(metav1.Object) []string
+	// Labels are keys of labels to index, and Owners says to index owners, where the
+	// stack has such indexes.
+	Labels []string
+	Owners bool
 }
 
 // Target says where a server is and how it sends.
