@@ -50,8 +50,8 @@ func (x Index[T]) Lookup(value string) iter.Seq2[string, T] {
 }
 
 // LookupAny yields the objects that have at least one of the values, each once, with their
-// keys, ascending by key. It costs a search and an allocation per value, and none per
-// object. It keeps values, which must not change. The sequence can be ranged over any
+// keys, ascending by key. It costs a search per value and a few allocations, and none
+// per object. It keeps values, which must not change. The sequence can be ranged over any
 // number of times.
 func (x Index[T]) LookupAny(values []string) iter.Seq2[string, T] {
 	switch len(values) {

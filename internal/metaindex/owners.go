@@ -41,10 +41,12 @@ func eachOwner(obj metav1.Object, f func(uid types.UID, controls bool) bool) {
 	}
 	owners, _ := metadata(u)["ownerReferences"].([]any)
 	for _, owner := range owners {
-		fields, ok := owner.(map[string]any)
-		if !ok {
-			continue
+		if _, ok := owner.(map[string]any); !ok {
+			return // as GetOwnerReferences has it
 		}
+	}
+	for _, owner := range owners {
+		fields := owner.(map[string]any)
 		uid, _ := fields["uid"].(string)
 		controls, _ := fields["controller"].(bool)
 		if !f(types.UID(uid), controls) {
