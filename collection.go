@@ -23,9 +23,10 @@ import (
 // an informer share.
 //
 // Its goroutines belong to run, which waits for all of them: a reflector per
-// namespace, which also ends when the namespace is removed, the processor that applies what the queue brings, the clock of the
-// resyncs, and the mutation detector where it is on. The handlers' goroutines
-// belong to the log, which run closes last.
+// namespace, which also ends when the namespace is removed, the clock of the resyncs from
+// the first handler on that asks for them, and the mutation detector where it is on. The
+// goroutine that called run is the processor, which applies what the queue brings. The
+// handlers' goroutines belong to the log, which run closes last.
 type collection[T Object] struct {
 	name      string
 	resource  schema.GroupResource
@@ -48,10 +49,12 @@ type collection[T Object] struct {
 	partsMu     sync.Mutex             // guards the rest of this group
 	parts       []*part[T]             // by namespace; not written once it stands here
 	running     context.Context        // that of run; nil before
-	ending      bool                   // no part is started any more
+	ending      bool                   // no part is started any more, nor the clock
+	resyncs     bool                   // a handler has asked for resyncs
+	clock       bool                   // the clock of the resyncs has been started
 	gone        counters               // of parts that were removed
 	onSelection func(selection string) // told of a change; it may take the factory's lock
-	sources     sync.WaitGroup         // of the reflectors; Go under partsMu
+	sources     sync.WaitGroup         // of what run has started; Go under partsMu
 
 	// writing is held while a batch is applied and published, and while a handler
 	// joins: that makes the snapshot a handler starts from the same state as the
@@ -172,28 +175,28 @@ func (c *collection[T]) claim() error {
 // run lists and watches until ctx ends, for the caller of claim. The order of the
 // stop is the contract's P9: the sources, then the processor, then the handlers.
 func (c *collection[T]) run(ctx context.Context) error {
-	var clocks, processor sync.WaitGroup
 	c.fan.Start()
 	c.partsMu.Lock()
 	c.running = ctx
 	for _, p := range c.parts {
 		c.startPartLocked(ctx, p)
 	}
-	c.partsMu.Unlock()
-	clocks.Go(func() { c.keepResyncTime(ctx) })
+	c.startClockLocked()
 	if c.mutations != nil {
-		clocks.Go(func() { c.mutations.run(ctx) })
+		c.sources.Go(func() { c.mutations.run(ctx) })
 	}
-	processor.Go(func() { c.process(ctx) })
-
-	<-ctx.Done()
-	c.partsMu.Lock()
-	c.ending = true
 	c.partsMu.Unlock()
-	c.sources.Wait()
-	clocks.Wait()
-	c.queue.Close()
-	processor.Wait()
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ended)
+		c.partsMu.Lock()
+		c.ending = true
+		c.partsMu.Unlock()
+		c.sources.Wait()
+		c.queue.Close()
+	})
+	c.process(ctx)
+	<-ended
 	return c.stopHandlers()
 }
 
@@ -304,6 +307,9 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subsc
 		return nil, informerError(c.name, err)
 	}
 	c.handlers.add(subscription)
+	if o.Resync > 0 {
+		c.needClock()
+	}
 	return subscription, nil
 }
 

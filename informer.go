@@ -13,13 +13,7 @@ import (
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/store"
 )
-
-// IndexFunc returns the values under which an index finds an object, none or any
-// number. An error or a panic costs the object its entry in that index and is
-// counted in Health.
-type IndexFunc[T Object] = store.IndexFunc[T]
 
 // Informer is a handle to a watched and cached collection. All handles to one
 // collection share its watch and its cache; each has handlers of its own.
@@ -40,7 +34,8 @@ type InformerOptions[T Object] struct {
 	Name string
 	// Resource is what a lister says is missing when an object is not found.
 	Resource schema.GroupResource
-	// Indexes are the index functions by name; AddIndex adds more.
+	// Indexes are the index functions by name; AddIndex, IndexLabels and IndexOwners
+	// add more.
 	Indexes map[string]IndexFunc[T]
 	// Transform replaces objects before they are cached; nil leaves them.
 	Transform func(T) (T, error)
@@ -61,6 +56,11 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	if o.Name == "" {
 		var none T
 		o.Name = fmt.Sprintf("%T", none)
+	}
+	for name := range o.Indexes {
+		if err := checkIndexName(name); err != nil {
+			return nil, informerError(o.Name, err)
+		}
 	}
 	everything, err := Selection{}.check(source.ScopeUnknown, nil)
 	if err != nil {
@@ -126,20 +126,6 @@ func (i *Informer[T]) unlist(r *Registration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.registrations, r)
-}
-
-// AddIndex adds an index, which the lister's ByIndex reads. It may be called at any
-// time; objects that are cached are indexed before it returns. A name that exists
-// is an error: another user of the same informer may have added it, with another
-// function.
-func (i *Informer[T]) AddIndex(name string, f IndexFunc[T]) error {
-	if i.released.Load() {
-		return informerError(i.Name(), ErrReleased)
-	}
-	if err := i.collection.store.AddIndex(name, f); err != nil {
-		return informerError(i.Name(), err)
-	}
-	return nil
 }
 
 // Lister returns the reader of the cache. It may be asked before the informer

@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
@@ -35,10 +36,18 @@ func (l Lister[T]) Len() int { return l.store.Len() }
 // All yields every object with its key.
 func (l Lister[T]) All() iter.Seq2[string, T] { return l.store.Snapshot().All() }
 
-// Select yields every object whose labels match.
+// Select yields every object whose labels match. See [Informer.IndexLabels] for how to
+// visit no others.
 func (l Lister[T]) Select(selector labels.Selector) iter.Seq2[string, T] {
-	return matching(l.All(), selector)
+	return l.selected("", selector)
 }
+
+// Owned yields every object that names an owner of that UID. See [Informer.IndexOwners]
+// for how to visit no others.
+func (l Lister[T]) Owned(uid types.UID) iter.Seq2[string, T] { return l.owned("", uid, false) }
+
+// Controlled yields every object whose controller has that UID, as Owned does.
+func (l Lister[T]) Controlled(uid types.UID) iter.Seq2[string, T] { return l.owned("", uid, true) }
 
 // ByIndex yields the objects that the named index has under value. An index that
 // does not exist is an error that names those that do.
@@ -83,20 +92,17 @@ func (l NamespaceLister[T]) All() iter.Seq2[string, T] {
 
 // Select yields the objects of the namespace whose labels match.
 func (l NamespaceLister[T]) Select(selector labels.Selector) iter.Seq2[string, T] {
-	return matching(l.All(), selector)
+	return l.lister.selected(scopeOf(l.namespace), selector)
 }
 
-func matching[T Object](objects iter.Seq2[string, T], selector labels.Selector) iter.Seq2[string, T] {
-	if selector == nil || selector.Empty() {
-		return objects
-	}
-	return func(yield func(string, T) bool) {
-		for key, obj := range objects {
-			if selector.Matches(labels.Set(obj.GetLabels())) && !yield(key, obj) {
-				return
-			}
-		}
-	}
+// Owned yields the objects of the namespace that name an owner of that UID.
+func (l NamespaceLister[T]) Owned(uid types.UID) iter.Seq2[string, T] {
+	return l.lister.owned(scopeOf(l.namespace), uid, false)
+}
+
+// Controlled yields the objects of the namespace whose controller has that UID.
+func (l NamespaceLister[T]) Controlled(uid types.UID) iter.Seq2[string, T] {
+	return l.lister.owned(scopeOf(l.namespace), uid, true)
 }
 
 // scopeOf returns the prefix of the keys of a namespace, "" being all.

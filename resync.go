@@ -6,6 +6,24 @@ import (
 	"time"
 )
 
+// needClock has the clock of the resyncs run, as soon as the collection does. It runs until
+// the collection stops, also when the handlers that asked for resyncs are gone.
+func (c *collection[T]) needClock() {
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
+	c.resyncs = true
+	c.startClockLocked()
+}
+
+// startClockLocked starts the clock if it is needed and the collection runs.
+func (c *collection[T]) startClockLocked() {
+	if !c.resyncs || c.clock || c.ending || c.running == nil {
+		return
+	}
+	c.clock = true
+	c.sources.Go(func() { c.keepResyncTime(c.running) })
+}
+
 // keepResyncTime puts the resyncs of the handlers into the queue when they are
 // due, so that each comes in order with the changes.
 func (c *collection[T]) keepResyncTime(ctx context.Context) {

@@ -33,6 +33,7 @@
 //     function that fails gives no values, so the entries of the state before go.
 //  6. Prefix and Lookup seek in a tree and walk on until prefix or value end. Len of a
 //     value is the difference of two ranks: nodes know how many entries are below them.
+//     LookupAny walks the stretches of its values side by side, with a heap of cursors.
 //  7. Replace builds everything anew beside the published state. AddIndex gives each
 //     object that has values there a new anchor.
 //

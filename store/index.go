@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"iter"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -51,7 +50,8 @@ type entry[T any] struct {
 	anchor *anchor[T]
 }
 
-// position is a place between entries: at a value and key, or after all keys of a value.
+// position is a place between entries: at a value and key, or after all keys of a value
+// that begin with the key.
 type position struct {
 	value, key string
 	after      bool
@@ -61,10 +61,14 @@ func (e entry[T]) compare(p position) int {
 	if order := strings.Compare(e.value, p.value); order != 0 {
 		return order
 	}
-	if p.after {
+	if p.after && p.key == "" {
 		return -1
 	}
-	return strings.Compare(e.anchor.newest.Load().key, p.key)
+	key := e.anchor.newest.Load().key
+	if p.after && strings.HasPrefix(key, p.key) {
+		return -1
+	}
+	return strings.Compare(key, p.key)
 }
 
 // place is where an object stands: under which value of which index.
@@ -83,51 +87,6 @@ func comparePlaces(a, b place) int {
 func hasPlace(places []place, p place) bool {
 	_, found := slices.BinarySearchFunc(places, p, comparePlaces)
 	return found
-}
-
-// Index is one index of a [Snapshot]. As that, it stays as it is however long it
-// is held, and may be copied and used by several goroutines.
-type Index[T any] struct {
-	state   *state[T]
-	entries tree[position, entry[T]]
-}
-
-// Lookup yields the objects that have the value, with their keys, ascending by key.
-// It costs a search and then a few nanoseconds per object; nothing is copied. The
-// sequence can be ranged over any number of times.
-func (x Index[T]) Lookup(value string) iter.Seq2[string, T] {
-	return func(yield func(string, T) bool) {
-		x.entries.from(position{value: value}, func(e entry[T]) bool {
-			if e.value != value {
-				return false
-			}
-			r := x.state.at(e.anchor)
-			return yield(r.key, r.object)
-		})
-	}
-}
-
-// Len counts the objects that have the value, without visiting them.
-func (x Index[T]) Len(value string) int {
-	return x.entries.rank(position{value: value, after: true}) - x.entries.rank(position{value: value})
-}
-
-// Values yields the values that objects have, each once, in ascending order. It costs
-// a search per value. The sequence can be ranged over any number of times.
-func (x Index[T]) Values() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		next, more := position{}, true
-		for more {
-			more = false
-			x.entries.from(next, func(e entry[T]) bool {
-				next, more = position{value: e.value, after: true}, true
-				return false
-			})
-			if more && !yield(next.value) {
-				return
-			}
-		}
-	}
 }
 
 // canonical returns the value as the index already holds it, so that objects which

@@ -62,6 +62,24 @@ func (s Snapshot[T]) Prefix(prefix string) iter.Seq2[string, T] {
 	}
 }
 
+// PrefixLen counts the objects whose keys begin with the prefix, without visiting them.
+func (s Snapshot[T]) PrefixLen(prefix string) int {
+	if s.state == nil {
+		return 0
+	}
+	end := len(prefix)
+	for end > 0 && prefix[end-1] == 0xff {
+		end--
+	}
+	count := s.state.objects.len() - s.state.objects.rank(prefix)
+	if end > 0 {
+		after := []byte(prefix[:end])
+		after[end-1]++
+		count -= s.state.objects.len() - s.state.objects.rank(string(after))
+	}
+	return count
+}
+
 // Index returns the named index, or [ErrNoIndex] with the names of those that exist.
 func (s Snapshot[T]) Index(name string) (Index[T], error) {
 	if s.state != nil {

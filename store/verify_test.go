@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -135,6 +136,11 @@ func verifySnapshot(t rapid.TB, s Snapshot[*thing], model map[string]*thing, ind
 	if got := s.IndexNames(); !slices.Equal(got, slices.Sorted(maps.Keys(indexes))) {
 		t.Fatalf("IndexNames is %q", got)
 	}
+	for _, prefix := range testPrefixes {
+		if got, want := s.PrefixLen(prefix), len(keysOf(s.Prefix(prefix))); got != want {
+			t.Fatalf("PrefixLen(%q) is %d, want %d", prefix, got, want)
+		}
+	}
 	for name, function := range indexes {
 		x, err := s.Index(name)
 		if err != nil {
@@ -144,7 +150,48 @@ func verifySnapshot(t rapid.TB, s Snapshot[*thing], model map[string]*thing, ind
 	}
 }
 
+// testPrefixes are those of some of the keys that the model uses, and of none of them.
+var testPrefixes = []string{"", "a", "a/", "ns-1/", "ns-1/1", "ns-", "zz", "\xff", "\xff\xff"}
+
 func verifyIndex(t rapid.TB, name string, x Index[*thing], model map[string]*thing, function IndexFunc[*thing]) {
+	t.Helper()
+	verifyValues(t, name, x, model, function)
+	for _, prefix := range testPrefixes {
+		within := maps.Clone(model)
+		maps.DeleteFunc(within, func(key string, _ *thing) bool { return !strings.HasPrefix(key, prefix) })
+		part := x.Within(prefix)
+		verifyValues(t, name+" within "+prefix, part, within, function)
+		verifyValues(t, name+" within within "+prefix, part.Within(""), within, function)
+		if prefix != "" {
+			verifyValues(t, name+" within no key", part.Within("-"), nil, function)
+		}
+		verifyAny(t, name, part, within, function)
+	}
+}
+
+// verifyAny checks lookups of several values.
+func verifyAny(t rapid.TB, name string, x Index[*thing], model map[string]*thing, function IndexFunc[*thing]) {
+	t.Helper()
+	for _, values := range [][]string{nil, {"x"}, {"x", "none"}, {"y", "x", "", "z"}, {"odd", "x", "even", "x"}} {
+		var want []string
+		for _, key := range slices.Sorted(maps.Keys(model)) {
+			has, err := function.call(model[key])
+			if err == nil && slices.ContainsFunc(has, func(value string) bool { return slices.Contains(values, value) }) {
+				want = append(want, key)
+			}
+		}
+		if got := keysOf(x.LookupAny(values)); !slices.Equal(got, want) {
+			t.Fatalf("index %q within %q has %q under any of %q, want %q", name, x.prefix, got, values, want)
+		}
+		for key, object := range x.LookupAny(values) {
+			if object != model[key] {
+				t.Fatalf("index %q has %v for %q, want %v", name, object, key, model[key])
+			}
+		}
+	}
+}
+
+func verifyValues(t rapid.TB, name string, x Index[*thing], model map[string]*thing, function IndexFunc[*thing]) {
 	t.Helper()
 	want := map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(model)) {

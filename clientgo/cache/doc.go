@@ -9,6 +9,7 @@
 //
 //	a program ──▶ this package
 //	                ├─ informer.go, controller.go ──▶ informers on Tidings' engine, as client-go's interfaces
+//	                ├─ lists.go, indexers.go      ──▶ lists of the engine's caches, by their indexes
 //	                └─ zz_generated.forwards.go   ──▶ client-go's tools/cache: everything else, itself
 //
 // # What has the engine behind it
@@ -16,9 +17,11 @@
 //   - [NewSharedIndexInformer], [NewSharedIndexInformerWithOptions] and [NewSharedInformer];
 //   - [NewInformerWithOptions], and the older [NewInformer], [NewIndexerInformer], [NewTransformingInformer] and
 //     [NewTransformingIndexerInformer];
-//   - [New], where the engine lists and watches; queue and Process function are those of the [Config].
+//   - [New], where the engine lists and watches; queue and Process function are those of the [Config];
+//   - [ListAll], [ListAllByNamespace] and [NewGenericLister], which ask the engine's caches for what a selector matches.
 //
-// [HealthOf] is the only name that client-go does not have: it says how such an informer is.
+// Names that client-go does not have: [HealthOf] says how such an informer is; [LabelIndexers] and [OwnerIndexers] are
+// indexes, by which [Select], [Owned] and [Controlled] find objects.
 //
 // Everything else is client-go's own and behaves as it does there, also a [Reflector], a [DeltaFIFO] or a [Store] that a
 // program makes itself. The packages below client-go's, such as tools/cache/testing, stay where they are.

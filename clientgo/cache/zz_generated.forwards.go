@@ -8,8 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	klog "k8s.io/klog/v2"
@@ -442,16 +440,6 @@ func IsDone(checker DoneChecker) bool {
 	return cache.IsDone(checker)
 }
 
-// ListAll is client-go's [cache.ListAll].
-func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
-	return cache.ListAll(store, selector, appendFn)
-}
-
-// ListAllByNamespace is client-go's [cache.ListAllByNamespace].
-func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
-	return cache.ListAllByNamespace(indexer, namespace, selector, appendFn)
-}
-
 // MetaNamespaceKeyFunc is client-go's [cache.MetaNamespaceKeyFunc].
 func MetaNamespaceKeyFunc(obj any) (string, error) {
 	return cache.MetaNamespaceKeyFunc(obj)
@@ -502,11 +490,6 @@ func NewFakeExpirationStore(keyFunc KeyFunc, deletedKeys chan<- string, expirati
 // NewFilteredListWatchFromClient is client-go's [cache.NewFilteredListWatchFromClient].
 func NewFilteredListWatchFromClient(c Getter, resource string, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
 	return cache.NewFilteredListWatchFromClient(c, resource, namespace, optionsModifier)
-}
-
-// NewGenericLister is client-go's [cache.NewGenericLister].
-func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLister {
-	return cache.NewGenericLister(indexer, resource)
 }
 
 // NewHeap is client-go's [cache.NewHeap].

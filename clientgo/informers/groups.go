@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 )
 
 // builtin is what client-go's generated groups get for their factory. They ask it for
@@ -40,5 +42,5 @@ var _ GenericInformer = (*genericInformer)(nil)
 func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.informer }
 
 func (g *genericInformer) Lister() cache.GenericLister {
-	return cache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+	return tidingscache.NewGenericLister(g.informer.GetIndexer(), g.resource)
 }

@@ -58,6 +58,11 @@ var (
 			tests:  []string{"*"},
 		},
 		"internal/fieldpath": {},
+		"internal/metaindex": {
+			rooms:  []string{"store"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"internal/builtin": {
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
@@ -67,7 +72,7 @@ var (
 			tests:  []string{"*"},
 		},
 		".": {
-			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath"},
+			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
@@ -94,13 +99,13 @@ var (
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/sharedinformer": {
-			rooms:  append([]string{"clientgo/internal/listwatch"}, informerRooms...),
+			rooms:  append([]string{"clientgo/internal/listwatch", "internal/metaindex"}, informerRooms...),
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/byresource": {others: []string{"k8s.io/apimachinery", "k8s.io/client-go"}, tests: []string{"*"}, dropIn: true},
 		"clientgo": {
-			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin"}, informerRooms...),
+			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin", "internal/metaindex"}, informerRooms...),
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},

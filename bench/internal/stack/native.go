@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
@@ -113,6 +114,14 @@ func newNative[T tidings.Object](informer *tidings.Informer[T], run func(context
 			return nil, err
 		}
 	}
+	if err := informer.IndexLabels(o.Labels...); err != nil {
+		return nil, err
+	}
+	if o.Owners {
+		if err := informer.IndexOwners(); err != nil {
+			return nil, err
+		}
+	}
 	return &nativeInformer[T]{informer: informer, run: run, lister: informer.Lister()}, nil
 }
 
@@ -170,13 +179,7 @@ func (i *nativeInformer[T]) Select(selector labels.Selector) int {
 }
 
 func (i *nativeInformer[T]) Owned(namespace, uid string) int {
-	n := 0
-	for _, object := range i.lister.Namespace(namespace).All() {
-		if owns(object, uid) {
-			n += visit(object)
-		}
-	}
-	return n
+	return count(i.lister.Namespace(namespace).Controlled(types.UID(uid)))
 }
 
 func (i *nativeInformer[T]) Lookup(index, value string) int {

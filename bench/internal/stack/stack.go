@@ -36,6 +36,10 @@ type Options struct {
 	// decodes by itself, as controller-runtime's does. The native API has no such
 	// thing.
 	ListerWatcher bool
+	// Labels are keys of labels to index, and Owners says to index owners, where the
+	// stack has such indexes.
+	Labels []string
+	Owners bool
 }
 
 // Target says where a server is and how it sends.

@@ -27,6 +27,9 @@ func (reads) Name() string { return "reads" }
 // nodeIndex is the index that lookups ask, by the node of a pod.
 const nodeIndex = "node"
 
+// selectedLabel is the label that selectors name, which a hundredth of the pods share.
+const selectedLabel = "track"
+
 // kindsOfReads are the reads, each with the name of its case.
 var kindsOfReads = []string{"get", "namespace", "labels", "owner", "index", "all"}
 
@@ -76,8 +79,8 @@ func readOf(kind string, informer stack.Informer, pods []*corev1.Pod) (read, err
 	case "namespace":
 		return read{func(int) int { return informer.Namespace(pod.Namespace) }, count(func(p *corev1.Pod) bool { return p.Namespace == pod.Namespace })}, nil
 	case "labels":
-		selector := labels.SelectorFromSet(labels.Set{"track": pod.Labels["track"]})
-		return read{func(int) int { return informer.Select(selector) }, count(func(p *corev1.Pod) bool { return p.Labels["track"] == pod.Labels["track"] })}, nil
+		selector := labels.SelectorFromSet(labels.Set{selectedLabel: pod.Labels[selectedLabel]})
+		return read{func(int) int { return informer.Select(selector) }, count(func(p *corev1.Pod) bool { return p.Labels[selectedLabel] == pod.Labels[selectedLabel] })}, nil
 	case "owner":
 		return read{func(int) int { return informer.Owned(pod.Namespace, owner) }, objects.Replicas}, nil
 	case "index":
@@ -92,9 +95,10 @@ func (reads) Run(ctx context.Context, r Run) (m Metrics, err error) {
 	pods := feed.Pods(r.Seed, r.Objects)
 	f := feed.New(pods)
 	write := newWriter(f, r.Objects)
-	informer, err := fromMemory(ctx, r.Stack, f, stack.Options{Indexes: map[string]func(metav1.Object) []string{
-		nodeIndex: nodeOf, "probe": write.stamp,
-	}}, write.handler())
+	informer, err := fromMemory(ctx, r.Stack, f, stack.Options{
+		Indexes: map[string]func(metav1.Object) []string{nodeIndex: nodeOf, "probe": write.stamp},
+		Labels:  []string{selectedLabel}, Owners: true,
+	}, write.handler())
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/tools/cache"
 
@@ -25,10 +26,10 @@ import (
 type indexer struct {
 	health  func() tidings.Health
 	store   *store.Store[any]
-	writing *sync.Mutex // Informer.writing; before mu
+	writing *sync.Mutex // Informer.writing; before adding
 
-	mu       sync.Mutex // guards the rest
-	indexers cache.Indexers
+	adding sync.Mutex // held while indexes are added
+	known  atomic.Pointer[indexSet]
 }
 
 var (
@@ -37,54 +38,20 @@ var (
 )
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	own := maps.Clone(indexers)
-	if own == nil {
-		own = cache.Indexers{}
-	}
-	return &indexer{health: i.Health, store: i.store, writing: &i.writing, indexers: own}
-}
-
-// indexFuncs returns the functions of indexers that the store has to keep.
-func indexFuncs(indexers cache.Indexers) map[string]store.IndexFunc[any] {
-	functions := make(map[string]store.IndexFunc[any], len(indexers))
-	for name, f := range indexers {
-		if !isByNamespace(name, f) {
-			functions[name] = store.IndexFunc[any](f)
-		}
-	}
-	return functions
-}
-
-// byNamespace identifies client-go's index function for the namespace.
-var byNamespace = reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
-
-// isByNamespace reports whether an index says what the keys say already.
-func isByNamespace(name string, f cache.IndexFunc) bool {
-	return name == cache.NamespaceIndex && reflect.ValueOf(f).Pointer() == byNamespace
-}
-
-// function returns a named index function.
-func (x *indexer) function(name string) (cache.IndexFunc, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if f, ok := x.indexers[name]; ok {
-		return f, nil
-	}
-	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers", name, names(x.indexers))
+	x := &indexer{health: i.Health, store: i.store, writing: &i.writing}
+	x.known.Store(newIndexSet(indexers))
+	return x
 }
 
 // lookup returns the objects under a value of an index, and how many they are.
 func (x *indexer) lookup(name, value string) (found iter.Seq2[string, any], count int, err error) {
-	f, err := x.function(name)
-	if err != nil {
+	known := x.known.Load() // before the snapshot, which then has these indexes
+	if err := known.check(name); err != nil {
 		return nil, 0, err
 	}
 	snapshot := x.store.Snapshot()
-	if isByNamespace(name, f) {
-		found = inNamespace(snapshot, value)
-		for range found {
-			count++
-		}
+	if known.isByNamespace(name) {
+		found, count = inNamespace(snapshot, value)
 		return found, count, nil
 	}
 	index, err := snapshot.Index(name)
@@ -94,18 +61,24 @@ func (x *indexer) lookup(name, value string) (found iter.Seq2[string, any], coun
 	return index.Lookup(value), index.Len(value), nil
 }
 
-// inNamespace yields the objects of a namespace, those without one for "".
-func inNamespace(snapshot store.Snapshot[any], namespace string) iter.Seq2[string, any] {
+// inNamespace yields the objects of a namespace, those without one for "", and counts
+// them.
+func inNamespace(snapshot store.Snapshot[any], namespace string) (found iter.Seq2[string, any], count int) {
 	if namespace != "" {
-		return snapshot.Prefix(namespace + "/")
+		prefix := namespace + "/"
+		return snapshot.Prefix(prefix), snapshot.PrefixLen(prefix)
 	}
-	return func(yield func(string, any) bool) {
+	found = func(yield func(string, any) bool) {
 		for key, obj := range snapshot.All() {
 			if !strings.Contains(key, "/") && !yield(key, obj) {
 				return
 			}
 		}
 	}
+	for range found {
+		count++
+	}
+	return found, count
 }
 
 // Health says how the informer is, to those who have no more of it than its cache.
@@ -172,51 +145,36 @@ func (x *indexer) IndexKeys(name, value string) ([]string, error) {
 	return collectKeys(found, count), nil
 }
 
-// Index returns the objects that share a value of an index with obj, each once.
+// Index returns the objects that share a value of an index with obj, each once, ascending
+// by key.
 func (x *indexer) Index(name string, obj any) ([]any, error) {
-	f, err := x.function(name)
-	if err != nil {
+	known := x.known.Load()
+	if err := known.check(name); err != nil {
 		return nil, err
 	}
-	values, err := f(obj)
+	if o, ok := obj.(metav1.Object); ok && known.isByNamespace(name) {
+		return x.ByIndex(name, o.GetNamespace())
+	}
+	values, err := known.indexers[name](obj)
 	if err != nil {
 		return nil, fmt.Errorf("index %q of %T: %w", name, obj, err)
 	}
 	if len(values) == 1 {
 		return x.ByIndex(name, values[0])
 	}
-	return x.union(name, values)
-}
-
-// union returns the objects that an index has under any of the values.
-func (x *indexer) union(name string, values []string) ([]any, error) {
-	snapshot := x.store.Snapshot()
-	index, err := snapshot.Index(name)
+	index, err := x.store.Snapshot().Index(name)
 	if err != nil {
 		return nil, err
 	}
-	list := []any{}
-	seen := make(map[string]struct{})
-	for _, value := range values {
-		for key, obj := range index.Lookup(value) {
-			if _, again := seen[key]; !again {
-				seen[key] = struct{}{}
-				list = append(list, obj)
-			}
-		}
-	}
-	return list, nil
+	return collect(index.LookupAny(values), 0), nil
 }
 
 // ListIndexFuncValues returns the values of an index, ascending; none if there is no
 // such index.
 func (x *indexer) ListIndexFuncValues(name string) []string {
-	f, err := x.function(name)
-	if err != nil {
-		return []string{}
-	}
+	known := x.known.Load()
 	snapshot := x.store.Snapshot()
-	if isByNamespace(name, f) {
+	if known.isByNamespace(name) {
 		return namespaces(snapshot)
 	}
 	index, err := snapshot.Index(name)
@@ -243,33 +201,35 @@ func namespaces(snapshot store.Snapshot[any]) []string {
 }
 
 // GetIndexers returns a copy of the index functions.
-func (x *indexer) GetIndexers() cache.Indexers {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return maps.Clone(x.indexers)
-}
+func (x *indexer) GetIndexers() cache.Indexers { return maps.Clone(x.known.Load().indexers) }
 
-// AddIndexers adds indexes, all or none of them.
+// AddIndexers adds indexes, all or none of them. Those of LabelIndexers and OwnerIndexers
+// may be there already: their names say what they do.
 func (x *indexer) AddIndexers(indexers cache.Indexers) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	known := x.known.Load()
+	added := cache.Indexers{}
 	for _, name := range names(indexers) {
-		switch {
+		switch f := indexers[name]; {
 		case name == "":
 			return store.ErrIndexName
-		case indexers[name] == nil:
+		case f == nil:
 			return fmt.Errorf("index %q: %w", name, store.ErrIndexFunc)
-		case x.indexers[name] != nil:
+		case known.indexers[name] == nil:
+			added[name] = f
+		case !isShared(name, f) || !isShared(name, known.indexers[name]):
 			return fmt.Errorf("indexer conflict: index %q exists already, with a function that may be another: choose another name, or ask GetIndexers first", name)
 		}
 	}
-	functions := indexFuncs(indexers)
-	for name, f := range functions {
+	for name, f := range indexFuncs(added) {
 		if err := x.store.AddIndex(name, f); err != nil {
 			return err
 		}
 	}
-	maps.Copy(x.indexers, indexers)
+	all := maps.Clone(known.indexers)
+	maps.Copy(all, added)
+	x.known.Store(newIndexSet(all))
 	return nil
 }
 

@@ -43,19 +43,23 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		logger.Info("Warning: the informer was run before; it runs once", "type", i.name)
 		return
 	}
-	var sources, processor sync.WaitGroup
+	// What runs beside the reflector also ends if that panics and HandleCrash lets the
+	// program live.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var clock, processor sync.WaitGroup
 	detected := make(chan struct{})
-	sources.Go(func() {
-		if err := i.reflector.Run(ctx); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "The reflector did not run", "type", i.name)
-		}
-	})
-	sources.Go(func() { i.keepResyncTime(ctx, resyncs) })
+	if resyncs > 0 { // without, no handler has any
+		clock.Go(func() { i.keepResyncTime(ctx, resyncs) })
+	}
 	processor.Go(func() { i.detector.Run(detected) })
 	processor.Go(func() { i.process(ctx) })
+	if err := i.reflector.Run(ctx); err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "The reflector did not run", "type", i.name)
+	}
 
 	<-ctx.Done()
-	sources.Wait()
+	clock.Wait()
 	i.queue.Close()
 	close(detected)
 	processor.Wait()

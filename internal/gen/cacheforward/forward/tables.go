@@ -24,7 +24,10 @@ const (
 func clientGo() tables {
 	return tables{
 		ours: []string{
+			"ListAll",
+			"ListAllByNamespace",
 			"New",
+			"NewGenericLister",
 			"NewIndexerInformer",
 			"NewInformer",
 			"NewInformerWithOptions",

@@ -1,0 +1,106 @@
+package cache
+
+import (
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
+	"github.com/tidings-go/tidings/internal/metaindex"
+)
+
+// LabelIndexers returns indexes of objects by the labels of these keys, for AddIndexers of
+// any informer. In one of this module, [Select] and [ListAll] find by them what a selector
+// matches that names values of such a label, as "app=web" and "tier in (a,b)" do, and they
+// may be added again by others. Their names are those of tidings.LabelIndex.
+func LabelIndexers(keys ...string) Indexers { return sharedinformer.LabelIndexers(keys...) }
+
+// OwnerIndexers returns the index of objects by the UIDs of their owners, for AddIndexers
+// of any informer. In one of this module, [Owned] and [Controlled] find objects by it, and
+// it may be added again by others. Its name is tidings.OwnerIndex.
+func OwnerIndexers() Indexers { return sharedinformer.OwnerIndexers() }
+
+// Select yields the objects of a namespace, [metav1.NamespaceAll] being all, whose labels
+// match. It lists any cache; in one of this module's informers nothing is copied, the
+// objects come in the order of their keys, and [LabelIndexers] are used. An object that is
+// no T makes it panic, as it does client-go's listers.
+func Select[T any](indexer Indexer, namespace string, selector labels.Selector) iter.Seq[T] {
+	found, exact := candidatesOf(indexer, namespace, selector)
+	return only[T](found, func(m metav1.Object) bool { return selector.Matches(metaindex.Labels(m)) }, exact)
+}
+
+// Owned yields the objects of a namespace, [metav1.NamespaceAll] being all, that name an
+// owner of that UID, as [Select] does.
+func Owned[T any](indexer Indexer, namespace string, uid types.UID) iter.Seq[T] {
+	return owned[T](indexer, namespace, uid, false)
+}
+
+// Controlled yields the objects of a namespace, [metav1.NamespaceAll] being all, whose
+// controller has that UID, as [Select] does.
+func Controlled[T any](indexer Indexer, namespace string, uid types.UID) iter.Seq[T] {
+	return owned[T](indexer, namespace, uid, true)
+}
+
+func owned[T any](indexer Indexer, namespace string, uid types.UID, controller bool) iter.Seq[T] {
+	var found iter.Seq2[string, any]
+	if c, ok := indexer.(interface {
+		OwnerCandidates(namespace string, uid types.UID) iter.Seq2[string, any]
+	}); ok {
+		found = c.OwnerCandidates(namespace, uid)
+	} else {
+		found, _ = candidatesOf(indexer, namespace, labels.Everything())
+	}
+	return only[T](found, func(m metav1.Object) bool { return metaindex.Owned(m, uid, controller) }, false)
+}
+
+// candidatesOf asks a cache of this module where to look, and lists any other.
+func candidatesOf(indexer Indexer, namespace string, selector labels.Selector) (found iter.Seq2[string, any], exact bool) {
+	if c, ok := indexer.(candidates); ok {
+		return c.Candidates(namespace, selector)
+	}
+	return listed(indexer, namespace), selector == nil || selector.Empty()
+}
+
+// listed yields what a cache lists of a namespace, without keys.
+func listed(indexer Indexer, namespace string) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, obj := range listOf(indexer, namespace) {
+			if !yield("", obj) {
+				return
+			}
+		}
+	}
+}
+
+func listOf(indexer Indexer, namespace string) []any {
+	if namespace == metav1.NamespaceAll {
+		return indexer.List()
+	}
+	if list, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace}); err == nil {
+		return list
+	}
+	return slices.DeleteFunc(indexer.List(), func(obj any) bool { // there is no such index
+		m, err := meta.Accessor(obj)
+		return err != nil || m.GetNamespace() != namespace
+	})
+}
+
+// only yields those candidates whose metadata match; exact says that all do.
+func only[T any](found iter.Seq2[string, any], match func(metav1.Object) bool, exact bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, obj := range found {
+			if !exact {
+				if m, err := meta.Accessor(obj); err != nil || !match(m) {
+					continue
+				}
+			}
+			if !yield(obj.(T)) {
+				return
+			}
+		}
+	}
+}

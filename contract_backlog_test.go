@@ -1,0 +1,168 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source"
+)
+
+// The size of the test of retained objects.
+const (
+	retainedKeys    = 200
+	retainedUpdates = 100 // of each key
+	retainedBatch   = 50  // events that the source hands over at once
+)
+
+// updater is a source of objects that are updated in turns. It keeps none of them alive, and
+// knows which are.
+type updater struct {
+	more chan struct{} // each has the watch bring a batch
+
+	mu   sync.Mutex // guards what follows
+	made []weak.Pointer[corev1.ConfigMap]
+}
+
+// next makes the next object: those of the list, and then the updates.
+func (u *updater) next() *corev1.ConfigMap {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := len(u.made)
+	obj := stateAt(fmt.Sprintf("object-%03d", n%retainedKeys), fmt.Sprint(n+1), fmt.Sprint(n/retainedKeys))
+	u.made = append(u.made, weak.Make(obj))
+	return obj
+}
+
+// alive counts the objects that were made, and those that something holds on to.
+func (u *updater) alive() (made, alive int) {
+	runtime.GC()
+	runtime.GC() // the first one may have begun before
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, obj := range u.made {
+		if obj.Value() != nil {
+			alive++
+		}
+	}
+	return len(u.made), alive
+}
+
+func (u *updater) List(context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error) {
+	page := source.Page[*corev1.ConfigMap]{Version: fmt.Sprint(retainedKeys)}
+	for range retainedKeys {
+		page.Items = append(page.Items, source.ItemOf(u.next()))
+	}
+	return page, nil
+}
+
+func (u *updater) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error) {
+	if o.SendInitialEvents {
+		return nil, source.ErrStreamedListRefused
+	}
+	return &updates{ctx, u}, nil
+}
+
+type updates struct {
+	ctx context.Context
+	*updater
+}
+
+func (s *updates) Next() ([]source.Event[*corev1.ConfigMap], error) {
+	select {
+	case <-s.more:
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+	var events []source.Event[*corev1.ConfigMap]
+	for range retainedBatch {
+		events = append(events, source.Event[*corev1.ConfigMap]{Type: source.Modified, Item: source.ItemOf(s.next())})
+	}
+	return events, nil
+}
+
+func (s *updates) Close() error { return nil }
+
+// TestP10_StuckHandlerKeepsNoStatesBetween: what a handler that is stuck keeps alive is the
+// state of each object that it saw last and the newest, whatever came between, and what its
+// limit lets it have; unless it asked for everything. When it has caught up, the cache alone
+// keeps objects.
+func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
+	const (
+		limit = 100
+		slack = retainedBatch // what the goroutines may have at hand
+	)
+	for _, test := range []struct {
+		policy tidings.Policy
+		most   int
+	}{
+		// The cache, and the states seen last.
+		{tidings.ConflateUpdates, 2*retainedKeys + limit + slack},
+		{tidings.ConflateState, 2*retainedKeys + limit + slack},
+		// The cache stands still; the queue before it folds above 1,000 changes.
+		{tidings.Block, 2*retainedKeys + limit + slack + 1_000},
+		{tidings.Unbounded, retainedKeys * (1 + retainedUpdates)},
+	} {
+		t.Run(test.policy.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := &updater{more: make(chan struct{})}
+				i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				quick, release, stuck := 0, make(chan struct{}), false
+				count := func(tidings.Event[*corev1.ConfigMap]) { quick++ }
+				wait := func(e tidings.Event[*corev1.ConfigMap]) {
+					if e.Type == tidings.Updated && !stuck {
+						stuck = true
+						<-release
+					}
+				}
+				_, err = i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](count), tidings.HandlerOptions{Name: "quick"})
+				_, another := i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](wait), tidings.HandlerOptions{Name: "stuck", Policy: test.policy, Limit: limit})
+				if err = errors.Join(err, another); err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- i.Run(ctx) }()
+				synctest.Wait()
+				for range retainedKeys * retainedUpdates / retainedBatch {
+					u.more <- struct{}{}
+					synctest.Wait() // the cache sees each state
+				}
+
+				made, alive := u.alive()
+				blocked := test.policy == tidings.Block
+				if told := retainedKeys * (1 + retainedUpdates); blocked == (quick == told) {
+					t.Errorf("the quick handler was told %d times of %d", quick, told)
+				}
+				if alive > test.most {
+					t.Errorf("with a handler that is stuck, %d of %d objects are alive, want at most %d", alive, made, test.most)
+				}
+				if test.policy == tidings.Unbounded && alive < made-retainedKeys {
+					t.Errorf("%d of %d objects are alive, although the handler is to be told of each", alive, made)
+				}
+				t.Logf("%d of %d objects are alive", alive, made)
+				close(release)
+				synctest.Wait()
+				if made, alive = u.alive(); made != retainedKeys*(1+retainedUpdates) || alive > retainedKeys+slack {
+					t.Errorf("with a handler that has caught up, %d of %d objects are alive, want the %d of the cache", alive, made, retainedKeys)
+				}
+				t.Logf("%d of %d objects are alive in the end", alive, made)
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

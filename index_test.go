@@ -1,0 +1,290 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/store"
+)
+
+// labelled returns one of the config maps of these tests: they are in two namespaces, one a
+// prefix of the other, with labels that many, few and no objects have, and with owners.
+func labelled(i int) *corev1.ConfigMap {
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: []string{"team", "team-b"}[i%2], Name: fmt.Sprintf("object-%03d", i),
+		Labels: map[string]string{"app": fmt.Sprint("app-", i%7), "tier": []string{"web", "db", ""}[i%3]},
+	}}
+	switch i % 10 {
+	case 3:
+		o.Labels = nil
+	case 4:
+		o.Labels["canary"] = "true"
+	}
+	for n := range i % 3 {
+		o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{
+			APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: types.UID(fmt.Sprint("owner-", (i+n)%5)), Controller: new(n == 1),
+		})
+	}
+	return o
+}
+
+// selectors are what the lists are asked for.
+var selectors = []string{
+	"", "app=app-1", "app==app-2,tier=web", "app in (app-1,app-5,none)", "app in (app-6)", "app=none", "tier=",
+	"tier in (,web)", "tier in (web,db),app in (app-3,app-4,app-5)", "app!=app-1", "app notin (app-1,app-2)",
+	"canary", "!canary", "canary=true,app=app-4", "app", "!app", "app=app-1,app=app-2", "unindexed=x",
+}
+
+// queries yields what a lister says to every question of this test.
+func queries[T tidings.Object](t *testing.T, l tidings.Lister[T]) iter.Seq2[string, iter.Seq2[string, T]] {
+	var all []labels.Selector
+	for _, text := range selectors {
+		s, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	large, err := labels.NewRequirement("app", selection.GreaterThan, []string{"1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, nil, labels.Nothing(), labels.NewSelector().Add(*large))
+	return func(yield func(string, iter.Seq2[string, T]) bool) {
+		for _, namespace := range []string{"*", "", "team", "team-b", "tea"} {
+			for n, s := range all {
+				found := l.Namespace(namespace).Select(s)
+				if namespace == "*" {
+					found = l.Select(s)
+				}
+				if !yield(fmt.Sprintf("%s: %d, %v", namespace, n, s), found) {
+					return
+				}
+			}
+			for _, uid := range []types.UID{"owner-0", "owner-4", "owner-5", ""} {
+				owned, controlled := l.Namespace(namespace).Owned(uid), l.Namespace(namespace).Controlled(uid)
+				if namespace == "*" {
+					owned, controlled = l.Owned(uid), l.Controlled(uid)
+				}
+				if !yield(fmt.Sprintf("%s: owned by %s", namespace, uid), owned) || !yield(fmt.Sprintf("%s: controlled by %s", namespace, uid), controlled) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// TestIndexesChangeNoAnswer: what lists yield is the same, in the same order, without
+// indexes, with indexes that were there before the objects, and with indexes that came later.
+func TestIndexesChangeNoAnswer(t *testing.T) {
+	t.Run("typed", func(t *testing.T) { indexesChangeNoAnswer(t, tidings.For[*corev1.ConfigMap]) })
+	t.Run("dynamic", func(t *testing.T) { indexesChangeNoAnswer(t, of(configMaps, tidings.Dynamic)) })
+	t.Run("metadata", func(t *testing.T) { indexesChangeNoAnswer(t, of(configMaps, tidings.Metadata)) })
+}
+
+func of[R any, I any](resource R, ask func(*tidings.Factory, R, tidings.Selection) (I, error)) func(*tidings.Factory, tidings.Selection) (I, error) {
+	return func(f *tidings.Factory, s tidings.Selection) (I, error) { return ask(f, resource, s) }
+}
+
+func indexesChangeNoAnswer[T tidings.Object](t *testing.T, ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		w.haveNamespaces("team", "team-b")
+		for i := range 200 {
+			if _, err := w.server.Create(context.Background(), labelled(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Three informers, since equal selections would share one.
+		var informers []*tidings.Informer[T]
+		for _, s := range []string{"", "notthere!=a", "notthere!=b"} {
+			i, err := ask(w.factory, tidings.Selection{Labels: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			informers = append(informers, i)
+		}
+		plain, early, late := informers[0], informers[1], informers[2]
+		index := func(i *tidings.Informer[T]) {
+			t.Helper()
+			if err := errors.Join(i.IndexLabels("app", "tier"), i.IndexLabels("canary"), i.IndexOwners()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		index(early)
+		w.start()
+		index(late)
+		for i := range 20 { // changes, after the indexes
+			changed := labelled(i)
+			changed.Labels = map[string]string{"app": "app-5", "canary": "true"}
+			if _, err := w.server.Update(context.Background(), changed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		answers := map[string][]string{}
+		some := 0
+		for question, found := range queries(t, plain.Lister()) {
+			answers[question] = []string{}
+			for key, obj := range found {
+				answers[question] = append(answers[question], key+"@"+obj.GetResourceVersion())
+			}
+			some += len(answers[question])
+		}
+		if some == 0 {
+			t.Fatal("nothing was found at all")
+		}
+		for name, i := range map[string]*tidings.Informer[T]{"early": early, "late": late} {
+			for question, found := range queries(t, i.Lister()) {
+				got := []string{}
+				for key, obj := range found {
+					got = append(got, key+"@"+obj.GetResourceVersion())
+				}
+				if !slices.Equal(got, answers[question]) {
+					t.Fatalf("%s indexes, %s\n %q\nwithout indexes\n %q", name, question, got, answers[question])
+				}
+			}
+		}
+	})
+}
+
+// filled returns an informer that ran until it held the objects.
+func filled(t testing.TB, objects ...*corev1.ConfigMap) *tidings.Informer[*corev1.ConfigMap] {
+	t.Helper()
+	i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{objects}}, tidings.InformerOptions[*corev1.ConfigMap]{Name: "fakes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- i.Run(ctx) }()
+	<-i.Synced()
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func labelledMaps(n int) []*corev1.ConfigMap {
+	objects := make([]*corev1.ConfigMap, n)
+	for i := range objects {
+		objects[i] = labelled(i)
+		objects[i].ResourceVersion = fmt.Sprint(i + 1)
+	}
+	return objects
+}
+
+// TestListsVisitWhatTheyYield: with the indexes, a list looks at no object that it does not
+// yield, and allocates nothing per object.
+func TestListsVisitWhatTheyYield(t *testing.T) {
+	i := filled(t, labelledMaps(2_000)...)
+	if err := errors.Join(i.IndexLabels("app"), i.IndexOwners()); err != nil {
+		t.Fatal(err)
+	}
+	l := i.Lister()
+	for _, text := range []string{"app=app-1", "app in (app-1,app-2)", "tier=web"} {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, found := range map[string]func() iter.Seq2[string, *corev1.ConfigMap]{
+			"Select": func() iter.Seq2[string, *corev1.ConfigMap] { return l.Select(selector) },
+			"in":     func() iter.Seq2[string, *corev1.ConfigMap] { return l.Namespace("team").Select(selector) },
+			"Owned":  func() iter.Seq2[string, *corev1.ConfigMap] { return l.Owned("owner-1") },
+			"all":    l.All,
+		} {
+			n := 0
+			if allocs := testing.AllocsPerRun(10, func() {
+				for range found() {
+					n++
+				}
+			}); n < 11*100 || allocs > 25 {
+				t.Errorf("%s of %s: %v allocations in %d objects", name, text, allocs, n/11)
+			}
+		}
+	}
+	visited := &counting{Selector: labels.SelectorFromSet(labels.Set{"app": "app-1"})}
+	n := 0
+	for range l.Select(visited) {
+		n++
+	}
+	if visited.n != n || n == 0 {
+		t.Errorf("%d objects were looked at for %d", visited.n, n)
+	}
+}
+
+// counting is a selector that counts what it is asked.
+type counting struct {
+	labels.Selector
+	n int
+}
+
+func (c *counting) Matches(l labels.Labels) bool {
+	c.n++
+	return c.Selector.Matches(l)
+}
+
+// TestIndexesAreShared: several users of an informer may ask for the same index of labels
+// or owners; the lister has them by name; one's own index may not take their names.
+func TestIndexesAreShared(t *testing.T) {
+	i := filled(t, labelledMaps(100)...)
+	for range 2 {
+		if err := errors.Join(i.IndexLabels("app", "example.com/tier"), i.IndexOwners()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := i.Lister().ByIndex(tidings.LabelIndex("app"), "app-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, obj := range found {
+		if obj.Labels["app"] != "app-1" {
+			t.Errorf("%s is not labelled so", key)
+		}
+	}
+	none := func(*corev1.ConfigMap) ([]string, error) { return nil, nil }
+	for _, name := range []string{tidings.OwnerIndex, tidings.LabelIndex("other")} {
+		if err := i.AddIndex(name, none); !errors.Is(err, tidings.ErrIndexReserved) || !strings.Contains(err.Error(), name) {
+			t.Errorf("AddIndex(%q): %v", name, err)
+		}
+		o := tidings.InformerOptions[*corev1.ConfigMap]{Indexes: map[string]tidings.IndexFunc[*corev1.ConfigMap]{name: none}}
+		if _, err := tidings.NewInformer(&fakeSource{}, o); !errors.Is(err, tidings.ErrIndexReserved) {
+			t.Errorf("NewInformer with the index %q: %v", name, err)
+		}
+	}
+	if err := i.AddIndex("mine", none); err != nil {
+		t.Error(err)
+	}
+	if err := i.AddIndex("mine", none); !errors.Is(err, store.ErrIndexExists) {
+		t.Errorf("AddIndex again: %v", err)
+	}
+	if err := i.IndexLabels("new", "bad key"); !errors.Is(err, tidings.ErrLabelKey) || !strings.Contains(err.Error(), "bad key") {
+		t.Errorf("IndexLabels: %v", err)
+	}
+	if _, err := i.Lister().ByIndex(tidings.LabelIndex("new"), "x"); !errors.Is(err, store.ErrNoIndex) {
+		t.Errorf("an index was added by a call that failed, or: %v", err)
+	}
+	i.Release()
+	if err := i.IndexLabels("app"); !errors.Is(err, tidings.ErrReleased) {
+		t.Errorf("IndexLabels of a handle that was released: %v", err)
+	}
+	if err := i.IndexOwners(); !errors.Is(err, tidings.ErrReleased) {
+		t.Errorf("IndexOwners of a handle that was released: %v", err)
+	}
+}

@@ -1,0 +1,56 @@
+package metaindex
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Labels returns the labels of an object, for a selector to look at. Nothing is copied.
+func Labels(obj metav1.Object) labels.Labels {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return labels.Set(obj.GetLabels())
+	}
+	found, _ := metadata(u)["labels"].(map[string]any)
+	for _, value := range found {
+		if _, ok := value.(string); !ok {
+			return labels.Set(nil) // as GetLabels has it
+		}
+	}
+	return untyped(found)
+}
+
+// LabelValues returns the value of a label, for an index: one, or none.
+func LabelValues(obj metav1.Object, key string) []string {
+	if value, ok := Labels(obj).Lookup(key); ok {
+		return []string{value}
+	}
+	return nil
+}
+
+// metadata returns the metadata of an unstructured object, to be read.
+func metadata(u *unstructured.Unstructured) map[string]any {
+	m, _ := u.Object["metadata"].(map[string]any)
+	return m
+}
+
+// untyped is labels as unstructured objects hold them; the values are strings.
+type untyped map[string]any
+
+var _ labels.Labels = untyped(nil)
+
+func (l untyped) Has(key string) bool {
+	_, ok := l[key]
+	return ok
+}
+
+func (l untyped) Get(key string) string {
+	value, _ := l.Lookup(key)
+	return value
+}
+
+func (l untyped) Lookup(key string) (value string, exists bool) {
+	value, exists = l[key].(string)
+	return value, exists
+}
