@@ -1,0 +1,158 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// jsonList is a list whose items are still encoded.
+type jsonList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []json.RawMessage `json:"items"`
+}
+
+// openJSONList reads a list but for its items, which it cuts out as they are. Whether
+// they are JSON is found out when they are decoded.
+//
+// The items are nearly all of a list, and a general decoder goes through them three
+// times: to check them, to find where each ends, and when they are decoded. Here their
+// brackets are matched, once, and the general decoder gets the list without them. A list
+// in which the items cannot be found so is left to it whole.
+func openJSONList(body []byte) (jsonList, error) {
+	items, rest, ok := cutItems(body)
+	if !ok {
+		items, rest = nil, body
+	}
+	var list jsonList
+	if err := unmarshalJSON(rest, &list); err != nil {
+		return list, err
+	}
+	if ok {
+		list.Items = items
+	}
+	return list, nil
+}
+
+// cutItems returns what stands in the array items of the object in body, and the object
+// with nothing in it. It returns false if there is no such array, or more than one.
+func cutItems(body []byte) (items []json.RawMessage, rest []byte, ok bool) {
+	begin, end := -1, -1
+	i := space(body, 0)
+	if i == len(body) || body[i] != '{' {
+		return nil, nil, false
+	}
+	for i = space(body, i+1); i < len(body) && body[i] == '"'; i = space(body, i+1) {
+		name := i
+		if i = valueEnd(body, i); i < 0 {
+			return nil, nil, false
+		}
+		// A name with an escape in it may say items, too.
+		wanted, odd := string(body[name:i]) == `"items"`, bytes.IndexByte(body[name:i], '\\') >= 0
+		if i = space(body, i); odd || i == len(body) || body[i] != ':' {
+			return nil, nil, false
+		}
+		i = space(body, i+1)
+		if wanted {
+			if begin >= 0 || i == len(body) || body[i] != '[' {
+				return nil, nil, false
+			}
+			begin = i
+			items, i = elements(body, i)
+			end = i
+		} else {
+			i = valueEnd(body, i)
+		}
+		if i < 0 {
+			return nil, nil, false
+		}
+		if i = space(body, i); i == len(body) || body[i] != ',' {
+			break
+		}
+	}
+	if begin < 0 {
+		return nil, nil, false
+	}
+	rest = append(append(append(make([]byte, 0, len(body)-(end-begin)+2), body[:begin]...), "[]"...), body[end:]...)
+	return items, rest, true
+}
+
+// elements cuts the array that begins at i, and returns the index after it, or -1.
+func elements(body []byte, i int) ([]json.RawMessage, int) {
+	items := []json.RawMessage{}
+	i = space(body, i+1)
+	if i < len(body) && body[i] == ']' {
+		return items, i + 1
+	}
+	for i < len(body) {
+		end := valueEnd(body, i)
+		if end < 0 {
+			return nil, -1
+		}
+		items = append(items, body[i:end:end])
+		i = space(body, end)
+		if i == len(body) || body[i] != ',' && body[i] != ']' {
+			return nil, -1
+		}
+		if body[i] == ']' {
+			return items, i + 1
+		}
+		i = space(body, i+1)
+	}
+	return nil, -1
+}
+
+func space(body []byte, i int) int {
+	for i < len(body) && isSpace(body[i]) {
+		i++
+	}
+	return i
+}
+
+// valueEnd returns the index after the object, array or string that begins at i, as its
+// brackets and quotes say, or -1 if it has no end or is something else.
+func valueEnd(body []byte, i int) int {
+	depth := 0
+	for ; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			if i = quoteEnd(body, i+1); i < 0 {
+				return -1
+			}
+		default:
+			if depth == 0 {
+				return -1
+			}
+			continue
+		}
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// quoteEnd returns the index of the quote that ends a string, or -1.
+func quoteEnd(body []byte, i int) int {
+	for {
+		n := bytes.IndexByte(body[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		escapes := 0
+		for escapes < n && body[i+n-1-escapes] == '\\' {
+			escapes++
+		}
+		i += n
+		if escapes%2 == 0 {
+			return i
+		}
+		i++
+	}
+}
