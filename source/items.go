@@ -40,43 +40,86 @@ func openJSONList(body []byte) (jsonList, error) {
 // with nothing in it. It returns false if there is no such array, or more than one.
 func cutItems(body []byte) (items []json.RawMessage, rest []byte, ok bool) {
 	begin, end := -1, -1
-	i := space(body, 0)
-	if i == len(body) || body[i] != '{' {
+	if eachField(body, func(name []byte, i int) int {
+		if string(name) != `"items"` {
+			return valueEnd(body, i)
+		}
+		if begin >= 0 || body[i] != '[' {
+			return -1
+		}
+		begin = i
+		items, end = elements(body, i)
+		return end
+	}) < 0 || begin < 0 {
 		return nil, nil, false
 	}
-	for i = space(body, i+1); i < len(body) && body[i] == '"'; i = space(body, i+1) {
-		name := i
-		if i = valueEnd(body, i); i < 0 {
-			return nil, nil, false
+	rest = append(append(append(make([]byte, 0, len(body)-(end-begin)+2), body[:begin]...), "[]"...), body[end:]...)
+	return items, rest, true
+}
+
+// cutEvent returns the type of a watch event and its object, as they are in the frame. It
+// returns false if there is anything else, in them or beside them, than a server sends.
+// Whether the object is JSON is found out when it is decoded.
+func cutEvent(frame []byte) (name, object []byte, ok bool) {
+	end := eachField(frame, func(field []byte, i int) int {
+		end := valueEnd(frame, i)
+		switch {
+		case end < 0:
+		case string(field) == `"type"` && name == nil && frame[i] == '"':
+			name = frame[i+1 : end-1]
+		case string(field) == `"object"` && object == nil && frame[i] == '{':
+			object = frame[i:end:end]
+		default:
+			return -1
 		}
-		// A name with an escape in it may say items, too.
-		wanted, odd := string(body[name:i]) == `"items"`, bytes.IndexByte(body[name:i], '\\') >= 0
-		if i = space(body, i); odd || i == len(body) || body[i] != ':' {
-			return nil, nil, false
+		return end
+	})
+	return name, object, end >= 0 && space(frame, end+1) == len(frame) && object != nil && known(name)
+}
+
+// known reports whether this is a type of a watch event.
+func known(name []byte) bool {
+	switch string(name) {
+	case "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR":
+		return true
+	}
+	return false
+}
+
+// eachField calls read with the names of the fields of the object in body, quotes
+// included, and with where their values begin. read returns the index after the value, or
+// -1. eachField returns the index of the bracket that ends the object, or -1.
+func eachField(body []byte, read func(name []byte, i int) int) int {
+	i := space(body, 0)
+	if i == len(body) || body[i] != '{' {
+		return -1
+	}
+	for {
+		begin := space(body, i+1)
+		if begin == len(body) || body[begin] != '"' {
+			return -1
 		}
-		i = space(body, i+1)
-		if wanted {
-			if begin >= 0 || i == len(body) || body[i] != '[' {
-				return nil, nil, false
-			}
-			begin = i
-			items, i = elements(body, i)
-			end = i
-		} else {
-			i = valueEnd(body, i)
+		if i = valueEnd(body, begin); i < 0 {
+			return -1
 		}
-		if i < 0 {
-			return nil, nil, false
+		name := body[begin:i]
+		if i = space(body, i); i == len(body) || body[i] != ':' || bytes.IndexByte(name, '\\') >= 0 {
+			return -1 // a name with an escape in it may be any
+		}
+		if i = space(body, i+1); i == len(body) {
+			return -1
+		}
+		if i = read(name, i); i < 0 {
+			return -1
 		}
 		if i = space(body, i); i == len(body) || body[i] != ',' {
 			break
 		}
 	}
-	if begin < 0 {
-		return nil, nil, false
+	if i == len(body) || body[i] != '}' {
+		return -1
 	}
-	rest = append(append(append(make([]byte, 0, len(body)-(end-begin)+2), body[:begin]...), "[]"...), body[end:]...)
-	return items, rest, true
+	return i
 }
 
 // elements cuts the array that begins at i, and returns the index after it, or -1.

@@ -402,6 +402,9 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	if s.protobuf {
 		return openWatchEvent(frame)
 	}
+	if name, object, ok := cutEvent(frame); ok {
+		return name, object, nil
+	}
 	var event jsonWatchEvent
 	if err := unmarshalJSON(frame, &event); err != nil {
 		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, shown(frame))
