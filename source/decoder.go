@@ -124,7 +124,7 @@ func (d *typedDecoder[T]) stats() DecodingStats {
 	return s
 }
 
-func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
+func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	d.inJSON.Add(1)
 	obj := d.make()
 	if err := unmarshalJSON(data, obj); err != nil {
@@ -134,7 +134,11 @@ func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
 	}
-	d.setKind(obj)
+	if !item || d.keepKind {
+		// Items of lists keep the kind they come with, which those of custom resources
+		// have and those of built-in types have not, as they do with typed clients.
+		d.setKind(obj)
+	}
 	return obj, nil
 }
 

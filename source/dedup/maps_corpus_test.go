@@ -3,6 +3,7 @@ package dedup
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,16 +17,16 @@ func encodeJSON(v any) []byte {
 	return data
 }
 
-// widget returns a custom resource that runs a container of a workload, as its operator
-// and the one who applied it leave it.
-func (c *corpus) widget(w *workload) []byte {
+// widgetTemplate returns a custom resource that runs a container of a workload, as its
+// operator and the one who applied it leave it, with marks where each is different.
+func (c *corpus) widgetTemplate(w *workload) string {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.deployment(w))
 	if err != nil {
 		panic(err)
 	}
-	name, at := w.name+"-"+c.text(5), c.moment().UTC().Format("2006-01-02T15:04:05Z")
 	meta := object["metadata"].(map[string]any)
-	meta["name"] = name
+	meta["name"], meta["uid"], meta["resourceVersion"], meta["creationTimestamp"] = w.name+"-$NAME", "$UID", "$VERSION", "$CREATED"
+	meta["managedFields"].([]any)[0].(map[string]any)["time"] = "$CREATED"
 	meta["ownerReferences"] = []any{map[string]any{
 		"apiVersion": "example.com/v1", "kind": "WidgetSet", "name": w.name, "uid": string(w.owner), "controller": true, "blockOwnerDeletion": true,
 	}}
@@ -33,18 +34,25 @@ func (c *corpus) widget(w *workload) []byte {
 	spec["containers"] = spec["containers"].([]any)[:1]
 	delete(spec, "volumes")
 	condition := func(kind, reason string) any {
-		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": reason + " as asked for", "lastTransitionTime": at, "observedGeneration": int64(3)}
+		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": reason + " as asked for", "lastTransitionTime": "$READY", "observedGeneration": int64(3)}
 	}
-	return encodeJSON(map[string]any{
+	return string(encodeJSON(map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta,
 		"spec": map[string]any{
 			"template": spec, "replicas": int64(c.replicas), "ratio": 0.75, "selector": w.labels, "weights": []any{int64(100), int64(2000), 1.5},
 		},
 		"status": map[string]any{
-			"phase": "Ready", "address": c.ip(), "observedGeneration": int64(3),
+			"phase": "Ready", "address": "$ADDRESS", "observedGeneration": int64(3),
 			"conditions": []any{condition("Ready", "AllReady"), condition("Synced", "Reconciled")},
 		},
-	})
+	}))
+}
+
+// widget returns a custom resource of a template.
+func (c *corpus) widget(template string) []byte {
+	moment := func() string { return c.moment().UTC().Format("2006-01-02T15:04:05Z") }
+	return []byte(strings.NewReplacer("$NAME", c.text(5), "$UID", string(c.uid()), "$VERSION", c.nextVersion(),
+		"$CREATED", moment(), "$READY", moment(), "$ADDRESS", c.ip()).Replace(template))
 }
 
 // widgets returns the custom resources of so many workloads, those of a workload one
@@ -52,9 +60,9 @@ func (c *corpus) widget(w *workload) []byte {
 func (c *corpus) widgets(workloads int) [][]byte {
 	var all [][]byte
 	for i := range workloads {
-		w := c.workload(i)
+		template := c.widgetTemplate(c.workload(i))
 		for range c.replicas {
-			all = append(all, c.widget(w))
+			all = append(all, c.widget(template))
 		}
 	}
 	return all
@@ -82,7 +90,7 @@ func (c *corpus) scrambledWidget() []byte {
 		return v
 	}
 	var object map[string]any
-	if err := json.Unmarshal(c.widget(c.workload(c.random.IntN(1000))), &object); err != nil {
+	if err := json.Unmarshal(c.widget(c.widgetTemplate(c.workload(c.random.IntN(1000)))), &object); err != nil {
 		panic(err)
 	}
 	scramble(object)
