@@ -48,7 +48,7 @@ func cutItems(body []byte) (items []json.RawMessage, rest []byte, ok bool) {
 			return -1
 		}
 		begin = i
-		items, end = elements(body, i)
+		items, end = cutElements(body, i)
 		return end
 	}) < 0 || begin < 0 {
 		return nil, nil, false
@@ -74,11 +74,11 @@ func cutEvent(frame []byte) (name, object []byte, ok bool) {
 		}
 		return end
 	})
-	return name, object, end >= 0 && space(frame, end+1) == len(frame) && object != nil && known(name)
+	return name, object, end >= 0 && skipSpace(frame, end+1) == len(frame) && object != nil && isEventType(name)
 }
 
-// known reports whether this is a type of a watch event.
-func known(name []byte) bool {
+// isEventType reports whether this is a type of a watch event.
+func isEventType(name []byte) bool {
 	switch string(name) {
 	case "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR":
 		return true
@@ -90,12 +90,12 @@ func known(name []byte) bool {
 // included, and with where their values begin. read returns the index after the value, or
 // -1. eachField returns the index of the bracket that ends the object, or -1.
 func eachField(body []byte, read func(name []byte, i int) int) int {
-	i := space(body, 0)
+	i := skipSpace(body, 0)
 	if i == len(body) || body[i] != '{' {
 		return -1
 	}
 	for {
-		begin := space(body, i+1)
+		begin := skipSpace(body, i+1)
 		if begin == len(body) || body[begin] != '"' {
 			return -1
 		}
@@ -103,16 +103,16 @@ func eachField(body []byte, read func(name []byte, i int) int) int {
 			return -1
 		}
 		name := body[begin:i]
-		if i = space(body, i); i == len(body) || body[i] != ':' || bytes.IndexByte(name, '\\') >= 0 {
+		if i = skipSpace(body, i); i == len(body) || body[i] != ':' || bytes.IndexByte(name, '\\') >= 0 {
 			return -1 // a name with an escape in it may be any
 		}
-		if i = space(body, i+1); i == len(body) {
+		if i = skipSpace(body, i+1); i == len(body) {
 			return -1
 		}
 		if i = read(name, i); i < 0 {
 			return -1
 		}
-		if i = space(body, i); i == len(body) || body[i] != ',' {
+		if i = skipSpace(body, i); i == len(body) || body[i] != ',' {
 			break
 		}
 	}
@@ -122,10 +122,10 @@ func eachField(body []byte, read func(name []byte, i int) int) int {
 	return i
 }
 
-// elements cuts the array that begins at i, and returns the index after it, or -1.
-func elements(body []byte, i int) ([]json.RawMessage, int) {
+// cutElements cuts the array that begins at i, and returns the index after it, or -1.
+func cutElements(body []byte, i int) ([]json.RawMessage, int) {
 	items := []json.RawMessage{}
-	i = space(body, i+1)
+	i = skipSpace(body, i+1)
 	if i < len(body) && body[i] == ']' {
 		return items, i + 1
 	}
@@ -135,19 +135,20 @@ func elements(body []byte, i int) ([]json.RawMessage, int) {
 			return nil, -1
 		}
 		items = append(items, body[i:end:end])
-		i = space(body, end)
+		i = skipSpace(body, end)
 		if i == len(body) || body[i] != ',' && body[i] != ']' {
 			return nil, -1
 		}
 		if body[i] == ']' {
 			return items, i + 1
 		}
-		i = space(body, i+1)
+		i = skipSpace(body, i+1)
 	}
 	return nil, -1
 }
 
-func space(body []byte, i int) int {
+// skipSpace returns the index of the first byte from i on that is no white space.
+func skipSpace(body []byte, i int) int {
 	for i < len(body) && isSpace(body[i]) {
 		i++
 	}

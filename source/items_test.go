@@ -75,7 +75,7 @@ func FuzzItems(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { sameList(t, body) })
 }
 
-// events are watch frames, each with whether it is cut.
+// eventFrames are watch frames, each with whether it is cut.
 var eventFrames = map[string]bool{
 	`{"type":"ADDED","object":{"a":"}"}}`:           true,
 	` { "object" : {} , "type" : "BOOKMARK" } `:     true,
@@ -128,4 +128,26 @@ func FuzzCutEvent(f *testing.F) {
 		f.Add([]byte(frame))
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) { sameEvent(t, frame) })
+}
+
+// BenchmarkItems cuts a list of 1,000 pods, and has a general decoder do it.
+func BenchmarkItems(b *testing.B) {
+	body := jsonAnswers(b).list
+	b.Run("cut", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			if list, err := openJSONList(body); err != nil || len(list.Items) != benchObjects {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("general", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		for b.Loop() {
+			var list jsonList
+			if err := unmarshalJSON(body, &list); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
