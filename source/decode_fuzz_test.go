@@ -71,7 +71,7 @@ func FuzzEvent(f *testing.F) {
 		if asProtobuf {
 			return
 		}
-		maps := &restStream[*unstructured.Unstructured]{decoder: &dynamicDecoder{gvk: corev1.SchemeGroupVersion.WithKind("Pod")}}
+		maps := &restStream[*unstructured.Unstructured]{decoder: newDynamicDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), new(dedup.Table), ShareAll)}
 		if inMaps, err := maps.decode(frame); err == nil && inMaps.Err == nil && inMaps.Type == Added && inMaps.Object == nil {
 			t.Errorf("an event without an object: %+v", inMaps)
 		}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsjson "sigs.k8s.io/json"
 
 	"github.com/tidings-go/tidings/source/dedup"
@@ -125,7 +124,7 @@ func (d *typedDecoder[T]) stats() DecodingStats {
 	return s
 }
 
-func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
+func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	d.inJSON.Add(1)
 	obj := d.make()
 	if err := unmarshalJSON(data, obj); err != nil {
@@ -135,7 +134,11 @@ func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
 	}
-	d.setKind(obj)
+	if !item || d.keepKind {
+		// Items of lists keep the kind they come with, which those of custom resources
+		// have and those of built-in types have not, as they do with typed clients.
+		d.setKind(obj)
+	}
 	return obj, nil
 }
 
@@ -161,22 +164,30 @@ func (d *typedDecoder[T]) setKind(obj T) {
 // dynamicDecoder decodes into maps.
 type dynamicDecoder struct {
 	gvk    schema.GroupVersionKind
-	inJSON atomic.Int64
+	shared *dedup.MapDecoder
+}
+
+func newDynamicDecoder(gvk schema.GroupVersionKind, table *dedup.Table, sharing Sharing) *dynamicDecoder {
+	return &dynamicDecoder{gvk: gvk, shared: dedup.NewMapDecoder(table, gvk, sharing, nil)}
 }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
 func (d *dynamicDecoder) accept(bool, bool) string       { return jsonType }
-func (d *dynamicDecoder) stats() DecodingStats           { return DecodingStats{JSON: d.inJSON.Load()} }
+
+func (d *dynamicDecoder) stats() DecodingStats {
+	counts := d.shared.Stats()
+	return DecodingStats{Shared: counts.Shared, Unshared: counts.Generated, Rejected: counts.Rejected, WhyUnshared: d.shared.Shares()}
+}
 
 func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
-	d.inJSON.Add(1)
-	obj := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(data, &obj.Object); err != nil {
+	object, err := d.shared.Unmarshal(data)
+	if err != nil {
 		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, err)
 	}
-	if obj.Object == nil {
+	if object == nil {
 		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, shown(data))
 	}
+	obj := &unstructured.Unstructured{Object: object}
 	got := obj.GroupVersionKind()
 	if got.Kind == "" && item && d.gvk.Kind != "" {
 		// The items of a list of a built-in type come without their kind.
@@ -205,11 +216,4 @@ func kindName(gvk schema.GroupVersionKind) string {
 type jsonWatchEvent struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
-}
-
-// jsonList is a list whose items are still encoded.
-type jsonList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []json.RawMessage `json:"items"`
 }

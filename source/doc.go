@@ -20,8 +20,11 @@
 //     cannot be understood (a frame over the limit, a cut frame, garbage, an
 //     ERROR event, an unknown event type) ends the watch with an [*Error] that
 //     says what was received. Events that came before it are delivered first.
-//  5. What typed objects that come in protobuf have in common, those of one list or
-//     of all the client's sources, is in memory once: see package
+//     The items of a list and the objects of a watch that come in JSON are cut out by
+//     their brackets, and parsed once, when they are decoded.
+//  5. What typed objects that come in protobuf have in common, and what unstructured
+//     objects have, those of one list or of all the client's sources, is in memory
+//     once: see package
 //     [github.com/tidings-go/tidings/source/dedup]. RESTOptions.Sharing limits that,
 //     and DecodingStats says how many objects it was possible for.
 //

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -131,6 +132,11 @@ func (j *jsonObjects) split(buf []byte) (frame []byte, taken, want int, err erro
 		}
 	}
 	for i := begin + j.scanned; i < len(buf); i++ {
+		if j.inString && !j.escaped {
+			if i = j.leaveString(buf, i); i == len(buf) {
+				break
+			}
+		}
 		if j.closes(buf[i]) {
 			*j = jsonObjects{}
 			return buf[begin : i+1], i + 1, 0, nil
@@ -138,6 +144,31 @@ func (j *jsonObjects) split(buf []byte) (frame []byte, taken, want int, err erro
 	}
 	j.scanned = len(buf) - begin
 	return nil, begin, 0, nil
+}
+
+// leaveString returns the index of the quote that ends the string in which i is, or the
+// length of buf. Most of an object is in strings, and a quote is found faster than all
+// bytes before it are looked at.
+func (j *jsonObjects) leaveString(buf []byte, i int) int {
+	for {
+		n := bytes.IndexByte(buf[i:], '"')
+		end := i + n
+		if n < 0 {
+			end = len(buf)
+		}
+		escapes := 0
+		for end-1-escapes >= i && buf[end-1-escapes] == '\\' {
+			escapes++
+		}
+		if n < 0 {
+			j.escaped = escapes%2 == 1
+			return end
+		}
+		if escapes%2 == 0 {
+			return end
+		}
+		i = end + 1
+	}
 }
 
 // closes takes one more byte and reports whether it ends the object.

@@ -36,7 +36,7 @@ func TestNestingIsLimited(t *testing.T) {
 	const depth = 20_000
 	podWith := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":` + nested(depth) + "}"
 	typed := newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll)
-	maps := &dynamicDecoder{gvk: corev1.SchemeGroupVersion.WithKind("Pod")}
+	maps := newDynamicDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), new(dedup.Table), ShareAll)
 	groups := strings.Repeat("\x0b", depth) + strings.Repeat("\x0c", depth) // of protobuf, in field 1
 	for name, decode := range map[string]func() error{
 		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
@@ -74,7 +74,7 @@ func TestNestingIsLimited(t *testing.T) {
 // TestDepthThatIsAllowed shows that it is the depth that is refused above.
 func TestDepthThatIsAllowed(t *testing.T) {
 	const depth = 5_000
-	maps := &dynamicDecoder{gvk: corev1.SchemeGroupVersion.WithKind("Pod")}
+	maps := newDynamicDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), new(dedup.Table), ShareAll)
 	if _, err := maps.json([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":`+nested(depth)+"}"), false); err != nil {
 		t.Error(err)
 	}

@@ -42,7 +42,7 @@ type RESTOptions struct {
 	// MaxListBytes bounds one page of a list; 0 means 2 GiB.
 	MaxListBytes int
 	// Sharing says what decoded objects have in common; 0 means ShareAll. It is of
-	// no consequence to objects that come in JSON, which share nothing.
+	// no consequence to Go structs that come in JSON, which share nothing.
 	Sharing Sharing
 	// Table is what the objects share through; nil means one that all sources of the
 	// client have.
@@ -82,14 +82,17 @@ func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptio
 
 // NewDynamic returns a source of the objects of resource as maps.
 func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured.Unstructured] {
-	d := &dynamicDecoder{gvk: resource.GroupVersion().WithKind(resource.Kind)}
+	if resource.isSecrets() {
+		o.Sharing = ShareNothing
+	}
+	d := newDynamicDecoder(resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c), o.Sharing)
 	return newREST[*unstructured.Unstructured](c, resource, d, o)
 }
 
 // NewMetadata returns a source of the metadata of the objects of resource. The
 // server leaves out everything else.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
-	if resource.Group == "" && (resource.Name == "secrets" || resource.Kind == "Secret") {
+	if resource.isSecrets() {
 		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
 	}
 	return newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
@@ -205,8 +208,8 @@ func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
 		page.Version, page.Continue, page.Remaining = head.version, head.token, head.remaining
 		return page, err
 	case jsonType:
-		var list jsonList
-		if err := unmarshalJSON(body, &list); err != nil {
+		list, err := openJSONList(body)
+		if err != nil {
 			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, shown(body))
 		}
 		if !strings.HasSuffix(list.Kind, "List") {
@@ -398,6 +401,9 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	if s.protobuf {
 		return openWatchEvent(frame)
+	}
+	if name, object, ok := cutEvent(frame); ok {
+		return name, object, nil
 	}
 	var event jsonWatchEvent
 	if err := unmarshalJSON(frame, &event); err != nil {

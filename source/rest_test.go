@@ -136,7 +136,8 @@ func TestListDecodesBothEncodings(t *testing.T) {
 				t.Fatalf("page is %+v", page)
 			}
 			second := page.Items[1]
-			if second.Key != "default/b" || second.Version != "4" || second.UID != "uid-1" || second.Err != nil || second.Object.Kind != "" {
+			kind := map[string]string{"json": "Pod"}[name] // protobuf has none, JSON as it was sent
+			if second.Key != "default/b" || second.Version != "4" || second.UID != "uid-1" || second.Err != nil || second.Object.Kind != kind {
 				t.Errorf("item is %+v", second)
 			}
 		})

@@ -9,6 +9,7 @@ type Sharing = dedup.Sharing
 const (
 	// ShareAll has objects share what they have in common: strings, messages,
 	// slices and maps. They must not be changed, as no cached object may.
+	// What comes in JSON shares as maps alone, as [NewDynamic] has them.
 	ShareAll = dedup.ShareAll
 	// ShareStrings has them share strings alone: an object may be changed before
 	// it is cached, by a transform for example.
@@ -20,19 +21,20 @@ const (
 // DecodingStats count the objects that a [REST] source has decoded since it was made,
 // bookmarks included.
 type DecodingStats struct {
-	// Shared objects came in protobuf, and share what they have in common as
-	// RESTOptions.Sharing says. Healthy is all objects of a built-in type.
+	// Shared objects share what they have in common as RESTOptions.Sharing says: they
+	// came in protobuf, or in JSON as maps. Healthy is all objects of a built-in type
+	// and of a dynamic source.
 	Shared int64
-	// Unshared objects came in protobuf and were decoded each for itself: all of
+	// Unshared objects came in the same forms and were decoded each for itself: all of
 	// them where WhyUnshared is set, and otherwise those that were not encoded in
 	// the way in which API servers encode objects. Healthy is 0 or all.
 	Unshared int64
-	// Rejected objects came in protobuf and could not be decoded. Healthy is 0.
+	// Rejected objects came in the same forms and could not be decoded. Healthy is 0.
 	Rejected int64
-	// JSON counts the objects that came in JSON, which share nothing.
+	// JSON counts the objects that came in JSON as Go structs, which share nothing.
 	JSON int64
 	// WhyUnshared says why objects of the type are not shared, for example because
-	// they are Secrets; nil where they are, and for objects in JSON.
+	// they are Secrets; nil where they are, and for Go structs in JSON.
 	WhyUnshared error
 }
 

@@ -21,7 +21,7 @@ const (
 	// ShareStrings shares strings alone: an object may be changed as if it had
 	// been decoded by the generated code.
 	ShareStrings
-	// ShareNothing leaves everything to the generated code.
+	// ShareNothing leaves everything to the generated code, or to the API machinery.
 	ShareNothing
 )
 

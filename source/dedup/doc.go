@@ -1,7 +1,8 @@
-// Package dedup decodes Kubernetes API objects from protobuf and makes what they
-// have in common only once: a [Decoder] decodes the [Message] values of one Go type, a
-// [Table] knows what decoders have made, and [Sharing] says what they share;
-// [DecoderStats] and [TableStats] show how that goes.
+// Package dedup decodes Kubernetes API objects and makes what they have in common only
+// once: a [Decoder] decodes the [Message] values of one Go type from protobuf, a
+// [MapDecoder] the maps of unstructured objects from JSON, a [Table] knows what decoders
+// have made, and [Sharing] says what they share; [DecoderStats] and [TableStats] show
+// how that goes.
 //
 // The pods of a workload have most of their bytes in common. The generated Unmarshal
 // makes the values of these bytes anew for each pod, and the garbage collector walks
@@ -79,6 +80,48 @@
 // values and one of strings per object. It drops values that the garbage collector
 // has taken, and strings that nobody asked for since it came by last.
 //
+// # Maps
+//
+// A MapDecoder makes of JSON what the API machinery makes of it, the maps and slices of
+// interfaces that unstructured objects are. Everything above holds, but for this.
+//
+//	text ──▶ tokens: where each value begins and ends, how much is in it
+//	             │
+//	             ▼
+//	         object ── name ─────────────▶ place: what was learned of this field
+//	             └──── value ─ string ───▶ place's site for texts ─────▶ as above
+//	                    └──── { } or [ ] ▶ place's site for subtrees ──▶ as above
+//
+// Decoding a text:
+//
+//  1. The text is read once, from the front to the back: its syntax is checked, and each
+//     value becomes a token that says where it ends. Thus the bytes of an object or array
+//     are known before anything of it is made, and what was seen before is never looked
+//     into, only compared. What is left out of the objects is passed over. What is over 1
+//     GiB or 100 levels, and what has a number that a float64 may not hold, is left to the
+//     API machinery, and so is everything that is not JSON: [DecoderStats] count it.
+//  2. The bytes of an object or array are the key of the map or slice that they mean. The
+//     same labels in two fields, or in objects of two kinds, are one map. What is left out
+//     is part of the key.
+//  3. There are no Go types to tell fields apart. A run learns them: a place is a field
+//     of a name in the object at another place, for each kind of object. Names are looked
+//     for where they were the last time, which costs one comparison and allocates
+//     nothing. A name gets a place when it is seen again, so that keys of data do
+//     not. A run has 16,384 places at most; if it needs more it learns anew.
+//  4. A string in an interface is a pointer to a string. Those of the table are pointed
+//     to where they are; for those that an object has for itself there is one
+//     allocation, and one more for their bytes.
+//  5. The map of an object itself is its own: the kind can be set in it.
+//
+// Custom resources of 200 workloads with 100 replicas each, 3.9 KB of JSON, take 2.8 KB in
+// memory and 21 allocations, where the API machinery takes 21.7 KB and 496, and about an
+// eighth of the CPU time. If each has a workload of its own, that is 11.6 KB, 73
+// allocations and a half; if only the names of the fields repeat, 17.7 KB of 19.7, 129 of
+// 489 and two fifths (BenchmarkMaps).
+//
+// Go structs that come in JSON are not for this package. To intern their strings after
+// they were decoded takes 14 % less memory, and a third more time.
+//
 // # What is never shared
 //
 // A Quantity that has an address (a field, behind a pointer, in a slice): its
@@ -88,7 +131,8 @@
 // is behind a pointer, as those beyond 64 bits are: copies of it share the number,
 // and Add changes it.
 //
-// Secrets, and types that contain them: nothing of them enters a table.
+// Secrets, and types that contain them: nothing of them enters a table. A map is a Secret
+// if the decoder's kind or its own says so.
 //
 // # Unsafe
 //
@@ -98,7 +142,8 @@
 // of the root, and the program of a type leads to the programs of its fields' types.
 // Values are allocated by package reflect, with their own type. Beyond that, it is
 // relied on that a slice is a pointer, a length and a capacity, that a map is a
-// pointer, and that strings may point into bytes that nobody writes to.
+// pointer, and that strings may point into bytes that nobody writes to. For maps: that an
+// interface is a pointer to its type and a pointer to its value, or the map itself.
 //
 // # Concurrency properties
 //
@@ -110,7 +155,8 @@
 //
 // A Decoder, too, is for any number of goroutines. Each call takes a run: what one
 // goroutine knows about sites, with its buffers. Up to eight runs for each Go type wait
-// in the table for the next call of any decoder, so that what was learned stays.
+// in the table for the next call of any decoder, so that what was learned stays. A
+// MapDecoder does the same, with up to eight runs for all kinds.
 //
 // In plain words: two goroutines that decode at the same time may each make a value
 // that the other makes, and then there are two of it, which is harmless. An object
@@ -132,7 +178,8 @@
 // The table has a run for each goroutine that has decoded objects of one type at the
 // same time, at most eight. For pods that is about 40 KiB, with up to 256 KiB of
 // strings and 1 MiB of keys that were found lately in the worst case. A decoder itself
-// has nothing.
+// has nothing. A run for maps has about 20 KiB, about 64 bytes for each place, and the tokens of
+// the largest text it has read, up to 384 KiB.
 //
 // Pods of 500 workloads with 40 replicas each, 5.7 KB on the wire, take 5.8 KB in
 // memory and 27 allocations, where the generated code takes 21.3 KB and 340; 5.0 KB of

@@ -4,9 +4,9 @@ package dedup
 type DecoderStats struct {
 	// Shared objects were decoded here.
 	Shared int64
-	// Generated objects were left to the generated code: all of them if
-	// [Decoder.Shares] says so, and otherwise those that were encoded as Go does
-	// not encode objects. Healthy is 0 or all.
+	// Generated objects were left to the generated code, or to the API machinery if
+	// they are maps: all of them if Shares says so, and otherwise those that were
+	// encoded as Go does not encode objects. Healthy is 0 or all.
 	Generated int64
 	// Rejected objects could not be decoded. Healthy is 0.
 	Rejected int64

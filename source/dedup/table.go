@@ -26,6 +26,7 @@ type Table struct {
 	pieces    pieces
 	texts     texts
 	sightings sightings
+	maps      mapRuns
 
 	mu      sync.Mutex // guards what is below, and the writers of the tables above
 	shapes  map[reflect.Type]*shape

@@ -36,6 +36,15 @@ func (x *texts) start() {
 
 // find returns the string with this content.
 func (x *texts) find(h uint64, content []byte) (string, bool) {
+	s := x.box(h, content)
+	if s == nil {
+		return "", false
+	}
+	return *s, true
+}
+
+// box returns where the string with this content is, or nil. Nobody writes there.
+func (x *texts) box(h uint64, content []byte) *string {
 	slots := *x.slots.Load()
 	mask := uint64(len(slots) - 1)
 	for k := range uint64(window) {
@@ -51,17 +60,20 @@ func (x *texts) find(h uint64, content []byte) (string, bool) {
 			if slot.asked.Load() == 0 {
 				slot.asked.Store(1)
 			}
-			return *s, true
+			return s
 		}
 	}
-	return "", false
+	return nil
 }
 
 // keepText puts a string into the table, if there is room.
-func (t *Table) keepText(h uint64, s string) {
+func (t *Table) keepText(h uint64, s string) { t.keepBox(h, &s) }
+
+// keepBox puts a string into the table, if there is room, where it is.
+func (t *Table) keepBox(h uint64, s *string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.roomLocked(costText + len(s)) {
+	if !t.roomLocked(costText + len(*s)) {
 		return
 	}
 	x := &t.texts
@@ -69,7 +81,7 @@ func (t *Table) keepText(h uint64, s string) {
 	if crowded(x.used, len(slots), mostTextSlots, x.freeLocked(slots, h).text.Load() == nil) {
 		slots = t.growTextsLocked(slots)
 	}
-	t.bytes -= int64(x.putLocked(slots, h, &s))
+	t.bytes -= int64(x.putLocked(slots, h, s))
 }
 
 // freeLocked returns the first free slot of a window or, if there is none, the

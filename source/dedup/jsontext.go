@@ -1,0 +1,82 @@
+package dedup
+
+import (
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// hexDigit returns the value of a hexadecimal digit.
+func hexDigit(c byte) (rune, bool) {
+	switch {
+	case c-'0' <= 9:
+		return rune(c - '0'), true
+	case c|0x20-'a' <= 5:
+		return rune(c|0x20-'a') + 10, true
+	}
+	return 0, false
+}
+
+// codeUnit returns the number in the escape \uXXXX that s begins with, or -1 if it
+// begins with something else.
+func codeUnit(s []byte) rune {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range s[2:6] {
+		d, _ := hexDigit(c)
+		r = r<<4 | d
+	}
+	return r
+}
+
+// unescape appends the content of a string to b: escapes are resolved, and what is
+// not UTF-8 and half a surrogate pair become U+FFFD, each byte and each half one of
+// its own. The syntax has been checked.
+func unescape(b, s []byte) []byte {
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '\\' && s[i+1] == 'u':
+			r := codeUnit(s[i:])
+			i += 6
+			if utf16.IsSurrogate(r) {
+				pair := utf16.DecodeRune(r, codeUnit(s[i:]))
+				if pair != unicode.ReplacementChar {
+					i += 6
+				}
+				r = pair
+			}
+			b = utf8.AppendRune(b, r)
+		case c == '\\':
+			b = append(b, unescaped(s[i+1]))
+			i += 2
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+			i++
+		default:
+			r, size := utf8.DecodeRune(s[i:])
+			b = utf8.AppendRune(b, r)
+			i += size
+		}
+	}
+	return b
+}
+
+// unescaped returns what a backslash and c stand for.
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}

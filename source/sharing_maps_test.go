@@ -1,0 +1,113 @@
+package source
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// widgetsJSON answers a list with eight custom resources, and a watch with as many.
+func widgetsJSON(kind string) http.HandlerFunc {
+	var items, events []string
+	for i := range 8 {
+		item := fmt.Sprintf(`{"apiVersion":"v1","kind":"%s","metadata":{"namespace":"default","name":"w-%d","resourceVersion":"3"},"spec":{"color":"blue","sizes":[{"a":1},{"a":2}]}}`, kind, i)
+		items = append(items, strings.Replace(item, `"apiVersion":"v1","kind":"`+kind+`",`, "", 1))
+		events = append(events, jsonFrame("ADDED", item))
+	}
+	list := `{"apiVersion":"v1","kind":"` + kind + `List","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}`
+	return func(w http.ResponseWriter, r *http.Request) {
+		body := list
+		if r.URL.Query().Get("watch") == "true" {
+			body = strings.Join(events, "")
+		}
+		answerWith(200, jsonType, body)(w, r)
+	}
+}
+
+func readMaps(t *testing.T, s *REST[*unstructured.Unstructured]) (all []*unstructured.Unstructured) {
+	t.Helper()
+	page, err := s.List(t.Context(), ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range page.Items {
+		all = append(all, item.Object)
+	}
+	for _, event := range readAllEvents(t, s) {
+		all = append(all, event.Object)
+	}
+	return all
+}
+
+// TestMapsShareWhatTheyHaveInCommon reads a list and a watch with each kind of sharing.
+func TestMapsShareWhatTheyHaveInCommon(t *testing.T) {
+	for sharing, want := range map[Sharing]struct {
+		values, strings bool
+		stats           DecodingStats
+	}{
+		ShareAll:     {true, true, DecodingStats{Shared: 16}},
+		ShareStrings: {false, true, DecodingStats{Shared: 16}},
+		ShareNothing: {false, false, DecodingStats{Unshared: 16}},
+	} {
+		t.Run(fmt.Sprint(sharing), func(t *testing.T) {
+			client := serve(t, widgetsJSON("Widget"))
+			s := NewDynamic(client, Resource{Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}, RESTOptions{Sharing: sharing})
+			all := readMaps(t, s)
+			if len(all) != 16 {
+				t.Fatalf("read %d objects", len(all))
+			}
+			for i, pair := range [][2]int{{6, 7}, {7, 14}, {14, 15}} {
+				a, b := all[pair[0]], all[pair[1]]
+				if a.GetKind() != "Widget" || b.GetKind() != "Widget" || a.GetName() == b.GetName() {
+					t.Errorf("pair %d: %v and %v", i, a, b)
+				}
+				spec := func(u *unstructured.Unstructured) unsafe.Pointer {
+					return reflect.ValueOf(u.Object["spec"]).UnsafePointer()
+				}
+				color := func(u *unstructured.Unstructured) *byte {
+					s, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+					return unsafe.StringData(s)
+				}
+				if (spec(a) == spec(b)) != want.values || (color(a) == color(b)) != want.strings {
+					t.Errorf("pair %d: in common are spec: %v, color: %v", i, spec(a) == spec(b), color(a) == color(b))
+				}
+			}
+			stats := s.DecodingStats()
+			if (stats.WhyUnshared != nil) != (sharing == ShareNothing) {
+				t.Errorf("why it is unshared: %v", stats.WhyUnshared)
+			}
+			if stats.WhyUnshared = nil; stats != want.stats {
+				t.Errorf("counted %+v, want %+v", stats, want.stats)
+			}
+		})
+	}
+}
+
+// TestSecretsAsMapsAreNotShared reads Secrets whose kind was given, or only the name of
+// the resource.
+func TestSecretsAsMapsAreNotShared(t *testing.T) {
+	for _, resource := range []Resource{
+		{Version: "v1", Name: "secrets", Kind: "Secret", Scope: ScopeNamespaced},
+		{Version: "v1", Name: "secrets", Kind: "Secret"},
+		{Version: "v1", Kind: "Secret", Name: "hidden", Scope: ScopeNamespaced},
+	} {
+		client := serve(t, widgetsJSON("Secret"))
+		s := NewDynamic(client, resource, RESTOptions{})
+		if got := len(readMaps(t, s)); got != 16 {
+			t.Fatalf("read %d objects", got)
+		}
+		if stats := s.DecodingStats(); stats.Unshared != 16 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
+			t.Errorf("%v: %+v, in the table %+v", resource, stats, client.SharingStats())
+		}
+	}
+	client := serve(t, widgetsJSON("Secret"))
+	s := NewDynamic(client, Resource{Version: "v1", Name: "secrets", Scope: ScopeNamespaced}, RESTOptions{})
+	if stats := s.DecodingStats(); stats.WhyUnshared == nil {
+		t.Errorf("a resource that is named secrets: %+v", stats)
+	}
+}
