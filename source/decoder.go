@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsjson "sigs.k8s.io/json"
 
+	"github.com/tidings-go/tidings/internal/fieldpath"
 	"github.com/tidings-go/tidings/source/dedup"
 )
 
@@ -35,6 +37,8 @@ type decoder[T Object] interface {
 	wants() schema.GroupVersionKind
 	// stats counts what was decoded.
 	stats() DecodingStats
+	// without leaves fields out of the objects; it is called before any is decoded.
+	without(paths []string) error
 }
 
 // unmarshalJSON reads JSON as the API machinery does: field names with their
@@ -75,6 +79,7 @@ type typedDecoder[T Object] struct {
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
+	clearer    *fieldpath.Clearer // of what is left out, after decoding JSON
 	inJSON     atomic.Int64
 }
 
@@ -85,6 +90,25 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 		d.shared = dedup.NewDecoder(table, example, sharing)
 	}
 	return d
+}
+
+// without has objects come without some fields. It is called before the first of them.
+func (d *typedDecoder[T]) without(paths []string) error {
+	drop, err := fieldpath.Parse(paths)
+	if err != nil {
+		return err
+	}
+	objects := reflect.TypeOf(d.make())
+	if err := drop.Check(objects); err != nil {
+		return err
+	}
+	if d.isProtobuf {
+		if d.shared, err = d.shared.Without(paths...); err != nil {
+			return err
+		}
+	}
+	d.clearer = fieldpath.NewClearer(drop, objects)
+	return nil
 }
 
 func newMetadataDecoder(table *dedup.Table, sharing Sharing) *typedDecoder[*metav1.PartialObjectMetadata] {
@@ -135,6 +159,7 @@ func (d *typedDecoder[T]) json(data []byte, _ bool) (T, error) {
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
 	}
+	d.clearer.Clear(obj)
 	d.setKind(obj)
 	return obj, nil
 }
@@ -161,7 +186,18 @@ func (d *typedDecoder[T]) setKind(obj T) {
 // dynamicDecoder decodes into maps.
 type dynamicDecoder struct {
 	gvk    schema.GroupVersionKind
+	drop   fieldpath.Tree
 	inJSON atomic.Int64
+}
+
+// without has objects come without some fields. Of these, only the metadata is known.
+func (d *dynamicDecoder) without(paths []string) error {
+	drop, err := fieldpath.Parse(paths)
+	if err != nil {
+		return err
+	}
+	d.drop = drop
+	return drop.CheckField("metadata", reflect.TypeFor[metav1.ObjectMeta]())
 }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
@@ -177,6 +213,7 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 	if obj.Object == nil {
 		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, shown(data))
 	}
+	d.drop.Remove(obj.Object)
 	got := obj.GroupVersionKind()
 	if got.Kind == "" && item && d.gvk.Kind != "" {
 		// The items of a list of a built-in type come without their kind.
