@@ -65,6 +65,8 @@ func podWithout(pod *corev1.Pod) {
 	}
 }
 
+func partialWithout(m *metav1.PartialObjectMetadata) { withoutMetadata(m) }
+
 func mapWithout(u *unstructured.Unstructured) {
 	withoutMetadata(u)
 	delete(u.Object, "status")
@@ -94,11 +96,13 @@ func newAsked[T tidings.Object](t *testing.T, paths []string, without func(T), a
 	if a.less, err = ask(tidings.Selection{Drop: paths}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.less.AddHandler(tidings.Funcs[T]{
-		Add:    func(obj T, _ bool) { a.told[obj.GetName()] = obj },
-		Update: func(_, obj T) { a.told[obj.GetName()] = obj },
-		Delete: func(obj T, _ bool) { delete(a.told, obj.GetName()) },
-	}, tidings.HandlerOptions{})
+	_, err = a.less.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
+		if e.Type == tidings.Deleted {
+			delete(a.told, e.Old.GetName())
+		} else {
+			a.told[e.New.GetName()] = e.New
+		}
+	}), tidings.HandlerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +162,7 @@ func dropEverywhere(t *testing.T, w *world) {
 	dynamic := newAsked(t, dropped, mapWithout, func(s tidings.Selection) (*tidings.Informer[*unstructured.Unstructured], error) {
 		return tidings.Dynamic(w.factory, podResource, s)
 	})
-	partial := newAsked(t, droppedMetadata, func(m *metav1.PartialObjectMetadata) { withoutMetadata(m) }, func(s tidings.Selection) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
+	partial := newAsked(t, droppedMetadata, partialWithout, func(s tidings.Selection) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
 		return tidings.Metadata(w.factory, podResource, s)
 	})
 	check := func(names ...string) {
