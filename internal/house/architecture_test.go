@@ -100,7 +100,7 @@ var (
 		},
 		"clientgo/internal/byresource": {others: []string{"k8s.io/apimachinery", "k8s.io/client-go"}, tests: []string{"*"}, dropIn: true},
 		"clientgo": {
-			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin"}, informerRooms...),
+			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin", "internal/fieldpath"}, informerRooms...),
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},
