@@ -40,6 +40,11 @@
 //     the generator; the tags are wrong about both in places.
 //  3. A type with a field of a kind that API types do not have is left to its own
 //     Unmarshal as a whole, as is Secret: [Decoder.Shares] says so.
+//  4. A field that [Decoder.Without] leaves out becomes a step that passes over its
+//     bytes: they must be as many as their length says, and that is all. Its type may be of any
+//     kind. Programs, sites and what is shared go by the Go type together with
+//     what is still to be left out within it, so that a value without a field is
+//     never taken for one with it.
 //
 // Decoding a message:
 //
@@ -132,7 +137,8 @@
 // The table has a run for each goroutine that has decoded objects of one type at the
 // same time, at most eight. For pods that is about 40 KiB, with up to 256 KiB of
 // strings and 1 MiB of keys that were found lately in the worst case. A decoder itself
-// has nothing.
+// has nothing. The key of a shared value has the bytes of the fields that are left out
+// of it, too.
 //
 // Pods of 500 workloads with 40 replicas each, 5.7 KB on the wire, take 5.8 KB in
 // memory and 27 allocations, where the generated code takes 21.3 KB and 340; 5.0 KB of
