@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -51,11 +52,11 @@ func TestWithDrop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client, more := newClient(t)
-				saw := 0
+				var saw atomic.Int64
 				f := NewSharedInformerFactoryWithOptions(client, 0,
 					WithDrop("metadata.annotations"), WithDropFor[*corev1.Pod]("spec.containers.env"), WithDrop("metadata.managedFields"),
 					WithTransform(func(obj any) (any, error) {
-						saw += len(obj.(metav1.Object).GetAnnotations())
+						saw.Add(int64(len(obj.(metav1.Object).GetAnnotations())))
 						return obj, nil
 					}))
 				pods, nodes := f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()
@@ -82,7 +83,7 @@ func TestWithDrop(t *testing.T) {
 				if got := obj.(*corev1.Node); got.Annotations != nil || got.Spec.ProviderID != "p" {
 					t.Errorf("cached is %+v", got)
 				}
-				if saw != 0 {
+				if saw.Load() != 0 {
 					t.Error("the transform saw what is left out")
 				}
 			})

@@ -158,9 +158,9 @@ func TestCheckField(t *testing.T) {
 
 // TestManyFields names those that are most like the one that was looked for.
 func TestManyFields(t *testing.T) {
-	var many struct{ A1, A2, A3, A4, A5, A6, A7, A8, A9, Containers, B1, B2, B3, B4 int }
+	type many struct{ A1, A2, A3, A4, A5, A6, A7, A8, A9, Containers, B1, B2, B3, B4 int }
 	tree := Tree{"container": nil}
-	err := tree.Check(reflect.TypeOf(many))
+	err := tree.Check(reflect.TypeFor[many]())
 	if err == nil || !strings.Contains(err.Error(), "it has Containers, ") || !strings.Contains(err.Error(), "and 2 more") {
 		t.Errorf("got %v", err)
 	}
