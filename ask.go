@@ -86,6 +86,9 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 	if err != nil {
 		return nil, err
 	}
+	if checked.drop, err = dropFrom[T](s.Drop, checked.labels); err != nil {
+		return nil, err
+	}
 	transform, err := transformOf[T](s.Transform)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 				return open(source.RESTOptions{
 					Namespace: namespace, Labels: checked.labels.String(), Fields: checked.fields.String(),
 					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
-					Sharing: sharingFor(f.o.Sharing, s.Transform),
+					Sharing: sharingFor(f.o.Sharing, s.Transform), Drop: checked.drop.Paths(),
 				})
 			},
 			transform: transform,

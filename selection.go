@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/tidings-go/tidings/internal/fieldpath"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -33,8 +34,20 @@ type Selection struct {
 	// Fields is a field selector, as in "metadata.name=web". Which fields a type
 	// has is up to the server, but for metadata.name and metadata.namespace.
 	Fields string
-	// Transform replaces objects before they are cached; nil leaves them. It is
-	// compared by identity: make it once to share an informer.
+	// Drop leaves fields out of the objects, as if they had never been set; handlers and
+	// listers see ordinary objects. A path names fields as JSON does, joined by dots, as in
+	// "metadata.managedFields" or "spec.containers.env": it goes through lists, and ends
+	// at a field of any type, which is left out whole. It cannot go into a map, nor leave
+	// out what objects are told apart by: their kind, name, namespace, uid and
+	// resourceVersion. Paths that the type does not have are errors; for [Dynamic], only
+	// those within metadata are checked. The order of the paths makes no difference.
+	//
+	// In protobuf, the bytes of these fields are not decoded, nor checked. Do not give an
+	// object of such an informer to an Update: the server takes a field that is not there
+	// as one to be removed. Use a Patch, or read the object anew.
+	Drop []string
+	// Transform replaces objects before they are cached, without the fields of Drop; nil
+	// leaves them. It is compared by identity: make it once to share an informer.
 	Transform *Transform
 	// Optional takes a type that the server does not have for a type without objects,
 	// so that nobody waits for it: the informer is synced and empty as soon as the
@@ -65,12 +78,13 @@ type selection struct {
 	namespaces []string // sorted; none means all
 	labels     labels.Selector
 	fields     fields.Selector
+	drop       fieldpath.Tree
 	transform  *Transform
 	optional   bool
 }
 
 // check validates s for objects of a scope, with the namespaces to use where s
-// names none.
+// names none. What s drops is checked by dropFrom, which knows the type.
 func (s Selection) check(scope source.Scope, byDefault []string) (selection, error) {
 	var checked selection
 	invalid := func(format string, args ...any) (selection, error) {
@@ -124,6 +138,9 @@ func (s selection) String() string {
 	}
 	if text := s.fields.String(); text != "" {
 		parts = append(parts, "fields "+text)
+	}
+	if len(s.drop) > 0 {
+		parts = append(parts, "without "+s.drop.String())
 	}
 	if s.transform != nil {
 		parts = append(parts, "transformed")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
+	"github.com/tidings-go/tidings/internal/fieldpath"
 	"github.com/tidings-go/tidings/source/dedup"
 )
 
@@ -34,6 +36,8 @@ type decoder[T Object] interface {
 	wants() schema.GroupVersionKind
 	// stats counts what was decoded.
 	stats() DecodingStats
+	// without leaves fields out of the objects; it is called before any is decoded.
+	without(paths []string) error
 }
 
 // unmarshalJSON reads JSON as the API machinery does: field names with their
@@ -74,6 +78,7 @@ type typedDecoder[T Object] struct {
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
+	clearer    *fieldpath.Clearer // of what is left out, after decoding JSON
 	inJSON     atomic.Int64
 }
 
@@ -84,6 +89,25 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 		d.shared = dedup.NewDecoder(table, example, sharing)
 	}
 	return d
+}
+
+// without has objects come without some fields. It is called before the first of them.
+func (d *typedDecoder[T]) without(paths []string) error {
+	drop, err := fieldpath.Parse(paths)
+	if err != nil {
+		return err
+	}
+	objects := reflect.TypeOf(d.make())
+	if err := drop.Check(objects); err != nil {
+		return err
+	}
+	if d.isProtobuf {
+		if d.shared, err = d.shared.Without(paths...); err != nil {
+			return err
+		}
+	}
+	d.clearer = fieldpath.NewClearer(drop, objects)
+	return nil
 }
 
 func newMetadataDecoder(table *dedup.Table, sharing Sharing) *typedDecoder[*metav1.PartialObjectMetadata] {
@@ -134,6 +158,7 @@ func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
 	}
+	d.clearer.Clear(obj)
 	if !item || d.keepKind {
 		// Items of lists keep the kind they come with, which those of custom resources
 		// have and those of built-in types have not, as they do with typed clients.
@@ -163,12 +188,24 @@ func (d *typedDecoder[T]) setKind(obj T) {
 
 // dynamicDecoder decodes into maps.
 type dynamicDecoder struct {
-	gvk    schema.GroupVersionKind
-	shared *dedup.MapDecoder
+	gvk     schema.GroupVersionKind
+	table   *dedup.Table
+	sharing Sharing
+	shared  *dedup.MapDecoder
 }
 
 func newDynamicDecoder(gvk schema.GroupVersionKind, table *dedup.Table, sharing Sharing) *dynamicDecoder {
-	return &dynamicDecoder{gvk: gvk, shared: dedup.NewMapDecoder(table, gvk, sharing, nil)}
+	return &dynamicDecoder{gvk: gvk, table: table, sharing: sharing, shared: dedup.NewMapDecoder(table, gvk, sharing, nil)}
+}
+
+// without has objects come without some fields. Of these, only the metadata is known.
+func (d *dynamicDecoder) without(paths []string) error {
+	drop, err := fieldpath.Parse(paths)
+	if err != nil {
+		return err
+	}
+	d.shared = dedup.NewMapDecoder(d.table, d.gvk, d.sharing, drop)
+	return drop.CheckField("metadata", reflect.TypeFor[metav1.ObjectMeta]())
 }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }

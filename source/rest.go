@@ -44,6 +44,16 @@ type RESTOptions struct {
 	// Sharing says what decoded objects have in common; 0 means ShareAll. It is of
 	// no consequence to Go structs that come in JSON, which share nothing.
 	Sharing Sharing
+	// Drop leaves fields out of the objects, as if they had never been set. A path names
+	// fields as JSON does, joined by dots, as in "metadata.managedFields" or
+	// "spec.containers.env": it goes through lists and ends at a field of any type, but
+	// does not go into a map. Of objects held as maps, only what begins with "metadata" is
+	// checked. Where a path cannot be left out, every List and Watch fails and says why.
+	//
+	// In protobuf these fields are not even decoded, nor are their bytes checked. An object
+	// without them must not be given to an Update: the server would take it as a request
+	// to remove them. Use a Patch.
+	Drop []string
 	// Table is what the objects share through; nil means one that all sources of the
 	// client have.
 	Table *dedup.Table
@@ -66,6 +76,10 @@ type REST[T Object] struct {
 	client  *Client
 	decoder decoder[T]
 	options RESTOptions
+	// bookmarks decodes those where fields are left out, which may be the ones that say
+	// what a bookmark means; otherwise it is nil.
+	bookmarks decoder[T]
+	invalid   error // RESTOptions.Drop, or nil
 
 	asked    Resource   // as it was given
 	mu       sync.Mutex // guards resource, which the first request completes
@@ -76,8 +90,8 @@ type REST[T Object] struct {
 // returns, for example func() *corev1.Pod { return new(corev1.Pod) }. Protobuf is
 // used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
-	gvk := resource.GroupVersion().WithKind(resource.Kind)
-	return newREST[T](c, resource, newTypedDecoder(gvk, make, o.tableOf(c), o.Sharing), o)
+	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
+	return newREST(c, resource, func() decoder[T] { return newTypedDecoder(gvk, make, table, o.Sharing) }, o)
 }
 
 // NewDynamic returns a source of the objects of resource as maps.
@@ -85,8 +99,8 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 	if resource.isSecrets() {
 		o.Sharing = ShareNothing
 	}
-	d := newDynamicDecoder(resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c), o.Sharing)
-	return newREST[*unstructured.Unstructured](c, resource, d, o)
+	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
+	return newREST(c, resource, func() decoder[*unstructured.Unstructured] { return newDynamicDecoder(gvk, table, o.Sharing) }, o)
 }
 
 // NewMetadata returns a source of the metadata of the objects of resource. The
@@ -95,17 +109,26 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 	if resource.isSecrets() {
 		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
 	}
-	return newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
+	table := o.tableOf(c)
+	return newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing) }, o)
 }
 
-func newREST[T Object](c *Client, resource Resource, d decoder[T], o RESTOptions) *REST[T] {
+func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T], o RESTOptions) *REST[T] {
 	if o.MaxFrameBytes == 0 {
 		o.MaxFrameBytes = defaultMaxFrameBytes
 	}
 	if o.MaxListBytes == 0 {
 		o.MaxListBytes = defaultMaxListBytes
 	}
-	return &REST[T]{client: c, decoder: d, options: o, asked: resource, resource: resource}
+	s := &REST[T]{client: c, decoder: newDecoder(), options: o, asked: resource, resource: resource}
+	if len(o.Drop) == 0 {
+		return s
+	}
+	s.bookmarks = newDecoder()
+	if err := s.decoder.without(o.Drop); err != nil {
+		s.invalid = fmt.Errorf("RESTOptions.Drop: %w", err)
+	}
+	return s
 }
 
 // resolved returns the resource, after asking the server for what a request
@@ -128,6 +151,9 @@ func (s *REST[T]) resolved(ctx context.Context) (Resource, error) {
 
 // request prepares a GET of the collection with the given options.
 func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions) (request, error) {
+	if s.invalid != nil {
+		return request{}, &Error{Op: op, Resource: s.asked.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: s.invalid}
+	}
 	resource, err := s.resolved(ctx)
 	if err != nil {
 		return request{}, err
@@ -294,9 +320,10 @@ func refusesStreamedLists(err error) bool {
 
 // restStream is a running watch.
 type restStream[T Object] struct {
-	decoder  decoder[T]
-	request  request
-	protobuf bool
+	decoder   decoder[T]
+	bookmarks decoder[T] // nil for the one above
+	request   request
+	protobuf  bool
 	// apiVersion and kind are what the decoder wants, as it is on the wire.
 	apiVersion, kind string
 	frames           *frames
@@ -307,7 +334,7 @@ type restStream[T Object] struct {
 }
 
 func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel context.CancelFunc) (*restStream[T], error) {
-	stream := &restStream[T]{decoder: s.decoder, request: r, body: resp.Body, cancel: cancel}
+	stream := &restStream[T]{decoder: s.decoder, bookmarks: s.bookmarks, request: r, body: resp.Body, cancel: cancel}
 	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
@@ -376,6 +403,7 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	if err != nil {
 		return event, err
 	}
+	decoder := s.decoder
 	switch string(name) {
 	case "ADDED":
 		event.Type = Added
@@ -385,12 +413,15 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 		event.Type = Deleted
 	case "BOOKMARK":
 		event.Type = Bookmark
+		if s.bookmarks != nil {
+			decoder = s.bookmarks
+		}
 	case "ERROR":
 		return event, s.decodeError(object)
 	default:
 		return event, fmt.Errorf("%w %q", ErrUnknownEvent, name)
 	}
-	event.Item, err = itemOrWrong(s.decodeObject(object))
+	event.Item, err = itemOrWrong(s.decodeObject(decoder, object))
 	if err == nil && event.Type == Bookmark {
 		return bookmark(event)
 	}
@@ -412,9 +443,9 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	return []byte(event.Type), event.Object, nil
 }
 
-func (s *restStream[T]) decodeObject(data []byte) (T, error) {
+func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
 	if !s.protobuf {
-		return s.decoder.json(data, false)
+		return d.json(data, false)
 	}
 	var none T
 	e, err := openEnvelope(data)
@@ -422,11 +453,11 @@ func (s *restStream[T]) decodeObject(data []byte) (T, error) {
 		return none, err
 	}
 	if !e.describes(s.apiVersion, s.kind) {
-		if got := e.groupVersionKind(); got != s.decoder.wants() {
-			return none, &WrongObjectError{Got: kindName(got), Want: kindName(s.decoder.wants())}
+		if got := e.groupVersionKind(); got != d.wants() {
+			return none, &WrongObjectError{Got: kindName(got), Want: kindName(d.wants())}
 		}
 	}
-	return s.decoder.protobuf(e.raw)
+	return d.protobuf(e.raw)
 }
 
 // decodeError makes an error of the Status in an ERROR event.

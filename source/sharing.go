@@ -50,7 +50,13 @@ func (s *DecodingStats) Add(other DecodingStats) {
 }
 
 // DecodingStats returns what the source has decoded. It may be called at any time.
-func (s *REST[T]) DecodingStats() DecodingStats { return s.decoder.stats() }
+func (s *REST[T]) DecodingStats() DecodingStats {
+	stats := s.decoder.stats()
+	if s.bookmarks != nil {
+		stats.Add(s.bookmarks.stats())
+	}
+	return stats
+}
 
 // SharingStats describe what the objects of the client's sources have in common.
 func (c *Client) SharingStats() dedup.TableStats { return c.table.Stats() }

@@ -109,6 +109,14 @@ func (g customFactory[F, C]) Start(stopCh <-chan struct{}) { g.factory.Start(sto
 
 func (g customFactory[F, C]) InformerName() *cache.InformerName { return g.factory.InformerName() }
 
+// drop returns what the factory, if it is one of ours, leaves out of the objects of a type.
+func (g customFactory[F, C]) drop(obj runtime.Object) []string {
+	if own, ok := g.factory.(*factory); ok {
+		return own.drop.of(obj)
+	}
+	return nil
+}
+
 // InformerFor shares the informer through the factory, whose own client knows nothing
 // of custom resources.
 func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
@@ -116,7 +124,7 @@ func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.Sh
 		if g.own == nil {
 			return newFunc(g.client, resync)
 		}
-		return newCustomInformer(g.own, obj, g.options, InformerOptions{
+		return newCustomInformer(g.own, obj, g.options, g.drop(obj), InformerOptions{
 			ResyncPeriod:     resync,
 			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			InformerName:     g.factory.InformerName(),

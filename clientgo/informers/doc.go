@@ -43,7 +43,8 @@
 // Where informers read through the REST client and the server sends protobuf, cached
 // objects share what they have in common: strings, messages, slices and maps, among all
 // types of the factory. Change none without a DeepCopy. Objects of an informer with a
-// transform share strings alone; WithSharing limits the others.
+// transform share strings alone; WithSharing limits the others. WithDrop and WithDropFor
+// leave out fields that nobody reads.
 //
 // # What a caller must do
 //

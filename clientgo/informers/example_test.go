@@ -53,3 +53,29 @@ func ExampleNewFilteredFor() {
 	<-done
 	// Output: [default/web]
 }
+
+// Fields that nobody reads are left out of what is cached.
+func ExampleWithDrop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	client := fake.NewClientset(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}}},
+	})
+
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithDrop("metadata.managedFields"),
+		informers.WithDropFor[*corev1.Pod]("spec.containers.env"))
+	pods := factory.Core().V1().Pods().Lister()
+	factory.StartWithContext(ctx)
+	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+		fmt.Println(err)
+	}
+	pod, err := pods.Pods("default").Get("web")
+	fmt.Println(pod.Spec.NodeName, len(pod.ManagedFields), len(pod.Spec.Containers[0].Env), err)
+
+	cancel()
+	factory.Shutdown()
+	// Output: node-1 0 0 <nil>
+}

@@ -27,7 +27,8 @@ type factory struct {
 	defaultResync time.Duration
 	customResync  map[reflect.Type]time.Duration
 	informerName  *cache.InformerName
-	sharing       sharing
+	decoding      decoding
+	drop          drops
 
 	running sync.WaitGroup // a count for each informer's goroutine
 
@@ -88,13 +89,15 @@ func (f *factory) ForResource(gvr schema.GroupVersionResource) (GenericInformer,
 
 // builtin returns the shared informer of a resource of the table.
 func (f *factory) builtin(r *resource) cache.SharedIndexInformer {
+	decode := f.decoding
+	decode.drop = f.drop.of(r.goType.example())
 	return f.InformerFor(r.goType.example(), func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return r.newInformer(client, f.namespace, internalinterfaces.InformerOptions{
 			ResyncPeriod:     resync,
 			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			InformerName:     f.informerName,
 			TweakListOptions: f.tweak,
-		}, f.sharing)
+		}, decode)
 	})
 }
 

@@ -25,7 +25,7 @@ func newInformer(lw cache.ListerWatcher, example runtime.Object, o cache.SharedI
 
 // newInformer makes an informer of the resource, which no one shares yet. It has the
 // typed methods too, because those of client-go's constructors have them.
-func (r *resource) newInformer(client kubernetes.Interface, namespace string, o internalinterfaces.InformerOptions, shares sharing) cache.SharedIndexInformer {
+func (r *resource) newInformer(client kubernetes.Interface, namespace string, o internalinterfaces.InformerOptions, decode decoding) cache.SharedIndexInformer {
 	if !r.namespaced {
 		namespace = metav1.NamespaceNone
 	}
@@ -35,11 +35,11 @@ func (r *resource) newInformer(client kubernetes.Interface, namespace string, o 
 		Identifier:   o.InformerName.WithResource(r.gvr),
 	}
 	if cs, ok := client.(*kubernetes.Clientset); ok && hasREST(cs) {
-		if informer, ok := newRESTInformer(cs, *r, namespace, o.TweakListOptions, shares, options); ok {
+		if informer, ok := newRESTInformer(cs, *r, namespace, o.TweakListOptions, decode, options); ok {
 			return r.goType.typed(informer)
 		}
 	}
-	source := r.listerWatcher(client, namespace, o.TweakListOptions)
+	source := r.listerWatcher(client, namespace, o.TweakListOptions, decode.drop)
 	return r.goType.typed(newInformer(source, r.goType.example(), options))
 }
 
@@ -54,8 +54,10 @@ func hasREST(cs *kubernetes.Clientset) bool {
 }
 
 // listerWatcher reads the resource through the typed methods of a client, which it asks
-// for them at each call, as fakes may change what they return.
-func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, tweak internalinterfaces.TweakListOptionsFunc) cache.ListerWatcher {
+// for them at each call, as fakes may change what they return. The fields of drop are
+// cleared in what they return.
+func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, tweak internalinterfaces.TweakListOptionsFunc, drop []string) cache.ListerWatcher {
+	clearer := clearerOf(r.goType.example(), drop)
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		if isNil(client) {
 			return nil, errNilClient
@@ -63,7 +65,7 @@ func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, 
 		if tweak != nil {
 			tweak(&o)
 		}
-		return r.open(client, namespace).list(ctx, o)
+		return clearing(r.open(client, namespace), clearer).list(ctx, o)
 	}
 	open := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		if isNil(client) {
@@ -72,7 +74,7 @@ func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, 
 		if tweak != nil {
 			tweak(&o)
 		}
-		return r.open(client, namespace).watch(ctx, o)
+		return clearing(r.open(client, namespace), clearer).watch(ctx, o)
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  list,

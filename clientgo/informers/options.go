@@ -66,7 +66,7 @@ func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 // by the code that was generated for its type. Objects of an informer that has a transform
 // share strings at most. The values are the same in any case.
 func WithSharing(atMost tidings.Sharing) SharedInformerOption {
-	return func(f *factory) { f.sharing.atMost = atMost }
+	return func(f *factory) { f.decoding.atMost = atMost }
 }
 
 // NewSharedInformerFactory returns a factory of informers for all namespaces.
@@ -97,7 +97,7 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 		defaultResync: defaultResync,
 		customResync:  make(map[reflect.Type]time.Duration),
 		informers:     make(map[reflect.Type]*member),
-		sharing:       sharing{among: new(dedup.Table)},
+		decoding:      decoding{among: new(dedup.Table)},
 	}
 	for _, option := range options {
 		option(f)

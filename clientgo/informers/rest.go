@@ -23,7 +23,7 @@ import (
 // newRESTInformer makes an informer that reads a resource through the REST client of
 // a clientset. It reports false where that is not possible; the informer then reads
 // through the clientset's typed methods.
-func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, tweak internalinterfaces.TweakListOptionsFunc, shares sharing, o cache.SharedIndexInformerOptions) (cache.SharedIndexInformer, bool) {
+func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, tweak internalinterfaces.TweakListOptionsFunc, decode decoding, o cache.SharedIndexInformerOptions) (cache.SharedIndexInformer, bool) {
 	restClient, ok := cs.CoreV1().RESTClient().(*rest.RESTClient)
 	if !ok {
 		return nil, false
@@ -37,13 +37,13 @@ func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, twe
 		Group: r.gvr.Group, Version: r.gvr.Version, Name: r.gvr.Resource,
 		Kind: r.kind, Scope: scopeOf(r.namespaced),
 	}
-	return newSourceInformer(client, of, r.goType.example, namespace, tweak, shares, o), true
+	return newSourceInformer(client, of, r.goType.example, namespace, tweak, decode, o), true
 }
 
 // newCustomInformer makes an informer that reads the custom resource of the type of obj
 // through a client of our own. A type that is not in the scheme is a mistake that nothing
 // can be made of, and panics.
-func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions, o internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions, drop []string, o internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	kinds, _, err := g.Scheme.ObjectKinds(obj)
 	if err != nil {
 		panic(fmt.Sprintf("informers.ForGroup: %T is not in GroupOptions.Scheme: add it with the AddToScheme of its package: %v", obj, err))
@@ -61,7 +61,7 @@ func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions
 		namespace = metav1.NamespaceNone
 	}
 	example := func() runtime.Object { return newOf(g.Scheme, kinds[0]) }
-	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, sharing{}, cache.SharedIndexInformerOptions{
+	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, decoding{drop: drop}, cache.SharedIndexInformerOptions{
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers, Identifier: o.InformerName.WithResource(gvr),
 	})
 }
@@ -75,24 +75,25 @@ func newOf(scheme *runtime.Scheme, gvk schema.GroupVersionKind) runtime.Object {
 	return obj
 }
 
-// sharing says what the objects of informers have in common in memory. The zero value is
-// everything, among the informers of one client.
-type sharing struct {
+// decoding says what becomes of the objects of informers when they are decoded. The zero
+// value has them share everything, among the informers of one client, and leaves nothing out.
+type decoding struct {
 	among  *dedup.Table // nil is a table of the client's own
 	atMost source.Sharing
+	drop   []string // fields
 }
 
 // newSourceInformer makes an informer of what our own source reads. If it gets a
 // transform, which may change objects, these share strings at most.
-func newSourceInformer(client *source.Client, of source.Resource, example func() runtime.Object, namespace string, tweak internalinterfaces.TweakListOptionsFunc, shares sharing, o cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
+func newSourceInformer(client *source.Client, of source.Resource, example func() runtime.Object, namespace string, tweak internalinterfaces.TweakListOptionsFunc, decode decoding, o cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	open := func(what source.Sharing) source.Source[any] {
 		typed := source.NewTyped(client, of, func() source.Object { return example().(source.Object) }, source.RESTOptions{
-			Namespace: namespace, Tweak: tweak, Sharing: what, Table: shares.among,
+			Namespace: namespace, Tweak: tweak, Sharing: what, Table: decode.among, Drop: decode.drop,
 		})
 		return listwatch.Untyped(source.Source[source.Object](typed))
 	}
 	return sharedinformer.New(sharedinformer.Options{
-		Source: open(shares.atMost), Unshared: open(max(shares.atMost, source.ShareStrings)), Example: example(),
+		Source: open(decode.atMost), Unshared: open(max(decode.atMost, source.ShareStrings)), Example: example(),
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers,
 		Identifier: o.Identifier, Metrics: o.InformerMetricsProvider,
 	})

@@ -40,7 +40,7 @@ func NewFor[T Object](client kubernetes.Interface, namespace string, o InformerO
 		panic(fmt.Sprintf("informers.NewFor: client-go has no informer for %T: take a pointer to a type of k8s.io/api such as *corev1.Pod; "+
 			"for a custom resource use ForGroup or tidings.For", zero))
 	}
-	return cache.NewTypedSharedIndexInformer[T](r.newInformer(client, namespace, o, sharing{}))
+	return cache.NewTypedSharedIndexInformer[T](r.newInformer(client, namespace, o, decoding{}))
 }
 
 // NewFilteredFor is NewFor with the parameters and the result of client-go's

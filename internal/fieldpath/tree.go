@@ -75,3 +75,6 @@ func (t Tree) Paths() []string {
 	}
 	return paths
 }
+
+// String returns the paths in one form: it is equal for trees of the same fields.
+func (t Tree) String() string { return strings.Join(t.Paths(), ",") }

@@ -105,7 +105,7 @@ var (
 		},
 		"clientgo/internal/byresource": {others: []string{"k8s.io/apimachinery", "k8s.io/client-go"}, tests: []string{"*"}, dropIn: true},
 		"clientgo": {
-			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin", "internal/metaindex"}, informerRooms...),
+			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin", "internal/fieldpath", "internal/metaindex"}, informerRooms...),
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},

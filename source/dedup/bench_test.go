@@ -35,12 +35,20 @@ func memory() (live, mallocs uint64) {
 // BenchmarkDecode decodes a population and keeps all of it, as a cache does, so
 // that the garbage collector has as much to do as it would have there. One
 // operation is one population, the figures are for one object. Sharing nothing is what
-// the generated code does.
+// the generated code does. Some populations are also decoded without some of their fields.
 func BenchmarkDecode(b *testing.B) {
 	c := newCorpus(1, 40)
 	pods := c.pods(500)
 	b.Logf("pods of %d bytes", size(pods))
 	b.Run("pods", func(b *testing.B) { decodeEach(b, pods, &corev1.Pod{}) })
+	for name, drop := range map[string][]string{
+		"managed fields":                  {"metadata.managedFields"},
+		"environment":                     {"spec.containers.env"},
+		"managed fields and environment":  {"metadata.managedFields", "spec.containers.env"},
+		"all but the metadata and status": {"metadata.managedFields", "spec"},
+	} {
+		b.Run("pods without "+name, func(b *testing.B) { decodeEach(b, pods, &corev1.Pod{}, drop...) })
+	}
 	shuffled := append([][]byte(nil), pods...)
 	c.random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	b.Run("pods in random order", func(b *testing.B) { decodeEach(b, shuffled, &corev1.Pod{}) })
@@ -68,19 +76,22 @@ func size(all [][]byte) int {
 	return total / len(all)
 }
 
-func decodeEach(b *testing.B, all [][]byte, example Message) {
+func decodeEach(b *testing.B, all [][]byte, example Message, drop ...string) {
 	for i, name := range []string{"all", "strings", "nothing"} {
-		b.Run("sharing "+name, func(b *testing.B) { decodeAll(b, all, example, Sharing(i)) })
+		b.Run("sharing "+name, func(b *testing.B) { decodeAll(b, all, example, Sharing(i), drop) })
 	}
 }
 
-func decodeAll(b *testing.B, all [][]byte, example Message, sharing Sharing) {
+func decodeAll(b *testing.B, all [][]byte, example Message, sharing Sharing, drop []string) {
 	t := reflect.TypeOf(example).Elem()
 	var spent, live, mallocs float64
 	for b.Loop() {
 		kept := make([]Message, len(all))
 		liveBefore, mallocsBefore := memory()
-		d := NewDecoder(new(Table), example, sharing)
+		d, err := NewDecoder(new(Table), example, sharing).Without(drop...)
+		if err != nil {
+			b.Fatal(err)
+		}
 		spent -= cpu()
 		for i, data := range all {
 			into := reflect.New(t).Interface().(Message)

@@ -9,33 +9,45 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
 // A compiler makes the plan for one Go type.
 type compiler struct {
-	shape    func(reflect.Type) *shape
-	programs map[reflect.Type]*program
+	shape    func(form) *shape
+	programs map[form]*program
 	plan     *plan
 }
+
+// A form is a Go type with the fields that are left out of its values. What two forms
+// of a type decode from the same bytes differs, so that they share nothing.
+type form struct {
+	typ  reflect.Type
+	drop string // the fieldpath.Tree as a string
+}
+
+func formOf(t reflect.Type, drop fieldpath.Tree) form { return form{t, drop.String()} }
 
 // errSecret is why Secrets, and what contains them, are not decoded here: what is
 // in a Secret is to be in no table.
 var errSecret = errors.New("secrets are not shared")
 
-// planFor returns the plan for messages of a Go type.
-func (t *Table) planFor(typ reflect.Type) (*plan, error) {
+// planFor returns the plan for messages of a Go type without the fields of drop.
+func (t *Table) planFor(typ reflect.Type, drop fieldpath.Tree) (*plan, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.plans[typ]; p != nil {
+	of := formOf(typ, drop)
+	if p := t.plans[of]; p != nil {
 		return p, nil
 	}
-	c := &compiler{shape: t.shapeLocked, programs: map[reflect.Type]*program{}, plan: &plan{}}
-	p, err := c.program(typ)
+	c := &compiler{shape: t.shapeLocked, programs: map[form]*program{}, plan: &plan{}}
+	p, err := c.program(typ, drop)
 	if err != nil {
 		return nil, err
 	}
 	c.plan.program = p
-	t.plans[typ] = c.plan
+	t.plans[of] = c.plan
 	return c.plan, nil
 }
 
@@ -57,12 +69,13 @@ func generated(t reflect.Type) bool {
 	return strings.HasSuffix(file, "/"+generatedFile)
 }
 
-func (c *compiler) program(t reflect.Type) (*program, error) {
-	if p := c.programs[t]; p != nil {
+func (c *compiler) program(t reflect.Type, drop fieldpath.Tree) (*program, error) {
+	of := formOf(t, drop)
+	if p := c.programs[of]; p != nil {
 		return p, nil
 	}
 	p := &program{typ: t}
-	c.programs[t] = p
+	c.programs[of] = p
 	if t.Name() == "Secret" && t.PkgPath() == "k8s.io/api/core/v1" {
 		return nil, errSecret
 	}
@@ -83,7 +96,11 @@ func (c *compiler) program(t reflect.Type) (*program, error) {
 		if !ok {
 			continue
 		}
-		f, err := c.field(sf.Type)
+		rest, dropped := drop.In(t, sf)
+		f := skipped(sf.Type)
+		if !dropped {
+			f, err = c.field(sf.Type, rest)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", t, sf.Name, err)
 		}
@@ -134,6 +151,8 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 
 func (f *field) wireType() uint32 {
 	switch f.op {
+	case opSkip:
+		return f.tag & 7
 	case opBool, opInt32, opInt64, opBoolPointer, opInt32Pointer, opInt64Pointer, opBools, opInt32s, opInt64s:
 		return wireVarint
 	default:
@@ -141,20 +160,32 @@ func (f *field) wireType() uint32 {
 	}
 }
 
-// field compiles a field of type t. What the tag says about the wire type and
-// about repetition is not used: it is wrong for many API types, and the
-// generator goes by the Go type, too.
-func (c *compiler) field(t reflect.Type) (field, error) {
-	f := field{site: c.site(), shape: c.shape(t)}
+// skipped returns the step that passes over a field of type t, which is left out.
+func skipped(t reflect.Type) field {
+	f := field{op: opSkip, tag: wireBytes}
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if op, ok := scalar(t); ok && op != opString {
+		f.tag = wireVarint
+	}
+	return f
+}
+
+// field compiles a field of type t, whose value is to be without the fields of drop.
+// What the tag says about the wire type and about repetition is not used: it is wrong
+// for many API types, and the generator goes by the Go type, too.
+func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (field, error) {
+	f := field{site: c.site(), shape: c.shape(formOf(t, drop))}
 	if op, ok := scalar(t); ok {
 		f.op = op
 		return f, nil
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return c.message(f, t, opMessage)
+		return c.message(f, t, opMessage, drop)
 	case reflect.Pointer:
-		return c.pointer(f, t)
+		return c.pointer(f, t, drop)
 	case reflect.Map:
 		return c.mapField(f, t)
 	case reflect.Slice:
@@ -163,9 +194,9 @@ func (c *compiler) field(t reflect.Type) (field, error) {
 			return f, nil
 		}
 		if isList(t) {
-			return c.message(f, t, opMessage)
+			return c.message(f, t, opMessage, drop)
 		}
-		return c.sequence(f, t)
+		return c.sequence(f, t, drop)
 	default:
 		return f, fmt.Errorf("%s has no decoder", t)
 	}
@@ -187,14 +218,14 @@ func scalar(t reflect.Type) (operation, bool) {
 	}
 }
 
-func (c *compiler) message(f field, t reflect.Type, op operation) (field, error) {
+func (c *compiler) message(f field, t reflect.Type, op operation, drop fieldpath.Tree) (field, error) {
 	var err error
 	f.op = op
-	f.program, err = c.program(t)
+	f.program, err = c.program(t, drop)
 	return f, err
 }
 
-func (c *compiler) pointer(f field, t reflect.Type) (field, error) {
+func (c *compiler) pointer(f field, t reflect.Type, drop fieldpath.Tree) (field, error) {
 	e := t.Elem()
 	f.maker, f.element = c.maker(e), e.Size()
 	if op, ok := scalar(e); ok {
@@ -204,10 +235,10 @@ func (c *compiler) pointer(f field, t reflect.Type) (field, error) {
 		}
 		return f, nil
 	}
-	return c.message(f, e, opMessagePointer)
+	return c.message(f, e, opMessagePointer, drop)
 }
 
-func (c *compiler) sequence(f field, t reflect.Type) (field, error) {
+func (c *compiler) sequence(f field, t reflect.Type, drop fieldpath.Tree) (field, error) {
 	e := t.Elem()
 	f.maker, f.element = c.maker(e), e.Size()
 	switch op, ok := scalar(e); {
@@ -224,7 +255,7 @@ func (c *compiler) sequence(f field, t reflect.Type) (field, error) {
 		f.op = opInt64s
 		return f, nil
 	case e.Kind() == reflect.Struct:
-		return c.message(f, e, opMessages)
+		return c.message(f, e, opMessages, drop)
 	default:
 		return f, fmt.Errorf("%s has no decoder", t)
 	}
@@ -243,7 +274,7 @@ func (c *compiler) mapField(f field, t reflect.Type) (field, error) {
 	case e.Kind() == reflect.Slice && e.Elem().Kind() == reflect.Uint8:
 		m.op = opBytes
 	case e.Kind() == reflect.Struct || isList(e):
-		value, err := c.program(e)
+		value, err := c.program(e, nil) // no path goes through a map
 		if err != nil {
 			return f, err
 		}

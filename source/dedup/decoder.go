@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
 // A Message is a pointer to an API type that can be decoded from protobuf.
@@ -33,6 +36,8 @@ type Decoder struct {
 	table   *Table
 	typ     reflect.Type
 	sharing Sharing
+	drop    fieldpath.Tree
+	clearer *fieldpath.Clearer // of drop, for what the generated code has decoded
 
 	compile sync.Once // guards plan and reason
 	plan    *plan
@@ -51,6 +56,32 @@ func NewDecoder(table *Table, example Message, sharing Sharing) *Decoder {
 	return &Decoder{table: table, typ: reflect.TypeOf(example), sharing: sharing}
 }
 
+// Without returns a decoder as d is whose objects come without some fields, as if these had
+// never been set. A path names fields as JSON does, joined by dots, as in
+// "spec.containers.env": it goes through messages and slices, and ends at a field of any
+// type. The bytes of that field are passed over: what they hold is not looked at, so that
+// an object is decoded though it would be rejected for them. Where the generated code has
+// to decode an object, the fields are cleared afterwards.
+//
+// It returns an error, which names the path, if the type of d has no such field, if the
+// path goes into a map or another single value, or if it leaves out what objects are told
+// apart by.
+func (d *Decoder) Without(paths ...string) (*Decoder, error) {
+	drop, err := fieldpath.Parse(slices.Concat(d.drop.Paths(), paths))
+	if err != nil {
+		return nil, err
+	}
+	if len(drop) > 0 && d.typ == nil {
+		return nil, fmt.Errorf("%v is left out of a decoder of no type", drop)
+	}
+	less := &Decoder{table: d.table, typ: d.typ, sharing: d.sharing, drop: drop}
+	if err := drop.Check(d.typ); err != nil {
+		return nil, err
+	}
+	less.clearer = fieldpath.NewClearer(drop, d.typ)
+	return less, nil
+}
+
 var errSharesNothing = errors.New("sharing is turned off")
 
 // prepare makes the plan. Without one, reason says why there is none.
@@ -61,7 +92,7 @@ func (d *Decoder) prepare() {
 	case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 		d.reason = fmt.Errorf("%v is not a pointer to a struct", d.typ)
 	default:
-		d.plan, d.reason = d.table.planFor(d.typ.Elem())
+		d.plan, d.reason = d.table.planFor(d.typ.Elem(), d.drop)
 	}
 }
 
@@ -75,12 +106,15 @@ func (d *Decoder) Shares() error {
 
 // Unmarshal decodes an object into a new one, which must be the zero value of the
 // decoder's type. It keeps nothing of data. It accepts what the generated
-// Unmarshal accepts, and then the object is deeply equal to what that makes; it
-// returns its error for what it rejects, and then the object is half filled.
+// Unmarshal accepts, and then the object is deeply equal to what that makes, but for
+// the fields of [Decoder.Without]; it returns its error for what it rejects, and then the
+// object is half filled.
 func (d *Decoder) Unmarshal(data []byte, into Message) error {
 	if d.Shares() != nil {
 		d.generated.Add(1)
-		return into.Unmarshal(data)
+		err := into.Unmarshal(data)
+		d.clearer.Clear(into)
+		return err
 	}
 	v := reflect.ValueOf(into)
 	if v.Type() != d.typ || v.IsNil() {
@@ -107,6 +141,7 @@ func (d *Decoder) fallBack(data []byte, into Message) error {
 		d.rejected.Add(1)
 		return err
 	}
+	d.clearer.Clear(into)
 	d.generated.Add(1)
 	return nil
 }

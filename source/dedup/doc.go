@@ -41,6 +41,11 @@
 //     the generator; the tags are wrong about both in places.
 //  3. A type with a field of a kind that API types do not have is left to its own
 //     Unmarshal as a whole, as is Secret: [Decoder.Shares] says so.
+//  4. A field that [Decoder.Without] leaves out becomes a step that passes over its
+//     bytes: they must be as many as their length says, and that is all. Its type may be of any
+//     kind. Programs, sites and what is shared go by the Go type together with
+//     what is still to be left out within it, so that a value without a field is
+//     never taken for one with it.
 //
 // Decoding a message:
 //
@@ -178,7 +183,8 @@
 // The table has a run for each goroutine that has decoded objects of one type at the
 // same time, at most eight. For pods that is about 40 KiB, with up to 256 KiB of
 // strings and 1 MiB of keys that were found lately in the worst case. A decoder itself
-// has nothing. A run for maps has about 20 KiB, about 64 bytes for each place, and the tokens of
+// has nothing. The key of a shared value has the bytes of the fields that are left out
+// of it, too. A run for maps has about 20 KiB, about 64 bytes for each place, and the tokens of
 // the largest text it has read, up to 384 KiB.
 //
 // Pods of 500 workloads with 40 replicas each, 5.7 KB on the wire, take 5.8 KB in

@@ -32,7 +32,7 @@ func compare(t *testing.T, plan *plan, before, data []byte) {
 	typ := plan.program.typ
 	table := new(Table)
 	table.start()
-	table.plans[typ] = plan.of()
+	table.plans[form{typ: typ}] = plan.of()
 	d := NewDecoder(table, newObject(typ), ShareAll)
 	for range 2 {
 		if err := d.Unmarshal(before, newObject(typ)); err != nil {
@@ -54,7 +54,7 @@ func (p *plan) of() *plan {
 func planOf(f *testing.F, typ reflect.Type) *plan {
 	table := new(Table)
 	table.start()
-	plan, err := table.planFor(typ)
+	plan, err := table.planFor(typ, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

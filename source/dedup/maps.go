@@ -18,7 +18,7 @@ type MapDecoder struct {
 	kind    string
 	sharing Sharing
 	drop    fieldpath.Tree
-	skip    *skipped
+	skip    *omitted
 	reason  error
 	// own is how many strings the last object had for itself.
 	own atomic.Int32
@@ -32,7 +32,7 @@ type MapDecoder struct {
 func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing, drop fieldpath.Tree) *MapDecoder {
 	table.start()
 	d := &MapDecoder{table: table, kind: kind.String(), sharing: sharing, drop: drop}
-	d.skip = table.skippedFor(drop)
+	d.skip = table.omittedFor(drop)
 	switch {
 	case sharing < 0 || sharing >= ShareNothing:
 		d.reason = errSharesNothing
@@ -73,7 +73,7 @@ func (d *MapDecoder) fallBack(data []byte) (map[string]any, error) {
 		return nil, err
 	}
 	d.standard.Add(1)
-	prune(object, d.drop)
+	d.drop.Remove(object)
 	return object, nil
 }
 
@@ -82,30 +82,9 @@ func (d *MapDecoder) Stats() DecoderStats {
 	return DecoderStats{Shared: d.decoded.Load(), Generated: d.standard.Load(), Rejected: d.rejected.Load()}
 }
 
-// prune removes the fields of a tree from a value.
-func prune(value any, drop fieldpath.Tree) {
-	if len(drop) == 0 {
-		return
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		for field, rest := range drop {
-			if drop.Drops(field) {
-				delete(value, field)
-			} else {
-				prune(value[field], rest)
-			}
-		}
-	case []any:
-		for _, element := range value {
-			prune(element, drop)
-		}
-	}
-}
-
-// skipped are the fields to be left out of the objects at a place. Bytes mean the same
+// omitted are the fields to be left out of the objects at a place. Bytes mean the same
 // value only where the same is left out of them, which the shape says.
-type skipped struct {
-	fields map[string]*skipped // nil for a field that is left out whole
+type omitted struct {
+	fields map[string]*omitted // nil for a field that is left out whole
 	shape  *shape
 }

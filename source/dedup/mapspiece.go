@@ -11,7 +11,7 @@ const mostPieceBoxes = 8
 
 // subtree makes an object or array, or finds one that was decoded before from the same
 // bytes, if it is still in use.
-func (r *mapRun) subtree(i uint32, at int32, skip *skipped) any {
+func (r *mapRun) subtree(i uint32, at int32, skip *omitted) any {
 	t := r.cut.tokens[i]
 	if r.sharing != ShareAll {
 		return r.build(i, at, skip)
@@ -71,7 +71,7 @@ func held(t *token, at unsafe.Pointer) any {
 
 // buildShared makes a value and puts it into the table. Its strings are parts of the
 // item's key.
-func (r *mapRun) buildShared(i uint32, at int32, skip *skipped, it *item) any {
+func (r *mapRun) buildShared(i uint32, at int32, skip *omitted, it *item) any {
 	t := r.cut.tokens[i]
 	data, base, owned, saves := r.data, r.base, r.owned, r.saves
 	boxes, more, taken := r.boxes, r.more, r.taken
@@ -86,7 +86,7 @@ func (r *mapRun) buildShared(i uint32, at int32, skip *skipped, it *item) any {
 }
 
 // build makes an object or array.
-func (r *mapRun) build(i uint32, at int32, skip *skipped) any {
+func (r *mapRun) build(i uint32, at int32, skip *omitted) any {
 	if r.cut.tokens[i].kind == tokenObject {
 		return r.object(i, at, skip)
 	}

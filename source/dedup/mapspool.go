@@ -42,17 +42,17 @@ func (p *mapRuns) give(r *mapRun) {
 	}
 }
 
-// skippedFor returns what a tree leaves out, or nil if that is nothing.
-func (t *Table) skippedFor(drop fieldpath.Tree) *skipped {
+// omittedFor returns what a tree leaves out, or nil if that is nothing.
+func (t *Table) omittedFor(drop fieldpath.Tree) *omitted {
 	paths := drop.Paths()
 	if len(paths) == 0 {
 		return nil
 	}
-	s := &skipped{fields: map[string]*skipped{}, shape: t.maps.shapeOf(strings.Join(paths, "\x00"))}
+	s := &omitted{fields: map[string]*omitted{}, shape: t.maps.shapeOf(strings.Join(paths, "\x00"))}
 	for field, rest := range drop {
 		if drop.Drops(field) {
 			s.fields[field] = nil
-		} else if inner := t.skippedFor(rest); inner != nil {
+		} else if inner := t.omittedFor(rest); inner != nil {
 			s.fields[field] = inner
 		}
 	}

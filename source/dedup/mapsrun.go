@@ -123,7 +123,7 @@ func (r *mapRun) bytes(t *token) []byte {
 }
 
 // value makes the value of a token, which stands at a place.
-func (r *mapRun) value(i uint32, at int32, skip *skipped) any {
+func (r *mapRun) value(i uint32, at int32, skip *omitted) any {
 	t := &r.cut.tokens[i]
 	switch t.kind {
 	case tokenFalse:
@@ -151,14 +151,14 @@ const (
 )
 
 // object makes a map of the fields of an object.
-func (r *mapRun) object(i uint32, at int32, skip *skipped) map[string]any {
+func (r *mapRun) object(i uint32, at int32, skip *omitted) map[string]any {
 	t := r.cut.tokens[i]
 	m := make(map[string]any, t.n)
 	r.saves += sizeMap + int(t.n+7)/8*sizeGroup
 	last := int32(0)
 	for k := i + 1; k < t.next; k = r.cut.tokens[k+1].next {
 		name, place := r.name(&r.cut.tokens[k], at, last)
-		var rest *skipped
+		var rest *omitted
 		if skip != nil {
 			known := false
 			if rest, known = skip.fields[name]; known && rest == nil {
@@ -174,7 +174,7 @@ func (r *mapRun) object(i uint32, at int32, skip *skipped) map[string]any {
 }
 
 // array makes a slice of the elements of an array. It ends where its memory does.
-func (r *mapRun) array(i uint32, at int32, skip *skipped) []any {
+func (r *mapRun) array(i uint32, at int32, skip *omitted) []any {
 	t := r.cut.tokens[i]
 	a := make([]any, 0, t.n)
 	r.saves += sizeArray + int(t.n)*sizeValue

@@ -7,7 +7,7 @@ import (
 )
 
 // A plan is a program with what it takes to run it. All decoders of a table for
-// one Go type have the same. It does not change, but for its idle runs.
+// one Go type that leave out the same fields have the same. It does not change, but for its idle runs.
 type plan struct {
 	program *program
 	sites   int            // number of sites
@@ -43,7 +43,7 @@ func (p *plan) give(r *run) {
 	}
 }
 
-// A program says how the messages of one Go type are decoded. It is compiled
+// A program says how the messages of one Go type are decoded, or of one form of it. It is compiled
 // once from the type's struct tags; running it needs no reflection.
 type program struct {
 	typ    reflect.Type
@@ -80,6 +80,7 @@ const (
 	opInt64s
 	opMessages
 	opMap
+	opSkip // of any type, left out
 )
 
 // A field is a step of a program. It fits into a cache line.
@@ -93,11 +94,11 @@ type field struct {
 	element uintptr  // size of what the value is one or more of
 	program *program // of messages
 	mapping *mapping // of maps
-	shape   *shape   // identity of the field's Go type in the tables
+	shape   *shape   // identity of the form of the field's Go type in the tables
 }
 
-// A shape is the identity of a Go type in the tables: bytes mean the same value
-// only where they are read as the same type.
+// A shape is the identity of a form of a Go type in the tables: bytes mean the same value
+// only where they are read as the same type, and without the same fields.
 type shape struct {
 	salt uint64 // makes the hashes of the same bytes differ
 }

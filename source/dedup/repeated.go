@@ -45,6 +45,9 @@ func width(t uint32) int {
 // repeated decodes the elements of a slice or a map, of which the first begins at
 // begin. It returns the index behind the last one, or -1.
 func (r *run) repeated(f *field, data []byte, begin int, to unsafe.Pointer) int {
+	if f.op == opSkip {
+		return passOver(data, begin, f.tag)
+	}
 	if f.tag&7 == wireVarint {
 		return r.repeatedNumbers(f, data, begin, to)
 	}
@@ -62,6 +65,24 @@ func (r *run) repeated(f *field, data []byte, begin int, to unsafe.Pointer) int 
 		*(*sliceHeader)(to) = sliceHeader{v.at, v.n, v.n}
 	}
 	return end
+}
+
+// passOver returns the index behind all that comes with the tag t from i on, or -1. What
+// it passes over is not looked into.
+func passOver(data []byte, i int, t uint32) int {
+	for i < len(data) {
+		have, next := tag(data, i)
+		if next < 0 {
+			return -1
+		}
+		if have != t {
+			break
+		}
+		if i = skip(data, next, t&7); i < 0 {
+			return -1
+		}
+	}
+	return i
 }
 
 func (r *run) messages(f *field, data []byte, at unsafe.Pointer, n int) bool {

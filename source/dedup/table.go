@@ -3,7 +3,6 @@ package dedup
 import (
 	"hash/maphash"
 	"math/rand/v2"
-	"reflect"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -29,8 +28,8 @@ type Table struct {
 	maps      mapRuns
 
 	mu      sync.Mutex // guards what is below, and the writers of the tables above
-	shapes  map[reflect.Type]*shape
-	plans   map[reflect.Type]*plan
+	shapes  map[form]*shape
+	plans   map[form]*plan
 	bytes   int64 // of what is held
 	budget  int64
 	pending int // objects decoded since the tables were last looked after
@@ -68,8 +67,8 @@ const (
 func (t *Table) start() {
 	t.begin.Do(func() {
 		t.seed = maphash.MakeSeed()
-		t.shapes = map[reflect.Type]*shape{}
-		t.plans = map[reflect.Type]*plan{}
+		t.shapes = map[form]*shape{}
+		t.plans = map[form]*plan{}
 		t.metric = []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		t.pieces.start()
 		t.texts.start()
@@ -90,12 +89,12 @@ func (t *Table) setBudgetLocked() {
 	}
 }
 
-// shapeLocked returns the identity of a Go type.
-func (t *Table) shapeLocked(typ reflect.Type) *shape {
-	s := t.shapes[typ]
+// shapeLocked returns the identity of a form of a Go type.
+func (t *Table) shapeLocked(of form) *shape {
+	s := t.shapes[of]
 	if s == nil {
 		s = &shape{salt: rand.Uint64()}
-		t.shapes[typ] = s
+		t.shapes[of] = s
 	}
 	return s
 }
