@@ -36,7 +36,7 @@ type frames struct {
 }
 
 func newFrames(r io.Reader, s splitter, limit int) *frames {
-	return &frames{r: r, splitter: s, limit: limit, buf: make([]byte, initialBuffer)}
+	return &frames{r: r, splitter: s, limit: limit}
 }
 
 // next returns the next frame, valid until the next call. Without wait, it
@@ -89,7 +89,7 @@ func (f *frames) fill(want int) error {
 // makeRoom makes the buffer smaller or larger, by what the last reads have brought and
 // by what is wanted, or moves what is pending to its beginning.
 func (f *frames) makeRoom(want int) {
-	pending, size := f.end-f.start, len(f.buf)
+	pending, size := f.end-f.start, max(len(f.buf), initialBuffer)
 	most := max(f.limit+frameOverhead, initialBuffer)
 	switch {
 	case pending == 0 && want < retainedBuffer && (size > retainedBuffer || f.calm >= calmReads):

@@ -165,6 +165,9 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 	list := &protobufList{check: s.checkListKind}
 	counted := &limited{r: body, limit: s.options.MaxListBytes}
 	frames := newFrames(counted, list, s.options.MaxListBytes)
+	if buf := s.buffer.Swap(nil); buf != nil {
+		frames.buf = *buf
+	}
 	asker := newAsker[T](held)
 	var page Page[T]
 	var items [][]byte
@@ -193,6 +196,9 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 			return s.readWholePage(io.MultiReader(bytes.NewReader(frames.rest()), body))
 		case ended == io.EOF && list.left == 0:
 			page.Version, page.Continue, page.Remaining = list.head.version, list.head.token, list.head.remaining
+			if page.Continue != "" && len(frames.buf) <= retainedBuffer {
+				s.buffer.Store(&frames.buf)
+			}
 			return page, nil
 		case ended == io.EOF || errors.Is(ended, ErrCutFrame):
 			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes", ErrMalformed, ErrCutFrame, counted.read)

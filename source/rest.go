@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,8 +65,9 @@ type REST[T Object] struct {
 	decoder decoder[T]
 	options RESTOptions
 
-	asked    Resource   // as it was given
-	mu       sync.Mutex // guards resource, which the first request completes
+	buffer   atomic.Pointer[[]byte] // what a page was read with, for the one that follows it
+	asked    Resource               // as it was given
+	mu       sync.Mutex             // guards resource, which the first request completes
 	resource Resource
 }
 
