@@ -100,9 +100,9 @@ type asker struct {
 	key  []byte // scratch
 }
 
-// newAsker returns nil if nothing is held or the objects' identity cannot be read.
-func newAsker[T Object](held Held) *asker {
-	if held == nil || !identifiable(reflect.TypeFor[T]()) {
+// askerFor returns nil if nothing is held or the objects' identity cannot be read.
+func (s *REST[T]) askerFor(held Held) *asker {
+	if held == nil || !s.identifiable {
 		return nil
 	}
 	return &asker{held: held}
@@ -131,7 +131,7 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // identifiable reports whether values of a Go type are encoded with their metadata as
 // the first field, as all types of the API are.
 func identifiable(t reflect.Type) bool {
-	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
 	}
 	field, ok := t.Elem().FieldByName("ObjectMeta")

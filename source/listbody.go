@@ -168,7 +168,7 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 	if buf := s.buffer.Swap(nil); buf != nil {
 		frames.buf = *buf
 	}
-	asker := newAsker[T](held)
+	asker := s.askerFor(held)
 	var page Page[T]
 	var items [][]byte
 	for {

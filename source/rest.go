@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,8 @@ type REST[T Object] struct {
 	client  *Client
 	decoder decoder[T]
 	options RESTOptions
+	// identifiable says that objects in protobuf can be told apart before they are decoded.
+	identifiable bool
 
 	buffer   atomic.Pointer[[]byte] // what a page was read with, for the one that follows it
 	asked    Resource               // as it was given
@@ -76,7 +79,9 @@ type REST[T Object] struct {
 // used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
 	gvk := resource.GroupVersion().WithKind(resource.Kind)
-	return newREST[T](c, resource, newTypedDecoder(gvk, make, o.tableOf(c), o.Sharing), o)
+	s := newREST[T](c, resource, newTypedDecoder(gvk, make, o.tableOf(c), o.Sharing), o)
+	s.identifiable = identifiable(reflect.TypeOf(make()))
+	return s
 }
 
 // NewDynamic returns a source of the objects of resource as maps.
@@ -91,7 +96,9 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 	if resource.Group == "" && (resource.Name == "secrets" || resource.Kind == "Secret") {
 		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
 	}
-	return newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
+	s := newREST(c, resource, newMetadataDecoder(o.tableOf(c), o.Sharing), o)
+	s.identifiable = true
+	return s
 }
 
 func newREST[T Object](c *Client, resource Resource, d decoder[T], o RESTOptions) *REST[T] {
@@ -184,7 +191,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		return nil, r.fail(Decoding, err)
 	}
 	if o.SendInitialEvents && stream.protobuf {
-		stream.asker = newAsker[T](o.Held)
+		stream.asker = s.askerFor(o.Held)
 	}
 	return stream, nil
 }
