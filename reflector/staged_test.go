@@ -25,7 +25,7 @@ func relist(version string, reads ...string) answer {
 	a := answer{expect: "stream"}
 	for _, names := range reads {
 		var r read
-		for _, text := range strings.Fields(names) {
+		for text := range strings.FieldsSeq(names) {
 			name, version, _ := strings.Cut(text, "@")
 			r.events = append(r.events, event(source.Added, name, version))
 		}
@@ -118,10 +118,10 @@ func TestTakeMergesByKey(t *testing.T) {
 		{"ca", "b", "cab"}, // the server's order is kept where it is another
 	} {
 		var s staged[string]
-		for _, key := range strings.Split(test.decoded, "") {
+		for key := range strings.SplitSeq(test.decoded, "") {
 			s.decoded = append(s.decoded, delta.Item[string]{Key: key})
 		}
-		for _, key := range strings.Split(test.held, "") {
+		for key := range strings.SplitSeq(test.held, "") {
 			s.held = append(s.held, delta.Item[string]{Key: key})
 		}
 		var got strings.Builder

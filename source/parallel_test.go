@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -46,10 +47,8 @@ func TestInOrderCallsEachOnceAndStopsAtTheFirstError(t *testing.T) {
 			var calls [100]atomic.Int32
 			done, err := inOrder(len(calls), 1<<20, func(i int) error {
 				calls[i].Add(1)
-				for _, bad := range failing {
-					if i == bad {
-						return fmt.Errorf("%d %w", i, failed)
-					}
+				if slices.Contains(failing, i) {
+					return fmt.Errorf("%d %w", i, failed)
 				}
 				return nil
 			})
@@ -145,6 +144,27 @@ func TestObjectsDecodedOnSeveralCoresStayInOrder(t *testing.T) {
 		t.Errorf("no batch of the watch was large enough for two cores: %d events", largest)
 	}
 }
+
+// TestNextAllocatesWhatTheDecoderDoes: a lone event costs nothing beside its object.
+func TestNextAllocatesWhatTheDecoderDoes(t *testing.T) {
+	body := &repeating{chunk: []byte(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", &corev1.Pod{})))}
+	stream, err := newRESTStream(NewTyped(nil, pods, newPod, RESTOptions{}), request{op: "watch", resource: "pods"}, answerOf(200, protobufType, body), func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := stream.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations for each event, want 1 for the object", n)
+	}
+}
+
+// repeating is a body that brings the same with each read.
+type repeating struct{ chunk []byte }
+
+func (r *repeating) Read(p []byte) (int, error) { return copy(p, r.chunk), nil }
 
 // TestBufferGrowsInABurstAndIsGivenBack reads much at once, and little.
 func TestBufferGrowsInABurstAndIsGivenBack(t *testing.T) {

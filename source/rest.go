@@ -75,8 +75,8 @@ type REST[T Object] struct {
 }
 
 // NewTyped returns a source of the objects of resource as the Go type that make
-// returns, for example func() *corev1.Pod { return new(corev1.Pod) }. Protobuf is
-// used if the type can be read from it. resource.Kind is required.
+// returns, for example func() *corev1.Pod { return new(corev1.Pod) }, which several
+// goroutines may call at once. Protobuf is used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
 	gvk := resource.GroupVersion().WithKind(resource.Kind)
 	s := newREST[T](c, resource, newTypedDecoder(gvk, make, o.tableOf(c), o.Sharing), o)

@@ -24,7 +24,8 @@ type restStream[T Object] struct {
 	asker            *asker // of the objects of a streamed list; nil afterwards
 	encoded          [][]byte
 	batch            []Event[T]
-	pending          error // what ended the stream after the events of batch
+	decodeAt         func(i int) error // makes batch[i] of encoded[i]
+	pending          error             // what ended the stream after the events of batch
 }
 
 func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel context.CancelFunc) (*restStream[T], error) {
@@ -61,10 +62,13 @@ func (s *restStream[T]) Next() ([]Event[T], error) {
 		clear(s.batch)
 		s.batch = s.batch[:n]
 	}
-	done, err := inOrder(len(s.encoded), size, func(i int) (err error) {
-		s.batch[i], err = s.decode(s.encoded[i])
-		return err
-	})
+	if s.decodeAt == nil { // once, so that a lone event costs no allocation here
+		s.decodeAt = func(i int) (err error) {
+			s.batch[i], err = s.decode(s.encoded[i])
+			return err
+		}
+	}
+	done, err := inOrder(len(s.encoded), size, s.decodeAt)
 	clear(s.batch[done:])
 	s.batch = s.batch[:done]
 	s.endList()
