@@ -17,7 +17,6 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/informers"
@@ -217,14 +216,11 @@ func syncDropIn(t *testing.T, c *canned) (stop func()) {
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {}})
-	if err != nil {
+	if _, err := informer.AddEventHandler(deaf{}); err != nil {
 		t.Fatal(err)
 	}
 	factory.StartWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		t.Fatal("not synced")
-	}
+	factory.WaitForCacheSync(ctx.Done())
 	return func() {
 		if n := len(informer.GetStore().ListKeys()); n != relistedPods {
 			t.Errorf("%d pods are cached", n)
@@ -233,3 +229,10 @@ func syncDropIn(t *testing.T, c *canned) (stop func()) {
 		factory.Shutdown()
 	}
 }
+
+// deaf is a handler of the drop-in that does nothing.
+type deaf struct{}
+
+func (deaf) OnAdd(any, bool)   {}
+func (deaf) OnUpdate(any, any) {}
+func (deaf) OnDelete(any)      {}
