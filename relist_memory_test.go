@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	relistedPods = 5_000
+	relistedPods = 10_000
 	relistPage   = 500
 	protobuf     = "application/vnd.kubernetes.protobuf"
 )
@@ -151,7 +151,7 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestRelistTakesLittleMemory reads 5,000 pods, and again when the watch has expired. The
+// TestRelistTakesLittleMemory reads 10,000 pods, and again when the watch has expired. The
 // peak of the second list is at most what is in use plus all that is allocated meanwhile,
 // whenever the garbage collector runs; it must be within 1.2 times what the cache takes.
 func TestRelistTakesLittleMemory(t *testing.T) {
