@@ -69,7 +69,7 @@
 //
 // A pending change takes 64 bytes plus its object for a pointer-like T; a delta 40. The arrays of both are reused between
 // pops up to 4,096 entries and cleared of references. A Replace keeps the items it was given, no copy, and adds one delta per object that changed;
-// unchanged objects cost nothing. The memory of deletes is bounded by [Options.RememberDeletes].
+// unchanged objects cost nothing more, and one delta with [Options.ReportUnchanged]. Deltas of known keys have the known key, so that nothing keeps an item's. The memory of deletes is bounded by [Options.RememberDeletes].
 //
 // # What a caller must do
 //

@@ -154,6 +154,9 @@ func (r *resolver[T]) replace(l *list[T], initial bool) []Delta[T] {
 	}
 	*listed = r.newer(l.version, *listed)
 	items, previous := l.items, ""
+	if r.reportUnchanged && r.others == nil && len(items) > spareCapacity {
+		r.others = make([]Delta[T], 0, len(items)) // nearly all of them will be reported
+	}
 	for key, object := range r.known.Prefix(l.scope.prefix) {
 		if key <= previous && previous != "" || !strings.HasPrefix(key, l.scope.prefix) {
 			panic("delta: Known.Prefix(" + l.scope.prefix + ") gave key " + key + " after " + previous + "; it must give the keys with that prefix, ascending")
@@ -164,7 +167,7 @@ func (r *resolver[T]) replace(l *list[T], initial bool) []Delta[T] {
 			items = items[1:]
 		}
 		if len(items) > 0 && items[0].Key == key {
-			r.meet(l, &items[0], r.stateOf(object), initial)
+			r.meet(l, key, &items[0], r.stateOf(object), initial)
 			items = items[1:]
 			continue
 		}
@@ -197,8 +200,8 @@ func (r *resolver[T]) appear(l *list[T], item *Item[T], initial bool) {
 	r.others = append(r.others, Delta[T]{Type: Added, Key: item.Key, New: item.Object, Initial: initial})
 }
 
-// meet resolves an item whose key is known.
-func (r *resolver[T]) meet(l *list[T], item *Item[T], before state[T], initial bool) {
+// meet resolves an item whose key is known. The delta gets the known key, so that the item's is not kept.
+func (r *resolver[T]) meet(l *list[T], key string, item *Item[T], before state[T], initial bool) {
 	unchanged := false
 	if !l.newHistory {
 		unchanged = item.Version != "" && item.Version == before.version && item.UID != "" && item.UID == before.uid
@@ -210,7 +213,7 @@ func (r *resolver[T]) meet(l *list[T], item *Item[T], before state[T], initial b
 			return
 		}
 	}
-	r.others = append(r.others, Delta[T]{Type: Updated, Key: item.Key, Old: before.object, New: item.Object, Initial: initial, Unchanged: unchanged})
+	r.others = append(r.others, Delta[T]{Type: Updated, Key: key, Old: before.object, New: item.Object, Initial: initial, Unchanged: unchanged})
 }
 
 // miss resolves a known key that the list does not name.

@@ -65,15 +65,28 @@
 // collection and is deleted. A transform that fails leaves the known state; a
 // delete is handed on even then. A consistent list whose version is lower than the
 // one before, or that follows a probe which found so, begins a new history (P16): all
-// it says holds. A list that finds an object as it is cached stages the cached object,
-// so that the decoded copy is garbage at once.
+// it says holds.
+//
+// # What a list finds unchanged
+//
+// Every list after the first has the source ask (source.Held) whether an object is held:
+// whether the cache has it, in this scope, with the same UID and the same version, and
+// versions can be compared. If so, the cached object is staged on the spot, and the
+// source does not decode the other. It was accepted and transformed when it was cached.
+// Where the source does not ask, the decoded object is compared in the same way, and is
+// garbage at once. Both are given up for a list that begins a new history: if such a list
+// is found out at its end, it is read again, with nothing held. What was staged of a
+// list that fails is forgotten.
 //
 // # Concurrency properties
 //
 // Run is the only goroutine; [Options.Accept], [Options.Transform] and
-// [Options.Known] are called on it. Health may be asked from anywhere.
+// [Options.Known] are called on it, the last also while the source reads. Health may be asked from anywhere.
 //
 // # Memory
 //
-// Beside the stream's buffer, a reflector holds one staged list while it lists.
+// Beside the stream's buffer, a reflector holds one staged list while it lists: 64 bytes
+// per object for a pointer-like T, and what was decoded. Of an object that is held there
+// is also the key, 16 KiB of keys in one allocation. Room for as many as the last list had
+// is made at once.
 package reflector

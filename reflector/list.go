@@ -20,7 +20,7 @@ var errStreamIncomplete = errors.New("the streamed list ended before it was comp
 // (backoff).
 func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 	r.beginList()
-	err := r.openStream(ctx, source.WatchOptions{SendInitialEvents: true})
+	err := r.openStream(ctx, source.WatchOptions{SendInitialEvents: true, Held: r.mayHold()})
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		r.paged = true
 		return r.pageList
@@ -100,7 +100,7 @@ func (r *Reflector[T]) pageList(ctx context.Context) stateFunc[T] {
 // watch from it brings whatever changed while the others were read. The list is
 // consistent unless it was the first one, which takes what the server has at hand.
 func (r *Reflector[T]) readPages(ctx context.Context, limit int64) (version string, consistent bool, err error) {
-	o := source.ListOptions{Limit: limit}
+	o := source.ListOptions{Limit: limit, Held: r.mayHold()}
 	if !r.listed {
 		o.Version = "0"
 	}
@@ -126,7 +126,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, limit int64) (version stri
 // beginList forgets what an earlier list has staged.
 func (r *Reflector[T]) beginList() {
 	r.closeStream()
-	r.staged = nil
+	r.staged = staged[T]{}
 	r.reused = false
 	r.undecodable = false
 	r.record.change(func(h *Health) {
@@ -137,7 +137,7 @@ func (r *Reflector[T]) beginList() {
 }
 
 func (r *Reflector[T]) countListed() {
-	r.record.change(func(h *Health) { h.Listed = len(r.staged) })
+	r.record.change(func(h *Health) { h.Listed = r.staged.len() })
 }
 
 // endList hands on the staged objects as one Replace. Afterwards the watch starts
@@ -147,8 +147,8 @@ func (r *Reflector[T]) countListed() {
 // new history, in which the versions of the old one mean nothing: if cached objects
 // were staged in the place of listed ones, the list is read again without that.
 func (r *Reflector[T]) endList(ctx context.Context, version string, consistent bool) error {
-	items := r.staged
-	r.staged = nil
+	items := r.staged.take()
+	r.lastList = len(items)
 	order, comparable := delta.CompareDecimal(version, r.version)
 	newHistory := consistent && (r.rewound || comparable && order < 0)
 	if newHistory && r.reused { // what was cached may be of the old history
@@ -172,13 +172,7 @@ func (r *Reflector[T]) stageEvent(event source.Event[T]) {
 	case source.Added, source.Modified:
 		r.stage(event.Item)
 	case source.Deleted:
-		kept := r.staged[:0]
-		for _, item := range r.staged {
-			if item.Key != event.Key {
-				kept = append(kept, item)
-			}
-		}
-		r.staged = kept
+		r.staged.remove(event.Key)
 	}
 }
 
@@ -198,7 +192,7 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 		}
 		item.Object, item.Version, item.UID = known, version, uid
 	}
-	r.staged = append(r.staged, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
+	r.staged.decoded = append(r.staged.decoded, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
 }
 
 // needsList reports whether a watch that failed so cannot be resumed: the version is

@@ -29,8 +29,9 @@ type Options[T any] struct {
 	Accept func(item source.Item[T], deleted bool) error
 	// Transform replaces an object before it is handed on. nil leaves it.
 	Transform func(T) (T, error)
-	// Known returns the cached object of a key with its version and UID. nil
-	// knows none, and every list decodes and stages all it brings.
+	// Known returns the cached object of a key with its version and UID. It must not
+	// keep the key, which is valid during the call only. nil knows none, and every list
+	// decodes all it brings.
 	Known func(key string) (obj T, version, uid string, ok bool)
 	// PageSize is how many objects a page of a list asks for; 0 means 500.
 	PageSize int64
@@ -152,13 +153,14 @@ type Reflector[T any] struct {
 	streamFails  int         // streamed lists that failed in a row
 	undecodable  bool        // the watch from version failed to decode once
 	failures     int         // failures in a row
-	staged       []delta.Item[T]
-	reused       bool      // staged has cached objects in the place of listed ones
-	rewound      bool      // it was found that versions went back, and nothing was handed on since
-	doubtful     bool      // versions may have gone back
-	outage       time.Time // since when no request has reached the server, zero if one has
-	missingSince time.Time // since when the server says that there is no such resource
-	emptied      bool      // the collection was handed on as empty for that
+	staged       staged[T]   // of the running list
+	lastList     int         // how many objects the last list had
+	reused       bool        // staged has cached objects in the place of listed ones
+	rewound      bool        // it was found that versions went back, and nothing was handed on since
+	doubtful     bool        // versions may have gone back
+	outage       time.Time   // since when no request has reached the server, zero if one has
+	missingSince time.Time   // since when the server says that there is no such resource
+	emptied      bool        // the collection was handed on as empty for that
 	changes      []delta.Change[T]
 	wait         time.Duration // what backoff waits
 	afterBackoff stateFunc[T]

@@ -54,9 +54,26 @@ type read struct {
 // asked.
 type script struct {
 	t       *testing.T
+	asks    bool // it leaves out what is held, as a source that reads what is encoded does
 	mu      sync.Mutex
 	answers []answer
 	asked   []string
+	heldOf  []string // what it was told is held
+}
+
+// leaveOut notes and leaves out the items that are held.
+func leaveOut[E any](s *script, held source.Held, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
+	for _, e := range all {
+		i, may := itemOf(e)
+		if may && held != nil && held(i.Key, i.Version, i.UID) {
+			s.mu.Lock()
+			s.heldOf = append(s.heldOf, i.Key+"@"+i.Version)
+			s.mu.Unlock()
+			continue
+		}
+		rest = append(rest, e)
+	}
+	return rest
 }
 
 func (s *script) next(request string) (answer, bool) {
@@ -86,6 +103,9 @@ func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[ob
 		<-ctx.Done()
 		return source.Page[object]{}, ctx.Err()
 	}
+	if s.asks {
+		a.page.Items = leaveOut(s, o.Held, a.page.Items, func(i source.Item[object]) (source.Item[object], bool) { return i, true })
+	}
 	return a.page, a.err
 }
 
@@ -98,12 +118,18 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	if ok && a.err != nil {
 		return nil, a.err
 	}
-	return &scriptedStream{ctx: ctx, reads: a.reads}, nil
+	stream := &scriptedStream{ctx: ctx, reads: a.reads}
+	if s.asks && o.SendInitialEvents {
+		stream.asks, stream.held = s, o.Held
+	}
+	return stream, nil
 }
 
 type scriptedStream struct {
 	ctx   context.Context
 	reads []read
+	asks  *script
+	held  source.Held
 }
 
 func (s *scriptedStream) Next() ([]source.Event[object], error) {
@@ -117,8 +143,13 @@ func (s *scriptedStream) Next() ([]source.Event[object], error) {
 	case <-s.ctx.Done():
 		return nil, s.ctx.Err()
 	case <-time.After(r.after):
-		return r.events, r.err
 	}
+	if s.asks != nil {
+		if r.events = leaveOut(s.asks, s.held, r.events, func(e source.Event[object]) (source.Item[object], bool) { return e.Item, e.Type == source.Added }); len(r.events) == 0 && r.err == nil {
+			return s.Next()
+		}
+	}
+	return r.events, r.err
 }
 
 func (s *scriptedStream) Close() error { return nil }
@@ -200,8 +231,13 @@ func errTooMany(seconds int32) error {
 // called, in a bubble.
 func run(t *testing.T, answers []answer, o Options[object], check func(r *Reflector[object], s *script, j *journal)) {
 	t.Helper()
+	runScript(t, &script{t: t, answers: answers}, o, check)
+}
+
+// runScript is run with a script.
+func runScript(t *testing.T, s *script, o Options[object], check func(r *Reflector[object], s *script, j *journal)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{t: t, answers: answers}
 		j := &journal{}
 		o.Name = "things.v1"
 		o.Backoff.Jitter = -1

@@ -12,17 +12,29 @@
 //     and decodes what the server chose, by the Content-Type of the answer.
 //  2. A list is read one page at a time. The list itself is taken apart on the
 //     wire, and every item is decoded into an object of its own, so that one
-//     cached object never keeps a whole page alive.
+//     cached object never keeps a whole page alive. In protobuf that is done as the
+//     body arrives: kind first, then items, 256 at a time. A body that begins in
+//     another order than Go's encoders write is read to its end first; one that
+//     has its kind or its content again after the content is malformed.
 //  3. A watch is read in batches: Next waits for one frame and then decodes
 //     every further frame that has arrived completely.
-//  4. An object of another kind becomes an event whose Err is set: the watch
+//  4. What is to be decoded at once and has 64 KiB or more is divided among up to four
+//     goroutines, as many as there are cores, in stretches of at least 32 KiB. Objects
+//     stay in order, and where one cannot be decoded, those before it come first.
+//  5. Before an object in protobuf is decoded, [Held] is asked, if there is one, whether
+//     the caller has that state of it: key, version and UID are read from the encoded
+//     metadata. Only the outermost fields and those of the metadata are looked at: in
+//     order, once each, no group, all there. Anything else is left to the decoder. An
+//     object that is held is neither decoded nor yielded; of a streamed list that holds
+//     until the first event that is not Added.
+//  6. An object of another kind becomes an event whose Err is set: the watch
 //     goes on, and the reader counts what it drops. Everything else that
 //     cannot be understood (a frame over the limit, a cut frame, garbage, an
 //     ERROR event, an unknown event type) ends the watch with an [*Error] that
 //     says what was received. Events that came before it are delivered first.
 //     The items of a list and the objects of a watch that come in JSON are cut out by
 //     their brackets, and parsed once, when they are decoded.
-//  5. What typed objects that come in protobuf have in common, and what unstructured
+//  7. What typed objects that come in protobuf have in common, and what unstructured
 //     objects have, those of one list or of all the client's sources, is in memory
 //     once: see package
 //     [github.com/tidings-go/tidings/source/dedup]. RESTOptions.Sharing limits that,
@@ -38,11 +50,18 @@
 // calls Next; Close may be called from any goroutine and makes a waiting Next
 // return.
 //
+// Goroutines are started by List and Next, for decoding, and have ended when these
+// return. They call nothing of the caller's but the function that makes objects; Held is
+// called by List and Next themselves.
+//
 // # Memory
 //
-// A stream keeps one buffer, at most as large as the largest frame it has seen;
-// it goes back to 64 KiB after a frame over 1 MiB. A list holds the body of one
-// page while it decodes it. Decoded objects keep no reference to either. What is known
+// A stream keeps one buffer of 64 KiB. It grows to 512 KiB while reads fill it, and
+// beyond that for a larger frame; it goes back when a streamed list is over, when eight
+// reads in a row have left room, and after a frame over 1 MiB. A list in protobuf is read
+// with the same kind of buffer, which the next page inherits; one in JSON is in memory as
+// a whole, a page at a time, while it is decoded. Decoded objects keep no reference to
+// either. What is held costs nothing here. What is known
 // of the parts that objects share takes a sixteenth of the live heap at most.
 //
 // # Limits

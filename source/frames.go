@@ -8,8 +8,14 @@ import (
 )
 
 const (
-	initialBuffer  = 64 << 10
+	initialBuffer = 64 << 10
+	// burstBuffer is what the buffer grows to while reads fill it: what is read at once
+	// is decoded at once, on more than one core.
+	burstBuffer    = 512 << 10
 	retainedBuffer = 1 << 20
+	// calmReads is how many reads in a row must leave room in the buffer for it to
+	// become small again.
+	calmReads = 8
 )
 
 // splitter finds the first frame in buf. It returns the frame, or nil when buf
@@ -27,10 +33,11 @@ type frames struct {
 	limit      int
 	buf        []byte // buf[start:end] was read and not yet taken
 	start, end int
+	calm       int // reads in a row that did not fill the buffer
 }
 
 func newFrames(r io.Reader, s splitter, limit int) *frames {
-	return &frames{r: r, splitter: s, limit: limit, buf: make([]byte, initialBuffer)}
+	return &frames{r: r, splitter: s, limit: limit}
 }
 
 // next returns the next frame, valid until the next call. Without wait, it
@@ -61,22 +68,13 @@ func (f *frames) next(wait bool) ([]byte, error) {
 // fill makes room for at least one more byte, or for a frame of want bytes, and
 // reads.
 func (f *frames) fill(want int) error {
-	pending := f.end - f.start
-	switch {
-	case pending == 0 && len(f.buf) > retainedBuffer && want < retainedBuffer:
-		f.buf = make([]byte, initialBuffer)
-		f.start, f.end = 0, 0
-	case f.start > 0 && (f.end == len(f.buf) || f.start+want > len(f.buf)):
-		copy(f.buf, f.buf[f.start:f.end])
-		f.start, f.end = 0, pending
-	}
-	if f.end == len(f.buf) || want > len(f.buf) {
-		grown := make([]byte, min(max(2*len(f.buf), want), max(f.limit+frameOverhead, initialBuffer)))
-		f.end = copy(grown, f.buf[f.start:f.end])
-		f.start, f.buf = 0, grown
-	}
+	f.makeRoom(want)
 	n, err := f.r.Read(f.buf[f.end:])
 	f.end += n
+	f.calm++
+	if f.end == len(f.buf) {
+		f.calm = 0
+	}
 	switch {
 	case n > 0:
 		return nil
@@ -88,6 +86,38 @@ func (f *frames) fill(want int) error {
 		return err
 	}
 }
+
+// makeRoom makes the buffer smaller or larger, by what the last reads have brought and
+// by what is wanted, or moves what is pending to its beginning.
+func (f *frames) makeRoom(want int) {
+	pending, size := f.end-f.start, max(len(f.buf), initialBuffer)
+	most := max(f.limit+frameOverhead, initialBuffer)
+	switch {
+	case pending == 0 && want < retainedBuffer && (size > retainedBuffer || f.calm >= calmReads):
+		size = initialBuffer
+	case f.calm == 0 && f.end > 0 && size < burstBuffer:
+		size = min(2*size, most)
+	}
+	if want > size || pending == size {
+		size = min(max(2*size, want), most)
+	}
+	switch {
+	case size != len(f.buf):
+		resized := make([]byte, size)
+		f.end = copy(resized, f.buf[f.start:f.end])
+		f.start, f.buf = 0, resized
+	case f.start > 0 && (f.end == size || f.start+want > size):
+		copy(f.buf, f.buf[f.start:f.end])
+		f.start, f.end = 0, pending
+	}
+}
+
+// settle has the buffer be small again when what it holds was taken: no more of a burst
+// is expected.
+func (f *frames) settle() { f.calm = calmReads }
+
+// rest returns what was read and not taken.
+func (f *frames) rest() []byte { return f.buf[f.start:f.end] }
 
 // frameOverhead is room for what surrounds the largest frame: its length, or
 // the white space before it.

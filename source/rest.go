@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
+	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,18 +79,23 @@ type REST[T Object] struct {
 	// what a bookmark means; otherwise it is nil.
 	bookmarks decoder[T]
 	invalid   error // RESTOptions.Drop, or nil
+	// identifiable says that objects in protobuf can be told apart before they are decoded.
+	identifiable bool
 
-	asked    Resource   // as it was given
-	mu       sync.Mutex // guards resource, which the first request completes
+	buffer   atomic.Pointer[[]byte] // what a page was read with, for the one that follows it
+	asked    Resource               // as it was given
+	mu       sync.Mutex             // guards resource, which the first request completes
 	resource Resource
 }
 
 // NewTyped returns a source of the objects of resource as the Go type that make
-// returns, for example func() *corev1.Pod { return new(corev1.Pod) }. Protobuf is
-// used if the type can be read from it. resource.Kind is required.
+// returns, for example func() *corev1.Pod { return new(corev1.Pod) }, which several
+// goroutines may call at once. Protobuf is used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
 	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
-	return newREST(c, resource, func() decoder[T] { return newTypedDecoder(gvk, make, table, o.Sharing) }, o)
+	s := newREST(c, resource, func() decoder[T] { return newTypedDecoder(gvk, make, table, o.Sharing) }, o)
+	s.identifiable = identifiable(reflect.TypeOf(make()))
+	return s
 }
 
 // NewDynamic returns a source of the objects of resource as maps.
@@ -110,7 +114,9 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
 	}
 	table := o.tableOf(c)
-	return newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing) }, o)
+	s := newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing) }, o)
+	s.identifiable = true
+	return s
 }
 
 func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T], o RESTOptions) *REST[T] {
@@ -184,101 +190,6 @@ func (s *REST[T]) forget(err error) {
 	s.resource = s.asked
 }
 
-// List reads one page.
-func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
-	if s.client.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.client.timeout)
-		defer cancel()
-	}
-	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
-	if o.Continue == "" && o.Version != "" {
-		options.ResourceVersion, options.ResourceVersionMatch = o.Version, metav1.ResourceVersionMatchNotOlderThan
-	}
-	r, err := s.request(ctx, "list", options)
-	if err != nil {
-		return Page[T]{}, err
-	}
-	resp, err := s.client.get(ctx, r)
-	if err != nil {
-		s.forget(err)
-		return Page[T]{}, err
-	}
-	body, err := readBody(resp.Body, s.options.MaxListBytes)
-	if err != nil {
-		return Page[T]{}, r.fail(Decoding, err)
-	}
-	page, err := s.decodePage(mediaTypeOf(resp), body)
-	if err != nil {
-		return Page[T]{}, r.fail(Decoding, err)
-	}
-	return page, nil
-}
-
-// decodePage takes a list apart and decodes its items.
-func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
-	var page Page[T]
-	switch mediaType {
-	case protobufType:
-		e, err := openEnvelope(body)
-		if err != nil {
-			return page, err
-		}
-		if want := s.decoder.wants().Kind + "List"; string(e.kind) != want {
-			return page, &WrongObjectError{Got: kindName(e.groupVersionKind()), Want: want}
-		}
-		head, err := openList(e.raw, func(message []byte) error {
-			obj, err := s.decoder.protobuf(message)
-			return addItem(&page, obj, err)
-		})
-		page.Version, page.Continue, page.Remaining = head.version, head.token, head.remaining
-		return page, err
-	case jsonType:
-		list, err := openJSONList(body)
-		if err != nil {
-			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, shown(body))
-		}
-		if !strings.HasSuffix(list.Kind, "List") {
-			return page, &WrongObjectError{Got: kindName(list.GroupVersionKind()), Want: "a list of " + kindName(s.decoder.wants())}
-		}
-		page.Version, page.Continue = list.ResourceVersion, list.Continue
-		if list.RemainingItemCount != nil {
-			page.Remaining = *list.RemainingItemCount
-		}
-		page.Items = make([]Item[T], 0, len(list.Items))
-		for _, raw := range list.Items {
-			obj, err := s.decoder.json(raw, true)
-			if err := addItem(&page, obj, err); err != nil {
-				return page, err
-			}
-		}
-		return page, nil
-	default:
-		return page, fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)
-	}
-}
-
-// addItem appends a decoded object to a page, or an item that is to be dropped.
-func addItem[T Object](page *Page[T], obj T, err error) error {
-	item, err := itemOrWrong(obj, err)
-	if err == nil {
-		page.Items = append(page.Items, item)
-	}
-	return err
-}
-
-// itemOrWrong describes a decoded object. An object of another kind is an item
-// that says so; any other error stays one.
-func itemOrWrong[T Object](obj T, err error) (Item[T], error) {
-	if err == nil {
-		return ItemOf(obj), nil
-	}
-	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {
-		return Item[T]{Err: err}, nil
-	}
-	return Item[T]{}, err
-}
-
 // Watch opens a stream.
 func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
 	options := metav1.ListOptions{Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version}
@@ -308,6 +219,9 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		resp.Body.Close()
 		return nil, r.fail(Decoding, err)
 	}
+	if o.SendInitialEvents && stream.protobuf {
+		stream.asker = s.askerFor(o.Held)
+	}
 	return stream, nil
 }
 
@@ -316,171 +230,4 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 // parameters invalid (422), or their combination (400).
 func refusesStreamedLists(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotAcceptable(err) || apierrors.IsMethodNotSupported(err)
-}
-
-// restStream is a running watch.
-type restStream[T Object] struct {
-	decoder   decoder[T]
-	bookmarks decoder[T] // nil for the one above
-	request   request
-	protobuf  bool
-	// apiVersion and kind are what the decoder wants, as it is on the wire.
-	apiVersion, kind string
-	frames           *frames
-	body             io.Closer
-	cancel           context.CancelFunc
-	batch            []Event[T]
-	pending          error // what ended the stream after the events of batch
-}
-
-func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel context.CancelFunc) (*restStream[T], error) {
-	stream := &restStream[T]{decoder: s.decoder, bookmarks: s.bookmarks, request: r, body: resp.Body, cancel: cancel}
-	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
-	switch mediaType := mediaTypeOf(resp); mediaType {
-	case protobufType:
-		stream.protobuf = true
-		stream.frames = newFrames(resp.Body, lengthDelimited{}, s.options.MaxFrameBytes)
-	case jsonType:
-		stream.frames = newFrames(resp.Body, &jsonObjects{}, s.options.MaxFrameBytes)
-	default:
-		return nil, fmt.Errorf("%w: the watch came as %q, which was not asked for", ErrMalformed, mediaType)
-	}
-	return stream, nil
-}
-
-// Close ends the request.
-func (s *restStream[T]) Close() error {
-	s.cancel()
-	return s.body.Close()
-}
-
-// Next waits for one frame and decodes every whole frame that follows it.
-func (s *restStream[T]) Next() ([]Event[T], error) {
-	if s.pending != nil {
-		return nil, s.pending
-	}
-	clear(s.batch)
-	s.batch = s.batch[:0]
-	for len(s.batch) < maxBatch {
-		frame, err := s.frames.next(len(s.batch) == 0)
-		if err == nil && frame == nil {
-			return s.batch, nil
-		}
-		var event Event[T]
-		if err == nil {
-			event, err = s.decode(frame)
-		}
-		if err != nil {
-			s.pending = s.describe(err)
-			if len(s.batch) > 0 {
-				return s.batch, nil
-			}
-			return nil, s.pending
-		}
-		s.batch = append(s.batch, event)
-	}
-	return s.batch, nil
-}
-
-// describe says in which phase the stream failed; its orderly end stays io.EOF.
-func (s *restStream[T]) describe(err error) error {
-	if err == io.EOF {
-		return err
-	}
-	phase := Streaming
-	for _, decoding := range []error{ErrMalformed, ErrUnknownEvent, ErrFrameTooLarge} {
-		if errors.Is(err, decoding) {
-			phase = Decoding
-		}
-	}
-	return s.request.fail(phase, err)
-}
-
-// decode makes an event of a frame. An ERROR event is the error it carries.
-func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
-	var event Event[T]
-	name, object, err := s.open(frame)
-	if err != nil {
-		return event, err
-	}
-	decoder := s.decoder
-	switch string(name) {
-	case "ADDED":
-		event.Type = Added
-	case "MODIFIED":
-		event.Type = Modified
-	case "DELETED":
-		event.Type = Deleted
-	case "BOOKMARK":
-		event.Type = Bookmark
-		if s.bookmarks != nil {
-			decoder = s.bookmarks
-		}
-	case "ERROR":
-		return event, s.decodeError(object)
-	default:
-		return event, fmt.Errorf("%w %q", ErrUnknownEvent, name)
-	}
-	event.Item, err = itemOrWrong(s.decodeObject(decoder, object))
-	if err == nil && event.Type == Bookmark {
-		return bookmark(event)
-	}
-	return event, err
-}
-
-// open separates the type of an event from its object.
-func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
-	if s.protobuf {
-		return openWatchEvent(frame)
-	}
-	if name, object, ok := cutEvent(frame); ok {
-		return name, object, nil
-	}
-	var event jsonWatchEvent
-	if err := unmarshalJSON(frame, &event); err != nil {
-		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, shown(frame))
-	}
-	return []byte(event.Type), event.Object, nil
-}
-
-func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
-	if !s.protobuf {
-		return d.json(data, false)
-	}
-	var none T
-	e, err := openEnvelope(data)
-	if err != nil {
-		return none, err
-	}
-	if !e.describes(s.apiVersion, s.kind) {
-		if got := e.groupVersionKind(); got != d.wants() {
-			return none, &WrongObjectError{Got: kindName(got), Want: kindName(d.wants())}
-		}
-	}
-	return d.protobuf(e.raw)
-}
-
-// decodeError makes an error of the Status in an ERROR event.
-func (s *restStream[T]) decodeError(object []byte) error {
-	mediaType := jsonType
-	if s.protobuf {
-		mediaType = protobufType
-	}
-	var status metav1.Status
-	if err := unmarshalStatus(mediaType, object, &status); err != nil {
-		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s", ErrMalformed, err, shown(object))
-	}
-	return &apierrors.StatusError{ErrStatus: status}
-}
-
-// bookmark reduces an event to its version.
-func bookmark[T Object](event Event[T]) (Event[T], error) {
-	if event.Err != nil {
-		return event, fmt.Errorf("%w bookmark: %w", ErrMalformed, event.Err)
-	}
-	reduced := Event[T]{Type: Bookmark, Item: Item[T]{Version: event.Version}}
-	if event.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		reduced.Type = InitialEventsEnd
-	}
-	return reduced, nil
 }

@@ -49,6 +49,8 @@ type ListOptions struct {
 	Limit int64
 	// Continue is the token of the page before, "" for the first page.
 	Continue string
+	// Held says which objects the caller has already; nil says none. See [Held].
+	Held Held
 }
 
 // WatchOptions says where a watch starts and how long it may last.
@@ -62,7 +64,20 @@ type WatchOptions struct {
 	// SendInitialEvents asks for the whole collection first, as Added events
 	// that end with an InitialEventsEnd event: a streamed list.
 	SendInitialEvents bool
+	// Held says which objects of a streamed list the caller has already; nil says none.
+	// It is asked of Added events, until the first event of another type. See [Held].
+	Held Held
 }
+
+// Held is asked, before an object is decoded, whether the caller has that very state of
+// it. If the answer is true, the object is neither decoded nor among what is yielded: the
+// caller has taken note of it by answering. The strings are valid during the call only.
+//
+// It is asked on the goroutine that called List or Next, once for each object, in the
+// order in which the server sent them. After an error what was noted of that list means
+// nothing. A source need not ask: where namespace, name, UID and version cannot be read
+// from the encoded object with certainty, that is decoded and yielded.
+type Held func(key, version, uid string) bool
 
 // Item is one object as the server described it.
 type Item[T any] struct {

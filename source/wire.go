@@ -40,6 +40,7 @@ type fields struct {
 	content []byte
 	value   uint64
 	err     error
+	cut     bool // err says that something is missing at the end
 }
 
 // The wire types of protobuf.
@@ -82,6 +83,7 @@ func (f *fields) next() bool {
 	kind := uint8(tag & 7)
 	switch {
 	case n < 0:
+		f.cut = len(f.rest) < maxVarint
 		return f.fail("it is cut off within a tag")
 	case kind == endGroupType || f.field <= 0:
 		return f.fail(fmt.Sprintf("the tag %d is none of a field", tag))
@@ -105,6 +107,7 @@ func (f *fields) next() bool {
 		}
 	}
 	if n < 0 {
+		f.cut = true
 		return f.fail(fmt.Sprintf("field %d is cut off", f.field))
 	}
 	f.rest = f.rest[n:]
@@ -116,9 +119,12 @@ func (f *fields) fail(why string) bool {
 	return false
 }
 
+// maxVarint is the largest width of a number.
+const maxVarint = 10
+
 // varint reads a number. Its width is -1 where there is none.
 func varint(b []byte) (v uint64, width int) {
-	for i := 0; i < len(b) && i < 10; i++ {
+	for i := 0; i < len(b) && i < maxVarint; i++ {
 		v |= uint64(b[i]&0x7f) << (7 * i)
 		if b[i] < 0x80 {
 			return v, i + 1
@@ -255,31 +261,36 @@ type listHead struct {
 	remaining      int64
 }
 
+// read reads the metadata of a list. Of what comes twice, the last holds.
+func (h *listHead) read(metadata []byte) error {
+	m := fields{rest: metadata, kinds: listMetaKinds}
+	for m.next() {
+		switch m.field {
+		case listMetaVersion:
+			h.version = string(m.content)
+		case listMetaContinue:
+			h.token = string(m.content)
+		case listMetaRemaining:
+			h.remaining = int64(m.value)
+		}
+	}
+	return m.err
+}
+
 // openList reads a list message and calls item for the bytes of every item.
 func openList(message []byte, item func([]byte) error) (listHead, error) {
 	var head listHead
 	f := fields{rest: message, kinds: listKinds}
 	for f.next() {
+		var err error
 		switch f.field {
 		case listMetadata:
-			m := fields{rest: f.content, kinds: listMetaKinds}
-			for m.next() {
-				switch m.field {
-				case listMetaVersion:
-					head.version = string(m.content)
-				case listMetaContinue:
-					head.token = string(m.content)
-				case listMetaRemaining:
-					head.remaining = int64(m.value)
-				}
-			}
-			if m.err != nil {
-				return head, m.err
-			}
+			err = head.read(f.content)
 		case listItems:
-			if err := item(f.content); err != nil {
-				return head, err
-			}
+			err = item(f.content)
+		}
+		if err != nil {
+			return head, err
 		}
 	}
 	return head, f.err

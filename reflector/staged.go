@@ -1,0 +1,100 @@
+package reflector
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+// staged is what a running list has brought. Each half is in the order in which the
+// server sent it, which is usually that of the keys.
+type staged[T any] struct {
+	decoded []delta.Item[T]
+	held    []delta.Item[T] // cached objects that were recognized without being decoded
+	keys    strings.Builder // of held, many in one allocation
+}
+
+func (s *staged[T]) len() int { return len(s.decoded) + len(s.held) }
+
+// remove takes a key out.
+func (s *staged[T]) remove(key string) {
+	named := func(item delta.Item[T]) bool { return item.Key == key }
+	s.decoded = slices.DeleteFunc(s.decoded, named)
+	s.held = slices.DeleteFunc(s.held, named)
+}
+
+// keysAtOnce is how many bytes of keys are one allocation.
+const keysAtOnce = 16 << 10
+
+// keep copies a key that is valid for the moment only.
+func (s *staged[T]) keep(key string) string {
+	if s.keys.Cap()-s.keys.Len() < len(key) {
+		s.keys.Reset()
+		s.keys.Grow(max(keysAtOnce, len(key)))
+	}
+	begin := s.keys.Len()
+	s.keys.WriteString(key)
+	return s.keys.String()[begin:]
+}
+
+// take returns everything in one slice and forgets it. If both halves are ordered by key,
+// so is the slice.
+func (s *staged[T]) take() []delta.Item[T] {
+	more, fewer := s.held, s.decoded
+	if len(more) < len(fewer) {
+		more, fewer = fewer, more
+	}
+	*s = staged[T]{}
+	i, j := len(more), len(fewer)
+	more = append(more, fewer...)
+	for to := len(more) - 1; j > 0; to-- { // from the back, so that no third array is needed
+		if i > 0 && more[i-1].Key > fewer[j-1].Key {
+			i--
+			more[to] = more[i]
+		} else {
+			j--
+			more[to] = fewer[j]
+		}
+	}
+	return more
+}
+
+// countEvery is how many held objects are counted at once in Health: a source may find
+// any number of them before it yields anything.
+const countEvery = 1000
+
+// mayHold returns what a source is to ask of the objects of the next list. Nothing is
+// held before the first list, nor after versions were found to have gone back: then
+// what is cached may be of another history.
+func (r *Reflector[T]) mayHold() source.Held {
+	if !r.listed || r.rewound {
+		return nil
+	}
+	return r.holds
+}
+
+// holds stages the cached object if it is the one that is described, and reports whether
+// it is. Such an object was accepted and transformed when it was cached. Of versions that
+// cannot be compared, the order in which a list has them counts, and with it every one
+// must be decoded.
+func (r *Reflector[T]) holds(key, version, uid string) bool {
+	if _, comparable := delta.CompareDecimal(version, version); !comparable || uid == "" || !strings.HasPrefix(key, r.o.Scope) {
+		return false
+	}
+	obj, knownVersion, knownUID, ok := r.o.Known(key)
+	if !ok || knownVersion != version || knownUID != uid {
+		return false
+	}
+	s := &r.staged
+	if s.held == nil {
+		s.held = make([]delta.Item[T], 0, r.lastList+r.lastList/16+1)
+	}
+	s.held = append(s.held, delta.Item[T]{Key: s.keep(key), Version: knownVersion, UID: knownUID, Object: obj})
+	r.reused = true
+	if len(s.held)%countEvery == 0 {
+		r.countListed()
+	}
+	return true
+}

@@ -1,0 +1,142 @@
+package source
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// field returns a field of protobuf that is length-delimited and has a number below 16.
+func field(number byte, content string) string {
+	if len(content) > 127 {
+		panic("the test's field is too long")
+	}
+	return string([]byte{number<<3 | bytesType, byte(len(content))}) + content
+}
+
+// metadataOf encodes names as ObjectMeta has them.
+func metadataOf(name, namespace, uid, version string) string {
+	return field(1, name) + field(2, "") + field(3, namespace) + field(4, "") + field(5, uid) + field(6, version)
+}
+
+// unusual are objects whose identity cannot be read with certainty, or that have none.
+var unusual = map[string]string{
+	"nothing":                        "",
+	"no metadata":                    field(2, "spec"),
+	"metadata is cut":                field(1, metadataOf("a", "ns", "u", "5"))[:12],
+	"metadata twice":                 field(1, metadataOf("a", "ns", "u", "5")) + field(1, metadataOf("b", "ns", "v", "6")),
+	"metadata after the spec":        field(2, "") + field(1, metadataOf("a", "ns", "u", "5")),
+	"metadata again at the end":      field(1, metadataOf("a", "ns", "u", "5")) + field(2, "") + field(1, field(1, "b")),
+	"metadata is a number":           "\x08\x05",
+	"name twice":                     field(1, field(1, "b")+metadataOf("a", "ns", "u", "5")),
+	"name again at the end":          field(1, metadataOf("a", "ns", "u", "5")+field(1, "b")),
+	"name again, in a long tag":      field(1, metadataOf("a", "ns", "u", "5")+"\x8a\x00\x01b"),
+	"version again at the end":       field(1, metadataOf("a", "ns", "u", "5")+"\x38\x01"+field(6, "4")),
+	"version is a number":            field(1, field(1, "a")+field(3, "ns")+field(5, "u")+"\x30\x05"),
+	"empty name":                     field(1, metadataOf("", "ns", "u", "5")),
+	"empty UID":                      field(1, metadataOf("a", "ns", "", "5")),
+	"empty version":                  field(1, metadataOf("a", "ns", "u", "")),
+	"no UID":                         field(1, field(1, "a")+field(3, "ns")+field(6, "5")),
+	"what follows is cut":            field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
+	"what follows is no field":       field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
+	"what follows is a group":        field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
+	"rest of the metadata is cut":    field(1, metadataOf("a", "ns", "u", "5")+"\x5a\x7f"),
+	"rest of the metadata has field": field(1, metadataOf("a", "ns", "u", "5")+"\x00\x01"),
+}
+
+func TestIdentityOfUnusualObjectsIsNotRead(t *testing.T) {
+	for name, message := range unusual {
+		if id, ok := identify([]byte(message)); ok {
+			t.Errorf("%s: read %s", name, id.name)
+		}
+	}
+	usual := field(1, metadataOf("a", "ns", "u", "5")+"\x38\x01"+field(11, "x")+field(11, "y")) + field(2, "spec") + field(3, "status")
+	if id, ok := identify([]byte(usual)); !ok || string(id.name) != "a" || string(id.namespace) != "ns" || string(id.uid) != "u" || string(id.version) != "5" {
+		t.Errorf("read %+v, %v of a usual object", id, ok)
+	}
+}
+
+// FuzzIdentity compares what is read of any bytes with what the decoder makes of them,
+// if it takes them at all.
+func FuzzIdentity(f *testing.F) {
+	for _, message := range unusual {
+		f.Add([]byte(message))
+	}
+	for _, p := range []*corev1.Pod{pod("a", "3"), replica("b", "4"), benchPod(5)} {
+		raw, err := p.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+		f.Add(append(bytes.Clone(raw), raw...))
+	}
+	f.Fuzz(func(t *testing.T, message []byte) {
+		id, ok := identify(message)
+		if !ok {
+			return
+		}
+		p := &corev1.Pod{}
+		if p.Unmarshal(message) != nil {
+			return // what is inside of the object is not looked at
+		}
+		if p.Name != string(id.name) || p.Namespace != string(id.namespace) || string(p.UID) != string(id.uid) || p.ResourceVersion != string(id.version) {
+			t.Errorf("%x: read %s/%s, version %s, UID %s; decoded %+v", message, id.namespace, id.name, id.version, id.uid, p.ObjectMeta)
+		}
+	})
+}
+
+// TestIdentityIsReadOfAllTypesOfTheAPI encodes an object of each type that has metadata.
+func TestIdentityIsReadOfAllTypesOfTheAPI(t *testing.T) {
+	types := 0
+	for gvk, goType := range clientscheme.Scheme.AllKnownTypes() {
+		obj, ok := reflect.New(goType).Interface().(interface {
+			Object
+			Marshal() ([]byte, error)
+		})
+		if !ok || strings.HasSuffix(gvk.Kind, "List") {
+			continue
+		}
+		types++
+		if !identifiable(reflect.TypeOf(obj)) {
+			t.Errorf("%v: the type is not taken for one that begins with its metadata", gvk)
+		}
+		obj.SetName("a")
+		obj.SetNamespace("ns")
+		obj.SetUID("u")
+		obj.SetResourceVersion("5")
+		obj.SetLabels(map[string]string{"app": "web"})
+		raw, err := obj.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := identify(raw); !ok || string(id.name)+string(id.namespace)+string(id.uid)+string(id.version) != "ansu5" {
+			t.Errorf("%v: read %+v, %v", gvk, id, ok)
+		}
+	}
+	if types < 100 {
+		t.Errorf("%d types were looked at", types)
+	}
+}
+
+// named has its metadata elsewhere.
+type named struct {
+	*corev1.Pod
+	Meta metav1.ObjectMeta `protobuf:"bytes,1,opt,name=metadata"`
+}
+
+func TestTypesThatDoNotBeginWithTheirMetadata(t *testing.T) {
+	if !identifiable(reflect.TypeFor[*metav1.PartialObjectMetadata]()) {
+		t.Error("metadata alone is not identifiable")
+	}
+	for _, goType := range []reflect.Type{reflect.TypeFor[*unstructured.Unstructured](), reflect.TypeFor[Object](), reflect.TypeFor[named](), reflect.TypeFor[*named]()} {
+		if identifiable(goType) {
+			t.Errorf("%v is taken for a type that begins with its metadata", goType)
+		}
+	}
+}

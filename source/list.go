@@ -1,0 +1,132 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// List reads one page.
+func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
+	if s.client.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.client.timeout)
+		defer cancel()
+	}
+	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
+	if o.Continue == "" && o.Version != "" {
+		options.ResourceVersion, options.ResourceVersionMatch = o.Version, metav1.ResourceVersionMatchNotOlderThan
+	}
+	r, err := s.request(ctx, "list", options)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	resp, err := s.client.get(ctx, r)
+	if err != nil {
+		s.forget(err)
+		return Page[T]{}, err
+	}
+	page, err := s.readPage(resp, o.Held)
+	if err != nil {
+		return Page[T]{}, r.fail(Decoding, err)
+	}
+	return page, nil
+}
+
+// readPage reads the body of a list and closes it. One in protobuf is read and decoded
+// piece by piece, any other is read first.
+func (s *REST[T]) readPage(resp *http.Response, held Held) (Page[T], error) {
+	mediaType := mediaTypeOf(resp)
+	if mediaType == protobufType {
+		defer resp.Body.Close()
+		return s.readProtobufPage(resp.Body, held)
+	}
+	body, err := readBody(resp.Body, s.options.MaxListBytes)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	return s.decodePage(mediaType, body)
+}
+
+// decodePage takes a list apart and decodes its items.
+func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
+	var page Page[T]
+	switch mediaType {
+	case protobufType:
+		e, err := openEnvelope(body)
+		if err != nil {
+			return page, err
+		}
+		if err := s.checkListKind(&e); err != nil {
+			return page, err
+		}
+		var items [][]byte
+		head, err := openList(e.raw, func(message []byte) error {
+			items = append(items, message)
+			return nil
+		})
+		if err != nil {
+			return page, err
+		}
+		page.Version, page.Continue, page.Remaining = head.version, head.token, head.remaining
+		return page, s.decodeItems(&page, items, len(e.raw), s.decoder.protobuf)
+	case jsonType:
+		list, err := openJSONList(body)
+		if err != nil {
+			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, shown(body))
+		}
+		if !strings.HasSuffix(list.Kind, "List") {
+			return page, &WrongObjectError{Got: kindName(list.GroupVersionKind()), Want: "a list of " + kindName(s.decoder.wants())}
+		}
+		page.Version, page.Continue = list.ResourceVersion, list.Continue
+		if list.RemainingItemCount != nil {
+			page.Remaining = *list.RemainingItemCount
+		}
+		items := make([][]byte, len(list.Items))
+		for i, raw := range list.Items {
+			items[i] = raw
+		}
+		return page, s.decodeItems(&page, items, len(body), func(item []byte) (T, error) { return s.decoder.json(item, true) })
+	default:
+		return page, fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)
+	}
+}
+
+// checkListKind returns why what is in an envelope is no list of the source's objects.
+func (s *REST[T]) checkListKind(e *envelope) error {
+	if want := s.decoder.wants().Kind + "List"; string(e.kind) != want {
+		return &WrongObjectError{Got: kindName(e.groupVersionKind()), Want: want}
+	}
+	return nil
+}
+
+// decodeItems decodes items of size bytes in all, on several goroutines if that is worth
+// it, and appends them to a page in their order, up to the first that is malformed.
+func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int, decode func([]byte) (T, error)) error {
+	begin := len(page.Items)
+	page.Items = slices.Grow(page.Items, len(items))[:begin+len(items)]
+	to := page.Items[begin:]
+	done, err := inOrder(len(items), size, func(i int) (err error) {
+		to[i], err = itemOrWrong(decode(items[i]))
+		return err
+	})
+	page.Items = page.Items[:begin+done]
+	return err
+}
+
+// itemOrWrong describes a decoded object. An object of another kind is an item
+// that says so; any other error stays one.
+func itemOrWrong[T Object](obj T, err error) (Item[T], error) {
+	if err == nil {
+		return ItemOf(obj), nil
+	}
+	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {
+		return Item[T]{Err: err}, nil
+	}
+	return Item[T]{}, err
+}

@@ -1,0 +1,200 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// onCores has a test run with so many cores, whatever the machine has.
+func onCores(t testing.TB, n int) {
+	before := runtime.GOMAXPROCS(n)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+func TestSharesOfTheWork(t *testing.T) {
+	onCores(t, 8)
+	for _, test := range []struct{ n, size, want int }{
+		{1, 10 << 20, 1}, {256, 2*leastShare - 1, 1}, {2, 1 << 20, 2}, {256, 2 * leastShare, 2}, {256, 3 * leastShare, 3}, {256, 1 << 20, maxDecoders}, {0, 0, 1},
+	} {
+		if got := shares(test.n, test.size); got != test.want {
+			t.Errorf("%d objects of %d bytes are divided among %d, want %d", test.n, test.size, got, test.want)
+		}
+	}
+	runtime.GOMAXPROCS(1)
+	if got := shares(256, 1<<20); got != 1 {
+		t.Errorf("with one core the work is divided among %d", got)
+	}
+}
+
+// TestInOrderCallsEachOnceAndStopsAtTheFirstError in a bubble, which fails if a goroutine
+// is left.
+func TestInOrderCallsEachOnceAndStopsAtTheFirstError(t *testing.T) {
+	onCores(t, 4)
+	failed := errors.New("failed")
+	for _, failing := range [][]int{nil, {0}, {99}, {70, 30}, {24, 25, 26}} {
+		synctest.Test(t, func(t *testing.T) {
+			var calls [100]atomic.Int32
+			done, err := inOrder(len(calls), 1<<20, func(i int) error {
+				calls[i].Add(1)
+				if slices.Contains(failing, i) {
+					return fmt.Errorf("%d %w", i, failed)
+				}
+				return nil
+			})
+			want := len(calls)
+			for _, bad := range failing {
+				want = min(want, bad)
+			}
+			if done != want || errors.Is(err, failed) != (len(failing) > 0) || err != nil && !strings.HasPrefix(err.Error(), fmt.Sprint(want, " ")) {
+				t.Errorf("%v fail: done %d, %v", failing, done, err)
+			}
+			for i := range done {
+				if n := calls[i].Load(); n != 1 {
+					t.Errorf("%v fail: %d calls for %d", failing, n, i)
+				}
+			}
+		})
+	}
+}
+
+// large returns a pod of 2 KB.
+func large(i int) *corev1.Pod {
+	p := benchPod(i)
+	p.Annotations = map[string]string{"note": strings.Repeat(fmt.Sprint("pod ", i), 200)}
+	return p
+}
+
+const largePods = 2_000
+
+// manyPods answers a list, and a watch that ends with an event that is malformed.
+func manyPods(t *testing.T) http.HandlerFunc {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
+	var watch strings.Builder
+	for i := range largePods {
+		p := large(i)
+		list.Items = append(list.Items, *p)
+		watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", p)))
+	}
+	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", broken("\x0a\x7f"))))
+	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", large(0))))
+	body := string(envelopeOf(t, "v1", "PodList", list))
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			answerWith(200, protobufType+";stream=watch", watch.String())(w, r)
+		} else {
+			answerWith(200, protobufType, body)(w, r)
+		}
+	}
+}
+
+// broken is an object that is not encoded well.
+type broken string
+
+func (b broken) Marshal() ([]byte, error) { return []byte(b), nil }
+
+// TestObjectsDecodedOnSeveralCoresStayInOrder reads a list, and a watch up to an event
+// that is malformed: all before it come first.
+func TestObjectsDecodedOnSeveralCoresStayInOrder(t *testing.T) {
+	onCores(t, 4)
+	s := NewTyped(serve(t, manyPods(t)), pods, newPod, RESTOptions{})
+	check := func(what string, i int, item Item[*corev1.Pod]) {
+		if want := large(i); item.Err != nil || item.Key != "default/"+want.Name || item.Version != want.ResourceVersion || item.Object.Annotations["note"] != want.Annotations["note"] {
+			t.Fatalf("%s: object %d is %+v", what, i, item)
+		}
+	}
+	page, err := s.List(t.Context(), ListOptions{})
+	if err != nil || len(page.Items) != largePods {
+		t.Fatalf("%d items, %v", len(page.Items), err)
+	}
+	for i, item := range page.Items {
+		check("list", i, item)
+	}
+	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	n, largest := 0, 0
+	for {
+		batch, err := stream.Next()
+		if err != nil {
+			if n != largePods || !errors.Is(err, ErrMalformed) {
+				t.Errorf("after %d events: %v", n, err)
+			}
+			break
+		}
+		for _, event := range batch {
+			check("watch", n, event.Item)
+			n++
+		}
+		largest = max(largest, len(batch))
+	}
+	if shares(largest, largest*2000) < 2 {
+		t.Errorf("no batch of the watch was large enough for two cores: %d events", largest)
+	}
+}
+
+// TestNextAllocatesWhatTheDecoderDoes: a lone event costs nothing beside its object.
+func TestNextAllocatesWhatTheDecoderDoes(t *testing.T) {
+	body := &repeating{chunk: []byte(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", &corev1.Pod{})))}
+	stream, err := newRESTStream(NewTyped(nil, pods, newPod, RESTOptions{}), request{op: "watch", resource: "pods"}, answerOf(200, protobufType, body), func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := stream.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations for each event, want 1 for the object", n)
+	}
+}
+
+// repeating is a body that brings the same with each read.
+type repeating struct{ chunk []byte }
+
+func (r *repeating) Read(p []byte) (int, error) { return copy(p, r.chunk), nil }
+
+// TestBufferGrowsInABurstAndIsGivenBack reads much at once, and little.
+func TestBufferGrowsInABurstAndIsGivenBack(t *testing.T) {
+	source, sink := io.Pipe()
+	defer sink.Close()
+	f := newFrames(source, lengths(), 32<<20)
+	read := func(frames int) {
+		t.Helper()
+		go sink.Write([]byte(strings.Repeat(string(delimited(strings.Repeat("x", 4000))), frames))) //nolint:errcheck // the reader finds out
+		for range frames {
+			if _, err := f.next(true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read(1000)
+	if len(f.buf) != burstBuffer {
+		t.Errorf("in a burst the buffer has %d bytes, want %d", len(f.buf), burstBuffer)
+	}
+	for range calmReads {
+		read(1)
+	}
+	read(1)
+	if len(f.buf) != initialBuffer {
+		t.Errorf("after the burst the buffer has %d bytes, want %d", len(f.buf), initialBuffer)
+	}
+	read(1000)
+	f.settle()
+	read(1)
+	if len(f.buf) != initialBuffer {
+		t.Errorf("when it was settled the buffer has %d bytes, want %d", len(f.buf), initialBuffer)
+	}
+}
