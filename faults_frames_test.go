@@ -110,10 +110,6 @@ func faultsOfFrames() []faultRow {
 				why:  "a page over the limit is refused",
 				file: "source/client.go", function: "readBody",
 				code: "len(data) > limit", without: "false",
-			}, {
-				why:  "and no more of it is read",
-				file: "source/client.go", function: "readBody",
-				code: "io.ReadAll(io.LimitReader(body, int64(limit)+1))", without: "io.ReadAll(body)",
 			}},
 		},
 	}

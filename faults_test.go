@@ -230,6 +230,11 @@ func TestEachFaultHasARow(t *testing.T) {
 		if row.name == "" || row.covers == "" || len(row.guards) == 0 || (row.test == nil) == (row.existing == "") {
 			t.Errorf("the row %q is not complete", row.name)
 		}
+		for _, g := range row.guards {
+			if g.why == "" || g.code == g.without {
+				t.Errorf("a guard of the row %q is not complete", row.name)
+			}
+		}
 	}
 	harmless := map[string]bool{}
 	for name := range strings.FieldsSeq("Close Config Create Delete ExpectRequests ForgetRequests Get Inject List Listen Load LoadFrom ReadSnapshot Register Requests Seed ServeHTTP Update Watches") {

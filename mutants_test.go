@@ -153,7 +153,7 @@ func (m mutant) build(t *testing.T, text []byte) (binary string) {
 		t.Fatal(err)
 	}
 	binary = filepath.Join(dir, "mutant.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return binary
