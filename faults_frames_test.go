@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 )
@@ -91,9 +93,9 @@ func faultsOfFrames() []faultRow {
 		{
 			name: "Inflate an event", covers: "Inflate", options: small, test: inflated, kinds: inProtobuf,
 			guards: []guard{{
-				why:  "a frame that says it is over the limit is refused",
+				why:  "a frame over the limit is refused, at once if it says how long it is",
 				file: "source/frames.go", function: "(*frames).next",
-				code: "max(want, len(frame)) > f.limit", without: "false",
+				code: "max(want, len(frame)) > f.limit || (frame == nil && f.end-f.start > f.limit)", without: "false",
 			}},
 		},
 		{
@@ -304,6 +306,14 @@ func faultsOfWatches() []faultRow {
 			}},
 		},
 		{
+			name: "Stall of a list in pages", covers: "Stall", test: stalledPages,
+			guards: []guard{{
+				why:  "a list has the timeout of the client's configuration",
+				file: "source/rest.go", function: "(*REST).List",
+				code: "s.client.timeout > 0", without: "false",
+			}},
+		},
+		{
 			name: "Fail an event with 410", covers: "Fail", test: failedGone,
 			guards: []guard{{
 				why:  "a watch whose version is gone leads to a list",
@@ -406,6 +416,15 @@ func stalledList(w *world) {
 	}
 	w.remove("b")
 	w.after(7 * time.Minute)
+	l.agrees()
+	l.lists(2)
+}
+
+// stalledPages has the first page not come to its end.
+func stalledPages(w *world) {
+	w.reconnect(paged, func(c *rest.Config) { c.Timeout = 30 * time.Second })
+	w.inject(apisim.Match{Verb: "list"}.Nth(1), apisim.Stall(1, 0))
+	l := w.has("a", "b", "c")
 	l.agrees()
 	l.lists(2)
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/reflector"
@@ -57,6 +59,14 @@ func faultsOfStatuses() []faultRow {
 				why:  "health says that the credentials are not accepted",
 				file: "reflector/health.go", function: "stateOf",
 				code: "apierrors.IsUnauthorized(err)", without: "false",
+			}},
+		},
+		{
+			name: "SetUsers who may not watch", covers: "SetUsers", test: userWithoutPermission,
+			guards: []guard{{
+				why:  "health says that a permission is missing",
+				file: "reflector/health.go", function: "stateOf",
+				code: "apierrors.IsForbidden(err)", without: "false",
 			}},
 		},
 	}
@@ -151,6 +161,28 @@ func unknownUser(w *world) {
 	if err := w.server.SetUsers(); err != nil {
 		w.Fatal(err)
 	}
+	w.remove("b")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+}
+
+// userWithoutPermission takes the permission away that the informer's user has.
+func userWithoutPermission(w *world) {
+	user := apisim.User{Name: "reader", Token: "token", Allow: []apisim.Rule{{Verbs: []string{"list", "watch"}, Resources: []string{"configmaps"}}}}
+	w.reconnect(tidings.FactoryOptions{}, func(c *rest.Config) { c.BearerToken = user.Token })
+	set := func(u apisim.User) {
+		if err := w.server.SetUsers(u); err != nil {
+			w.Fatal(err)
+		}
+	}
+	set(user)
+	l := w.has("a", "b")
+	set(apisim.User{Name: user.Name, Token: user.Token})
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	w.waits(reflector.Forbidden, "grant list and watch on configmaps")
+	set(user)
 	w.remove("b")
 	w.settle()
 	l.agrees()

@@ -1,6 +1,7 @@
 package tidings_test
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -211,6 +214,22 @@ func (w *world) inject(m apisim.Match, faults ...apisim.Fault) *apisim.Injection
 		}
 	})
 	return injection
+}
+
+// reconnect has the informer made anew by a factory whose client is another one.
+func (w *world) reconnect(o tidings.FactoryOptions, change func(*rest.Config)) {
+	w.Helper()
+	if err := w.factory.Shutdown(context.Background()); err != nil {
+		w.Fatal(err)
+	}
+	config := w.server.Config()
+	config.QPS = -1
+	change(config)
+	var err error
+	if w.factory, err = tidings.NewFactory(config, o); err != nil {
+		w.Fatal(err)
+	}
+	w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
 }
 
 // after lets virtual time pass and then waits until nothing moves.
