@@ -262,7 +262,7 @@ func faultsOfWatches() []faultRow {
 			guards: []guard{{
 				why:  "the version of the cache does not go back",
 				file: "delta/produce.go", function: "(*Queue).reachLocked",
-				code: "ok && order < 0", without: "false",
+				code: "ok && order < 0", without: "ok && order < 0 && false",
 			}},
 		},
 		{
@@ -278,7 +278,7 @@ func faultsOfWatches() []faultRow {
 			guards: []guard{{
 				why:  "only a version that is older leads to a list",
 				file: "reflector/silence.go", function: "(*Reflector).probe",
-				code: "comparable && order < 0", without: "comparable",
+				code: "comparable && order < 0", without: "comparable && order <= 0",
 			}},
 		},
 		{

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,7 +36,7 @@ func TestGuards(t *testing.T) {
 		}
 	}
 	for _, m := range mutants() {
-		t.Run(m.guard.function+": "+m.guard.why, func(t *testing.T) {
+		t.Run(path.Dir(m.guard.file)+"."+m.guard.function+": "+m.guard.why, func(t *testing.T) {
 			text, err := m.guard.takenOut()
 			if err != nil {
 				t.Fatal(err)
