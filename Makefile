@@ -142,5 +142,5 @@ generate: ## Write generated files anew.
 	$(GO) generate ./...
 
 .PHONY: mutants
-mutants: ## Take each line out that guards against a fault: its test must fail. Half an hour.
+mutants: ## Take each line out that guards against a fault: a test must fail. 10 minutes or more.
 	$(GO) test . -run '^TestGuards$$' -mutants -timeout 0 -v

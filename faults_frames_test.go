@@ -359,23 +359,24 @@ func duplicated(w *world) {
 	}
 }
 
-// reordered sends each event after the next one of another object.
+// reordered sends each event after the next one of another object, and a moment later, so
+// that the two are not read together.
 func reordered(w *world) {
 	l := w.has("a", "b")
-	w.inject(apisim.Match{Verb: "watch"}, apisim.Reorder(apisim.EachFrame))
+	w.inject(apisim.Match{Verb: "watch"}, apisim.Reorder(apisim.EachFrame), apisim.Stall(apisim.EachFrame, 10*time.Millisecond))
 	w.server.CutConnections()
 	w.after(10 * time.Second)
 	for range 10 {
 		w.update("a", "2")
 		w.update("b", "2")
-		synctest.Wait()
+		w.after(time.Second)
 		w.create("c", "1")
 		w.update("a", "3")
-		synctest.Wait()
+		w.after(time.Second)
 		w.remove("c")
 		w.remove("b")
 		w.create("b", "1")
-		synctest.Wait()
+		w.after(time.Second)
 	}
 	w.create("d", "1")
 	w.settle()

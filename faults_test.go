@@ -241,8 +241,12 @@ func (w *world) after(d time.Duration) {
 // TestEachFaultHasARow reads apisim: each function that returns a Fault, and each method
 // of its Server that is none of those that are known to harm nobody, needs a row.
 func TestEachFaultHasARow(t *testing.T) {
-	covered := map[string]bool{}
+	covered, named := map[string]bool{}, map[string]bool{}
 	for _, row := range faultRows() {
+		if named[row.name] {
+			t.Errorf("two rows are called %q", row.name)
+		}
+		named[row.name] = true
 		for name := range strings.FieldsSeq(row.covers) {
 			covered[name] = true
 		}
