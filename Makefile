@@ -140,3 +140,7 @@ check-e2e: ## Check the module e2e as check does this one.
 .PHONY: generate
 generate: ## Write generated files anew.
 	$(GO) generate ./...
+
+.PHONY: mutants
+mutants: ## Take each line out that guards against a fault: a test must fail. 10 minutes or more.
+	$(GO) test . -run '^TestGuards$$' -mutants -timeout 0 -v

@@ -129,7 +129,8 @@ func (w *world) spoilWatches(passes int, spoil func(http.ResponseWriter, bool, [
 
 // TestP01_NoFaultOfAStreamLosesAChange lets each fault hit the list, the first event
 // after it, and a later one, and compares at the end what server, cache and handlers
-// hold.
+// hold. The rows of faultRows say what guards against each kind; the limit of frames
+// that do not say how long they are is guarded here, by frames.next.
 func TestP01_NoFaultOfAStreamLosesAChange(t *testing.T) {
 	for name, fault := range streamFaults {
 		t.Run(name, func(t *testing.T) {

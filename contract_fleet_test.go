@@ -147,7 +147,9 @@ func (f *fleet) recovers(within time.Duration) {
 }
 
 // TestP18_FleetIsPolite lets something happen to the server of 200 informers and counts
-// what it is then asked, all clients together.
+// what it is then asked, all clients together. The guards are the jitter in
+// Backoff.delay, the count of failures in Reflector.retry, and the wait before the list
+// that follows an expired version in Reflector.ended.
 func TestP18_FleetIsPolite(t *testing.T) {
 	restart := func(o apisim.RestartOptions) func(*fleet) {
 		return func(f *fleet) { f.server.Restart(o) }

@@ -176,7 +176,8 @@ func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
 }
 
 // TestP15_ConnectionThatIsDeadFromTheBeginning never brings a bookmark to learn from:
-// its timeout is what ends it.
+// its timeout is what ends it. The guard is the timeout of the context that the
+// reflector's openStream makes.
 func TestP15_ConnectionThatIsDeadFromTheBeginning(t *testing.T) {
 	property(t, func(w *world) {
 		w.create("a", "1")
@@ -194,7 +195,9 @@ func TestP15_ConnectionThatIsDeadFromTheBeginning(t *testing.T) {
 
 // TestP16_RestoredBackupIsFoundWithinMinutes restores an old state under a running
 // informer, with versions that begin again from there. Nothing on the watch tells: it
-// waits for a version that is far away. The guard is Reflector.doubt.
+// waits for a version that is far away. The guards are Reflector.doubt, the comparison in
+// Reflector.probe, the new history in Reflector.endList, and that Reflector.stage takes
+// nothing of the cache then.
 func TestP16_RestoredBackupIsFoundWithinMinutes(t *testing.T) {
 	for name, down := range map[string]time.Duration{"at once": 0, "after a minute": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +250,8 @@ func TestP16_RestoredBackupIsFoundWithinMinutes(t *testing.T) {
 }
 
 // TestP16_QuietServerIsNotListedAgain has a server that sends no bookmarks: the look at
-// its version is all that silence costs.
+// its version is all that silence costs. The guard is the comparison of the versions in
+// Reflector.probe.
 func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 	propertyWith(t, tidings.FactoryOptions{NoStreamedLists: true}, tidings.Selection{Namespace: "default"}, func(w *world) {
 		w.server.Inject(apisim.Match{Verb: "watch"}, apisim.DropBookmarks())

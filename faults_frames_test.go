@@ -1,0 +1,459 @@
+package tidings_test
+
+import (
+	"net/http"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// faultsOfFrames are those of the bytes of an answer.
+func faultsOfFrames() []faultRow {
+	small := tidings.FactoryOptions{MaxFrameBytes: 1 << 20}
+	smallPages := paged
+	smallPages.MaxListBytes = 1 << 20
+	return []faultRow{
+		{
+			name: "CutBefore an event", covers: "CutBefore", test: cutBefore,
+			guards: []guard{{
+				why:  "a watch that broke is resumed, not listed",
+				file: "reflector/watch.go", function: "(*Reflector).ended",
+				code: "default:\n\t\treturn r.retry(ctx, err, r.watch)", without: "default:\n\t\treturn r.retry(ctx, err, r.list())",
+			}},
+		},
+		{
+			name: "CutAfter an event", covers: "CutAfter", test: cutAfter,
+			guards: []guard{{
+				why:  "the watch is resumed from the last event, not from the list",
+				file: "reflector/watch.go", function: "(*Reflector).handOn",
+				code: "r.version = version", without: "_ = version",
+			}},
+		},
+		{
+			name: "CutWithin an event", covers: "CutWithin", test: cutWithin, kinds: inProtobuf,
+			guards: []guard{{
+				why:  "half a frame is not decoded",
+				file: "source/frames.go", function: "lengthDelimited.split",
+				code: "return nil, 0, size + 4, nil", without: "return buf[4:], len(buf), 0, nil",
+			}},
+		},
+		{
+			name: "CutWithin a list", covers: "CutWithin", options: paged, test: cutWithinList,
+			guards: []guard{{
+				why:  "a body that broke off is not decoded",
+				file: "source/client.go", function: "readBody",
+				code: "err != nil {\n\t\tif errors.Is", without: "err != nil && len(data) == 0 {\n\t\tif errors.Is",
+			}},
+		},
+		{
+			name: "Truncate an event", covers: "Truncate", test: truncated,
+			guards: []guard{{
+				why:  "a stream that ends within a frame has not ended well",
+				file: "source/frames.go", function: "(*frames).fill",
+				code: "err == io.EOF && f.end > f.start", without: "false",
+			}},
+		},
+		{
+			name: "Truncate a list", covers: "Truncate", options: paged, test: truncatedList, kinds: inProtobuf,
+			guards: []guard{{
+				why:  "half a list in protobuf is no list",
+				file: "source/wire.go", function: "openEnvelope",
+				code: "return e, f.err", without: "return e, nil",
+			}},
+		},
+		{
+			name: "Garble the events after a version", covers: "Garble", test: garbled,
+			guards: []guard{{
+				why:  "what cannot be decoded twice from one version is listed",
+				file: "reflector/watch.go", function: "(*Reflector).ended",
+				code: "if r.undecodable {", without: "if false {",
+			}},
+		},
+		{
+			name: "Garble an event", covers: "Garble", test: garbledOnce,
+			guards: []guard{{
+				why:  "what cannot be decoded once is asked for again",
+				file: "reflector/watch.go", function: "(*Reflector).ended",
+				code: "if r.undecodable {", without: "if true {",
+			}},
+		},
+		{
+			name: "Garble a list", covers: "Garble", options: paged, test: garbledList, kinds: inProtobuf,
+			guards: []guard{{
+				why:  "a list that cannot be decoded is no empty one",
+				file: "source/rest.go", function: "(*REST).List",
+				code: "s.decodePage(mediaTypeOf(resp), body)\n\tif err != nil", without: "s.decodePage(mediaTypeOf(resp), body)\n\tif false",
+			}},
+		},
+		{
+			name: "Inflate an event", covers: "Inflate", options: small, test: inflated, kinds: inProtobuf,
+			guards: []guard{{
+				why:  "a frame over the limit is refused, at once if it says how long it is",
+				file: "source/frames.go", function: "(*frames).next",
+				code: "max(want, len(frame)) > f.limit || (frame == nil && f.end-f.start > f.limit)", without: "false",
+			}},
+		},
+		{
+			name: "Inflate an event in JSON", covers: "Inflate", existing: "TestP01_NoFaultOfAStreamLosesAChange/frame_over_the_limit",
+			guards: []guard{{
+				why:  "a frame that does not say how long it is is read up to the limit",
+				file: "source/frames.go", function: "(*frames).next",
+				code: "frame == nil && f.end-f.start > f.limit", without: "false",
+			}},
+		},
+		{
+			name: "Inflate a list", covers: "Inflate", options: smallPages, test: inflatedList,
+			guards: []guard{{
+				why:  "a page over the limit is refused",
+				file: "source/client.go", function: "readBody",
+				code: "len(data) > limit", without: "false",
+			}},
+		},
+	}
+}
+
+// cutBefore breaks the connection three times, each time when an event is to be sent.
+func cutBefore(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch", Times: 3}, apisim.CutBefore(1))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	w.update("a", "2")
+	w.remove("b")
+	w.after(10 * time.Second)
+	w.create("b", "2")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+}
+
+// cutAfter breaks the connection when events were sent, and forgets them: only a watch
+// from the last of them can be resumed.
+func cutAfter(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.CutAfter(2))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	w.update("a", "2")
+	w.remove("b")
+	synctest.Wait()
+	w.server.Compact()
+	w.after(10 * time.Second)
+	w.create("b", "2")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+}
+
+// cutWithin sends half of the same event twice. That is no event that cannot be decoded.
+func cutWithin(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch", Times: 2}, apisim.CutWithin(1))
+	w.server.CutConnections()
+	w.update("a", "2")
+	w.remove("b")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+}
+
+// cutWithinList breaks lists off.
+func cutWithinList(w *world) {
+	l := w.has("a", "b", "c")
+	w.listedAgain(l, "the connection ended in the middle", apisim.CutWithin(1))
+}
+
+// truncated ends a watch in good order, but within an event.
+func truncated(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Truncate(1))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	w.update("a", "2")
+	w.remove("b")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+	l.says("the connection ended in the middle of a frame")
+}
+
+// truncatedList has lists end in their middle as if they were complete.
+func truncatedList(w *world) {
+	l := w.has("a", "b", "c")
+	w.listedAgain(l, "malformed", apisim.Truncate(1))
+}
+
+// garbled makes noise of all events after one version, however often they are asked for.
+func garbled(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch", Query: map[string]string{"resourceVersion": w.versions["b"]}},
+		apisim.Delay(10*time.Millisecond), apisim.Garble(apisim.EachFrame))
+	w.server.CutConnections()
+	w.update("a", "2")
+	w.remove("b")
+	w.settle()
+	l.agrees()
+	l.lists(2)
+	l.says("malformed")
+}
+
+// garbledOnce makes noise of one event, once.
+func garbledOnce(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Garble(1))
+	w.server.CutConnections()
+	w.update("a", "2")
+	w.remove("b")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+	l.says("malformed")
+}
+
+// garbledList makes noise of lists.
+func garbledList(w *world) {
+	l := w.has("a", "b", "c")
+	w.listedAgain(l, "malformed", apisim.Garble(1))
+}
+
+// inflated makes an event larger than the limit, however often it is asked for. In JSON
+// that would be white space after it, which is read and forgotten.
+func inflated(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch", Query: map[string]string{"resourceVersion": w.versions["b"]}},
+		apisim.Delay(10*time.Millisecond), apisim.Inflate(1, 2<<20))
+	w.server.CutConnections()
+	w.update("a", "2")
+	w.remove("b")
+	w.settle()
+	l.agrees()
+	l.lists(2)
+	l.says("larger than the limit of 1048576 (raise RESTOptions.MaxFrameBytes")
+}
+
+// inflatedList makes pages larger than the limit.
+func inflatedList(w *world) {
+	l := w.has("a", "b", "c")
+	w.listedAgain(l, "larger than the limit", apisim.Inflate(1, 8<<20))
+}
+
+// faultsOfWatches are those of the events of a watch.
+func faultsOfWatches() []faultRow {
+	return []faultRow{
+		{
+			name: "Duplicate each event", covers: "Duplicate", test: duplicated,
+			guards: []guard{{
+				why:  "a state that is cached says nothing new",
+				file: "delta/resolve.go", function: "(*resolver).outdated",
+				code: `order == 0 && item.UID != "" && item.UID == uid`, without: "false",
+			}, {
+				why:  "nobody is told twice of a delete",
+				file: "delta/resolve.go", function: "(*resolver).remove",
+				code: "if !before.exists {", without: "if false {",
+			}},
+		},
+		{
+			name: "Reorder each event", covers: "Reorder", test: reordered,
+			guards: []guard{{
+				why:  "the version of the cache does not go back",
+				file: "delta/produce.go", function: "(*Queue).reachLocked",
+				code: "ok && order < 0", without: "ok && order < 0 && false",
+			}},
+		},
+		{
+			name: "DropBookmarks of streamed lists", covers: "DropBookmarks", test: droppedEnds,
+			guards: []guard{{
+				why:  "a list that is streamed in vain twice is read in pages",
+				file: "reflector/reflector.go", function: "(*Reflector).list",
+				code: "r.streamFails >= 2", without: "false",
+			}},
+		},
+		{
+			name: "DropBookmarks for an hour", covers: "DropBookmarks", existing: "TestP16_QuietServerIsNotListedAgain",
+			guards: []guard{{
+				why:  "only a version that is older leads to a list",
+				file: "reflector/silence.go", function: "(*Reflector).probe",
+				code: "comparable && order < 0", without: "comparable && order <= 0",
+			}},
+		},
+		{
+			name: "Stall after some bookmarks", covers: "Stall", existing: "TestP15_WatchThatFallsSilentIsResumed",
+			guards: []guard{{
+				why:  "a watch that has ceased to bring bookmarks is torn down",
+				file: "reflector/silence.go", function: "(*watched).keepTime",
+				code: "w.cancel(errQuiet)", without: "",
+			}},
+		},
+		{
+			name: "Stall from the beginning", covers: "Stall", existing: "TestP15_ConnectionThatIsDeadFromTheBeginning",
+			guards: []guard{{
+				why:  "a watch ends with its own timeout",
+				file: "reflector/silence.go", function: "(*Reflector).openStream",
+				code: "o.Timeout+r.o.Grace", without: "24*time.Hour",
+			}},
+		},
+		{
+			name: "Stall of a streamed list", covers: "Stall", test: stalledList,
+			guards: []guard{{
+				why:  "a streamed list ends with its own timeout",
+				file: "reflector/silence.go", function: "(*Reflector).openStream",
+				code: "o.Timeout+r.o.Grace", without: "24*time.Hour",
+			}},
+		},
+		{
+			name: "Stall of a list in pages", covers: "Stall", test: stalledPages,
+			guards: []guard{{
+				why:  "a list has the timeout of the client's configuration",
+				file: "source/rest.go", function: "(*REST).List",
+				code: "s.client.timeout > 0", without: "false",
+			}},
+		},
+		{
+			name: "Fail an event with 410", covers: "Fail", test: failedGone,
+			guards: []guard{{
+				why:  "a watch whose version is gone leads to a list",
+				file: "reflector/list.go", function: "needsList",
+				code: "source.IsExpired(err)", without: "false",
+			}},
+		},
+		{
+			name: "Fail all watches of a fleet with 410", covers: "Fail", existing: "TestP18_FleetIsPolite/all_watches_expire_at_once",
+			guards: []guard{{
+				why:  "those whose versions are gone together do not list together",
+				file: "reflector/watch.go", function: "(*Reflector).ended",
+				code: "r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.list()", without: "r.wait, r.afterBackoff = 0, r.list()",
+			}},
+		},
+		{
+			name: "Fail an event with 500", covers: "Fail", test: failed,
+			guards: []guard{{
+				why:  "an ERROR event ends the watch with the error that it carries",
+				file: "source/rest.go", function: "(*restStream).decode",
+				code: "return event, s.decodeError(object)", without: "return event, nil",
+			}},
+		},
+	}
+}
+
+// duplicated sends every event twice: adds, updates, deletes and bookmarks, and those of
+// a streamed list.
+func duplicated(w *world) {
+	w.inject(apisim.Match{Verb: "watch"}, apisim.Duplicate(apisim.EachFrame))
+	l := w.has("a", "b")
+	w.update("a", "2")
+	synctest.Wait()
+	w.create("c", "1")
+	synctest.Wait()
+	w.remove("b")
+	w.remove("c")
+	w.create("c", "2")
+	w.settle()
+	l.agrees()
+	if adds, updates, deletes := l.told(); adds != 2 || updates != 1 || !slices.Equal(deletes, []string{"default/b", "default/c"}) {
+		w.Errorf("told of %d adds, %d updates and the deletes of %v", adds, updates, deletes)
+	}
+}
+
+// reordered sends each event after the next one of another object, and a moment later, so
+// that the two are not read together.
+func reordered(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch"}, apisim.Reorder(apisim.EachFrame), apisim.Stall(apisim.EachFrame, 10*time.Millisecond))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	for range 10 {
+		w.update("a", "2")
+		w.update("b", "2")
+		w.after(time.Second)
+		w.create("c", "1")
+		w.update("a", "3")
+		w.after(time.Second)
+		w.remove("c")
+		w.remove("b")
+		w.create("b", "1")
+		w.after(time.Second)
+	}
+	w.create("d", "1")
+	w.settle()
+	l.agrees()
+	if !slices.IsSortedFunc(l.versions, func(a, b string) int { return int(number(a)) - int(number(b)) }) {
+		w.Errorf("the version of the cache went back: %v", l.versions)
+	}
+	if _, _, deletes := l.told(); len(deletes) != 20 {
+		w.Errorf("told of %d deletes, want 20", len(deletes))
+	}
+}
+
+// droppedEnds has no streamed list come to its end.
+func droppedEnds(w *world) {
+	w.create("a", "1")
+	l := w.follow()
+	w.inject(apisim.Match{}, apisim.DropBookmarks())
+	if err := w.factory.Start(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+	w.after(30 * time.Minute)
+	l.agrees()
+	l.lists(3)
+}
+
+// stalledList has the first list begin and not go on.
+func stalledList(w *world) {
+	w.create("a", "1")
+	w.create("b", "1")
+	l := w.follow()
+	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Stall(2, 0))
+	if err := w.factory.Start(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+	w.after(5 * time.Minute)
+	if got := w.probe.state(); len(got) != 0 || w.probe.informer().HasSynced() {
+		w.Errorf("the cache holds %v before the list is complete", got)
+	}
+	w.remove("b")
+	w.after(7 * time.Minute)
+	l.agrees()
+	l.lists(2)
+}
+
+// stalledPages has the first page not come to its end.
+func stalledPages(w *world) {
+	w.reconnect(paged, func(c *rest.Config) { c.Timeout = 30 * time.Second })
+	w.inject(apisim.Match{Verb: "list"}.Nth(1), apisim.Stall(1, 0))
+	l := w.has("a", "b", "c")
+	l.agrees()
+	l.lists(2)
+}
+
+// failedGone tells a watch that its version is gone, in the place of a delete.
+func failedGone(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch", Query: map[string]string{"resourceVersion": w.versions["b"]}},
+		apisim.Delay(10*time.Millisecond), apisim.Fail(1, http.StatusGone))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	w.remove("b")
+	w.update("a", "2")
+	w.settle()
+	l.agrees()
+	l.lists(2)
+}
+
+// failed tells a watch of an error of the server, in the place of a delete.
+func failed(w *world) {
+	l := w.has("a", "b")
+	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Fail(1, http.StatusInternalServerError))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	w.remove("b")
+	w.update("a", "2")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+	l.says("a fault was injected")
+}
