@@ -18,6 +18,7 @@ const outage = 10 * time.Second
 // TestRestoredBackup has etcd go back to an earlier state, with versions that were given
 // before, during an outage that is as long as such work takes.
 func TestRestoredBackup(t *testing.T) {
+	t.Parallel()
 	server, all, churn := setting(t)
 	all = slices.DeleteFunc(all, func(f *follow.Follower) bool {
 		// Those that read through a client of client-go's do not know an outage from
@@ -52,6 +53,7 @@ func TestRestoredBackup(t *testing.T) {
 // from versions that the server has not reached. They have to doubt the quiet, at the end
 // of a watch, which is minutes by default.
 func TestRestoredBackupUnnoticed(t *testing.T) {
+	t.Parallel()
 	server := apiserver.Start(t)
 	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
 		t.Fatal(err)

@@ -55,6 +55,7 @@ func TestConformanceCBOR(t *testing.T) {
 // TestConformanceRestart tries the faults that take a real server many seconds each, on
 // some kinds.
 func TestConformanceRestart(t *testing.T) {
+	t.Parallel()
 	server := apiserver.Start(t)
 	s := behindProxy(t, server)
 	s.Restart = func() error { return server.Restart(t.Context()) }

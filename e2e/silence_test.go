@@ -16,6 +16,7 @@ import (
 // say that they are silent; the others learn it from the transport, which asks its
 // connections for a sign of life when they are quiet for half a minute.
 func TestSilentConnections(t *testing.T) {
+	t.Parallel()
 	server := apiserver.Start(t)
 	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
 		t.Fatal(err)

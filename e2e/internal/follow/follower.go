@@ -19,10 +19,11 @@ type Follower struct {
 	// Cache returns what the informer's cache holds.
 	Cache func() State
 
-	fold   *fold
-	synced func() bool
-	health func() tidings.Health
-	stop   func()
+	fold        *fold
+	synced      func() bool
+	health      func() tidings.Health
+	stop        func()
+	add, remove func(namespace string) error // nil if Namespaces cannot change
 }
 
 // Told returns what the handler's fold is, and what it was told that cannot be.
@@ -52,6 +53,29 @@ func (f *Follower) Counts() (events, deletes int) {
 	f.fold.mu.Lock()
 	defer f.fold.mu.Unlock()
 	return f.fold.events, f.fold.deletes
+}
+
+// Hold has a running informer follow these namespaces, and no others. It must not be called
+// beside Check.
+func (f *Follower) Hold(namespaces ...string) error {
+	if len(f.Namespaces) == 0 || f.add == nil {
+		return fmt.Errorf("%s cannot change what it follows", f.Name)
+	}
+	for _, n := range namespaces {
+		if err := f.add(n); err != nil {
+			return err
+		}
+	}
+	for _, n := range f.Namespaces {
+		if slices.Contains(namespaces, n) {
+			continue
+		}
+		if err := f.remove(n); err != nil {
+			return err
+		}
+	}
+	f.Namespaces = namespaces
+	return nil
 }
 
 // Stop returns when the informer has ended. Its context has to have ended before.

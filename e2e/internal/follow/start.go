@@ -105,7 +105,7 @@ func addNative[T tidings.Object](s *starter, name string, i *tidings.Informer[T]
 	}, tidings.HandlerOptions{})
 	s.all = append(s.all, &Follower{
 		Name: name, fold: fold, synced: i.HasSynced, stop: func() {},
-		health: i.Health,
+		health: i.Health, add: i.AddNamespace, remove: i.RemoveNamespace,
 		Cache: func() State {
 			state := State{}
 			for _, obj := range i.Lister().All() {
