@@ -20,7 +20,7 @@ const outage = 10 * time.Second
 func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	server, all, churn := setting(t)
-	all = slices.DeleteFunc(all, func(f *follow.Follower) bool {
+	all = slices.DeleteFunc(slices.Clone(all), func(f *follow.Follower) bool {
 		// Those that read through a client of client-go's do not know an outage from
 		// another failure: they find out at the end of a watch, in five to ten minutes.
 		return f.Name == "clientgo dynamic" || f.Name == "clientgo metadata"

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestSilentConnections(t *testing.T) {
 	brief := following(t, func(ctx context.Context) ([]*follow.Follower, error) {
 		return follow.Brief(ctx, through, time.Second)
 	})
-	both := append(all, brief...)
+	both := slices.Concat(all, brief)
 	churn := startChurn(t, server.Config(), rate, *seed) // past the proxy
 	pause(t.Context(), 2*time.Second)
 	p.Silence()
