@@ -4,7 +4,7 @@
 //
 //	Start(t) ──▶ Build ──▶ go build, once ──▶ the program ──▶ kube-apiserver ──▶ etcd
 //	   │          recipe/: go.mod, go.sum, main.go     ▲  one process, loopback TCP
-//	   └─▶ *Server: Config, Kill, Restart, Etcd ───────┘
+//	   └─▶ *Server: Config, Kill, Restart, Backup ─────┘
 //
 // # What it costs
 //

@@ -50,7 +50,8 @@ type Server struct {
 	admin     *rest.Config
 	output    output
 
-	mu      sync.Mutex // held while the server starts or ends; guards running and closed
+	mu      sync.Mutex // held while the server starts or ends; guards the rest
+	backups int        // how many were made
 	running *process   // nil while it does not run
 	closed  bool
 }
@@ -158,6 +159,10 @@ func (s *Server) Etcd() string { return "unix://" + s.path("etcd") }
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.killLocked()
+}
+
+func (s *Server) killLocked() error {
 	if s.running == nil {
 		return nil
 	}
@@ -172,11 +177,15 @@ func (s *Server) Kill() error {
 // Restart starts the server again, with the same data and at the same address, and returns
 // when it is ready. One that runs is killed before. ctx ends the wait.
 func (s *Server) Restart(ctx context.Context) error {
-	if err := s.Kill(); err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.restartLocked(ctx)
+}
+
+func (s *Server) restartLocked(ctx context.Context) error {
+	if err := s.killLocked(); err != nil {
+		return err
+	}
 	if s.closed {
 		return errors.New("apiserver: the server is closed: start a new one")
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/follow"
-	"github.com/tidings-go/tidings/e2e/internal/proxy"
 )
 
 var (
@@ -93,11 +92,7 @@ func TestLostConnections(t *testing.T) {
 	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
 		t.Fatal(err)
 	}
-	p, err := proxy.Start(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := startProxy(t, server)
 	through := server.Config()
 	through.Host = p.URL()
 	all := followAll(t, through)
@@ -171,11 +166,7 @@ func TestPermissionTakenAndGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := proxy.Start(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := startProxy(t, server)
 	user.Host = p.URL()
 	all := followAll(t, user)
 	churn := startChurn(t, server.Config(), 100, *seed)
@@ -188,7 +179,7 @@ func TestPermissionTakenAndGiven(t *testing.T) {
 	p.Cut()
 	pause(t.Context(), 2*time.Second)
 	for _, f := range all {
-		if err := f.Failure(); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		if err := f.Health().LastError; err == nil || !strings.Contains(err.Error(), "forbidden") {
 			t.Errorf("%s: its health has %v, want that it is forbidden", f.Name, err)
 		}
 	}

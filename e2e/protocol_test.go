@@ -11,6 +11,7 @@ import (
 // TestProtocol asks a real API server what apisim is asked too, so that apisim can be
 // believed.
 func TestProtocol(t *testing.T) {
+	t.Parallel()
 	server := apiserver.Start(t)
 	protocoltest.Run(t, protocoltest.Server{
 		Config: server.Config(), Patience: time.Minute,

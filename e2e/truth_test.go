@@ -87,8 +87,12 @@ func settle(t *testing.T, s *apiserver.Server, all []*follow.Follower) {
 		}
 		wrong = nil
 		for _, f := range all {
-			for _, what := range f.Check(is) {
+			differ := f.Check(is)
+			for _, what := range differ {
 				wrong = append(wrong, f.Name+": "+what)
+			}
+			if len(differ) > 0 {
+				wrong = append(wrong, fmt.Sprintf("%s: health %+v", f.Name, f.Health()))
 			}
 		}
 		return len(wrong) == 0, nil
@@ -101,8 +105,16 @@ func settle(t *testing.T, s *apiserver.Server, all []*follow.Follower) {
 // followAll starts followers of every kind, which end before the server does.
 func followAll(t *testing.T, config *rest.Config) []*follow.Follower {
 	t.Helper()
+	return following(t, func(ctx context.Context) ([]*follow.Follower, error) {
+		return follow.All(ctx, config, namespaces[:2]...)
+	})
+}
+
+// following has followers end before the server does.
+func following(t *testing.T, start func(context.Context) ([]*follow.Follower, error)) []*follow.Follower {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	all, err := follow.All(ctx, config, namespaces[:2]...)
+	all, err := start(ctx)
 	t.Cleanup(func() {
 		stop()
 		for _, f := range all {

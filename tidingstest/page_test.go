@@ -17,6 +17,13 @@ const (
 	mutations = "| P17 | `TestP17_…` of the root package, not of the suite | typed, dynamic, metadata | `apisim` |\n"
 )
 
+// inRealTime are the tests of e2e for what would take the suite minutes on a real server,
+// by the test of the suite that they follow.
+var inRealTime = map[string]string{
+	"P15_SilentConnectionIsNoticed": "| P15 | `TestSilentConnections` of `e2e` | native, drop-in | real |\n",
+	"P16_RewindIsNoticed":           "| P16 | `TestRestoredBackup`, `TestRestoredBackupUnnoticed` of `e2e` | native, drop-in | real |\n",
+}
+
 // rows returns the table of the suite.
 func rows() string {
 	var table strings.Builder
@@ -39,6 +46,7 @@ func rows() string {
 			servers += ", fake clientset"
 		}
 		fmt.Fprintf(&table, "| P%d | `%s` | %s | %s |\n", numberOf(test.name), test.name, kinds, servers)
+		table.WriteString(inRealTime[test.name])
 	}
 	return table.String()
 }

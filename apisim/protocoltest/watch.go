@@ -1,8 +1,11 @@
 package protocoltest
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -118,6 +121,68 @@ func watchTimeout(r *rig) {
 	r.expect(w, "END")
 	if took := time.Since(began); took < time.Second {
 		r.Errorf("a watch of two seconds has ended after %v", took)
+	}
+}
+
+// watchFuture: a watch from a version that is not reached begins, and is quiet until it is:
+// it brings no bookmark, not even the one that others get before their end, and nothing of
+// what is written before. An informer of a server whose versions went back has nothing
+// else to go by.
+func watchFuture(r *rig) {
+	a := r.create("a")
+	near := r.watch(metav1.ListOptions{ResourceVersion: r.later(a.ResourceVersion, 3)})
+	last := a
+	for i := range 6 {
+		last = r.create(fmt.Sprint("b", i))
+		if r.isNewer(last.ResourceVersion, r.later(a.ResourceVersion, 3)) {
+			r.expect(near, fmt.Sprintf("ADDED b%d@%s", i, last.ResourceVersion))
+		}
+	}
+	seconds := int64(10)
+	o := metav1.ListOptions{ResourceVersion: a.ResourceVersion, FieldSelector: "metadata.name=none", AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
+	present := r.watch(o)
+	o.ResourceVersion = r.later(last.ResourceVersion, 1000)
+	future := r.watch(o)
+	// A bookmark is worth sending when its version is newer than that of the watch: a write
+	// to another resource makes it so, once a list has the server look for its newest one.
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
+	_, err := r.client.CoreV1().Secrets(r.namespace).Create(r.ctx, secret, metav1.CreateOptions{})
+	r.must(err)
+	_, _, err = r.list(metav1.ListOptions{})
+	r.must(err)
+	if r.bookmarks(present) == 0 {
+		r.Errorf("no bookmark came before the end of a watch")
+	}
+	if n := r.bookmarks(future); n != 0 {
+		r.Errorf("%d bookmarks came of a version that is not reached", n)
+	}
+}
+
+// later returns the version that is so many writes away.
+func (r *rig) later(version string, by int) string {
+	r.Helper()
+	n, err := strconv.Atoi(version)
+	r.must(err)
+	return strconv.Itoa(n + by)
+}
+
+// bookmarks counts what comes until the end of a watch, which must be bookmarks.
+func (r *rig) bookmarks(w watch.Interface) int {
+	r.Helper()
+	timer := time.NewTimer(r.server.Patience)
+	defer timer.Stop()
+	for n := 0; ; n++ {
+		select {
+		case e, open := <-w.ResultChan():
+			if !open {
+				return n
+			}
+			if e.Type != watch.Bookmark {
+				r.Errorf("the watch brings %s", describe(e))
+			}
+		case <-timer.C:
+			r.Fatalf("the watch has not ended in %v", r.server.Patience)
+		}
 	}
 }
 

@@ -1,9 +1,6 @@
 package simulation
 
 import (
-	"net/http"
-	"strings"
-	"sync"
 	"testing/synctest"
 	"time"
 
@@ -133,13 +130,11 @@ func (w *world) reorder() {
 	w.note("lift Reorder")
 }
 
-// rewind restores the backup: versions go back. An informer learns of that from a list,
-// so watches are told to list until all have.
+// rewind restores the backup: versions go back. Nobody tells the informers: those whose
+// watch was at a version that is gone find out by themselves, before the audit.
 func (w *world) rewind() {
 	w.settle()
-	before := map[*subject]uint64{}
 	for _, s := range w.subjects {
-		before[s] = s.health().Lists
 		for _, h := range s.witnesses {
 			h.mu.Lock()
 			h.rewound = true
@@ -149,47 +144,7 @@ func (w *world) rewind() {
 	w.note("rewind")
 	w.tally.met("Rewind", 1)
 	w.ledger.tear(configMaps, widgets)
-	w.gone.set(true)
 	w.server.Rewind(w.backup)
-	for range 60 {
-		time.Sleep(time.Minute)
-		all := true
-		for _, s := range w.subjects {
-			all = all && s.health().Lists >= before[s]+uint64(max(1, len(s.scope.namespaces)))
-		}
-		if all {
-			break
-		}
-	}
-	w.gone.set(false)
-	w.settle()
+	w.audit()
 	w.backup = w.server.Snapshot()
-}
-
-// gate answers watches from a version with 410 while it is shut.
-type gate struct {
-	mu   sync.Mutex // guards shut
-	shut bool
-}
-
-func (g *gate) set(shut bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.shut = shut
-}
-
-func (g *gate) middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mu.Lock()
-		shut := g.shut
-		g.mu.Unlock()
-		q := r.URL.Query()
-		if shut && strings.HasPrefix(q.Get("watch"), "t") && q.Get("sendInitialEvents") != "true" {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusGone)
-			w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"restored from a backup"}`)) //nolint:errcheck // a client that is gone needs no answer
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -43,7 +43,6 @@ type world struct {
 	subjects []*subject
 	standing []*standing
 	backup   *apisim.Snapshot
-	gone     gate // answers 410 after a rewind
 	written  int
 	touched  int
 	joined   int
@@ -70,7 +69,7 @@ func live(t *testing.T, seed uint64, all *tally) {
 
 // begin starts a server with some objects, and informers of all kinds.
 func (w *world) begin() {
-	o := apisim.Options{Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800), Middleware: w.gone.middleware}
+	o := apisim.Options{Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800)}
 	w.note("server with %+v", o)
 	var err error
 	if w.server, err = apisim.New(o); err != nil {

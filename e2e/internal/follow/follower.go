@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/tidings-go/tidings"
 )
 
 // Follower is an informer and what its handler was told.
@@ -16,10 +19,11 @@ type Follower struct {
 	// Cache returns what the informer's cache holds.
 	Cache func() State
 
-	fold    *fold
-	synced  func() bool
-	failure func() error
-	stop    func()
+	fold        *fold
+	synced      func() bool
+	health      func() tidings.Health
+	stop        func()
+	add, remove func(namespace string) error // nil if Namespaces cannot change
 }
 
 // Told returns what the handler's fold is, and what it was told that cannot be.
@@ -28,14 +32,50 @@ func (f *Follower) Told() (State, []string) { return f.fold.snapshot() }
 // Synced reports whether the cache holds the first list.
 func (f *Follower) Synced() bool { return f.synced() }
 
-// Failure returns what the informer's health has as the last error.
-func (f *Follower) Failure() error { return f.failure() }
+// Health returns how the informer is.
+func (f *Follower) Health() tidings.Health { return f.health() }
+
+// FailedAt returns when the informer has last failed to reach the server: the earliest of
+// its watches, if it has several.
+func (f *Follower) FailedAt() time.Time {
+	h := f.health()
+	at := h.LastErrorAt
+	for _, watch := range h.Namespaces {
+		if watch.LastErrorAt.Before(at) {
+			at = watch.LastErrorAt
+		}
+	}
+	return at
+}
 
 // Counts returns how many events, and how many deletes, the handler was told.
 func (f *Follower) Counts() (events, deletes int) {
 	f.fold.mu.Lock()
 	defer f.fold.mu.Unlock()
 	return f.fold.events, f.fold.deletes
+}
+
+// Hold has a running informer follow these namespaces, and no others. It must not be called
+// beside Check.
+func (f *Follower) Hold(namespaces ...string) error {
+	if len(f.Namespaces) == 0 || f.add == nil {
+		return fmt.Errorf("%s cannot change what it follows", f.Name)
+	}
+	for _, n := range namespaces {
+		if err := f.add(n); err != nil {
+			return err
+		}
+	}
+	for _, n := range f.Namespaces {
+		if slices.Contains(namespaces, n) {
+			continue
+		}
+		if err := f.remove(n); err != nil {
+			return err
+		}
+	}
+	f.Namespaces = namespaces
+	return nil
 }
 
 // Stop returns when the informer has ended. Its context has to have ended before.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,15 @@ func All(ctx context.Context, config *rest.Config, namespaces ...string) ([]*Fol
 	s.natives(fmt.Sprintf("in %d namespaces", len(namespaces)), configMaps, tidings.FactoryOptions{Namespaces: namespaces})
 	s.natives("paged", configMaps, tidings.FactoryOptions{NoStreamedLists: true, PageSize: 50})
 	s.dropIns(configMaps)
+	return s.all, s.err
+}
+
+// Brief starts informers of config maps of every kind that can be told how long a watch
+// lasts: from that time to twice of it. They run until ctx ends.
+func Brief(ctx context.Context, config *rest.Config, watch time.Duration) ([]*Follower, error) {
+	s := &starter{ctx: ctx, config: config}
+	s.natives("streamed", configMaps, tidings.FactoryOptions{WatchTimeout: watch})
+	s.natives("paged", configMaps, tidings.FactoryOptions{WatchTimeout: watch, NoStreamedLists: true, PageSize: 50})
 	return s.all, s.err
 }
 
@@ -95,7 +105,7 @@ func addNative[T tidings.Object](s *starter, name string, i *tidings.Informer[T]
 	}, tidings.HandlerOptions{})
 	s.all = append(s.all, &Follower{
 		Name: name, fold: fold, synced: i.HasSynced, stop: func() {},
-		failure: func() error { return i.Health().LastError },
+		health: i.Health, add: i.AddNamespace, remove: i.RemoveNamespace,
 		Cache: func() State {
 			state := State{}
 			for _, obj := range i.Lister().All() {
@@ -157,12 +167,12 @@ func (s *starter) addDropIn(name string, i cache.SharedIndexInformer) {
 	})
 	s.all = append(s.all, &Follower{
 		Name: name, fold: fold, synced: i.HasSynced, stop: func() {},
-		failure: func() error {
+		health: func() tidings.Health {
 			health, ok := cache.HealthOf(i)
 			if !ok {
-				return fmt.Errorf("%T is no informer of this project", i)
+				health.LastError = fmt.Errorf("%T is no informer of this project", i)
 			}
-			return health.LastError
+			return health
 		},
 		Cache: func() State {
 			state := State{}

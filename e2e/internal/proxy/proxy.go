@@ -3,6 +3,7 @@
 //	client ──▶ Proxy ──▶ server       Cut      every connection breaks
 //	       ◀── delay ◀──              Delay    what the server sends comes later
 //	                                  Swallow  it does not come at all
+//	                                  Silence  nor on the connections that there are
 //
 // # Concurrency properties
 //
@@ -29,6 +30,7 @@ type Proxy struct {
 	closed  bool
 	delay   time.Duration
 	swallow chan struct{} // closed when nothing is swallowed any more; nil while nothing is
+	silence chan struct{} // closed when the connections that there are fall silent for ever
 }
 
 // Start starts a proxy before the server of a URL.
@@ -41,7 +43,7 @@ func Start(server string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	p := &Proxy{listener: l, target: u.Host, conns: map[net.Conn]bool{}}
+	p := &Proxy{listener: l, target: u.Host, conns: map[net.Conn]bool{}, silence: make(chan struct{})}
 	p.running.Go(p.accept)
 	return p, nil
 }
@@ -83,6 +85,16 @@ func (p *Proxy) Swallow() {
 	}
 }
 
+// Silence has the connections that there are carry nothing any more, in either direction,
+// and stay open to both ends, as when a firewall forgets them. Cut and Close end them.
+// Connections that are made from then on are not affected.
+func (p *Proxy) Silence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.silence)
+	p.silence = make(chan struct{})
+}
+
 // Close ends the proxy.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
@@ -111,27 +123,29 @@ func (p *Proxy) serve(client net.Conn) {
 		return // to the client it looks as if the server had refused
 	}
 	defer server.Close()
-	if !p.add(client, server) {
+	silence := p.add(client, server)
+	if silence == nil {
 		return
 	}
 	defer p.remove(client, server)
 	var both sync.WaitGroup
-	both.Go(func() { p.pipe(client, server, false) })
-	both.Go(func() { p.pipe(server, client, true) })
+	both.Go(func() { p.pipe(client, server, false, silence) })
+	both.Go(func() { p.pipe(server, client, true, silence) })
 	both.Wait()
 }
 
-// pipe copies until either end fails, and then breaks both.
-func (p *Proxy) pipe(from, to net.Conn, fromServer bool) {
+// pipe copies until either end fails, and then breaks both. Once it is to be silent it
+// only reads, so that it learns of the end.
+func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}) {
 	defer from.Close()
 	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 {
-			if fromServer {
-				p.hold()
-			}
+		if n > 0 && fromServer {
+			p.hold()
+		}
+		if n > 0 && !isClosed(silence) {
 			if _, werr := to.Write(buffer[:n]); werr != nil {
 				return
 			}
@@ -153,16 +167,27 @@ func (p *Proxy) hold() {
 	time.Sleep(delay)
 }
 
-func (p *Proxy) add(all ...net.Conn) bool {
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// add takes up connections and returns what is closed when they are to fall silent. It is
+// nil if the proxy is closed.
+func (p *Proxy) add(all ...net.Conn) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return false
+		return nil
 	}
 	for _, c := range all {
 		p.conns[c] = true
 	}
-	return true
+	return p.silence
 }
 
 func (p *Proxy) remove(all ...net.Conn) {

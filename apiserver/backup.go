@@ -1,0 +1,43 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Backup notes the present state of all data, and returns what restores it, which may be
+// called more than once. Either kills the server, as [Server.Kill] does, and starts it
+// again, at the same address. After a restore resource versions go on from those of the
+// backup, so that clients see numbers again that they know: a real cluster is so after
+// its etcd was restored without --bump-revision. Backups are deleted by Close.
+func (s *Server) Backup(ctx context.Context) (restore func(context.Context) error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backups++
+	backup := s.path(fmt.Sprint("backup-", s.backups))
+	if err := s.replaceLocked(ctx, backup, s.path("data")); err != nil {
+		return nil, fmt.Errorf("apiserver: back up: %w", err)
+	}
+	return func(ctx context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := s.replaceLocked(ctx, s.path("data"), backup); err != nil {
+			return fmt.Errorf("apiserver: restore a backup: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// replaceLocked makes a directory a copy of another one while the server does not run.
+func (s *Server) replaceLocked(ctx context.Context, directory, by string) error {
+	if err := s.killLocked(); err != nil {
+		return err
+	}
+	copied := errors.Join(os.RemoveAll(directory), os.CopyFS(directory, os.DirFS(by)))
+	if copied != nil {
+		return copied
+	}
+	return s.restartLocked(ctx)
+}

@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"testing"
+)
+
+// echo answers every connection with what it sends.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // it is closed
+			}
+			go func() {
+				defer c.Close()
+				io.Copy(c, c) //nolint:errcheck // the connection is to break
+			}()
+		}
+	}()
+	return "https://" + l.Addr().String()
+}
+
+func dial(t *testing.T, p *Proxy) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp4", p.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// ask sends a byte and returns what comes back.
+func ask(c net.Conn) (int, error) {
+	if _, err := c.Write([]byte("x")); err != nil {
+		return 0, err
+	}
+	return c.Read(make([]byte, 1))
+}
+
+func TestSilenceIsOfTheConnectionsThatThereAre(t *testing.T) {
+	p, err := Start(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	old := dial(t, p)
+	if n, err := ask(old); n != 1 {
+		t.Fatalf("before all: %d bytes, %v", n, err)
+	}
+	p.Silence()
+	answer := make(chan int, 1)
+	go func() {
+		n, _ := ask(old)
+		answer <- n
+	}()
+	for range 100 {
+		if n, err := ask(dial(t, p)); n != 1 {
+			t.Fatalf("a new connection: %d bytes, %v", n, err)
+		}
+	}
+	select {
+	case n := <-answer:
+		t.Fatalf("the connection of before has ended, with %d bytes", n)
+	default:
+	}
+	p.Cut()
+	if n := <-answer; n != 0 {
+		t.Errorf("the connection of before brought %d bytes", n)
+	}
+}
+
+func TestCutBreaksEveryConnection(t *testing.T) {
+	p, err := Start(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	c := dial(t, p)
+	if n, err := ask(c); n != 1 {
+		t.Fatalf("before the cut: %d bytes, %v", n, err)
+	}
+	p.Cut()
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("after the cut: %d bytes, %v", n, err)
+	}
+	if n, err := ask(dial(t, p)); n != 1 {
+		t.Errorf("a new connection: %d bytes, %v", n, err)
+	}
+}
