@@ -40,11 +40,11 @@ func heavy(name, state string) *corev1.Pod {
 	}
 }
 
-// droppedMetadata and dropped are what the tests leave out. The annotations are also what
+// droppedMetadata and leftOut are what the tests leave out. The annotations are also what
 // marks the end of a streamed list.
 var (
 	droppedMetadata = []string{"metadata.managedFields", "metadata.annotations"}
-	dropped         = append([]string{"spec.containers.env", "spec.containers.readinessProbe.httpGet", "status"}, droppedMetadata...)
+	leftOut         = append([]string{"spec.containers.env", "spec.containers.readinessProbe.httpGet", "status"}, droppedMetadata...)
 )
 
 // The functions below take the fields away by hand.
@@ -156,10 +156,10 @@ func TestDrop(t *testing.T) {
 }
 
 func dropEverywhere(t *testing.T, w *world) {
-	typed := newAsked(t, dropped, podWithout, func(s tidings.Selection) (*tidings.Informer[*corev1.Pod], error) {
+	typed := newAsked(t, leftOut, podWithout, func(s tidings.Selection) (*tidings.Informer[*corev1.Pod], error) {
 		return tidings.For[*corev1.Pod](w.factory, s)
 	})
-	dynamic := newAsked(t, dropped, mapWithout, func(s tidings.Selection) (*tidings.Informer[*unstructured.Unstructured], error) {
+	dynamic := newAsked(t, leftOut, mapWithout, func(s tidings.Selection) (*tidings.Informer[*unstructured.Unstructured], error) {
 		return tidings.Dynamic(w.factory, podResource, s)
 	})
 	partial := newAsked(t, droppedMetadata, partialWithout, func(s tidings.Selection) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {

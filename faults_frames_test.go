@@ -86,8 +86,8 @@ func faultsOfFrames() []faultRow {
 			name: "Garble a list", covers: "Garble", options: paged, test: garbledList, kinds: inProtobuf,
 			guards: []guard{{
 				why:  "a list that cannot be decoded is no empty one",
-				file: "source/rest.go", function: "(*REST).List",
-				code: "s.decodePage(mediaTypeOf(resp), body)\n\tif err != nil", without: "s.decodePage(mediaTypeOf(resp), body)\n\tif false",
+				file: "source/list.go", function: "(*REST).List",
+				code: "s.readPage(resp, o.Held)\n\tif err != nil", without: "s.readPage(resp, o.Held)\n\tif false",
 			}},
 		},
 		{
@@ -309,7 +309,7 @@ func faultsOfWatches() []faultRow {
 			name: "Stall of a list in pages", covers: "Stall", test: stalledPages,
 			guards: []guard{{
 				why:  "a list has the timeout of the client's configuration",
-				file: "source/rest.go", function: "(*REST).List",
+				file: "source/list.go", function: "(*REST).List",
 				code: "s.client.timeout > 0", without: "false",
 			}},
 		},
@@ -333,7 +333,7 @@ func faultsOfWatches() []faultRow {
 			name: "Fail an event with 500", covers: "Fail", test: failed,
 			guards: []guard{{
 				why:  "an ERROR event ends the watch with the error that it carries",
-				file: "source/rest.go", function: "(*restStream).decode",
+				file: "source/stream.go", function: "(*restStream).decode",
 				code: "return event, s.decodeError(object)", without: "return event, nil",
 			}},
 		},

@@ -49,7 +49,7 @@ func faultsOfRequests() []faultRow {
 			name: "Answer with another object in the place of a list", covers: "Answer", options: paged, test: anotherObjectIsNoList,
 			guards: []guard{{
 				why:  "an answer that is no list is not taken for an empty one",
-				file: "source/rest.go", function: "(*REST).decodePage",
+				file: "source/list.go", function: "(*REST).decodePage",
 				code: `!strings.HasSuffix(list.Kind, "List")`, without: `false && !strings.HasSuffix(list.Kind, "List")`,
 			}},
 		},
@@ -57,7 +57,7 @@ func faultsOfRequests() []faultRow {
 			name: "Answer with a page to log in", covers: "Answer", options: paged, test: pageToLogIn,
 			guards: []guard{{
 				why:  "an answer of a type that was not asked for is not taken for an empty list",
-				file: "source/rest.go", function: "(*REST).decodePage",
+				file: "source/list.go", function: "(*REST).decodePage",
 				code: `fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)`, without: "nil",
 			}},
 		},

@@ -83,7 +83,7 @@ func (s *Server) stateFor(r *http.Request, res *resource, o *internalversion.Lis
 	if err != nil {
 		return nil, position{}, err
 	}
-	if err := s.await(r, version, false); err != nil {
+	if err := s.await(r, version); err != nil {
 		return nil, position{}, err
 	}
 	lag := lagOf(r)

@@ -43,19 +43,14 @@ func parseVersion(text string) (uint64, error) {
 	return version, nil
 }
 
-// futureWait is how long a list waits for a version that is not there yet, which is
+// futureWait is how long a list, streamed or not, waits for a version that is not there yet, which is
 // what a real server does.
 const futureWait = 3 * time.Second
 
-// await waits until the server has reached a version. With patience it waits as long
-// as the client does.
-func (s *Server) await(r *http.Request, version uint64, patience bool) error {
-	var expired <-chan time.Time
-	if !patience {
-		timer := time.NewTimer(futureWait)
-		defer timer.Stop()
-		expired = timer.C
-	}
+// await waits until the server has reached a version.
+func (s *Server) await(r *http.Request, version uint64) error {
+	timer := time.NewTimer(futureWait)
+	defer timer.Stop()
 	for {
 		s.mu.Lock()
 		current, advanced := s.version, (<-chan struct{})(s.advanced)
@@ -68,7 +63,7 @@ func (s *Server) await(r *http.Request, version uint64, patience bool) error {
 		}
 		select {
 		case <-advanced:
-		case <-expired:
+		case <-timer.C:
 			return errTooNew(version, current)
 		case <-r.Context().Done():
 			return r.Context().Err()

@@ -11,7 +11,7 @@ func (s *Server) read(r *http.Request, res *resource, p requestPath) (object, er
 	asked := r.URL.Query().Get("resourceVersion")
 	version, err := parseVersion(asked)
 	if err == nil {
-		err = s.await(r, version, false)
+		err = s.await(r, version)
 	}
 	if err != nil {
 		return nil, err

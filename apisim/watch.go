@@ -91,8 +91,11 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 	if streamed && o.ResourceVersion == "" && w.lag != nil {
 		version = w.server.newest() // a replica waits until it has seen all
 	}
-	if streamed && w.server.await(r, version, true) != nil {
-		return // the client is gone
+	if streamed {
+		if err := w.server.await(r, version); err != nil {
+			w.fail(err)
+			return
+		}
 	}
 	if err := w.begin(version, wanted, o.ResourceVersion == ""); err != nil {
 		w.fail(err)
@@ -218,7 +221,7 @@ func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
 	}
 	w.position += len(events)
 	if len(events) > 0 {
-		w.sent = events[len(events)-1].version
+		w.sent = max(w.sent, events[len(events)-1].version) // a watch of the future stays there
 	}
 	return events, res.changed, nil
 }

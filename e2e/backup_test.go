@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,11 +19,6 @@ const outage = 10 * time.Second
 func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	server, all, churn := setting(t)
-	all = slices.DeleteFunc(slices.Clone(all), func(f *follow.Follower) bool {
-		// Those that read through a client of client-go's do not know an outage from
-		// another failure: they find out at the end of a watch, in five to ten minutes.
-		return f.Name == "clientgo dynamic" || f.Name == "clientgo metadata"
-	})
 	restore := diverge(t, server, churn, all)
 	down := time.Now()
 	if err := server.Kill(); err != nil {

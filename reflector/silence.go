@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -142,7 +144,9 @@ func (r *Reflector[T]) doubt() {
 
 // unreached notes that a request did not reach the server.
 func (r *Reflector[T]) unreached(err error) {
-	if sourceErr, ok := errors.AsType[*source.Error](err); !ok || sourceErr.Phase != source.Connecting {
+	var status apierrors.APIStatus
+	sourceErr, ok := errors.AsType[*source.Error](err)
+	if ok && sourceErr.Phase != source.Connecting || !ok && errors.As(err, &status) {
 		r.outage = time.Time{}
 		return
 	}

@@ -49,14 +49,15 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	lasted := time.Since(r.opened)
 	wasOpen := r.stream != nil
+	finished := wasOpen && errors.Is(err, io.EOF) // an EOF in the place of an answer is a broken connection
 	r.closeStream()
-	if !wasOpen || !errors.Is(err, io.EOF) {
+	if !finished {
 		r.failed(ctx, stepOf(wasOpen), err)
 	}
 	if wasOpen && lasted >= shortWatch {
 		r.failures = 0 // a watch that lasted is no failing server
 	}
-	if wasOpen && lasted >= shortWatch && !r.progressed && (errors.Is(err, io.EOF) || isSilent(err)) {
+	if wasOpen && lasted >= shortWatch && !r.progressed && (finished || isSilent(err)) {
 		r.doubt() // not even the bookmark that servers send before they end a watch
 	}
 	switch {
@@ -66,13 +67,13 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
 		r.record.enter(Silent)
 		return r.watch
-	case errors.Is(err, io.EOF) && (lasted >= shortWatch || r.progressed):
+	case finished && (lasted >= shortWatch || r.progressed):
 		if lasted < shortWatch {
 			r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.watch
 			return r.backoff
 		}
 		return r.watch
-	case errors.Is(err, io.EOF):
+	case finished:
 		return r.retry(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), r.watch)
 	case needsList(err):
 		if source.IsExpired(err) && r.failures == 0 {

@@ -58,7 +58,7 @@ func tests() []test {
 	return []test{
 		{"list/versions", listVersions}, {"list/matches", listMatches}, {"list/future", listFuture}, {"list/pages", listPages}, {"list/selectors", listSelectors},
 		{"watch/events", watchEvents}, {"watch/selection", watchSelection}, {"watch/initial", watchInitial}, {"watch/bookmarks", watchBookmarks}, {"watch/timeout", watchTimeout},
-		{"watch/future", watchFuture}, {"watch/forgotten", watchForgotten}, {"stream/list", streamList}, {"stream/version", streamVersion}, {"stream/refused", streamRefused},
+		{"watch/future", watchFuture}, {"watch/forgotten", watchForgotten}, {"stream/list", streamList}, {"stream/version", streamVersion}, {"stream/future", streamFuture}, {"stream/refused", streamRefused},
 	}
 }
 

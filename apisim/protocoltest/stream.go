@@ -48,6 +48,14 @@ func streamVersion(r *rig) {
 	}
 }
 
+// streamFuture: a streamed list of a version that is not reached in time ends with that.
+func streamFuture(r *rig) {
+	a := r.create("a")
+	o := streamed()
+	o.ResourceVersion = r.later(a.ResourceVersion, 1000)
+	r.expect(r.watch(o), "ERROR 504", "END")
+}
+
 // streamRefused: what must not be asked for together.
 func streamRefused(r *rig) {
 	without := streamed()
