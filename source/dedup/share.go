@@ -1,0 +1,97 @@
+package dedup
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A Sharer replaces the parts of decoded objects that others have, too. It is for
+// objects that somebody else has decoded, or made. It may be used by several goroutines
+// at once.
+type Sharer struct {
+	table   *Table
+	sharing Sharing
+
+	shared, alone atomic.Int64
+	why           atomic.Pointer[error]
+}
+
+// NewSharer returns a sharer that shares with all sharers of the table.
+func NewSharer(table *Table, sharing Sharing) *Sharer {
+	table.start()
+	return &Sharer{table: table, sharing: sharing}
+}
+
+// Share returns an object that is deeply equal to obj. What it has in common with other
+// objects is one in memory: it may be read by anyone and changed by nobody. obj itself,
+// which somebody may keep, is not written to, and no part of it becomes one of another
+// object. Where nothing is to be shared, and for what is not understood, obj itself is
+// returned.
+func (s *Sharer) Share(obj any) any {
+	if s.sharing < 0 || s.sharing >= ShareNothing {
+		return s.leave(obj, errSharesNothing)
+	}
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
+		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
+	}
+	t := v.Type().Elem()
+	plan, err := s.table.sharePlanFor(t)
+	if err == nil {
+		err = untold(obj)
+	}
+	if err != nil {
+		return s.leave(obj, err)
+	}
+	r := plan.take(s.table, s.sharing)
+	at := r.object(v.UnsafePointer())
+	plan.give(r)
+	s.shared.Add(1)
+	if at == v.UnsafePointer() {
+		return obj
+	}
+	return reflect.NewAt(t, at).Interface()
+}
+
+// leave leaves an object alone.
+func (s *Sharer) leave(obj any, why error) any {
+	s.alone.Add(1)
+	if s.why.Load() == nil {
+		s.why.Store(&why)
+	}
+	return obj
+}
+
+// SharerStats count the objects of a sharer.
+type SharerStats struct {
+	// Shared objects share what they have in common with others.
+	Shared int64
+	// Alone objects were left as they were, and WhyAlone says why the first one was.
+	// Healthy is 0 or all.
+	Alone    int64
+	WhyAlone error
+}
+
+// Stats returns the sharer's counts.
+func (s *Sharer) Stats() SharerStats {
+	stats := SharerStats{Shared: s.shared.Load(), Alone: s.alone.Load()}
+	if why := s.why.Load(); why != nil {
+		stats.WhyAlone = *why
+	}
+	return stats
+}
+
+var errUnknownKind = errors.New("it does not say what kind of object it is: it may be a Secret")
+
+func untold(any) error { return nil }
+
+func asTree(v value) map[string]any { return *(*map[string]any)(unsafe.Pointer(&v.at)) }
+
+func equalTrees(a, b map[string]any) bool { return false }
+
+func (h *hasher) tree(v value) uint64 { h.failed = true; return 0 }
+
+func (r *shareRun) ownTree(s *step, v value) value { return v }
