@@ -116,11 +116,20 @@ func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.Sh
 		if g.own == nil {
 			return newFunc(g.client, resync)
 		}
-		return newCustomInformer(g.own, obj, g.options, InformerOptions{
+		return newCustomInformer(g.own, obj, g.options, sharingIn(g.factory), InformerOptions{
 			ResyncPeriod:     resync,
 			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			InformerName:     g.factory.InformerName(),
 			TweakListOptions: g.options.TweakListOptions,
 		})
 	})
+}
+
+// sharingIn returns what the informers of a factory share: everything, among the objects
+// of one client, if the factory is none of this package.
+func sharingIn(f SharedInformerFactory) sharing {
+	if own, ok := f.(*factory); ok {
+		return own.sharing
+	}
+	return sharing{}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 )
 
 // errNilClient is what an informer without a client fails with when it runs.
@@ -40,7 +41,7 @@ func (r *resource) newInformer(client kubernetes.Interface, namespace string, o 
 		}
 	}
 	source := r.listerWatcher(client, namespace, o.TweakListOptions)
-	return r.goType.typed(newInformer(source, r.goType.example(), options))
+	return r.goType.typed(newInformer(listwatch.WithSharing(source, shares.choice()), r.goType.example(), options))
 }
 
 // hasREST reports whether a clientset speaks HTTP. One that was made around a fake of

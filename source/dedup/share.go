@@ -6,23 +6,36 @@ import (
 	"reflect"
 	"sync/atomic"
 	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Sharer replaces the parts of decoded objects that others have, too. It is for
-// objects that somebody else has decoded, or made. It may be used by several goroutines
-// at once.
+// A Sharer replaces the parts of objects that others have, too. It is for objects that
+// somebody else has decoded, or made. It may be used by several goroutines at once.
 type Sharer struct {
-	table   *Table
-	sharing Sharing
+	table *Table
+	o     SharerOptions
 
 	shared, alone atomic.Int64
 	why           atomic.Pointer[error]
 }
 
-// NewSharer returns a sharer that shares with all sharers of the table.
-func NewSharer(table *Table, sharing Sharing) *Sharer {
+// SharerOptions say what a sharer shares. The zero value shares all.
+type SharerOptions struct {
+	// Sharing says what objects have in common; 0 means ShareAll.
+	Sharing Sharing
+	// NoSecrets says that there are no Secrets among objects that do not tell their kind,
+	// as the metadata of objects often does not. Without it, those are left alone.
+	NoSecrets bool
+}
+
+// NewSharer returns a sharer that shares with all sharers of the table, each type of
+// object with its own. It is cheap: what is known of a type is in the table.
+func NewSharer(table *Table, o SharerOptions) *Sharer {
 	table.start()
-	return &Sharer{table: table, sharing: sharing}
+	return &Sharer{table: table, o: o}
 }
 
 // Share returns an object that is deeply equal to obj. What it has in common with other
@@ -31,7 +44,7 @@ func NewSharer(table *Table, sharing Sharing) *Sharer {
 // object. Where nothing is to be shared, and for what is not understood, obj itself is
 // returned.
 func (s *Sharer) Share(obj any) any {
-	if s.sharing < 0 || s.sharing >= ShareNothing {
+	if s.o.Sharing < 0 || s.o.Sharing >= ShareNothing {
 		return s.leave(obj, errSharesNothing)
 	}
 	v := reflect.ValueOf(obj)
@@ -41,12 +54,12 @@ func (s *Sharer) Share(obj any) any {
 	t := v.Type().Elem()
 	plan, err := s.table.sharePlanFor(t)
 	if err == nil {
-		err = untold(obj)
+		err = s.secret(obj)
 	}
 	if err != nil {
 		return s.leave(obj, err)
 	}
-	r := plan.take(s.table, s.sharing)
+	r := plan.take(s.table, s.o.Sharing)
 	at := r.object(v.UnsafePointer())
 	plan.give(r)
 	s.shared.Add(1)
@@ -75,6 +88,15 @@ type SharerStats struct {
 	WhyAlone error
 }
 
+// Add adds what another sharer has counted.
+func (s *SharerStats) Add(other SharerStats) {
+	s.Shared += other.Shared
+	s.Alone += other.Alone
+	if s.WhyAlone == nil {
+		s.WhyAlone = other.WhyAlone
+	}
+}
+
 // Stats returns the sharer's counts.
 func (s *Sharer) Stats() SharerStats {
 	stats := SharerStats{Shared: s.shared.Load(), Alone: s.alone.Load()}
@@ -86,7 +108,29 @@ func (s *Sharer) Stats() SharerStats {
 
 var errUnknownKind = errors.New("it does not say what kind of object it is: it may be a Secret")
 
-func untold(any) error { return nil }
+// secret returns why an object may be a Secret, or nil, for the types that can hold any
+// kind of object.
+func (s *Sharer) secret(obj any) error {
+	var apiVersion, kind string
+	switch o := obj.(type) {
+	case *unstructured.Unstructured:
+		apiVersion, _ = o.Object["apiVersion"].(string)
+		kind, _ = o.Object["kind"].(string)
+	case *metav1.PartialObjectMetadata:
+		if gv, err := schema.ParseGroupVersion(o.APIVersion); err == nil && gv.Group != metav1.GroupName {
+			apiVersion, kind = o.APIVersion, o.Kind
+		}
+	default:
+		return nil
+	}
+	switch {
+	case kind == "Secret" && apiVersion == "v1":
+		return errSecret
+	case kind == "" && !s.o.NoSecrets:
+		return errUnknownKind
+	}
+	return nil
+}
 
 func asTree(v value) map[string]any { return *(*map[string]any)(unsafe.Pointer(&v.at)) }
 

@@ -37,7 +37,7 @@ func shareAll(b *testing.B, all [][]byte, example Message, sharing Sharing) {
 	for b.Loop() {
 		kept := make([]any, len(all))
 		liveBefore, mallocsBefore := memory()
-		s := NewSharer(new(Table), sharing)
+		s := NewSharer(new(Table), SharerOptions{Sharing: sharing})
 		spent -= cpu()
 		for i, data := range all {
 			into := reflect.New(t).Interface().(Message)

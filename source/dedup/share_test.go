@@ -20,7 +20,7 @@ func keenSharer(t *testing.T, s *Sharer, typ reflect.Type) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range plan.idle[s.sharing] {
+	for _, r := range plan.idle[s.o.Sharing] {
 		for i := range r.sites {
 			r.sites[i] = site{credit: creditMost, promise: promiseMost}
 		}
@@ -53,7 +53,7 @@ func TestShareEveryType(t *testing.T) {
 	shared := 0
 	for _, typ := range everyType(t) {
 		t.Run(typ.String(), func(t *testing.T) {
-			s := NewSharer(table, ShareAll)
+			s := NewSharer(table, SharerOptions{})
 			if _, err := table.sharePlanFor(typ); err != nil {
 				if !secret(typ) {
 					t.Fatalf("left alone: %v", err)
@@ -131,7 +131,7 @@ func haveInCommon(t *testing.T, result runtime.Object, before []runtime.Object, 
 
 // TestShareParts: which parts of two equal pods are one.
 func TestShareParts(t *testing.T) {
-	s := NewSharer(new(Table), ShareAll)
+	s := NewSharer(new(Table), SharerOptions{})
 	var a, b *corev1.Pod
 	for range 3 {
 		given := &corev1.Pod{}
@@ -178,7 +178,7 @@ func TestShareLeavesAlone(t *testing.T) {
 		"a field not exported": &locked{unexported: 1},
 		"a channel":            &withChannel{make(chan int)},
 	} {
-		s := NewSharer(new(Table), ShareAll)
+		s := NewSharer(new(Table), SharerOptions{})
 		for range 3 {
 			if got := s.Share(obj); got != obj {
 				t.Errorf("%s: the result is %v", name, got)
@@ -221,7 +221,7 @@ func TestShareTypes(t *testing.T) {
 			Pointer: &p, Text: new("text"), Slices: [][]inner{{in("s"), in("t")}, {}, nil}, Small: new(uint16(7)),
 		}
 	}
-	s := NewSharer(new(Table), ShareAll)
+	s := NewSharer(new(Table), SharerOptions{})
 	var a, b *object
 	for range 4 {
 		given := fresh()
