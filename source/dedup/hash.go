@@ -46,6 +46,8 @@ func (h *hasher) part(s *step, v value) uint64 {
 		x = h.mapping(s, v)
 	case stepTree:
 		x = h.tree(v)
+	case stepList:
+		x = h.list(asList(v))
 	default:
 		x = h.elements(s.elem, v, x)
 	}

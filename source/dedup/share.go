@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync/atomic"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -131,11 +130,3 @@ func (s *Sharer) secret(obj any) error {
 	}
 	return nil
 }
-
-func asTree(v value) map[string]any { return *(*map[string]any)(unsafe.Pointer(&v.at)) }
-
-func equalTrees(a, b map[string]any) bool { return false }
-
-func (h *hasher) tree(v value) uint64 { h.failed = true; return 0 }
-
-func (r *shareRun) ownTree(s *step, v value) value { return v }

@@ -16,6 +16,8 @@ func equalParts(s *step, a, b value) bool {
 		return equalMaps(s, a, b)
 	case stepTree:
 		return equalTrees(asTree(a), asTree(b))
+	case stepList:
+		return equalLists(asList(a), asList(b))
 	}
 	l := s.elem
 	if l.size == 1 && l.flat {

@@ -24,6 +24,7 @@ func (c *shareCompiler) mapping(s *step, t reflect.Type) (err error) {
 	s.site, s.inner, s.shape, s.typ, s.kind = c.site(), c.site(), c.shape(t), t, stepMap
 	if t == treeType {
 		s.kind = stepTree
+		c.treeSteps()
 		return nil
 	}
 	if s.elem, err = c.layout(t.Elem()); err != nil {

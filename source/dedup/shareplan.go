@@ -18,6 +18,7 @@ type sharePlan struct {
 	root   *layout
 	sites  int
 	makers []reflect.Type
+	trees  []step // of places in trees; nil if objects of the type have none
 
 	mu   sync.Mutex // guards idle; it comes after no other lock and before none
 	idle [ShareNothing][]*shareRun
@@ -80,6 +81,7 @@ const (
 	stepSlice                     //
 	stepMap                       // a map of a type that mapKind tells
 	stepTree                      // a map[string]any, as unstructured objects are
+	stepList                      // a []any in such a map
 	stepInterface                 // what is in it is left alone
 	stepQuantity                  // a Quantity, which its readers may write to
 )
@@ -164,6 +166,7 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	treeType     = reflect.TypeFor[map[string]any]()
+	listType     = reflect.TypeFor[[]any]()
 	handleType   = reflect.TypeFor[unique.Handle[string]]()
 	fieldsType   = reflect.TypeFor[metav1.FieldsV1]()
 )

@@ -148,8 +148,11 @@ func (r *shareRun) part(s *step, v value) unsafe.Pointer {
 		return other.at
 	}
 	switch s.kind {
-	case stepMap, stepTree:
+	case stepMap:
 		return v.at
+	case stepTree:
+		m, _ := r.parts(asTree(v))
+		return mapAt(m)
 	}
 	return r.block(s.elem, v)
 }
@@ -255,7 +258,7 @@ func (r *shareRun) own(s *step, v value) value {
 	if s.kind == stepMap {
 		return r.ownMap(s, v)
 	}
-	if s.kind == stepTree {
+	if s.kind == stepTree || s.kind == stepList {
 		return r.ownTree(s, v)
 	}
 	own := value{r.copy(s.elem, v), v.n}
