@@ -14,7 +14,8 @@ type shareRun struct {
 	sharing Sharing
 	plan    *sharePlan
 	sites   []site
-	last    []*item // what was found last, by site
+	lately  []found // what was found lately, by site and path
+	path    uint32  // of the elements that are being looked at
 	makers  []copier
 	hash    hasher
 	recent  recent
@@ -28,6 +29,27 @@ type shareRun struct {
 	random uint64
 
 	hits, misses int
+}
+
+// A found value is one that was taken in some place. The next object often has the same
+// there, and to compare is all that it then takes.
+type found struct {
+	site int32
+	path uint32
+	it   *item
+	at   unsafe.Pointer // the value, if it is small: it is kept alive
+}
+
+const (
+	latelyFound = 1 << 9
+	// mostFound bounds a value that is kept alive because it was found lately, and with
+	// it the memory: to 256 KiB.
+	mostFound = 1 << 9
+)
+
+// lastFound returns the place for what is found at a site.
+func (r *shareRun) lastFound(site int32) *found {
+	return &r.lately[(uint32(site)*0x9e3779b1^r.path*0x85ebca6b)>>(32-9)]
 }
 
 // A patch is a change to a copy of a value.
@@ -46,7 +68,7 @@ type sharedBits struct {
 }
 
 func newShareRun(t *Table, p *sharePlan, sharing Sharing) *shareRun {
-	r := &shareRun{table: t, sharing: sharing, plan: p, sites: make([]site, p.sites), last: make([]*item, p.sites), random: rand.Uint64()}
+	r := &shareRun{table: t, sharing: sharing, plan: p, sites: make([]site, p.sites), lately: make([]found, latelyFound), random: rand.Uint64()}
 	r.hash.seed, r.hash.key = t.seed, textShape.salt^t.hash(textShape, []byte("multiplier"))|1
 	r.makers = make([]copier, len(p.makers))
 	return r
@@ -54,9 +76,12 @@ func newShareRun(t *Table, p *sharePlan, sharing Sharing) *shareRun {
 
 // object returns what is to be in the place of the object at p.
 func (r *shareRun) object(p unsafe.Pointer) unsafe.Pointer {
+	if round := r.table.round.Load(); r.recent.round != round {
+		clear(r.lately)
+	}
 	r.recent.enter(r.shared, r.table.round.Load())
 	r.shared++
-	r.hash.left, r.hash.depth, r.saved, r.depth = mostVisits, 0, 0, 0
+	r.hash.left, r.hash.depth, r.saved, r.depth, r.path = mostVisits, 0, 0, 0, 0
 	p = r.block(r.plan.root, value{p, 1})
 	if r.shared%tendEvery == 0 {
 		r.table.counts.hits.Add(int64(r.hits))
@@ -82,10 +107,13 @@ func (r *shareRun) block(l *layout, v value) unsafe.Pointer {
 	r.depth++
 	first, before := len(r.patches), r.saved
 	r.saved = 0
+	path := r.path
 	for i := range v.n {
+		r.path = path*31 + uint32(i)
 		offset := uintptr(i) * l.size
 		r.steps(l, unsafe.Add(v.at, offset), offset)
 	}
+	r.path = path
 	at := v.at
 	if len(r.patches) > first && r.saved*worth >= v.n*int(l.size) {
 		at = r.copy(l, v)
@@ -187,9 +215,15 @@ func (r *shareRun) whole(s *step, v value) (value, bool) {
 	if st.resting() && !r.sample() {
 		return value{}, false
 	}
-	if it := r.last[s.site]; it != nil && int(it.n) == v.n {
-		if other, ok := it.value(); ok && equalParts(s, v, other) {
-			return r.found(s, st, it, other)
+	last := r.lastFound(s.site)
+	if last.it != nil && last.site == s.site && last.path == r.path && int(last.it.n) == v.n {
+		other, ok := value{last.at, v.n}, true
+		if last.at == nil {
+			other, ok = last.it.value()
+		}
+		if ok && equalParts(s, v, other) {
+			r.hit(st, last.it)
+			return other, true
 		}
 	}
 	r.hash.failed, r.hash.size = false, 0
@@ -201,8 +235,9 @@ func (r *shareRun) whole(s *step, v value) (value, bool) {
 	}
 	h = max(h^s.shape.salt, firstHash)
 	if it, other, ok := r.table.pieces.findPart(h, s, v); ok {
-		r.last[s.site] = it
-		return r.found(s, st, it, other)
+		r.remember(last, s, it, other)
+		r.hit(st, it)
+		return other, true
 	}
 	r.misses++
 	keep := st.miss(costItem+size, size, r.table.sightings.again(h))
@@ -213,7 +248,7 @@ func (r *shareRun) whole(s *step, v value) (value, bool) {
 	own := r.own(s, v)
 	it := &item{hash: h, shape: s.shape, at: weak.Make((*byte)(own.at)), n: int32(own.n), size: int32(size)}
 	r.table.keepPiece(it)
-	r.last[s.site] = it
+	r.remember(last, s, it, own)
 	r.saved += size
 	return own, true
 }
@@ -221,11 +256,18 @@ func (r *shareRun) whole(s *step, v value) (value, bool) {
 // hashed is how many bytes are hashed in the time that it takes to allocate one.
 const hashed = 8
 
-func (r *shareRun) found(s *step, st *site, it *item, v value) (value, bool) {
+// hit counts a value that was found.
+func (r *shareRun) hit(st *site, it *item) {
 	r.hits++
 	r.saved += int(it.size)
 	st.hit(int(it.size))
-	return v, true
+}
+
+func (r *shareRun) remember(last *found, s *step, it *item, v value) {
+	*last = found{site: s.site, path: r.path, it: it}
+	if it.size <= mostFound {
+		last.at = v.at
+	}
 }
 
 // findPart returns the item of a value that equals v, and the value.
