@@ -93,7 +93,7 @@ func (r *shareRun) object(p unsafe.Pointer) unsafe.Pointer {
 }
 
 // worth says how many bytes a copy of a value may take for one that it saves.
-const worth = 8
+const worth = 3
 
 // block looks for what can be shared in a value, or in the elements of a slice. Where
 // something can be, it returns a copy that has it: what was given belongs to others.
@@ -152,7 +152,7 @@ func (r *shareRun) steps(l *layout, at unsafe.Pointer, offset uintptr) {
 		case stepText:
 			t := *(*string)(p)
 			if shared, ok := r.text(s.site, t); ok && unsafe.StringData(shared) != unsafe.StringData(t) {
-				r.saved += len(t)
+				r.saved += (len(t) + 7) &^ 7
 				r.patches = append(r.patches, patch{offset + s.offset, stepText, unsafe.Pointer(unsafe.StringData(shared)), len(t)})
 			}
 		default:
