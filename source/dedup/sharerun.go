@@ -22,8 +22,13 @@ type shareRun struct {
 	numbers [128]sharedBits
 	patches []patch
 
-	// saved counts the bytes that what was found saves.
-	saved  int
+	// saved counts the bytes that what was found saves, walked those that were looked
+	// through in vain.
+	saved, walked int
+	// objects is the account of whole objects, and curious says that this one is a sample.
+	objects site
+	curious bool
+
 	depth  int
 	shared int // objects so far
 	random uint64
@@ -82,7 +87,15 @@ func (r *shareRun) object(p unsafe.Pointer) unsafe.Pointer {
 	r.recent.enter(r.shared, r.table.round.Load())
 	r.shared++
 	r.hash.left, r.hash.depth, r.saved, r.depth, r.path = mostVisits, 0, 0, 0, 0
+	r.walked, r.curious = 0, false
+	if r.objects.resting() {
+		if !r.sample() {
+			return p
+		}
+		r.curious = true
+	}
 	p = r.block(r.plan.root, value{p, 1})
+	r.account()
 	if r.shared%tendEvery == 0 {
 		r.table.counts.hits.Add(int64(r.hits))
 		r.table.counts.misses.Add(int64(r.misses))
@@ -91,6 +104,23 @@ func (r *shareRun) object(p unsafe.Pointer) unsafe.Pointer {
 	}
 	return p
 }
+
+// costObject is what an object costs in which little was found, in the bytes of sites.
+const costObject = 128
+
+// account takes note of whether it was worth it to look through an object.
+func (r *shareRun) account() {
+	switch {
+	case r.sharing != ShareAll:
+	case r.saved*4 >= r.walked:
+		r.objects.gain(r.saved)
+	default:
+		r.objects.pay(costObject)
+	}
+}
+
+// tries reports whether a site tries with a value.
+func (r *shareRun) tries(st *site) bool { return !st.resting() || r.curious || r.sample() }
 
 // worth says how many bytes a copy of a value may take for one that it saves.
 const worth = 3
@@ -107,6 +137,7 @@ func (r *shareRun) block(l *layout, v value) unsafe.Pointer {
 	r.depth++
 	first, before := len(r.patches), r.saved
 	r.saved = 0
+	r.walked += v.n * int(l.size)
 	path := r.path
 	for i := range v.n {
 		r.path = path*31 + uint32(i)
@@ -212,7 +243,7 @@ func (r *shareRun) whole(s *step, v value) (value, bool) {
 		return value{}, false
 	}
 	st := &r.sites[s.site]
-	if st.resting() && !r.sample() {
+	if !r.tries(st) {
 		return value{}, false
 	}
 	last := r.lastFound(s.site)
@@ -353,7 +384,7 @@ func (r *shareRun) text(site int32, s string) (string, bool) {
 		return "", false
 	}
 	st := &r.sites[site]
-	if st.resting() && !r.sample() {
+	if !r.tries(st) {
 		return "", false
 	}
 	content := unsafe.Slice(unsafe.StringData(s), len(s))

@@ -208,6 +208,7 @@ func (r *shareRun) parts(m map[string]any) (map[string]any, bool) {
 	r.depth++
 	before := r.saved
 	r.saved = 0
+	r.walked += sizeOfMap(len(m), sizeOfEntry)
 	var changed map[string]any
 	for key, x := range m {
 		if y, ok := r.node(x, key, false); ok {
