@@ -110,9 +110,13 @@ const costObject = 128
 
 // account takes note of whether it was worth it to look through an object.
 func (r *shareRun) account() {
+	found := r.saved * 2
+	if r.curious {
+		found = r.saved // all was tried, which finds what is otherwise not worth it
+	}
 	switch {
 	case r.sharing != ShareAll:
-	case r.saved*4 >= r.walked:
+	case found >= r.walked:
 		r.objects.gain(r.saved)
 	default:
 		r.objects.pay(costObject)

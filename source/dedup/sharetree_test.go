@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	goruntime "runtime"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,6 +53,7 @@ func TestShareTrees(t *testing.T) {
 	s := NewSharer(new(Table), SharerOptions{})
 	var last, before *unstructured.Unstructured
 	given := map[uintptr]bool{}
+	var kept []*unstructured.Unstructured // so that no address is used again
 	for n := range 8 {
 		u := widget(t, n)
 		own := treeMemories(u.Object, map[uintptr]bool{})
@@ -65,8 +67,10 @@ func TestShareTrees(t *testing.T) {
 			}
 		}
 		maps.Copy(given, own)
+		kept = append(kept, u, last)
 		keenSharer(t, s, reflect.TypeFor[unstructured.Unstructured]())
 	}
+	goruntime.KeepAlive(kept)
 	part := func(u *unstructured.Unstructured, fields ...string) uintptr {
 		x, ok, err := unstructured.NestedFieldNoCopy(u.Object, fields...)
 		if !ok || err != nil {
