@@ -105,7 +105,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 					Sharing: sharingFor(f.o.Sharing, s.Transform), Drop: checked.drop.Paths(),
 				})
 			},
-			transform: transform,
+			transform: transform, sharer: sharerFor(f, resource, transform != nil),
 			reflector: reflector.Options[T]{
 				PageSize: f.o.PageSize, NoStreamedLists: f.o.NoStreamedLists,
 				WatchTimeout: f.o.WatchTimeout, Backoff: f.o.Backoff,
@@ -122,15 +122,6 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		return nil, err
 	}
 	return newInformer(shared.collection.(*collection[T]), func() { f.giveBack(shared) }), nil
-}
-
-// sharingFor returns what the objects of an informer share: a transform may change
-// the one it is given, so that this has to be its own but for the strings.
-func sharingFor(sharing Sharing, transform *Transform) Sharing {
-	if sharing == ShareAll && transform != nil {
-		return ShareStrings
-	}
-	return sharing
 }
 
 // informerName says what an informer holds: pods.v1 [in default, labels app=web].

@@ -16,6 +16,7 @@ import (
 	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -65,6 +66,7 @@ type collection[T Object] struct {
 	ran       atomic.Bool
 	stopped   atomic.Bool
 	progress  progress
+	sharer    *dedup.Sharer // of what the transform returns; nil for none
 	indexErrs indexErrors
 
 	handlers handlerList
@@ -78,6 +80,7 @@ type collectionOptions[T Object] struct {
 	scope     source.Scope
 	source    func(namespace string) source.Source[T]
 	transform func(T) (T, error)
+	sharer    *dedup.Sharer // of what transform returns; nil for none
 	indexes   map[string]store.IndexFunc[T]
 	reflector reflector.Options[T]
 	mutations *mutationDetector[T]
@@ -104,7 +107,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	c := &collection[T]{
 		name: o.name, resource: o.resource, selection: o.selection,
 		log: o.logger.With("informer", o.name), stopGrace: o.stopGrace,
-		scope: o.scope, mutations: o.mutations, onSelection: o.onSelection,
+		scope: o.scope, sharer: o.sharer, mutations: o.mutations, onSelection: o.onSelection,
 		synced: make(chan struct{}),
 	}
 	namespaces := o.selection.namespaces
@@ -116,7 +119,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		ro.Name = o.name
 		ro.Scope = scopeOf(namespace)
 		ro.Accept = acceptor[T](o.selection, namespace, o.scope)
-		ro.Transform = o.transform
+		ro.Transform = shareTransformed(o.transform, o.sharer)
 		ro.Optional = ro.Optional || o.selection.optional
 		ro.Known = c.known
 		ro.Logger = o.logger
@@ -357,6 +360,9 @@ func (c *collection[T]) health() Health {
 	h.Dropped += gone.dropped
 	h.TransformErrors += gone.transformErrors
 	h.Decoding.Add(gone.decoding)
+	if c.sharer != nil {
+		h.Decoding.After.Add(c.sharer.Stats())
+	}
 	if c.stopped.Load() {
 		h.State = reflector.Stopped
 	}

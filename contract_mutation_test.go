@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 )
@@ -57,10 +59,17 @@ func TestP17_MutationIsFoundWithFieldAndHandler(t *testing.T) {
 // TestP17_WriteToASharedPartIsFoundInEveryObject writes to the labels of one replica,
 // which others have in common with it: each of them is named.
 func TestP17_WriteToASharedPartIsFoundInEveryObject(t *testing.T) {
+	same := tidings.NewTransform(func(pod *corev1.Pod) (*corev1.Pod, error) { return pod, nil })
+	for name, transform := range map[string]*tidings.Transform{"decoded": nil, "transformed": same} {
+		t.Run(name, func(t *testing.T) { findInEveryObject(t, tidings.Selection{Transform: transform}) })
+	}
+}
+
+func findInEveryObject(t *testing.T, s tidings.Selection) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, tidings.FactoryOptions{DetectMutations: true}, apisim.Options{})
 		defer w.end()
-		_, all := replicasOf(w, tidings.Selection{})
+		_, all := replicasOf(w, s)
 		affected := map[string]bool{}
 		for _, pod := range all {
 			if inCommon(pod, all[7]) {

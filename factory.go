@@ -57,7 +57,8 @@ type FactoryOptions struct {
 	MaxFrameBytes, MaxListBytes int
 	// Sharing says what cached objects have in common in memory; 0 means ShareAll.
 	// ShareStrings costs more of it, and is for programs that change cached objects,
-	// which nobody should. Where a selection has a transform it is the most.
+	// which nobody should. A transform may change the object that it is given, which
+	// has strings in common with others at most; what it returns is shared.
 	Sharing Sharing
 	// Logger receives what goes wrong; nil discards it.
 	Logger *slog.Logger

@@ -62,8 +62,8 @@ func faultsOfFrames() []faultRow {
 			name: "Truncate a list", covers: "Truncate", options: paged, test: truncatedList, kinds: inProtobuf,
 			guards: []guard{{
 				why:  "half a list in protobuf is no list",
-				file: "source/wire.go", function: "openEnvelope",
-				code: "return e, f.err", without: "return e, nil",
+				file: "source/listbody.go", function: "(*REST).readProtobufPage",
+				code: "ended == io.EOF && list.left == 0", without: "ended == io.EOF || errors.Is(ended, ErrCutFrame)",
 			}},
 		},
 		{

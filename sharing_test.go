@@ -114,3 +114,33 @@ func TestTransformsOwnTheirObjects(t *testing.T) {
 		}
 	})
 }
+
+// TestTransformedObjectsShare has a transform return objects that it keeps: the cached ones
+// have in common what is equal, and those that it keeps stay as they are.
+func TestTransformedObjectsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		kept := map[string]*corev1.Pod{}
+		slim := tidings.NewTransform(func(pod *corev1.Pod) (*corev1.Pod, error) {
+			pod.Annotations = map[string]string{"slim": "true"}
+			kept[pod.Name] = pod
+			return pod, nil
+		})
+		informer, all := replicasOf(w, tidings.Selection{Transform: slim})
+		if !inCommon(all[6], all[7]) {
+			t.Error("what a transform returned has nothing in common")
+		}
+		for _, pod := range all {
+			if !reflect.DeepEqual(pod, kept[pod.Name]) {
+				t.Errorf("cached is %v, the transform returned %v", pod, kept[pod.Name])
+			}
+		}
+		if inCommon(kept["web-6"], kept["web-7"]) {
+			t.Error("the transform's own objects were written to")
+		}
+		if after := informer.Health().Decoding.After; after.Shared < 8 || after.Alone != 0 {
+			t.Errorf("health has %+v", after)
+		}
+	})
+}

@@ -36,6 +36,9 @@ type DecodingStats struct {
 	// WhyUnshared says why objects of the type are not shared, for example because
 	// they are Secrets; nil where they are, and for Go structs in JSON.
 	WhyUnshared error
+	// After counts the objects that came decoded, or out of a transform, and share what
+	// they have in common since then.
+	After dedup.SharerStats
 }
 
 // Add adds what another source has counted.
@@ -47,6 +50,7 @@ func (s *DecodingStats) Add(other DecodingStats) {
 	if s.WhyUnshared == nil {
 		s.WhyUnshared = other.WhyUnshared
 	}
+	s.After.Add(other.After)
 }
 
 // DecodingStats returns what the source has decoded. It may be called at any time.
@@ -56,6 +60,16 @@ func (s *REST[T]) DecodingStats() DecodingStats {
 		stats.Add(s.bookmarks.stats())
 	}
 	return stats
+}
+
+// NewSharer returns a sharer for objects of a resource that something has changed since
+// the client decoded them. They share with what the client decodes.
+func (c *Client) NewSharer(resource Resource, sharing Sharing) *dedup.Sharer {
+	secrets := resource.Group == "" && resource.Name == "secrets"
+	if secrets {
+		sharing = ShareNothing
+	}
+	return dedup.NewSharer(&c.table, dedup.SharerOptions{Sharing: sharing, NoSecrets: !secrets && resource.Name != ""})
 }
 
 // SharingStats describe what the objects of the client's sources have in common.

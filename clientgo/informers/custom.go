@@ -109,14 +109,6 @@ func (g customFactory[F, C]) Start(stopCh <-chan struct{}) { g.factory.Start(sto
 
 func (g customFactory[F, C]) InformerName() *cache.InformerName { return g.factory.InformerName() }
 
-// drop returns what the factory, if it is one of ours, leaves out of the objects of a type.
-func (g customFactory[F, C]) drop(obj runtime.Object) []string {
-	if own, ok := g.factory.(*factory); ok {
-		return own.drop.of(obj)
-	}
-	return nil
-}
-
 // InformerFor shares the informer through the factory, whose own client knows nothing
 // of custom resources.
 func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
@@ -124,11 +116,21 @@ func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.Sh
 		if g.own == nil {
 			return newFunc(g.client, resync)
 		}
-		return newCustomInformer(g.own, obj, g.options, g.drop(obj), InformerOptions{
+		return newCustomInformer(g.own, obj, g.options, decodingIn(g.factory, obj), InformerOptions{
 			ResyncPeriod:     resync,
 			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			InformerName:     g.factory.InformerName(),
 			TweakListOptions: g.options.TweakListOptions,
 		})
 	})
+}
+
+// decodingIn returns what becomes of the objects of a type in a factory: they share
+// everything, among those of one client, and lack nothing, if it is none of this package.
+func decodingIn(f SharedInformerFactory, obj runtime.Object) decoding {
+	own, ok := f.(*factory)
+	if !ok {
+		return decoding{}
+	}
+	return own.decodingOf(obj)
 }

@@ -40,11 +40,12 @@
 // A factory holds an informer, with its cache, for each type that was asked for. None is
 // ever let go: stop the informers and drop the factory to free them.
 //
-// Where informers read through the REST client and the server sends protobuf, cached
-// objects share what they have in common: strings, messages, slices and maps, among all
-// types of the factory. Change none without a DeepCopy. Objects of an informer with a
-// transform share strings alone; WithSharing limits the others. WithDrop and WithDropFor
-// leave out fields that nobody reads.
+// Cached objects share what they have in common: strings, messages, slices and maps, among
+// all types of the factory. Change none without a DeepCopy. Where informers read through
+// the REST client and the server sends protobuf, they are decoded that way; what another
+// client has decoded, and what a transform returns, is replaced by an equal object that
+// shares, and not written to. WithSharing limits it. WithDrop and WithDropFor leave out
+// fields that nobody reads.
 //
 // # What a caller must do
 //

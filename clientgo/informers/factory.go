@@ -87,17 +87,22 @@ func (f *factory) ForResource(gvr schema.GroupVersionResource) (GenericInformer,
 	return &genericInformer{informer: r.goType.typed(f.builtin(r)), resource: gvr.GroupResource()}, nil
 }
 
+// decodingOf returns what becomes of the objects of a type when they are decoded.
+func (f *factory) decodingOf(example runtime.Object) decoding {
+	decode := f.decoding
+	decode.drop = f.drop.of(example)
+	return decode
+}
+
 // builtin returns the shared informer of a resource of the table.
 func (f *factory) builtin(r *resource) cache.SharedIndexInformer {
-	decode := f.decoding
-	decode.drop = f.drop.of(r.goType.example())
 	return f.InformerFor(r.goType.example(), func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return r.newInformer(client, f.namespace, internalinterfaces.InformerOptions{
 			ResyncPeriod:     resync,
 			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			InformerName:     f.informerName,
 			TweakListOptions: f.tweak,
-		}, decode)
+		}, f.decodingOf(r.goType.example()))
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 )
 
 // errNilClient is what an informer without a client fails with when it runs.
@@ -39,7 +40,7 @@ func (r *resource) newInformer(client kubernetes.Interface, namespace string, o 
 			return r.goType.typed(informer)
 		}
 	}
-	source := r.listerWatcher(client, namespace, o.TweakListOptions, decode.drop)
+	source := listwatch.WithSharing(r.listerWatcher(client, namespace, o.TweakListOptions, decode.drop), decode.choice())
 	return r.goType.typed(newInformer(source, r.goType.example(), options))
 }
 

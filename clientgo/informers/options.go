@@ -63,8 +63,9 @@ func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 // in memory. The default is tidings.ShareAll: to change an object without a DeepCopy, which
 // nobody should, is then to change others. With tidings.ShareStrings no object has a part of
 // another, at the price of several times the memory; tidings.ShareNothing has each decoded
-// by the code that was generated for its type. Objects of an informer that has a transform
-// share strings at most. The values are the same in any case.
+// by the code that was generated for its type, and caches what other clients and transforms
+// return. A transform owns the object that it is given: it has strings in common with others
+// at most, and what the transform returns is shared. The values are the same in any case.
 func WithSharing(atMost tidings.Sharing) SharedInformerOption {
 	return func(f *factory) { f.decoding.atMost = atMost }
 }

@@ -43,7 +43,7 @@ func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, twe
 // newCustomInformer makes an informer that reads the custom resource of the type of obj
 // through a client of our own. A type that is not in the scheme is a mistake that nothing
 // can be made of, and panics.
-func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions, drop []string, o internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions, decode decoding, o internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	kinds, _, err := g.Scheme.ObjectKinds(obj)
 	if err != nil {
 		panic(fmt.Sprintf("informers.ForGroup: %T is not in GroupOptions.Scheme: add it with the AddToScheme of its package: %v", obj, err))
@@ -61,7 +61,7 @@ func newCustomInformer(client *source.Client, obj runtime.Object, g GroupOptions
 		namespace = metav1.NamespaceNone
 	}
 	example := func() runtime.Object { return newOf(g.Scheme, kinds[0]) }
-	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, decoding{drop: drop}, cache.SharedIndexInformerOptions{
+	return newSourceInformer(client, of, example, namespace, o.TweakListOptions, decode, cache.SharedIndexInformerOptions{
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers, Identifier: o.InformerName.WithResource(gvr),
 	})
 }
@@ -83,8 +83,13 @@ type decoding struct {
 	drop   []string // fields
 }
 
+// choice is what of it concerns objects that are decoded already.
+func (d decoding) choice() listwatch.Sharing {
+	return listwatch.Sharing{AtMost: d.atMost, Among: d.among}
+}
+
 // newSourceInformer makes an informer of what our own source reads. If it gets a
-// transform, which may change objects, these share strings at most.
+// transform, which may change objects, these share strings at most until it has returned.
 func newSourceInformer(client *source.Client, of source.Resource, example func() runtime.Object, namespace string, tweak internalinterfaces.TweakListOptionsFunc, decode decoding, o cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	open := func(what source.Sharing) source.Source[any] {
 		typed := source.NewTyped(client, of, func() source.Object { return example().(source.Object) }, source.RESTOptions{
@@ -94,6 +99,7 @@ func newSourceInformer(client *source.Client, of source.Resource, example func()
 	}
 	return sharedinformer.New(sharedinformer.Options{
 		Source: open(decode.atMost), Unshared: open(max(decode.atMost, source.ShareStrings)), Example: example(),
+		Sharing:      decode.choice(),
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers,
 		Identifier: o.Identifier, Metrics: o.InformerMetricsProvider,
 	})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/internal/byresource"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
+	"github.com/tidings-go/tidings/source"
 )
 
 type (
@@ -86,10 +88,19 @@ func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVers
 		return client.Resource(gvr).Namespace(namespace), nil
 	}
 	return &informer{gvr: gvr, informer: cache.NewSharedIndexInformerWithOptions(
-		byresource.ListWatch(client, open, tweakListOptions),
+		listwatch.WithSharing(byresource.ListWatch(client, open, tweakListOptions), sharing(gvr)),
 		&metav1.PartialObjectMetadata{},
 		cache.SharedIndexInformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, ObjectDescription: gvr.String()},
 	)}
+}
+
+// sharing says what the metadata of a resource have in common: nothing if it is that of
+// Secrets, whose annotations may hold what they hold.
+func sharing(gvr schema.GroupVersionResource) listwatch.Sharing {
+	if gvr.Group == "" && gvr.Resource == "secrets" {
+		return listwatch.Sharing{AtMost: source.ShareNothing}
+	}
+	return listwatch.Sharing{NoSecrets: true}
 }
 
 // errNilClient is what an informer without a client fails with when it runs.

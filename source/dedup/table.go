@@ -44,6 +44,8 @@ type Table struct {
 	round atomic.Uint32
 
 	counts counts
+
+	sharers sharePlans
 }
 
 // counts are what [Stats] shows of a table.

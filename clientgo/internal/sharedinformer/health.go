@@ -20,7 +20,7 @@ func (i *Informer) Health() tidings.Health {
 	for n, r := range i.handlers {
 		handlers[n] = tidings.HandlerHealthOf(r.subscription)
 	}
-	r, stopped, from := i.reflector, i.stopped, i.o.Source
+	r, stopped, from, sharer := i.reflector, i.stopped, i.o.Source, i.sharer
 	i.mu.Unlock()
 
 	h := tidings.Health{State: reflector.Pending}
@@ -36,6 +36,9 @@ func (i *Informer) Health() tidings.Health {
 	h.Queued, h.Stale, h.IndexErrors = i.queue.Len(), i.queue.Stale(), i.store.IndexErrors()
 	if of, ok := from.(interface{ DecodingStats() source.DecodingStats }); ok {
 		h.Decoding = of.DecodingStats()
+	}
+	if sharer != nil {
+		h.Decoding.After = sharer.Stats()
 	}
 	if failed := i.lastIndexError.Load(); failed != nil {
 		h.LastIndexError = *failed

@@ -20,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -36,8 +37,12 @@ type Options struct {
 	// Source is what is listed and watched.
 	Source source.Source[any]
 	// Unshared yields the same objects as Source, but such as may be changed; it is used
-	// where a transform is set. nil says that those of Source may be.
+	// where a transform is set. nil says that those of Source may be, and that they share
+	// nothing yet.
 	Unshared source.Source[any]
+	// Sharing says what cached objects have in common, those that Source has not shared
+	// and those that a transform returns.
+	Sharing listwatch.Sharing
 	// Versions says whether the versions of Source are compared; nil compares them.
 	Versions *listwatch.Versions
 	// NoStreamedLists says that Source cannot stream its initial state.
@@ -69,6 +74,7 @@ type Options struct {
 func FromListerWatcher(lw cache.ListerWatcher, o Options) Options {
 	o.Source, o.Versions = listwatch.New(lw, o.Example, reportDropped)
 	o.NoStreamedLists = !o.Versions.Trusted()
+	o.Sharing = listwatch.SharingOf(lw)
 	return o
 }
 
@@ -102,6 +108,7 @@ type Informer struct {
 	stopped     bool
 	reflector   *reflector.Reflector[any]
 	transform   cache.TransformFunc
+	sharer      *dedup.Sharer // of objects that come unshared; nil for none, and before Run
 	watchError  cache.WatchErrorHandlerWithContext
 	resyncCheck time.Duration // how often handlers are looked at for resyncs; 0 never
 	handlers    []*registration

@@ -12,12 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -75,12 +77,15 @@ func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.
 		return 0, false
 	}
 	i.started = true
+	if i.transform != nil || i.o.Unshared == nil {
+		i.sharer = i.o.Sharing.Sharer()
+	}
 	if i.transform != nil && i.o.Unshared != nil {
 		i.o.Source = i.o.Unshared
 	}
 	i.o.Unshared = nil
 	i.reflector = reflector.New(i.o.Source, i.queue, reflector.Options[any]{
-		Name: i.name, Accept: accept, Transform: i.transform, Known: i.known,
+		Name: i.name, Accept: accept, Transform: share(i.transform, i.sharer), Known: i.known,
 		PageSize:          i.o.PageSize,
 		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
 		PagesAfterFailure: true,
@@ -90,6 +95,24 @@ func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.
 	})
 	i.fan.Start()
 	return i.resyncCheck, true
+}
+
+// share returns a transform whose results share what they have in common. Those of the
+// program's transform come after it, because it owns the object that it is given.
+func share(transform cache.TransformFunc, sharer *dedup.Sharer) cache.TransformFunc {
+	switch {
+	case sharer == nil:
+		return transform
+	case transform == nil:
+		return func(obj any) (any, error) { return sharer.Share(obj), nil }
+	}
+	return func(obj any) (any, error) {
+		made, err := transform(obj)
+		if err != nil {
+			return made, err
+		}
+		return sharer.Share(made), nil
+	}
 }
 
 var errNoName = errors.New("it has no name")

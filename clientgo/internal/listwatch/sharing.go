@@ -1,0 +1,73 @@
+package listwatch
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+
+	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
+)
+
+// Sharing says what the cached objects of an informer have in common in memory. The zero
+// value is all, among the objects of the informer.
+type Sharing struct {
+	// AtMost limits it.
+	AtMost source.Sharing
+	// Among is the table of those that share with each other; nil is one of the
+	// informer's own.
+	Among *dedup.Table
+	// NoSecrets says that objects which do not tell their kind are no Secrets.
+	NoSecrets bool
+}
+
+// Sharer returns what shares objects as s says, or nil where nothing is to be shared.
+func (s Sharing) Sharer() *dedup.Sharer {
+	if s.AtMost >= source.ShareNothing {
+		return nil
+	}
+	table := s.Among
+	if table == nil {
+		table = new(dedup.Table)
+	}
+	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
+}
+
+// WithSharing returns lw with a choice for the informers that are made of it.
+func WithSharing(lw cache.ListerWatcher, s Sharing) cache.ListerWatcher {
+	return &sharing{cache.ToListerWatcherWithContext(lw), lw, s}
+}
+
+// SharingOf returns the choice that lw was given, the zero value if none was.
+func SharingOf(lw cache.ListerWatcher) Sharing {
+	if with, ok := lw.(*sharing); ok {
+		return with.choice
+	}
+	return Sharing{}
+}
+
+// sharing is a cache.ListerWatcher with a choice.
+type sharing struct {
+	cache.ListerWatcherWithContext
+	of     cache.ListerWatcher
+	choice Sharing
+}
+
+var _ cache.ListerWatcher = (*sharing)(nil)
+
+func (s *sharing) List(o metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), o)
+}
+
+func (s *sharing) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), o)
+}
+
+// IsWatchListSemanticsUnSupported says what lw says.
+func (s *sharing) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(s.of)
+}

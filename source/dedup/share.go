@@ -1,0 +1,132 @@
+package dedup
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Sharer replaces the parts of objects that others have, too. It is for objects that
+// somebody else has decoded, or made. It may be used by several goroutines at once.
+type Sharer struct {
+	table *Table
+	o     SharerOptions
+
+	shared, alone atomic.Int64
+	why           atomic.Pointer[error]
+}
+
+// SharerOptions say what a sharer shares. The zero value shares all.
+type SharerOptions struct {
+	// Sharing says what objects have in common; 0 means ShareAll.
+	Sharing Sharing
+	// NoSecrets says that there are no Secrets among objects that do not tell their kind,
+	// as the metadata of objects often does not. Without it, those are left alone.
+	NoSecrets bool
+}
+
+// NewSharer returns a sharer that shares with all sharers of the table, each type of
+// object with its own. It is cheap: what is known of a type is in the table.
+func NewSharer(table *Table, o SharerOptions) *Sharer {
+	table.start()
+	return &Sharer{table: table, o: o}
+}
+
+// Share returns an object that is deeply equal to obj. What it has in common with other
+// objects is one in memory: it may be read by anyone and changed by nobody. obj itself,
+// which somebody may keep, is not written to, and no part of it becomes one of another
+// object. Where nothing is to be shared, and for what is not understood, obj itself is
+// returned.
+func (s *Sharer) Share(obj any) any {
+	if s.o.Sharing < 0 || s.o.Sharing >= ShareNothing {
+		return s.leave(obj, errSharesNothing)
+	}
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
+		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
+	}
+	t := v.Type().Elem()
+	plan, err := s.table.sharePlanFor(t)
+	if err == nil {
+		err = s.secret(obj)
+	}
+	if err != nil {
+		return s.leave(obj, err)
+	}
+	r := plan.take(s.table, s.o.Sharing)
+	at := r.object(v.UnsafePointer())
+	plan.give(r)
+	s.shared.Add(1)
+	if at == v.UnsafePointer() {
+		return obj
+	}
+	return reflect.NewAt(t, at).Interface()
+}
+
+// leave leaves an object alone.
+func (s *Sharer) leave(obj any, why error) any {
+	s.alone.Add(1)
+	if s.why.Load() == nil {
+		s.why.Store(&why)
+	}
+	return obj
+}
+
+// SharerStats count the objects of a sharer.
+type SharerStats struct {
+	// Shared objects share what they have in common with others.
+	Shared int64
+	// Alone objects were left as they were, and WhyAlone says why the first one was.
+	// Healthy is 0 or all.
+	Alone    int64
+	WhyAlone error
+}
+
+// Add adds what another sharer has counted.
+func (s *SharerStats) Add(other SharerStats) {
+	s.Shared += other.Shared
+	s.Alone += other.Alone
+	if s.WhyAlone == nil {
+		s.WhyAlone = other.WhyAlone
+	}
+}
+
+// Stats returns the sharer's counts.
+func (s *Sharer) Stats() SharerStats {
+	stats := SharerStats{Shared: s.shared.Load(), Alone: s.alone.Load()}
+	if why := s.why.Load(); why != nil {
+		stats.WhyAlone = *why
+	}
+	return stats
+}
+
+var errUnknownKind = errors.New("it does not say what kind of object it is: it may be a Secret")
+
+// secret returns why an object may be a Secret, or nil, for the types that can hold any
+// kind of object.
+func (s *Sharer) secret(obj any) error {
+	var apiVersion, kind string
+	switch o := obj.(type) {
+	case *unstructured.Unstructured:
+		apiVersion, _ = o.Object["apiVersion"].(string)
+		kind, _ = o.Object["kind"].(string)
+	case *metav1.PartialObjectMetadata:
+		if gv, err := schema.ParseGroupVersion(o.APIVersion); err == nil && gv.Group != metav1.GroupName {
+			apiVersion, kind = o.APIVersion, o.Kind
+		}
+	default:
+		return nil
+	}
+	switch {
+	case kind == "Secret" && apiVersion == "v1":
+		return errSecret
+	case kind == "" && !s.o.NoSecrets:
+		return errUnknownKind
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package dedup
+
+import (
+	"reflect"
+	"runtime"
+	"sync"
+	"testing"
+	"unsafe"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// shareDecoded has the generated code decode objects and shares each of them.
+func shareDecoded(t *testing.T, s *Sharer, all [][]byte) []*corev1.Pod {
+	t.Helper()
+	pods := make([]*corev1.Pod, len(all))
+	for i, data := range all {
+		pod := &corev1.Pod{}
+		if err := pod.Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		pods[i] = s.Share(pod).(*corev1.Pod)
+	}
+	return pods
+}
+
+// TestShareRestsAndWakes shares pods that have nothing in common until the sharer no
+// longer looks, and then pods that have nearly everything in common, which it must notice.
+func TestShareRestsAndWakes(t *testing.T) {
+	c := newCorpus(5, 40)
+	s := NewSharer(new(Table), SharerOptions{})
+	var scrambled [][]byte
+	for range 2000 {
+		scrambled = append(scrambled, encode(c.scrambled()))
+	}
+	shareDecoded(t, s, scrambled[:1500])
+	plan, err := s.table.sharePlanFor(reflect.TypeFor[corev1.Pod]())
+	if err != nil || len(plan.idle[ShareAll]) != 1 {
+		t.Fatalf("%d runs, %v", len(plan.idle[ShareAll]), err)
+	}
+	account := &plan.idle[ShareAll][0].objects
+	rested := 0
+	for _, data := range scrambled[1500:] {
+		shareDecoded(t, s, [][]byte{data})
+		if account.resting() {
+			rested++
+		}
+	}
+	if rested < 450 {
+		t.Errorf("of 500 pods that have nothing in common, %d were not looked through", rested)
+	}
+	pods := shareDecoded(t, s, c.pods(60))
+	if account.resting() {
+		t.Error("pods of workloads are not looked through")
+	}
+	a, b := pods[len(pods)-2], pods[len(pods)-1]
+	if reflect.ValueOf(a.Labels).UnsafePointer() != reflect.ValueOf(b.Labels).UnsafePointer() {
+		t.Error("two pods of a workload have no labels in common")
+	}
+}
+
+// TestShareKeepsNoValue drops all objects: what is left is what was found lately, which is
+// bounded, and goes when the table has gone round.
+func TestShareKeepsNoValue(t *testing.T) {
+	table := new(Table)
+	s := NewSharer(table, SharerOptions{})
+	pods := shareDecoded(t, s, newCorpus(1, 10).pods(50))
+	large := weak.Make((*byte)(unsafe.Pointer(&pods[9].Spec.Containers[0].Env[0])))
+	if stats := table.Stats(); stats.Values < 100 || stats.Strings < 100 {
+		t.Fatalf("%+v: little was shared", stats)
+	}
+	runtime.GC()
+	if large.Value() == nil {
+		t.Error("a value that is in use is gone")
+	}
+	runtime.KeepAlive(pods)
+	pods = nil
+	runtime.GC()
+	if large.Value() != nil {
+		t.Error("a large value is in memory that no object has")
+	}
+	settle(table, 2)
+	shareDecoded(t, s, newCorpus(2, 1).pods(1))
+	runtime.GC()
+	settle(table, 2)
+	if stats := table.Stats(); stats.Values > 100 {
+		t.Errorf("%+v: much is left that no object has", stats)
+	}
+}
+
+// TestShareConcurrently has several goroutines share copies of the same objects while
+// others read what was given and what was made. It is for the race detector.
+func TestShareConcurrently(t *testing.T) {
+	s := NewSharer(new(Table), SharerOptions{})
+	all := newCorpus(3, 5).pods(8)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for _, data := range all {
+				given, want := &corev1.Pod{}, &corev1.Pod{}
+				if err := given.Unmarshal(data); err != nil {
+					t.Error(err)
+				}
+				if err := want.Unmarshal(data); err != nil {
+					t.Error(err)
+				}
+				var reading sync.WaitGroup
+				reading.Go(func() {
+					if !reflect.DeepEqual(given, want) {
+						t.Error("an object that was given was written to")
+					}
+				})
+				if got := s.Share(given); !reflect.DeepEqual(got, want) {
+					t.Error("an object has changed")
+				}
+				reading.Wait()
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// TestShareBudget: a table holds no more than it may, whatever is shared.
+func TestShareBudget(t *testing.T) {
+	table := &Table{MaxBytes: 1 << 14}
+	s := NewSharer(table, SharerOptions{})
+	pods := shareDecoded(t, s, newCorpus(4, 10).pods(100))
+	if stats := table.Stats(); stats.Bytes > stats.Budget || stats.Refused == 0 {
+		t.Errorf("%+v: more is held than may be, or nothing was refused", stats)
+	}
+	runtime.KeepAlive(pods)
+}
