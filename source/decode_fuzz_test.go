@@ -41,16 +41,16 @@ func FuzzList(f *testing.F) {
 		if asProtobuf {
 			mediaType = protobufType
 		}
-		typed, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(mediaType, body)
+		typed, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(mediaType, body, nil)
 		checkVerdict(t, err)
 		for _, item := range typed.Items {
 			if item.Err == nil && (item.Key != Key(item.Object.Namespace, item.Object.Name) || item.Version != item.Object.ResourceVersion) {
 				t.Errorf("item %+v", item)
 			}
 		}
-		_, err = NewDynamic(nil, pods, RESTOptions{}).decodePage(mediaType, body)
+		_, err = NewDynamic(nil, pods, RESTOptions{}).decodePage(mediaType, body, nil)
 		checkVerdict(t, err)
-		_, err = NewMetadata(nil, pods, RESTOptions{}).decodePage(mediaType, body)
+		_, err = NewMetadata(nil, pods, RESTOptions{}).decodePage(mediaType, body, nil)
 		checkVerdict(t, err)
 	})
 }

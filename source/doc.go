@@ -21,10 +21,11 @@
 //  4. What is to be decoded at once and has 64 KiB or more is divided among up to four
 //     goroutines, as many as there are cores, in stretches of at least 32 KiB. Objects
 //     stay in order, and where one cannot be decoded, those before it come first.
-//  5. Before an object in protobuf is decoded, [Held] is asked, if there is one, whether
+//  5. Before an object is decoded, [Held] is asked, if there is one, whether
 //     the caller has that state of it: key, version and UID are read from the encoded
 //     metadata. Only the outermost fields and those of the metadata are looked at: in
-//     order, once each, no group, all there. Anything else is left to the decoder. An
+//     protobuf in order, once each, no group, all there; in JSON by their brackets and
+//     quotes, once each, without escapes. Anything else is left to the decoder. An
 //     object that is held is neither decoded nor yielded; of a streamed list that holds
 //     until the first event that is not Added.
 //  6. An object of another kind becomes an event whose Err is set: the watch

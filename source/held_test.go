@@ -160,7 +160,7 @@ func TestHeldAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asker := &asker{held: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }}
+	asker := &asker{held: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
 	if n := testing.AllocsPerRun(100, func() {
 		if !asker.holds(raw) {
 			t.Error("it is not held")

@@ -96,24 +96,31 @@ func ascending(b []byte, last uint64) bool {
 
 // asker asks of encoded objects whether they are held. A nil one holds nothing.
 type asker struct {
-	held Held
-	key  []byte // scratch
+	held     Held
+	identify func(object []byte) (identity, bool)
+	key      []byte // scratch
 }
 
 // askerFor returns nil if nothing is held or the objects' identity cannot be read.
-func (s *REST[T]) askerFor(held Held) *asker {
-	if held == nil || !s.identifiable {
+func (s *REST[T]) askerFor(held Held, protobuf bool) *asker {
+	switch {
+	case held == nil:
 		return nil
+	case protobuf && s.identifiable:
+		return &asker{held: held, identify: identify}
+	case !protobuf && s.identifiableInJSON && s.decoder.wants().Kind != "":
+		kind := jsonKindOf(s.decoder.wants())
+		return &asker{held: held, identify: kind.identify}
 	}
-	return &asker{held: held}
+	return nil
 }
 
-// holds reports whether an object in protobuf is held.
-func (a *asker) holds(message []byte) bool {
+// holds reports whether an object is held.
+func (a *asker) holds(object []byte) bool {
 	if a == nil {
 		return false
 	}
-	id, ok := identify(message)
+	id, ok := a.identify(object)
 	if !ok {
 		return false
 	}

@@ -42,11 +42,11 @@ func TestNestingIsLimited(t *testing.T) {
 		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
 		"object in maps": func() error { _, err := maps.json([]byte(podWith), false); return err },
 		"list": func() error {
-			_, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`))
+			_, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
 			return err
 		},
 		"list of maps": func() error {
-			_, err := NewDynamic(nil, pods, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`))
+			_, err := NewDynamic(nil, pods, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
 			return err
 		},
 		"event": func() error {

@@ -50,11 +50,11 @@ func (s *REST[T]) readPage(resp *http.Response, held Held) (Page[T], error) {
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return s.decodePage(mediaType, body)
+	return s.decodePage(mediaType, body, held)
 }
 
-// decodePage takes a list apart and decodes its items.
-func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
+// decodePage takes a list apart and decodes its items, but for those in JSON that are held.
+func (s *REST[T]) decodePage(mediaType string, body []byte, held Held) (Page[T], error) {
 	var page Page[T]
 	switch mediaType {
 	case protobufType:
@@ -87,11 +87,15 @@ func (s *REST[T]) decodePage(mediaType string, body []byte) (Page[T], error) {
 		if list.RemainingItemCount != nil {
 			page.Remaining = *list.RemainingItemCount
 		}
-		items := make([][]byte, len(list.Items))
-		for i, raw := range list.Items {
-			items[i] = raw
+		asker := s.askerFor(held, false)
+		items, size := make([][]byte, 0, len(list.Items)), 0
+		for _, item := range list.Items {
+			if !asker.holds(item) {
+				items = append(items, item)
+				size += len(item)
+			}
 		}
-		return page, s.decodeItems(&page, items, len(body), func(item []byte) (T, error) { return s.decoder.json(item, true) })
+		return page, s.decodeItems(&page, items, size, func(item []byte) (T, error) { return s.decoder.json(item, true) })
 	default:
 		return page, fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)
 	}

@@ -168,7 +168,7 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 	if buf := s.buffer.Swap(nil); buf != nil {
 		frames.buf = *buf
 	}
-	asker := s.askerFor(held)
+	asker := s.askerFor(held, true)
 	var page Page[T]
 	var items [][]byte
 	for {
@@ -216,5 +216,5 @@ func (s *REST[T]) readWholePage(body io.Reader) (Page[T], error) {
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return s.decodePage(protobufType, whole)
+	return s.decodePage(protobufType, whole, nil)
 }

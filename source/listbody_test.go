@@ -82,7 +82,7 @@ var readers = map[string]func(io.Reader) io.Reader{
 func TestListIsTheSameHoweverItArrives(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	for name, body := range bodies(t) {
-		want, err := s.decodePage(protobufType, []byte(body))
+		want, err := s.decodePage(protobufType, []byte(body), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -133,7 +133,7 @@ func TestListThatIsCutAnywhere(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	usual := listOf(t, podList(t, 1))
 	for n := range len(usual) {
-		_, want := s.decodePage(protobufType, []byte(usual[:n]))
+		_, want := s.decodePage(protobufType, []byte(usual[:n]), nil)
 		_, err := s.readProtobufPage(strings.NewReader(usual[:n]), nil)
 		if (err == nil) != (want == nil) {
 			t.Errorf("cut after %d of %d bytes: %v, want %v", n, len(usual), err, want)
@@ -152,7 +152,7 @@ func FuzzListArrives(f *testing.F) {
 	}
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		want, wantErr := s.decodePage(protobufType, bytes.Clone(body))
+		want, wantErr := s.decodePage(protobufType, bytes.Clone(body), nil)
 		for how, reader := range readers {
 			got, err := s.readProtobufPage(reader(bytes.NewReader(body)), nil)
 			if err != nil && wantErr == nil && comesAgain(body) {

@@ -79,8 +79,9 @@ type REST[T Object] struct {
 	// what a bookmark means; otherwise it is nil.
 	bookmarks decoder[T]
 	invalid   error // RESTOptions.Drop, or nil
-	// identifiable says that objects in protobuf can be told apart before they are decoded.
-	identifiable bool
+	// identifiable and identifiableInJSON say that objects in protobuf, or in JSON, can be
+	// told apart before they are decoded.
+	identifiable, identifiableInJSON bool
 
 	buffer   atomic.Pointer[[]byte] // what a page was read with, for the one that follows it
 	asked    Resource               // as it was given
@@ -94,7 +95,7 @@ type REST[T Object] struct {
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
 	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
 	s := newREST(c, resource, func() decoder[T] { return newTypedDecoder(gvk, make, table, o.Sharing) }, o)
-	s.identifiable = identifiable(reflect.TypeOf(make()))
+	s.identifiable, s.identifiableInJSON = identifiable(reflect.TypeOf(make())), identifiableInJSON(reflect.TypeOf(make()))
 	return s
 }
 
@@ -104,7 +105,9 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 		o.Sharing = ShareNothing
 	}
 	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
-	return newREST(c, resource, func() decoder[*unstructured.Unstructured] { return newDynamicDecoder(gvk, table, o.Sharing) }, o)
+	s := newREST(c, resource, func() decoder[*unstructured.Unstructured] { return newDynamicDecoder(gvk, table, o.Sharing) }, o)
+	s.identifiableInJSON = true
+	return s
 }
 
 // NewMetadata returns a source of the metadata of the objects of resource. The
@@ -115,7 +118,7 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 	}
 	table := o.tableOf(c)
 	s := newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing) }, o)
-	s.identifiable = true
+	s.identifiable, s.identifiableInJSON = true, true
 	return s
 }
 
@@ -219,8 +222,8 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		resp.Body.Close()
 		return nil, r.fail(Decoding, err)
 	}
-	if o.SendInitialEvents && stream.protobuf {
-		stream.asker = s.askerFor(o.Held)
+	if o.SendInitialEvents {
+		stream.asker = s.askerFor(o.Held, stream.protobuf)
 	}
 	return stream, nil
 }

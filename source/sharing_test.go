@@ -284,7 +284,7 @@ func FuzzListBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		source := NewTyped(nil, pods, newPod, RESTOptions{})
 		for range 2 { // until everything is shared
-			got, gotErr := source.decodePage(protobufType, bytes.Clone(body))
+			got, gotErr := source.decodePage(protobufType, bytes.Clone(body), nil)
 			want := &corev1.PodList{}
 			_, gvk, wantErr := reference.Decode(body, nil, want)
 			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {

@@ -120,6 +120,14 @@ func (s *restStream[T]) holds(frame []byte) bool {
 	if s.asker == nil {
 		return false
 	}
+	if !s.protobuf {
+		name, object, ok := cutEvent(frame)
+		if !ok || string(name) != "ADDED" {
+			s.asker = nil
+			return false
+		}
+		return s.asker.holds(object)
+	}
 	name, object, err := openWatchEvent(frame)
 	if err != nil || string(name) != "ADDED" {
 		s.asker = nil

@@ -1,0 +1,152 @@
+package source
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+var podInJSON = jsonKindOf(corev1.SchemeGroupVersion.WithKind("Pod"))
+
+// usualJSON is an object as servers send it, and unusualJSON are those that are left to the
+// decoder.
+const usualJSON = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"5","generation":3,"labels":{"name":"b"}},"spec":{"a":[1,{"metadata":{}}]},"immutable":true,"n":-1.5e3}`
+
+var unusualJSON = map[string]string{
+	"no object":               `[]`,
+	"nothing":                 ``,
+	"a cut object":            usualJSON[:len(usualJSON)-1],
+	"two objects":             usualJSON + usualJSON,
+	"another kind":            strings.Replace(usualJSON, `"Pod"`, `"Node"`, 1),
+	"another version":         strings.Replace(usualJSON, `"v1"`, `"v2"`, 1),
+	"a kind that is null":     strings.Replace(usualJSON, `"Pod"`, `null`, 1),
+	"two kinds":               strings.Replace(usualJSON, `"kind"`, `"kind":"Node","kind"`, 1),
+	"no metadata":             `{"kind":"Pod"}`,
+	"metadata twice":          strings.Replace(usualJSON, `"spec"`, `"metadata":{"name":"b"},"spec"`, 1),
+	"metadata that is a list": `{"metadata":["name"]}`,
+	"a name twice":            strings.Replace(usualJSON, `"uid"`, `"name":"b","uid"`, 1),
+	"an escape in a name":     strings.Replace(usualJSON, `"a"`, `"\u0061"`, 1),
+	"an escape in a field":    strings.Replace(usualJSON, `"uid"`, `"\u006eame":"b","uid"`, 1),
+	"a name in another code":  strings.Replace(usualJSON, `"a"`, "\"\xff\"", 1),
+	"a name that is a number": strings.Replace(usualJSON, `"a"`, `1`, 1),
+	"no name":                 strings.Replace(usualJSON, `"name":"a",`, ``, 1),
+	"no UID":                  strings.Replace(usualJSON, `"uid":"u",`, ``, 1),
+	"no version":              strings.Replace(usualJSON, `"resourceVersion":"5",`, ``, 1),
+	"no number":               strings.Replace(usualJSON, `3`, `3-`, 1),
+	"no value":                strings.Replace(usualJSON, `true`, ``, 1),
+}
+
+func TestIdentityInJSON(t *testing.T) {
+	withoutKind := strings.Replace(usualJSON, `"apiVersion":"v1","kind":"Pod",`, ``, 1)
+	for _, object := range []string{usualJSON, withoutKind, " " + strings.ReplaceAll(usualJSON, ",", " ,\n\t") + " "} {
+		id, ok := podInJSON.identify([]byte(object))
+		if got := fmt.Sprintf("%s/%s@%s %s", id.namespace, id.name, id.version, id.uid); !ok || got != "ns/a@5 u" {
+			t.Errorf("%s: read %s, %v", object, got, ok)
+		}
+	}
+	for what, object := range unusualJSON {
+		if object == usualJSON {
+			t.Errorf("%s: the object is a usual one", what)
+		}
+		if id, ok := podInJSON.identify([]byte(object)); ok {
+			t.Errorf("%s: read %+v", what, id)
+		}
+	}
+}
+
+// FuzzIdentityInJSON compares what is read of any bytes with what the API machinery makes of
+// them, if it takes them at all.
+func FuzzIdentityInJSON(f *testing.F) {
+	f.Add([]byte(usualJSON))
+	for _, object := range unusualJSON {
+		f.Add([]byte(object))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		id, ok := podInJSON.identify(data)
+		if !ok {
+			return
+		}
+		var object map[string]any
+		if utiljson.Unmarshal(data, &object) != nil {
+			return // what is inside of the object is not looked at
+		}
+		u := unstructured.Unstructured{Object: object}
+		if u.GetName() != string(id.name) || u.GetNamespace() != string(id.namespace) || string(u.GetUID()) != string(id.uid) || u.GetResourceVersion() != string(id.version) {
+			t.Errorf("%q: read %s/%s, version %s, UID %s; decoded %v", data, id.namespace, id.name, id.version, id.uid, object["metadata"])
+		}
+		if kind := u.GroupVersionKind(); kind.Kind != "" && kind.Kind != "Pod" || kind.Version != "" && kind.Version != "v1" {
+			t.Errorf("%q: a %v was taken for a Pod", data, kind)
+		}
+	})
+}
+
+// heldJSON is an object of a widget, in JSON.
+func heldJSON(name, version string) string {
+	return fmt.Sprintf(`{"apiVersion":"shop.example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"default","uid":"uid-%s","resourceVersion":%q,"generation":1},"spec":{"n":1}}`, name, name, version)
+}
+
+var heldWidgets = Resource{Group: "shop.example.com", Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}
+
+func TestHeldObjectsInJSONAreNotDecoded(t *testing.T) {
+	h := holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5"}}
+	keys := func(items []Item[*unstructured.Unstructured]) (keys []string) {
+		for _, item := range items {
+			keys = append(keys, item.Key)
+		}
+		return keys
+	}
+	objects := heldJSON("a", "3") + "," + heldJSON("b", "4") + "," + heldJSON("c", "5")
+	body := `{"kind":"WidgetList","apiVersion":"shop.example.com/v1","metadata":{"resourceVersion":"9"},"items":[` + objects + `]}`
+	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
+	page, err := s.List(t.Context(), ListOptions{Held: h.holds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
+	wantStrings(t, "yielded", keys(page.Items), "default/b")
+	if stats := s.DecodingStats(); stats.Shared != 1 || page.Version != "9" {
+		t.Errorf("%+v decoded, at version %s", stats, page.Version)
+	}
+}
+
+// TestHeldObjectsOfAStreamInJSON holds all of a streamed list but one, and nothing after it.
+func TestHeldObjectsOfAStreamInJSON(t *testing.T) {
+	end := `{"apiVersion":"shop.example.com/v1","kind":"Widget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
+	body := jsonFrame("ADDED", heldJSON("a", "3")) + jsonFrame("ADDED", heldJSON("b", "4")) + jsonFrame("ADDED", heldJSON("c", "5")) +
+		jsonFrame("BOOKMARK", end) + jsonFrame("ADDED", heldJSON("a", "3"))
+	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
+	h := holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, Held: h.holds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	var got []string
+	for len(got) < 3 {
+		events, err := stream.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			got = append(got, e.Type.String()+" "+e.Key)
+		}
+	}
+	wantStrings(t, "yielded", got, "ADDED default/b", InitialEventsEnd.String()+" ", "ADDED default/a")
+	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
+}
+
+func TestTypesIdentifiableInJSON(t *testing.T) {
+	for goType, want := range map[reflect.Type]bool{
+		reflect.TypeFor[*corev1.Pod](): true, reflect.TypeFor[*named](): false, reflect.TypeFor[Object](): false,
+		reflect.TypeFor[*unstructured.Unstructured](): false, // the source of maps knows by itself
+	} {
+		if got := identifiableInJSON(goType); got != want {
+			t.Errorf("%v: %v", goType, got)
+		}
+	}
+}
