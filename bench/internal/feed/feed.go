@@ -3,7 +3,9 @@ package feed
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,11 +94,13 @@ func (f *Feed) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[
 	return s, nil
 }
 
+// initial returns the initial set, ordered by key as API servers list.
 func (f *Feed) initial() []Event {
 	events := make([]Event, 0, len(f.pods)+1)
 	for _, pod := range f.pods {
 		events = append(events, event(source.Added, pod))
 	}
+	slices.SortFunc(events, func(a, b Event) int { return strings.Compare(a.Key, b.Key) })
 	return append(events, Event{Type: source.InitialEventsEnd, Item: source.Item[*corev1.Pod]{Version: "100000000"}})
 }
 

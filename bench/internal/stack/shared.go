@@ -26,6 +26,7 @@ import (
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	tidingsdynamic "github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	tidingsinformers "github.com/tidings-go/tidings/clientgo/informers"
+	"github.com/tidings-go/tidings/source"
 )
 
 // shared is a stack of client-go's interfaces: client-go itself, or the drop-in.
@@ -33,16 +34,23 @@ type shared struct {
 	name       string
 	newMemory  func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	newFactory func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
+	newWatched func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	newDynamic func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory
 	decoder    func([]byte) (metav1.Object, error)
 }
 
 func clientGo() Stack {
-	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, dynamicinformer.NewDynamicSharedInformerFactory, unmarshal}
+	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, cache.NewSharedIndexInformer, dynamicinformer.NewDynamicSharedInformerFactory, unmarshal}
 }
 
 func dropIn() Stack {
-	return shared{DropIn, tidingscache.NewSharedIndexInformer, tidingsinformers.NewSharedInformerFactory, tidingsdynamic.NewDynamicSharedInformerFactory, nil}
+	return shared{DropIn, fromMemory, tidingsinformers.NewSharedInformerFactory, tidingscache.NewSharedIndexInformer, tidingsdynamic.NewDynamicSharedInformerFactory, nil}
+}
+
+// fromMemory makes the drop-in's informer of objects that nothing has decoded: they have
+// the parts in common that they were made with, so that there is nothing to look for.
+func fromMemory(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return tidingscache.NewSharedIndexInformer(tidingscache.WithSharing(lw, tidingscache.SharingOptions{AtMost: source.ShareNothing}), example, resync, indexers)
 }
 
 func (s shared) Name() string { return s.name }
@@ -76,7 +84,7 @@ func (s shared) FromServer(t Target, o Options) (Informer, error) {
 			return nil, unsupported(t.Kind)
 		}
 		lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
-		return newShared[*corev1.Pod](s.newMemory(lw, &corev1.Pod{}, 0, cache.Indexers{}), t.Kind, o)
+		return newShared[*corev1.Pod](s.newWatched(lw, &corev1.Pod{}, 0, cache.Indexers{}), t.Kind, o)
 	}
 	factory := s.newFactory(client, 0)
 	switch t.Kind {

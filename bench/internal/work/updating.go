@@ -24,14 +24,17 @@ func (updating) Cases(s Size) []Case {
 	n := pick(s, 200, 2_000, 10_000)
 	spec := spec(objects.Pods, n, server.Protobuf, server.Streamed)
 	spec.Updates = pick(s, 600, 6_000, 40_000)
-	return []Case{{Work: "updates", Server: spec, Seed: seed, Objects: n, Handlers: 1, Events: spec.Updates}}
+	usual := Case{Work: "updates", Server: spec, Seed: seed, Objects: n, Handlers: 1, Events: spec.Updates}
+	decoded := usual
+	decoded.ListerWatcher = true
+	return []Case{usual, decoded}
 }
 
 func (updating) Run(ctx context.Context, r Run) (m Metrics, err error) {
 	if err := post(ctx, r.URL+"/reset"); err != nil {
 		return nil, err
 	}
-	made, err := r.Stack.FromServer(r.target(), stack.Options{})
+	made, err := r.Stack.FromServer(r.target(), stack.Options{ListerWatcher: r.ListerWatcher})
 	if err != nil {
 		return nil, err
 	}
