@@ -79,11 +79,15 @@ type typedDecoder[T Object] struct {
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
 	clearer    *fieldpath.Clearer // of what is left out, after decoding JSON
+	sharer     *dedup.Sharer      // of what came in JSON; nil shares nothing
 	inJSON     atomic.Int64
 }
 
 func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *dedup.Table, sharing Sharing) *typedDecoder[T] {
 	d := &typedDecoder[T]{make: make, gvk: gvk}
+	if sharing == ShareAll {
+		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: gvk.Kind != "Secret"})
+	}
 	var example protobufMessage
 	if example, d.isProtobuf = any(make()).(protobufMessage); d.isProtobuf {
 		d.shared = dedup.NewDecoder(table, example, sharing)
@@ -140,6 +144,9 @@ func (d *typedDecoder[T]) accept(watch, jsonOnly bool) string {
 
 func (d *typedDecoder[T]) stats() DecodingStats {
 	s := DecodingStats{JSON: d.inJSON.Load()}
+	if d.sharer != nil {
+		s.After = d.sharer.Stats()
+	}
 	if d.isProtobuf {
 		counts := d.shared.Stats()
 		s.Shared, s.Unshared, s.Rejected = counts.Shared, counts.Generated, counts.Rejected
@@ -164,7 +171,10 @@ func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 		// have and those of built-in types have not, as they do with typed clients.
 		d.setKind(obj)
 	}
-	return obj, nil
+	if d.sharer == nil {
+		return obj, nil
+	}
+	return d.sharer.Share(obj).(T), nil
 }
 
 func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {

@@ -40,8 +40,8 @@ type RESTOptions struct {
 	MaxFrameBytes int
 	// MaxListBytes bounds one page of a list; 0 means 2 GiB.
 	MaxListBytes int
-	// Sharing says what decoded objects have in common; 0 means ShareAll. It is of
-	// no consequence to Go structs that come in JSON, which share nothing.
+	// Sharing says what decoded objects have in common; 0 means ShareAll. Go
+	// structs that come in JSON share all or nothing.
 	Sharing Sharing
 	// Drop leaves fields out of the objects, as if they had never been set. A path names
 	// fields as JSON does, joined by dots, as in "metadata.managedFields" or

@@ -9,7 +9,6 @@ type Sharing = dedup.Sharing
 const (
 	// ShareAll has objects share what they have in common: strings, messages,
 	// slices and maps. They must not be changed, as no cached object may.
-	// What comes in JSON shares as maps alone, as [NewDynamic] has them.
 	ShareAll = dedup.ShareAll
 	// ShareStrings has them share strings alone: an object may be changed before
 	// it is cached, by a transform for example.
@@ -31,13 +30,14 @@ type DecodingStats struct {
 	Unshared int64
 	// Rejected objects came in the same forms and could not be decoded. Healthy is 0.
 	Rejected int64
-	// JSON counts the objects that came in JSON as Go structs, which share nothing.
+	// JSON counts the objects that came in JSON as Go structs. These are decoded each
+	// for itself; what After counts of them shares since then.
 	JSON int64
 	// WhyUnshared says why objects of the type are not shared, for example because
 	// they are Secrets; nil where they are, and for Go structs in JSON.
 	WhyUnshared error
-	// After counts the objects that came decoded, or out of a transform, and share what
-	// they have in common since then.
+	// After counts the objects that came decoded, out of a transform, or in JSON as Go
+	// structs, and share what they have in common since then.
 	After dedup.SharerStats
 }
 

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -127,6 +128,33 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
+// TestStructsInJSONShareWhatTheyHaveInCommon decodes pods as custom types are, which have no
+// protobuf.
+func TestStructsInJSONShareWhatTheyHaveInCommon(t *testing.T) {
+	var items []string
+	for i := range 8 {
+		raw, err := json.Marshal(replica(fmt.Sprint("pod-", i), "3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, string(raw))
+	}
+	body := `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Join(items, ",") + `]}`
+	for sharing, want := range map[Sharing]bool{ShareAll: true, ShareStrings: false, ShareNothing: false} {
+		s := NewTyped(serve(t, answerWith(200, jsonType, body)), pods, newPod, RESTOptions{Sharing: sharing})
+		page, err := s.List(t.Context(), ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if containers, labels, _ := inCommon(page.Items[6].Object, page.Items[7].Object); containers != want || labels != want {
+			t.Errorf("%v: in common are containers: %v, labels: %v", sharing, containers, labels)
+		}
+		if stats := s.DecodingStats(); stats.JSON != 8 || (stats.After.Shared == 8) != want {
+			t.Errorf("%v: counted %+v", sharing, stats)
+		}
+	}
+}
+
 // TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that
 // no Go program writes.
 func TestWhatIsNotSharedIsCounted(t *testing.T) {
@@ -169,7 +197,7 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	dynamic := NewDynamic(serve(t, answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))), pods, RESTOptions{})
 	readAllEvents(t, inJSON)
 	readAllEvents(t, dynamic)
-	if stats := inJSON.DecodingStats(); stats != (DecodingStats{JSON: 1}) {
+	if stats := inJSON.DecodingStats(); stats != (DecodingStats{JSON: 1, After: dedup.SharerStats{Shared: 1}}) {
 		t.Errorf("a struct in JSON: %+v", stats)
 	}
 	if stats := dynamic.DecodingStats(); stats != (DecodingStats{Shared: 1}) {
