@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	initialBuffer = 64 << 10
+	initialBuffer = 16 << 10
 	// burstBuffer is what the buffer grows to while reads fill it: what is read at once
 	// is decoded at once, on more than one core.
 	burstBuffer    = 512 << 10

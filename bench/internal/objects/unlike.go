@@ -49,8 +49,8 @@ func (r random) scramble(v reflect.Value) {
 			r.scramble(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			r.scramble(v.Field(i))
+		for _, field := range v.Fields() {
+			r.scramble(field)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
