@@ -60,7 +60,7 @@ func idle(d *Decoder) []*run {
 	if d.Shares() != nil {
 		return nil
 	}
-	return d.plan.idle[d.sharing]
+	return d.plan.idle.runs[d.sharing]
 }
 
 // keen makes every run of the decoder try to share everything and keep all that is

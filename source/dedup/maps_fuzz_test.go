@@ -16,7 +16,7 @@ var widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind:
 
 // keenMaps has the runs of a table try everywhere and keep everything at once.
 func keenMaps(t *Table) {
-	for _, runs := range t.maps.idle {
+	for _, runs := range t.maps.idle.runs {
 		for _, r := range runs {
 			for i := range r.places.all {
 				p := &r.places.all[i]

@@ -256,7 +256,7 @@ func TestMapRunsForget(t *testing.T) {
 			sameMap(t, d, []byte("{"+strings.Join(fields, ",")+"}"))
 		}
 	}
-	for _, r := range d.table.maps.idle[ShareAll] {
+	for _, r := range d.table.maps.idle.runs[ShareAll] {
 		if len(r.places.all) > mostPlaces || len(r.places.index) > 4*mostPlaces {
 			t.Errorf("%d places, an index of %d", len(r.places.all), len(r.places.index))
 		}

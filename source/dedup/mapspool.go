@@ -10,8 +10,8 @@ import (
 
 // mapRuns are what a table has for decoders of maps. The zero value is ready.
 type mapRuns struct {
-	mu     sync.Mutex // guards what is below; it comes after no other lock and before none
-	idle   [ShareNothing][]*mapRun
+	idle   pool[*mapRun]
+	mu     sync.Mutex        // guards what is below; it comes after no other lock and before none
 	shapes map[string]*shape // by the fields that are left out
 }
 
@@ -23,24 +23,14 @@ var nameShape = &shape{salt: 0xbb67ae8584caa73b}
 
 // take returns a run that nobody else uses.
 func (p *mapRuns) take(t *Table, sharing Sharing) *mapRun {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := p.idle[sharing]
-	if n := len(idle); n > 0 {
-		p.idle[sharing] = idle[:n-1]
-		return idle[n-1]
+	if r, ok := p.idle.take(sharing); ok {
+		return r
 	}
 	return newMapRun(t, sharing)
 }
 
 // give takes a run back.
-func (p *mapRuns) give(r *mapRun) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle[r.sharing]) < maxIdle {
-		p.idle[r.sharing] = append(p.idle[r.sharing], r)
-	}
-}
+func (p *mapRuns) give(r *mapRun) { p.idle.give(r, r.sharing) }
 
 // omittedFor returns what a tree leaves out, or nil if that is nothing.
 func (t *Table) omittedFor(drop fieldpath.Tree) *omitted {

@@ -2,7 +2,6 @@ package dedup
 
 import (
 	"reflect"
-	"sync"
 	"unsafe"
 )
 
@@ -14,34 +13,19 @@ type plan struct {
 	makers  []reflect.Type // types of the values behind pointers and in slices
 	maps    []reflect.Type
 
-	mu   sync.Mutex // guards idle; it comes after no other lock and before none
-	idle [ShareNothing][]*run
+	idle pool[*run]
 }
-
-// maxIdle is how many runs wait for work: as many goroutines keep what they have
-// learned.
-const maxIdle = 8
 
 // take returns a run that nobody else uses.
 func (p *plan) take(t *Table, sharing Sharing) *run {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := p.idle[sharing]
-	if n := len(idle); n > 0 {
-		p.idle[sharing] = idle[:n-1]
-		return idle[n-1]
+	if r, ok := p.idle.take(sharing); ok {
+		return r
 	}
 	return newRun(t, p, sharing)
 }
 
 // give takes a run back.
-func (p *plan) give(r *run) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle[r.sharing]) < maxIdle {
-		p.idle[r.sharing] = append(p.idle[r.sharing], r)
-	}
-}
+func (p *plan) give(r *run) { p.idle.give(r, r.sharing) }
 
 // A program says how the messages of one Go type are decoded, or of one form of it. It is compiled
 // once from the type's struct tags; running it needs no reflection.

@@ -36,10 +36,10 @@ func TestShareRestsAndWakes(t *testing.T) {
 	}
 	shareDecoded(t, s, scrambled[:1500])
 	plan, err := s.table.sharePlanFor(reflect.TypeFor[corev1.Pod]())
-	if err != nil || len(plan.idle[ShareAll]) != 1 {
-		t.Fatalf("%d runs, %v", len(plan.idle[ShareAll]), err)
+	if err != nil || len(plan.idle.runs[ShareAll]) != 1 {
+		t.Fatalf("%d runs, %v", len(plan.idle.runs[ShareAll]), err)
 	}
-	account := &plan.idle[ShareAll][0].objects
+	account := &plan.idle.runs[ShareAll][0].objects
 	rested := 0
 	for _, data := range scrambled[1500:] {
 		shareDecoded(t, s, [][]byte{data})

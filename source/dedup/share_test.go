@@ -20,7 +20,7 @@ func keenSharer(t *testing.T, s *Sharer, typ reflect.Type) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range plan.idle[s.o.Sharing] {
+	for _, r := range plan.idle.runs[s.o.Sharing] {
 		r.objects = site{credit: creditMost}
 		for i := range r.sites {
 			r.sites[i] = site{credit: creditMost, promise: promiseMost}

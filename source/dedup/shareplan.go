@@ -20,8 +20,7 @@ type sharePlan struct {
 	makers []reflect.Type
 	trees  []step // of places in trees; nil if objects of the type have none
 
-	mu   sync.Mutex // guards idle; it comes after no other lock and before none
-	idle [ShareNothing][]*shareRun
+	idle pool[*shareRun]
 }
 
 // sharePlans are the plans of a table, or why there is none, by Go type.
@@ -37,24 +36,14 @@ type sharePlanned struct {
 
 // take returns a run that nobody else uses.
 func (p *sharePlan) take(t *Table, sharing Sharing) *shareRun {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	idle := p.idle[sharing]
-	if n := len(idle); n > 0 {
-		p.idle[sharing] = idle[:n-1]
-		return idle[n-1]
+	if r, ok := p.idle.take(sharing); ok {
+		return r
 	}
 	return newShareRun(t, p, sharing)
 }
 
 // give takes a run back.
-func (p *sharePlan) give(r *shareRun) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle[r.sharing]) < maxIdle {
-		p.idle[r.sharing] = append(p.idle[r.sharing], r)
-	}
-}
+func (p *sharePlan) give(r *shareRun) { p.idle.give(r, r.sharing) }
 
 // A layout says how values of a Go type lie in memory: what stands in a struct
 // itself, structs in it included, is one list of steps.
