@@ -46,15 +46,13 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	}
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, c.target.Explain(err)
+		return nil, fmt.Errorf("the kubeconfig cannot be read: %w: mend it, or name another with --kubeconfig", err)
 	}
 	if c.target.Context == "" {
 		c.target.Context = raw.CurrentContext
 	}
-	if named, ok := raw.Contexts[c.target.Context]; ok {
-		c.target.User = named.AuthInfo
-	} else if c.target.Context != "" {
-		return nil, noSuchContext(c.target, raw)
+	if err := c.choose(raw); err != nil {
+		return nil, err
 	}
 	for _, user := range []*string{flags.AuthInfoName, flags.Username, flags.Impersonate} {
 		if user != nil && *user != "" {
@@ -77,14 +75,37 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	return c, nil
 }
 
-// noSuchContext names the contexts that there are.
-func noSuchContext(target problem.Target, raw clientcmdapi.Config) error {
-	names := slices.Sorted(maps.Keys(raw.Contexts))
-	has := "it has none"
-	if len(names) > 0 {
-		has = "it has " + strings.Join(names, ", ")
+// choose looks up the context, and the cluster and the user that it or a flag names.
+// Where a name is not there, client-go takes its default address, or speaks of an
+// "auth info".
+func (c *cluster) choose(raw clientcmdapi.Config) error {
+	named := new(clientcmdapi.Context)
+	if name := c.target.Context; name != "" {
+		if named = raw.Contexts[name]; named == nil {
+			return fmt.Errorf("%s (`kubectl config get-contexts`)", missing(c.target, "context", name, "", raw.Contexts))
+		}
 	}
-	return fmt.Errorf("the kubeconfig %s has no context %q: %s (`kubectl config get-contexts`)", target.Kubeconfig, target.Context, has)
+	c.target.User = named.AuthInfo
+	cluster, naming := named.Cluster, fmt.Sprintf(", which the context %q names", c.target.Context)
+	if given := *c.flags.ClusterName; given != "" {
+		cluster, naming = given, ""
+	}
+	if raw.Clusters[cluster] == nil && cluster != "" && *c.flags.APIServer == "" {
+		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server", missing(c.target, "cluster", cluster, naming, raw.Clusters))
+	}
+	if user := *c.flags.AuthInfoName; raw.AuthInfos[user] == nil && user != "" {
+		return fmt.Errorf("%s: choose one with --user", missing(c.target, "user", user, "", raw.AuthInfos))
+	}
+	return nil
+}
+
+// missing says that a kubeconfig lacks a name, and which ones it has.
+func missing[V any](target problem.Target, what, name, naming string, all map[string]V) string {
+	has := "none"
+	if len(all) > 0 {
+		has = strings.Join(slices.Sorted(maps.Keys(all)), ", ")
+	}
+	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what, name, naming, has)
 }
 
 // types finds the types of queries. Its errors say what to do.

@@ -79,10 +79,8 @@ shows every change as it happens, with the fields that changed.`,
 		}
 		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never", c.colours)
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &problem.UsageError{Command: cmd.CommandPath(), Err: err}
-	})
-	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	root.SetFlagErrorFunc(flagMistake)
+	root.SetHelpCommand(newHelp())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newCompletion(), newVersion())
 	return root
@@ -94,13 +92,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, command := range cmd.Commands() {
-		if command.IsAvailableCommand() {
-			names = append(names, command.Name())
-		}
-	}
-	hint := "the commands are " + strings.Join(names, ", ")
+	hint := "the commands are " + strings.Join(commandNames(cmd), ", ")
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ func (o demoOptions) check(command string) error {
 	case o.pods < 1 || o.pods > maxDemoPods:
 		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods, maxDemoPods)
 	case !(o.churn >= 0 && o.churn <= maxDemoChurn):
-		return problem.Usage(command, "--churn %v: choose a number from 0 to %d", o.churn, maxDemoChurn)
+		return problem.Usage(command, "--churn %s: choose a number from 0 to %d", strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
 	case o.length < 0:
 		return problem.Usage(command, "--for %v is negative: 0 goes on until Ctrl-C", o.length)
 	}

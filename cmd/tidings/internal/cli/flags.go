@@ -2,9 +2,16 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 )
 
 const (
@@ -35,6 +42,28 @@ func newClusterFlags() *clusterFlags {
 // namespaceVar adds the flag of the namespace, with a text of the command's.
 func (f *clusterFlags) namespaceVar(flags *pflag.FlagSet, usage string) {
 	flags.StringVarP(f.given.Namespace, "namespace", "n", "", usage)
+}
+
+// check refuses flags that cannot be. client-go would find the same, later and without
+// the flag's name.
+func (f *clusterFlags) check(command string) error {
+	if f.set.Changed("context") && !slices.ContainsFunc(f.contexts, func(name string) bool { return name != "" }) {
+		return problem.Usage(command, "--context names no context: `kubectl config get-contexts` lists those there are")
+	}
+	if name := *f.given.Namespace; name != "" {
+		if wrong := validation.ValidateNamespaceName(name, false); len(wrong) > 0 {
+			return problem.Usage(command, "--namespace %q is no name of a namespace: %s", name, strings.Join(wrong, "; "))
+		}
+	}
+	if _, err := clientcmd.ParseTimeout(*f.given.Timeout); err != nil {
+		return problem.Usage(command, "--request-timeout %q: write a number of seconds, or one with its unit, as in 30s or 5m", *f.given.Timeout)
+	}
+	if server := *f.given.APIServer; server != "" {
+		if _, _, err := rest.DefaultServerURL(server, "", schema.GroupVersion{}, false); err != nil {
+			return problem.Usage(command, "--server %q: %w", server, err)
+		}
+	}
+	return nil
 }
 
 // each returns the flags of each cluster that is meant: of the current context if none

@@ -24,8 +24,11 @@ func parseQueries(command string, args []string) ([]query, error) {
 		for _, arg := range args {
 			for part := range strings.SplitSeq(arg, ",") {
 				kind, name, both := strings.Cut(part, "/")
-				if !both || kind == "" || name == "" || strings.Contains(name, "/") {
+				switch {
+				case !both:
 					return nil, problem.Usage(command, "%q is not TYPE/NAME, as in deployment/web, while another argument is: write all of them so", part)
+				case kind == "" || name == "" || strings.Contains(name, "/"):
+					return nil, problem.Usage(command, "%q is not TYPE/NAME, as in deployment/web: it has to be one type and one name", part)
 				}
 				queries = append(queries, query{kind, name})
 			}

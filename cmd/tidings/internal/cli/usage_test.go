@@ -69,9 +69,11 @@ func TestUsageErrors(t *testing.T) {
 		{"--frob", "unknown flag: --frob"},
 		{"watch", "name a type to watch"},
 		{"watch ,", "names no type"},
-		{"watch pod/web-1 services", `"services" is not TYPE/NAME`},
-		{"watch pod/", `"pod/" is not TYPE/NAME`},
-		{"watch pod/a/b", `"pod/a/b" is not TYPE/NAME`},
+		{"help frobnicate", `there is no command "frobnicate": the commands are completion`},
+		{"help wach", "did you mean watch?"},
+		{"watch pod/web-1 services", `"services" is not TYPE/NAME, as in deployment/web, while another argument is: write all of them so`},
+		{"watch pod/", `"pod/" is not TYPE/NAME, as in deployment/web: it has to be one type and one name` + "\n"},
+		{"watch pod/a/b", `"pod/a/b" is not TYPE/NAME, as in deployment/web: it has to be one type and one name` + "\n"},
 		{"watch pods a,b", `"a,b" is no name of an object`},
 		{"watch pod/web-1 -l app=web", `the name "web-1" and a selector exclude each other`},
 		{"watch pods web-1 --field-selector a=b", `the name "web-1" and a selector exclude each other`},
@@ -82,14 +84,22 @@ func TestUsageErrors(t *testing.T) {
 		{"watch pods -l ???", `--selector "???"`},
 		{"watch pods --field-selector a", `--field-selector "a"`},
 		{"watch pods --output-watch-events", "needs -o json or -o yaml"},
-		{"watch pods --initial=perhaps", "perhaps"},
+		{"watch pods --initial=perhaps", `--initial "perhaps": write true or false`},
+		{"watch pods --timeout 5", `--timeout "5": write a number with its unit, as in 30s or 5m`},
+		{"watch pods --request-timeout x", `--request-timeout "x": write a number of seconds, or one with its unit, as in 30s or 5m`},
+		{"watch pods --context ,", "--context names no context"},
+		{"watch pods -n Shop_1", `--namespace "Shop_1" is no name of a namespace: `},
+		{"watch pods -s http://a%zz", `--server "http://a%zz"`},
 		{"demo now", `takes no arguments, only flags: "now"`},
 		{"demo --pods 0", "--pods 0: choose a number from 1"},
-		{"demo --pods many", "many"},
+		{"demo --pods many", `--pods "many": write a whole number`},
+		{"demo --seed -1", `--seed "-1": write a whole number, 0 or above`},
+		{"demo --churn lots", `--churn "lots": write a number`},
+		{"demo --churn 1000000", "--churn 1000000: choose a number from 0 to 10000"},
 		{"demo --churn -1", "--churn -1: choose a number from 0"},
 		{"demo --churn NaN", "--churn NaN"},
 		{"demo --for -1s", "--for -1s is negative"},
-		{"demo --for 30", "30"},
+		{"demo --for 30", `--for "30": write a number with its unit, as in 30s or 5m`},
 		{"serve here", `takes no arguments, only flags: "here"`},
 		{"serve --load=", "--load names nothing"},
 		{"serve --load - --load -", "--load - is there twice"},
@@ -111,6 +121,9 @@ func TestHelp(t *testing.T) {
 	}{
 		{"", []string{"demo", "watch", "Examples:"}},
 		{"--help", []string{"demo", "watch"}},
+		{"help", []string{"demo", "watch", "Examples:"}},
+		{"help watch", []string{"--selector", "Which cluster", "tidings watch pods,deployments"}},
+		{"help help", []string{"tidings help [COMMAND]"}},
 		{"demo --help", []string{"--pods", "(default 2000)", "--churn", "(default 50)", "--for", "(default 30s)", "tidings demo --seed 42"}},
 		{"serve --help", []string{"--load", "--save", "--restore", "--listen", "tidings serve --restore state.json --save state.json"}},
 		{"watch --help", []string{"--selector", "Which cluster", "--kubeconfig", "--context", "tidings watch pods,deployments"}},
@@ -155,6 +168,12 @@ func TestNoCluster(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("{{{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	astray := filepath.Join(t.TempDir(), "astray")
+	if err := os.WriteFile(astray, []byte(`{apiVersion: v1, kind: Config, current-context: staging,
+contexts: [{name: staging, context: {cluster: gone}}],
+clusters: [{name: here, cluster: {server: "http://127.0.0.1:9"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// A port on which nobody listens: the discard service's, which needs root.
 	const nobody = "http://127.0.0.1:9"
 	for _, c := range []struct {
@@ -164,7 +183,10 @@ func TestNoCluster(t *testing.T) {
 	}{
 		{"no file", []string{"--kubeconfig", empty + "-missing"}, []string{empty + "-missing: no such file or directory", "--kubeconfig"}},
 		{"empty file", []string{"--kubeconfig", empty}, []string{"there is no cluster in " + empty, "kubectl config get-contexts", "tidings demo"}},
-		{"broken file", []string{"--kubeconfig", broken}, []string{broken}},
+		{"broken file", []string{"--kubeconfig", broken}, []string{"the kubeconfig cannot be read: ", broken, "mend it, or name another with --kubeconfig"}},
+		{"context of a cluster that is not there", []string{"--kubeconfig", astray}, []string{astray, `no cluster "gone", which the context "staging" names: it has here`, "--cluster"}},
+		{"no such cluster", []string{"--kubeconfig", kubeconfig(t, nobody, "x"), "--cluster", "there"}, []string{`no cluster "there": it has here`, "--cluster"}},
+		{"no such user", []string{"--kubeconfig", kubeconfig(t, nobody, "x"), "--user", "eve"}, []string{`no user "eve": it has ada`, "--user"}},
 		{"no such context", []string{"--kubeconfig", kubeconfig(t, nobody, "x"), "--context", "prod"}, []string{`no context "prod": it has staging`, "kubectl config get-contexts"}},
 		{"nobody listens", []string{"--kubeconfig", kubeconfig(t, nobody, "x")}, []string{nobody, `context "staging"`, "does not answer: connection refused", "kubectl config get-contexts"}},
 	} {

@@ -81,6 +81,9 @@ func newWatch(c *common) *cobra.Command {
 			if err := o.check(cmd.CommandPath()); err != nil {
 				return err
 			}
+			if err := clusters.check(cmd.CommandPath()); err != nil {
+				return err
+			}
 			return runWatch(cmd, c, o, clusters)
 		},
 	}

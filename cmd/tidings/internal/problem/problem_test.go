@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -48,6 +49,7 @@ func TestExplain(t *testing.T) {
 		{"missing", answered("", apierrors.NewNotFound(deployments, "")), []string{"has no deployments.apps any more", "kubectl api-resources"}},
 		{"bad selector", answered("", apierrors.NewBadRequest(`field label not supported: spec.x`)), []string{"field label not supported: spec.x", "--field-selector"}},
 		{"certificate", &url.Error{Op: "Get", URL: "https://x", Err: x509.UnknownAuthorityError{}}, []string{"is not trusted", "certificate-authority"}},
+		{"no TLS", &url.Error{Op: "Get", URL: "https://x", Err: http.ErrSchemeMismatch}, []string{"speaks HTTP, not HTTPS", "begin its address with http://"}},
 		{"anything else", errors.New("two\nlines"), []string{"two; lines"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

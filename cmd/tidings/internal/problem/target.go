@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -66,6 +67,8 @@ func (t Target) line(err error) string {
 		return t.forbidden(err)
 	case untrusted(err):
 		return fmt.Sprintf("the certificate of %s is not trusted: %v: check the cluster's certificate-authority in the kubeconfig, or --certificate-authority", t.server(), innermost(err))
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the kubeconfig, or with --server", t.server())
 	case unreachable(err):
 		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right context? (`kubectl config get-contexts`)", t.server(), Reason(err))
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
