@@ -113,7 +113,11 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	}
 	r := s.ofKind(kinds)
 	if r == nil {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %v: create its CustomResourceDefinition, or register it with Server.Register", kinds))
+		var names []string
+		for _, kind := range kinds {
+			names = append(names, kind.Kind+" of "+kind.GroupVersion().String())
+		}
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s: create its CustomResourceDefinition, or register it with Server.Register", strings.Join(names, " or ")))
 	}
 	_, isMap := obj.(*unstructured.Unstructured)
 	if isMap != r.typed {

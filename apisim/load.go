@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +26,17 @@ type document struct {
 }
 
 func (d document) fail(err error) error {
-	return fmt.Errorf("apisim: %s: document %d (%s %s): %w", d.file, d.number, d.object.GetKind(), d.object.GetName(), err)
+	name := d.object.GetName()
+	if name == "" {
+		name = "without a name"
+	}
+	return fmt.Errorf("apisim: %s: document %d (%s %s): %w", d.file, d.number, d.object.GetKind(), name, err)
 }
 
 // Load adds the objects of files in YAML or JSON, which may hold several documents and
 // lists, as `kubectl get -o yaml` writes them. A name may be a pattern, or a directory,
-// which stands for all files below it that end in .yaml, .yml or .json.
+// which stands for all files below it that end in .yaml, .yml or .json; one without any is
+// an error.
 //
 // Objects keep what the system gave them where they came from, such as UIDs, status and
 // creation timestamps, but for resource versions. Definitions and namespaces are added
@@ -88,6 +94,9 @@ func filesOf(name string) ([]string, error) {
 			return nil, fmt.Errorf("apisim: %w", err)
 		}
 	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("apisim: no file below %s ends in .yaml, .yml or .json", name)
+	}
 	return files, nil
 }
 
@@ -112,9 +121,9 @@ func readDocuments(name string, from io.Reader) ([]document, error) {
 		if err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null") {
 			continue // a document of comments
 		}
-		u := &unstructured.Unstructured{}
+		var u *unstructured.Unstructured
 		if err == nil {
-			err = u.UnmarshalJSON(raw.Raw)
+			u, err = readObject(raw.Raw)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
@@ -131,6 +140,23 @@ func readDocuments(name string, from io.Reader) ([]document, error) {
 			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
 		}
 	}
+}
+
+// readObject reads one document. What it refuses would be refused anyhow, in the words of
+// the JSON package.
+func readObject(raw []byte) (*unstructured.Unstructured, error) {
+	if raw[0] != '{' {
+		return nil, errors.New("it is no object, which has apiVersion, kind and metadata")
+	}
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(raw, &kind); err != nil {
+		return nil, err
+	}
+	if kind.Kind == "" {
+		return nil, errors.New("it has no kind")
+	}
+	u := &unstructured.Unstructured{}
+	return u, u.UnmarshalJSON(raw)
 }
 
 // add stores documents: first what the others need.
@@ -155,6 +181,9 @@ func (s *Server) add(documents []document) error {
 }
 
 func (s *Server) addOne(u *unstructured.Unstructured) error {
+	if u.GetAPIVersion() == "" {
+		return errors.New("it has no apiVersion")
+	}
 	r, _, err := s.resourceOf(u)
 	if err != nil {
 		return err

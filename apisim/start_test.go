@@ -88,7 +88,12 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	for text, says := range map[string]string{
 		"kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec: {nodename: n}": `document 1 (Pod a): Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.nodename"`,
-		"# nothing\n---\nkind: Sock\napiVersion: example.com/v1":              "(Sock ): no resource serves the kind",
+		"# nothing\n---\nkind: Sock\napiVersion: example.com/v1":              "(Sock without a name): no resource serves the kind Sock of example.com/v1: ",
+		"kind: Pod\nmetadata: {name: a}":                                      "document 1 (Pod a): it has no apiVersion",
+		"apiVersion: v1\nmetadata: {name: a}":                                 "document 1: it has no kind",
+		"apiVersion: v1\nkind: List\nitems: [{kind: Pod}]":                    "document 1 (Pod without a name): it has no apiVersion",
+		"# nothing\n---\n- a\n- b":                                            "document 2: it is no object, which has apiVersion, kind and metadata",
+		"hello":                                                               "document 1: it is no object, which has apiVersion, kind and metadata",
 		"kind: Pod\napiVersion: v1\nmetadata: {name: A_}":                     "document 1 (Pod A_): Pod \"A_\" is invalid",
 		"a: b: c": "document 1: ",
 		"kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: a}": `document 2 (ConfigMap a): configmaps "a" already exists`,
@@ -106,6 +111,13 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	}
 	if err := s.Load(filepath.Join(dir, "none*.yaml")); err == nil || !strings.Contains(err.Error(), "no file matches") {
 		t.Errorf("no such file: %v", err)
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Load(empty); err == nil || !strings.Contains(err.Error(), "no file below "+empty+" ends in .yaml, .yml or .json") {
+		t.Errorf("a directory without files: %v", err)
 	}
 	if err := s.Load("[x"); err == nil || !strings.Contains(err.Error(), "pattern") {
 		t.Errorf("a bad pattern: %v", err)

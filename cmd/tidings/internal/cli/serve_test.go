@@ -269,7 +269,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--load", misspelt}, []string{misspelt + ": document 1 (Pod p)", `unknown field "spec.nodename"`}},
 		{[]string{"--load", definition, "--load", definition}, []string{`"widgets.example.com" already exists`}},
 		{[]string{"--restore", defined, "--load", definition}, []string{`"widgets.example.com" already exists: leave out what was restored, or --restore`}},
-		{[]string{"--load", widget}, []string{"(Widget w): no resource serves the kind", ": load its CustomResourceDefinition too\n"}},
+		{[]string{"--load", widget}, []string{"(Widget w): no resource serves the kind Widget of example.com/v1: load its CustomResourceDefinition too\n"}},
 		{[]string{"--restore", missing}, []string{"--restore: open " + missing + ": no such file or directory: name a file that --save has written"}},
 		{[]string{"--restore", directory}, []string{"--restore " + directory + ": ", "is a directory: name a file that --save has written"}},
 		{[]string{"--restore", widget}, []string{"--restore " + widget + ": it does not begin with the format"}},
