@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,7 +37,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // nobody asks why there is no more for a reader that went away
 		fmt.Fprintln(s.Err, problem.Message(err)) //nolint:errcheck // there is nowhere else to say it
 	}
 	return problem.Code(err)

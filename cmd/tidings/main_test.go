@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// process is a run of the command, with a directory of its own for temporary files.
+type process struct {
+	*exec.Cmd
+	out       io.ReadCloser
+	lines     *bufio.Scanner
+	err       bytes.Buffer
+	temporary string
+}
+
+// start runs the command until it has said where its kubeconfig is.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "tidings")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p := &process{Cmd: exec.CommandContext(t.Context(), binary, args...), temporary: t.TempDir()}
+	p.Env = append(os.Environ(), "TMPDIR="+p.temporary)
+	p.Stderr = &p.err
+	var err error
+	if p.out, err = p.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.lines = bufio.NewScanner(p.out)
+	for p.lines.Scan() {
+		if strings.Contains(p.lines.Text(), "export KUBECONFIG="+p.temporary) {
+			return p
+		}
+	}
+	t.Fatalf("it ends without a kubeconfig: %v, %s", p.Wait(), p.err.String())
+	return nil
+}
+
+// tidy asks that the process left nothing behind and said nothing of its end.
+func (p *process) tidy(t *testing.T) {
+	t.Helper()
+	left, err := os.ReadDir(p.temporary)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if p.err.Len() > 0 {
+		t.Errorf("the error stream has %s", p.err.String())
+	}
+}
+
+// TestReaderGoesAway is `tidings demo | head`: the command ends as it would otherwise,
+// instead of being killed.
+func TestReaderGoesAway(t *testing.T) {
+	t.Parallel()
+	p := start(t, "demo", "--for", "0", "--pods", "20", "--churn", "100")
+	if err := p.out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); p.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ends with %v, want the code 1", err)
+	}
+	p.tidy(t)
+}
+
+// TestTerminalIsClosed asks that the state is saved when the terminal goes.
+func TestTerminalIsClosed(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "state.json")
+	p := start(t, "serve", "--save", state)
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	for p.lines.Scan() {
+		last = p.lines.Text()
+	}
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(last, "objects saved in "+state) {
+		t.Errorf("it ends with %q", last)
+	}
+	p.tidy(t)
+}
