@@ -149,7 +149,11 @@ func TestDemoWritesTheKubeconfigThatIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t.Context(), "demo", "--for", "1ms", "--pods", "1", "--write-kubeconfig", others).expect(t, 1, others+" exists and is not one that tidings has written: name another file with --write-kubeconfig")
+	refused := run(t.Context(), "demo", "--for", "1ms", "--pods", "1", "--write-kubeconfig", others)
+	if refused.out != "" {
+		t.Errorf("a cluster was built for nothing: %s", refused.out)
+	}
+	refused.expect(t, 1, others+" exists and is not one that tidings has written: name another file with --write-kubeconfig")
 	if after, err := os.ReadFile(others); err != nil || string(after) != string(before) {
 		t.Errorf("a kubeconfig of somebody else was changed: %v", err)
 	}

@@ -69,6 +69,9 @@ func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
 
 // open starts the server, fills it, and asks for the informers.
 func (d *demonstration) open(ctx context.Context, c *common) error {
+	if err := claimKubeconfig(d.o.kubeconfig); err != nil {
+		return err // before what takes long
+	}
 	began := time.Now()
 	server, err := newSimulation(d.o.listen)
 	if err != nil {

@@ -47,18 +47,23 @@ func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
 	config.AuthInfos[kubeconfigName] = &clientcmdapi.AuthInfo{Token: kubeconfigToken}
 	config.Contexts[kubeconfigName] = &clientcmdapi.Context{Cluster: kubeconfigName, AuthInfo: kubeconfigName, Namespace: namespace}
 	config.CurrentContext = kubeconfigName
-	err := replaceable(k.path)
+	err := claimKubeconfig(path)
 	if err == nil {
-		err = clientcmd.WriteToFile(*config, k.path)
+		if err = clientcmd.WriteToFile(*config, k.path); err != nil {
+			err = fmt.Errorf("the kubeconfig cannot be written: %w: name another file with --write-kubeconfig", err)
+		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the kubeconfig cannot be written: %w", err), k.remove())
+		return nil, errors.Join(err, k.remove())
 	}
 	return k, nil
 }
 
-// replaceable refuses a file that somebody else has written.
-func replaceable(path string) error {
+// claimKubeconfig refuses a file that somebody else has written; "" is a new one.
+func claimKubeconfig(path string) error {
+	if path == "" {
+		return nil
+	}
 	present, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -65,6 +65,9 @@ func (s *service) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := claimKubeconfig(s.o.kubeconfig); err != nil {
+		return err // before what takes long, and before a state is saved
+	}
 	contents, err := s.fill(ctx)
 	if err != nil {
 		return err

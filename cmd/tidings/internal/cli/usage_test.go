@@ -78,7 +78,7 @@ func TestUsageErrors(t *testing.T) {
 		{"watch pod/web-1 -l app=web", `the name "web-1" and a selector exclude each other`},
 		{"watch pods web-1 --field-selector a=b", `the name "web-1" and a selector exclude each other`},
 		{"watch pods --until Ready", `--until "Ready" is nothing to wait for`},
-		{"watch pods --until jsonpath={.x", "cannot be read"},
+		{"watch pods --until jsonpath={.x", "cannot be read: unclosed action: write it as in jsonpath={.status.phase}=Running"},
 		{"watch pods --timeout -1s", "--timeout -1s is negative"},
 		{"watch pods -o table", `--output "table": choose name, json or yaml`},
 		{"watch pods -l ???", `--selector "???"`},

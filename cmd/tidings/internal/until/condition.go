@@ -105,7 +105,7 @@ func parsePath(text string) (func(map[string]any) bool, error) {
 	}
 	path := jsonpath.New("until").AllowMissingKeys(true)
 	if err := path.Parse(expression); err != nil {
-		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w", text, err)
+		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in jsonpath={.status.phase}=Running", text, err)
 	}
 	return func(obj map[string]any) bool {
 		found, err := path.FindResults(obj)
