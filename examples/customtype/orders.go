@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -27,7 +28,7 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 	if err := shopv1.AddToScheme(scheme); err != nil {
 		return err
 	}
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Scheme: scheme})
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Scheme: scheme, Logger: slog.Default()})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ func newServe(c *common) *cobra.Command {
 		Short: "Run a small API server, for tests and for trying things out",
 		Long: `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
 to list, watch and write: all built-in types, and those of CustomResourceDefinitions. There are no
-controllers, no admission and no validation against schemas: pods stay as they are written.
+controllers, no admission and no validation against schemas: pods stay as they are written, and
+"kubectl apply" needs --validate=false.
 
 The server's address is printed, and a kubeconfig is written when the server is ready. Whoever can
 reach the address may do everything, without credentials.
