@@ -16,6 +16,12 @@
 //  3. What should come is waited for, up to [Server].Patience. That nothing more comes
 //     is shown by a write that is made last, and must be the next event.
 //
+// # Any server
+//
+// The tests of this package are of apisim, or of the server that a kubeconfig names:
+//
+//	go test github.com/tidings-go/tidings/apisim/protocoltest -kubeconfig ~/.kube/config
+//
 // # Concurrency properties
 //
 // The tests run one after the other, and leave nothing behind. Each of them may run
