@@ -123,7 +123,7 @@ var (
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},
-		"internal/gen":        {rooms: []string{"internal/gen", "internal/builtin"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
+		"internal/gen":        {rooms: []string{"internal/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
 		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/house":      {},
@@ -259,6 +259,65 @@ func roomOf(imported string) (string, bool) {
 // within reports whether a path is one of some, or lies below one.
 func within(name string, some ...string) bool {
 	return slices.ContainsFunc(some, func(s string) bool { return name == s || strings.HasPrefix(name, s+"/") })
+}
+
+var roomLink = regexp.MustCompile("\\[`([\\w/]+)`\\]\\([\\w/.]+\\)")
+
+// roomsInOrder returns the directories in the table of rooms, each with its row.
+func roomsInOrder(t *testing.T) map[string]int {
+	t.Helper()
+	_, table, found := strings.Cut(readFile(t, "ARCHITECTURE.md"), "\n## The rooms\n")
+	table, _, ended := strings.Cut(table, "\n\nWhy these walls:\n")
+	if !found || !ended {
+		t.Fatal("ARCHITECTURE.md has no table of rooms")
+	}
+	rows := map[string]int{}
+	number := 0
+	for line := range strings.Lines(table) {
+		cell, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !row || !strings.HasPrefix(line, "| [") {
+			continue
+		}
+		number++
+		for _, link := range roomLink.FindAllStringSubmatch(cell, -1) {
+			dir := link[1]
+			if dir == path.Base(module) {
+				dir = "."
+			}
+			rows[dir] = number
+		}
+	}
+	return rows
+}
+
+// TestArchitectureOrder asks that a package imports only what stands above it in the
+// table of rooms.
+func TestArchitectureOrder(t *testing.T) {
+	enterRoot(t)
+	rows := roomsInOrder(t)
+	rowOf := func(dir string) int {
+		for at := dir; at != "."; at = path.Dir(at) {
+			if row, ok := rows[at]; ok {
+				return row
+			}
+		}
+		return rows[dir]
+	}
+	for _, file := range goFiles(t) {
+		row := rowOf(file.dir)
+		if row == 0 {
+			t.Errorf("ARCHITECTURE.md: package %q has no row in the table of rooms", file.dir)
+		}
+		if strings.HasSuffix(file.name, "_test.go") {
+			continue
+		}
+		for _, spec := range file.ast.Imports {
+			room, ours := roomOf(strings.Trim(spec.Path.Value, `"`))
+			if ours && rowOf(room) > row {
+				t.Errorf("ARCHITECTURE.md: %s imports %s, which stands below it in the table of rooms", path.Join(file.dir, file.name), room)
+			}
+		}
+	}
 }
 
 // TestArchitectureSimulator keeps the simulator an independent witness: neither it
@@ -406,7 +465,7 @@ func TestArchitectureContract(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md has no row for %s, which tests carry", property)
 		}
 	}
-	for property := range strings.FieldsSeq("P01 P02 P03 P04 P05 P06 P07 P08 P09 P10 P11 P12 P13 P17 P19 P20") {
+	for property := range strings.FieldsSeq("P01 P02 P03 P04 P05 P06 P07 P08 P09 P10 P11 P12 P13 P14 P15 P16 P17 P18 P19 P20") {
 		if len(found[property].contract) == 0 {
 			t.Errorf("no test in the root package carries the number of %s", property)
 		}

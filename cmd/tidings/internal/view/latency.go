@@ -17,7 +17,6 @@ type Latency struct {
 	classes [latencyClasses]uint64
 	count   uint64
 	max     time.Duration
-	last    time.Duration
 }
 
 // Add counts a time.
@@ -28,15 +27,11 @@ func (l *Latency) Add(d time.Duration) {
 	}
 	l.classes[class]++
 	l.count++
-	l.last = d
 	l.max = max(l.max, d)
 }
 
 // Count returns how many times were counted.
 func (l *Latency) Count() uint64 { return l.count }
-
-// Last returns the time that was counted last.
-func (l *Latency) Last() time.Duration { return l.last }
 
 // Max returns the longest time.
 func (l *Latency) Max() time.Duration { return l.max }
