@@ -1,13 +1,15 @@
 // Package work has the workloads of the benchmark: a [Work] lists its [Case]s and runs
 // one of them on one stack, which yields [Metric]s.
 //
-//	sync.go     an initial list over HTTP
-//	relist.go   410 Gone, and the list after it
-//	fanout.go   updates from memory to handlers
-//	stuck.go    updates while a handler does not return
-//	churn.go    objects that come and go while a handler does not return
-//	reads.go    gets and lists, alone and beside a writer
-//	idle.go     many informers with nothing to do
+//	decoding.go  protobuf in memory, made into objects
+//	sync.go      an initial list over HTTP
+//	updating.go  new states over HTTP, as fast as they are taken
+//	relist.go    410 Gone, and the list after it
+//	fanout.go    updates from memory to handlers
+//	stuck.go     updates while a handler does not return
+//	churn.go     objects that come and go while a handler does not return
+//	reads.go     gets and lists, alone and beside a writer
+//	idle.go      many informers with nothing to do
 //
 // # What every workload does
 //

@@ -5,12 +5,13 @@
 //	     ├─ watch ─▶ watcher:       cluster ──────── factory ─▶ view
 //	     ├─ serve ─▶ service:       apisim ◀─ files, archive
 //	     ├─ completion              names: cluster ─ resolve
-//	     └─ version
+//	     └─ version, help
 //
 // # Exit codes
 //
 // 0 nothing went wrong, also after Ctrl-C; 1 something did, and one line on the error
-// stream says what to do; 2 the command line is wrong.
+// stream says what to do, unless it was that the reader of the standard output went
+// away; 2 the command line is wrong.
 //
 // # Concurrency properties
 //
