@@ -90,7 +90,8 @@ func New(cluster Cluster, o Options) *Fleet {
 	}
 }
 
-// build makes the model, with times before now.
+// build makes the model of a fleet that runs since now: the server gives its objects no
+// earlier time of creation.
 func (f *Fleet) build(now time.Time) {
 	for i := range max(2, 1+f.o.Pods/podsPerNode) {
 		f.nodes = append(f.nodes, newNode(f.rng, i, now))
@@ -108,9 +109,8 @@ func (f *Fleet) build(now time.Time) {
 		}
 		for range replicas {
 			pod := newPod(f.rng, a.set)
-			started := now.Add(-time.Duration(f.rng.IntN(72*3600)) * time.Second)
-			schedule(pod, f.someNode(), started)
-			startContainers(f.rng, pod, started)
+			schedule(pod, f.someNode(), now)
+			startContainers(f.rng, pod, now)
 			a.pods = append(a.pods, &member{pod})
 		}
 		f.pods += replicas

@@ -199,3 +199,25 @@ func TestPaceKeepsToItsRate(t *testing.T) {
 		t.Errorf("after a minute of standing still %d writes are due at once, more than those of a second", due)
 	}
 }
+
+// TestNothingIsOlderThanTheFleet asks that pods and nodes tell of no time before the
+// server made them: kubectl shows both beside each other.
+func TestNothingIsOlderThanTheFleet(t *testing.T) {
+	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	cluster := newMemory()
+	if err := fleet.New(cluster, fleet.Options{Seed: 1, Pods: 50}).Populate(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	for key, obj := range cluster.objects {
+		switch obj := obj.(type) {
+		case *corev1.Pod:
+			if obj.Status.StartTime.Time.Before(now) || obj.Status.Conditions[0].LastTransitionTime.Time.Before(now) {
+				t.Errorf("%s began at %s", key, obj.Status.StartTime)
+			}
+		case *corev1.Node:
+			if obj.Status.Conditions[0].LastTransitionTime.Time.Before(now) {
+				t.Errorf("%s is as it is since %s", key, obj.Status.Conditions[0].LastTransitionTime)
+			}
+		}
+	}
+}

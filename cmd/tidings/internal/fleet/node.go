@@ -72,7 +72,7 @@ func newNode(rng *rand.Rand, i int, now time.Time) *corev1.Node {
 func nodeCondition(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason string, now time.Time) corev1.NodeCondition {
 	return corev1.NodeCondition{
 		Type: kind, Status: status, Reason: reason,
-		LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now.Add(-72 * time.Hour)),
+		LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
 	}
 }
 
