@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Errors of a request, before the server has answered it.
@@ -116,12 +115,6 @@ func (e *WrongObjectError) Error() string {
 // version or the continue token that was asked for: list again.
 func IsExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-}
-
-// IsTooNew reports whether err says that the server does not have the resource
-// version yet: it lags behind the one that was asked before.
-func IsTooNew(err error) bool {
-	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // RetryAfter returns how long the server asked to wait before the next request.
