@@ -48,6 +48,9 @@ func (i *Injection) Lift() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.standing = slices.DeleteFunc(t.standing, func(other *Injection) bool { return other == i })
+		if i.met == 0 {
+			t.missed = append(t.missed, miss{i.match, i.faults})
+		}
 		close(i.lifted)
 	})
 }
@@ -61,9 +64,30 @@ func (i *Injection) Met() int {
 
 // faultTable holds the injections that stand.
 type faultTable struct {
-	mu       sync.Mutex // guards all
+	mu       sync.Mutex // guards the rest
 	injected uint64
 	standing []*Injection
+	missed   []miss // lifted, and met by no request
+}
+
+// miss is what an injection was about that no request has met. It holds no state of the
+// server.
+type miss struct {
+	match  Match
+	faults []Fault
+}
+
+// misses returns the injections, those that stand last, that no request has met.
+func (t *faultTable) misses() []miss {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := slices.Clone(t.missed)
+	for _, i := range t.standing {
+		if i.met == 0 {
+			all = append(all, miss{i.match, i.faults})
+		}
+	}
+	return all
 }
 
 // meet returns the injections that a request meets.

@@ -21,8 +21,9 @@ const leakGrace = time.Second
 
 // Start starts a server for a test, with the objects of the files that [Server.Load]
 // finds. At the end of the test, after what the test has cleaned up itself, it fails
-// the test if watches are still running a second later, says with which seed the test
-// has failed, and closes the server. It works within a testing/synctest bubble.
+// the test if watches are still running a second later, logs which faults no request has
+// met and with which seed the test has failed, and closes the server. It works within a
+// testing/synctest bubble.
 func Start(t TB, files ...string) *Server {
 	t.Helper()
 	return Options{}.Start(t, files...)
@@ -40,6 +41,9 @@ func (o Options) Start(t TB, files ...string) *Server {
 	t.Cleanup(func() {
 		t.Helper()
 		s.checkLeaks(t)
+		for _, m := range s.faults.misses() {
+			t.Logf("apisim: no request met the faults %v of the match %+v", m.faults, m.match)
+		}
 		if t.Failed() {
 			t.Logf("apisim: the seed of this run is %d: Options{Seed: %[1]d} repeats it", s.Seed())
 		}

@@ -159,6 +159,26 @@ func TestStartFindsLeakedWatches(t *testing.T) {
 	})
 }
 
+// TestStartNamesFaultsThatMetNothing asks for a line about a match that is misspelt.
+func TestStartNamesFaultsThatMetNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looked := &testOfTest{}
+		s := Start(looked)
+		s.Inject(Match{Verb: "list", Resource: "secrets"}, Delay(0))
+		s.Inject(Match{Verb: "list", Resource: "secret"}, Refuse(429, 0), Delay(time.Second)).Lift()
+		if _, err := clientOf(t, s).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		looked.end()
+		if logs := fmt.Sprint(looked.logs); len(looked.logs) != 1 || !strings.Contains(logs, "Resource:secret ") || !strings.Contains(logs, "[Refuse(429) Delay(1s)]") {
+			t.Errorf("logs %q", looked.logs)
+		}
+		if len(looked.errors) > 0 {
+			t.Errorf("errors %q", looked.errors)
+		}
+	})
+}
+
 func TestStartThatFails(t *testing.T) {
 	for name, start := range map[string]func(t TB){
 		"options": func(t TB) { Options{HistoryLimit: -1}.Start(t) },
