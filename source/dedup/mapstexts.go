@@ -148,31 +148,3 @@ func integer(digits []byte) (int64, bool) {
 	}
 	return v, true
 }
-
-// recentBoxes has what a run shared lately, as recent has.
-type recentBoxes struct {
-	texts []*string
-	items []*item
-	shift uint // of a hash of 64 bits, for an index
-	round uint32
-}
-
-func (c *recentBoxes) resize(bits uint) {
-	c.texts, c.items = make([]*string, 1<<bits), make([]*item, 1<<bits)
-	c.shift = 64 - bits
-}
-
-// enter prepares for the decoded-th object. What was remembered before the table's
-// sweep went round is dropped, so that the table sees what is in use.
-func (c *recentBoxes) enter(decoded int, round uint32) {
-	switch {
-	case c.texts == nil:
-		c.resize(leastRecent)
-	case decoded == manyObjects:
-		c.resize(mostRecent)
-	case c.round != round:
-		clear(c.texts)
-		clear(c.items)
-	}
-	c.round = round
-}

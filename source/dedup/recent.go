@@ -5,14 +5,19 @@ import (
 	"math/bits"
 )
 
-// recent has what a run shared lately, by a cheap hash: a way past the table for
+// recentOf has what a run shared lately, by a cheap hash: a way past the table for
 // the strings that are everywhere and for objects that come after their like.
-type recent struct {
-	texts []string
+type recentOf[T any] struct {
+	texts []T
 	items []*item
 	shift uint // of a hash of 64 bits, for an index
 	round uint32
 }
+
+type (
+	recent      = recentOf[string]
+	recentBoxes = recentOf[*string] // of strings in interfaces
+)
 
 const (
 	leastRecent = 6  // bits of an index at first
@@ -25,14 +30,14 @@ const (
 	mostRecentKey  = 1 << 10
 )
 
-func (c *recent) resize(bits uint) {
-	c.texts, c.items = make([]string, 1<<bits), make([]*item, 1<<bits)
+func (c *recentOf[T]) resize(bits uint) {
+	c.texts, c.items = make([]T, 1<<bits), make([]*item, 1<<bits)
 	c.shift = 64 - bits
 }
 
 // enter prepares for the decoded-th object. What was remembered before the
 // table's sweep went round is dropped, so that the table sees what is in use.
-func (c *recent) enter(decoded int, round uint32) {
+func (c *recentOf[T]) enter(decoded int, round uint32) {
 	switch {
 	case c.texts == nil:
 		c.resize(leastRecent)
