@@ -22,12 +22,8 @@ type process struct {
 }
 
 // start runs the command until it has said where its kubeconfig is.
-func start(t *testing.T, args ...string) *process {
+func start(t *testing.T, binary string, args ...string) *process {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "tidings")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	p := &process{Cmd: exec.CommandContext(t.Context(), binary, args...), temporary: t.TempDir()}
 	p.Env = append(os.Environ(), "TMPDIR="+p.temporary)
 	p.Stderr = &p.err
@@ -60,11 +56,20 @@ func (p *process) tidy(t *testing.T) {
 	}
 }
 
-// TestReaderGoesAway is `tidings demo | head`: the command ends as it would otherwise,
-// instead of being killed.
-func TestReaderGoesAway(t *testing.T) {
-	t.Parallel()
-	p := start(t, "demo", "--for", "0", "--pods", "20", "--churn", "100")
+// TestEnds ends the command in ways that only a process knows.
+func TestEnds(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "tidings")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Run("the reader goes away", func(t *testing.T) { readerGoesAway(t, binary) })
+	t.Run("the terminal is closed", func(t *testing.T) { terminalIsClosed(t, binary) })
+}
+
+// readerGoesAway is `tidings demo | head`: the command ends as it would otherwise, instead
+// of being killed.
+func readerGoesAway(t *testing.T, binary string) {
+	p := start(t, binary, "demo", "--for", "0", "--pods", "20", "--churn", "100")
 	if err := p.out.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +79,10 @@ func TestReaderGoesAway(t *testing.T) {
 	p.tidy(t)
 }
 
-// TestTerminalIsClosed asks that the state is saved when the terminal goes.
-func TestTerminalIsClosed(t *testing.T) {
-	t.Parallel()
+// terminalIsClosed asks that the state is saved when the terminal goes.
+func terminalIsClosed(t *testing.T, binary string) {
 	state := filepath.Join(t.TempDir(), "state.json")
-	p := start(t, "serve", "--save", state)
+	p := start(t, binary, "serve", "--save", state)
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
