@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // replacements are the packages of client-go that have a counterpart of the same name,
@@ -46,28 +47,36 @@ func replaceImports(name string, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// replaceTree replaces the imports of the Go files below a directory and returns how many
-// files that changed.
-func replaceTree(dir string) (changed int, err error) {
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && entry.Name() == "testdata":
-			return fs.SkipDir
-		case entry.IsDir() || filepath.Ext(path) != ".go":
-			return nil
-		}
-		before, err := os.ReadFile(path)
+// replaceIn replaces the imports of the files below directories of a module whose names
+// have an ending.
+func replaceIn(module string, directories []string, ending string) error {
+	for _, dir := range directories {
+		err := filepath.WalkDir(filepath.Join(module, dir), func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && entry.Name() == "testdata":
+				return fs.SkipDir
+			case entry.IsDir() || !strings.HasSuffix(path, ending):
+				return nil
+			}
+			return replaceFile(path)
+		})
 		if err != nil {
 			return err
 		}
-		after, err := replaceImports(path, before)
-		if err != nil || bytes.Equal(before, after) {
-			return err
-		}
-		changed++
-		return os.WriteFile(path, after, 0o644)
-	})
-	return changed, err
+	}
+	return nil
+}
+
+func replaceFile(path string) error {
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	after, err := replaceImports(path, before)
+	if err != nil || bytes.Equal(before, after) {
+		return err
+	}
+	return os.WriteFile(path, after, 0o644)
 }

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -73,7 +74,7 @@ func run(ctx context.Context, out io.Writer, arguments []string) error {
 	r := newResults(out)
 	for _, s := range suites {
 		if err := runSuite(ctx, s, o, r); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.module, err)
 		}
 	}
 	switch {
@@ -126,7 +127,7 @@ func directory(s suite, original bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := s.name
+	name := path.Base(s.module)
 	if original {
 		name += "-original"
 	}

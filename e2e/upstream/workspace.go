@@ -21,12 +21,11 @@ const (
 // workspace is a copy of a suite's module that can be built with this repository.
 type workspace struct {
 	main string // directory of the main module
-	from string // where the module came from
 }
 
 // prepare copies a suite's module into a directory and sets its go.mod, or one beside it,
-// so that it is built with this repository. Unless the stack is client-go, it replaces
-// imports.
+// so that it is built with this repository. It replaces imports unless they are to stay as
+// they are.
 func prepare(ctx context.Context, s suite, dir string, original bool) (w workspace, err error) {
 	root, err := rootOf(ctx)
 	if err != nil {
@@ -43,15 +42,13 @@ func prepare(ctx context.Context, s suite, dir string, original bool) (w workspa
 	if found.Error != "" {
 		return w, errors.New(found.Error)
 	}
-	w = workspace{main: filepath.Join(dir, "module"), from: found.Dir}
+	w = workspace{main: filepath.Join(dir, "module")}
 	if err := copyModule(w.main, found.Dir); err != nil {
 		return w, err
 	}
 	if !original {
-		for _, tree := range s.trees {
-			if _, err := replaceTree(filepath.Join(w.main, tree)); err != nil {
-				return w, err
-			}
+		if err := errors.Join(replaceIn(w.main, s.trees, ".go"), replaceIn(w.main, s.tests, "_test.go")); err != nil {
+			return w, err
 		}
 	}
 	edits := []string{"-replace=" + tidings + "=" + root, "-require=" + tidings + "@v0.0.0-00010101000000-000000000000"}
