@@ -16,7 +16,8 @@ BENCH ?= .
 COUNT ?= 1
 # How often the tests of a real API server kill it.
 CRASHES ?= 10
-# Which cases `make bench` and `make bench-quick` run, as a regular expression.
+# Which cases `make bench` and `make bench-quick` run, and which packages `make upstream`
+# tests, as a regular expression.
 ONLY ?=
 # The packages that test, race and bench-go look at.
 PKG ?= ./...
@@ -131,7 +132,11 @@ bench-go: ## Run the Go benchmarks with memory figures (BENCH, COUNT, PKG).
 
 .PHONY: e2e
 e2e: ## Test against a real API server (CRASHES), which the first run builds: minutes.
-	cd e2e && $(GO) test -timeout 10m ./internal/... && $(GO) test -timeout 60m -parallel 12 . -crashes $(CRASHES)
+	cd e2e && $(GO) test -timeout 10m ./internal/... ./upstream && $(GO) test -timeout 60m -parallel 12 . -crashes $(CRASHES)
+
+.PHONY: upstream
+upstream: ## Run client-go's, Kubernetes' and controller-runtime's own tests on the drop-in (ONLY): an hour.
+	cd e2e && $(GO) run ./upstream $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: check-e2e
 check-e2e: ## Check the module e2e as check does this one.

@@ -22,6 +22,8 @@
 //  4. No controllers run: objects have no defaults that controllers give, and garbage is
 //     not collected. The admission plugin ServiceAccount, which would wait for one of them,
 //     is off unless Options.Arguments name what is off themselves.
+//  5. Privileged containers are allowed, as clusters usually have it; Options.Arguments can
+//     say --allow-privileged=false.
 //
 // # Concurrency properties
 //

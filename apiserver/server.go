@@ -209,6 +209,7 @@ func (s *Server) arguments() []string {
 		"--service-account-issuer=" + s.URL(),
 		"--service-account-key-file=" + s.path("accounts.key"), "--service-account-signing-key-file=" + s.path("accounts.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
+		"--allow-privileged=true", // as in clusters that kubeadm makes
 		// The addresses of this machine alone are none that a service may have.
 		"--endpoint-reconciler-type=none",
 	}

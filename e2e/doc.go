@@ -9,6 +9,9 @@
 //	conformance  the contract, for informers of every kind, in every encoding
 //	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's
 //
+// The command upstream runs the tests of others: those of programs that were written for
+// client-go's informers, on the drop-in.
+//
 // Beside every fault run informers of every kind, each with a handler. In the end the
 // cache of each, and what its handler makes of what it was told, have to be what etcd
 // holds, and no handler may have been told what cannot be.

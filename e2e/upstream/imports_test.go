@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReplaceImports(t *testing.T) {
+	const text = `// Package p quotes "k8s.io/client-go/informers".
+package p
+
+import (
+	"fmt"
+
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	externalinformers "k8s.io/client-go/informers" // named
+	"k8s.io/client-go/tools/cache"
+)
+
+var path = "k8s.io/client-go/tools/cache"
+`
+	want := strings.NewReplacer(
+		`externalinformers "k8s.io/client-go/informers" // named`, `externalinformers "github.com/tidings-go/tidings/clientgo/informers" // named`,
+		"\t\"k8s.io/client-go/tools/cache\"\n", "\t\"github.com/tidings-go/tidings/clientgo/cache\"\n",
+	).Replace(text)
+	got, err := replaceImports("p.go", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if _, err := replaceImports("broken.go", []byte("package")); err == nil || !strings.Contains(err.Error(), "broken.go") {
+		t.Errorf("a file without a package name: error %v, want one that names it", err)
+	}
+}
