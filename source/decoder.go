@@ -80,7 +80,7 @@ type protobufMessage = dedup.Message
 type typedDecoder[T Object] struct {
 	make       func() T
 	gvk        schema.GroupVersionKind
-	keepKind   bool // metadata keeps its kind, as it is served under a kind of its own
+	keepKind   bool // metadata keeps the kind of its own under which it is served
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
@@ -120,10 +120,10 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return nil
 }
 
-func newMetadataDecoder(table *dedup.Table, sharing Sharing) *typedDecoder[*metav1.PartialObjectMetadata] {
+func newMetadataDecoder(table *dedup.Table, sharing Sharing, keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	d := newTypedDecoder(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"),
 		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} }, table, sharing)
-	d.keepKind = true
+	d.keepKind = keepKind
 	d.as = ";as=%s;g=meta.k8s.io;v=v1"
 	return d
 }
