@@ -70,7 +70,7 @@ func ReadWith(client dynamic.Interface, reads *source.Client) (*Client, error) {
 // IsWatchListSemanticsUnSupported says what the dynamic client says of itself to those who
 // list and watch with it.
 func (c *Client) IsWatchListSemanticsUnSupported() bool {
-	return watchlist.DoesClientNotSupportWatchListSemantics(c.Interface)
+	return c != nil && watchlist.DoesClientNotSupportWatchListSemantics(c.Interface)
 }
 
 // readsOf returns what a client brings along, nil if that is nothing.

@@ -20,9 +20,10 @@ import (
 // httpWorld is a server that is reached by real clients.
 type httpWorld struct {
 	server  *apisim.Server
-	refused map[string]bool // by resource; set before anything runs
-	json    bool            // nothing is served in protobuf; set before anything runs
-	answer  http.Handler    // in the place of the server, unless nil; set before anything runs
+	refused map[string]bool     // by resource; set before anything runs
+	json    bool                // nothing is served in protobuf; set before anything runs
+	saw     func(*http.Request) // is shown every request, unless nil; set before anything runs
+	answer  http.Handler        // in the place of the server, unless nil; set before anything runs
 }
 
 func newServer(t *testing.T) *httpWorld {
@@ -53,6 +54,9 @@ func newServer(t *testing.T) *httpWorld {
 
 func (w *httpWorld) middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.saw != nil {
+			w.saw(r)
+		}
 		if w.answer != nil {
 			w.answer.ServeHTTP(rw, r)
 			return
