@@ -90,7 +90,7 @@ func readsOf(client metadata.Interface) *source.Client {
 }
 
 // errNilClient is what an informer without a client fails with when it runs.
-var errNilClient = errors.New("dynamicinformer: the client is nil: make one with NewClient or metadata.NewForConfig")
+var errNilClient = errors.New("metadatainformer: the client is nil: make one with NewClient or metadata.NewForConfig")
 
 // isNil also knows a client's typed nil.
 func isNil(client metadata.Interface) bool {
