@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -187,6 +188,25 @@ func TestNoOtherRequests(t *testing.T) {
 		}
 		if len(paths) == 0 {
 			t.Error("the server was asked for nothing")
+		}
+	})
+}
+
+// TestForbidden: watch error handlers are told what the server says, in the form in which
+// programs ask for it.
+func TestForbidden(t *testing.T) {
+	eachWithServer(t, func(t *testing.T, l library) {
+		w := newServer(t)
+		w.answer = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			rw.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not you","reason":"Forbidden","code":403}`)
+		})
+		f := l.factory(w.clients(t), 0)
+		told := failuresOf(t, f.ForResource(widgets).Informer())
+		start(t, f)
+		if err := told(); !apierrors.IsForbidden(err) {
+			t.Errorf("the watch error handler is told %v", err)
 		}
 	})
 }
