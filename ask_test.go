@@ -101,6 +101,7 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 		"duplicate index":          {informer.AddIndex("node", byNode), store.ErrIndexExists, []string{`"node"`, "pods.v1"}},
 		"nil index function":       {informer.AddIndex("nil", nil), nil, []string{`"nil"`}},
 		"nil source":               {errOf(tidings.NewInformer[*corev1.Pod](nil, tidings.InformerOptions[*corev1.Pod]{})), nil, []string{"source is nil"}},
+		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Sharing: 9})), nil, []string{"Sharing", "no 9"}},
 		"wait before the start":    {f.WaitForSync(t.Context()), tidings.ErrNotStarted, []string{"pods.v1", "call Start"}},
 		"unknown index":            {errOf(informer.Lister().ByIndex("nosuch", "x")), store.ErrNoIndex, []string{`"nosuch"`, `"node"`}},
 	}

@@ -66,7 +66,7 @@ type collection[T Object] struct {
 	ran       atomic.Bool
 	stopped   atomic.Bool
 	progress  progress
-	sharer    *dedup.Sharer // of what the transform returns; nil for none
+	sharer    *dedup.Sharer // of what the transform, or the source, returns; nil for none
 	indexErrs indexErrors
 
 	handlers handlerList
@@ -80,7 +80,7 @@ type collectionOptions[T Object] struct {
 	scope     source.Scope
 	source    func(namespace string) source.Source[T]
 	transform func(T) (T, error)
-	sharer    *dedup.Sharer // of what transform returns; nil for none
+	sharer    *dedup.Sharer // of what transform, or source, returns; nil for none
 	indexes   map[string]store.IndexFunc[T]
 	reflector reflector.Options[T]
 	mutations *mutationDetector[T]

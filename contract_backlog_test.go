@@ -114,7 +114,8 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 		t.Run(test.policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				u := &updater{more: make(chan struct{})}
-				i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates"})
+				// What is counted are the objects of the source: they are to be cached as they are.
+		i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates", Sharing: tidings.ShareNothing})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // Informer is a handle to a watched and cached collection. All handles to one
@@ -37,8 +38,19 @@ type InformerOptions[T Object] struct {
 	// Indexes are the index functions by name; AddIndex, IndexLabels and IndexOwners
 	// add more.
 	Indexes map[string]IndexFunc[T]
-	// Transform replaces objects before they are cached; nil leaves them.
+	// Transform replaces objects before they are cached; nil leaves them. It may change what
+	// it is given as far as the source lets it: one of package source has to be made with
+	// RESTOptions.Sharing of ShareStrings or ShareNothing for that.
 	Transform func(T) (T, error)
+	// Sharing says what cached objects have in common in memory; 0 means ShareAll. What the
+	// source yields, or a transform returns, is replaced by an equal object that shares, and
+	// not written to. With ShareNothing it is cached itself, as Secrets are in any case. A
+	// source that has the method DecodingStats, as those of package source have, is taken to
+	// share as it decodes: then this is for the results of a transform alone.
+	Sharing Sharing
+	// Among is the table of those that share with each other; nil means that the informer
+	// shares among its own objects.
+	Among *dedup.Table
 	// Reflector says how to list and watch. Its Name, Scope, Accept, Transform,
 	// Known, Logger and OnChange are the informer's.
 	Reflector reflector.Options[T]
@@ -49,6 +61,9 @@ type InformerOptions[T Object] struct {
 // NewInformer returns an informer of what src yields, without a factory: Run runs
 // it. A factory shares informers and knows how to reach a server; this is for
 // sources of one's own.
+//
+// There is nothing like Selection.Drop here, as it is the source that decodes: one of package
+// source has RESTOptions.Drop, any other leaves out fields where it makes its objects.
 func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informer[T], error) {
 	if src == nil {
 		return nil, errors.New("tidings: NewInformer: the source is nil: make one with package source or implement source.Source")
@@ -56,6 +71,9 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	if o.Name == "" {
 		var none T
 		o.Name = fmt.Sprintf("%T", none)
+	}
+	if o.Sharing < ShareAll || o.Sharing > ShareNothing {
+		return nil, informerError(o.Name, fmt.Errorf("InformerOptions.Sharing: there is no %d: use ShareAll, ShareStrings or ShareNothing", o.Sharing))
 	}
 	for name := range o.Indexes {
 		if err := checkIndexName(name); err != nil {
@@ -69,7 +87,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	c, err := newCollection(collectionOptions[T]{
 		name: o.Name, resource: o.Resource, selection: everything,
 		source:    func(string) source.Source[T] { return src },
-		transform: o.Transform, indexes: o.Indexes, reflector: o.Reflector, logger: o.Logger,
+		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes, reflector: o.Reflector, logger: o.Logger,
 	})
 	if err != nil {
 		return nil, informerError(o.Name, err)

@@ -22,11 +22,31 @@ func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sh
 	return f.client.NewSharer(resource, f.o.Sharing)
 }
 
-// shareTransformed returns a transform whose results share what they have in common. Those
-// are replaced and not written to, as the transform may have kept them.
+// sharerOf returns what shares the objects of a source that no factory has, or nil for none:
+// one that says what it decodes shares as it does that, as the package source does, so that
+// only the results of a transform are left.
+func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Sharer {
+	_, shares := src.(decodes)
+	secrets := o.Resource.Group == "" && o.Resource.Resource == "secrets"
+	if o.Sharing == ShareNothing || secrets || shares && o.Transform == nil {
+		return nil
+	}
+	table := o.Among
+	if table == nil {
+		table = new(dedup.Table)
+	}
+	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: o.Resource.Resource != ""})
+}
+
+// shareTransformed returns a transform whose results share what they have in common; a nil
+// one returns what it gets. The results are replaced and not written to, as the transform, or
+// the source, may have kept them.
 func shareTransformed[T Object](transform func(T) (T, error), sharer *dedup.Sharer) func(T) (T, error) {
-	if transform == nil || sharer == nil {
+	switch {
+	case sharer == nil:
 		return transform
+	case transform == nil:
+		return func(obj T) (T, error) { return sharer.Share(obj).(T), nil }
 	}
 	return func(obj T) (T, error) {
 		made, err := transform(obj)

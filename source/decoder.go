@@ -40,6 +40,12 @@ type decoder[T Object] interface {
 	without(paths []string) error
 }
 
+// kindFromList is a decoder that may not know of what kind the objects are.
+type kindFromList[T Object] interface {
+	// ofList returns the decoder of the items of a list of a kind.
+	ofList(list schema.GroupVersionKind) decoder[T]
+}
+
 // unmarshalJSON reads JSON as the API machinery does: field names with their
 // case, whole numbers as int64.
 func unmarshalJSON(data []byte, into any) error {
@@ -74,7 +80,7 @@ type protobufMessage = dedup.Message
 type typedDecoder[T Object] struct {
 	make       func() T
 	gvk        schema.GroupVersionKind
-	keepKind   bool // metadata keeps its kind, as it is served under a kind of its own
+	keepKind   bool // metadata keeps the kind of its own under which it is served
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
@@ -114,10 +120,10 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return nil
 }
 
-func newMetadataDecoder(table *dedup.Table, sharing Sharing) *typedDecoder[*metav1.PartialObjectMetadata] {
+func newMetadataDecoder(table *dedup.Table, sharing Sharing, keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	d := newTypedDecoder(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"),
 		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} }, table, sharing)
-	d.keepKind = true
+	d.keepKind = keepKind
 	d.as = ";as=%s;g=meta.k8s.io;v=v1"
 	return d
 }
@@ -199,6 +205,7 @@ func (d *typedDecoder[T]) setKind(obj T) {
 // dynamicDecoder decodes into maps.
 type dynamicDecoder struct {
 	gvk     schema.GroupVersionKind
+	items   schema.GroupVersionKind // of items without a kind, where gvk leaves it open
 	table   *dedup.Table
 	sharing Sharing
 	shared  *dedup.MapDecoder
@@ -216,6 +223,18 @@ func (d *dynamicDecoder) without(paths []string) error {
 	}
 	d.shared = dedup.NewMapDecoder(d.table, d.gvk, d.sharing, drop)
 	return drop.CheckField("metadata", reflect.TypeFor[metav1.ObjectMeta]())
+}
+
+// ofList returns the decoder of the items of a list, which tells the kind of those that do
+// not say it, as the items of built-in types do not.
+func (d *dynamicDecoder) ofList(list schema.GroupVersionKind) decoder[*unstructured.Unstructured] {
+	kind, ok := strings.CutSuffix(list.Kind, "List")
+	if d.gvk.Kind != "" || !ok || kind == "" || list.GroupVersion() != d.gvk.GroupVersion() {
+		return d
+	}
+	items := *d
+	items.items = list.GroupVersion().WithKind(kind)
+	return &items
 }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
@@ -236,10 +255,16 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 	}
 	obj := &unstructured.Unstructured{Object: object}
 	got := obj.GroupVersionKind()
-	if got.Kind == "" && item && d.gvk.Kind != "" {
+	if got.Kind == "" && item {
 		// The items of a list of a built-in type come without their kind.
-		obj.SetGroupVersionKind(d.gvk)
-		return obj, nil
+		kind := d.gvk
+		if kind.Kind == "" {
+			kind = d.items
+		}
+		if kind.Kind != "" {
+			obj.SetGroupVersionKind(kind)
+			return obj, nil
+		}
 	}
 	if d.gvk.Kind != "" && got != d.gvk || got.GroupVersion() != d.gvk.GroupVersion() {
 		return nil, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}

@@ -95,7 +95,11 @@ func (s *REST[T]) decodePage(mediaType string, body []byte, held Held) (Page[T],
 				size += len(item)
 			}
 		}
-		return page, s.decodeItems(&page, items, size, func(item []byte) (T, error) { return s.decoder.json(item, true) })
+		of := s.decoder
+		if open, ok := of.(kindFromList[T]); ok {
+			of = open.ofList(list.GroupVersionKind())
+		}
+		return page, s.decodeItems(&page, items, size, func(item []byte) (T, error) { return of.json(item, true) })
 	default:
 		return page, fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)
 	}

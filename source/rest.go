@@ -53,6 +53,10 @@ type RESTOptions struct {
 	// without them must not be given to an Update: the server would take it as a request
 	// to remove them. Use a Patch.
 	Drop []string
+	// NoKind leaves metadata without its kind, which is PartialObjectMetadata whatever the
+	// objects are, as client-go's metadata client does: the items of lists in JSON keep what
+	// they come with. Other sources are not affected.
+	NoKind bool
 	// Table is what the objects share through; nil means one that all sources of the
 	// client have.
 	Table *dedup.Table
@@ -117,7 +121,7 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
 	}
 	table := o.tableOf(c)
-	s := newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing) }, o)
+	s := newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing, !o.NoKind) }, o)
 	s.identifiable, s.identifiableInJSON = true, true
 	return s
 }

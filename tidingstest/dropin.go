@@ -25,6 +25,8 @@ func dropInKinds() []Kind {
 		{Name: "drop-in typed everywhere", DropIn: true, New: newDropIn(dropInTyped)},
 		{Name: "drop-in dynamic", Namespaces: 1, DropIn: true, New: newDropIn(dropInDynamic)},
 		{Name: "drop-in metadata", Namespaces: 1, DropIn: true, New: newDropIn(dropInMetadata)},
+		{Name: "drop-in dynamic, own source", Namespaces: 1, DropIn: true, New: newDropIn(dropInOwnDynamic)},
+		{Name: "drop-in metadata, own source", Namespaces: 1, DropIn: true, New: newDropIn(dropInOwnMetadata)},
 		{Name: "drop-in list and watch", Namespaces: 1, DropIn: true, New: newDropIn(dropInListWatch)},
 	}
 }
@@ -64,6 +66,23 @@ func dropInDynamic(s Setting) (cache.SharedIndexInformer, error) {
 
 func dropInMetadata(s Setting) (cache.SharedIndexInformer, error) {
 	client, err := metadata.NewForConfig(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	return metadatainformer.NewFilteredSharedInformerFactory(client, s.Resync, s.namespace(), s.tweak).ForResource(configMaps).Informer(), nil
+}
+
+// dropInOwnDynamic and dropInOwnMetadata have clients that bring our own source along.
+func dropInOwnDynamic(s Setting) (cache.SharedIndexInformer, error) {
+	client, err := dynamicinformer.NewClient(s.Config, nil)
+	if err != nil {
+		return nil, err
+	}
+	return dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, s.Resync, s.namespace(), s.tweak).ForResource(configMaps).Informer(), nil
+}
+
+func dropInOwnMetadata(s Setting) (cache.SharedIndexInformer, error) {
+	client, err := metadatainformer.NewClient(s.Config, nil)
 	if err != nil {
 		return nil, err
 	}

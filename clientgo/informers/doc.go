@@ -44,8 +44,8 @@
 // all types of the factory. Change none without a DeepCopy. Where informers read through
 // the REST client and the server sends protobuf, they are decoded that way; what another
 // client has decoded, and what a transform returns, is replaced by an equal object that
-// shares, and not written to. WithSharing limits it. WithDrop and WithDropFor leave out
-// fields that nobody reads.
+// shares, and not written to. WithSharing limits it, WithSharingAmong has several factories
+// share. WithDrop and WithDropFor leave out fields that nobody reads.
 //
 // # What a caller must do
 //

@@ -1,17 +1,13 @@
 package informers
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
@@ -84,77 +80,17 @@ func (d drops) of(obj runtime.Object) []string {
 	return slices.Concat(d[nil], d[reflect.TypeOf(obj)])
 }
 
-// clearerOf returns what clears the fields of paths, which the options have checked, in
+// clearing returns what clears the fields of paths, which the options have checked, in
 // objects of the type of example; nil if there are none.
-func clearerOf(example runtime.Object, paths []string) *fieldpath.Clearer {
-	return fieldpath.NewClearer(parseDrop("WithDropFor", paths), reflect.TypeOf(example))
-}
-
-// clearing returns a listWatcher whose objects come with some fields cleared. They are what
-// the client has decoded: nobody else has them.
-func clearing(lw listWatcher, clearer *fieldpath.Clearer) listWatcher {
+func clearing(example runtime.Object, paths []string) func(runtime.Object) {
+	t := reflect.TypeOf(example)
+	clearer := fieldpath.NewClearer(parseDrop("WithDropFor", paths), t)
 	if clearer == nil {
-		return lw
-	}
-	return clearingListWatcher{lw, clearer}
-}
-
-type clearingListWatcher struct {
-	listWatcher
-	clearer *fieldpath.Clearer
-}
-
-func (w clearingListWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list, err := w.listWatcher.list(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return list, meta.EachListItem(list, func(obj runtime.Object) error {
-		w.clearer.Clear(obj)
 		return nil
-	})
-}
-
-func (w clearingListWatcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	from, err := w.listWatcher.watch(ctx, o)
-	if err != nil {
-		return nil, err
 	}
-	cleared := &clearingWatch{from: from, clearer: w.clearer, events: make(chan watch.Event), done: make(chan struct{})}
-	go cleared.run()
-	return cleared, nil
-}
-
-// clearingWatch passes events on. Its goroutine ends with the watch that they come from,
-// or when it is stopped.
-type clearingWatch struct {
-	from    watch.Interface
-	clearer *fieldpath.Clearer
-	events  chan watch.Event
-	done    chan struct{}
-	stop    sync.Once
-}
-
-func (w *clearingWatch) ResultChan() <-chan watch.Event { return w.events }
-
-func (w *clearingWatch) Stop() {
-	w.stop.Do(func() {
-		close(w.done)
-		w.from.Stop()
-	})
-}
-
-func (w *clearingWatch) run() {
-	defer close(w.events)
-	for event := range w.from.ResultChan() {
-		switch event.Type {
-		case watch.Added, watch.Modified, watch.Deleted:
-			w.clearer.Clear(event.Object)
-		}
-		select {
-		case w.events <- event:
-		case <-w.done:
-			return
+	return func(obj runtime.Object) {
+		if reflect.TypeOf(obj) == t {
+			clearer.Clear(obj)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package informers
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -120,42 +118,6 @@ func TestWithDropForGroup(t *testing.T) {
 		}
 		if w := obj.(*widget); w.Labels != nil || w.Annotations["a"] != "b" {
 			t.Errorf("cached is %+v", w)
-		}
-	})
-}
-
-// fakeListWatcher has one watch.
-type fakeListWatcher struct{ w watch.Interface }
-
-func (f fakeListWatcher) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return &corev1.PodList{}, nil
-}
-
-func (f fakeListWatcher) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return f.w, nil
-}
-
-// TestClearingWatchStops stops a watch whose events nobody takes, and one that has ended.
-func TestClearingWatchStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		from := watch.NewFakeWithChanSize(2, false)
-		lw := clearing(fakeListWatcher{from}, clearerOf(&corev1.Pod{}, []string{"metadata.annotations"}))
-		w, err := lw.watch(context.Background(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		marked := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
-		from.Action(watch.Bookmark, marked)
-		if event := <-w.ResultChan(); event.Type != watch.Bookmark || len(event.Object.(*corev1.Pod).Annotations) != 1 {
-			t.Errorf("received %+v, which is no longer what marks the end of a list", event)
-		}
-		from.Add(heavy("a"))
-		synctest.Wait() // it holds an event
-		w.Stop()
-		w.Stop()
-		synctest.Wait()
-		if _, open := <-w.ResultChan(); open || !from.IsStopped() {
-			t.Error("the watch goes on after Stop")
 		}
 	})
 }

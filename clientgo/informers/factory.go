@@ -60,6 +60,13 @@ func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 	if known, ok := f.informers[goType]; ok {
 		return known.informer
 	}
+	informer := f.made(goType, newFunc)
+	f.informers[goType] = &member{informer: informer}
+	return informer
+}
+
+// made returns what newFunc makes for a type, with the factory's transform.
+func (f *factory) made(goType reflect.Type, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	resync, ok := f.customResync[goType]
 	if !ok {
 		resync = f.defaultResync
@@ -72,7 +79,6 @@ func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.New
 				"type", goType)
 		}
 	}
-	f.informers[goType] = &member{informer: informer}
 	return informer
 }
 
@@ -96,14 +102,24 @@ func (f *factory) decodingOf(example runtime.Object) decoding {
 
 // builtin returns the shared informer of a resource of the table.
 func (f *factory) builtin(r *resource) cache.SharedIndexInformer {
-	return f.InformerFor(r.goType.example(), func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	return f.InformerFor(r.goType.example(), f.newFunc(r, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+}
+
+// own returns an informer of a resource of the table that is not shared.
+func (f *factory) own(r *resource, indexers cache.Indexers) cache.SharedIndexInformer {
+	return f.made(reflect.TypeOf(r.goType.example()), f.newFunc(r, indexers))
+}
+
+// newFunc returns what makes an informer of a resource of the table.
+func (f *factory) newFunc(r *resource, indexers cache.Indexers) internalinterfaces.NewInformerFunc {
+	return func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return r.newInformer(client, f.namespace, internalinterfaces.InformerOptions{
 			ResyncPeriod:     resync,
-			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			Indexers:         indexers,
 			InformerName:     f.informerName,
 			TweakListOptions: f.tweak,
 		}, f.decodingOf(r.goType.example()))
-	})
+	}
 }
 
 // Start is StartWithContext with a channel that is closed to stop the informers.

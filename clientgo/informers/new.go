@@ -40,8 +40,9 @@ func (r *resource) newInformer(client kubernetes.Interface, namespace string, o 
 			return r.goType.typed(informer)
 		}
 	}
-	source := listwatch.WithSharing(r.listerWatcher(client, namespace, o.TweakListOptions, decode.drop), decode.choice())
-	return r.goType.typed(newInformer(source, r.goType.example(), options))
+	example := r.goType.example()
+	cleared := listwatch.Clearing(r.listerWatcher(client, namespace, o.TweakListOptions), clearing(example, decode.drop))
+	return r.goType.typed(newInformer(listwatch.WithSharing(cleared, decode.choice()), example, options))
 }
 
 // hasREST reports whether a clientset speaks HTTP. One that was made around a fake of
@@ -55,10 +56,8 @@ func hasREST(cs *kubernetes.Clientset) bool {
 }
 
 // listerWatcher reads the resource through the typed methods of a client, which it asks
-// for them at each call, as fakes may change what they return. The fields of drop are
-// cleared in what they return.
-func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, tweak internalinterfaces.TweakListOptionsFunc, drop []string) cache.ListerWatcher {
-	clearer := clearerOf(r.goType.example(), drop)
+// for them at each call, as fakes may change what they return.
+func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, tweak internalinterfaces.TweakListOptionsFunc) cache.ListerWatcher {
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		if isNil(client) {
 			return nil, errNilClient
@@ -66,7 +65,7 @@ func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, 
 		if tweak != nil {
 			tweak(&o)
 		}
-		return clearing(r.open(client, namespace), clearer).list(ctx, o)
+		return r.open(client, namespace).list(ctx, o)
 	}
 	open := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		if isNil(client) {
@@ -75,7 +74,7 @@ func (r *resource) listerWatcher(client kubernetes.Interface, namespace string, 
 		if tweak != nil {
 			tweak(&o)
 		}
-		return clearing(r.open(client, namespace), clearer).watch(ctx, o)
+		return r.open(client, namespace).watch(ctx, o)
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  list,

@@ -62,7 +62,7 @@ func TestNilClientFails(t *testing.T) {
 // TestNilClientWatch checks the other verb.
 func TestNilClientWatch(t *testing.T) {
 	r, _ := resourceOf(&corev1.Pod{})
-	lw := r.listerWatcher(nil, "", nil, nil).(cache.ListerWatcherWithContext)
+	lw := r.listerWatcher(nil, "", nil).(cache.ListerWatcherWithContext)
 	if w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{}); !errors.Is(err, errNilClient) {
 		t.Errorf("watch is %v, %v; want that the client is nil", w, err)
 	}
@@ -76,10 +76,10 @@ func TestStreamedListsAsClientSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := resourceOf(&corev1.Pod{})
-	if !watchlist.DoesClientNotSupportWatchListSemantics(r.listerWatcher(fake.NewClientset(), "", nil, nil)) {
+	if !watchlist.DoesClientNotSupportWatchListSemantics(r.listerWatcher(fake.NewClientset(), "", nil)) {
 		t.Error("the source over a fake would stream lists")
 	}
-	if watchlist.DoesClientNotSupportWatchListSemantics(r.listerWatcher(real, "", nil, nil)) {
+	if watchlist.DoesClientNotSupportWatchListSemantics(r.listerWatcher(real, "", nil)) {
 		t.Error("the source over a clientset would not stream lists")
 	}
 }

@@ -70,6 +70,19 @@ func WithSharing(atMost tidings.Sharing) SharedInformerOption {
 	return func(f *factory) { f.decoding.atMost = atMost }
 }
 
+// WithSharingAmong has the cached objects of the factory's own informers share with those of
+// all informers that have the same table, such as those of another factory, of package
+// dynamicinformer too; nil is a table of the factory's own, which is the default. Objects
+// that are held in different Go types have strings in common.
+func WithSharingAmong(table *dedup.Table) SharedInformerOption {
+	return func(f *factory) {
+		f.decoding.among = table
+		if table == nil {
+			f.decoding.among = new(dedup.Table)
+		}
+	}
+}
+
 // NewSharedInformerFactory returns a factory of informers for all namespaces.
 // defaultResync is the period in which handlers that name none of their own are told
 // of every cached object again; zero turns that off. A resync never asks the server.
@@ -92,6 +105,10 @@ func NewFilteredSharedInformerFactory(client kubernetes.Interface, defaultResync
 // NewSharedInformerFactoryWithOptions returns a factory with options, which apply in
 // order. See NewSharedInformerFactory for the other parameters.
 func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
+	return newFactory(client, defaultResync, options)
+}
+
+func newFactory(client kubernetes.Interface, defaultResync time.Duration, options []SharedInformerOption) *factory {
 	f := &factory{
 		client:        client,
 		namespace:     metav1.NamespaceAll,

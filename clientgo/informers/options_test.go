@@ -73,7 +73,7 @@ func TestTweakActsOnCopy(t *testing.T) {
 	lw := r.listerWatcher(client, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		seen = append(seen, o.LabelSelector)
 		o.LabelSelector = "app=web"
-	}, nil).(cache.ListerWatcherWithContext)
+	}).(cache.ListerWatcherWithContext)
 	o := metav1.ListOptions{LabelSelector: "given"}
 	if _, err := lw.ListWithContext(t.Context(), o); err != nil {
 		t.Error(err)

@@ -1,8 +1,6 @@
 package metadatainformer
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/byresource"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 type (
@@ -26,54 +25,29 @@ type (
 	TweakListOptionsFunc = metadatainformer.TweakListOptionsFunc
 )
 
-// SharedInformerOption is an option of NewSharedInformerFactoryWithOptions. client-go's
-// type of that name is for its own factory, which nobody else can make.
-type SharedInformerOption func(*options)
-
-type options struct {
-	namespace string
-	tweak     TweakListOptionsFunc
-	transform cache.TransformFunc
-}
-
-// WithTransform sets a transform on all informers.
-func WithTransform(transform cache.TransformFunc) SharedInformerOption {
-	return func(o *options) { o.transform = transform }
-}
-
 // NewSharedInformerFactory returns a factory of informers of all namespaces.
 // defaultResync is the resync period of handlers that ask for none of their own; 0 means
 // no resyncs.
 func NewSharedInformerFactory(client metadata.Interface, defaultResync time.Duration) SharedInformerFactory {
-	return newFactory(client, defaultResync, options{namespace: metav1.NamespaceAll})
+	return NewSharedInformerFactoryWithOptions(client, defaultResync)
 }
 
 // NewFilteredSharedInformerFactory returns a factory of informers of a namespace, ""
 // being all, whose lists and watches have their options changed by tweakListOptions,
 // unless it is nil.
 func NewFilteredSharedInformerFactory(client metadata.Interface, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) SharedInformerFactory {
-	return newFactory(client, defaultResync, options{namespace: namespace, tweak: tweakListOptions})
+	return NewSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
 }
 
-// NewSharedInformerFactoryWithOptions returns a factory of informers of all namespaces
-// with options.
-func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResync time.Duration, opts ...SharedInformerOption) SharedInformerFactory {
-	o := options{namespace: metav1.NamespaceAll}
-	for _, set := range opts {
-		set(&o)
+// NewSharedInformerFactoryWithOptions returns a factory with options, which apply in order.
+// See NewSharedInformerFactory for the other parameters.
+func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
+	o := optionsOf(options)
+	if o.Among == nil {
+		o.Among = new(dedup.Table)
 	}
-	return newFactory(client, defaultResync, o)
-}
-
-func newFactory(client metadata.Interface, defaultResync time.Duration, o options) SharedInformerFactory {
 	return byresource.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
-		made := NewFilteredMetadataInformer(client, gvr, o.namespace, defaultResync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o.tweak)
-		if o.transform != nil {
-			if err := made.Informer().SetTransform(o.transform); err != nil {
-				panic(fmt.Sprintf("metadatainformer: a new informer of %s refused its transform: %v", gvr, err)) // cannot be: it has not started
-			}
-		}
-		return made
+		return newInformer(client, gvr, defaultResync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o)
 	})
 }
 
@@ -81,35 +55,39 @@ func newFactory(client metadata.Interface, defaultResync time.Duration, o option
 // factory shares. A nil client is an error that it meets, and reports, when it runs: until
 // then its store can be filled and read.
 func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
-	open := func() (byresource.Lister[*metav1.PartialObjectMetadataList], error) {
+	return NewMetadataInformerWithOptions(client, gvr, resyncPeriod, indexers, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
+}
+
+// NewMetadataInformerWithOptions is NewFilteredMetadataInformer with the options of a factory.
+func NewMetadataInformerWithOptions(client metadata.Interface, gvr schema.GroupVersionResource, resyncPeriod time.Duration, indexers cache.Indexers, options ...SharedInformerOption) informers.GenericInformer {
+	return newInformer(client, gvr, resyncPeriod, indexers, optionsOf(options))
+}
+
+func optionsOf(options []SharedInformerOption) byresource.Options {
+	o := byresource.Options{Namespace: metav1.NamespaceAll}
+	for _, set := range options {
+		set(&o)
+	}
+	return o
+}
+
+func newInformer(client metadata.Interface, gvr schema.GroupVersionResource, resyncPeriod time.Duration, indexers cache.Indexers, o byresource.Options) informers.GenericInformer {
+	lister := func() (byresource.Lister[*metav1.PartialObjectMetadataList], error) {
 		if isNil(client) {
 			return nil, errNilClient
 		}
-		return client.Resource(gvr).Namespace(namespace), nil
+		return client.Resource(gvr).Namespace(o.Namespace), nil
 	}
-	return &informer{gvr: gvr, informer: cache.NewSharedIndexInformerWithOptions(
-		listwatch.WithSharing(byresource.ListWatch(client, open, tweakListOptions), sharing(gvr)),
-		&metav1.PartialObjectMetadata{},
-		cache.SharedIndexInformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, ObjectDescription: gvr.String()},
-	)}
-}
-
-// sharing says what the metadata of a resource have in common: nothing if it is that of
-// Secrets, whose annotations may hold what they hold.
-func sharing(gvr schema.GroupVersionResource) listwatch.Sharing {
-	if gvr.Group == "" && gvr.Resource == "secrets" {
-		return listwatch.Sharing{AtMost: source.ShareNothing}
-	}
-	return listwatch.Sharing{NoSecrets: true}
-}
-
-// errNilClient is what an informer without a client fails with when it runs.
-var errNilClient = errors.New("metadatainformer: the client is nil: make one with metadata.NewForConfig")
-
-// isNil also knows a client's typed nil.
-func isNil(client metadata.Interface) bool {
-	real, ok := client.(*metadata.Client)
-	return client == nil || ok && real == nil
+	return &informer{gvr: gvr, informer: byresource.NewInformer(byresource.Making{
+		Resource: gvr, ResyncPeriod: resyncPeriod, Indexers: indexers, Options: o,
+		Example: &metav1.PartialObjectMetadata{},
+		Reads:   readsOf(client),
+		Open: func(c *source.Client, of source.Resource, o source.RESTOptions) source.Source[any] {
+			o.NoKind = true
+			return listwatch.Untyped(source.Source[*metav1.PartialObjectMetadata](source.NewMetadata(c, of, o)))
+		},
+		ListWatch: byresource.ListWatch(client, lister, o.Tweak),
+	})}
 }
 
 // informer is an informers.GenericInformer.

@@ -103,7 +103,11 @@ var (
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
-		"clientgo/internal/byresource": {others: []string{"k8s.io/apimachinery", "k8s.io/client-go"}, tests: []string{"*"}, dropIn: true},
+		"clientgo/internal/byresource": {
+			rooms:  []string{"clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "source/dedup"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
+			tests:  []string{"*"}, dropIn: true,
+		},
 		"clientgo": {
 			rooms:  append([]string{"clientgo/cache", "clientgo/internal", "internal/builtin", "internal/fieldpath", "internal/metaindex"}, informerRooms...),
 			others: []string{"k8s.io"},

@@ -41,7 +41,8 @@ var policies = []tidings.Policy{tidings.ConflateUpdates, tidings.ConflateState, 
 func LeavesOut(policy string) bool { return policy == tidings.ConflateState.String() }
 
 func (native) FromMemory(f *feed.Feed, o Options) (Informer, error) {
-	informer, err := tidings.NewInformer(f, tidings.InformerOptions[*corev1.Pod]{Name: "pods"})
+	// Nothing has decoded these objects: see fromMemory.
+	informer, err := tidings.NewInformer(f, tidings.InformerOptions[*corev1.Pod]{Name: "pods", Sharing: tidings.ShareNothing})
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func TestTweak(t *testing.T) {
 		"field": func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=one" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachLibrary(t, func(t *testing.T, l library) {
+			eachWithServer(t, func(t *testing.T, l library) {
 				w := newServer(t)
 				w.create(t, widgets, widget("a", "one", "red"))
 				w.create(t, widgets, widget("a", "two", "blue"))
@@ -259,7 +259,7 @@ func TestSetTransform(t *testing.T) {
 // TestDeletedWhileDisconnected deletes and creates objects while nobody is connected and
 // has the server forget how: what is gone is told as a tombstone with the last state.
 func TestDeletedWhileDisconnected(t *testing.T) {
-	eachLibrary(t, func(t *testing.T, l library) {
+	eachWithServer(t, func(t *testing.T, l library) {
 		w := newServer(t)
 		w.create(t, widgets, widget("a", "one", "red"))
 		w.create(t, widgets, widget("a", "two", "red"))
@@ -287,7 +287,7 @@ func TestDeletedWhileDisconnected(t *testing.T) {
 
 // TestResourceComesLater asks for a custom resource before the server has it.
 func TestResourceComesLater(t *testing.T) {
-	eachLibrary(t, func(t *testing.T, l library) {
+	eachWithServer(t, func(t *testing.T, l library) {
 		w := newServer(t)
 		w.server.RemoveResource(widgets)
 		f := l.factory(w.clients(t), 0)

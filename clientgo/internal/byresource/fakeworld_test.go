@@ -20,8 +20,6 @@ type fakeWorld struct {
 	metadata *fakemetadata.FakeMetadataClient
 }
 
-func newFakeWorld(t *testing.T) world { return newFakes(t) }
-
 func newFakes(t *testing.T) *fakeWorld {
 	t.Helper()
 	silenceErrors(t)

@@ -13,16 +13,18 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
+	"github.com/tidings-go/tidings/clientgo/metadatainformer"
 )
 
 // httpWorld is a server that is reached by real clients.
 type httpWorld struct {
 	server  *apisim.Server
-	refused map[string]bool // by resource; set before anything runs
-	answer  http.Handler    // in the place of the server, unless nil; set before anything runs
+	refused map[string]bool     // by resource; set before anything runs
+	json    bool                // nothing is served in protobuf; set before anything runs
+	saw     func(*http.Request) // is shown every request, unless nil; set before anything runs
+	answer  http.Handler        // in the place of the server, unless nil; set before anything runs
 }
-
-func newHTTPWorld(t *testing.T) world { return newServer(t) }
 
 func newServer(t *testing.T) *httpWorld {
 	t.Helper()
@@ -52,9 +54,15 @@ func newServer(t *testing.T) *httpWorld {
 
 func (w *httpWorld) middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.saw != nil {
+			w.saw(r)
+		}
 		if w.answer != nil {
 			w.answer.ServeHTTP(rw, r)
 			return
+		}
+		if accept := r.Header.Get("Accept"); w.json && strings.Contains(accept, "protobuf") {
+			r.Header.Set("Accept", strings.ReplaceAll(strings.ReplaceAll(accept, "vnd.kubernetes.protobuf", "json"), ";stream=watch", ""))
 		}
 		path := strings.Split(r.URL.Path, "/")
 		if w.refused[path[len(path)-1]] {
@@ -75,7 +83,15 @@ func (w *httpWorld) clients(t *testing.T) clients {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clients{dynamic: forDynamic, metadata: forMetadata}
+	ownDynamic, err := dynamicinformer.NewClient(w.server.Config(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ownMetadata, err := metadatainformer.NewClient(w.server.Config(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clients{forDynamic, forMetadata, ownDynamic, ownMetadata}
 }
 
 func (w *httpWorld) create(t *testing.T, _ schema.GroupVersionResource, o *unstructured.Unstructured) {

@@ -2,6 +2,7 @@ package byresource_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,9 +104,47 @@ var libraries = []library{
 	},
 }
 
-// eachLibrary runs a test over all libraries, each in a bubble of virtual time.
-func eachLibrary(t *testing.T, run func(t *testing.T, l library)) {
-	for _, l := range libraries {
+// ownSource are our packages with clients that bring our own source along, which takes a
+// server.
+var ownSource = []library{
+	{
+		name: "our dynamicinformer with our source",
+		factory: func(c clients, resync time.Duration) factory {
+			return dynamicinformer.NewDynamicSharedInformerFactory(c.ownDynamic, resync)
+		},
+		filtered: func(c clients, resync time.Duration, namespace string, tweak func(*metav1.ListOptions)) factory {
+			return dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.ownDynamic, resync, namespace, tweak)
+		},
+		informer: func(c clients, namespace string, resync time.Duration, indexers cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+			return dynamicinformer.NewFilteredDynamicInformer(c.ownDynamic, widgets, namespace, resync, indexers, tweak)
+		},
+	},
+	{
+		name: "our metadatainformer with our source",
+		form: metadataForm,
+		factory: func(c clients, resync time.Duration) factory {
+			return metadatainformer.NewSharedInformerFactory(c.ownMetadata, resync)
+		},
+		filtered: func(c clients, resync time.Duration, namespace string, tweak func(*metav1.ListOptions)) factory {
+			return metadatainformer.NewFilteredSharedInformerFactory(c.ownMetadata, resync, namespace, tweak)
+		},
+		informer: func(c clients, namespace string, resync time.Duration, indexers cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+			return metadatainformer.NewFilteredMetadataInformer(c.ownMetadata, widgets, namespace, resync, indexers, tweak)
+		},
+	},
+}
+
+// withServer are all libraries.
+func withServer() []library { return slices.Concat(libraries, ownSource) }
+
+// eachLibrary runs a test over the libraries that do not need a server, each in a bubble of
+// virtual time, and eachWithServer over all.
+func eachLibrary(t *testing.T, run func(t *testing.T, l library)) { eachOf(t, libraries, run) }
+
+func eachWithServer(t *testing.T, run func(t *testing.T, l library)) { eachOf(t, withServer(), run) }
+
+func eachOf(t *testing.T, all []library, run func(t *testing.T, l library)) {
+	for _, l := range all {
 		t.Run(l.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { run(t, l) })
 		})
@@ -114,11 +153,12 @@ func eachLibrary(t *testing.T, run func(t *testing.T, l library)) {
 
 // eachWorld runs a test over all libraries, with fakes and over HTTP.
 func eachWorld(t *testing.T, run func(t *testing.T, l library, w world)) {
-	for name, newWorld := range map[string]func(*testing.T) world{"fake": newFakeWorld, "HTTP": newHTTPWorld} {
-		t.Run(name, func(t *testing.T) {
-			eachLibrary(t, func(t *testing.T, l library) { run(t, l, newWorld(t)) })
-		})
-	}
+	t.Run("fake", func(t *testing.T) {
+		eachLibrary(t, func(t *testing.T, l library) { run(t, l, newFakes(t)) })
+	})
+	t.Run("HTTP", func(t *testing.T) {
+		eachWithServer(t, func(t *testing.T, l library) { run(t, l, newServer(t)) })
+	})
 }
 
 // stopping returns a channel that ends what the factory runs: with the test, or when

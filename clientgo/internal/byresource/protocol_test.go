@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,7 @@ func TestStreamedListsByGate(t *testing.T) {
 	for _, enabled := range []bool{true, false} {
 		t.Run(map[bool]string{true: "on", false: "off"}[enabled], func(t *testing.T) {
 			featurestesting.SetFeatureDuringTest(t, features.WatchListClient, enabled)
-			eachLibrary(t, func(t *testing.T, l library) {
+			eachWithServer(t, func(t *testing.T, l library) {
 				w := newServer(t)
 				w.create(t, widgets, widget("a", "one", "red"))
 				f := l.factory(w.clients(t), 0)
@@ -47,7 +48,7 @@ func TestStreamedListsByGate(t *testing.T) {
 // TestStreamedListEmpty syncs with a collection of nothing.
 func TestStreamedListEmpty(t *testing.T) {
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, true)
-	eachLibrary(t, func(t *testing.T, l library) {
+	eachWithServer(t, func(t *testing.T, l library) {
 		w := newServer(t)
 		f := l.filtered(w.clients(t), 0, "a", nil)
 		informer := f.ForResource(widgets).Informer()
@@ -73,7 +74,7 @@ func TestBookmarkEndsList(t *testing.T) {
 		unstructuredForm: {"example.com/v1", "Widget"},
 		metadataForm:     {"meta.k8s.io/v1", "PartialObjectMetadata"},
 	}
-	eachLibrary(t, func(t *testing.T, l library) {
+	eachWithServer(t, func(t *testing.T, l library) {
 		w := newServer(t)
 		w.answer = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("watch") == "" {
@@ -95,7 +96,7 @@ func TestBookmarkEndsList(t *testing.T) {
 // TestStreamedListRefused has a server that cannot stream lists: it is listed.
 func TestStreamedListRefused(t *testing.T) {
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, true)
-	eachLibrary(t, func(t *testing.T, l library) {
+	eachWithServer(t, func(t *testing.T, l library) {
 		w := newServer(t)
 		w.server.RefuseStreamedLists(true)
 		w.create(t, widgets, widget("a", "one", "red"))
@@ -125,7 +126,7 @@ func TestFakeIsListed(t *testing.T) {
 
 // TestBuiltInResource follows one whose Go type there is.
 func TestBuiltInResource(t *testing.T) {
-	eachLibrary(t, func(t *testing.T, l library) {
+	eachWithServer(t, func(t *testing.T, l library) {
 		w := newServer(t)
 		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web", Labels: map[string]string{"color": "red"}}}
 		if _, err := w.server.Create(t.Context(), deployment); err != nil {
@@ -148,16 +149,24 @@ func TestContentIsClientGos(t *testing.T) {
 	for _, streamed := range []bool{true, false} {
 		t.Run(map[bool]string{true: "streamed list", false: "list"}[streamed], func(t *testing.T) {
 			featurestesting.SetFeatureDuringTest(t, features.WatchListClient, streamed)
-			for name, newWorld := range map[string]func(*testing.T) world{"fake": newFakeWorld, "HTTP": newHTTPWorld} {
-				t.Run(name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { compareContent(t, newWorld(t)) })
+			t.Run("fake", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { compareContent(t, newFakes(t), libraries) })
+			})
+			t.Run("HTTP", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { compareContent(t, newServer(t), withServer()) })
+			})
+			t.Run("JSON", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newServer(t)
+					w.json = true
+					compareContent(t, w, withServer())
 				})
-			}
+			})
 		})
 	}
 }
 
-func compareContent(t *testing.T, w world) {
+func compareContent(t *testing.T, w world, libraries []library) {
 	t.Helper()
 	w.create(t, widgets, widget("a", "listed", "red"))
 	var stores []map[string]any
@@ -180,7 +189,7 @@ func compareContent(t *testing.T, w world) {
 		stores = append(stores, content)
 	}
 	for i, l := range libraries {
-		theirs := i - i%2 // a library of ours follows client-go's
+		theirs := slices.IndexFunc(libraries, func(first library) bool { return first.form == l.form }) // client-go's
 		if len(stores[i]) != 3 || !reflect.DeepEqual(stores[i], stores[theirs]) {
 			t.Errorf("%s holds %v, and %s %v", l.name, stores[i], libraries[theirs].name, stores[theirs])
 		}

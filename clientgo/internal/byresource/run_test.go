@@ -51,3 +51,27 @@ func TestFactoryRunsOnce(t *testing.T) {
 		f.Shutdown()
 	})
 }
+
+// failuresOf returns what gives the first error that an informer's watch error handler is
+// told.
+func failuresOf(t *testing.T, informer cache.SharedIndexInformer) func() error {
+	t.Helper()
+	told := make(chan error, 1)
+	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		select {
+		case told <- err:
+		default:
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() error {
+		select {
+		case err := <-told:
+			return err
+		default:
+			return nil
+		}
+	}
+}

@@ -10,6 +10,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+
+	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
+	"github.com/tidings-go/tidings/clientgo/metadatainformer"
 )
 
 // widgets and gears are custom resources: nothing knows a Go type for them.
@@ -22,6 +25,9 @@ var (
 type clients struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
+	// The same, with our own source, where there is a server.
+	ownDynamic  *dynamicinformer.Client
+	ownMetadata *metadatainformer.Client
 }
 
 // world has objects that informers follow. Its kinds are those of widgets and gears.

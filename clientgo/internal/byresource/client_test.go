@@ -1,0 +1,261 @@
+package byresource_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/watchlist"
+
+	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
+	"github.com/tidings-go/tidings/clientgo/metadatainformer"
+	"github.com/tidings-go/tidings/source"
+)
+
+// ownClient is a client of either package that brings our own source along.
+type ownClient struct {
+	get     func(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) error
+	factory func() factory
+}
+
+// newClients make one each.
+var newClients = map[string]func(config *rest.Config, httpClient *http.Client) (ownClient, error){
+	"dynamic": func(config *rest.Config, httpClient *http.Client) (ownClient, error) {
+		client, err := dynamicinformer.NewClient(config, httpClient)
+		if err != nil {
+			return ownClient{}, err
+		}
+		return dynamicOwn(client), nil
+	},
+	"metadata": func(config *rest.Config, httpClient *http.Client) (ownClient, error) {
+		client, err := metadatainformer.NewClient(config, httpClient)
+		if err != nil {
+			return ownClient{}, err
+		}
+		return metadataOwn(client), nil
+	},
+}
+
+func dynamicOwn(client *dynamicinformer.Client) ownClient {
+	return ownClient{
+		get: func(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) error {
+			_, err := client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+			return err
+		},
+		factory: func() factory { return dynamicinformer.NewDynamicSharedInformerFactory(client, 0) },
+	}
+}
+
+func metadataOwn(client *metadatainformer.Client) ownClient {
+	return ownClient{
+		get: func(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) error {
+			_, err := client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+			return err
+		},
+		factory: func() factory { return metadatainformer.NewSharedInformerFactory(client, 0) },
+	}
+}
+
+// eachClient runs a test with both, each in a bubble.
+func eachClient(t *testing.T, run func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error))) {
+	for name, newClient := range newClients {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { run(t, newClient) })
+		})
+	}
+}
+
+// TestClientHasOneRateLimit reads with a limit of one request in ten seconds: what else the
+// client is used for has to wait for what an informer has asked for.
+func TestClientHasOneRateLimit(t *testing.T) {
+	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
+		w := newServer(t)
+		w.create(t, widgets, widget("a", "one", "red"))
+		config := rest.CopyConfig(w.server.Config())
+		config.QPS, config.Burst, config.RateLimiter = 0.1, 1, nil
+		client, err := newClient(config, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := client.factory()
+		informer := f.ForResource(widgets).Informer()
+		start(t, f)
+		if !informer.HasSynced() {
+			t.Fatal("the first request has to wait")
+		}
+		began := time.Now()
+		if err := client.get(t.Context(), widgets, "a", "one"); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began).Round(time.Millisecond); waited != 10*time.Second {
+			t.Errorf("another request waits %v, want 10s", waited)
+		}
+	})
+}
+
+// countingTransport counts requests.
+type countingTransport struct {
+	next  http.RoundTripper
+	count atomic.Int64
+}
+
+func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.count.Add(1)
+	return c.next.RoundTrip(r)
+}
+
+// TestClientUsesHTTPClient gives it one to send its requests with, whatever the config says.
+func TestClientUsesHTTPClient(t *testing.T) {
+	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
+		w := newServer(t)
+		w.create(t, widgets, widget("a", "one", "red"))
+		transport, err := rest.TransportFor(w.server.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		counting := &countingTransport{next: transport}
+		client, err := newClient(w.server.Config(), &http.Client{Transport: counting})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := client.factory()
+		informer := f.ForResource(widgets).Informer()
+		start(t, f)
+		if lists := counting.count.Load(); !informer.HasSynced() || lists == 0 {
+			t.Errorf("synced %t, after %d requests with the HTTP client", informer.HasSynced(), lists)
+		}
+		before := counting.count.Load()
+		if err := client.get(t.Context(), widgets, "a", "one"); err != nil || counting.count.Load() != before+1 {
+			t.Errorf("Get: %v, after %d requests more with the HTTP client", err, counting.count.Load()-before)
+		}
+	})
+}
+
+// TestClientsAgent: the server is told the same user agent by everyone who reads.
+func TestClientsAgent(t *testing.T) {
+	for _, given := range []string{"", "controller/v1"} {
+		agents := map[string]string{}
+		eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
+			w := newServer(t)
+			w.saw = func(r *http.Request) { agents[r.UserAgent()] = r.URL.Path }
+			config := rest.CopyConfig(w.server.Config())
+			config.UserAgent = given
+			client, err := newClient(config, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := client.factory()
+			f.ForResource(widgets)
+			start(t, f)
+			w.create(t, widgets, widget("a", "one", "red"))
+			if err := client.get(t.Context(), widgets, "a", "one"); err != nil {
+				t.Fatal(err)
+			}
+		})
+		want := given
+		if want == "" {
+			want = rest.DefaultKubernetesUserAgent()
+		}
+		if len(agents) != 1 || agents[want] == "" {
+			t.Errorf("the server is told %v, want %q alone", agents, want)
+		}
+	}
+}
+
+// TestClientErrors: what cannot be a client is an error that says what is missing.
+func TestClientErrors(t *testing.T) {
+	for name, newClient := range newClients {
+		for want, config := range map[string]*rest.Config{
+			"rest.Config is nil":         nil,
+			"rest.Config cannot be used": {Host: "http://\x00"},
+			"specifying a root certificates file with the insecure flag": {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{Insecure: true, CAData: []byte("a")}},
+		} {
+			if _, err := newClient(config, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name+"informer.NewClient") {
+				t.Errorf("%s: the error is %v, want %q", name, err, want)
+			}
+		}
+	}
+	reads, err := source.NewClient(&rest.Config{Host: "http://localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, read := range map[string]func() error{
+		"dynamic.NewForConfig":  func() error { _, err := dynamicinformer.ReadWith((*dynamic.DynamicClient)(nil), reads); return err },
+		"metadata.NewForConfig": func() error { _, err := metadatainformer.ReadWith((*metadata.Client)(nil), reads); return err },
+		"dynamicinformer.ReadWith: the source.Client is nil": func() error {
+			_, err := dynamicinformer.ReadWith(dynamic.New(nil), nil)
+			return err
+		},
+		"metadatainformer.ReadWith: the source.Client is nil": func() error {
+			_, err := metadatainformer.ReadWith(&metadata.Client{}, nil)
+			return err
+		},
+	} {
+		if err := read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+// TestReadWith has fakes for everything but reading, for which there is a server.
+func TestReadWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fakes, w := newFakes(t), newServer(t)
+		w.create(t, widgets, widget("a", "served", "red"))
+		fakes.create(t, widgets, widget("a", "fake", "red"))
+		reads, err := source.NewClient(w.server.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofDynamic, err := dynamicinformer.ReadWith(fakes.dynamic, reads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofMetadata, err := metadatainformer.ReadWith(fakes.metadata, reads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, client := range map[string]ownClient{"dynamic": dynamicOwn(ofDynamic), "metadata": metadataOwn(ofMetadata)} {
+			f := client.factory()
+			informer := f.ForResource(widgets).Informer()
+			start(t, f)
+			if keys := informer.GetStore().ListKeys(); len(keys) != 1 || keys[0] != "a/served" {
+				t.Errorf("%s: cached are %v, want what the server has", name, keys)
+			}
+			if err := client.get(t.Context(), widgets, "a", "fake"); err != nil {
+				t.Errorf("%s: %v; want what the fake has", name, err)
+			}
+		}
+		if !watchlist.DoesClientNotSupportWatchListSemantics(ofDynamic) || !watchlist.DoesClientNotSupportWatchListSemantics(ofMetadata) {
+			t.Error("those who list and watch with it are not told that it is a fake")
+		}
+	})
+}
+
+// TestNilOwnClient: a factory with a nil pointer of our own fails as one with nil does.
+func TestNilOwnClient(t *testing.T) {
+	for name, f := range map[string]factory{
+		"dynamicinformer":  dynamicinformer.NewDynamicSharedInformerFactory((*dynamicinformer.Client)(nil), 0),
+		"metadatainformer": metadatainformer.NewSharedInformerFactory((*metadatainformer.Client)(nil), 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silenceErrors(t)
+				told := failuresOf(t, f.ForResource(widgets).Informer())
+				start(t, f)
+				if got := told(); got == nil || !strings.Contains(got.Error(), name+": the client is nil") {
+					t.Errorf("the watch error handler is told %v", got)
+				}
+			})
+		})
+	}
+}
