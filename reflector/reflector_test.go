@@ -206,14 +206,14 @@ func TestVanishedResourceIsListedWhenItIsBack(t *testing.T) {
 }
 
 func TestP15_WatchThatOutlivesItsTimeoutIsTornDown(t *testing.T) {
-	run(t, []answer{listed(), {expect: "watch 5"}}, Options[object]{WatchTimeout: time.Minute, Grace: 10 * time.Second},
+	run(t, []answer{listed(), {expect: "watch 5"}, probed("5")}, Options[object]{WatchTimeout: time.Minute, Grace: 10 * time.Second},
 		func(r *Reflector[object], s *script, _ *journal) {
 			time.Sleep(59 * time.Second)
 			synctest.Wait()
 			same(t, "requests within the timeout", s.requests(), "stream")
 			time.Sleep(72 * time.Second)
 			synctest.Wait()
-			same(t, "requests", s.requests(), "stream", "watch 5")
+			same(t, "requests", s.requests(), "stream", "watch 5", `list "" 1 ""`)
 			if h := r.Health(); h.State != Watching || !errors.Is(h.LastError, errOutlived) {
 				t.Errorf("health is %+v", h)
 			}

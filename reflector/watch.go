@@ -33,12 +33,16 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 			return r.ended(ctx, err)
 		}
 		r.record.enter(Watching)
+		if r.reached(); r.doubtful {
+			return r.probe
+		}
 	}
 	for {
 		events, err := r.stream.Next()
 		if err != nil {
 			return r.ended(ctx, err)
 		}
+		r.touch()
 		if err := r.handOn(ctx, events); err != nil {
 			return r.ended(ctx, err)
 		}
@@ -51,7 +55,9 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	wasOpen := r.stream != nil
 	finished := wasOpen && errors.Is(err, io.EOF) // an EOF in the place of an answer is a broken connection
 	r.closeStream()
-	if !finished {
+	if finished {
+		r.touch()
+	} else {
 		r.failed(ctx, stepOf(wasOpen), err)
 	}
 	if wasOpen && lasted >= shortWatch {
@@ -142,6 +148,9 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 	clear(r.changes)
 	if err != nil {
 		return err
+	}
+	if order, ok := delta.CompareDecimal(version, r.version); ok && order > 0 {
+		r.doubtful = false // the server is where the watch began, and further
 	}
 	r.version = version
 	r.progressed = true
