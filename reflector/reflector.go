@@ -161,7 +161,7 @@ type Reflector[T any] struct {
 	streamFails  int         // streamed lists that failed in a row
 	mute         bool        // the running list is in pages because the streamed one fell silent
 	muteStreams  int         // streamed lists in a row that fell silent while pages came
-	undecodable  bool        // the watch from version failed to decode once
+	undecodable  bool        // the watch from version could not be understood once, by the reflector or by the server
 	failures     int         // failures in a row
 	staged       staged[T]   // of the running list
 	lastList     int         // how many objects the last list had

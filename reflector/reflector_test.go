@@ -220,6 +220,18 @@ func TestP15_WatchThatOutlivesItsTimeoutIsTornDown(t *testing.T) {
 		})
 }
 
+func TestP18_VersionThatTheServerCallsInvalidTwiceIsListed(t *testing.T) {
+	invalid := answer{expect: "watch 5", err: status(422, "Invalid")}
+	run(t, []answer{
+		listed(read{err: errCut}), invalid, invalid,
+		{expect: "stream", reads: []read{{events: []source.Event[object]{bookmark(source.InitialEventsEnd, "2")}}}},
+	}, Options[object]{}, func(_ *Reflector[object], _ *script, j *journal) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		same(t, "queue", j.read(), replaced, "replace 2 (new history true):")
+	})
+}
+
 func TestWithoutVersionsAnEndedWatchListsAgain(t *testing.T) {
 	run(t, []answer{
 		{expect: "stream", reads: []read{{events: []source.Event[object]{event(source.Added, "a", ""), bookmark(source.InitialEventsEnd, "")}}, eof}},

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -91,7 +93,7 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 			return r.backoff
 		}
 		return r.retry(ctx, err, r.list())
-	case isDecoding(err):
+	case isDecoding(err) || isInvalid(err):
 		if r.undecodable {
 			return r.retry(ctx, err, r.list())
 		}
@@ -113,6 +115,12 @@ func stepOf(wasOpen bool) Step {
 func isDecoding(err error) bool {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	return ok && sourceErr.Phase == source.Decoding
+}
+
+// isInvalid reports whether the server cannot make sense of what a watch was asked for,
+// which may be the version, if that came from something else than the server.
+func isInvalid(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // handOn pushes what the events say to the queue and moves the version.
