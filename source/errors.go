@@ -48,7 +48,8 @@ const (
 	Answered Phase = "answered"
 	// Decoding is an answer that could not be understood.
 	Decoding Phase = "decoding"
-	// Streaming is a watch that failed after it had begun, or a list that fell silent.
+	// Streaming is a watch that failed after it had begun, or a list or a
+	// discovery that fell silent.
 	Streaming Phase = "streaming"
 )
 

@@ -38,7 +38,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	return page, nil
 }
 
-// phaseOfBody says in which phase the reading of a list failed.
+// phaseOfBody says in which phase the reading of an answer failed.
 func phaseOfBody(err error) Phase {
 	if errors.Is(err, ErrSilent) {
 		return Streaming

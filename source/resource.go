@@ -85,7 +85,7 @@ func (c *Client) resolve(ctx context.Context, r Resource, heard func()) (Resourc
 	}
 	body, err := readBody(resp.Body, defaultMaxListBytes)
 	if err != nil {
-		return fail(Decoding, err)
+		return fail(phaseOfBody(err), err)
 	}
 	var list metav1.APIResourceList
 	if err := unmarshalJSON(body, &list); err != nil {
