@@ -32,7 +32,7 @@ func TestP15_ListThatIsNotAnsweredIsEnded(t *testing.T) {
 		if h := r.Health(); h.State != Listing || h.LastError != nil {
 			t.Errorf("within the time health is %+v", h)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if h := r.Health(); h.State != BackingOff || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "2m0s") {
 			t.Errorf("after it health is %+v", h)
@@ -81,7 +81,7 @@ func TestP15_StreamedListThatFallsSilentIsReadInPages(t *testing.T) {
 		time.Sleep(2*time.Minute + time.Second - 1)
 		synctest.Wait()
 		same(t, "requests within the time", s.requests(), "stream")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		same(t, "requests", s.requests(), "stream", firstList, "watch 5")
 		same(t, "queue", j.read(), replaced)
