@@ -268,6 +268,18 @@ func faultsOfWatches() []faultRow {
 		{
 			name: "DropBookmarks of streamed lists", covers: "DropBookmarks", test: droppedEnds,
 			guards: []guard{{
+				why:  "a list that is streamed and falls silent is read in pages",
+				file: "reflector/list.go", function: "(*Reflector).streamFailed",
+				code: "errors.Is(err, source.ErrSilent)", without: "false",
+			}, {
+				why:  "a server that does not end streamed lists is not asked for a third",
+				file: "reflector/reflector.go", function: "(*Reflector).list",
+				code: "r.muteStreams >= 2", without: "false",
+			}},
+		},
+		{
+			name: "CutWithin streamed lists", covers: "CutWithin", test: cutLists,
+			guards: []guard{{
 				why:  "a list that is streamed in vain twice is read in pages",
 				file: "reflector/reflector.go", function: "(*Reflector).list",
 				code: "r.streamFails >= 2", without: "false",
@@ -300,13 +312,29 @@ func faultsOfWatches() []faultRow {
 		{
 			name: "Stall of a streamed list", covers: "Stall", test: stalledList,
 			guards: []guard{{
-				why:  "a streamed list ends with its own timeout",
+				why:  "a streamed list that falls silent is ended",
 				file: "reflector/silence.go", function: "(*Reflector).openStream",
-				code: "o.Timeout+r.o.Grace", without: "24*time.Hour",
+				code: "w.patience = &patience{limit: r.o.MaxSilence, cancel: w.cancel}", without: "",
 			}},
 		},
 		{
-			name: "Stall of a list in pages", covers: "Stall", test: stalledPages,
+			name: "Stall of a list in pages", covers: "Stall", existing: "TestP15_ListThatFallsSilentIsEnded/stalls_in_the_middle",
+			guards: []guard{{
+				why:  "a list that ceases to come is ended",
+				file: "reflector/patience.go", function: "(*Reflector).listPatiently",
+				code: "o.Heard = p.heard", without: "",
+			}},
+		},
+		{
+			name: "Stall of a list, now and then", covers: "Stall", existing: "TestP15_SlowListsAreLeftAlone",
+			guards: []guard{{
+				why:  "what comes of a list is a sign of life",
+				file: "source/client.go", function: "(*audible).Read",
+				code: "a.heard()", without: "",
+			}},
+		},
+		{
+			name: "Stall of a list with a timeout", covers: "Stall", test: stalledPages,
 			guards: []guard{{
 				why:  "a list has the timeout of the client's configuration",
 				file: "source/list.go", function: "(*REST).List",
@@ -397,7 +425,41 @@ func droppedEnds(w *world) {
 	if err := w.factory.Start(w.ctx); err != nil {
 		w.Fatal(err)
 	}
-	w.after(30 * time.Minute)
+	w.after(3 * time.Minute)
+	l.agrees()
+	l.lists(2)
+	for _, n := range []string{"2", "3", "4"} {
+		w.server.SetAvailable(false)
+		w.update("a", n)
+		w.server.Compact()
+		w.server.SetAvailable(true)
+		w.after(3 * time.Minute)
+		l.agrees()
+	}
+	if n := w.streamedLists(); n != 2 {
+		w.Errorf("%d lists were streamed in vain, want 2", n)
+	}
+}
+
+// streamedLists returns how many were asked for.
+func (w *world) streamedLists() (n int) {
+	for _, r := range w.server.Requests() {
+		if r.Query.Get("sendInitialEvents") == "true" {
+			n++
+		}
+	}
+	return n
+}
+
+// cutLists has every streamed list break off.
+func cutLists(w *world) {
+	w.create("a", "1")
+	l := w.follow()
+	w.inject(apisim.Match{Verb: "watch", Query: map[string]string{"sendInitialEvents": ""}}, apisim.CutWithin(1))
+	if err := w.factory.Start(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+	w.after(time.Minute)
 	l.agrees()
 	l.lists(3)
 }
@@ -411,12 +473,12 @@ func stalledList(w *world) {
 	if err := w.factory.Start(w.ctx); err != nil {
 		w.Fatal(err)
 	}
-	w.after(5 * time.Minute)
+	w.after(2*time.Minute - time.Second)
 	if got := w.probe.state(); len(got) != 0 || w.probe.informer().HasSynced() {
 		w.Errorf("the cache holds %v before the list is complete", got)
 	}
 	w.remove("b")
-	w.after(7 * time.Minute)
+	w.after(2 * time.Second)
 	l.agrees()
 	l.lists(2)
 }

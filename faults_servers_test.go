@@ -87,7 +87,7 @@ func faultsOfServers() []faultRow {
 			}, {
 				why:  "two moments are not added up",
 				file: "reflector/reflector.go", function: "(*Reflector).heard",
-				code: "r.outage, r.missingSince = time.Time{}, time.Time{}", without: "r.outage = time.Time{}",
+				code: "r.missingSince = time.Time{}", without: "",
 			}},
 		},
 		{
@@ -113,9 +113,9 @@ func faultsOfServers() []faultRow {
 		{
 			name: "Rewind of a server that is out of reach", covers: "SetAvailable Snapshot Rewind", test: restoredOutOfReach,
 			guards: []guard{{
-				why:  "after ten seconds without an answer the version of the server is looked at",
-				file: "reflector/silence.go", function: "(*Reflector).unreached",
-				code: "time.Since(r.outage) >= longOutage", without: "false",
+				why:  "after ten seconds without contact the version of the server is looked at",
+				file: "reflector/silence.go", function: "(*Reflector).reached",
+				code: "time.Since(r.contact) >= longOutage", without: "false",
 			}},
 		},
 		{

@@ -20,7 +20,10 @@
 //
 //  1. streamList asks for a watch that begins with the whole collection
 //     (sendInitialEvents). A server that refuses leads to pageList for good, one
-//     that fails twice in a row for once. The objects are staged; the event that
+//     that fails twice in a row for once, and so does one that falls silent, at once.
+//     If pages came after that twice, with no streamed list completed in between, it is
+//     for good: such a server, or something in front of it, never ends its streams, and
+//     every list would cost the wait again. The objects are staged; the event that
 //     ends them hands them on as one Replace, and the same stream goes on as the
 //     watch.
 //  2. pageList reads pages of [Options.PageSize]. When the server forgets the
@@ -30,15 +33,17 @@
 //  3. watch follows the stream from the last version and hands on what one read
 //     brought. It ends, in the order of what is looked at: with the context; with
 //     an expired version (410, as an answer or an event), which leads to a list;
-//     with an event that cannot be decoded, which leads to a watch from the same
-//     version and the second time to a list; with any other error, which leads to
-//     a watch from the last version.
-//  4. probe lists one object to learn the version that the server is at, before a
-//     watch is resumed that may be quiet for ever, because the server was set back to
-//     an older state: after a watch that has lasted and brought nothing, not even a
-//     bookmark; after a bookmark of an older version than the watch began at; and
-//     after the server was out of reach for ten seconds. An older version leads to a
-//     list that begins a new history, any other to the watch.
+//     with an event that cannot be decoded, or an answer that the request makes no
+//     sense, which lead to a watch from the same version and the second time to a list;
+//     with any other error, which leads to a watch from the last version.
+//  4. probe lists one object to learn the version that the server is at, where a watch
+//     may be quiet for ever, because the server was set back to an older state. Before the
+//     next watch begins, that is after one that has lasted and brought nothing, not even a
+//     bookmark, and after a bookmark of an older version than the watch began at. When a
+//     watch has just begun, it is after ten seconds without contact: from the last event,
+//     bookmark, page, orderly end of a watch or answer below 500, to the beginning of the
+//     watch. An older version leads to a list that begins a new history, any other to the
+//     watch. If the look fails, a watch that has begun goes on.
 //  5. backoff waits: twice as long after each failure, with jitter, and never
 //     shorter than the server's Retry-After. A watch that made progress starts
 //     the count anew.
@@ -50,6 +55,10 @@
 // two bookmarks that it has had itself, but not before 30 seconds. A watch that has
 // brought fewer than two bookmarks has no such cadence. Only the waits for the stream
 // are timed, not those for the queue (P15).
+//
+// A list is ended when it brings nothing for [Options.MaxSilence]: no byte of a page, no
+// byte or object of a streamed list. Each sign of life begins the time anew. A streamed list
+// has the timeout of a watch besides, which it goes on as.
 //
 // # A resource that is missing
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -34,6 +35,7 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 			err = fmt.Errorf("%w: %w", errStreamIncomplete, err)
 			break
 		}
+		r.touch()
 		for i, event := range events {
 			if event.Type == source.InitialEventsEnd {
 				return r.endStreamedList(ctx, event.Version, events[i+1:])
@@ -49,6 +51,12 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 // streamFailed decides what follows a streamed list that failed.
 func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T] {
 	r.failed(ctx, StreamedList, err)
+	if errors.Is(err, source.ErrSilent) && ctx.Err() == nil {
+		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", err)
+		r.mute = true
+		return r.pageList
+	}
 	if r.o.PagesAfterFailure && ctx.Err() == nil && !unreachable(err) {
 		return r.pageList
 	}
@@ -67,7 +75,8 @@ func (r *Reflector[T]) endStreamedList(ctx context.Context, version string, rest
 	if err := r.endList(ctx, version, true); err != nil {
 		return r.retry(ctx, err, r.list())
 	}
-	r.streamFails = 0
+	r.stream.endList()
+	r.streamFails, r.muteStreams = 0, 0
 	r.progressed, r.fresh = true, false // the stream goes on as the watch
 	r.record.enter(Watching)
 	if err := r.handOn(ctx, rest); err != nil {
@@ -88,11 +97,16 @@ func (r *Reflector[T]) pageList(ctx context.Context) stateFunc[T] {
 	if err == nil {
 		err = r.endList(ctx, version, consistent)
 	}
+	mute := r.mute
+	r.mute = false
 	if err != nil {
 		r.failed(ctx, PagedList, err)
 		return r.retry(ctx, err, r.list())
 	}
 	r.streamFails = 0
+	if mute {
+		r.muteStreams++
+	}
 	return r.watch
 }
 
@@ -105,7 +119,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, limit int64) (version stri
 		o.Version = "0"
 	}
 	for first := true; ; first = false {
-		page, err := r.source.List(ctx, o)
+		page, err := r.listPatiently(ctx, o)
 		if err != nil {
 			return "", false, err
 		}
@@ -115,6 +129,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, limit int64) (version stri
 		for _, item := range page.Items {
 			r.stage(item)
 		}
+		r.touch()
 		r.countListed()
 		if page.Continue == "" {
 			return version, r.listed, nil
@@ -160,6 +175,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	}
 	r.version, r.listed, r.fresh, r.rewound = version, true, true, false
 	r.doubtful, r.emptied = false, false
+	r.touch()
 	r.record.change(func(h *Health) { h.Listed = 0 })
 	r.heard()
 	return nil

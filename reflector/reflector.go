@@ -44,6 +44,12 @@ type Options[T any] struct {
 	// down as silent, and how long an answer to a look at the server's version may
 	// take; 0 means 30 s.
 	Grace time.Duration
+	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
+	// ended: no byte of a page, no object of a streamed list. A list that brings something
+	// may last as long as it needs. 0 means 2 minutes, twice what a kube-apiserver gives
+	// itself for a request; below 0 there is no limit. It is kept by sources that tell what
+	// they hear (source.ListOptions.Heard), and for the objects of a stream by all.
+	MaxSilence time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff Backoff
 	// Heartbeat is how often a failure that goes on is logged again; 0 means
@@ -88,6 +94,7 @@ const (
 	defaultPageSize     = 500
 	defaultWatchTimeout = 5 * time.Minute
 	defaultGrace        = 30 * time.Second
+	defaultMaxSilence   = 2 * time.Minute
 	defaultHeartbeat    = 10 * time.Minute
 	// shortWatch is how long a watch must last for the next one to begin
 	// without a wait.
@@ -98,6 +105,7 @@ func (o Options[T]) withDefaults() Options[T] {
 	o.PageSize = orDefault(o.PageSize, defaultPageSize)
 	o.WatchTimeout = orDefault(o.WatchTimeout, defaultWatchTimeout)
 	o.Grace = orDefault(o.Grace, defaultGrace)
+	o.MaxSilence = orDefault(o.MaxSilence, defaultMaxSilence)
 	o.Heartbeat = orDefault(o.Heartbeat, defaultHeartbeat)
 	o.Backoff = o.Backoff.withDefaults()
 	if o.Accept == nil {
@@ -151,14 +159,16 @@ type Reflector[T any] struct {
 	progressed   bool        // stream brought something
 	paged        bool        // the server does not stream lists
 	streamFails  int         // streamed lists that failed in a row
-	undecodable  bool        // the watch from version failed to decode once
+	mute         bool        // the running list is in pages because the streamed one fell silent
+	muteStreams  int         // streamed lists in a row that fell silent while pages came
+	undecodable  bool        // the watch from version could not be understood once, by the reflector or by the server
 	failures     int         // failures in a row
 	staged       staged[T]   // of the running list
 	lastList     int         // how many objects the last list had
 	reused       bool        // staged has cached objects in the place of listed ones
 	rewound      bool        // it was found that versions went back, and nothing was handed on since
 	doubtful     bool        // versions may have gone back
-	outage       time.Time   // since when no request has reached the server, zero if one has
+	contact      time.Time   // when the server last showed that it is there
 	missingSince time.Time   // since when the server says that there is no such resource
 	emptied      bool        // the collection was handed on as empty for that
 	changes      []delta.Change[T]
@@ -207,7 +217,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 // list returns the state that lists, by what is known of the server.
 func (r *Reflector[T]) list() stateFunc[T] {
-	if r.paged || r.streamFails >= 2 {
+	if r.paged || r.streamFails >= 2 || r.muteStreams >= 2 {
 		return r.pageList
 	}
 	return r.streamList
@@ -226,7 +236,7 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next stateFunc[T]) 
 		return nil
 	}
 	r.closeStream()
-	r.unreached(err)
+	r.touchBy(err)
 	if r.missing(ctx, err) != nil {
 		return nil // the queue is closed, or ctx has ended
 	}
@@ -258,6 +268,6 @@ func (r *Reflector[T]) heard() {
 	r.record.change(func(h *Health) {
 		h.LastEvent, h.Failures, h.Version = now, 0, r.version
 	})
-	r.outage, r.missingSince = time.Time{}, time.Time{}
+	r.missingSince = time.Time{}
 	r.record.recovered()
 }

@@ -206,18 +206,30 @@ func TestVanishedResourceIsListedWhenItIsBack(t *testing.T) {
 }
 
 func TestP15_WatchThatOutlivesItsTimeoutIsTornDown(t *testing.T) {
-	run(t, []answer{listed(), {expect: "watch 5"}}, Options[object]{WatchTimeout: time.Minute, Grace: 10 * time.Second},
+	run(t, []answer{listed(), {expect: "watch 5"}, probed("5")}, Options[object]{WatchTimeout: time.Minute, Grace: 10 * time.Second},
 		func(r *Reflector[object], s *script, _ *journal) {
 			time.Sleep(59 * time.Second)
 			synctest.Wait()
 			same(t, "requests within the timeout", s.requests(), "stream")
 			time.Sleep(72 * time.Second)
 			synctest.Wait()
-			same(t, "requests", s.requests(), "stream", "watch 5")
+			same(t, "requests", s.requests(), "stream", "watch 5", `list "" 1 ""`)
 			if h := r.Health(); h.State != Watching || !errors.Is(h.LastError, errOutlived) {
 				t.Errorf("health is %+v", h)
 			}
 		})
+}
+
+func TestP18_VersionThatTheServerCallsInvalidTwiceIsListed(t *testing.T) {
+	invalid := answer{expect: "watch 5", err: status(422, "Invalid")}
+	run(t, []answer{
+		listed(read{err: errCut}), invalid, invalid,
+		{expect: "stream", reads: []read{{events: []source.Event[object]{bookmark(source.InitialEventsEnd, "2")}}}},
+	}, Options[object]{}, func(_ *Reflector[object], _ *script, j *journal) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		same(t, "queue", j.read(), replaced, "replace 2 (new history true):")
+	})
 }
 
 func TestWithoutVersionsAnEndedWatchListsAgain(t *testing.T) {

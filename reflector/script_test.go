@@ -38,8 +38,9 @@ type answer struct {
 	expect string // "list RV limit continue" or "watch RV" or "stream"
 	page   source.Page[object]
 	err    error
-	reads  []read // of the stream
-	hang   bool   // a list that is not answered
+	reads  []read          // of the stream
+	hang   bool            // a list that is not answered, or not to its end
+	signs  []time.Duration // between the signs of life of a list, virtual, before its answer or the silence
 }
 
 // read is what one Next of a stream gives. The last one is repeated by waiting for
@@ -99,9 +100,20 @@ func (s *script) requests() []string {
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
 	a, ok := s.next(fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
+	if o.Heard != nil {
+		o.Heard()
+	}
+	for _, d := range a.signs {
+		select {
+		case <-ctx.Done():
+			return source.Page[object]{}, context.Cause(ctx)
+		case <-time.After(d):
+			o.Heard()
+		}
+	}
 	if !ok || a.hang {
 		<-ctx.Done()
-		return source.Page[object]{}, ctx.Err()
+		return source.Page[object]{}, context.Cause(ctx)
 	}
 	if s.asks {
 		a.page.Items = leaveOut(s, o.Held, a.page.Items, func(i source.Item[object]) (source.Item[object], bool) { return i, true })

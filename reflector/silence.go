@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +35,7 @@ var (
 // it is quiet for too long (P15).
 type watched[T any] struct {
 	source.Stream[T]
+	name   string // of the collection
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc // of the timeout
@@ -41,14 +43,19 @@ type watched[T any] struct {
 	bookmark time.Time     // of the last bookmark
 	longest  time.Duration // between two bookmarks of this watch, 0 before the second
 	timer    *time.Timer   // cancels; nil before the second bookmark
+	patience *patience     // while a list is streamed, nil before and after
 }
 
 // openStream begins a watch.
 func (r *Reflector[T]) openStream(ctx context.Context, o source.WatchOptions) error {
 	o.Timeout = r.o.WatchTimeout + jitter(r.o.WatchTimeout)
-	w := &watched[T]{}
+	w := &watched[T]{name: r.o.Name}
 	ctx, w.end = context.WithTimeoutCause(ctx, o.Timeout+r.o.Grace, errOutlived)
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	if o.SendInitialEvents {
+		w.patience = &patience{limit: r.o.MaxSilence, cancel: w.cancel}
+		o.Heard = w.heard
+	}
 	r.record.change(func(h *Health) { h.Watches++ })
 	r.opened = time.Now()
 	r.progressed = false
@@ -67,8 +74,24 @@ func (w *watched[T]) free() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+	w.endList()
 	w.cancel(nil)
 	w.end()
+}
+
+// heard notes a sign of life while a list is streamed.
+func (w *watched[T]) heard() {
+	if w.patience != nil {
+		w.patience.heard()
+	}
+}
+
+// endList notes that the list was streamed.
+func (w *watched[T]) endList() {
+	if w.patience != nil {
+		w.patience.pause()
+		w.patience = nil
+	}
 }
 
 // Next waits for events. Only the wait is timed: a consumer that is slow to take the
@@ -77,9 +100,13 @@ func (w *watched[T]) Next() ([]source.Event[T], error) {
 	if w.timer != nil {
 		w.timer.Reset(max(quietPeriods*w.longest, leastQuiet))
 	}
+	w.heard()
 	events, err := w.Stream.Next()
 	if w.timer != nil {
 		w.timer.Stop()
+	}
+	if w.patience != nil {
+		w.patience.pause()
 	}
 	if err != nil {
 		return nil, w.causeOf(err)
@@ -107,10 +134,14 @@ func (w *watched[T]) keepTime() {
 
 // causeOf says why a watch ended if that was the reflector's doing.
 func (w *watched[T]) causeOf(err error) error {
-	if cause := context.Cause(w.ctx); isSilent(cause) {
+	switch cause := context.Cause(w.ctx); {
+	case isSilent(cause):
 		return cause
+	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent): // the source does not say
+		return &source.Error{Op: "watch", Resource: w.name, Phase: source.Streaming, Err: cause}
+	default:
+		return err
 	}
-	return err
 }
 
 func isSilent(err error) bool { return errors.Is(err, errOutlived) || errors.Is(err, errQuiet) }
@@ -124,8 +155,8 @@ func (r *Reflector[T]) closeStream() {
 	r.stream = nil
 }
 
-// longOutage is how long a server must have been out of reach for its versions to be
-// looked at before a watch is resumed: it takes longer to restore a backup.
+// longOutage is how long a server may have been out of touch without its versions being
+// looked at: it takes longer to restore a backup.
 const longOutage = 10 * time.Second
 
 // errUnanswered is a look at the server's version that had no answer.
@@ -142,35 +173,40 @@ func (r *Reflector[T]) doubt() {
 	}
 }
 
-// unreached notes that a request did not reach the server.
-func (r *Reflector[T]) unreached(err error) {
+// touch notes that the server has just shown that it is there.
+func (r *Reflector[T]) touch() { r.contact = time.Now() }
+
+// touchBy notes what an error shows. An answer that refuses comes from the server itself;
+// one that regrets (500 and above) also from what stands in front of it, or from one whose
+// storage is away.
+func (r *Reflector[T]) touchBy(err error) {
 	var status apierrors.APIStatus
-	sourceErr, ok := errors.AsType[*source.Error](err)
-	if ok && sourceErr.Phase != source.Connecting || !ok && errors.As(err, &status) {
-		r.outage = time.Time{}
-		return
-	}
-	if r.outage.IsZero() {
-		r.outage = time.Now()
-	}
-	if time.Since(r.outage) >= longOutage {
-		r.doubt()
+	if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+		r.touch()
 	}
 }
 
-// probe asks which version the server is at, with a list of one object. What leads out
-// of it: an older version than the last one (list, which begins a new history), any
-// other (watch), an error (backoff).
+// reached notes that a watch has begun. What the server was before does not matter if it
+// was out of touch for long: not when requests failed counts, but when something came from
+// it before that.
+func (r *Reflector[T]) reached() {
+	if time.Since(r.contact) >= longOutage {
+		r.doubt()
+	}
+	r.touch()
+}
+
+// probe asks which version the server is at, with a list of one object. What leads out of
+// it: an older version than the last one (list, which begins a new history), any other
+// (watch), an error (backoff, or the watch if it has begun already: what it brings answers
+// as well, and a server that lists badly may still be followed).
 func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	page, err := r.listOne(ctx)
 	if err != nil {
-		r.failed(ctx, OpenWatch, err)
-		if needsList(err) {
-			return r.retry(ctx, err, r.list())
-		}
-		return r.retry(ctx, err, r.watch)
+		return r.unknown(ctx, err)
 	}
-	r.doubtful, r.outage = false, time.Time{}
+	r.doubtful = false
+	r.touch()
 	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 {
 		err := fmt.Errorf("%w: from %s to %s", errRewound, r.version, page.Version)
 		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
@@ -179,6 +215,22 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 		return r.list()
 	}
 	return r.watch
+}
+
+// unknown decides what follows a look at the server's version that failed.
+func (r *Reflector[T]) unknown(ctx context.Context, err error) stateFunc[T] {
+	r.failed(ctx, OpenWatch, err)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case needsList(err):
+		return r.retry(ctx, err, r.list())
+	case r.stream != nil:
+		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+		return r.watch
+	default:
+		return r.retry(ctx, err, r.watch)
+	}
 }
 
 // listOne lists one object. The connection may be the one that has fallen silent, so

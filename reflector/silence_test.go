@@ -22,20 +22,21 @@ func TestP15_WatchThatIsQuietForSeveralOfItsPeriodsIsTornDown(t *testing.T) {
 	run(t, []answer{
 		listed(bookmarkAfter(time.Minute, "6"), bookmarkAfter(50*time.Second, "7"), bookmarkAfter(time.Minute, "8")),
 		{expect: "watch 8", reads: []read{bookmarkAfter(time.Minute, "9")}},
+		probed("8"),
 	}, hour, func(r *Reflector[object], s *script, _ *journal) {
 		time.Sleep(170*time.Second + 4*time.Minute - time.Second)
 		synctest.Wait()
 		same(t, "requests after four periods", s.requests(), "stream")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		same(t, "requests", s.requests(), "stream", "watch 8")
+		same(t, "requests", s.requests(), "stream", "watch 8", `list "" 1 ""`)
 		if h := r.Health(); h.State != Watching || !errors.Is(h.LastError, errQuiet) {
 			t.Errorf("health is %+v", h)
 		}
 		// What a watch has taught is not held against the next one.
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
-		same(t, "requests", s.requests(), "stream", "watch 8")
+		same(t, "requests", s.requests(), "stream", "watch 8", `list "" 1 ""`)
 	})
 }
 
@@ -135,27 +136,111 @@ func TestP16_HistoryIsNewEvenIfTheServerHasCaughtUpMeanwhile(t *testing.T) {
 	})
 }
 
-func TestP16_LongOutageIsDoubtedAndAShortOneIsNot(t *testing.T) {
-	refused := func(n int) []answer {
-		answers := []answer{listed(read{err: errCut})}
-		for range n {
-			answers = append(answers, answer{expect: "watch 5", err: errRefused})
-		}
-		return answers
+// refusedFor has so many attempts to watch in a row refused.
+func refusedFor(n int, after ...read) []answer {
+	answers := []answer{listed(append(after, read{err: errCut})...)}
+	for range n {
+		answers = append(answers, answer{expect: "watch 5", err: errRefused})
 	}
-	t.Run("short", func(t *testing.T) {
-		run(t, append(refused(3), answer{expect: "watch 5"}), hour, func(_ *Reflector[object], s *script, _ *journal) {
+	return answers
+}
+
+// TestP16_LongOutageIsDoubtedAndAShortOneIsNot has waits of 0.8, 1.6, 3.2 and 6.4 s between
+// the attempts: how long an outage was shows when it is over, and not at the last failure.
+func TestP16_LongOutageIsDoubtedAndAShortOneIsNot(t *testing.T) {
+	t.Run("5.6 s", func(t *testing.T) {
+		run(t, append(refusedFor(2), answer{expect: "watch 5"}), hour, func(_ *Reflector[object], s *script, _ *journal) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			same(t, "last request", s.requests()[4:], "watch 5")
+			same(t, "requests", s.requests(), "stream", "watch 5", "watch 5", "watch 5")
 		})
 	})
-	t.Run("long", func(t *testing.T) {
-		answers := append(refused(4), answer{expect: `list "" 1 ""`, err: errRefused}, probed("9"), answer{expect: "watch 5"})
+	t.Run("12 s, the last failure after 5.6", func(t *testing.T) {
+		run(t, append(refusedFor(3), answer{expect: "watch 5"}, probed("9")), hour, func(_ *Reflector[object], s *script, _ *journal) {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			same(t, "last requests", s.requests()[4:], "watch 5", `list "" 1 ""`)
+		})
+	})
+}
+
+// TestP16_OutageBeginsWithTheLastThatWasHeard has a connection break that brought nothing
+// for a while: nobody knows what the server did meanwhile.
+func TestP16_OutageBeginsWithTheLastThatWasHeard(t *testing.T) {
+	cut := read{after: 50 * time.Second, err: errCut}
+	run(t, []answer{listed(cut), {expect: "watch 5", reads: []read{bookmarkAfter(time.Second, "5")}}, probed("3"), relisted}, hour,
+		func(_ *Reflector[object], s *script, j *journal) {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			same(t, "requests", s.requests(), "stream", "watch 5", `list "" 1 ""`, "stream")
+			same(t, "queue", j.read(), replaced, "replace 4 (new history true): b@2")
+		})
+}
+
+// relisted is a streamed list of another object, at version 4.
+var relisted = answer{expect: "stream", reads: []read{{events: []source.Event[object]{event(source.Added, "b", "2"), bookmark(source.InitialEventsEnd, "4")}}}}
+
+// TestP16_WatchThatEndsInOrderIsContact has watches that bring a bookmark and are then idle
+// until the server ends them: there is nothing to doubt.
+func TestP16_WatchThatEndsInOrderIsContact(t *testing.T) {
+	ended := []read{bookmarkAfter(time.Minute, "5"), {after: 4 * time.Minute, err: io.EOF}}
+	run(t, []answer{listed(ended...), {expect: "watch 5", reads: ended}, {expect: "watch 5", reads: ended}}, hour,
+		func(_ *Reflector[object], s *script, _ *journal) {
+			time.Sleep(14 * time.Minute)
+			synctest.Wait()
+			same(t, "requests", s.requests(), "stream", "watch 5", "watch 5")
+		})
+}
+
+// TestP16_RefusalsAreContactAndRegretsAreNot has the server, or what stands in front of it,
+// answer with an error for a while.
+func TestP16_RefusalsAreContactAndRegretsAreNot(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		look bool
+	}{"too many requests": {errTooMany(6), false}, "forbidden": {errForbidden, false}, "internal error": {errInternal, true}} {
+		t.Run(name, func(t *testing.T) {
+			answers := []answer{listed(read{err: errCut})}
+			for range 5 {
+				answers = append(answers, answer{expect: "watch 5", err: test.err})
+			}
+			answers = append(answers, answer{expect: "watch 5"})
+			want := []string{"watch 5"}
+			if test.look {
+				answers, want = append(answers, probed("5")), append(want, `list "" 1 ""`)
+			}
+			o := hour
+			o.Backoff = Backoff{Max: 4 * time.Second}
+			run(t, answers, o, func(_ *Reflector[object], s *script, _ *journal) {
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				same(t, "requests", s.requests()[6:], want...)
+			})
+		})
+	}
+}
+
+// TestP16_LookThatFailsKeepsTheWatch has a server that can be watched and not listed: it is
+// followed, and what the watch brings answers as well.
+func TestP16_LookThatFailsKeepsTheWatch(t *testing.T) {
+	look := answer{expect: `list "" 1 ""`, err: errInternal}
+	answers := append(refusedFor(3), answer{expect: "watch 5", reads: []read{bookmarkAfter(time.Minute, "6"), {after: time.Second, err: errCut}}}, look,
+		answer{expect: "watch 6"})
+	run(t, answers, hour, func(r *Reflector[object], s *script, j *journal) {
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		same(t, "last requests", s.requests()[4:], "watch 5", `list "" 1 ""`, "watch 6")
+		same(t, "queue", j.read(), replaced, "bookmark 6")
+		if h := r.Health(); h.State != Watching {
+			t.Errorf("health is %+v", h)
+		}
+	})
+	t.Run("that brings nothing", func(t *testing.T) {
+		answers := append(refusedFor(3), answer{expect: "watch 5", reads: []read{{after: time.Second, err: errCut}}}, look, probed("3"), relisted)
 		run(t, answers, hour, func(_ *Reflector[object], s *script, _ *journal) {
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
-			same(t, "last requests", s.requests()[5:], `list "" 1 ""`, `list "" 1 ""`, "watch 5")
+			same(t, "last requests", s.requests()[4:], "watch 5", `list "" 1 ""`, `list "" 1 ""`, "stream")
 		})
 	})
 }
@@ -205,15 +290,11 @@ func TestP16_LookThatIsNotAnsweredIsTakenAgain(t *testing.T) {
 }
 
 func TestP16_OutagesAreNotAddedUp(t *testing.T) {
-	run(t, []answer{
-		listed(read{err: errCut}),
-		{expect: "watch 5", err: errRefused},
-		{expect: "watch 5", reads: []read{bookmarkAfter(time.Minute, "6"), {err: errCut}}},
-		{expect: "watch 6", err: errRefused},
-		{expect: "watch 6"},
-	}, hour, func(_ *Reflector[object], s *script, _ *journal) {
+	answers := append(refusedFor(2), answer{expect: "watch 5", reads: []read{bookmarkAfter(time.Second, "6"), {err: errCut}}},
+		answer{expect: "watch 6", err: errRefused}, answer{expect: "watch 6", err: errRefused}, answer{expect: "watch 6"})
+	run(t, answers, hour, func(_ *Reflector[object], s *script, _ *journal) {
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		same(t, "requests", s.requests(), "stream", "watch 5", "watch 5", "watch 6", "watch 6")
+		same(t, "requests", s.requests()[3:], "watch 5", "watch 6", "watch 6", "watch 6")
 	})
 }

@@ -93,6 +93,9 @@ func (r *Reflector[T]) holds(key, version, uid string) bool {
 	}
 	s.held = append(s.held, delta.Item[T]{Key: s.keep(key), Version: knownVersion, UID: knownUID, Object: obj})
 	r.reused = true
+	if r.stream != nil {
+		r.stream.heard()
+	}
 	if len(s.held)%countEvery == 0 {
 		r.countListed()
 	}

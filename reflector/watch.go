@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -33,12 +35,16 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 			return r.ended(ctx, err)
 		}
 		r.record.enter(Watching)
+		if r.reached(); r.doubtful {
+			return r.probe
+		}
 	}
 	for {
 		events, err := r.stream.Next()
 		if err != nil {
 			return r.ended(ctx, err)
 		}
+		r.touch()
 		if err := r.handOn(ctx, events); err != nil {
 			return r.ended(ctx, err)
 		}
@@ -51,7 +57,9 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	wasOpen := r.stream != nil
 	finished := wasOpen && errors.Is(err, io.EOF) // an EOF in the place of an answer is a broken connection
 	r.closeStream()
-	if !finished {
+	if finished {
+		r.touch()
+	} else {
 		r.failed(ctx, stepOf(wasOpen), err)
 	}
 	if wasOpen && lasted >= shortWatch {
@@ -85,7 +93,7 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 			return r.backoff
 		}
 		return r.retry(ctx, err, r.list())
-	case isDecoding(err):
+	case isDecoding(err) || isInvalid(err):
 		if r.undecodable {
 			return r.retry(ctx, err, r.list())
 		}
@@ -107,6 +115,12 @@ func stepOf(wasOpen bool) Step {
 func isDecoding(err error) bool {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	return ok && sourceErr.Phase == source.Decoding
+}
+
+// isInvalid reports whether the server cannot make sense of what a watch was asked for,
+// which may be the version, if that came from something else than the server.
+func isInvalid(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // handOn pushes what the events say to the queue and moves the version.
@@ -142,6 +156,9 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 	clear(r.changes)
 	if err != nil {
 		return err
+	}
+	if order, ok := delta.CompareDecimal(version, r.version); ok && order > 0 {
+		r.doubtful = false // the server is where the watch began, and further
 	}
 	r.version = version
 	r.progressed = true

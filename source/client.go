@@ -73,6 +73,9 @@ type request struct {
 	// follows marks the next page of a list. The rate limit does not hold it up: the
 	// pages come one after the other as it is, and the token grows old.
 	follows bool
+	// heard is called when the request is sent, and with every part of the answer; nil is
+	// not called.
+	heard func()
 }
 
 func (r request) fail(phase Phase, err error) error {
@@ -97,10 +100,20 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	}
 	req.Header.Set("Accept", r.accept)
 	began := time.Now()
+	if r.heard != nil {
+		r.heard()
+	}
 	resp, err := c.http.Do(req)
 	count(ctx, resp, target)
 	if err != nil {
+		if cause := silence(ctx); cause != nil {
+			return nil, r.fail(Connecting, fmt.Errorf("%w, not even the beginning of the answer", cause))
+		}
 		return nil, r.fail(Connecting, withoutURL(err))
+	}
+	if r.heard != nil {
+		r.heard()
+		resp.Body = &audible{ReadCloser: resp.Body, ctx: ctx, heard: r.heard}
 	}
 	metrics.RequestLatency.Observe(ctx, http.MethodGet, *target, time.Since(began))
 	if resp.StatusCode != http.StatusOK {
@@ -108,6 +121,35 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		return nil, r.fail(Answered, statusError(resp, r))
 	}
 	return resp, nil
+}
+
+// audible is a body that tells when something of it has come, and why it ended if that
+// was the doing of the caller.
+type audible struct {
+	io.ReadCloser
+	ctx   context.Context
+	heard func()
+	read  int64
+}
+
+func (a *audible) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	a.read += int64(n)
+	if n > 0 {
+		a.heard()
+	}
+	if cause := silence(a.ctx); cause != nil && err != nil && err != io.EOF {
+		return n, fmt.Errorf("%w, after %d bytes of the answer", cause, a.read)
+	}
+	return n, err
+}
+
+// silence returns why a request was ended, if that was the silence of the server.
+func silence(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
+		return cause
+	}
+	return nil
 }
 
 // count adds a request to the metrics that client-go keeps of its own, under which

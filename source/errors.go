@@ -19,6 +19,11 @@ var (
 	ErrWrongScope = errors.New("the resource is cluster-scoped: ask for it without a namespace")
 )
 
+// ErrSilent is a request that was sent and brought nothing, or nothing more, for longer
+// than its caller waits. Callers cancel the context of a request with it as the cause: then
+// it is in the [Error] that the request ends with.
+var ErrSilent = errors.New("the server sent nothing")
+
 // Errors of an answer that cannot be understood.
 var (
 	// ErrFrameTooLarge is a frame or a list over the limit of [RESTOptions].
@@ -42,7 +47,8 @@ const (
 	Answered Phase = "answered"
 	// Decoding is an answer that could not be understood.
 	Decoding Phase = "decoding"
-	// Streaming is a watch that failed after it had begun.
+	// Streaming is a watch that failed after it had begun, or a list or a
+	// discovery that fell silent.
 	Streaming Phase = "streaming"
 )
 
@@ -91,6 +97,8 @@ func (e *Error) Hint() string {
 		return fmt.Sprintf("grant list and watch on %s %s", e.Resource, where)
 	case apierrors.IsNotFound(e.Err):
 		return "the server has no such resource: install its CustomResourceDefinition, or check group, version and name"
+	case errors.Is(e.Err, ErrSilent):
+		return "is the API server overloaded, or does a proxy hold answers back? Raise MaxSilence if answers may take longer"
 	case e.Phase == Connecting && !errors.Is(e.Err, ErrWrongScope) && !errors.Is(e.Err, ErrStreamedListRefused):
 		return "is the API server reachable?"
 	case errors.Is(e.Err, ErrFrameTooLarge):

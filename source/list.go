@@ -22,7 +22,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	if o.Continue == "" && o.Version != "" {
 		options.ResourceVersion, options.ResourceVersionMatch = o.Version, metav1.ResourceVersionMatchNotOlderThan
 	}
-	r, err := s.request(ctx, "list", options)
+	r, err := s.request(ctx, "list", options, o.Heard)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -33,9 +33,17 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	page, err := s.readPage(resp, o.Held)
 	if err != nil {
-		return Page[T]{}, r.fail(Decoding, err)
+		return Page[T]{}, r.fail(phaseOfBody(err), err)
 	}
 	return page, nil
+}
+
+// phaseOfBody says in which phase the reading of an answer failed.
+func phaseOfBody(err error) Phase {
+	if errors.Is(err, ErrSilent) {
+		return Streaming
+	}
+	return Decoding
 }
 
 // readPage reads the body of a list and closes it. One in protobuf is read and decoded

@@ -71,16 +71,21 @@ func groupVersionPath(gv schema.GroupVersion) string {
 // serves its kind, its kind, or its scope. A resource that the server does not
 // have is an error for which apierrors.IsNotFound is true.
 func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
+	return c.resolve(ctx, r, nil)
+}
+
+// resolve is Resolve, and calls heard as [ListOptions] has it.
+func (c *Client) resolve(ctx context.Context, r Resource, heard func()) (Resource, error) {
 	fail := func(phase Phase, err error) (Resource, error) {
 		return r, &Error{Op: "discover", Resource: r.String(), Phase: phase, Err: err}
 	}
-	resp, err := c.get(ctx, request{op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()), accept: jsonType})
+	resp, err := c.get(ctx, request{op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()), accept: jsonType, heard: heard})
 	if err != nil {
 		return r, err
 	}
 	body, err := readBody(resp.Body, defaultMaxListBytes)
 	if err != nil {
-		return fail(Decoding, err)
+		return fail(phaseOfBody(err), err)
 	}
 	var list metav1.APIResourceList
 	if err := unmarshalJSON(body, &list); err != nil {

@@ -146,11 +146,11 @@ func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T
 
 // resolved returns the resource, after asking the server for what a request
 // needs to know of it.
-func (s *REST[T]) resolved(ctx context.Context) (Resource, error) {
+func (s *REST[T]) resolved(ctx context.Context, heard func()) (Resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.resource.Name == "" || (s.resource.Scope == ScopeUnknown && s.options.Namespace != "") {
-		resource, err := s.client.Resolve(ctx, s.resource)
+		resource, err := s.client.resolve(ctx, s.resource, heard)
 		if err != nil {
 			return s.resource, err
 		}
@@ -163,11 +163,11 @@ func (s *REST[T]) resolved(ctx context.Context) (Resource, error) {
 }
 
 // request prepares a GET of the collection with the given options.
-func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions) (request, error) {
+func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, heard func()) (request, error) {
 	if s.invalid != nil {
 		return request{}, &Error{Op: op, Resource: s.asked.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: s.invalid}
 	}
-	resource, err := s.resolved(ctx)
+	resource, err := s.resolved(ctx, heard)
 	if err != nil {
 		return request{}, err
 	}
@@ -182,7 +182,7 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions) 
 	return request{
 		op: op, resource: resource.String(), namespace: s.options.Namespace,
 		path: resource.path(s.options.Namespace), query: query, accept: s.decoder.accept(op == "watch", s.client.jsonOnly),
-		follows: o.Continue != "",
+		follows: o.Continue != "", heard: heard,
 	}, nil
 }
 
@@ -206,7 +206,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	if o.SendInitialEvents {
 		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
 	}
-	r, err := s.request(ctx, "watch", options)
+	r, err := s.request(ctx, "watch", options, o.Heard)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,11 @@ type ListOptions struct {
 	Continue string
 	// Held says which objects the caller has already; nil says none. See [Held].
 	Held Held
+	// Heard is called when a request is sent, and when anything of its answer has come,
+	// by the goroutine that called List; nil is not called. A source that cannot tell
+	// does not call it. Time that passes in between was spent waiting for the server, or
+	// decoding what it has sent.
+	Heard func()
 }
 
 // WatchOptions says where a watch starts and how long it may last.
@@ -67,6 +72,9 @@ type WatchOptions struct {
 	// Held says which objects of a streamed list the caller has already; nil says none.
 	// It is asked of Added events, until the first event of another type. See [Held].
 	Held Held
+	// Heard is called as that of [ListOptions] is, by the goroutine that called Watch or
+	// Next.
+	Heard func()
 }
 
 // Held is asked, before an object is decoded, whether the caller has that very state of

@@ -1,0 +1,134 @@
+package tidings_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/reflector"
+)
+
+// FuzzAnswers has bytes decide what a whole informer is answered, from the connection to
+// the last byte of a body: statuses, headers, lists and frames, true ones that are spoilt
+// and any others, cuts, pauses and silence. Then the server is honest again. Within
+// an hour the informer must hold what the server has, its handler must have been told
+// so, and nothing may be left behind. See [answers] for what the bytes mean.
+func FuzzAnswers(f *testing.F) {
+	for _, seed := range answerSeeds() {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<14 {
+			return
+		}
+		script := &bytesOf{data}
+		setting := script.next()
+		kind := []string{"typed", "dynamic", "metadata"}[setting%3]
+		o := tidings.FactoryOptions{NoStreamedLists: setting&8 != 0}
+		if setting&16 != 0 {
+			o.PageSize = 2
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, kinds[kind], o, apisim.Options{})
+			defer w.end()
+			wire := &answers{script: script, write: w.changeAtOnce}
+			w.reconnect(o, func(c *rest.Config) {
+				c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+					wire.honest = next
+					return wire
+				}
+			})
+			survive(w, wire)
+		})
+	})
+}
+
+// survive starts the informer of a world on a wire, and requires that it recovers.
+func survive(w *world, wire *answers) {
+	fold := newFold(w)
+	for _, name := range []string{"a", "b", "c"} {
+		w.create(name, "1")
+	}
+	if err := w.factory.Start(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+	for minute := range 30 {
+		if minute%10 == 5 {
+			w.update("a", fmt.Sprint(minute))
+			w.remove("b")
+			w.create("b", fmt.Sprint(minute))
+		}
+		w.after(time.Minute)
+	}
+	wire.end()
+	// What was invented meanwhile may look like what the server has: every object becomes
+	// another one. Then nothing but a list tells the truth, and the server says so, unless
+	// it is at the very version that the informer has been told of.
+	for _, name := range []string{"a", "b", "c"} {
+		w.remove(name)
+		w.create(name, "honest")
+	}
+	for w.probe.informer().Health().Version == w.versions["c"] {
+		w.update("c", w.versions["c"])
+	}
+	w.server.Compact()
+	w.server.CutConnections()
+	began := time.Now()
+	for !maps.Equal(w.probe.state(), w.serverState()) && time.Since(began) < time.Hour {
+		w.after(time.Minute)
+	}
+	w.after(time.Minute)
+	w.agree()
+	if got, want := fold.state(), w.probe.state(); !maps.Equal(got, want) {
+		w.Errorf("the handler adds up to %v, the cache holds %v", got, want)
+	}
+	if h := w.probe.informer().Health(); h.State != reflector.Watching || !h.Synced {
+		w.Errorf("an hour later the informer is %s, synced %t, after %v", h.State, h.Synced, h.LastError)
+	}
+	w.update("a", "last")
+	synctest.Wait()
+	w.agree()
+}
+
+// changeAtOnce changes an object, from a goroutine that must not end the test.
+func (w *world) changeAtOnce(n int) {
+	if _, err := w.server.Update(context.Background(), object("c", fmt.Sprint("now-", n))); err != nil {
+		w.Error(err)
+	}
+}
+
+// fold adds up what a handler is told.
+type fold struct {
+	mu      sync.Mutex // guards objects
+	objects map[string]string
+}
+
+func newFold(w *world) *fold {
+	f := &fold{objects: map[string]string{}}
+	w.probe.handle(func(e event) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if _, known := f.objects[e.Key]; known == (e.Type == tidings.Added) {
+			w.Errorf("%v, known before: %v", e, known)
+		}
+		if f.objects[e.Key] = e.New; e.Type == tidings.Deleted {
+			delete(f.objects, e.Key)
+		}
+	}, tidings.HandlerOptions{})
+	return f
+}
+
+func (f *fold) state() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.objects)
+}

@@ -1,0 +1,151 @@
+package tidings_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/source"
+)
+
+// aPatience is how long a list may bring nothing.
+const aPatience = 2 * time.Minute
+
+// TestP15_ListThatFallsSilentIsEnded has the server take a list and then say nothing, or
+// nothing more, without a timeout in the client's configuration. The guard is the timer of
+// the reflector's patience.
+func TestP15_ListThatFallsSilentIsEnded(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault apisim.Fault
+		says  string
+	}{
+		"is never answered":    {apisim.Delay(24 * time.Hour), "not even the beginning of the answer"},
+		"stalls in the middle": {apisim.Stall(1, 0), "bytes of the answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			propertyWith(t, paged, tidings.Selection{Namespace: "default"}, func(w *world) {
+				for _, name := range []string{"a", "b", "c"} {
+					w.create(name, "1")
+				}
+				l := w.follow()
+				silence := w.inject(apisim.Match{Verb: "list"}, test.fault)
+				if err := w.factory.Start(w.ctx); err != nil {
+					w.Fatal(err)
+				}
+				w.after(aPatience - time.Second)
+				if h := w.probe.informer().Health(); h.State != reflector.Listing || h.LastError != nil {
+					w.Errorf("within the time health is %s after %v", h.State, h.LastError)
+				}
+				w.after(time.Second)
+				h := w.probe.informer().Health()
+				if h.State != reflector.BackingOff || !errors.Is(h.LastError, source.ErrSilent) || h.Synced {
+					w.Errorf("after it health is %s after %v", h.State, h.LastError)
+				}
+				for _, says := range []string{"list configmaps.v1", `namespace "default"`, "nothing for 2m0s", test.says, "MaxSilence"} {
+					l.says(says)
+				}
+				w.after(10 * time.Minute)
+				if met := silence.Met(); met < 4 || met > 7 {
+					w.Errorf("%d lists in 12 minutes", met)
+				}
+				silence.Lift()
+				w.after(aPatience + time.Minute)
+				l.agrees()
+			})
+		})
+	}
+}
+
+// TestP15_SlowListsAreLeftAlone has a list of each sort come in pieces, with nothing for
+// almost as long as is allowed between any two of them.
+func TestP15_SlowListsAreLeftAlone(t *testing.T) {
+	for name, o := range map[string]tidings.FactoryOptions{"streamed": {WatchTimeout: 24 * time.Hour}, "in pages": {NoStreamedLists: true}} {
+		t.Run(name, func(t *testing.T) {
+			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
+				for _, name := range []string{"a", "b", "c"} {
+					w.create(name, "1")
+				}
+				l := w.follow()
+				first := true
+				w.wrap(func(rw http.ResponseWriter, r *http.Request) http.ResponseWriter {
+					if !strings.HasSuffix(r.URL.Path, "/configmaps") || !first {
+						return rw
+					}
+					first = false
+					return &slowWriter{ResponseWriter: rw, r: r}
+				})
+				if err := w.factory.Start(w.ctx); err != nil {
+					w.Fatal(err)
+				}
+				began := time.Now()
+				for !w.probe.informer().HasSynced() && time.Since(began) < 3*time.Hour {
+					w.after(time.Minute)
+				}
+				if took := time.Since(began); took < 5*aPatience {
+					w.Errorf("the list took %v, which proves nothing", took)
+				}
+				l.lists(1)
+				w.update("a", "2")
+				w.after(time.Hour)
+				l.agrees()
+			})
+		})
+	}
+}
+
+// slowWriter takes its time before each part of the list that it writes.
+type slowWriter struct {
+	http.ResponseWriter
+	r     *http.Request
+	parts int
+}
+
+func (w *slowWriter) Write(data []byte) (written int, err error) {
+	const part = 40
+	for len(data) > 0 && err == nil {
+		if w.parts++; w.parts <= 20 {
+			select {
+			case <-time.After(aPatience - time.Second):
+			case <-w.r.Context().Done():
+				return written, w.r.Context().Err()
+			}
+		}
+		n := 0
+		n, err = w.ResponseWriter.Write(data[:min(part, len(data))])
+		http.NewResponseController(w.ResponseWriter).Flush() //nolint:errcheck // the next write says why it failed
+		data, written = data[n:], written+n
+	}
+	return written, err
+}
+
+func (w *slowWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestP16_OutageIsMeasuredFromTheLastContact restores an old state while a connection is
+// open and carries nothing: when it breaks, the next one is there at once. The guard is
+// Reflector.reached.
+func TestP16_OutageIsMeasuredFromTheLastContact(t *testing.T) {
+	property(t, func(w *world) {
+		l := w.has("a", "b")
+		backup := w.server.Snapshot()
+		for range 20 {
+			w.create("c", "1")
+			w.remove("c")
+		}
+		w.remove("b")
+		synctest.Wait()
+		w.after(30 * time.Second)
+		w.server.Rewind(backup)
+		w.server.CutConnections()
+		w.after(10 * time.Second)
+		l.agrees()
+		if w.probe.get("default/b") == "" {
+			w.Error("the cache does not hold what the backup has")
+		}
+	})
+}
