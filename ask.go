@@ -108,7 +108,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 			transform: transform, sharer: sharerFor(f, resource, transform != nil),
 			reflector: reflector.Options[T]{
 				PageSize: f.o.PageSize, NoStreamedLists: f.o.NoStreamedLists,
-				WatchTimeout: f.o.WatchTimeout, Backoff: f.o.Backoff,
+				WatchTimeout: f.o.WatchTimeout, MaxSilence: f.o.MaxSilence, Backoff: f.o.Backoff,
 			},
 			logger: f.o.Logger, stopGrace: f.o.StopGrace,
 		}

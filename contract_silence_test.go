@@ -62,6 +62,29 @@ func TestP15_ListThatFallsSilentIsEnded(t *testing.T) {
 	}
 }
 
+// TestP15_FactorySaysHowLongAListMayBeSilent has lists that are not answered.
+func TestP15_FactorySaysHowLongAListMayBeSilent(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit time.Duration
+		ends  bool
+	}{"a second": {time.Second, true}, "no limit": {-1, false}} {
+		t.Run(name, func(t *testing.T) {
+			o := tidings.FactoryOptions{NoStreamedLists: true, MaxSilence: test.limit}
+			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
+				silence := w.inject(apisim.Match{Verb: "list"}, apisim.Delay(24*time.Hour))
+				if err := w.factory.Start(w.ctx); err != nil {
+					w.Fatal(err)
+				}
+				w.after(time.Hour)
+				if h := w.probe.informer().Health(); errors.Is(h.LastError, source.ErrSilent) != test.ends {
+					w.Errorf("after an hour health is %s after %v", h.State, h.LastError)
+				}
+				silence.Lift()
+			})
+		})
+	}
+}
+
 // TestP15_SlowListsAreLeftAlone has a list of each sort come in pieces, with nothing for
 // almost as long as is allowed between any two of them.
 func TestP15_SlowListsAreLeftAlone(t *testing.T) {

@@ -48,6 +48,10 @@ type FactoryOptions struct {
 	// WatchTimeout is the least time that a watch lasts before it is begun anew;
 	// 0 means 5 minutes.
 	WatchTimeout time.Duration
+	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
+	// ended and begun anew; a list that brings something may last as long as it needs. 0
+	// means 2 minutes, below 0 there is no limit.
+	MaxSilence time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff reflector.Backoff
 	// StopGrace is how long a stop waits for handlers to return; 0 means 10 s.

@@ -34,17 +34,17 @@ func (g given[T]) Watch(ctx context.Context, o source.WatchOptions) (source.Stre
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}
-	return silent[T]{ctx}, nil
+	return idleStream[T]{ctx}, nil
 }
 
-type silent[T source.Object] struct{ ctx context.Context }
+type idleStream[T source.Object] struct{ ctx context.Context }
 
-func (s silent[T]) Next() ([]source.Event[T], error) {
+func (s idleStream[T]) Next() ([]source.Event[T], error) {
 	<-s.ctx.Done()
 	return nil, s.ctx.Err()
 }
 
-func (s silent[T]) Close() error { return nil }
+func (s idleStream[T]) Close() error { return nil }
 
 // replicas are eight pods that have all in common but their names, each in memory of its own.
 func replicas() given[*corev1.Pod] {
