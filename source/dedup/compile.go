@@ -41,7 +41,7 @@ func (t *Table) planFor(typ reflect.Type, drop fieldpath.Tree) (*plan, error) {
 	if p := t.plans[of]; p != nil {
 		return p, nil
 	}
-	c := &compiler{shape: t.shapeLocked, programs: map[form]*program{}, plan: &plan{}}
+	c := &compiler{shape: t.shapeLocked, programs: map[form]*program{}, plan: &plan{meta: hasMetadata(typ)}}
 	p, err := c.program(typ, drop)
 	if err != nil {
 		return nil, err

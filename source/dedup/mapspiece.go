@@ -38,7 +38,7 @@ func (r *mapRun) subtree(i uint32, at int32, skip *omitted) any {
 	if it := *slot; it != nil && it.shape == shape && it.key == string(data) {
 		if v, ok := it.value(); ok {
 			r.hits++
-			s.hit(int(it.size))
+			s.found(it, r.owner)
 			return held(&t, v.at)
 		}
 	}
@@ -47,17 +47,17 @@ func (r *mapRun) subtree(i uint32, at int32, skip *omitted) any {
 	it, v, ok := table.pieces.find(h, shape, data)
 	if ok {
 		r.hits++
-		s.hit(int(it.size))
+		s.found(it, r.owner)
 		if len(data) <= mostRecentKey {
 			*slot = it
 		}
 		return held(&t, v.at)
 	}
 	r.misses++
-	if !s.miss(costItem+len(data), len(data), table.sightings.again(h)) || table.full.Load() {
+	if !s.miss(costItem+len(data), len(data), table.pieceAgain(h, r.owner)) || table.full.Load() {
 		return r.build(i, at, skip)
 	}
-	return r.buildShared(i, at, skip, &item{hash: h, shape: shape, key: string(data), n: 1})
+	return r.buildShared(i, at, skip, &item{hash: h, shape: shape, key: string(data), n: 1, by: r.owner})
 }
 
 // held returns an interface with what is at an address: a map, or the header of a

@@ -25,6 +25,7 @@ type mapRun struct {
 	boxes       []string
 	more, taken int
 
+	owner     owner // of the object
 	decoded   int
 	random    uint64
 	scratch   []byte
@@ -58,6 +59,7 @@ func (r *mapRun) decode(d *MapDecoder, data []byte) (map[string]any, bool) {
 		return nil, false
 	}
 	r.recent.enter(r.decoded, r.table.round.Load())
+	r.owner = r.ownerOf(r.member(r.member(0, "metadata"), "uid"))
 	r.places.tidy()
 	r.decoded++
 	r.more, r.taken = max(1, min(int(d.own.Load()), int(r.cut.tokens[0].strings))), 0
@@ -106,6 +108,28 @@ func (r *mapRun) secret() bool {
 		}
 	}
 	return false
+}
+
+// member returns the token of a field of the object at a token, or 0.
+func (r *mapRun) member(object uint32, name string) uint32 {
+	tokens := r.cut.tokens
+	if tokens[object].kind != tokenObject {
+		return 0
+	}
+	for i := object + 1; i < tokens[object].next; i = tokens[i+1].next {
+		if string(r.content(&tokens[i])) == name {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// ownerOf returns the owner whose UID is at a token, or anyone.
+func (r *mapRun) ownerOf(uid uint32) owner {
+	if t := &r.cut.tokens[uid]; t.kind == tokenString {
+		return ownerOf(r.content(t))
+	}
+	return anyone
 }
 
 // content returns the content of a string. It is valid until the next call.
@@ -201,7 +225,7 @@ func (r *mapRun) name(t *token, at, last int32) (string, int32) {
 	}
 	place := r.places.find(at, mix(content), content)
 	if place == 0 {
-		if len(content) > mostName || len(content) == 0 || !r.table.sightings.again(r.table.hash(nameShape, content)) {
+		if len(content) > mostName || len(content) == 0 || !r.table.sightings.again(r.table.hash(nameShape, content), anyone) {
 			return r.keep(t, content), noPlace
 		}
 		if place = r.places.add(at, string(content)); place == 0 {

@@ -82,17 +82,17 @@ func (r *mapRun) sharedText(at int32, m uint64, content []byte) *string {
 	}
 	t := r.table
 	h := t.hash(textShape, content)
-	text := t.texts.box(h, content)
+	text, own := t.texts.box(h, content, r.owner)
 	if text != nil {
 		r.hits++
-		s.hit(sizeText + len(content))
+		s.foundText(sizeText+len(content), own)
 	} else {
 		r.misses++
-		if !s.miss(costText+len(content), sizeText+len(content), t.sightings.again(h)) || t.full.Load() {
+		if !s.miss(costText+len(content), sizeText+len(content), t.textAgain(h, r.owner)) || t.full.Load() {
 			return nil
 		}
 		text = new(string(content))
-		t.keepBox(h, text)
+		t.keepBox(h, text, r.owner)
 	}
 	if len(content) <= mostRecentText {
 		*slot = text

@@ -27,7 +27,7 @@ func (r *run) piece(f *field, data []byte, n int) (value, bool) {
 	if it := *slot; it != nil && it.shape == f.shape && it.key == string(data) {
 		if v, ok := it.value(); ok {
 			r.hits++
-			s.hit(int(it.size))
+			s.found(it, r.owner)
 			return v, true
 		}
 	}
@@ -36,14 +36,14 @@ func (r *run) piece(f *field, data []byte, n int) (value, bool) {
 	it, v, ok := t.pieces.find(h, f.shape, data)
 	if ok {
 		r.hits++
-		s.hit(int(it.size))
+		s.found(it, r.owner)
 		if len(data) <= mostRecentKey {
 			*slot = it
 		}
 		return v, true
 	}
 	r.misses++
-	if !s.miss(costItem+len(data), len(data), t.sightings.again(h)) || t.full.Load() {
+	if !s.miss(costItem+len(data), len(data), t.pieceAgain(h, r.owner)) || t.full.Load() {
 		return r.build(f, data, n)
 	}
 	return r.buildShared(f, data, n, h)
@@ -57,7 +57,7 @@ func (r *run) buildShared(f *field, data []byte, n int, h uint64) (value, bool) 
 	v, ok := r.build(f, unsafe.Slice(unsafe.StringData(key), len(key)), n)
 	if ok && !r.unshared {
 		r.table.keepPiece(&item{
-			hash: h, shape: f.shape, key: key, at: weak.Make((*byte)(v.at)), n: int32(v.n), size: int32(min(r.saves, 1<<30)),
+			hash: h, shape: f.shape, key: key, at: weak.Make((*byte)(v.at)), n: int32(v.n), size: int32(min(r.saves, 1<<30)), by: r.owner,
 		})
 	}
 	r.owned, r.unshared, r.saves = owned, unshared || r.unshared, saves+r.saves

@@ -27,6 +27,7 @@ type item struct {
 	at    weak.Pointer[byte] // the value, which the table does not keep alive
 	n     int32              // elements of a slice
 	size  int32              // bytes of memory that sharing the value saves
+	by    owner              // who made it
 }
 
 const (

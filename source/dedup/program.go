@@ -12,6 +12,7 @@ type plan struct {
 	sites   int            // number of sites
 	makers  []reflect.Type // types of the values behind pointers and in slices
 	maps    []reflect.Type
+	meta    bool // objects begin with their metadata
 
 	idle pool[*run]
 }

@@ -23,6 +23,8 @@ type run struct {
 	saves int
 	depth int
 
+	meta      bool  // objects begin with their metadata
+	owner     owner // of the object
 	decoded   int
 	random    uint64
 	collected collected
@@ -33,7 +35,7 @@ type run struct {
 }
 
 func newRun(t *Table, p *plan, sharing Sharing) *run {
-	r := &run{table: t, sharing: sharing, sites: make([]site, p.sites)}
+	r := &run{table: t, sharing: sharing, meta: p.meta, sites: make([]site, p.sites)}
 	for _, typ := range p.makers {
 		r.makers = append(r.makers, newMaker(typ))
 	}
@@ -47,6 +49,10 @@ func newRun(t *Table, p *plan, sharing Sharing) *run {
 // half filled.
 func (r *run) object(p *program, data []byte, to unsafe.Pointer) bool {
 	r.recent.enter(r.decoded, r.table.round.Load())
+	r.owner = anyone
+	if r.meta {
+		r.owner = ownerIn(data)
+	}
 	r.decoded++
 	ok := r.message(p, data, to)
 	if ok {
@@ -145,17 +151,17 @@ func (r *run) sharedText(site int32, m uint64, content []byte) (string, bool) {
 	}
 	t := r.table
 	h := t.hash(textShape, content)
-	text, ok := t.texts.find(h, content)
+	text, own, ok := t.texts.find(h, content, r.owner)
 	if ok {
 		r.hits++
-		s.hit(len(content))
+		s.foundText(len(content), own)
 	} else {
 		r.misses++
-		if !s.miss(costText+len(content), len(content), t.sightings.again(h)) || t.full.Load() {
+		if !s.miss(costText+len(content), len(content), t.textAgain(h, r.owner)) || t.full.Load() {
 			return "", false
 		}
 		text = string(content)
-		t.keepText(h, text)
+		t.keepText(h, text, r.owner)
 	}
 	if len(text) <= mostRecentText {
 		*slot = text

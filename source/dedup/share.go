@@ -59,6 +59,10 @@ func (s *Sharer) Share(obj any) any {
 		return s.leave(obj, err)
 	}
 	r := plan.take(s.table, s.o.Sharing)
+	r.owner = anyone
+	if o, ok := obj.(metav1.Object); ok {
+		r.owner = ownerOf([]byte(o.GetUID()))
+	}
 	at := r.object(v.UnsafePointer())
 	plan.give(r)
 	s.shared.Add(1)

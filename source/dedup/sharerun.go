@@ -29,6 +29,7 @@ type shareRun struct {
 	objects site
 	curious bool
 
+	owner  owner // of the object
 	depth  int
 	shared int // objects so far
 	random uint64
@@ -275,13 +276,13 @@ func (r *shareRun) whole(s *step, v value) (value, bool) {
 		return other, true
 	}
 	r.misses++
-	keep := st.miss(costItem+size, size, r.table.sightings.again(h))
+	keep := st.miss(costItem+size, size, r.table.pieceAgain(h, r.owner))
 	st.pay(size / hashed)
 	if !keep || r.table.full.Load() {
 		return value{}, false
 	}
 	own := r.own(s, v)
-	it := &item{hash: h, shape: s.shape, at: weak.Make((*byte)(own.at)), n: int32(own.n), size: int32(size)}
+	it := &item{hash: h, shape: s.shape, at: weak.Make((*byte)(own.at)), n: int32(own.n), size: int32(size), by: r.owner}
 	r.table.keepPiece(it)
 	r.remember(last, s, it, own)
 	r.saved += size
@@ -295,7 +296,7 @@ const hashed = 8
 func (r *shareRun) hit(st *site, it *item) {
 	r.hits++
 	r.saved += int(it.size)
-	st.hit(int(it.size))
+	st.found(it, r.owner)
 }
 
 func (r *shareRun) remember(last *found, s *step, it *item, v value) {
@@ -400,17 +401,17 @@ func (r *shareRun) text(site int32, s string) (string, bool) {
 	}
 	t := r.table
 	h := t.hash(textShape, content)
-	text, ok := t.texts.find(h, content)
+	text, own, ok := t.texts.find(h, content, r.owner)
 	if ok {
 		r.hits++
-		st.hit(len(s))
+		st.foundText(len(s), own)
 	} else {
 		r.misses++
-		if !st.miss(costText+len(s), len(s), t.sightings.again(h)) || t.full.Load() {
+		if !st.miss(costText+len(s), len(s), t.textAgain(h, r.owner)) || t.full.Load() {
 			return "", false
 		}
 		text = strings.Clone(s)
-		t.keepText(h, text)
+		t.keepText(h, text, r.owner)
 	}
 	if len(text) <= mostRecentText {
 		*slot = text

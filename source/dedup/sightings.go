@@ -2,10 +2,11 @@ package dedup
 
 import "sync/atomic"
 
-// sightings remembers which hashes were seen, approximately: it forgets, and it
-// takes one hash in some millions for another. It decides only what is worth
+// sightings remembers which hashes were seen, and in which object first, approximately: it
+// forgets, and it takes one hash in some millions for another. It decides only what is worth
 // keeping.
 type sightings struct {
+	// marks have 24 bits of a hash, of which one is always set, above an owner.
 	marks atomic.Pointer[[]atomic.Uint32]
 }
 
@@ -33,15 +34,16 @@ func (s *sightings) grow(slots int) {
 // With one, two hashes that come in turns would push each other out for ever.
 const ways = 4
 
-// again reports whether the hash was seen before.
-func (s *sightings) again(h uint64) bool {
+// again reports whether the hash was seen before, in an object of another owner: what one
+// object has in all its states is no repetition.
+func (s *sightings) again(h uint64, by owner) bool {
 	marks := *s.marks.Load()
 	i := h >> 20 & uint64(len(marks)-1) &^ (ways - 1)
 	set := marks[i : i+ways : i+ways]
-	mark := uint32(h>>40) | 1
+	mark := (uint32(h>>40)|1)<<8 | uint32(by)
 	for k := range set {
-		if set[k].Load() == mark {
-			return true
+		if seen := set[k].Load(); seen>>8 == mark>>8 {
+			return seen != mark || by == anyone
 		}
 	}
 	for k := ways - 1; k > 0; k-- {

@@ -41,6 +41,27 @@ func (s *site) hit(saved int) {
 	s.gain(saved)
 }
 
+// foundText counts an attempt that found a string of that many bytes, as found does.
+func (s *site) foundText(saved int, own bool) {
+	if own {
+		s.regret(costText + saved)
+		s.gain(saved)
+		return
+	}
+	s.hit(saved)
+}
+
+// found counts an attempt that found an item. What an object finds that it has made itself,
+// in an earlier state, spares work and no memory: that it was kept has not paid.
+func (s *site) found(it *item, by owner) {
+	if it.by == by && by != anyone {
+		s.regret(it.cost())
+		s.gain(int(it.size))
+		return
+	}
+	s.hit(int(it.size))
+}
+
 // gain adds to the credit. A sample stands for all the values that were not
 // tried.
 func (s *site) gain(saved int) {
@@ -56,7 +77,7 @@ func (s *site) gain(saved int) {
 // missed before.
 func (s *site) miss(cost, size int, again bool) bool {
 	eager := s.eager()
-	s.promise = max(s.promise-int32(min(2*cost, promiseMost)), -promiseMost)
+	s.regret(cost)
 	s.pay(costMiss)
 	if again && s.resting() {
 		s.gain(size)
@@ -66,6 +87,11 @@ func (s *site) miss(cost, size int, again bool) bool {
 	}
 	s.pay(cost)
 	return true
+}
+
+// regret counts a value that would have been, or was, kept in vain.
+func (s *site) regret(cost int) {
+	s.promise = max(s.promise-int32(min(2*cost, promiseMost)), -promiseMost)
 }
 
 func (s *site) pay(cost int) {

@@ -36,8 +36,9 @@ type Table struct {
 	metric  []metrics.Sample
 
 	// full is set when something was refused, until there is some room again:
-	// decoders then do not try.
-	full atomic.Bool
+	// decoders then do not try. sparing is set while more than a quarter of the room is
+	// used: what only one object has does not get any, then.
+	full, sparing atomic.Bool
 
 	// round counts how often the strings have been gone through. What remembers
 	// strings and items beside the table forgets them when it changes.
@@ -63,6 +64,11 @@ const (
 	// each of them: about 1 % of what it takes to decode an object.
 	tendEvery      = 64
 	slotsPerObject = 4
+
+	// textSlotsPerObject is how many slots of strings it looks at for each object, and
+	// textSlotsInNeed while the table is more than half full: strings of workloads that are
+	// gone stay until then.
+	textSlotsPerObject, textSlotsInNeed = 2, 8
 )
 
 // start makes the table ready.
@@ -127,6 +133,7 @@ func (t *Table) roomLocked(n int) bool {
 	}
 	t.bytes += int64(n)
 	t.counts.kept.Add(1)
+	t.sparing.Store(t.bytes > t.budget/4)
 	return true
 }
 
@@ -139,7 +146,11 @@ func (t *Table) tend(objects int) {
 	defer t.mu.Unlock()
 	t.pending += objects
 	t.bytes -= int64(t.pieces.sweepLocked(objects*slotsPerObject, t.bytes > t.budget, &t.counts.forgotten))
-	freed, wrapped := t.texts.sweepLocked(objects, &t.counts.forgotten)
+	slots := textSlotsPerObject
+	if t.bytes > t.budget/2 {
+		slots = textSlotsInNeed
+	}
+	freed, wrapped := t.texts.sweepLocked(objects*slots, &t.counts.forgotten)
 	t.bytes -= int64(freed)
 	if wrapped {
 		t.round.Add(1)
@@ -148,7 +159,21 @@ func (t *Table) tend(objects int) {
 		t.pending = 0
 		t.setBudgetLocked()
 	}
+	t.sparing.Store(t.bytes > t.budget/4)
 	if t.full.Load() && t.bytes < t.budget-t.budget/8 {
 		t.full.Store(false)
 	}
+}
+
+// textAgain reports whether a string was seen before, in another object.
+func (t *Table) textAgain(h uint64, by owner) bool { return t.sightings.again(h, by) }
+
+// pieceAgain reports whether a value was seen before: in any object, even the same in an
+// earlier state, which spares decoding it once more; but in another one where room is to
+// be spared.
+func (t *Table) pieceAgain(h uint64, by owner) bool {
+	if !t.sparing.Load() {
+		by = anyone
+	}
+	return t.sightings.again(h, by)
 }

@@ -102,11 +102,11 @@ func TestOneHashForAll(t *testing.T) {
 		kept[i] = new([32]byte)
 		key := fmt.Sprint("key ", i)
 		table.keepPiece(&item{hash: 77, shape: s, key: key, at: weak.Make(&kept[i][0])})
-		table.keepText(77, key)
+		table.keepText(77, key, anyone)
 		if _, v, ok := table.pieces.find(77, s, []byte(key)); !ok || v.at != unsafe.Pointer(kept[i]) {
 			t.Fatalf("the value of %q is not there", key)
 		}
-		if text, ok := table.texts.find(77, []byte(key)); !ok || text != key {
+		if text, _, ok := table.texts.find(77, []byte(key), anyone); !ok || text != key {
 			t.Fatalf("%q is not there", key)
 		}
 	}
@@ -191,8 +191,13 @@ func TestSightings(t *testing.T) {
 	table.start()
 	for i := range 100 {
 		h := table.hash(textShape, fmt.Append(nil, i))
-		if first, second := table.sightings.again(h), table.sightings.again(h); first || !second {
-			t.Fatalf("hash %d: seen before: %v, then: %v", i, first, second)
+		if table.sightings.again(h, 7) {
+			t.Fatalf("hash %d was not seen before", i)
+		}
+		for by, want := range map[owner]bool{7: false, 8: true, anyone: true} {
+			if table.sightings.again(h, by) != want {
+				t.Fatalf("hash %d, seen by owner 7 and then by %d: repeated: %v", i, by, !want)
+			}
 		}
 	}
 }
