@@ -81,9 +81,19 @@
 //     table keeps some bits of the hashes it has seen. Where keeping each new value
 //     at once would have paid lately, that is done.
 //
+// What an object has in all its states is no repetition: it would fill the table with
+// what no other object has. Objects are told apart by eight bits of their UIDs, so that
+// one in 255 is taken for another:
+//
+//  1. A string counts as seen when another object had it. A value behind a pointer, a slice
+//     or a map also counts when the same object had it in an earlier state, because it is
+//     then not decoded again, but only while the table is less than a quarter full.
+//  2. What an object finds that it has brought itself counts as kept in vain.
+//
 // Forgetting: while objects are decoded, a hand goes round the table, four slots of
-// values and one of strings per object. It drops values that the garbage collector
-// has taken, and strings that nobody asked for since it came by last.
+// values and two of strings per object, eight of strings while the table is more than half
+// full. It drops values that the garbage collector has taken, and strings that no object but
+// the one that brought them asked for since it came by last.
 //
 // # Maps
 //

@@ -22,6 +22,9 @@ func ownerOf(uid []byte) owner {
 
 // hasMetadata reports whether objects of a Go type begin with their metadata.
 func hasMetadata(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
 	meta, ok := t.FieldByName("ObjectMeta")
 	return ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]()
 }
