@@ -36,21 +36,32 @@ type shared struct {
 	newFactory func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
 	newWatched func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	newDynamic func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory
+	newClient  func(*rest.Config) (dynamic.Interface, error)
 	decoder    func([]byte) (metav1.Object, error)
 }
 
 func clientGo() Stack {
-	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, cache.NewSharedIndexInformer, dynamicinformer.NewDynamicSharedInformerFactory, unmarshal}
+	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, cache.NewSharedIndexInformer, dynamicinformer.NewDynamicSharedInformerFactory, dynamicClient, unmarshal}
 }
 
 func dropIn() Stack {
-	return shared{DropIn, fromMemory, tidingsinformers.NewSharedInformerFactory, tidingscache.NewSharedIndexInformer, tidingsdynamic.NewDynamicSharedInformerFactory, nil}
+	return shared{DropIn, fromMemory, tidingsinformers.NewSharedInformerFactory, tidingscache.NewSharedIndexInformer, tidingsdynamic.NewDynamicSharedInformerFactory, readingClient, nil}
 }
 
 // fromMemory makes the drop-in's informer of objects that nothing has decoded: they have
 // the parts in common that they were made with, so that there is nothing to look for.
 func fromMemory(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return tidingscache.NewSharedIndexInformer(tidingscache.WithSharing(lw, tidingscache.SharingOptions{AtMost: source.ShareNothing}), example, resync, indexers)
+}
+
+// dynamicClient makes client-go's client, which decodes by itself.
+func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
+	return dynamic.NewForConfig(config)
+}
+
+// readingClient makes the drop-in's, which has its informers read.
+func readingClient(config *rest.Config) (dynamic.Interface, error) {
+	return tidingsdynamic.NewClient(config, nil)
 }
 
 func (s shared) Name() string { return s.name }
@@ -69,7 +80,11 @@ func (s shared) FromServer(t Target, o Options) (Informer, error) {
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	if t.Kind == objects.Widgets {
-		client, err := dynamic.NewForConfig(config)
+		newClient := s.newClient
+		if o.ListerWatcher {
+			newClient = dynamicClient
+		}
+		client, err := newClient(config)
 		if err != nil {
 			return nil, err
 		}

@@ -37,6 +37,8 @@ func (initialSync) Cases(s Size) []Case {
 	decoded := Case{Work: "sync", Server: spec(objects.Pods, middle, server.Protobuf, server.Streamed), Seed: seed, Objects: middle, Handlers: 1, ListerWatcher: true}
 	cases = append(cases, decoded)
 	others := pick(s, 150, 1_000, 10_000)
+	decoded.Server, decoded.Objects = spec(objects.Widgets, 2*others, server.JSON, server.Streamed), 2*others
+	cases = append(cases, decoded)
 	add(1, spec(objects.UnlikePods, others, server.Protobuf, server.Streamed))
 	add(1, spec(objects.Deployments, others, server.Protobuf, server.Streamed))
 	add(1, spec(objects.ConfigMaps, others, server.Protobuf, server.Streamed))
