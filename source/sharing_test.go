@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -23,6 +24,7 @@ import (
 // replica returns a pod that has its containers and labels in common with all others.
 func replica(name, version string) *corev1.Pod {
 	p := pod(name, version)
+	p.UID = types.UID("uid-of-" + name)
 	p.Labels = map[string]string{"app": "web", "tier": "front"}
 	p.Spec.Containers = []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"--verbose"}}}
 	return p

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -81,6 +82,9 @@ func readerGoesAway(t *testing.T, binary string) {
 
 // terminalIsClosed asks that the state is saved when the terminal goes.
 func terminalIsClosed(t *testing.T, binary string) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // a process that is started where it is ignored ignores it, too
+	defer signal.Stop(caught)
 	state := filepath.Join(t.TempDir(), "state.json")
 	p := start(t, binary, "serve", "--save", state)
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
