@@ -4,7 +4,7 @@ import "fmt"
 
 // Item is one object as a producer knows it.
 type Item[T any] struct {
-	Key     string // identity within the collection, never empty; it begins with the scope's prefix
+	Key     string // identity within the collection; it begins with the scope's prefix
 	Version string // the object's version; "" when unknown
 	UID     string // the object's incarnation; "" when unknown
 	Object  T

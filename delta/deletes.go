@@ -14,7 +14,7 @@ type deletion struct {
 type deletes struct {
 	bound int
 	byKey map[string]deletion
-	ring  []string // keys in order of deletion from next on; "" is a free slot
+	ring  []string // keys in order of deletion from next on; "" may be a free slot
 	next  int      // the slot to be used next
 }
 
@@ -42,7 +42,8 @@ func (d *deletes) remember(key, version, uid string) {
 		d.byKey[key] = deletion{version, uid, len(d.ring) - 1}
 		return
 	}
-	if oldest := d.ring[d.next]; oldest != "" {
+	oldest := d.ring[d.next]
+	if e, ok := d.get(oldest); ok && e.slot == d.next { // "" may be a key, too
 		delete(d.byKey, oldest)
 	}
 	d.ring[d.next] = key

@@ -12,7 +12,7 @@ var (
 var (
 	// ErrUnknownScope is returned for a scope that the queue does not have, or has no longer.
 	ErrUnknownScope = errors.New("delta: unknown scope")
-	// ErrForeignKey is returned for a key that is empty or does not begin with the prefix of its scope.
+	// ErrForeignKey is returned for a key that does not begin with the prefix of its scope.
 	ErrForeignKey = errors.New("delta: key outside its scope")
 	// ErrOlder is returned for a Replace whose version is before the one its scope has reached.
 	ErrOlder = errors.New("delta: the list is older than the state already reached")

@@ -123,7 +123,7 @@ func (m *model) drawFollower(t *rapid.T) *follower {
 func (m *model) Write(t *rapid.T) {
 	for range rapid.IntRange(1, 12).Draw(t, "writes") {
 		scope := rapid.SampledFrom(scopes).Draw(t, "scope")
-		key := scope + rapid.SampledFrom([]string{"a", "b", "c", "hot"}).Draw(t, "name")
+		key := scope + rapid.SampledFrom([]string{"", "a", "b", "c", "hot"}).Draw(t, "name")
 		current := m.server.live(scope, m.server.version)[key]
 		kind := rapid.IntRange(0, 9).Draw(t, "kind")
 		switch {

@@ -40,7 +40,7 @@ func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
 	for _, test := range []struct {
 		object *object
 		want   string
-	}{{foreign, `"n2/b"`}, {empty, "empty key"}} {
+	}{{foreign, `"n2/b"`}, {empty, `""`}} {
 		err := r.Push(t.Context(), "n1/", "1", []delta.Change[*object]{set(good), set(test.object)})
 		if !errors.Is(err, delta.ErrForeignKey) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Push: %v", err)

@@ -31,9 +31,6 @@ func errUnknown(operation, prefix string) error {
 
 // checkKey returns an error that is ErrForeignKey if a key cannot be one of the scope.
 func (sc *scope) checkKey(operation, key string) error {
-	if key == "" {
-		return fmt.Errorf("%w: %s of scope %q with an empty key", ErrForeignKey, operation, sc.prefix)
-	}
 	if !strings.HasPrefix(key, sc.prefix) {
 		return fmt.Errorf("%w: %s of scope %q with key %q; drop objects that were not asked for", ErrForeignKey, operation, sc.prefix, key)
 	}

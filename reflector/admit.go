@@ -37,9 +37,6 @@ func (r *Reflector[T]) deleted(item source.Item[T]) {
 
 // left pushes the delete of a known object with its last known state.
 func (r *Reflector[T]) left(item source.Item[T]) {
-	if item.Key == "" {
-		return
-	}
 	if known, _, uid, ok := r.o.Known(item.Key); ok {
 		item.Object, item.UID = known, uid
 		r.push(delta.Delete, item)

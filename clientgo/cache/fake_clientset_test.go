@@ -61,6 +61,33 @@ func TestFakeClientset(t *testing.T) {
 	}
 }
 
+// TestFakeObjectWithoutName: tests of programs make objects of what these look at alone. Their
+// key is that of nobody else.
+func TestFakeObjectWithoutName(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		nameless := labelled("", "1")
+		nameless.Namespace = ""
+		client := fake.NewClientset(nameless)
+		informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		handler.want(t, "add  initial")
+		index(t, informer.GetIndexer(), "n", "1", "")
+		if _, exists, err := informer.GetStore().GetByKey(""); err != nil || !exists {
+			t.Errorf("under the key of nobody: %t, %v", exists, err)
+		}
+		nameless = nameless.DeepCopy()
+		nameless.Labels["n"] = "2"
+		_, err := client.CoreV1().Pods("").Update(t.Context(), nameless, metav1.UpdateOptions{})
+		must(t, err)
+		must(t, client.CoreV1().Pods("").Delete(t.Context(), "", metav1.DeleteOptions{}))
+		synctest.Wait()
+		handler.want(t, "update →", "delete ")
+	})
+}
+
 // TestFakeClientsetIsListed: a fake declares that it cannot stream lists, and is not asked
 // for it.
 func TestFakeClientsetIsListed(t *testing.T) {

@@ -117,7 +117,7 @@ func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
 		environment = variables
 		defer func() { err = errors.Join(err, server.Close()) }()
 	}
-	return w.test(ctx, packages, environment, o.timeout, r)
+	return w.test(ctx, packages, append(os.Environ(), environment...), []string{"-timeout", o.timeout.String(), "-skip", s.skip}, r)
 }
 
 // directory returns an empty directory, the same for every run, so that the go command
@@ -156,10 +156,10 @@ func (w workspace) packages(ctx context.Context, s suite, only *regexp.Regexp) (
 }
 
 // test runs the tests of packages, one package after the other: they share an API server.
-func (w workspace) test(ctx context.Context, packages, environment []string, timeout time.Duration, r *results) error {
-	c := exec.CommandContext(ctx, "go", append([]string{"test", modules, "-json", "-p=1", "-timeout", timeout.String()}, packages...)...)
+func (w workspace) test(ctx context.Context, packages, environment, flags []string, r *results) error {
+	c := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", modules, "-json", "-p=1"}, flags, packages)...)
 	c.Dir = w.main
-	c.Env = append(os.Environ(), environment...)
+	c.Env = environment
 	c.Stderr = os.Stderr
 	events, err := c.StdoutPipe()
 	if err != nil {

@@ -82,8 +82,9 @@ func quietErrors(t *testing.T) *[]string {
 func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := quietErrors(t)
+		errOtherType := errors.New("it is of another type")
 		s := &script{page: source.Page[any]{Version: "9", Items: []source.Item[any]{
-			itemOf(configMap("m", "3")), itemOf(configMap("unindexable", "4")), {Version: "5", Object: &corev1.ConfigMap{}},
+			itemOf(configMap("m", "3")), itemOf(configMap("unindexable", "4")), {Version: "5", Err: errOtherType},
 		}}}
 		i := New(Options{Source: s, Example: &corev1.ConfigMap{}, Indexers: cache.Indexers{"name": func(obj any) ([]string, error) {
 			if obj.(*corev1.ConfigMap).Name == "unindexable" {
@@ -106,8 +107,8 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 		if h.Name != "*v1.ConfigMap" || h.State != reflector.Watching || !h.Synced || h.Objects != 2 || h.Version != "9" {
 			t.Errorf("while watching: %+v", h)
 		}
-		if h.Dropped != 1 || !errors.Is(h.LastDropped, errNoName) {
-			t.Errorf("dropped %d, last %v; want the object without a name", h.Dropped, h.LastDropped)
+		if h.Dropped != 1 || !errors.Is(h.LastDropped, errOtherType) {
+			t.Errorf("dropped %d, last %v; want the object of another type", h.Dropped, h.LastDropped)
 		}
 		if h.IndexErrors != 1 || h.LastIndexError == nil || !slices.Contains(*told, "An index function failed; the object has no entry in that index") {
 			t.Errorf("index errors %d, last %v, reported %q", h.IndexErrors, h.LastIndexError, *told)

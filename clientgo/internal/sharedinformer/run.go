@@ -2,7 +2,6 @@ package sharedinformer
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
-	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
@@ -85,7 +83,7 @@ func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.
 	}
 	i.o.Unshared = nil
 	i.reflector = reflector.New(i.o.Source, i.queue, reflector.Options[any]{
-		Name: i.name, Accept: accept, Transform: share(i.transform, i.sharer), Known: i.known,
+		Name: i.name, Transform: share(i.transform, i.sharer), Known: i.known,
 		PageSize:          i.o.PageSize,
 		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
 		PagesAfterFailure: true,
@@ -113,16 +111,6 @@ func share(transform cache.TransformFunc, sharer *dedup.Sharer) cache.TransformF
 		}
 		return sharer.Share(made), nil
 	}
-}
-
-var errNoName = errors.New("it has no name")
-
-// accept refuses what cannot be cached.
-func accept(item source.Item[any], _ bool) error {
-	if item.Key == "" {
-		return errNoName
-	}
-	return nil
 }
 
 // known returns the cached object of a key. While versions are not trusted it has
