@@ -178,11 +178,13 @@ func (r *Reflector[T]) touch() { r.contact = time.Now() }
 
 // touchBy notes what an error shows. An answer that refuses comes from the server itself;
 // one that regrets (500 and above) also from what stands in front of it, or from one whose
-// storage is away.
+// storage is away. A short wait that a refusal asks for is not out of touch either: all
+// clients of a busy server would look at once when it is over.
 func (r *Reflector[T]) touchBy(err error) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
-		r.touch()
+		asked, _ := source.RetryAfter(err)
+		r.contact = time.Now().Add(min(asked, longOutage))
 	}
 }
 
