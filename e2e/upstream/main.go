@@ -108,16 +108,16 @@ func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
 		fmt.Fprintln(r.out, strings.Join(packages, "\n"))
 		return nil
 	}
-	var environment []string
-	if s.server {
-		server, variables, err := startServer(ctx, dir)
-		if err != nil {
+	flags := []string{"-timeout", o.timeout.String(), "-skip", s.skip}
+	if !s.server {
+		return w.test(ctx, packages, nil, flags, r)
+	}
+	for _, p := range packages {
+		if err := w.testWithServer(ctx, dir, p, flags, r); err != nil {
 			return err
 		}
-		environment = variables
-		defer func() { err = errors.Join(err, server.Close()) }()
 	}
-	return w.test(ctx, packages, append(os.Environ(), environment...), []string{"-timeout", o.timeout.String(), "-skip", s.skip}, r)
+	return nil
 }
 
 // directory returns an empty directory, the same for every run, so that the go command
@@ -155,11 +155,21 @@ func (w workspace) packages(ctx context.Context, s suite, only *regexp.Regexp) (
 	return slices.DeleteFunc(strings.Fields(string(text)), func(p string) bool { return !only.MatchString(p) }), nil
 }
 
-// test runs the tests of packages, one package after the other: they share an API server.
+// testWithServer runs the tests of a package with an API server that has nothing in it yet.
+func (w workspace) testWithServer(ctx context.Context, dir, name string, flags []string, r *results) (err error) {
+	server, environment, err := startServer(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	return w.test(ctx, []string{name}, environment, flags, r)
+}
+
+// test runs the tests of packages, one package after the other: many of them measure time.
 func (w workspace) test(ctx context.Context, packages, environment, flags []string, r *results) error {
 	c := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", modules, "-json", "-p=1"}, flags, packages)...)
 	c.Dir = w.main
-	c.Env = environment
+	c.Env = append(os.Environ(), environment...)
 	c.Stderr = os.Stderr
 	events, err := c.StdoutPipe()
 	if err != nil {
