@@ -88,6 +88,45 @@ func TestFakeObjectWithoutName(t *testing.T) {
 	})
 }
 
+// TestFakeAndStoreByHand changes objects in the cache and, before the informer hears of it, in
+// the clientset, as tests of programs do that do not wait. Handlers are told what the
+// clientset tells.
+func TestFakeAndStoreByHand(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		client := fake.NewClientset(newPod("a"), newPod("b"), newPod("c"))
+		informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{})
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		synctest.Wait()
+		handler.want(t, "add default/a initial", "add default/b initial", "add default/c initial")
+		pods, store := client.CoreV1().Pods("default"), informer.GetStore()
+
+		must(t, store.Delete(newPod("a")))
+		must(t, pods.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+		synctest.Wait()
+		handler.want(t, "delete default/a")
+
+		must(t, store.Delete(newPod("b")))
+		_, err := pods.Update(t.Context(), labelled("b", "1"), metav1.UpdateOptions{})
+		must(t, err)
+		synctest.Wait()
+		handler.want(t, "add default/b")
+
+		must(t, store.Delete(newPod("c")))
+		must(t, store.Add(labelled("c", "1")))
+		_, err = pods.Update(t.Context(), labelled("c", "2"), metav1.UpdateOptions{})
+		must(t, err)
+		must(t, pods.Delete(t.Context(), "c", metav1.DeleteOptions{}))
+		synctest.Wait()
+		handler.want(t, "update default/c→", "delete default/c")
+		if keys := store.ListKeys(); len(keys) != 1 || keys[0] != "default/b" {
+			t.Errorf("the cache has %q, want default/b", keys)
+		}
+	})
+}
+
 // TestFakeClientsetIsListed: a fake declares that it cannot stream lists, and is not asked
 // for it.
 func TestFakeClientsetIsListed(t *testing.T) {

@@ -27,6 +27,7 @@ type indexer struct {
 	health  func() tidings.Health
 	store   *store.Store[any]
 	writing *sync.Mutex // Informer.writing; before adding
+	taken   *takenOut   // Informer.takenOut
 
 	adding sync.Mutex // held while indexes are added
 	known  atomic.Pointer[indexSet]
@@ -38,7 +39,7 @@ var (
 )
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	x := &indexer{health: i.Health, store: i.store, writing: &i.writing}
+	x := &indexer{health: i.Health, store: i.store, writing: &i.writing, taken: &i.takenOut}
 	x.known.Store(newIndexSet(indexers))
 	return x
 }

@@ -39,7 +39,7 @@ func (x *indexer) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	x.write(func(b *store.Batch[any]) { remove(b, key, obj) })
+	x.write(func(b *store.Batch[any]) { x.remove(b, key, obj) })
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (x *indexer) Transaction(writes ...cache.Transaction) *cache.TransactionErr
 	failed := cache.TransactionError{TotalTransactions: len(writes)}
 	x.write(func(b *store.Batch[any]) {
 		for n, w := range writes {
-			if err := transact(b, w); err != nil {
+			if err := x.transact(b, w); err != nil {
 				failed.Errors = append(failed.Errors, err)
 				continue
 			}
@@ -93,7 +93,7 @@ func (x *indexer) Transaction(writes ...cache.Transaction) *cache.TransactionErr
 
 var errUnknownTransaction = errors.New("the type is none of Add, Update and Delete")
 
-func transact(b *store.Batch[any], w cache.Transaction) error {
+func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 	key, err := keyOf(w.Object)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func transact(b *store.Batch[any], w cache.Transaction) error {
 	case cache.TransactionTypeAdd, cache.TransactionTypeUpdate:
 		set(b, key, w.Object)
 	case cache.TransactionTypeDelete:
-		remove(b, key, w.Object)
+		x.remove(b, key, w.Object)
 	default:
 		return fmt.Errorf("transaction %q of %s: %w", w.Type, key, errUnknownTransaction)
 	}
@@ -123,7 +123,10 @@ func set(b *store.Batch[any], key string, obj any) {
 	}
 }
 
-func remove(b *store.Batch[any], key string, obj any) {
+func (x *indexer) remove(b *store.Batch[any], key string, obj any) {
+	if cached, ok := b.Get(key); ok {
+		x.taken.add(key, cached)
+	}
 	b.Delete(key)
 	if m := metadata(obj); m != nil {
 		b.SetVersion(m.GetResourceVersion())

@@ -101,7 +101,8 @@ type Informer struct {
 	// writing is held while a batch is applied and published, while a handler joins
 	// and while someone writes to the indexer: that makes the snapshot a handler
 	// starts from the same state as the end of the log. It comes after mu.
-	writing sync.Mutex
+	writing  sync.Mutex
+	takenOut takenOut
 
 	mu          sync.Mutex // guards the rest
 	started     bool
@@ -137,7 +138,7 @@ func New(o Options) *Informer {
 	}
 	i.indexer = newIndexer(i, o.Indexers)
 	i.queue, err = delta.New(delta.Options[any]{
-		Known:           func() delta.Known[any] { return i.store.Snapshot() },
+		Known:           i.cached,
 		Describe:        describe,
 		Compare:         i.compare,
 		ReportUnchanged: true,

@@ -134,6 +134,7 @@ func (i *Informer) process(ctx context.Context) {
 func (i *Informer) apply(batch delta.Batch[any]) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
+	i.takenOut.settle(&batch, i.store.Snapshot())
 	i.store.Update(func(b *store.Batch[any]) {
 		for n := range batch.Deltas {
 			d := &batch.Deltas[n]
