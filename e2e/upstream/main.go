@@ -5,7 +5,7 @@
 // It copies a module out of the module cache, replaces the imports of client-go's packages
 // by those of the drop-in, in the tests and in what they test, and changes nothing else.
 //
-//	go run ./upstream                     # all, about an hour
+//	go run ./upstream                     # all, about half an hour
 //	go run ./upstream -only 'job|daemon'  # the packages whose names match
 //	go run ./upstream -original           # as they are: on client-go's informers
 //	go run ./upstream -list
