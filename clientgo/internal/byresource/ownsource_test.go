@@ -28,7 +28,7 @@ func builtIn() map[schema.GroupVersionResource]runtime.Object {
 	meta := metav1.ObjectMeta{
 		Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "\u00fc\n\"x\""},
 		Finalizers: []string{"example.com/f"}, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "o", UID: "u"}},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}}},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}},
 	}
 	unavailable := intstr.FromString("25%")
 	return map[schema.GroupVersionResource]runtime.Object{

@@ -31,10 +31,10 @@ func TestClearing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := watch.NewFakeWithChanSize(8, false)
 		lw := Clearing(&cache.ListWatch{
-			ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				return &corev1.PodList{Items: []corev1.Pod{*labelled("a"), *labelled("b")}}, nil
 			},
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return from, nil },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return from, nil },
 		}, withoutLabels)
 		with := lw.(cache.ListerWatcherWithContext)
 		for name, list := range map[string]func() (runtime.Object, error){
@@ -102,8 +102,8 @@ func TestClearingPassesOn(t *testing.T) {
 	if Clearing(lw, nil) != cache.ListerWatcher(lw) {
 		t.Error("with nothing to clear, there is a wrapper")
 	}
-	lw.ListFunc = func(metav1.ListOptions) (runtime.Object, error) { return nil, context.Canceled }
-	lw.WatchFunc = func(metav1.ListOptions) (watch.Interface, error) { return nil, context.Canceled }
+	lw.ListWithContextFunc = func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, context.Canceled }
+	lw.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, context.Canceled }
 	cleared := Clearing(lw, withoutLabels).(*clearing)
 	list, err := cleared.ListWithContext(t.Context(), metav1.ListOptions{})
 	if list != nil || err != context.Canceled {
