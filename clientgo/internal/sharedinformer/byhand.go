@@ -8,8 +8,8 @@ import (
 	"github.com/tidings-go/tidings/store"
 )
 
-// takenOut has the objects that a program itself has taken out of the cache while the
-// informer ran, until the server tells of them again. Tests of programs do that beside a
+// takenOut has the objects that a program itself has taken out of the cache, until the
+// server tells of them again. Tests of programs do that beside a
 // fake clientset, and expect handlers to be told of the delete that it sends: one of an
 // object that the cache does not hold is otherwise dropped, as a replay.
 type takenOut struct {
