@@ -19,6 +19,8 @@ CRASHES ?= 10
 # Which cases `make bench` and `make bench-quick` run, and which packages `make upstream`
 # tests, as a regular expression.
 ONLY ?=
+# How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,delta`.
+SAMPLE ?= 1000
 # The packages that test, race and bench-go look at.
 PKG ?= ./...
 
@@ -40,6 +42,15 @@ test: ## Run every test.
 .PHONY: race
 race: ## Run every test with the race detector.
 	$(GO) test -race -timeout 20m $(PKG)
+
+# The packages that know no Kubernetes, and those that read it: the numbers of the wire and
+# layouts in memory are looked at there.
+PKG32 := ./store ./delta ./fanout ./internal/fieldpath ./internal/fielddiff ./source
+.PHONY: check-32bit
+check-32bit: ## Build everything for 386 and arm, vet it, and run the tests of the lower packages for 386.
+	GOARCH=arm CGO_ENABLED=0 $(GO) build ./...
+	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./...
+	GOARCH=386 CGO_ENABLED=0 $(GO) test -timeout 10m $(PKG32)
 
 .PHONY: soak
 soak: ## Live through days with faults of all kinds until SOAK (default 10m) is over.
@@ -147,5 +158,6 @@ generate: ## Write generated files anew.
 	$(GO) generate ./...
 
 .PHONY: mutants
-mutants: ## Take each line out that guards against a fault: a test must fail. 10 minutes or more.
-	$(GO) test . -run '^TestGuards$$' -mutants -timeout 0 -v
+mutants: ## Change the engine in SAMPLE random ways (default 1000): a test must fail. An hour (SEED, MUTATE).
+	@mkdir -p bin && $(GO) build -o bin/mutants ./internal/mutants
+	TIDINGS_MODEL_SEEDS=20 TIDINGS_DIFFERENTIAL_SEEDS=30 bin/mutants -sample $(SAMPLE) $(if $(SEED),-seed $(SEED)) $(if $(MUTATE),-packages $(MUTATE))

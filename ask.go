@@ -3,14 +3,15 @@ package tidings
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/builtin"
-	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -66,6 +67,11 @@ func askByResource[T Object](f *Factory, verb string, gvr schema.GroupVersionRes
 	case gvr.Resource == "" || gvr.Version == "":
 		return fail(fmt.Errorf("the resource needs a version and a name, as in {Group: \"apps\", Version: \"v1\", Resource: \"deployments\"}"))
 	}
+	for _, segment := range []string{gvr.Group, gvr.Version, gvr.Resource} {
+		if problems := content.IsPathSegmentName(segment); len(problems) > 0 {
+			return fail(fmt.Errorf("%q %s: give the name of a resource, not of a part of it", segment, strings.Join(problems, "; ")))
+		}
+	}
 	resource := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
 	if known, ok := builtin.ForGVR(gvr); ok {
 		resource.Kind, resource.Scope = known.Kind, scopeFrom(known.Namespaced)
@@ -100,17 +106,15 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
-					Namespace: namespace, Labels: checked.labels.String(), Fields: checked.fields.String(),
+					Namespace: namespace, ClusterScoped: checked.byDefault && namespace == "",
+					Labels: checked.labels.String(), Fields: checked.fields.String(),
 					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
 					Sharing: sharingFor(f.o.Sharing, s.Transform), Drop: checked.drop.Paths(),
 				})
 			},
 			transform: transform, sharer: sharerFor(f, resource, transform != nil),
-			reflector: reflector.Options[T]{
-				PageSize: f.o.PageSize, NoStreamedLists: f.o.NoStreamedLists,
-				WatchTimeout: f.o.WatchTimeout, MaxSilence: f.o.MaxSilence, Backoff: f.o.Backoff,
-			},
-			logger: f.o.Logger, stopGrace: f.o.StopGrace,
+			reflector: reflectorOptions[T](f.o),
+			logger:    f.o.Logger, stopGrace: f.o.StopGrace, owned: true,
 		}
 		if f.o.DetectMutations {
 			o.mutations = newMutationDetector[T](o.name, f.o.OnMutation)

@@ -30,6 +30,31 @@ type notInAnyScheme struct {
 	metav1.ObjectMeta
 }
 
+// TestErrorsSayWhatAndWhatToDo reads errors that are made of values.
+func TestErrorsSayWhatAndWhatToDo(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{
+			&tidings.NotSyncedError{Informers: []tidings.Health{{Name: "pods", State: reflector.Pending}}, Cause: context.Canceled},
+			"pods is Pending: call Start after asking for it",
+		},
+		{
+			tidings.Mutation{Informer: "pods", Key: "default/a", Fields: []string{"data"}, Handlers: []string{"one", "two"}},
+			"handler one or two changed the cached object default/a at data",
+		},
+		{
+			tidings.Mutation{Informer: "pods", Key: "default/a", Fields: []string{"data"}},
+			"no handler was running",
+		},
+	} {
+		if got := test.err.Error(); !strings.Contains(got, test.want) {
+			t.Errorf("got %q, want %q in it", got, test.want)
+		}
+	}
+}
+
 func (n *notInAnyScheme) DeepCopyObject() runtime.Object { c := *n; return &c }
 
 // offline is a factory for a server that is not there.
@@ -40,6 +65,29 @@ func offline(t *testing.T, o tidings.FactoryOptions) *tidings.Factory {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestNamesSayWhatIsSelected names an informer of a part of a collection.
+func TestNamesSayWhatIsSelected(t *testing.T) {
+	i, err := tidings.For[*corev1.Pod](offline(t, tidings.FactoryOptions{}),
+		tidings.Selection{Namespace: "shop", Labels: "app=web", Fields: "spec.nodeName=one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"pods", "in shop", "labels app=web", "fields spec.nodeName=one"} {
+		if !strings.Contains(i.Name(), part) {
+			t.Errorf("the name %q does not say %q", i.Name(), part)
+		}
+	}
+}
+
+// TestDefaultNamespacesAreNotOfClusterScopedTypes asks for nodes.
+func TestDefaultNamespacesAreNotOfClusterScopedTypes(t *testing.T) {
+	f := offline(t, tidings.FactoryOptions{Namespaces: []string{"shop"}})
+	i, err := tidings.For[*corev1.Node](f, tidings.Selection{})
+	if err != nil || len(i.Namespaces()) != 0 {
+		t.Errorf("namespaces %v, %v", i.Namespaces(), err)
+	}
 }
 
 func errOf[V any](_ V, err error) error { return err }
@@ -101,7 +149,7 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 		"duplicate index":          {informer.AddIndex("node", byNode), store.ErrIndexExists, []string{`"node"`, "pods.v1"}},
 		"nil index function":       {informer.AddIndex("nil", nil), nil, []string{`"nil"`}},
 		"nil source":               {errOf(tidings.NewInformer[*corev1.Pod](nil, tidings.InformerOptions[*corev1.Pod]{})), nil, []string{"source is nil"}},
-		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Sharing: 9})), nil, []string{"Sharing", "no 9"}},
+		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Sharing: 9})), nil, []string{"InformerOptions.Sharing is 9"}},
 		"wait before the start":    {f.WaitForSync(t.Context()), tidings.ErrNotStarted, []string{"pods.v1", "call Start"}},
 		"unknown index":            {errOf(informer.Lister().ByIndex("nosuch", "x")), store.ErrNoIndex, []string{`"nosuch"`, `"node"`}},
 	}

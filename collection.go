@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,9 +42,14 @@ type collection[T Object] struct {
 	fan       *fanout.Log[T]
 	mutations *mutationDetector[T]
 
-	// changing is held while a namespace is added or removed. It comes before every
-	// other lock.
-	changing sync.Mutex
+	life  *life
+	owned bool // by a factory, which starts it
+
+	// changing is a lock: it holds a value while namespaces or the scope of the type
+	// change, which may wait for a reflector. It is a channel for bubbles of testing/synctest, which do
+	// not see that a mutex is waited for. It comes before every other lock.
+	changing chan struct{}
+	setAside []string // the default namespaces, while the type has none; guarded by changing
 
 	partsMu     sync.Mutex             // guards the rest of this group
 	parts       []*part[T]             // by namespace; not written once it stands here
@@ -57,19 +61,18 @@ type collection[T Object] struct {
 	onSelection func(selection string) // told of a change; it may take the factory's lock
 	sources     sync.WaitGroup         // of what run has started; Go under partsMu
 
-	// writing is held while a batch is applied and published, and while a handler
+	// writing is a lock, and a channel for the reason that changing is one: index functions
+	// run under it. It is held while a batch is applied and published, and while a handler
 	// joins: that makes the snapshot a handler starts from the same state as the
 	// end of the log. It comes before every lock but changing.
-	writing sync.Mutex
+	writing      chan struct{}
+	handlersMade int // guarded by writing
 
 	synced    chan struct{} // closed when the first complete list is applied
-	ran       atomic.Bool
 	stopped   atomic.Bool
 	progress  progress
 	sharer    *dedup.Sharer // of what the transform, or the source, returns; nil for none
 	indexErrs indexErrors
-
-	handlers handlerList
 }
 
 // collectionOptions is what a collection is made of.
@@ -86,6 +89,7 @@ type collectionOptions[T Object] struct {
 	mutations *mutationDetector[T]
 	logger    *slog.Logger
 	stopGrace time.Duration
+	owned     bool // by a factory, which starts it
 	// onSelection is told of a selection that has changed, or nil.
 	onSelection func(selection string)
 }
@@ -108,7 +112,8 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		name: o.name, resource: o.resource, selection: o.selection,
 		log: o.logger.With("informer", o.name), stopGrace: o.stopGrace,
 		scope: o.scope, sharer: o.sharer, mutations: o.mutations, onSelection: o.onSelection,
-		synced: make(chan struct{}),
+		synced: make(chan struct{}), changing: make(chan struct{}, 1), writing: make(chan struct{}, 1),
+		life: newLife(o.name), owned: o.owned,
 	}
 	namespaces := o.selection.namespaces
 	if len(namespaces) == 0 {
@@ -118,14 +123,14 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		ro := o.reflector
 		ro.Name = o.name
 		ro.Scope = scopeOf(namespace)
-		ro.Accept = acceptor[T](o.selection, namespace, o.scope)
-		ro.Transform = shareTransformed(o.transform, o.sharer)
+		ro.Accept = acceptor[T](o.selection, namespace, c.scopeFor(namespace))
+		ro.Transform, ro.AfterTransform = o.transform, afterTransform[T](o.transform != nil, o.sharer)
 		ro.Optional = ro.Optional || o.selection.optional
 		ro.Known = c.known
 		ro.Logger = o.logger
 		ro.OnChange = c.progress.wake
 		from := o.source(namespace)
-		p := &part[T]{namespace: namespace, scope: ro.Scope, reflector: reflector.New(from, c.queue, ro)}
+		p := &part[T]{namespace: namespace, scope: ro.Scope, reflector: reflector.New(c.scoped(from), c.queue, ro)}
 		if counts, ok := from.(decodes); ok {
 			p.decoding = counts
 		}
@@ -137,7 +142,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		c.progress.add(scopeOf(namespace))
 	}
 	var err error
-	if c.store, err = store.New(store.Options[T]{Indexes: o.indexes, OnIndexError: c.indexFailed}); err != nil {
+	if c.store, err = store.New(store.Options[T]{Indexes: o.indexes, OnIndexError: c.indexErrs.add}); err != nil {
 		return nil, err
 	}
 	c.queue, err = delta.New(delta.Options[T]{
@@ -167,17 +172,32 @@ func (c *collection[T]) known(key string) (obj T, version, uid string, ok bool) 
 	return obj, version, uid, ok
 }
 
-// claim takes the one right to run the collection.
-func (c *collection[T]) claim() error {
-	if !c.ran.CompareAndSwap(false, true) {
-		return informerError(c.name, ErrRanAlready)
-	}
-	return nil
+// lifetime returns the life of the collection.
+func (c *collection[T]) lifetime() *life { return c.life }
+
+// claim takes the one right to run the collection, until the context that it returns
+// ends.
+func (c *collection[T]) claim(ctx context.Context) (context.Context, error) {
+	return c.life.claim(ctx)
 }
 
-// run lists and watches until ctx ends, for the caller of claim. The order of the
+// end ends the run, and closes a collection that does not run. It does not wait. released
+// says that no handle is left.
+func (c *collection[T]) end(released bool) {
+	if c.life.end(released) {
+		c.queue.Close()
+		c.life.finish(c.stopHandlers())
+	}
+	c.progress.wake()
+}
+
+// run lists and watches until ctx ends, which claim has returned. The order of the
 // stop is the contract's P9: the sources, then the processor, then the handlers.
-func (c *collection[T]) run(ctx context.Context) error {
+func (c *collection[T]) run(ctx context.Context) (err error) {
+	defer func() { c.life.finish(err) }()
+	if c.mutations != nil {
+		defer c.mutations.forget()
+	}
 	c.fan.Start()
 	c.partsMu.Lock()
 	c.running = ctx
@@ -192,6 +212,7 @@ func (c *collection[T]) run(ctx context.Context) error {
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(ended)
+		c.progress.wake()
 		c.partsMu.Lock()
 		c.ending = true
 		c.partsMu.Unlock()
@@ -218,10 +239,10 @@ func (c *collection[T]) process(ctx context.Context) {
 
 // stopHandlers drops what is pending and waits for the calls that are running.
 func (c *collection[T]) stopHandlers() error {
-	c.writing.Lock()
+	c.writing <- struct{}{}
 	c.stopped.Store(true)
 	c.fan.Close()
-	c.writing.Unlock()
+	<-c.writing
 	c.progress.wake()
 	ctx, cancel := context.WithTimeout(context.Background(), c.stopGrace)
 	defer cancel()
@@ -231,10 +252,20 @@ func (c *collection[T]) stopHandlers() error {
 	return nil
 }
 
-// apply puts a batch into the cache and tells the handlers.
+// apply puts a batch into the cache and tells the handlers. The logger is called last,
+// without a lock: it may use the informer.
 func (c *collection[T]) apply(batch delta.Batch[T]) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.write(batch)
+	c.logIndexErrors()
+	if batch.Synced {
+		c.log.Debug("synced", "objects", c.store.Len(), "version", c.store.Snapshot().Version())
+	}
+}
+
+// write is apply without the logger.
+func (c *collection[T]) write(batch delta.Batch[T]) {
+	c.writing <- struct{}{}
+	defer func() { <-c.writing }()
 	scopes, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
 	c.store.Update(func(b *store.Batch[T]) {
 		for i := range batch.Deltas {
@@ -257,11 +288,10 @@ func (c *collection[T]) apply(batch delta.Batch[T]) {
 	if batch.Synced {
 		c.fan.MarkSynced()
 		close(c.synced)
-		c.log.Debug("synced", "objects", c.store.Len(), "version", version)
 	}
 	for _, token := range batch.Resync {
 		if subscription, ok := token.(*fanout.Subscription[T]); ok {
-			c.fan.Replay(subscription, c.store.Snapshot().All())
+			c.fan.Replay(subscription, c.store.Snapshot().Cursor().Next)
 		}
 	}
 	c.progress.wake()
@@ -288,20 +318,23 @@ func notifications[T any](deltas []delta.Delta[T]) []fanout.Notification[T] {
 
 // subscribe adds a handler, whose initial set is the cache as it is.
 func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subscription[T], error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if c.stopped.Load() {
-		return nil, informerError(c.name, ErrStopped)
+	c.writing <- struct{}{}
+	defer func() { <-c.writing }()
+	if err := c.life.over(); err != nil {
+		return nil, informerError(c.name, err)
 	}
-	name := c.handlers.name(o.Name)
+	name := o.Name
+	if c.handlersMade++; name == "" {
+		name = fmt.Sprintf("handler-%d", c.handlersMade)
+	}
 	deliver := func(n fanout.Notification[T]) { h.Handle(eventOf(n)) }
 	if c.mutations != nil {
 		deliver = c.mutations.watchHandler(name, deliver)
 	}
-	subscription, err := c.fan.Subscribe(deliver, c.store.Snapshot().All(), fanout.SubscriptionOptions{
+	subscription, err := c.fan.Subscribe(deliver, c.store.Snapshot().Cursor().Next, fanout.SubscriptionOptions{
 		Name: name, Policy: o.Policy, Limit: o.Limit,
 		ResyncPeriod: o.Resync, ResyncOffset: spread(o.Resync),
-		IsolatePanics: o.IsolatePanics, OnPanic: c.handlerPanicked,
+		IsolatePanics: o.IsolatePanics, OnPanic: logPanic(c.log),
 	})
 	if errors.Is(err, fanout.ErrClosed) {
 		return nil, informerError(c.name, ErrStopped)
@@ -309,20 +342,25 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subsc
 	if err != nil {
 		return nil, informerError(c.name, err)
 	}
-	c.handlers.add(subscription)
 	if o.Resync > 0 {
 		c.needClock()
 	}
 	return subscription, nil
 }
 
-func (c *collection[T]) handlerPanicked(p fanout.Panic) {
-	c.log.Error("a handler panicked", "handler", p.Handler, "key", p.Key, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+// logPanic returns what logs a panic. It is no method of the collection, which the
+// registration of a handler would hold through it.
+func logPanic(log *slog.Logger) func(fanout.Panic) {
+	return func(p fanout.Panic) {
+		log.Error("a handler panicked", "handler", p.Handler, "key", p.Key, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+	}
 }
 
-func (c *collection[T]) indexFailed(err store.IndexError) {
-	c.indexErrs.add(err)
-	c.log.Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", err.Key, "error", err.Err)
+// logIndexErrors logs the failures of index functions that were not logged yet.
+func (c *collection[T]) logIndexErrors() {
+	for _, err := range c.indexErrs.take() {
+		c.log.Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", err.Key, "error", err.Err)
+	}
 }
 
 func (c *collection[T]) hasSynced() bool {
@@ -338,7 +376,7 @@ func (c *collection[T]) hasSynced() bool {
 func (c *collection[T]) health() Health {
 	h := Health{
 		Name: c.name, Synced: c.hasSynced(), Objects: c.store.Len(), Version: c.store.Snapshot().Version(),
-		Queued: c.queue.Len(), Stale: c.queue.Stale(), Handlers: c.handlers.health(),
+		Queued: c.queue.Len(), Stale: c.queue.Stale(), Handlers: c.handlerHealth(),
 	}
 	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
 	c.partsMu.Lock()
@@ -369,66 +407,43 @@ func (c *collection[T]) health() Health {
 	return h
 }
 
-// indexErrors counts failures of index functions.
-type indexErrors struct {
-	mu    sync.Mutex // guards the rest
-	count uint64
-	last  error
+// handlerHealth says how every handler is that is not done.
+func (c *collection[T]) handlerHealth() []HandlerHealth {
+	subscriptions := c.fan.Subscriptions()
+	health := make([]HandlerHealth, len(subscriptions))
+	for i, s := range subscriptions {
+		health[i] = HandlerHealthOf(s)
+	}
+	return health
 }
 
-func (e *indexErrors) add(err error) {
+// indexErrors counts failures of index functions.
+type indexErrors struct {
+	mu       sync.Mutex // guards the rest
+	count    uint64
+	last     error
+	unlogged []store.IndexError
+}
+
+func (e *indexErrors) add(err store.IndexError) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.count++
 	e.last = err
+	e.unlogged = append(e.unlogged, err)
+}
+
+// take returns the failures since the last call.
+func (e *indexErrors) take() []store.IndexError {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	taken := e.unlogged
+	e.unlogged = nil
+	return taken
 }
 
 func (e *indexErrors) get() (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.count, e.last
-}
-
-// handlerList remembers the handlers for Health, without those that are gone.
-type handlerList struct {
-	mu   sync.Mutex // guards the rest
-	list []subscription
-	made int
-}
-
-// name returns the name for the next handler.
-func (l *handlerList) name(chosen string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.made++
-	if chosen != "" {
-		return chosen
-	}
-	return fmt.Sprintf("handler-%d", l.made)
-}
-
-func (l *handlerList) add(s subscription) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(slices.DeleteFunc(l.list, isDone), s)
-}
-
-func (l *handlerList) health() []HandlerHealth {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = slices.DeleteFunc(l.list, isDone)
-	health := make([]HandlerHealth, len(l.list))
-	for i, s := range l.list {
-		health[i] = HandlerHealthOf(s)
-	}
-	return health
-}
-
-func isDone(s subscription) bool {
-	select {
-	case <-s.Done():
-		return true
-	default:
-		return false
-	}
 }

@@ -226,6 +226,40 @@ func TestP13_FailFastEndsTheWait(t *testing.T) {
 	})
 }
 
+func TestP13_FailFastEndsTheWaitForAMissingType(t *testing.T) {
+	propertyWith(t, tidings.FactoryOptions{FailFast: true}, tidings.Selection{}, func(w *world) {
+		w.server.RemoveResource(configMaps)
+		if err := w.factory.Start(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		began := time.Now()
+		if err := w.factory.WaitForSync(w.ctx); err == nil || !strings.Contains(err.Error(), "NoSuchResource") {
+			w.Errorf("got %v", err)
+		}
+		if waited := time.Since(began); waited > time.Second {
+			w.Errorf("the wait took %v", waited)
+		}
+	})
+}
+
+func TestP13_HandlerInItsInitialSetIsBusy(t *testing.T) {
+	property(t, func(w *world) {
+		w.create("a", "1")
+		w.start()
+		began, release := time.Now(), make(chan struct{})
+		w.probe.handle(func(event) { <-release }, tidings.HandlerOptions{Name: "slow"})
+		synctest.Wait()
+		h := w.probe.informer().Health()
+		if len(h.Handlers) != 1 || h.Handlers[0].State != tidings.Busy || !h.Handlers[0].RunningSince.Equal(began) {
+			w.Errorf("handlers %+v", h.Handlers)
+		}
+		if h.Namespaces != nil {
+			w.Errorf("an informer of one source has the namespaces %v", h.Namespaces)
+		}
+		close(release)
+	})
+}
+
 func TestP13_TypeThatVanishesAndComesBack(t *testing.T) {
 	property(t, func(w *world) {
 		w.create("a", "1")

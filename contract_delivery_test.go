@@ -499,7 +499,7 @@ func TestP20_ObjectsOutsideTheSelectionNeverReachTheCache(t *testing.T) {
 		w.create("later", "2")
 		w.update("in", "2")
 		synctest.Wait()
-		expect(w, told.texts(), "Added default/in initial 1", "Deleted default/in 1")
+		expect(w, told.texts(), "Added default/in initial 1", "Deleted default/in tombstone 1")
 		if h := w.probe.informer().Health(); h.Dropped != 3 || h.LastDropped == nil || !strings.Contains(h.LastDropped.Error(), "default/in") {
 			w.Errorf("dropped %d, the last: %v", h.Dropped, h.LastDropped)
 		}

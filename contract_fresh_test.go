@@ -280,3 +280,23 @@ func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 		w.agree()
 	})
 }
+
+// TestP02_ConsistentFirstListIsOfTheNewestState reads its first list from a server that lags
+// behind what an earlier process has written.
+func TestP02_ConsistentFirstListIsOfTheNewestState(t *testing.T) {
+	for consistent, want := range map[bool]string{true: "2", false: "1"} {
+		t.Run(fmt.Sprint(consistent), func(t *testing.T) {
+			o := tidings.FactoryOptions{NoStreamedLists: true, ConsistentFirstList: consistent}
+			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
+				w.create("a", "1")
+				w.server.Inject(apisim.Match{}, apisim.Lag())
+				w.update("a", "2")
+				w.server.Inject(apisim.Match{Verb: "watch"}, apisim.Delay(time.Hour))
+				w.start()
+				if got := label(w.probe.get("default/a")); got != want {
+					w.Errorf("the cache holds %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}

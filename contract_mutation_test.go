@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -96,4 +97,46 @@ func findInEveryObject(t *testing.T, s tidings.Selection) {
 			t.Errorf("not found: %v; found beside: %d", affected, len(w.mutations))
 		}
 	})
+}
+
+// TestP17_ValuesThatNoJSONHas: a program that writes an int into an object that is held as
+// maps is reported, and so are writes beside one that its transform has put there.
+func TestP17_ValuesThatNoJSONHas(t *testing.T) {
+	for name, transform := range map[string]*tidings.Transform{
+		"written": nil,
+		"transformed": tidings.NewTransform(func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			u.Object["counts"] = map[string]any{"one": 1, "all": []int{1, 2}}
+			return u, nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, nil, tidings.FactoryOptions{DetectMutations: true}, apisim.Options{})
+				defer w.end()
+				i, err := tidings.Dynamic(w.factory, configMaps, tidings.Selection{Transform: transform})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.create("a", "1")
+				w.start()
+				u, err := i.Lister().Get("default/a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				u.Object["data"].(map[string]any)["n"] = 2
+				if transform != nil {
+					u.Object["counts"].(map[string]any)["all"].([]int)[1] = 3
+				}
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				want := map[bool]string{true: "[data.n]", false: "[counts.all data.n]"}[transform == nil]
+				if len(w.mutations) != 1 {
+					t.Fatalf("found %d mutations, want 1", len(w.mutations))
+				}
+				if m := <-w.mutations; fmt.Sprint(m.Fields) != want {
+					t.Errorf("found %v, want %s", m.Fields, want)
+				}
+			})
+		})
+	}
 }

@@ -81,13 +81,16 @@ func ofWidgets(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test
 func (w *world) install() { w.installAs("widgets") }
 
 // installAs calls their resource something.
-func (w *world) installAs(plural string) {
+func (w *world) installAs(plural string) { w.define(plural, "Namespaced") }
+
+// define creates the definition of widgets with the name of a resource and a scope.
+func (w *world) define(plural, scope string) {
 	w.Helper()
 	definition := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": definitions.GroupVersion().String(), "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": plural + ".example.com"},
 		"spec": map[string]any{
-			"group": "example.com", "scope": "Namespaced",
+			"group": "example.com", "scope": scope,
 			"names":    map[string]any{"plural": plural, "kind": "Widget"},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
 		},
@@ -104,12 +107,16 @@ func (w *world) uninstall() {
 	}
 }
 
-func (w *world) createWidget(name string) {
+func (w *world) createWidget(name string) { w.createWidgetIn("default", name) }
+
+// createWidgetIn creates a widget in a namespace, "" being none.
+func (w *world) createWidgetIn(namespace, name string) {
 	w.Helper()
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": map[string]any{"namespace": "default", "name": name, "labels": map[string]any{"n": "1"}},
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"n": "1"}},
 	}}
+	obj.SetNamespace(namespace)
 	made, err := w.server.Create(context.Background(), obj)
 	if err != nil {
 		w.Fatal(err)

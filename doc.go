@@ -36,7 +36,14 @@
 //
 // An object is held once, by the store. The log holds what the slowest handler
 // has not been told, up to its limit (see [HandlerOptions]). Releasing the last
-// handle of an informer frees all of it.
+// handle of an informer frees all of it, unless a Lister of it or a snapshot is held.
+//
+// # Terms
+//
+// A program that runs its informers while it is the leader starts the factory with a
+// context for each term. An informer runs once: for the next term, ask the factory for it
+// again and start the factory with the new context, as soon as the old one has ended. What
+// belongs to the old term ends by itself.
 //
 // # What a caller must do
 //

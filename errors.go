@@ -33,8 +33,9 @@ var (
 var (
 	// ErrReleased is the use of a handle after its Release.
 	ErrReleased = errors.New("this handle was released: ask the factory for the informer again")
-	// ErrStopped is the use of an informer, or of a factory, that has stopped.
-	ErrStopped = errors.New("it has stopped and does not start again: make a new one")
+	// ErrStopped is the use of an informer that has stopped or is stopping, or of a factory
+	// that was shut down.
+	ErrStopped = errors.New("it has stopped and does not start again: ask for a new one")
 	// ErrRanAlready is a second Run of an informer, or a Run of one that its
 	// factory runs.
 	ErrRanAlready = errors.New("the informer was run before, or its factory runs it: it runs once")
@@ -54,7 +55,8 @@ func informerError(name string, err error) error {
 type NotSyncedError struct {
 	// Informers are the ones that are not synced.
 	Informers []Health
-	// Cause is what ended the wait: the context's error, or ErrNotStarted.
+	// Cause is what ended the wait: the context's error, or ErrNotStarted, ErrStopped or
+	// ErrReleased.
 	Cause error
 }
 

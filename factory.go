@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,8 @@ import (
 // FactoryOptions are the choices of a [Factory]. The zero value is ready.
 type FactoryOptions struct {
 	// Namespaces are the namespaces of selections that name none; none means all.
-	// Types whose objects have no namespace are not affected.
+	// Types whose objects have no namespace are not affected; where only the server knows
+	// that, it is asked when the informer starts.
 	Namespaces []string
 	// Scheme knows the Go types that For can be asked for; nil means client-go's,
 	// which has every built-in type.
@@ -45,19 +47,26 @@ type FactoryOptions struct {
 	PageSize int64
 	// NoStreamedLists makes every list one in pages.
 	NoStreamedLists bool
+	// ConsistentFirstList makes the first list of each informer the newest state also where
+	// it is one in pages; streamed lists are that anyway. Without it, a first list in pages is
+	// whatever the API server has in memory, which a server that lags may answer with a state
+	// from before what an earlier process of the same program has written: wait with WaitFor
+	// then, or set this. It costs the server a read from its storage for each page, as each
+	// later list does, where otherwise it answers from memory.
+	ConsistentFirstList bool
 	// WatchTimeout is the least time that a watch lasts before it is begun anew;
-	// 0 means 5 minutes.
+	// 0 means 5 minutes, the least is a second.
 	WatchTimeout time.Duration
 	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
 	// ended and begun anew; a list that brings something may last as long as it needs. 0
-	// means 2 minutes, below 0 there is no limit.
+	// means 2 minutes, below 0 there is no limit, and the least above is a second.
 	MaxSilence time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff reflector.Backoff
 	// StopGrace is how long a stop waits for handlers to return; 0 means 10 s.
 	StopGrace time.Duration
 	// MaxFrameBytes and MaxListBytes bound one event and one page of a list; 0
-	// means 32 MiB and 2 GiB.
+	// means 32 MiB and 2 GiB, the least is 1,000.
 	MaxFrameBytes, MaxListBytes int
 	// Sharing says what cached objects have in common in memory; 0 means ShareAll.
 	// ShareStrings costs more of it, and is for programs that change cached objects,
@@ -90,12 +99,11 @@ type Factory struct {
 	scheme *runtime.Scheme
 	o      FactoryOptions
 
-	mu       sync.Mutex // guards the rest
-	shared   map[shareKey]*shared
-	order    []*shared // as first asked for
-	running  sync.WaitGroup
-	failures []error // of informers that have returned from running
-	stopped  bool
+	mu      sync.Mutex // guards the rest
+	shared  map[shareKey]*shared
+	order   []*shared // as first asked for
+	leaving []*life   // of those that were forgotten and have not ended, or not cleanly
+	stopped bool
 }
 
 // shareKey is what informers are shared by.
@@ -111,14 +119,15 @@ type shared struct {
 	key        shareKey
 	collection managed
 	handles    int
-	cancel     context.CancelFunc // nil until it is started
 }
 
 // managed is what a factory needs of a collection of any type.
 type managed interface {
 	waiter
-	claim() error
+	claim(ctx context.Context) (context.Context, error)
 	run(ctx context.Context) error
+	end(released bool)
+	lifetime() *life
 }
 
 // NewFactory returns a factory for the server that config names.
@@ -126,11 +135,8 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 	if config == nil {
 		return nil, errors.New("tidings: NewFactory: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig")
 	}
-	if err := checkNamespaces(o.Namespaces); err != nil {
-		return nil, fmt.Errorf("tidings: NewFactory: FactoryOptions.Namespaces: %w", err)
-	}
-	if o.Sharing < ShareAll || o.Sharing > ShareNothing {
-		return nil, fmt.Errorf("tidings: NewFactory: FactoryOptions.Sharing: there is no %d: use ShareAll, ShareStrings or ShareNothing", o.Sharing)
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("tidings: NewFactory: %w", err)
 	}
 	client, err := source.NewClient(config)
 	if err != nil {
@@ -146,7 +152,10 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 }
 
 // Start runs every informer that was asked for and is not running, until ctx ends.
-// It does not wait. It may be called again after more informers were asked for.
+// It does not wait. It may be called again after more informers were asked for, and for
+// a new term after ctx has ended: then every informer has to be asked for again, for it
+// runs once. One that was not, and was not released either, is an error that is ErrStopped
+// and names it; nothing is started then.
 func (f *Factory) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("tidings: Start: the context has ended: %w", context.Cause(ctx))
@@ -156,43 +165,41 @@ func (f *Factory) Start(ctx context.Context) error {
 	if f.stopped {
 		return fmt.Errorf("tidings: Start: the factory: %w", ErrStopped)
 	}
+	var over []string
 	for _, s := range f.order {
-		if s.cancel == nil {
-			f.startLocked(ctx, s)
+		if s.collection.over() != nil {
+			over = append(over, s.collection.lifetime().name)
+		}
+	}
+	if len(over) > 0 {
+		return fmt.Errorf("tidings: Start: of an earlier term: %s: ask the factory for it again, or Release it: %w",
+			strings.Join(over, ", "), ErrStopped)
+	}
+	for _, s := range f.order {
+		if ctx, err := s.collection.claim(ctx); err == nil { // otherwise it runs already
+			go f.run(ctx, s.collection)
 		}
 	}
 	return nil
 }
 
-// startLocked runs a collection, unless Run of a handle was quicker.
-func (f *Factory) startLocked(ctx context.Context, s *shared) {
-	ctx, s.cancel = context.WithCancel(ctx)
-	if s.collection.claim() != nil {
-		return // it runs already, which is what was asked for
+// run runs a collection. The goroutine is the factory's, and ends with ctx, which Shutdown
+// ends and waits for.
+func (f *Factory) run(ctx context.Context, c managed) {
+	if err := c.run(ctx); err != nil {
+		f.o.Logger.Error("an informer did not stop cleanly", "error", err)
 	}
-	f.running.Go(func() {
-		defer s.cancel()
-		if err := s.collection.run(ctx); err != nil {
-			f.o.Logger.Error("an informer did not stop cleanly", "error", err)
-			f.mu.Lock()
-			f.failures = append(f.failures, err)
-			f.mu.Unlock()
-		}
-	})
 }
 
 // WaitForSync waits until every informer that was started holds its first complete
 // list. Its error, a *NotSyncedError, names each one that does not, with its state
 // and its last error. An informer that was asked for and not started is an error
-// at once.
+// at once, and so is one that has stopped or is stopping. One that is released meanwhile
+// is waited for no more.
 func (f *Factory) WaitForSync(ctx context.Context) error {
 	f.mu.Lock()
 	all := make([]waiter, len(f.order))
 	for i, s := range f.order {
-		if s.cancel == nil {
-			f.mu.Unlock()
-			return &NotSyncedError{Informers: []Health{s.collection.health()}, Cause: ErrNotStarted}
-		}
 		all[i] = s.collection
 	}
 	f.mu.Unlock()
@@ -216,33 +223,35 @@ func (f *Factory) Health() []Health {
 // them, what that takes, and how often it was of use.
 func (f *Factory) SharingStats() dedup.TableStats { return f.client.SharingStats() }
 
-// Shutdown stops every informer and waits until their goroutines have ended, or
-// until ctx ends. The factory cannot be started again. Its error names the handlers
-// that did not return.
+// Shutdown stops every informer, those included that Run of a handle runs, and waits until
+// their goroutines have ended, or until ctx ends. The factory cannot be started again. Its
+// error names the informers that have not ended, or the handlers that did not return.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.stopped = true
-	for _, s := range f.order {
-		if s.cancel == nil {
-			// What was never started has handlers all the same, which end with it.
-			f.startLocked(context.Background(), s)
-		}
-		s.cancel()
-	}
+	order, lives := slices.Clone(f.order), slices.Clone(f.leaving)
 	f.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.running.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		return fmt.Errorf("tidings: Shutdown: informers are still stopping: %w", context.Cause(ctx))
+	for _, s := range order {
+		s.collection.end(false)
+		lives = append(lives, s.collection.lifetime())
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return errors.Join(f.failures...)
+	var stopping []string
+	var failures []error
+	for _, l := range lives {
+		select {
+		case <-l.ended:
+		case <-ctx.Done():
+		}
+		if l.hasEnded() {
+			failures = append(failures, l.err)
+		} else {
+			stopping = append(stopping, l.name)
+		}
+	}
+	if len(stopping) > 0 {
+		return fmt.Errorf("tidings: Shutdown: informers are still stopping: %s: %w", strings.Join(stopping, ", "), context.Cause(ctx))
+	}
+	return errors.Join(failures...)
 }
 
 // acquire returns the collection of a key with one handle more, made by create if
@@ -254,8 +263,8 @@ func (f *Factory) acquire(key shareKey, create func(moved func(selection string)
 		return nil, fmt.Errorf("the factory: %w", ErrStopped)
 	}
 	s, ok := f.shared[key]
-	if ok && s.collection.hasStopped() {
-		f.forgetLocked(s) // its context has ended: whoever asks now wants a new one
+	if ok && s.collection.over() != nil {
+		f.forgetLocked(s) // its context has ended: who asks now wants a new one
 		ok = false
 	}
 	if !ok {
@@ -288,20 +297,25 @@ func (f *Factory) move(s *shared, selection string) {
 // giveBack takes a handle back and stops an informer that has none left.
 func (f *Factory) giveBack(s *shared) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if s.handles--; s.handles > 0 {
-		return
+	s.handles--
+	last := s.handles == 0
+	if last {
+		f.forgetLocked(s)
 	}
-	f.forgetLocked(s)
-	if s.cancel != nil {
-		s.cancel()
+	f.mu.Unlock()
+	if last {
+		s.collection.end(true)
 	}
 }
 
-// forgetLocked takes a collection off the factory.
+// forgetLocked takes a collection off the factory, which keeps its life until it has ended.
 func (f *Factory) forgetLocked(s *shared) {
 	if f.shared[s.key] == s {
 		delete(f.shared, s.key)
 	}
-	f.order = slices.DeleteFunc(f.order, func(other *shared) bool { return other == s })
+	f.leaving = slices.DeleteFunc(f.leaving, func(l *life) bool { return l.hasEnded() && l.err == nil })
+	if i := slices.Index(f.order, s); i >= 0 {
+		f.order = slices.Delete(f.order, i, i+1)
+		f.leaving = append(f.leaving, s.collection.lifetime())
+	}
 }

@@ -1,6 +1,7 @@
 package tidings_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"testing/synctest"
@@ -19,100 +20,53 @@ func faultsOfFrames() []faultRow {
 	smallPages.MaxListBytes = 1 << 20
 	return []faultRow{
 		{
+			// A watch that broke is resumed, not listed.
 			name: "CutBefore an event", covers: "CutBefore", test: cutBefore,
-			guards: []guard{{
-				why:  "a watch that broke is resumed, not listed",
-				file: "reflector/watch.go", function: "(*Reflector).ended",
-				code: "default:\n\t\treturn r.retry(ctx, err, r.watch)", without: "default:\n\t\treturn r.retry(ctx, err, r.list())",
-			}},
 		},
 		{
+			// The watch is resumed from the last event, not from the list.
 			name: "CutAfter an event", covers: "CutAfter", test: cutAfter,
-			guards: []guard{{
-				why:  "the watch is resumed from the last event, not from the list",
-				file: "reflector/watch.go", function: "(*Reflector).handOn",
-				code: "r.version = version", without: "_ = version",
-			}},
 		},
+		{name: "Expire within a cut", covers: "Expire", test: expireCut},
 		{
+			// Half a frame is not decoded.
 			name: "CutWithin an event", covers: "CutWithin", test: cutWithin, kinds: inProtobuf,
-			guards: []guard{{
-				why:  "half a frame is not decoded",
-				file: "source/frames.go", function: "lengthDelimited.split",
-				code: "return nil, 0, size + 4, nil", without: "return buf[4:], len(buf), 0, nil",
-			}},
 		},
 		{
+			// A body that broke off is not decoded.
 			name: "CutWithin a list", covers: "CutWithin", options: paged, test: cutWithinList,
-			guards: []guard{{
-				why:  "a body that broke off is not decoded",
-				file: "source/client.go", function: "readBody",
-				code: "err != nil {\n\t\tif errors.Is", without: "err != nil && len(data) == 0 {\n\t\tif errors.Is",
-			}},
 		},
 		{
+			// A stream that ends within a frame has not ended well.
 			name: "Truncate an event", covers: "Truncate", test: truncated,
-			guards: []guard{{
-				why:  "a stream that ends within a frame has not ended well",
-				file: "source/frames.go", function: "(*frames).fill",
-				code: "err == io.EOF && f.end > f.start", without: "false",
-			}},
 		},
 		{
+			// Half a list in protobuf is no list.
 			name: "Truncate a list", covers: "Truncate", options: paged, test: truncatedList, kinds: inProtobuf,
-			guards: []guard{{
-				why:  "half a list in protobuf is no list",
-				file: "source/listbody.go", function: "(*REST).readProtobufPage",
-				code: "ended == io.EOF && list.left == 0", without: "ended == io.EOF || errors.Is(ended, ErrCutFrame)",
-			}},
 		},
 		{
+			// What cannot be decoded twice from one version is listed.
 			name: "Garble the events after a version", covers: "Garble", test: garbled,
-			guards: []guard{{
-				why:  "what cannot be decoded twice from one version is listed",
-				file: "reflector/watch.go", function: "(*Reflector).ended",
-				code: "if r.undecodable {", without: "if false {",
-			}},
 		},
 		{
+			// What cannot be decoded once is asked for again.
 			name: "Garble an event", covers: "Garble", test: garbledOnce,
-			guards: []guard{{
-				why:  "what cannot be decoded once is asked for again",
-				file: "reflector/watch.go", function: "(*Reflector).ended",
-				code: "if r.undecodable {", without: "if true {",
-			}},
 		},
 		{
+			// A list that cannot be decoded is no empty one.
 			name: "Garble a list", covers: "Garble", options: paged, test: garbledList, kinds: inProtobuf,
-			guards: []guard{{
-				why:  "a list that cannot be decoded is no empty one",
-				file: "source/list.go", function: "(*REST).List",
-				code: "s.readPage(resp, o.Held)\n\tif err != nil", without: "s.readPage(resp, o.Held)\n\tif false",
-			}},
 		},
 		{
+			// A frame over the limit is refused, at once if it says how long it is.
 			name: "Inflate an event", covers: "Inflate", options: small, test: inflated, kinds: inProtobuf,
-			guards: []guard{{
-				why:  "a frame over the limit is refused, at once if it says how long it is",
-				file: "source/frames.go", function: "(*frames).next",
-				code: "max(want, len(frame)) > f.limit || (frame == nil && f.end-f.start > f.limit)", without: "false",
-			}},
 		},
 		{
+			// A frame that does not say how long it is is read up to the limit.
 			name: "Inflate an event in JSON", covers: "Inflate", existing: "TestP01_NoFaultOfAStreamLosesAChange/frame_over_the_limit",
-			guards: []guard{{
-				why:  "a frame that does not say how long it is is read up to the limit",
-				file: "source/frames.go", function: "(*frames).next",
-				code: "frame == nil && f.end-f.start > f.limit", without: "false",
-			}},
 		},
 		{
+			// A page over the limit is refused.
 			name: "Inflate a list", covers: "Inflate", options: smallPages, test: inflatedList,
-			guards: []guard{{
-				why:  "a page over the limit is refused",
-				file: "source/client.go", function: "readBody",
-				code: "len(data) > limit", without: "false",
-			}},
 		},
 	}
 }
@@ -139,12 +93,26 @@ func cutAfter(w *world) {
 	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.CutAfter(2))
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.update("a", "2")
 	w.remove("b")
+	w.update("a", "2") // after a delete, it would be resumed from before that
 	synctest.Wait()
 	w.server.Compact()
 	w.after(10 * time.Second)
 	w.create("b", "2")
+	w.settle()
+	l.agrees()
+	l.lists(1)
+}
+
+// expireCut breaks the connection between deletes of one version.
+func expireCut(w *world) {
+	l := w.has("a", "b", "c")
+	w.inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.CutAfter(2))
+	w.server.CutConnections()
+	w.after(10 * time.Second)
+	if err := w.server.Expire(context.Background(), configMaps, "default", "a", "b", "c"); err != nil {
+		w.Fatal(err)
+	}
 	w.settle()
 	l.agrees()
 	l.lists(1)
@@ -246,124 +214,62 @@ func inflatedList(w *world) {
 func faultsOfWatches() []faultRow {
 	return []faultRow{
 		{
+			// A state that is cached says nothing new.
+			// Nobody is told twice of a delete.
 			name: "Duplicate each event", covers: "Duplicate", test: duplicated,
-			guards: []guard{{
-				why:  "a state that is cached says nothing new",
-				file: "delta/resolve.go", function: "(*resolver).outdated",
-				code: `order == 0 && item.UID != "" && item.UID == uid`, without: "false",
-			}, {
-				why:  "nobody is told twice of a delete",
-				file: "delta/resolve.go", function: "(*resolver).remove",
-				code: "if !before.exists {", without: "if false {",
-			}},
 		},
 		{
+			// The version of the cache does not go back.
 			name: "Reorder each event", covers: "Reorder", test: reordered,
-			guards: []guard{{
-				why:  "the version of the cache does not go back",
-				file: "delta/produce.go", function: "(*Queue).reachLocked",
-				code: "ok && order < 0", without: "ok && order < 0 && false",
-			}},
 		},
 		{
+			// A list that is streamed and falls silent is read in pages.
+			// A server that does not end streamed lists is not asked for a third.
 			name: "DropBookmarks of streamed lists", covers: "DropBookmarks", test: droppedEnds,
-			guards: []guard{{
-				why:  "a list that is streamed and falls silent is read in pages",
-				file: "reflector/list.go", function: "(*Reflector).streamFailed",
-				code: "errors.Is(err, source.ErrSilent)", without: "false",
-			}, {
-				why:  "a server that does not end streamed lists is not asked for a third",
-				file: "reflector/reflector.go", function: "(*Reflector).list",
-				code: "r.muteStreams >= 2", without: "false",
-			}},
 		},
 		{
+			// A list that is streamed in vain twice is read in pages.
 			name: "CutWithin streamed lists", covers: "CutWithin", test: cutLists,
-			guards: []guard{{
-				why:  "a list that is streamed in vain twice is read in pages",
-				file: "reflector/reflector.go", function: "(*Reflector).list",
-				code: "r.streamFails >= 2", without: "false",
-			}},
 		},
 		{
+			// Only a version that is older leads to a list.
 			name: "DropBookmarks for an hour", covers: "DropBookmarks", existing: "TestP16_QuietServerIsNotListedAgain",
-			guards: []guard{{
-				why:  "only a version that is older leads to a list",
-				file: "reflector/silence.go", function: "(*Reflector).probe",
-				code: "comparable && order < 0", without: "comparable && order <= 0",
-			}},
 		},
 		{
+			// A watch that has ceased to bring bookmarks is torn down.
 			name: "Stall after some bookmarks", covers: "Stall", existing: "TestP15_WatchThatFallsSilentIsResumed",
-			guards: []guard{{
-				why:  "a watch that has ceased to bring bookmarks is torn down",
-				file: "reflector/silence.go", function: "(*watched).keepTime",
-				code: "w.cancel(errQuiet)", without: "",
-			}},
 		},
 		{
+			// A watch ends with its own timeout.
 			name: "Stall from the beginning", covers: "Stall", existing: "TestP15_ConnectionThatIsDeadFromTheBeginning",
-			guards: []guard{{
-				why:  "a watch ends with its own timeout",
-				file: "reflector/silence.go", function: "(*Reflector).openStream",
-				code: "o.Timeout+r.o.Grace", without: "24*time.Hour",
-			}},
 		},
 		{
+			// A streamed list that falls silent is ended.
 			name: "Stall of a streamed list", covers: "Stall", test: stalledList,
-			guards: []guard{{
-				why:  "a streamed list that falls silent is ended",
-				file: "reflector/silence.go", function: "(*Reflector).openStream",
-				code: "w.patience = &patience{limit: r.o.MaxSilence, cancel: w.cancel}", without: "",
-			}},
 		},
 		{
+			// A list that ceases to come is ended.
 			name: "Stall of a list in pages", covers: "Stall", existing: "TestP15_ListThatFallsSilentIsEnded/stalls_in_the_middle",
-			guards: []guard{{
-				why:  "a list that ceases to come is ended",
-				file: "reflector/patience.go", function: "(*Reflector).listPatiently",
-				code: "o.Heard = p.heard", without: "",
-			}},
 		},
 		{
+			// What comes of a list is a sign of life.
 			name: "Stall of a list, now and then", covers: "Stall", existing: "TestP15_SlowListsAreLeftAlone",
-			guards: []guard{{
-				why:  "what comes of a list is a sign of life",
-				file: "source/client.go", function: "(*audible).Read",
-				code: "a.heard()", without: "",
-			}},
 		},
 		{
+			// A list has the timeout of the client's configuration.
 			name: "Stall of a list with a timeout", covers: "Stall", test: stalledPages,
-			guards: []guard{{
-				why:  "a list has the timeout of the client's configuration",
-				file: "source/list.go", function: "(*REST).List",
-				code: "s.client.timeout > 0", without: "false",
-			}},
 		},
 		{
+			// A watch whose version is gone leads to a list.
 			name: "Fail an event with 410", covers: "Fail", test: failedGone,
-			guards: []guard{{
-				why:  "a watch whose version is gone leads to a list",
-				file: "reflector/list.go", function: "needsList",
-				code: "source.IsExpired(err)", without: "false",
-			}},
 		},
 		{
+			// Those whose versions are gone together do not list together.
 			name: "Fail all watches of a fleet with 410", covers: "Fail", existing: "TestP18_FleetIsPolite/all_watches_expire_at_once",
-			guards: []guard{{
-				why:  "those whose versions are gone together do not list together",
-				file: "reflector/watch.go", function: "(*Reflector).ended",
-				code: "r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.list()", without: "r.wait, r.afterBackoff = 0, r.list()",
-			}},
 		},
 		{
+			// An ERROR event ends the watch with the error that it carries.
 			name: "Fail an event with 500", covers: "Fail", test: failed,
-			guards: []guard{{
-				why:  "an ERROR event ends the watch with the error that it carries",
-				file: "source/stream.go", function: "(*restStream).decode",
-				code: "return event, s.decodeError(object)", without: "return event, nil",
-			}},
 		},
 	}
 }

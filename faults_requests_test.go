@@ -14,88 +14,53 @@ import (
 func faultsOfRequests() []faultRow {
 	return []faultRow{
 		{
+			// A watch that is not answered ends with its own timeout.
 			name: "Delay of a watch", covers: "Delay", test: delayedWatch,
-			guards: []guard{{
-				why:  "a watch that is not answered ends with its own timeout",
-				file: "reflector/silence.go", function: "(*Reflector).openStream",
-				code: "o.Timeout+r.o.Grace", without: "24*time.Hour",
-			}},
 		},
 		{
+			// A look at the version that is not answered is taken again.
 			name: "Delay of the look at the version", covers: "Delay", test: delayedLook,
-			guards: []guard{{
-				why:  "a look at the version that is not answered is taken again",
-				file: "reflector/silence.go", function: "(*Reflector).listOne",
-				code: "r.o.Grace", without: "24*time.Hour",
-			}},
 		},
 		{
+			// The watch begins at the version of the list.
 			name: "Call that writes between list and watch", covers: "Call", options: paged, test: writesBetweenListAndWatch,
-			guards: []guard{{
-				why:  "the watch begins at the version of the list",
-				file: "reflector/watch.go", function: "(*Reflector).watch",
-				code: "Version: r.version", without: `Version: ""`,
-			}},
 		},
 		{
+			// The next page is of the state of the first.
 			name: "Call that writes between pages", covers: "Call", options: paged, test: writesBetweenPages,
-			guards: []guard{{
-				why:  "the next page is of the state of the first",
-				file: "reflector/list.go", function: "(*Reflector).readPages",
-				code: "o.Continue = page.Continue", without: `o.Continue = ""`,
-			}},
 		},
 		{
+			// An answer that is no list is not taken for an empty one.
 			name: "Answer with another object in the place of a list", covers: "Answer", options: paged, test: anotherObjectIsNoList,
-			guards: []guard{{
-				why:  "an answer that is no list is not taken for an empty one",
-				file: "source/list.go", function: "(*REST).decodePage",
-				code: `!strings.HasSuffix(list.Kind, "List")`, without: `false && !strings.HasSuffix(list.Kind, "List")`,
-			}},
 		},
 		{
+			// An answer of a type that was not asked for is not taken for an empty list.
 			name: "Answer with a page to log in", covers: "Answer", options: paged, test: pageToLogIn,
-			guards: []guard{{
-				why:  "an answer of a type that was not asked for is not taken for an empty list",
-				file: "source/list.go", function: "(*REST).decodePage",
-				code: `fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)`, without: "nil",
-			}},
 		},
 		{
+			// Each failure in a row doubles the wait.
 			name: "Drop for five minutes", covers: "Drop", test: dropped,
-			guards: []guard{{
-				why:  "each failure in a row doubles the wait",
-				file: "reflector/reflector.go", function: "(*Reflector).retry",
-				code: "r.failures++", without: "r.failures = 1",
-			}},
 		},
 		{
+			// A list whose token expires is read again without pages.
 			name: "ExpireTokens", covers: "ExpireTokens", options: paged, test: expiredTokens,
-			guards: []guard{{
-				why:  "a list whose token expires is read again without pages",
-				file: "reflector/list.go", function: "(*Reflector).pageList",
-				code: "source.IsExpired(err)", without: "false",
-			}},
 		},
 		{
+			// A list whose pages stay empty is read without pages.
+			name: "EmptyPages", covers: "EmptyPages", existing: "TestAnyAnswerAnywhere",
+		},
+		{
+			// A list whose tokens repeat is read without pages.
+			name: "RepeatTokens", covers: "RepeatTokens", existing: "TestAnyAnswerAnywhere",
+		},
+		{
+			// A server that refuses streamed lists is asked for pages.
+			// What such a server answers is known.
 			name: "RefuseStreams", covers: "RefuseStreams", test: refusedStreams,
-			guards: []guard{{
-				why:  "a server that refuses streamed lists is asked for pages",
-				file: "reflector/list.go", function: "(*Reflector).streamList",
-				code: "errors.Is(err, source.ErrStreamedListRefused)", without: "false",
-			}, {
-				why:  "what such a server answers is known",
-				file: "source/rest.go", function: "refusesStreamedLists",
-				code: "apierrors.IsInvalid(err)", without: "false",
-			}},
 		},
 		{
+			// Only the first list takes what the server has at hand.
 			name: "Lag of what is listed again", covers: "Lag", options: paged, test: laggingList,
-			guards: []guard{{
-				why:  "only the first list takes what the server has at hand",
-				file: "reflector/list.go", function: "(*Reflector).readPages",
-				code: "!r.listed", without: "true",
-			}},
 		},
 	}
 }

@@ -15,128 +15,59 @@ func faultsOfServers() []faultRow {
 	optional := &tidings.Selection{Namespace: "default", Optional: true}
 	return []faultRow{
 		{
+			// A watch that broke is resumed, not listed.
 			name: "CutConnections", covers: "CutConnections", test: cutConnections,
-			guards: []guard{{
-				why:  "a watch that broke is resumed, not listed",
-				file: "reflector/watch.go", function: "(*Reflector).ended",
-				code: "default:\n\t\treturn r.retry(ctx, err, r.watch)", without: "default:\n\t\treturn r.retry(ctx, err, r.list())",
-			}},
 		},
 		{
+			// Health counts the failures, says the last one and when the next attempt is.
 			name: "SetAvailable for ten minutes", covers: "SetAvailable", test: unavailable,
-			guards: []guard{{
-				why:  "health counts the failures, says the last one and when the next attempt is",
-				file: "reflector/reflector.go", function: "(*Reflector).retry",
-				code: "r.record.failed(err, time.Now().Add(r.wait))", without: "",
-			}},
 		},
 		{
+			// Each failure in a row doubles the wait.
 			name: "SetAvailable for a fleet", covers: "SetAvailable", existing: "TestP18_FleetIsPolite/away_for_a_minute,_history_kept",
-			guards: []guard{{
-				why:  "each failure in a row doubles the wait",
-				file: "reflector/reflector.go", function: "(*Reflector).retry",
-				code: "r.failures++", without: "r.failures = 1",
-			}},
 		},
 		{
+			// The waits have jitter.
 			name: "Restart for a fleet", covers: "Restart", existing: "TestP18_FleetIsPolite/restart,_history_kept",
-			guards: []guard{{
-				why:  "the waits have jitter",
-				file: "reflector/backoff.go", function: "Backoff.delay",
-				code: "if b.Jitter > 0 {", without: "if false {",
-			}},
 		},
 		{
+			// What was deleted meanwhile is told of.
 			name: "Restart without history", covers: "Restart", test: restarted,
-			guards: []guard{{
-				why:  "what was deleted meanwhile is told of",
-				file: "delta/resolve.go", function: "(*resolver).replace",
-				code: "r.miss(l, key, r.stateOf(object), initial)", without: "",
-			}},
 		},
 		{
+			// A watch whose version is gone leads to a list.
+			// What the list finds unchanged is no update.
+			// Deletes come before changes.
 			name: "Compact", covers: "Compact", options: paged, test: compacted,
-			guards: []guard{{
-				why:  "a watch whose version is gone leads to a list",
-				file: "reflector/list.go", function: "needsList",
-				code: "source.IsExpired(err)", without: "false",
-			}, {
-				why:  "what the list finds unchanged is no update",
-				file: "delta/resolve.go", function: "(*resolver).meet",
-				code: "unchanged && !r.reportUnchanged", without: "false",
-			}, {
-				why:  "deletes come before changes",
-				file: "delta/resolve.go", function: "(*resolver).replace",
-				code: "r.deltas = append(r.deltas, r.others...)", without: "r.deltas = append(r.others, r.deltas...)",
-			}},
 		},
 		{
+			// A server that has refused streamed lists is not asked for one again.
 			name: "RefuseStreamedLists", covers: "RefuseStreamedLists", test: refusedStreamedLists,
-			guards: []guard{{
-				why:  "a server that has refused streamed lists is not asked for one again",
-				file: "reflector/list.go", function: "(*Reflector).streamList",
-				code: "r.paged = true", without: "",
-			}},
 		},
 		{
+			// An optional resource is taken for empty when it is surely missing.
+			// Two moments are not added up.
 			name: "RemoveResource for a moment", covers: "RemoveResource RestoreResource", selection: optional, test: removedForAMoment,
-			guards: []guard{{
-				why:  "an optional resource is taken for empty when it is surely missing",
-				file: "reflector/missing.go", function: "(*Reflector).missing",
-				code: "now.Sub(r.missingSince) < surelyMissing", without: "false",
-			}, {
-				why:  "two moments are not added up",
-				file: "reflector/reflector.go", function: "(*Reflector).heard",
-				code: "r.missingSince = time.Time{}", without: "",
-			}},
 		},
 		{
+			// An optional resource that is surely missing is empty.
 			name: "RemoveResource for good", covers: "RemoveResource", selection: optional, test: removedForGood,
-			guards: []guard{{
-				why:  "an optional resource that is surely missing is empty",
-				file: "reflector/missing.go", function: "(*Reflector).missing",
-				code: "!r.o.Optional", without: "true",
-			}},
 		},
 		{
+			// A resource that was needed stays as it was until it is back.
+			// What is gone when it is back is told of.
 			name: "RemoveResource and RestoreResource", covers: "RemoveResource RestoreResource", test: removedAndRestored,
-			guards: []guard{{
-				why:  "a resource that was needed stays as it was until it is back",
-				file: "reflector/missing.go", function: "(*Reflector).missing",
-				code: "!r.o.Optional", without: "false",
-			}, {
-				why:  "what is gone when it is back is told of",
-				file: "delta/resolve.go", function: "(*resolver).replace",
-				code: "r.miss(l, key, r.stateOf(object), initial)", without: "",
-			}},
 		},
 		{
+			// After ten seconds without contact the version of the server is looked at.
 			name: "Rewind of a server that is out of reach", covers: "SetAvailable Snapshot Rewind", test: restoredOutOfReach,
-			guards: []guard{{
-				why:  "after ten seconds without contact the version of the server is looked at",
-				file: "reflector/silence.go", function: "(*Reflector).reached",
-				code: "time.Since(r.contact) >= longOutage", without: "false",
-			}},
 		},
 		{
+			// Silence leads to a look at the server's version.
+			// An older version leads to a list.
+			// That list begins a new history.
+			// What is cached is not taken for what is listed.
 			name: "Rewind", covers: "Snapshot Rewind", existing: "TestP16_RestoredBackupIsFoundWithinMinutes",
-			guards: []guard{{
-				why:  "silence leads to a look at the server's version",
-				file: "reflector/silence.go", function: "(*Reflector).doubt",
-				code: "r.doubtful = true", without: "",
-			}, {
-				why:  "an older version leads to a list",
-				file: "reflector/silence.go", function: "(*Reflector).probe",
-				code: "comparable && order < 0", without: "comparable && order < 0 && false",
-			}, {
-				why:  "that list begins a new history",
-				file: "reflector/list.go", function: "(*Reflector).endList",
-				code: "newHistory := consistent && (r.rewound || comparable && order < 0)", without: "newHistory := false; _, _ = order, comparable",
-			}, {
-				why:  "what is cached is not taken for what is listed",
-				file: "reflector/list.go", function: "(*Reflector).stage",
-				code: "&& !r.rewound", without: "",
-			}},
 		},
 	}
 }

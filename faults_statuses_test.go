@@ -18,75 +18,40 @@ import (
 func faultsOfStatuses() []faultRow {
 	rows := []faultRow{
 		{
+			// Health says that a permission is missing.
 			name: "Refuse 403", covers: "Refuse", test: forbidden,
-			guards: []guard{{
-				why:  "health says that a permission is missing",
-				file: "reflector/health.go", function: "stateOf",
-				code: "apierrors.IsForbidden(err)", without: "false",
-			}},
 		},
 		{
+			// Health says that the resource is missing.
+			// A resource that was away is listed again.
 			name: "Refuse 404", covers: "Refuse", test: notFound,
-			guards: []guard{{
-				why:  "health says that the resource is missing",
-				file: "reflector/health.go", function: "stateOf",
-				code: "apierrors.IsNotFound(err)", without: "false",
-			}, {
-				why:  "a resource that was away is listed again",
-				file: "reflector/list.go", function: "needsList",
-				code: "apierrors.IsNotFound(err)", without: "false",
-			}},
 		},
 		{
+			// A watch whose version is gone leads to a list.
 			name: "Refuse 410", covers: "Refuse", test: gone,
-			guards: []guard{{
-				why:  "a watch whose version is gone leads to a list",
-				file: "reflector/list.go", function: "needsList",
-				code: "source.IsExpired(err)", without: "false",
-			}},
 		},
 		{
+			// A version that is gone again is a failure of the server, which is waited for.
 			name: "Refuse 410 again and again", covers: "Refuse", options: paged, test: goneAgainAndAgain,
-			guards: []guard{{
-				why:  "a version that is gone again is a failure of the server, which is waited for",
-				file: "reflector/watch.go", function: "(*Reflector).ended",
-				code: "source.IsExpired(err) && r.failures == 0", without: "source.IsExpired(err)",
-			}},
 		},
 		{
+			// Health says that the credentials are not accepted.
 			name: "SetUsers without it", covers: "SetUsers", test: unknownUser,
-			guards: []guard{{
-				why:  "health says that the credentials are not accepted",
-				file: "reflector/health.go", function: "stateOf",
-				code: "apierrors.IsUnauthorized(err)", without: "false",
-			}},
 		},
 		{
+			// Health says that a permission is missing.
 			name: "SetUsers who may not watch", covers: "SetUsers", test: userWithoutPermission,
-			guards: []guard{{
-				why:  "health says that a permission is missing",
-				file: "reflector/health.go", function: "stateOf",
-				code: "apierrors.IsForbidden(err)", without: "false",
-			}},
 		},
 	}
 	for _, code := range []int{400, 401, 403, 404, 409, 410, 413, 429, 500, 502, 503, 504} {
 		rows = append(rows, faultRow{
 			name: fmt.Sprint("Refuse ", code, " for five minutes"), covers: "Refuse",
 			test: func(w *world) { refused(w, code) },
-			guards: []guard{{
-				why:  "each failure in a row doubles the wait",
-				file: "reflector/reflector.go", function: "(*Reflector).retry",
-				code: "r.failures++", without: "r.failures = 1",
-			}},
+			// Each failure in a row doubles the wait.
 		}, faultRow{
 			name: fmt.Sprint("Refuse ", code, " with Retry-After"), covers: "Refuse",
 			test: func(w *world) { refusedWithRetryAfter(w, code) },
-			guards: []guard{{
-				why:  "no wait is shorter than what the server asks for",
-				file: "reflector/backoff.go", function: "Backoff.delay",
-				code: "atLeast > wait", without: "false",
-			}},
+			// No wait is shorter than what the server asks for.
 		})
 	}
 	return rows

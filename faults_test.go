@@ -22,15 +22,12 @@ import (
 	"github.com/tidings-go/tidings/reflector"
 )
 
-// faultRow is a fault that apisim can inject, what the contract promises under it, and
-// which lines keep the promise.
+// faultRow is a fault that apisim can inject, and the test of what the contract promises
+// under it. The comment of a row says how the promise is kept.
 type faultRow struct {
 	name string
 	// covers are the names in apisim's API that it is about, with spaces between.
-	covers string
-	// guards are the lines. Without any one of them the test must fail: make mutants
-	// takes each of them out.
-	guards  []guard
+	covers  string
 	options tidings.FactoryOptions
 	// selection is that of the informer; without one it is of the namespace default.
 	selection *tidings.Selection
@@ -40,16 +37,6 @@ type faultRow struct {
 	test  func(w *world)
 	// existing is a test elsewhere that proves it, in the place of test.
 	existing string
-}
-
-// guard is a piece of code that keeps a promise under a fault, and what stands there
-// when it is taken out.
-type guard struct {
-	why string
-	// file and function say where it is; a method is Type.Name or (*Type).Name.
-	file, function string
-	// code stands there exactly once; without takes its place.
-	code, without string
 }
 
 // inProtobuf are the kinds of informer that read protobuf.
@@ -63,8 +50,7 @@ func faultRows() []faultRow {
 	return slices.Concat(faultsOfRequests(), faultsOfStatuses(), faultsOfFrames(), faultsOfWatches(), faultsOfServers())
 }
 
-// TestFaults runs the tests of the rows that have one of their own. What guards each of
-// them is in its row.
+// TestFaults runs the tests of the rows that have one of their own.
 func TestFaults(t *testing.T) {
 	for _, row := range faultRows() {
 		if row.existing != "" {
@@ -241,7 +227,10 @@ func (w *world) after(d time.Duration) {
 // TestEachFaultHasARow reads apisim: each function that returns a Fault, and each method
 // of its Server that is none of those that are known to harm nobody, needs a row.
 func TestEachFaultHasARow(t *testing.T) {
-	covered, named := map[string]bool{}, map[string]bool{}
+	covered, named, tests := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range functionsIn(t, "*_test.go") {
+		tests[f.Name.Name] = true
+	}
 	for _, row := range faultRows() {
 		if named[row.name] {
 			t.Errorf("two rows are called %q", row.name)
@@ -250,13 +239,11 @@ func TestEachFaultHasARow(t *testing.T) {
 		for name := range strings.FieldsSeq(row.covers) {
 			covered[name] = true
 		}
-		if row.name == "" || row.covers == "" || len(row.guards) == 0 || (row.test == nil) == (row.existing == "") {
+		if row.name == "" || row.covers == "" || (row.test == nil) == (row.existing == "") {
 			t.Errorf("the row %q is not complete", row.name)
 		}
-		for _, g := range row.guards {
-			if g.why == "" || g.code == g.without {
-				t.Errorf("a guard of the row %q is not complete", row.name)
-			}
+		if name, _, _ := strings.Cut(row.existing, "/"); name != "" && !tests[name] {
+			t.Errorf("%s: there is no test %s", row.name, name)
 		}
 	}
 	harmless := map[string]bool{}
@@ -281,7 +268,7 @@ func TestEachFaultHasARow(t *testing.T) {
 	}
 }
 
-// functionsIn parses files, without those of tests.
+// functionsIn returns the functions and methods of files.
 func functionsIn(t *testing.T, pattern string) []*ast.FuncDecl {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -290,24 +277,14 @@ func functionsIn(t *testing.T, pattern string) []*ast.FuncDecl {
 	}
 	var functions []*ast.FuncDecl
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		functions = append(functions, functionsOf(file)...)
-	}
-	return functions
-}
-
-// functionsOf returns the functions and methods of a file.
-func functionsOf(file *ast.File) []*ast.FuncDecl {
-	var functions []*ast.FuncDecl
-	for _, declared := range file.Decls {
-		if f, ok := declared.(*ast.FuncDecl); ok {
-			functions = append(functions, f)
+		for _, declared := range file.Decls {
+			if f, ok := declared.(*ast.FuncDecl); ok {
+				functions = append(functions, f)
+			}
 		}
 	}
 	return functions

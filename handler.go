@@ -43,7 +43,8 @@ type Event[T Object] struct {
 	// what was cached when the handler joined.
 	Initial bool
 	// Tombstone marks a Deleted whose final state is unknown, because the delete
-	// was found by a list: Old is the last known state.
+	// was found by a list, or because the transform failed for that state or the
+	// object left the selection: Old is the last known state.
 	Tombstone bool
 	// Resync marks an Updated that repeats the cached state: Old and New are the
 	// same object.
@@ -134,32 +135,15 @@ type HandlerOptions struct {
 	// Limit is that number; 0 means 10,000.
 	Limit int
 	// Resync is the period after which the handler is told of every cached
-	// object again, as an Updated whose Old and New are the same; 0 is never. It
-	// never asks the server.
+	// object again, as an Updated whose Old and New are the same; 0 is never, the
+	// least is a millisecond. It never asks the server.
 	Resync time.Duration
 	// IsolatePanics keeps the process alive when the handler panics. The
 	// notification is lost, counted in Health and logged.
 	IsolatePanics bool
 }
 
-var (
-	errNilHandler     = errors.New("the handler is nil: pass a Funcs, a HandlerFunc or a Handler of your own")
-	errNegativeResync = errors.New("HandlerOptions.Resync is negative: 0 means never")
-	errNegativeLimit  = errors.New("HandlerOptions.Limit is negative: 0 means the default")
-	errUnknownPolicy  = errors.New("HandlerOptions.Policy is none of ConflateUpdates, ConflateState, Block and Unbounded")
-)
-
-func (o HandlerOptions) check() error {
-	switch {
-	case o.Resync < 0:
-		return errNegativeResync
-	case o.Limit < 0:
-		return errNegativeLimit
-	case o.Policy > Unbounded:
-		return errUnknownPolicy
-	}
-	return nil
-}
+var errNilHandler = errors.New("the handler is nil: pass a Funcs, a HandlerFunc or a Handler of your own")
 
 // eventOf turns what the log delivers into what handlers are given.
 func eventOf[T Object](n fanout.Notification[T]) Event[T] {

@@ -80,10 +80,12 @@ func (i *Informer[T]) IndexOwners() error {
 
 // addIndex adds an index under any name.
 func (i *Informer[T]) addIndex(name string, f IndexFunc[T]) error {
-	if i.released.Load() {
-		return informerError(i.Name(), ErrReleased)
+	c, err := i.held()
+	if err != nil {
+		return err
 	}
-	if err := i.collection.store.AddIndex(name, f); err != nil {
+	defer c.logIndexErrors()
+	if err := c.store.AddIndex(name, f); err != nil {
 		return informerError(i.Name(), err)
 	}
 	return nil

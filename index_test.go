@@ -88,6 +88,39 @@ func queries[T tidings.Object](t *testing.T, l tidings.Lister[T]) iter.Seq2[stri
 	}
 }
 
+// TestOwnersAndControllers lists what an owner that is no controller owns.
+func TestOwnersAndControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		obj := object("a", "1")
+		obj.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "owner"},
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "controller", UID: "controller", Controller: new(true)},
+		}
+		if _, err := w.server.Create(context.Background(), obj); err != nil {
+			t.Fatal(err)
+		}
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		for uid, want := range map[types.UID][2]int{"owner": {1, 0}, "controller": {1, 1}, "other": {0, 0}} {
+			var got [2]int
+			for range i.Lister().Owned(uid) {
+				got[0]++
+			}
+			for range i.Lister().Controlled(uid) {
+				got[1]++
+			}
+			if got != want {
+				t.Errorf("%s owns and controls %v, want %v", uid, got, want)
+			}
+		}
+	})
+}
+
 // TestIndexesChangeNoAnswer: what lists yield is the same, in the same order, without
 // indexes, with indexes that were there before the objects, and with indexes that came later.
 func TestIndexesChangeNoAnswer(t *testing.T) {

@@ -14,17 +14,27 @@ import (
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/store"
 )
 
 // Informer is a handle to a watched and cached collection. All handles to one
 // collection share its watch and its cache; each has handlers of its own.
+//
+// An informer runs once. When it has stopped, or is stopping, it takes no more handlers and
+// is not in sync, whatever its cache holds: AddHandler, WaitForSync and WaitFor return
+// ErrStopped. Who asks its factory again gets a new one.
 type Informer[T Object] struct {
-	collection *collection[T]
-	release    func() // gives the handle back to its factory; nil without one
+	name     string
+	resource schema.GroupResource
+	synced   <-chan struct{}
 
-	mu            sync.Mutex // guards registrations
+	// collection is nil once the handle is released, which is to hold no memory then.
+	collection atomic.Pointer[collection[T]]
+	releasing  context.Context // ends, with the cause ErrReleased, when it is
+
+	mu            sync.Mutex // guards the rest
 	registrations map[*Registration]struct{}
-	released      atomic.Bool
+	release       func() // what Release calls; nil once it has
 }
 
 // InformerOptions are the choices of an informer without a factory. The zero value
@@ -72,13 +82,8 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 		var none T
 		o.Name = fmt.Sprintf("%T", none)
 	}
-	if o.Sharing < ShareAll || o.Sharing > ShareNothing {
-		return nil, informerError(o.Name, fmt.Errorf("InformerOptions.Sharing: there is no %d: use ShareAll, ShareStrings or ShareNothing", o.Sharing))
-	}
-	for name := range o.Indexes {
-		if err := checkIndexName(name); err != nil {
-			return nil, informerError(o.Name, err)
-		}
+	if err := o.check(); err != nil {
+		return nil, informerError(o.Name, err)
 	}
 	everything, err := Selection{}.check(source.ScopeUnknown, nil)
 	if err != nil {
@@ -92,32 +97,52 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	if err != nil {
 		return nil, informerError(o.Name, err)
 	}
-	return newInformer(c, nil), nil
+	return newInformer(c, func() { c.end(true) }), nil
 }
 
+// newInformer returns a handle, which calls release once to give it back.
 func newInformer[T Object](c *collection[T], release func()) *Informer[T] {
-	return &Informer[T]{collection: c, release: release, registrations: make(map[*Registration]struct{})}
+	i := &Informer[T]{name: c.name, resource: c.resource, synced: c.synced, registrations: make(map[*Registration]struct{})}
+	var released context.CancelCauseFunc
+	i.releasing, released = context.WithCancelCause(context.Background())
+	i.release = func() {
+		released(ErrReleased)
+		release()
+	}
+	i.collection.Store(c)
+	return i
+}
+
+// held returns the collection, or an error if the handle was released.
+func (i *Informer[T]) held() (*collection[T], error) {
+	if c := i.collection.Load(); c != nil {
+		return c, nil
+	}
+	return nil, informerError(i.name, ErrReleased)
 }
 
 // Name returns what errors, logs and health call the informer.
-func (i *Informer[T]) Name() string { return i.collection.name }
+func (i *Informer[T]) Name() string { return i.name }
 
 // Run lists and watches until ctx ends. When it returns, every goroutine of the
 // informer has ended, but for handlers that have not returned within ten seconds,
 // which the error names. It returns ErrRanAlready, and changes nothing, when it
-// was called before or when the informer belongs to a factory that was started.
+// was called before or when the informer belongs to a factory that was started. Shutdown
+// of the factory, and the release of the last handle, end it too.
 func (i *Informer[T]) Run(ctx context.Context) error {
-	if i.released.Load() {
-		return informerError(i.Name(), ErrReleased)
-	}
-	if err := i.collection.claim(); err != nil {
+	c, err := i.held()
+	if err != nil {
 		return err
 	}
-	return i.collection.run(ctx)
+	if ctx, err = c.claim(ctx); err != nil {
+		return err
+	}
+	return c.run(ctx)
 }
 
 // AddHandler has h told of every object that is cached, as an initial add, and of
-// every change from then on. It returns an error if the informer has stopped.
+// every change from then on. It returns an error if the informer has stopped or is
+// stopping.
 func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration, error) {
 	if h == nil {
 		return nil, informerError(i.Name(), errNilHandler)
@@ -125,17 +150,22 @@ func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration,
 	if err := o.check(); err != nil {
 		return nil, informerError(i.Name(), err)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.released.Load() {
-		return nil, informerError(i.Name(), ErrReleased)
+	c, err := i.held()
+	if err != nil {
+		return nil, err
 	}
-	subscription, err := i.collection.subscribe(h, o)
+	subscription, err := c.subscribe(h, o)
 	if err != nil {
 		return nil, err
 	}
 	registration := &Registration{subscription: subscription}
 	registration.unlist = func() { i.unlist(registration) }
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.registrations == nil { // released meanwhile
+		subscription.Remove()
+		return nil, informerError(i.name, ErrReleased)
+	}
 	i.registrations[registration] = struct{}{}
 	return registration, nil
 }
@@ -147,24 +177,62 @@ func (i *Informer[T]) unlist(r *Registration) {
 }
 
 // Lister returns the reader of the cache. It may be asked before the informer
-// runs, and yields nothing then.
+// runs, and yields nothing then. That of a released handle never yields anything.
 func (i *Informer[T]) Lister() Lister[T] {
-	return Lister[T]{store: i.collection.store, resource: i.collection.resource}
+	if c := i.collection.Load(); c != nil {
+		return Lister[T]{store: c.store, resource: i.resource}
+	}
+	empty, _ := store.New(store.Options[T]{}) // without indexes there is nothing to refuse
+	return Lister[T]{store: empty, resource: i.resource}
 }
 
-// Synced is closed when the cache holds the first complete list.
-func (i *Informer[T]) Synced() <-chan struct{} { return i.collection.synced }
+// Synced is closed when the cache holds the first complete list. It stays closed when the
+// informer stops.
+func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
 // HasSynced reports whether Synced is closed.
-func (i *Informer[T]) HasSynced() bool { return i.collection.hasSynced() }
+func (i *Informer[T]) HasSynced() bool {
+	select {
+	case <-i.synced:
+		return true
+	default:
+		return false
+	}
+}
 
-// Health says how the informer and its handlers are.
-func (i *Informer[T]) Health() Health { return i.collection.health() }
+// Health says how the informer and its handlers are. A released handle says no more than
+// the name, and that it has stopped.
+func (i *Informer[T]) Health() Health {
+	if c := i.collection.Load(); c != nil {
+		return c.health()
+	}
+	return Health{Name: i.name, State: reflector.Stopped}
+}
 
 // WaitForSync waits until the cache holds a complete list of every namespace, those
-// included that were added meanwhile. Its error, a *NotSyncedError, says what the informer was doing when ctx ended.
+// included that were added meanwhile. Its error, a *NotSyncedError, says what the informer
+// was doing when the wait ended, and is ErrStopped for an informer that stops, even if it
+// was synced before, ErrReleased for a handle that is released, and at once ErrNotStarted
+// for an informer whose factory has not started it. One of NewInformer is waited for until
+// it runs.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error {
-	return waitForSync(ctx, []waiter{i.collection}, false)
+	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error { return c.awaitSync(ctx, false) })
+	if err != nil {
+		return &NotSyncedError{Informers: []Health{i.Health()}, Cause: err}
+	}
+	return nil
+}
+
+// wait calls f with a context that also ends with the release of the handle.
+func (i *Informer[T]) wait(ctx context.Context, f func(context.Context, *collection[T]) error) error {
+	c := i.collection.Load()
+	if c == nil {
+		return ErrReleased
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(i.releasing, func() { cancel(ErrReleased) })()
+	return f(ctx, c)
 }
 
 // WaitFor waits until the cache reflects at least the given resource version of
@@ -174,40 +242,35 @@ func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 // the selection hides from the watch, or that changed an object of another namespace,
 // is reached with a later event or the server's next bookmark, which may take a
 // minute, and never where the server sends none. Versions are compared as decimals of
-// any length; one that is none is an error.
+// any length; one that is none is an error. The other errors are those of WaitForSync.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
-	c := i.collection
 	if _, ok := delta.CompareDecimal(version, version); !ok {
 		return informerError(i.Name(), fmt.Errorf("version %q cannot be waited for: pass the resourceVersion of an object that was written", version))
 	}
-	err := c.progress.await(ctx, func() (bool, error) {
-		if c.stopped.Load() {
-			return false, ErrStopped
-		}
-		return c.progress.reflects(version), nil
+	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error {
+		return c.await(ctx, func() (bool, error) { return c.progress.reflects(version), nil })
 	})
 	if err != nil {
-		h := c.health()
+		h := i.Health()
 		return informerError(i.Name(), fmt.Errorf("waiting for version %s, is at %q and %s: %w", version, h.Version, h.State, err))
 	}
 	return nil
 }
 
-// Release gives the handle back. Its handlers are removed; with the last handle of
-// an informer of a factory, the watch ends and the memory is freed. It may be
-// called more than once.
+// Release gives the handle back. Its handlers are removed, and its waits end; with the
+// last handle of an informer, the watch ends. The memory is freed then, also while the
+// handle and its registrations are held, but not while a Lister, a snapshot or a handler
+// that has not returned is. It may be called more than once.
 func (i *Informer[T]) Release() {
-	if !i.released.CompareAndSwap(false, true) {
-		return
-	}
+	i.collection.Store(nil)
 	i.mu.Lock()
-	registrations := i.registrations
-	i.registrations = make(map[*Registration]struct{})
+	registrations, release := i.registrations, i.release
+	i.registrations, i.release = nil, nil
 	i.mu.Unlock()
 	for registration := range registrations {
 		registration.subscription.Remove()
 	}
-	if i.release != nil {
-		i.release()
+	if release != nil {
+		release()
 	}
 }

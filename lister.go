@@ -14,7 +14,8 @@ import (
 
 // Lister reads the cache of an informer. Every call is answered from one state of
 // it, never waits, and yields shared, read-only objects. Iterations are ordered by
-// key; each holds on to the state in which it began.
+// key; each holds on to the state in which it began. A Lister holds the cache in memory, also
+// after the release of the informer that it came from.
 type Lister[T Object] struct {
 	store    *store.Store[T]
 	resource schema.GroupResource

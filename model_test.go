@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -15,25 +16,29 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/delta"
 )
 
 var (
-	modelSeeds = flag.Int("model.seeds", defaultSeeds(), "how many seeds TestModel runs (TIDINGS_MODEL_SEEDS)")
+	modelSeeds = flag.Int("model.seeds", seedsFrom("TIDINGS_MODEL_SEEDS", 30), "how many seeds TestModel runs (TIDINGS_MODEL_SEEDS)")
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run, as a failure printed it")
 )
 
-func defaultSeeds() int {
-	if n, err := strconv.Atoi(os.Getenv("TIDINGS_MODEL_SEEDS")); err == nil && n > 0 {
+// seedsFrom returns the number in an environment variable, or that of CI.
+func seedsFrom(variable string, inCI int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil && n > 0 {
 		return n
 	}
-	return 30
+	return inCI
 }
 
 // TestModel applies random writes and random faults to a server, with handlers that
-// come, go, block and panic, and compares at the end: server and cache, objects and
+// come, go, block themselves or the cache, and index functions and transforms that fail,
+// panic and return nothing, and compares at the end: server and cache, objects and
 // indexes, and what each handler was told with what the cache holds. Every seed is a
 // bubble of its own; one that fails is printed and saved with its history.
 func TestModel(t *testing.T) {
@@ -45,7 +50,7 @@ func TestModel(t *testing.T) {
 		}
 		kind := names[seed%uint64(len(names))]
 		t.Run(fmt.Sprintf("seed %d, %s", seed, kind), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { runModel(t, kinds[kind], seed) })
+			synctest.Test(t, func(t *testing.T) { runModel(t, kind, seed) })
 		})
 		if *modelSeed != 0 {
 			return
@@ -53,8 +58,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func runModel(t *testing.T, ask askFor, seed uint64) {
-	m := newModel(t, ask, seed)
+func runModel(t *testing.T, kind string, seed uint64) {
+	m := newModel(t, kind, seed)
 	defer m.end()
 	defer m.saveHistory(seed)
 	for range 20 + m.random.IntN(180) {
@@ -75,10 +80,23 @@ type model struct {
 	// resumes leaves out the faults that a watch cannot be resumed after. Without a
 	// list that mends what was lost, every delete can be compared.
 	resumes bool
-	exact   int // handlers whose deletes were compared one by one
+	labels  bool // the selection has labels, so that objects leave it and come back
+	exact   int  // handlers whose deletes were compared one by one
+	// judge says what the transform does with the object of a version; nil is no transform.
+	judge func(version string) verdict
 }
 
-func newModel(t *testing.T, ask askFor, seed uint64) *model {
+// judgeBy returns what a transform does with the objects of versions: with the final
+// state of an object, that is another question than with the one before.
+func judgeBy(seed uint64) func(version string) verdict {
+	return func(version string) verdict {
+		h := fnv.New64a()
+		fmt.Fprint(h, seed, version)
+		return []verdict{fails, panics, returnsNil, passes, passes, passes, passes, passes}[h.Sum64()%8]
+	}
+}
+
+func newModel(t *testing.T, kind string, seed uint64) *model {
 	random := rand.New(rand.NewPCG(seed, 0))
 	o := tidings.FactoryOptions{
 		NoStreamedLists: random.IntN(3) == 0,
@@ -93,7 +111,7 @@ func newModel(t *testing.T, ask askFor, seed uint64) *model {
 	if resumes {
 		so.HistoryLimit = 0
 	}
-	w := newWorld(t, ask, o, so)
+	w := newWorld(t, kinds[kind], o, so)
 	selection := tidings.Selection{}
 	switch random.IntN(4) {
 	case 0:
@@ -103,11 +121,15 @@ func newModel(t *testing.T, ask askFor, seed uint64) *model {
 	case 2:
 		selection.Labels = "n notin (hidden)"
 	}
+	m := &model{world: w, random: random, objects: map[string]bool{}, resumes: resumes, labels: selection.Labels != ""}
+	if random.IntN(2) == 0 {
+		m.judge = judgeBy(seed)
+		selection.Transform = transforms[kind](func(obj metav1.Object) verdict { return m.judge(obj.GetResourceVersion()) })
+	}
 	w.probe = w.ask(t, w.factory, selection)
-	m := &model{world: w, random: random, objects: map[string]bool{}, resumes: resumes}
 	m.note("options %+v, server %+v, selection %+v", o, so, selection)
 	for range random.IntN(10) {
-		m.write()
+		m.write(m.name())
 	}
 	for range 1 + random.IntN(3) {
 		m.join()
@@ -134,8 +156,13 @@ func (m *model) saveHistory(seed uint64) {
 // step does one random thing.
 func (m *model) step() {
 	switch n := m.random.IntN(100); {
+	case n < 45:
+		m.write(m.name())
 	case n < 60:
-		m.write()
+		name := m.name()
+		for range 2 + m.random.IntN(3) {
+			m.write(name)
+		}
 	case n < 75:
 		pause := time.Duration(m.random.IntN(3000)) * time.Millisecond
 		m.note("pause of %v", pause)
@@ -151,10 +178,11 @@ func (m *model) step() {
 	}
 }
 
+func (m *model) name() string { return fmt.Sprint("object-", m.random.IntN(8)) }
+
 // write makes one random change.
-func (m *model) write() {
+func (m *model) write(name string) {
 	m.written++
-	name := fmt.Sprint("object-", m.random.IntN(8))
 	n := fmt.Sprint("n", m.written)
 	if m.random.IntN(5) == 0 {
 		n = []string{"hidden", "unindexable", "unbearable"}[m.random.IntN(3)]
@@ -218,9 +246,9 @@ func (m *model) join() {
 	if len(m.handlers) > 6 {
 		return
 	}
-	f := &folder{model: m, name: fmt.Sprint("handler-", len(m.handlers)), state: map[string]event{}, unended: map[string]string{}, gate: make(chan struct{})}
+	f := newFolder(m, fmt.Sprint("handler-", len(m.handlers)))
 	o := tidings.HandlerOptions{Name: f.name, Limit: 1 + m.random.IntN(20), Policy: tidings.Policy([]tidings.Policy{
-		tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded}[m.random.IntN(4)])}
+		tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded, tidings.Block}[m.random.IntN(5)])}
 	if m.random.IntN(4) == 0 {
 		o.Resync = time.Duration(1+m.random.IntN(20)) * time.Second
 	}
@@ -271,10 +299,11 @@ func (m *model) calm() {
 func (m *model) compare() {
 	m.Helper()
 	want := m.serverState()
-	if strings.Contains(m.probe.informer().Name(), "hidden") {
+	if m.labels {
 		maps.DeleteFunc(want, func(_, state string) bool { return label(state) == "hidden" })
 	}
 	cache := m.probe.state()
+	m.leaveOutFailed(want, cache)
 	if !maps.Equal(cache, want) {
 		m.Errorf("the cache holds %v, the server %v; health %+v", cache, want, m.probe.informer().Health())
 	}
@@ -295,6 +324,22 @@ func (m *model) compare() {
 	}
 }
 
+// leaveOutFailed makes of the server's state what the cache should hold: of an object
+// whose transform fails, an older state, or none.
+func (m *model) leaveOutFailed(want, cache map[string]string) {
+	for key, state := range want {
+		if m.judge == nil || m.judge(version(state)) == passes {
+			continue
+		}
+		delete(want, key)
+		if cached, ok := cache[key]; ok {
+			if order, _ := delta.CompareDecimal(version(cached), version(state)); order < 0 && m.judge(version(cached)) == passes {
+				want[key] = cached
+			}
+		}
+	}
+}
+
 // folder is a handler that folds what it is told, and checks that each event follows
 // from the ones before.
 type folder struct {
@@ -307,12 +352,16 @@ type folder struct {
 	mu    sync.Mutex // guards the rest
 	state map[string]event
 	// unended holds the UIDs of objects that it was told of and whose delete it was
-	// not told of.
-	unended map[string]string // key by UID
-	calls   int
-	blocked bool
-	gate    chan struct{} // closed when it may go on
-	problem error
+	// not told of, ended those whose delete it was told of.
+	unended, ended map[string]string // key by UID
+	calls          int
+	blocked        bool
+	gate           chan struct{} // closed when it may go on
+	problem        error
+}
+
+func newFolder(m *model, name string) *folder {
+	return &folder{model: m, name: name, state: map[string]event{}, unended: map[string]string{}, ended: map[string]string{}, gate: make(chan struct{})}
 }
 
 func (f *folder) setBlocked(blocked bool) {
@@ -354,9 +403,11 @@ func (f *folder) handle(e event) {
 	if e.Type == tidings.Deleted {
 		delete(f.state, e.Key)
 		delete(f.unended, e.OldUID)
+		f.ended[e.OldUID] = e.Key
 	} else {
 		f.state[e.Key] = e
 		f.unended[e.NewUID] = e.Key
+		delete(f.ended, e.NewUID)
 	}
 }
 
@@ -373,6 +424,12 @@ func older(e, before event) bool {
 // bring another object under a key without a delete, and only ConflateState leaves
 // one out.
 func (f *folder) compareDeletes(cache map[string]string) {
+	for uid, key := range f.ended {
+		_, name, _ := strings.Cut(key, "/")
+		if f.model.objects[name] && f.model.uids[name] == uid && !f.model.labels {
+			f.model.Errorf("%s was told that %s with UID %s is gone, and it exists", f.name, key, uid)
+		}
+	}
 	h := f.model.probe.informer().Health()
 	if f.policy == tidings.ConflateState || h.Lists > uint64(max(1, len(h.Namespaces))) {
 		return

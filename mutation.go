@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -49,10 +50,10 @@ type mutationDetector[T Object] struct {
 	informer string
 	report   func(Mutation)
 
-	mu      sync.Mutex              // guards the rest, including every copy
-	copies  map[string]*pristine[T] // by key
-	running map[string]int          // calls of handlers, by name
-	retired []*pristine[T]          // replaced or deleted, as handlers may hold them
+	mu      sync.Mutex                // guards the rest, including every copy
+	copies  map[string]*pristine[T]   // by key
+	running map[string]int            // calls of handlers, by name
+	retired map[string][]*pristine[T] // by key: replaced or deleted, as handlers may hold them
 }
 
 // pristine is an object beside its state when it was cached.
@@ -66,7 +67,15 @@ func newMutationDetector[T Object](informer string, report func(Mutation)) *muta
 	if report == nil {
 		report = func(m Mutation) { panic(m) }
 	}
-	return &mutationDetector[T]{informer: informer, report: report, copies: make(map[string]*pristine[T]), running: make(map[string]int)}
+	return &mutationDetector[T]{informer: informer, report: report, copies: make(map[string]*pristine[T]), running: make(map[string]int), retired: make(map[string][]*pristine[T])}
+}
+
+// forget lets go of everything.
+func (d *mutationDetector[T]) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.copies)
+	d.retired = nil
 }
 
 // observe takes over the changes of a batch.
@@ -75,15 +84,19 @@ func (d *mutationDetector[T]) observe(deltas []delta.Delta[T]) {
 	defer d.mu.Unlock()
 	for i := range deltas {
 		change := &deltas[i]
-		if before, ok := d.copies[change.Key]; ok {
-			d.retired = append(d.retired, before)
-			delete(d.copies, change.Key)
+		key := change.Key
+		if before, ok := d.copies[key]; ok {
+			d.retired[key] = append(d.retired[key], before)
+			delete(d.copies, key)
 		}
-		p := &pristine[T]{key: change.Key, object: change.New, was: change.New.DeepCopyObject().(T)}
+		if change.Tombstone {
+			continue // it has the object that was cached
+		}
+		p := &pristine[T]{key: key, object: change.New, was: copyOf(change.New)}
 		if change.Type == delta.Deleted {
-			d.retired = append(d.retired, p)
+			d.retired[key] = append(d.retired[key], p)
 		} else {
-			d.copies[change.Key] = p
+			d.copies[key] = p
 		}
 	}
 }
@@ -109,15 +122,16 @@ func (d *mutationDetector[T]) sweep() {
 	for _, p := range d.copies {
 		found = d.compareLocked(p, found)
 	}
-	kept := d.retired[:0]
-	for _, p := range d.retired {
-		found = d.compareLocked(p, found)
-		if p.sweeps++; p.sweeps < 2 {
-			kept = append(kept, p)
+	for key, all := range d.retired {
+		kept := slices.DeleteFunc(all, func(p *pristine[T]) bool {
+			found = d.compareLocked(p, found)
+			p.sweeps++
+			return p.sweeps == 2
+		})
+		if d.retired[key] = kept; len(kept) == 0 {
+			delete(d.retired, key)
 		}
 	}
-	clear(d.retired[len(kept):])
-	d.retired = kept
 	d.mu.Unlock()
 	for _, m := range found {
 		d.report(m)
@@ -127,15 +141,79 @@ func (d *mutationDetector[T]) sweep() {
 // compareLocked appends what differs, and takes the new state as the one to
 // compare with from now on, so that one write is reported once.
 func (d *mutationDetector[T]) compareLocked(p *pristine[T], found []Mutation) []Mutation {
-	if equality.Semantic.DeepEqual(p.object, p.was) {
+	if same(p.object, p.was) {
 		return found
 	}
 	m := Mutation{Informer: d.informer, Key: p.key, Handlers: slices.Sorted(maps.Keys(d.running))}
 	for _, change := range fielddiff.Diff(p.was, p.object) {
 		m.Fields = append(m.Fields, change.Path)
 	}
-	p.was = p.object.DeepCopyObject().(T)
+	p.was = copyOf(p.object)
 	return append(found, m)
+}
+
+// same reports whether two objects are equal as Kubernetes compares them, or field by field
+// where a type of the program's own has fields that cannot be compared so.
+func same[T Object](a, b T) (equal bool) {
+	defer func() {
+		if recover() != nil {
+			equal = reflect.DeepEqual(a, b)
+		}
+	}()
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// copyOf copies an object, also one whose DeepCopyObject panics: that of an Unstructured
+// does on what a program, and no JSON, puts into its maps, as an int.
+func copyOf[T Object](obj T) (copied T) {
+	defer func() {
+		if recover() != nil {
+			copied = copyValue(reflect.ValueOf(obj)).Interface().(T)
+		}
+	}()
+	return obj.DeepCopyObject().(T)
+}
+
+// copyValue copies a value and what it leads to, but for the unexported fields of structs.
+func copyValue(v reflect.Value) reflect.Value {
+	copied := reflect.New(v.Type()).Elem()
+	copied.Set(v)
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			break
+		}
+		inner := copyValue(v.Elem())
+		if v.Kind() == reflect.Interface {
+			copied.Set(inner)
+			break
+		}
+		copied.Set(reflect.New(inner.Type()))
+		copied.Elem().Set(inner)
+	case reflect.Map:
+		if v.IsNil() {
+			break
+		}
+		copied.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		for _, key := range v.MapKeys() {
+			copied.SetMapIndex(key, copyValue(v.MapIndex(key)))
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			break
+		}
+		copied.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			copied.Index(i).Set(copyValue(v.Index(i)))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				copied.Field(i).Set(copyValue(v.Field(i)))
+			}
+		}
+	}
+	return copied
 }
 
 // watchHandler compares the objects of a notification after the handler's call.
@@ -157,10 +235,8 @@ func (d *mutationDetector[T]) returned(name, key string) {
 	if p, ok := d.copies[key]; ok {
 		found = d.compareLocked(p, found)
 	}
-	for _, p := range d.retired {
-		if p.key == key {
-			found = d.compareLocked(p, found)
-		}
+	for _, p := range d.retired[key] {
+		found = d.compareLocked(p, found)
 	}
 	if d.running[name]--; d.running[name] == 0 {
 		delete(d.running, name)

@@ -68,8 +68,8 @@ func (c *collection[T]) namespaces() []string {
 
 // addNamespace has the collection hold another namespace.
 func (c *collection[T]) addNamespace(namespace string) error {
-	c.changing.Lock()
-	defer c.changing.Unlock()
+	c.changing <- struct{}{}
+	defer func() { <-c.changing }()
 	if err := c.canChange(namespace); err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func (c *collection[T]) addNamespace(namespace string) error {
 		return nil
 	}
 	p := c.newPart(namespace)
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writing <- struct{}{}
+	defer func() { <-c.writing }()
 	c.partsMu.Lock()
 	defer c.partsMu.Unlock()
-	if c.ending {
-		return ErrStopped
+	if err := c.life.over(); err != nil {
+		return err
 	}
 	if err := c.queue.AddScope(p.scope); err != nil {
 		return ofQueue(err)
@@ -101,8 +101,8 @@ func (c *collection[T]) addNamespace(namespace string) error {
 // removeNamespace has the collection let go of a namespace. The reflector has ended
 // before its scope is removed, so that one which comes back at once finds no other.
 func (c *collection[T]) removeNamespace(namespace string) error {
-	c.changing.Lock()
-	defer c.changing.Unlock()
+	c.changing <- struct{}{}
+	defer func() { <-c.changing }()
 	if err := c.canChange(namespace); err != nil {
 		return err
 	}
@@ -116,22 +116,27 @@ func (c *collection[T]) removeNamespace(namespace string) error {
 	}
 	p := parts[at]
 	c.partsMu.Lock()
-	if c.ending {
+	if err := c.life.over(); err != nil {
 		c.partsMu.Unlock()
-		return ErrStopped
+		return err
 	}
 	c.parts = slices.Delete(slices.Clone(parts), at, at+1)
 	c.selectionChangedLocked()
 	c.partsMu.Unlock()
+	c.endPart(p)
+	return ofQueue(c.queue.RemoveScope(p.scope))
+}
+
+// endPart stops a part that is no part of the collection any more, and keeps its counts.
+func (c *collection[T]) endPart(p *part[T]) {
 	if p.stop != nil {
 		p.stop()
 		<-p.ended
 	}
 	last, decoded := p.reflector.Health(), p.decoded()
 	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
 	c.gone.add(last, decoded)
-	c.partsMu.Unlock()
-	return ofQueue(c.queue.RemoveScope(p.scope))
 }
 
 // ofQueue translates what a queue says that run has closed.
@@ -145,7 +150,7 @@ func ofQueue(err error) error {
 // canChange says why namespaces cannot be added to the collection or removed.
 func (c *collection[T]) canChange(namespace string) error {
 	switch {
-	case c.scope == source.ScopeCluster:
+	case c.scopeFor(c.present()[0].namespace) == source.ScopeCluster:
 		return fmt.Errorf("namespace %q: %w", namespace, ErrClusterScoped)
 	case len(c.selection.namespaces) == 0:
 		return fmt.Errorf("namespace %q: %w", namespace, ErrAllNamespaces)
@@ -189,12 +194,13 @@ func (c *counters) add(h reflector.Health, decoded source.DecodingStats) {
 //
 // The informer is shared: all who hold a handle see the change, and whoever asks the
 // factory for the namespaces that it had gets another informer. Name keeps what was
-// asked for at first.
+// asked for at first. It must not be called from a transform or the logger, whose return
+// a RemoveNamespace elsewhere may be waiting for.
 //
 // Errors: ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased, and a name that
 // cannot be one of a namespace.
 func (i *Informer[T]) AddNamespace(namespace string) error {
-	return i.changeNamespaces(namespace, i.collection.addNamespace)
+	return i.changeNamespaces(namespace, (*collection[T]).addNamespace)
 }
 
 // RemoveNamespace has the informer let go of a namespace, also while it runs. Its
@@ -202,22 +208,28 @@ func (i *Informer[T]) AddNamespace(namespace string) error {
 // as one step, and told as deletes with the mark Tombstone and their last known
 // state. Removing a namespace that is not there changes nothing.
 //
-// As with AddNamespace, all who hold a handle see the change. It must not be called
-// from a transform. The errors are those of AddNamespace and ErrLastNamespace.
+// As with AddNamespace, all who hold a handle see the change, and it must not be called
+// from a transform or the logger. The errors are those of AddNamespace and ErrLastNamespace.
 func (i *Informer[T]) RemoveNamespace(namespace string) error {
-	return i.changeNamespaces(namespace, i.collection.removeNamespace)
+	return i.changeNamespaces(namespace, (*collection[T]).removeNamespace)
 }
 
-func (i *Informer[T]) changeNamespaces(namespace string, change func(string) error) error {
-	if i.released.Load() {
-		return informerError(i.Name(), ErrReleased)
+func (i *Informer[T]) changeNamespaces(namespace string, change func(*collection[T], string) error) error {
+	c, err := i.held()
+	if err != nil {
+		return err
 	}
-	if err := change(namespace); err != nil {
+	if err := change(c, namespace); err != nil {
 		return informerError(i.Name(), err)
 	}
 	return nil
 }
 
 // Namespaces returns the namespaces that the informer holds, sorted; none means all,
-// or a type whose objects have no namespace.
-func (i *Informer[T]) Namespaces() []string { return i.collection.namespaces() }
+// a type whose objects have no namespace, or a handle that was released.
+func (i *Informer[T]) Namespaces() []string {
+	if c := i.collection.Load(); c != nil {
+		return c.namespaces()
+	}
+	return nil
+}

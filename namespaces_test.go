@@ -48,10 +48,10 @@ func TestWatchHasEndedWhenItsNamespaceIsRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.claim(); err != nil {
+		ctx, stop := context.WithCancel(t.Context())
+		if ctx, err = c.claim(ctx); err != nil {
 			t.Fatal(err)
 		}
-		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.run(ctx) }()
 		synctest.Wait()

@@ -37,12 +37,14 @@ func (p *progress) add(scope string) {
 // after returns where the scopes stand once a batch is applied, and the version that
 // the whole cache then reflects: the oldest of theirs. Only the processor calls it,
 // and then reached, and no scope may be added in between.
-func (p *progress) after(removed string, replaced bool, marks []delta.Mark) (scopes []scopeState, oldest string) {
+func (p *progress) after(removed []string, replaced bool, marks []delta.Mark) (scopes []scopeState, oldest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	scopes = slices.Clone(p.scopes) // who waits may be reading them
-	if i := indexOf(scopes, removed); removed != "" && i >= 0 {
-		scopes = slices.Delete(scopes, i, i+1)
+	for _, scope := range removed {
+		if i := indexOf(scopes, scope); i >= 0 {
+			scopes = slices.Delete(scopes, i, i+1)
+		}
 	}
 	for n, mark := range marks {
 		if i := indexOf(scopes, mark.Scope); i >= 0 {

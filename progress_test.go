@@ -15,7 +15,7 @@ func progressAt(versions ...string) *progress {
 		scope := string(rune('a' + i))
 		p.add(scope)
 		if version != "" {
-			scopes, _ := p.after("", true, []delta.Mark{{Scope: scope, Version: version}})
+			scopes, _ := p.after(nil, true, []delta.Mark{{Scope: scope, Version: version}})
 			p.reached(scopes)
 		}
 	}
@@ -27,14 +27,14 @@ func TestOldestVersionIsThatOfTheSlowestScope(t *testing.T) {
 		"9": {"9"}, "8": {"10", "8", "9"}, "": {"5", ""}, "99": {"100", "99", "101"},
 	} {
 		p := progressAt(versions...)
-		if _, got := p.after("", false, nil); got != want {
+		if _, got := p.after(nil, false, nil); got != want {
 			t.Errorf("the oldest of %q is %q, want %q", versions, got, want)
 		}
 		if complete := p.complete(); complete != (want != "") {
 			t.Errorf("%q is complete: %v", versions, complete)
 		}
 	}
-	if _, got := progressAt("", "5").after("", false, nil); got != "" {
+	if _, got := progressAt("", "5").after(nil, false, nil); got != "" {
 		t.Errorf("a cache of which a part was never listed is at version %q", got)
 	}
 }
@@ -59,7 +59,7 @@ func TestRemovedScopeIsWaitedForNoMore(t *testing.T) {
 	if p.reflects("9") || p.complete() {
 		t.Error("a scope without a list was not waited for")
 	}
-	scopes, version := p.after("b", false, nil)
+	scopes, version := p.after([]string{"b"}, false, nil)
 	p.reached(scopes)
 	if version != "9" || !p.reflects("9") || !p.complete() {
 		t.Errorf("after the removal the version is %q", version)
@@ -69,14 +69,14 @@ func TestRemovedScopeIsWaitedForNoMore(t *testing.T) {
 func TestScopeThatComesBackBeforeItIsGoneIsAnother(t *testing.T) {
 	p := progressAt("9", "7")
 	p.add("b") // its removal stands in the queue
-	scopes, version := p.after("", false, []delta.Mark{{Scope: "b", Version: "8"}})
+	scopes, version := p.after(nil, false, []delta.Mark{{Scope: "b", Version: "8"}})
 	p.reached(scopes)
 	if version != "" || p.complete() {
 		t.Errorf("version %q: what is said of the old scope counts for the new one", version)
 	}
-	scopes, _ = p.after("b", false, nil)
+	scopes, _ = p.after([]string{"b"}, false, nil)
 	p.reached(scopes)
-	if scopes, version = p.after("", true, []delta.Mark{{Scope: "b", Version: "11"}}); version != "9" || len(scopes) != 2 {
+	if scopes, version = p.after(nil, true, []delta.Mark{{Scope: "b", Version: "11"}}); version != "9" || len(scopes) != 2 {
 		t.Errorf("version %q of %v", version, scopes)
 	}
 }

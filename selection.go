@@ -65,10 +65,10 @@ type Transform struct {
 }
 
 // NewTransform returns a transform for informers of T. The function owns the
-// object it is given and may change it. Where it fails or panics, the state
+// object it is given and may change it. Where it fails, panics or returns nil, the state
 // before stays in the cache and Health counts it. It must keep the name and the
 // namespace of the object, and should keep its resourceVersion and uid: without
-// them, old states cannot be told from new ones.
+// them, old states cannot be told from new ones. To change one of these is a failure.
 func NewTransform[T Object](f func(T) (T, error)) *Transform {
 	return &Transform{objectType: reflect.TypeFor[T](), call: f}
 }
@@ -76,6 +76,7 @@ func NewTransform[T Object](f func(T) (T, error)) *Transform {
 // selection is a Selection that was checked and brought into one form.
 type selection struct {
 	namespaces []string // sorted; none means all
+	byDefault  bool     // namespaces are the factory's: they hold unless the type turns out to have none
 	labels     labels.Selector
 	fields     fields.Selector
 	drop       fieldpath.Tree
@@ -101,6 +102,7 @@ func (s Selection) check(scope source.Scope, byDefault []string) (selection, err
 		return invalid("AllNamespaces is set beside namespace %q: choose one", named[0])
 	case len(named) == 0 && !s.AllNamespaces && scope != source.ScopeCluster:
 		named = slices.Clone(byDefault)
+		checked.byDefault = len(named) > 0 && scope == source.ScopeUnknown
 	}
 	if err := checkNamespaces(named); err != nil {
 		return invalid("%w", err)
@@ -131,7 +133,11 @@ func checkNamespaces(namespaces []string) error {
 func (s selection) String() string {
 	var parts []string
 	if len(s.namespaces) > 0 {
-		parts = append(parts, "in "+strings.Join(s.namespaces, ","))
+		in := "in " + strings.Join(s.namespaces, ",")
+		if s.byDefault {
+			in += " by default"
+		}
+		parts = append(parts, in)
 	}
 	if text := s.labels.String(); text != "" {
 		parts = append(parts, "labels "+text)

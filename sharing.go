@@ -1,6 +1,8 @@
 package tidings
 
 import (
+	"fmt"
+
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/source/dedup"
 )
@@ -27,7 +29,7 @@ func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sh
 // only the results of a transform are left.
 func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Sharer {
 	_, shares := src.(decodes)
-	secrets := o.Resource.Group == "" && o.Resource.Resource == "secrets"
+	secrets := dedup.IsSecret(o.Resource.Group, o.Resource.Resource, "")
 	if o.Sharing == ShareNothing || secrets || shares && o.Transform == nil {
 		return nil
 	}
@@ -38,21 +40,38 @@ func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Share
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: o.Resource.Resource != ""})
 }
 
-// shareTransformed returns a transform whose results share what they have in common; a nil
-// one returns what it gets. The results are replaced and not written to, as the transform, or
-// the source, may have kept them.
-func shareTransformed[T Object](transform func(T) (T, error), sharer *dedup.Sharer) func(T) (T, error) {
-	switch {
-	case sharer == nil:
-		return transform
-	case transform == nil:
-		return func(obj T) (T, error) { return sharer.Share(obj).(T), nil }
+// afterTransform returns what is done with an object after the transform, if there is one.
+// What a transform made is checked. The object shares what it has in common with others: it
+// is replaced for that and not written to, as the transform, or the source, may have kept it.
+func afterTransform[T Object](transformed bool, sharer *dedup.Sharer) func(source.Item[T], T) (T, error) {
+	if !transformed && sharer == nil {
+		return nil
 	}
-	return func(obj T) (T, error) {
-		made, err := transform(obj)
-		if err != nil {
-			return made, err
+	return func(received source.Item[T], made T) (T, error) {
+		if transformed {
+			if err := checkIdentity(received, made); err != nil {
+				return made, err
+			}
+		}
+		if sharer == nil {
+			return made, nil
 		}
 		return sharer.Share(made).(T), nil
 	}
+}
+
+// checkIdentity returns an error if an object is not a state of the one that was received.
+// Another name would be found under the key of the one received, and another version would
+// make later states look older.
+func checkIdentity[T Object](received source.Item[T], made T) error {
+	if source.Key(made.GetNamespace(), made.GetName()) != received.Key {
+		return fmt.Errorf("it made another object of it, %q in namespace %q: keep the name and the namespace", made.GetName(), made.GetNamespace())
+	}
+	if version := made.GetResourceVersion(); version != "" && version != received.Version {
+		return fmt.Errorf("it changed the resourceVersion from %q to %q: keep it or remove it", received.Version, version)
+	}
+	if uid := string(made.GetUID()); uid != "" && uid != received.UID {
+		return fmt.Errorf("it changed the uid from %q to %q: keep it or remove it", received.UID, uid)
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -68,12 +69,51 @@ func stateAt(name, version, n string) *corev1.ConfigMap {
 		Namespace: "default", Name: name, ResourceVersion: version, UID: types.UID("uid-" + name), Labels: map[string]string{"n": n}}}
 }
 
+// paging notes the pages that it is asked for.
+type paging struct {
+	fakeSource
+	limits []int64
+}
+
+func (s *paging) List(ctx context.Context, o source.ListOptions) (source.Page[*corev1.ConfigMap], error) {
+	s.limits = append(s.limits, o.Limit)
+	return s.fakeSource.List(ctx, o)
+}
+
+// TestReflectorOptionsOfAnInformer lists in pages of a size of its own.
+func TestReflectorOptionsOfAnInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &paging{fakeSource: fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}}
+		i, err := tidings.NewInformer(s, tidings.InformerOptions[*corev1.ConfigMap]{
+			Reflector: reflector.Options[*corev1.ConfigMap]{PageSize: 7},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- i.Run(ctx) }()
+		synctest.Wait()
+		stop()
+		if err := <-done; err != nil || len(s.limits) != 1 || s.limits[0] != 7 {
+			t.Errorf("Run: %v, after lists with the limits %v, want one of 7", err, s.limits)
+		}
+	})
+}
+
 // runSource runs an informer of a source in a bubble.
 func runSource(t *testing.T, s *fakeSource, test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
 	t.Helper()
+	runSourceWith(t, s, tidings.InformerOptions[*corev1.ConfigMap]{}, test)
+}
+
+// runSourceWith is runSource with options.
+func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev1.ConfigMap], test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s.events = make(chan source.Event[*corev1.ConfigMap])
-		i, err := tidings.NewInformer(s, tidings.InformerOptions[*corev1.ConfigMap]{Name: "fakes"})
+		o.Name = "fakes"
+		i, err := tidings.NewInformer(s, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,22 +15,36 @@ type waiter interface {
 	awaitSync(ctx context.Context, failFast bool) error
 	health() Health
 	inSync() bool
-	wasStarted() bool
-	hasStopped() bool
+	over() error
 }
 
-func (c *collection[T]) wasStarted() bool { return c.ran.Load() }
-func (c *collection[T]) hasStopped() bool { return c.stopped.Load() }
+// over returns why the collection does not follow the server any more, as life.over.
+func (c *collection[T]) over() error { return c.life.over() }
+
+// started reports whether the collection runs, or did.
+func (c *collection[T]) started() bool { return c.life.started() }
+
+// await waits until done returns true, or an error of its own. The wait ends with the
+// collection, and at once if only a factory can start it and has not.
+func (c *collection[T]) await(ctx context.Context, done func() (bool, error)) error {
+	return c.progress.await(ctx, func() (bool, error) {
+		if err := c.over(); err != nil {
+			return false, err
+		}
+		if c.owned && !c.started() {
+			return false, ErrNotStarted
+		}
+		return done()
+	})
+}
 
 // awaitSync waits until the collection is in sync. With failFast it also returns
 // when the server has said that the type is forbidden or missing.
 func (c *collection[T]) awaitSync(ctx context.Context, failFast bool) error {
-	return c.progress.await(ctx, func() (bool, error) {
+	return c.await(ctx, func() (bool, error) {
 		switch {
 		case c.inSync():
 			return true, nil
-		case c.stopped.Load():
-			return false, ErrStopped
 		case failFast && c.refused():
 			return false, errFailingFast
 		}
@@ -39,8 +53,10 @@ func (c *collection[T]) awaitSync(ctx context.Context, failFast bool) error {
 }
 
 // inSync reports whether the cache holds a complete list of every namespace, those
-// included that were added after the first complete list.
-func (c *collection[T]) inSync() bool { return c.hasSynced() && c.progress.complete() }
+// included that were added after the first complete list, and follows the server.
+func (c *collection[T]) inSync() bool {
+	return c.over() == nil && c.hasSynced() && c.progress.complete()
+}
 
 func (c *collection[T]) refused() bool {
 	for _, p := range c.present() {
@@ -51,26 +67,21 @@ func (c *collection[T]) refused() bool {
 	return false
 }
 
-// waitForSync waits for all collections. Its error names all that are not synced
-// when the wait ends, not only the one that ended it.
+// waitForSync waits for all collections, each until its last handle is released. Its
+// error names all that are not synced when the wait ends, not only the one that ended it.
 func waitForSync(ctx context.Context, all []waiter, failFast bool) error {
-	var cause error
-	for _, w := range all {
-		if !w.wasStarted() {
-			cause = ErrNotStarted
-		}
-	}
-	if cause == nil {
-		cause = awaitAll(ctx, all, failFast)
-	}
+	cause := awaitAll(ctx, all, failFast)
 	if cause == nil {
 		return nil
 	}
 	notSynced := &NotSyncedError{Cause: cause}
 	for _, w := range all {
-		if !w.inSync() {
+		if !w.inSync() && w.over() != ErrReleased {
 			notSynced.Informers = append(notSynced.Informers, w.health())
 		}
+	}
+	if len(notSynced.Informers) == 0 {
+		return nil // the last of them was synced, or released, as the wait ended
 	}
 	return notSynced
 }
@@ -86,7 +97,7 @@ func awaitAll(ctx context.Context, all []waiter, failFast bool) error {
 	}
 	var first error
 	for range all {
-		if err := <-results; err != nil && first == nil {
+		if err := <-results; err != nil && err != ErrReleased && first == nil {
 			first = err
 			cancel(err)
 		}

@@ -47,6 +47,30 @@ func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, name
 	return direct(obj, err)
 }
 
+// Expire deletes objects as a server does whose storage lets them expire together, such as
+// events of one minute: all these deletes have one resource version. A watch that is cut
+// between two of them and resumed from that version does not get the others
+// (kubernetes/kubernetes#110210). Neither finalizers nor grace periods hold them up.
+func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource, namespace string, names ...string) error {
+	r, err := s.find(gvr)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	expired := make([]object, len(names))
+	for i, name := range names {
+		if expired[i], err = r.getLocked(namespace, name); err != nil {
+			return err
+		}
+	}
+	s.advanceLocked()
+	for i, name := range names {
+		s.storeLocked(r, keyOf(namespace, name), expired[i], nil)
+	}
+	return nil
+}
+
 // Get returns a stored object, which must not be changed.
 func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)

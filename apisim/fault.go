@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Fault is something that goes wrong with a request. Faults are given to
@@ -191,6 +193,30 @@ func RefuseStreams() Fault {
 // ExpireTokens answers requests with a continue token that it is too old.
 func ExpireTokens() Fault {
 	return Fault{name: "ExpireTokens", begin: func(c *call) { c.expireTokens = true }}
+}
+
+// EmptyPages answers lists with pages that have no objects, each with the token of another
+// such page.
+func EmptyPages() Fault {
+	return Fault{name: "EmptyPages", begin: func(c *call) {
+		c.badPage = func(_ []object, from position, meta *metav1.ListMeta, _ string) []object {
+			meta.Continue, meta.RemainingItemCount = from.next(from.After).token(), nil
+			return nil
+		}
+	}}
+}
+
+// RepeatTokens answers requests with a continue token with that token, so that they never
+// come to an end.
+func RepeatTokens() Fault {
+	return Fault{name: "RepeatTokens", begin: func(c *call) {
+		c.badPage = func(page []object, _ position, meta *metav1.ListMeta, token string) []object {
+			if token != "" {
+				meta.Continue = token
+			}
+			return page
+		}
+	}}
 }
 
 // onFrame returns a fault that happens when a frame of a number comes.

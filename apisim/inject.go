@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Inject makes faults meet the requests that are meant and that come from now on, and
@@ -121,6 +123,8 @@ type call struct {
 	lag           *replica
 	refuseStreams bool
 	expireTokens  bool
+	// badPage changes a page of a list and returns its objects; nil leaves it.
+	badPage func(page []object, from position, meta *metav1.ListMeta, token string) []object
 }
 
 type callKey struct{}

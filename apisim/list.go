@@ -17,6 +17,22 @@ import (
 type position struct {
 	Version uint64 `json:"rv"`
 	After   string `json:"after"`
+	Pages   int    `json:"pages"` // before it
+}
+
+// next returns the position of the page after one that ended with a key.
+func (p position) next(after string) position {
+	return position{Version: p.Version, After: after, Pages: p.Pages + 1}
+}
+
+// pageNumber returns which page of a list a request asks for, 0 if it asks for something
+// else.
+func pageNumber(verb, token string) int {
+	if verb != "list" {
+		return 0
+	}
+	p, _ := parseToken(token) // one that is none is answered with an error later
+	return p.Pages + 1
 }
 
 func (p position) token() string {
@@ -69,6 +85,9 @@ func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, fo
 		o.Limit = 0 // as in Kubernetes, whose watch cache answers this
 	}
 	page, meta := pageOf(objects, from, selected, o.Limit)
+	if c := callOf(r); c != nil && c.badPage != nil {
+		page = c.badPage(page, from, &meta, o.Continue)
+	}
 	data, err := encodeList(res, f, meta, page)
 	return data, f, err
 }
@@ -119,12 +138,12 @@ func (s *Server) continued(r *http.Request, res *resource, o *internalversion.Li
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if from.Version == 0 { // a token of the error below
-		return res.objects.Copy(), position{Version: s.version, After: from.After}, nil
+		return res.objects.Copy(), position{Version: s.version, After: from.After, Pages: from.Pages}, nil
 	}
 	objects, ok := res.at(from.Version)
 	if c := callOf(r); !ok || c != nil && c.expireTokens {
 		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results.")
-		err.ErrStatus.ListMeta.Continue = position{After: from.After}.token()
+		err.ErrStatus.ListMeta.Continue = position{After: from.After, Pages: from.Pages}.token()
 		return nil, from, err
 	}
 	return objects, from, nil
@@ -152,7 +171,7 @@ func pageOf(objects *btree.Map[string, object], from position, selected selectio
 		return true
 	})
 	if remaining > 0 {
-		meta.Continue = position{Version: from.Version, After: last}.token()
+		meta.Continue = from.next(last).token()
 		if selected.everything() {
 			meta.RemainingItemCount = &remaining
 		}

@@ -23,6 +23,9 @@ type Match struct {
 	// Query has parameters that must be there, with a value that must be theirs or
 	// with "" for any, such as {"continue": ""}; nil is any.
 	Query map[string]string
+	// Page is the number of a page of a list, 1 being the first, however often it is asked
+	// for; 0 is any request.
+	Page int
 
 	// Skip is how many of these requests are left alone first.
 	Skip int
@@ -46,6 +49,9 @@ func (m Match) selects(r Request) bool {
 		return false
 	}
 	if m.Resource == "*" && r.Resource.Resource == "" || m.Resource != "" && m.Resource != "*" && m.Resource != r.resourceText() {
+		return false
+	}
+	if m.Page != 0 && m.Page != r.page {
 		return false
 	}
 	for key, want := range m.Query {
@@ -72,6 +78,7 @@ func (m Match) meets(n int, seed, fault uint64) bool {
 func requestOf(r *http.Request) Request {
 	p, _ := parsePath(r.URL.Path) // a path that is none is logged as such
 	return Request{
+		page: pageNumber(p.verb(r), r.URL.Query().Get("continue")),
 		Verb: p.verb(r), Resource: p.gvr, Subresource: p.subresource, Namespace: p.namespace, Name: p.nameOf(r),
 		Query: r.URL.Query(), UserAgent: r.UserAgent(),
 	}

@@ -30,6 +30,7 @@ type Request struct {
 	// Status is the status of the answer, 0 while there is none and when the
 	// connection was dropped before it.
 	Status int
+	page   int // of a list, 0 for other requests
 	// Faults names the faults that met the request.
 	Faults []string
 	// Time is when the request came.

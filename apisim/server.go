@@ -24,7 +24,7 @@ type Options struct {
 	// them, is told that its version is gone.
 	HistoryLimit int
 	// BookmarkInterval is how often a watch that allows bookmarks gets one; 0
-	// means a minute.
+	// means a minute, the least is a millisecond.
 	BookmarkInterval time.Duration
 	// Seed decides all that is random: UIDs, generated names, timeouts of watches,
 	// and which requests a fault of some probability meets. 0 takes a random one,
@@ -42,6 +42,8 @@ type Options struct {
 const (
 	defaultHistoryLimit     = 10_000
 	defaultBookmarkInterval = time.Minute
+	// leastBookmarkInterval keeps watches from being busy with bookmarks alone.
+	leastBookmarkInterval = time.Millisecond
 )
 
 // errClosed is what calls on a closed server return.
@@ -76,8 +78,11 @@ type Server struct {
 // New returns a server that holds the namespaces every cluster begins with. It can
 // be reached through Config at once; Listen makes it reachable over TCP too.
 func New(o Options) (*Server, error) {
-	if o.HistoryLimit < 0 || o.BookmarkInterval < 0 {
-		return nil, fmt.Errorf("apisim: HistoryLimit %d and BookmarkInterval %v must not be negative: 0 means the default", o.HistoryLimit, o.BookmarkInterval)
+	if o.HistoryLimit < 0 {
+		return nil, fmt.Errorf("apisim: Options.HistoryLimit is %d: give a number of events, or 0 for %d", o.HistoryLimit, defaultHistoryLimit)
+	}
+	if o.BookmarkInterval != 0 && o.BookmarkInterval < leastBookmarkInterval {
+		return nil, fmt.Errorf("apisim: Options.BookmarkInterval is %v: give %v or more, or 0 for %v", o.BookmarkInterval, leastBookmarkInterval, defaultBookmarkInterval)
 	}
 	if o.HistoryLimit == 0 {
 		o.HistoryLimit = defaultHistoryLimit

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -23,6 +24,31 @@ func TestWatchFromAVersionBringsWhatFollows(t *testing.T) {
 		b.want("events", events(), "MODIFIED a@"+second.ResourceVersion, "ADDED b@"+other.ResourceVersion, "DELETED a@"+gone.ResourceVersion)
 		if gone.ResourceVersion == second.ResourceVersion {
 			b.Error("the delete has no version of its own")
+		}
+	})
+}
+
+func TestObjectsThatExpireTogetherHaveOneVersion(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.create("a")
+		before := b.create("b").ResourceVersion
+		events := b.follow(at(before))
+		if err := b.server.Expire(b.ctx, configMaps, "default", "a", "b"); err != nil {
+			b.Fatal(err)
+		}
+		gone := b.version()
+		if gone == before {
+			b.Fatal("the deletes have no version of their own")
+		}
+		next := b.create("c")
+		b.want("events", events(), "DELETED a@"+gone, "DELETED b@"+gone, "ADDED c@"+next.ResourceVersion)
+		b.want("events from the version before", b.follow(at(before))(), "DELETED a@"+gone, "DELETED b@"+gone, "ADDED c@"+next.ResourceVersion)
+		b.want("events from their version", b.follow(at(gone))(), "ADDED c@"+next.ResourceVersion)
+		if err := b.server.Expire(b.ctx, configMaps, "default", "c", "absent"); !apierrors.IsNotFound(err) {
+			b.Errorf("expiring an object that is not there: %v", err)
+		}
+		if names, _, err := b.list(metav1.ListOptions{}); err != nil || len(names) != 1 {
+			b.Errorf("after a refusal there are %v, %v, want c alone", names, err)
 		}
 	})
 }

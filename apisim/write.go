@@ -88,6 +88,11 @@ func checkObject(r *resource, obj object) error {
 // state is not shared yet: it gets the version of the write.
 func (s *Server) commitLocked(r *resource, key string, before, after object) {
 	s.advanceLocked()
+	s.storeLocked(r, key, before, after)
+}
+
+// storeLocked is commitLocked for one of several writes of one version.
+func (s *Server) storeLocked(r *resource, key string, before, after object) {
 	if r.gvr() == definitions {
 		s.defineLocked(before, after)
 	}

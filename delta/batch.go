@@ -31,7 +31,7 @@ func (t Type) String() string {
 type Delta[T any] struct {
 	Type      Type
 	Initial   bool // part of the first Replace of its scope, before the initial set was complete
-	Tombstone bool // Deleted, the final state unknown: missing in a Replace
+	Tombstone bool // Deleted, the final state unknown: missing in a Replace, or Gone
 	Unchanged bool // Updated by a Replace that found the same Version and UID; only with Options.ReportUnchanged
 	Key       string
 	Old       T // Updated, Deleted: the state before this delta; Added: the zero value
@@ -49,12 +49,12 @@ type Batch[T any] struct {
 	Deltas   []Delta[T] // in order; of a Replace: deletes first, then the rest
 	Marks    []Mark     // the versions reached once this batch is applied, a scope at most once, after what Removed says; of a Replace, its own scope first
 	Replaced bool       // the result of a Replace, which is always alone in its batch
-	Removed  string     // the scope that this batch removes, always alone in its batch; "" if it removes none
+	Removed  []string   // the scopes that this batch removes, always alone in its batch
 	Synced   bool       // this batch completes the initial set: every scope has been replaced once; true in one batch only
 	Resync   []any      // tokens of the resyncs that stand after the deltas of this batch
 }
 
 // says reports whether the batch tells its consumer anything.
 func (b *Batch[T]) says() bool {
-	return len(b.Deltas) > 0 || len(b.Marks) > 0 || len(b.Resync) > 0 || b.Replaced || b.Removed != ""
+	return len(b.Deltas) > 0 || len(b.Marks) > 0 || len(b.Resync) > 0 || b.Replaced || len(b.Removed) > 0
 }

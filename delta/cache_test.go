@@ -48,6 +48,11 @@ func del(o *object) delta.Change[*object] {
 	return delta.Change[*object]{Type: delta.Delete, Item: item(o)}
 }
 
+// gone is the end of an object without a final state.
+func gone(o *object) delta.Change[*object] {
+	return delta.Change[*object]{Type: delta.Gone, Item: delta.Item[*object]{Key: o.key, Version: o.version, UID: o.uid}}
+}
+
 // cache is the smallest consumer: it holds the states and checks that each delta fits them.
 type cache struct {
 	t      failer
@@ -202,7 +207,7 @@ func (r *rig) pop() taken {
 	r.Helper()
 	var out taken
 	err := r.Pop(r.Context(), func(b delta.Batch[*object]) {
-		out = taken{texts(b), slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, b.Removed}
+		out = taken{texts(b), slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, strings.Join(b.Removed, " ")}
 		r.cache.apply(b)
 	})
 	if err != nil {

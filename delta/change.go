@@ -18,15 +18,20 @@ const (
 	Set ChangeType = iota + 1
 	// Delete means that the object is gone; the Item is its final state.
 	Delete
+	// Gone means that the object is gone and that its final state cannot be used. The state known at that
+	// point stands in, as a tombstone; the Object of the Item means nothing.
+	Gone
 )
 
-// String returns "set" or "delete".
+// String returns "set", "delete" or "gone".
 func (t ChangeType) String() string {
 	switch t {
 	case Set:
 		return "set"
 	case Delete:
 		return "delete"
+	case Gone:
+		return "gone"
 	}
 	return fmt.Sprintf("ChangeType(%d)", uint8(t))
 }

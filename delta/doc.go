@@ -12,7 +12,7 @@
 //	                 segments: each becomes one Batch             the cache ◄───────────┘ versions, synced, Len, room
 //
 // A scope is a key prefix that has a producer of its own, for example a namespace; the scopes of a queue do not overlap. They can be
-// added and removed at any time: a removal stands in line with the changes, and deletes all that is known of its scope.
+// added and removed at any time, and all replaced at once: a removal stands in line with the changes, and deletes all that is known of its scopes.
 //
 // # What becomes of a change
 //
@@ -22,9 +22,10 @@
 //     remembered beside Known, so each is resolved against the state its predecessor leaves.
 //  3. A Set of a key that is known is Updated, of one that is not Added. Whether the producer called it an add or a
 //     modification does not matter. A changed UID under one key is an Updated whose Old and New differ in UID (P19).
-//  4. A Delete of a key that is known is Deleted: Old is the known state, New the final one as it was sent.
+//  4. A Delete of a key that is known is Deleted: Old is the known state, New the final one as it was sent. A Gone is the same where
+//     the final state cannot be used: Old and New are the known state, and the delta is a tombstone.
 //  5. What says nothing new is dropped and counted (see [Queue.Stale]): a change older than the known state, a Set of the same
-//     non-empty UID and an equal version, the Delete of an unknown key, a Set of an unknown key not newer than its recent delete,
+//     non-empty UID and an equal version, the Delete or Gone of an unknown key, a Set of an unknown key not newer than its recent delete,
 //     and one older than the last list of its scope, which would have named it.
 //     A Delete whose version equals the known one is applied: some servers send the last state instead of the final one.
 //     Versions that [Options.Compare] cannot compare are not compared: what arrives is applied (P2).
@@ -38,8 +39,10 @@
 //     tombstones: Deleted with the last known state. An item newer than the known state, or not comparable with it, is an
 //     Updated; one of the same non-empty Version and UID is unchanged and says nothing, unless [Options.ReportUnchanged] is set.
 //  4. A known state that is newer than the item, or newer than the list that does not name it, stays: the list is from before it (P2).
-//  5. Deletes come first, then the rest, both ascending by key, all in one batch (P8).
-//  6. With [ReplaceOptions].NewHistory the versions of before mean nothing (P16): everything in the list holds, each item of a known key
+//  5. The known state of a key in [ReplaceOptions].Stays stays: the list has that object, in a state that cannot be used.
+//     An item of that key counts, and a new history does not leave a state of the old one behind.
+//  6. Deletes come first, then the rest, both ascending by key, all in one batch (P8).
+//  7. With [ReplaceOptions].NewHistory the versions of before mean nothing (P16): everything in the list holds, each item of a known key
 //     is an Updated (an equal version may name another state), the memory of deletes in the scope is emptied, and later changes are compared with the new versions.
 //
 // # Folding and backpressure

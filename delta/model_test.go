@@ -42,9 +42,11 @@ func (s *server) live(scope string, version int) map[string]*object {
 	return out
 }
 
-// write records a new state of a key.
-func (s *server) write(key, uid string, gone bool) {
-	s.version++
+// write records a new state of a key, of the version of the write before if it is one of a group.
+func (s *server) write(key, uid string, gone, grouped bool) {
+	if !grouped || s.version == 0 {
+		s.version++
+	}
 	s.events = append(s.events, event{s.version, gone, state(key, s.version, uid)})
 }
 
@@ -120,10 +122,18 @@ func (m *model) drawFollower(t *rapid.T) *follower {
 }
 
 // Write changes the server: creates, updates, deletes, or gives a key back with its old UID (an object that left the selection and returned).
+// A group is of several keys and has one version, as the deletes have that a lease of etcd brings about (kubernetes/kubernetes#110210).
 func (m *model) Write(t *rapid.T) {
+	group := map[string]bool{}
+	isGroup := rapid.IntRange(0, 3).Draw(t, "group") == 0
 	for range rapid.IntRange(1, 12).Draw(t, "writes") {
 		scope := rapid.SampledFrom(scopes).Draw(t, "scope")
 		key := scope + rapid.SampledFrom([]string{"", "a", "b", "c", "hot"}).Draw(t, "name")
+		if isGroup && group[key] {
+			continue
+		}
+		grouped := isGroup && len(group) > 0
+		group[key] = true
 		current := m.server.live(scope, m.server.version)[key]
 		kind := rapid.IntRange(0, 9).Draw(t, "kind")
 		switch {
@@ -133,11 +143,11 @@ func (m *model) Write(t *rapid.T) {
 			if i := lastIndex(m.server.events, key); i >= 0 && kind < 3 {
 				uid = m.server.events[i].object.uid
 			}
-			m.server.write(key, uid, false)
+			m.server.write(key, uid, false, grouped)
 		case kind < 2:
-			m.server.write(key, current.uid, true)
+			m.server.write(key, current.uid, true, grouped)
 		default:
-			m.server.write(key, current.uid, false)
+			m.server.write(key, current.uid, false, grouped)
 		}
 	}
 }
@@ -169,8 +179,16 @@ func (m *model) between(scope string, after, upTo int) []delta.Change[*object] {
 
 func (m *model) push(t *rapid.T, f *follower, after, upTo int) {
 	changes := m.between(f.scope, after, upTo)
+	at := rapid.IntRange(0, len(changes)).Draw(t, "first part") // a group may arrive in two parts
+	reached := ""
+	if at > 0 {
+		reached = changes[at-1].Version
+	}
 	if err := m.each(t, func(q *delta.Queue[*object]) error {
-		return q.Push(t.Context(), f.scope, version(upTo), changes)
+		if err := q.Push(t.Context(), f.scope, reached, changes[:at]); err != nil {
+			return err
+		}
+		return q.Push(t.Context(), f.scope, version(upTo), changes[at:])
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +297,7 @@ func (m *model) pop(t *rapid.T) bool {
 	for i, q := range m.queues {
 		err := q.Pop(endsWhenIdle(t), func(b delta.Batch[*object]) {
 			said[i] = true
-			batches[i] = taken{nil, slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, b.Removed}
+			batches[i] = taken{nil, slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, strings.Join(b.Removed, " ")}
 			if b.Replaced {
 				m.noteReplace(i, b.Marks[0].Scope)
 			}

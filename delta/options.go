@@ -3,7 +3,6 @@ package delta
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Options configures a [Queue]. Only Known is required.
@@ -34,6 +33,9 @@ type Options[T any] struct {
 type ReplaceOptions struct {
 	// NewHistory says that the list begins a new history of its scope, so that versions of before it mean nothing.
 	NewHistory bool
+	// Stays are the keys of objects that the list has in a state that cannot be used: the state known at that point stays,
+	// unless the list begins a new history. A key that is also one of an item has the state of that item.
+	Stays []string
 }
 
 // settled returns the options with defaults in place of zeros, or an error that names the option that cannot be used.
@@ -69,11 +71,8 @@ func (o Options[T]) settled() (Options[T], error) {
 		o.Scopes = []string{""}
 	}
 	o.Scopes = slices.Sorted(slices.Values(o.Scopes))
-	for i := 1; i < len(o.Scopes); i++ {
-		// In ascending order a prefix stands directly before the first string that begins with it.
-		if strings.HasPrefix(o.Scopes[i], o.Scopes[i-1]) {
-			return o, fmt.Errorf("delta: Options.Scopes %q and %q overlap; a key must belong to one scope", o.Scopes[i-1], o.Scopes[i])
-		}
+	if err := checkOverlap(o.Scopes); err != nil {
+		return o, fmt.Errorf("delta: Options.Scopes: %w", err)
 	}
 	return o, nil
 }

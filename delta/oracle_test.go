@@ -69,7 +69,7 @@ func (m *oracle) set(o *object) {
 	delete(m.deleted, o.key)
 }
 
-func (m *oracle) remove(o *object) {
+func (m *oracle) remove(o *object, finalStateUnknown bool) {
 	current := m.states[o.key]
 	if current == nil {
 		m.stale++
@@ -84,12 +84,17 @@ func (m *oracle) remove(o *object) {
 		m.stale++
 		return
 	}
-	m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: o})
+	final := o
+	if finalStateUnknown {
+		final = current
+	}
+	m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: final, Tombstone: finalStateUnknown})
 	delete(m.states, o.key)
 	m.bury(o, current)
 }
 
-func (m *oracle) replace(scope, version string, listed map[string]*object, newHistory bool) {
+func (m *oracle) replace(scope, version string, listed map[string]*object, o delta.ReplaceOptions) {
+	newHistory := o.NewHistory
 	floor, again := m.listed[scope]
 	initial := !again
 	if before, _ := compareVersions(version, floor); newHistory || version != "" && !before {
@@ -105,7 +110,8 @@ func (m *oracle) replace(scope, version string, listed map[string]*object, newHi
 		if listed[key] != nil || !strings.HasPrefix(key, scope) {
 			continue
 		}
-		if before, _ := compareVersions(version, current.version); before && !newHistory {
+		before, _ := compareVersions(version, current.version)
+		if (before || slices.Contains(o.Stays, key)) && !newHistory {
 			continue
 		}
 		m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: current, Tombstone: true, Initial: initial})
@@ -242,10 +248,14 @@ func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, s
 	var changes []delta.Change[*object]
 	for range b.next(40) {
 		o := b.object(scope)
-		if b.next(3) == 0 {
+		switch b.next(5) {
+		case 0:
+			changes = append(changes, gone(o))
+			m.remove(o, true)
+		case 1:
 			changes = append(changes, del(o))
-			m.remove(o)
-		} else {
+			m.remove(o, false)
+		default:
 			changes = append(changes, set(o))
 			m.set(o)
 		}
@@ -270,9 +280,12 @@ func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource
 		}
 		listed[o.key] = o
 	}
-	v, newHistory := b.object(scope).version, b.next(4) == 0
-	err := q.Replace(t.Context(), scope, v, all, delta.ReplaceOptions{NewHistory: newHistory})
-	if before, _ := compareVersions(v, m.reached[scope]); before && !newHistory {
+	v, options := b.object(scope).version, delta.ReplaceOptions{NewHistory: b.next(4) == 0}
+	for range b.next(3) {
+		options.Stays = append(options.Stays, b.object(scope).key)
+	}
+	err := q.Replace(t.Context(), scope, v, all, options)
+	if before, _ := compareVersions(v, m.reached[scope]); before && !options.NewHistory {
 		if !errors.Is(err, delta.ErrOlder) {
 			t.Fatalf("a list of version %s after %s: %v", v, m.reached[scope], err)
 		}
@@ -282,5 +295,5 @@ func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource
 		t.Fatal(err)
 	}
 	m.reached[scope] = v
-	m.replace(scope, v, listed, newHistory)
+	m.replace(scope, v, listed, options)
 }

@@ -20,8 +20,8 @@ func (q *Queue[T]) Push(ctx context.Context, scope, version string, changes []Ch
 		if err := sc.checkKey(operation, changes[i].Key); err != nil {
 			return err
 		}
-		if t := changes[i].Type; t != Set && t != Delete {
-			return fmt.Errorf("delta: push of scope %q with key %q: change type %d is neither Set nor Delete", scope, changes[i].Key, t)
+		if t := changes[i].Type; t != Set && t != Delete && t != Gone {
+			return fmt.Errorf("delta: push of scope %q with key %q: change type %d is none of Set, Delete and Gone", scope, changes[i].Key, t)
 		}
 	}
 	if err := q.admit(ctx, operation, sc); err != nil {
@@ -59,6 +59,11 @@ func (q *Queue[T]) Replace(ctx context.Context, scope, version string, items []I
 	if !ascending {
 		items = q.ordered(items)
 	}
+	for _, key := range o.Stays {
+		if err := sc.checkKey(operation, key); err != nil {
+			return err
+		}
+	}
 	if err := q.admit(ctx, operation, sc); err != nil {
 		return err
 	}
@@ -69,7 +74,7 @@ func (q *Queue[T]) Replace(ctx context.Context, scope, version string, items []I
 			ErrOlder, scope, version, sc.reached)
 	}
 	s := q.openLocked()
-	s.list = &list[T]{sc, version, o.NewHistory, items}
+	s.list = &list[T]{sc, version, o.NewHistory, items, slices.Sorted(slices.Values(o.Stays))}
 	q.pending += len(items)
 	sc.reached = version
 	s.mark(sc, version)

@@ -246,9 +246,15 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 		b.Replaced = true
 		b.Synced = last && !s.list.scope.replaced
 		initial = !s.list.scope.replaced && !q.HasSynced()
-	case s.removal != nil:
-		b.Removed = s.removal.prefix
-		b.Synced = last && !s.removal.replaced
+	case len(s.removal) > 0:
+		unlisted := 0
+		for _, sc := range s.removal {
+			b.Removed = append(b.Removed, sc.prefix)
+			if !sc.replaced {
+				unlisted++
+			}
+		}
+		b.Synced = !q.HasSynced() && q.unsynced == unlisted
 	}
 	q.mu.Unlock()
 	returned := false
@@ -263,8 +269,8 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 	switch {
 	case s.list != nil:
 		b.Deltas = r.replace(s.list, initial)
-	case s.removal != nil:
-		b.Deltas = r.removeScope(s.removal)
+	case len(s.removal) > 0:
+		b.Deltas = r.removeScopes(s.removal)
 	default:
 		b.Deltas = r.run(s.changes)
 	}
@@ -286,8 +292,8 @@ func (q *Queue[T]) commitLocked(s *segment[T], synced bool) {
 	for i, m := range s.marks {
 		s.marked[i].applied = m.Version
 	}
-	if s.removal != nil {
-		q.removedLocked(s.removal)
+	for _, sc := range s.removal {
+		q.removedLocked(sc)
 	}
 	if s.list != nil && !s.list.scope.replaced {
 		s.list.scope.replaced = true

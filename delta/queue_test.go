@@ -23,9 +23,9 @@ func TestNewNamesTheBadOption(t *testing.T) {
 		{delta.Options[*object]{}, "Options.Known is nil"},
 		{delta.Options[*object]{Known: known, FoldAbove: -1}, "Options.FoldAbove is -1"},
 		{delta.Options[*object]{Known: known, Limit: -2}, "Options.Limit is -2"},
-		{delta.Options[*object]{Known: known, Scopes: []string{"b/", "a/", "b/"}}, `"b/" and "b/" overlap`},
-		{delta.Options[*object]{Known: known, Scopes: []string{"a/", ""}}, `"" and "a/" overlap`},
-		{delta.Options[*object]{Known: known, Scopes: []string{"ab/", "z", "a"}}, `"a" and "ab/" overlap`},
+		{delta.Options[*object]{Known: known, Scopes: []string{"b/", "a/", "b/"}}, `Options.Scopes: delta: scopes overlap: "b/" with "b/"`},
+		{delta.Options[*object]{Known: known, Scopes: []string{"a/", ""}}, `scopes overlap: "a/" with ""`},
+		{delta.Options[*object]{Known: known, Scopes: []string{"ab/", "z", "a"}}, `scopes overlap: "ab/" with "a"`},
 	} {
 		q, err := delta.New(test.options)
 		if q != nil || err == nil || !strings.Contains(err.Error(), test.want) {
@@ -60,7 +60,7 @@ func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
 		}
 	}
 	err := r.Push(t.Context(), "n1/", "1", []delta.Change[*object]{{Item: item(good)}})
-	if err == nil || !strings.Contains(err.Error(), `"n1/a"`) || !strings.Contains(err.Error(), "neither Set nor Delete") {
+	if err == nil || !strings.Contains(err.Error(), `"n1/a"`) || !strings.Contains(err.Error(), "none of Set, Delete and Gone") {
 		t.Errorf("change type 0: %v", err)
 	}
 	if err := r.Pop(t.Context(), nil); err == nil {
@@ -112,6 +112,22 @@ func TestPopPassesOverWhatSaysNothing(t *testing.T) {
 			t.Errorf("deltas %q", got.deltas)
 		}
 	})
+}
+
+// A batch that is larger than what is kept for reuse is handed on once.
+func TestLargeBatchIsHandedOnOnce(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{})
+	var changes []delta.Change[*object]
+	for i := range 5000 {
+		changes = append(changes, set(state(fmt.Sprint("k", i), i+1, "U")))
+	}
+	r.push(changes...)
+	if got := r.pop(); len(got.deltas) != len(changes) {
+		t.Fatalf("%d deltas, want %d", len(got.deltas), len(changes))
+	}
+	r.push(set(state("last", 6000, "U")))
+	r.expect("+last@6000#U")
+	r.expectStale(0)
 }
 
 func TestPopIsForOneConsumer(t *testing.T) {

@@ -1,6 +1,9 @@
 package delta
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // scanLength is the number of changes up to which an earlier change of a key is looked for by going through the batch; above it
 // a table is kept.
@@ -62,10 +65,10 @@ func (r *resolver[T]) run(changes []entry[T]) []Delta[T] {
 	for i := range changes {
 		c := &changes[i]
 		before := r.before(changes, i, long)
-		if c.Type == Delete {
-			c.applied = r.remove(&c.Item, before)
-		} else {
+		if c.Type == Set {
 			c.applied = r.set(&c.Item, before, *r.listedAt(c.scope))
+		} else {
+			c.applied = r.remove(c, before)
 		}
 		if long && c.applied {
 			r.applied[c.Key] = i
@@ -96,7 +99,7 @@ func (r *resolver[T]) before(changes []entry[T], i int, long bool) state[T] {
 		return r.stateOf(object)
 	}
 	e := &changes[earlier]
-	if e.Type == Delete {
+	if e.Type != Set {
 		return state[T]{}
 	}
 	return state[T]{e.Object, e.Version, e.UID, true}
@@ -128,20 +131,24 @@ func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
 	return true
 }
 
-// remove resolves a Delete and reports whether it made a delta.
-func (r *resolver[T]) remove(item *Item[T], before state[T]) bool {
+// remove resolves a Delete or a Gone and reports whether it made a delta.
+func (r *resolver[T]) remove(c *entry[T], before state[T]) bool {
 	if !before.exists {
 		r.stale++
-		d, _ := r.deletes.get(item.Key)
-		r.deletes.remember(item.Key, r.newer(item.Version, d.version), either(item.UID, d.uid))
+		d, _ := r.deletes.get(c.Key)
+		r.deletes.remember(c.Key, r.newer(c.Version, d.version), either(c.UID, d.uid))
 		return false
 	}
-	if r.older(item.Version, before.version) {
+	if r.older(c.Version, before.version) {
 		r.stale++
 		return false
 	}
-	r.deltas = append(r.deltas, Delta[T]{Type: Deleted, Key: item.Key, Old: before.object, New: item.Object})
-	r.deletes.remember(item.Key, r.newer(item.Version, before.version), either(item.UID, before.uid))
+	d := Delta[T]{Type: Deleted, Key: c.Key, Old: before.object, New: c.Object}
+	if c.Type == Gone {
+		d.New, d.Tombstone = before.object, true
+	}
+	r.deltas = append(r.deltas, d)
+	r.deletes.remember(c.Key, r.newer(c.Version, before.version), either(c.UID, before.uid))
 	return true
 }
 
@@ -218,7 +225,8 @@ func (r *resolver[T]) meet(l *list[T], key string, item *Item[T], before state[T
 
 // miss resolves a known key that the list does not name.
 func (r *resolver[T]) miss(l *list[T], key string, before state[T], initial bool) {
-	if !l.newHistory && r.older(l.version, before.version) {
+	_, stays := slices.BinarySearch(l.stays, key)
+	if !l.newHistory && (stays || r.older(l.version, before.version)) {
 		return
 	}
 	r.deltas = append(r.deltas, Delta[T]{Type: Deleted, Key: key, Old: before.object, New: before.object, Tombstone: true, Initial: initial})

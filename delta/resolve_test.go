@@ -40,6 +40,11 @@ func TestP02_StaleAndRepeatedChanges(t *testing.T) {
 		{"older delete", del(state("a", 49, "A")), ""},
 		{"delete with the last state", del(state("a", 50, "A")), "-a@50#A/a@50#A"},
 		{"delete without a version", del(state("a", 0, "A")), "-a@50#A/a@#A"},
+		{"newer gone", gone(state("a", 51, "A")), "-a@50#A/a@50#A t"},
+		{"older gone", gone(state("a", 49, "A")), ""},
+		{"gone with the last version", gone(state("a", 50, "A")), "-a@50#A/a@50#A t"},
+		{"newer gone of another incarnation", gone(state("a", 51, "Z")), "-a@50#A/a@50#A t"},
+		{"gone without a version", gone(state("a", 0, "A")), "-a@50#A/a@50#A t"},
 	} {
 		want := []string{}
 		stale := uint64(1)
@@ -70,10 +75,13 @@ func TestP02_StaleAndRepeatedChanges(t *testing.T) {
 }
 
 func TestP02_WithoutCompareWhatArrivesIsApplied(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{Compare: func(string, string) (int, bool) { return 0, false }}, state("a", 9, "A"))
-	r.push(set(state("a", 5, "A")), set(state("a", 5, "A")), del(state("a", 1, "A")), set(state("a", 1, "A")))
-	r.expect("a@9#A>a@5#A", "a@5#A>a@5#A", "-a@5#A/a@1#A", "+a@1#A")
-	r.expectStale(0)
+	for _, order := range []int{0, -1, 1} { // means nothing without ok
+		compare := func(string, string) (int, bool) { return order, false }
+		r := newRig(t, delta.Options[*object]{Compare: compare}, state("a", 9, "A"))
+		r.push(set(state("a", 5, "A")), set(state("a", 5, "A")), del(state("a", 1, "A")), set(state("a", 1, "A")))
+		r.expect("a@9#A>a@5#A", "a@5#A>a@5#A", "-a@5#A/a@1#A", "+a@1#A")
+		r.expectStale(0)
+	}
 }
 
 func TestP02_ReplayDoesNotResurrect(t *testing.T) {

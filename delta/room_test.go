@@ -62,6 +62,35 @@ func TestResyncDoesNotWait(t *testing.T) {
 	}
 }
 
+// Close ends a wait for room also while a batch that takes it up is in process.
+func TestP09_CloseEndsAWaitForRoomDuringABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := full(t)
+		pushed := make(chan error, 1)
+		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Change[*object]{set(state("e", 5, "E"))}) }()
+		if err := r.Pop(t.Context(), func(b delta.Batch[*object]) {
+			synctest.Wait()
+			r.Close()
+			if err := <-pushed; !errors.Is(err, delta.ErrClosed) {
+				t.Errorf("error %v, want ErrClosed", err)
+			}
+			r.cache.apply(b)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A context that has ended refuses also where there is room.
+func TestEndedContextIsRefused(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Bookmark(ctx, "", "5"); !errors.Is(err, context.Canceled) || r.Len() != 0 {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestWaitForRoomEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := full(t)

@@ -2,6 +2,8 @@ package delta
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -50,9 +52,13 @@ func (q *Queue[T]) AddScope(prefix string) error {
 			return fmt.Errorf("%w: %q with %q; a key must belong to one scope", ErrOverlap, prefix, other)
 		}
 	}
+	q.addScopeLocked(prefix)
+	return nil
+}
+
+func (q *Queue[T]) addScopeLocked(prefix string) {
 	q.scopes[prefix] = &scope{prefix: prefix, index: q.freeIndexLocked()}
 	q.unsynced++
-	return nil
 }
 
 // freeIndexLocked returns an index into resolver.listed that no scope has.
@@ -69,7 +75,8 @@ func (q *Queue[T]) freeIndexLocked() int32 {
 // RemoveScope ends a scope. Its producer gets ErrUnknownScope from now on, also one that waits for room. What is pending is still handed on, and then
 // a batch that deletes everything known of the scope, as tombstones, because what becomes of those objects is not known any more. It is alone in its batch,
 // which says Removed. A removed scope is not waited for: if it was the last one without a list, that batch completes the initial set. The
-// prefix may be added again at once. RemoveScope does not wait. Errors: ErrUnknownScope, ErrClosed, and one for the scope "", which is everything.
+// prefix may be added again at once. RemoveScope does not wait. Errors: ErrUnknownScope, ErrClosed, and one for the scope "", which is everything:
+// [Queue.ReplaceScopes] ends that.
 func (q *Queue[T]) RemoveScope(prefix string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,25 +84,65 @@ func (q *Queue[T]) RemoveScope(prefix string) error {
 		return q.closed
 	}
 	if prefix == "" {
-		return fmt.Errorf("delta: the scope %q of everything cannot be removed: close the queue", prefix)
+		return fmt.Errorf("delta: the scope %q of everything cannot be removed: close the queue, or use ReplaceScopes", prefix)
 	}
 	sc := q.scopes[prefix]
 	if sc == nil {
 		return errUnknown("removal", prefix)
 	}
-	sc.removed = true
-	delete(q.scopes, prefix)
-	q.openLocked().removal = sc
+	q.removeScopesLocked([]*scope{sc})
+	q.settleLocked()
+	return nil
+}
+
+// ReplaceScopes ends all scopes, as RemoveScope does, in one batch, and adds others in their place, which may overlap with the ones before. They
+// are waited for: if the initial set was not complete, it is that of the new scopes. Errors: ErrOverlap if prefixes overlap, ErrClosed;
+// nothing is changed then.
+func (q *Queue[T]) ReplaceScopes(prefixes ...string) error {
+	prefixes = slices.Sorted(slices.Values(prefixes))
+	if err := checkOverlap(prefixes); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed != nil {
+		return q.closed
+	}
+	q.removeScopesLocked(slices.Collect(maps.Values(q.scopes)))
+	for _, prefix := range prefixes {
+		q.addScopeLocked(prefix)
+	}
+	q.settleLocked()
+	return nil
+}
+
+// checkOverlap returns an error that is ErrOverlap if a key may belong to two scopes, of ascending prefixes.
+func checkOverlap(prefixes []string) error {
+	for i := 1; i < len(prefixes); i++ {
+		// In ascending order a prefix stands directly before the first string that begins with it.
+		if strings.HasPrefix(prefixes[i], prefixes[i-1]) {
+			return fmt.Errorf("%w: %q with %q; a key must belong to one scope", ErrOverlap, prefixes[i], prefixes[i-1])
+		}
+	}
+	return nil
+}
+
+// removeScopesLocked ends scopes, and puts the removal of what is known of them at the end of the queue.
+func (q *Queue[T]) removeScopesLocked(scopes []*scope) {
+	slices.SortFunc(scopes, func(a, b *scope) int { return strings.Compare(a.prefix, b.prefix) })
+	for _, sc := range scopes {
+		sc.removed = true
+		delete(q.scopes, sc.prefix)
+	}
+	q.openLocked().removal = scopes
 	for _, w := range q.waiters {
-		if w.scope == sc {
+		if w.scope.removed {
 			select {
 			case w.wake <- struct{}{}:
 			default: // it has been told
 			}
 		}
 	}
-	q.settleLocked()
-	return nil
 }
 
 // removedLocked notes that the removal of a scope is applied.
@@ -106,13 +153,15 @@ func (q *Queue[T]) removedLocked(sc *scope) {
 	q.freeIndexes = append(q.freeIndexes, sc.index)
 }
 
-// removeScope resolves the removal of a scope: all that is known of it goes.
-func (r *resolver[T]) removeScope(sc *scope) []Delta[T] {
-	for key, object := range r.known.Prefix(sc.prefix) {
-		r.deltas = append(r.deltas, Delta[T]{Type: Deleted, Key: key, Old: object, New: object, Tombstone: true})
+// removeScopes resolves the removal of scopes: all that is known of them goes.
+func (r *resolver[T]) removeScopes(scopes []*scope) []Delta[T] {
+	for _, sc := range scopes {
+		for key, object := range r.known.Prefix(sc.prefix) {
+			r.deltas = append(r.deltas, Delta[T]{Type: Deleted, Key: key, Old: object, New: object, Tombstone: true})
+		}
+		r.deletes.reset(sc.prefix)
+		*r.listedAt(sc.index) = ""
 	}
-	r.deletes.reset(sc.prefix)
-	*r.listedAt(sc.index) = ""
 	return r.deltas
 }
 

@@ -50,6 +50,22 @@ func TestScopeAddedLaterIsListedWithoutTheInitialMark(t *testing.T) {
 	r.expect("b/y@2#Y>b/y@8#Y")
 }
 
+// Each scope has a history of its own: what another one has listed makes nothing old.
+func TestScopeAddedLaterHasAHistoryOfItsOwn(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{Scopes: []string{"a/", "b/"}})
+	r.mustNot(r.AddScope("c/"))
+	r.mustNot(r.AddScope("d/"))
+	for i, scope := range []string{"a/", "b/", "c/", "d/"} {
+		r.replaceScope(scope, []string{"50", "40", "30", "20"}[i])
+		r.expect()
+	}
+	for i, scope := range []string{"a/", "b/", "c/", "d/"} {
+		listed := 50 - 10*i
+		r.pushScope(scope, set(state(scope+"old", listed-1, "O")), set(state(scope+"new", listed+1, "N")))
+		r.expect(fmt.Sprintf("+%snew@%d#N", scope, listed+1))
+	}
+}
+
 func TestScopeAddedBeforeTheInitialSetIsPartOfIt(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{Scopes: []string{"a/"}})
 	r.mustNot(r.AddScope("b/"))
@@ -128,6 +144,32 @@ func TestRemovalOfTheLastUnlistedScopeCompletesTheInitialSet(t *testing.T) {
 	}
 }
 
+func TestScopesAreReplacedInOneStep(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{Scopes: []string{"a/", "b/"}})
+	r.replaceScope("a/", "5", state("a/x", 1, "X"))
+	r.mustNot(r.ReplaceScopes(""))
+	r.replaceScope("", "9", state("x", 2, "Y"))
+	r.expect("+a/x@1#X i")
+	if got := r.expect("-a/x@1#X/a/x@1#X t"); got.removed != "a/ b/" || got.synced || got.replaced {
+		t.Errorf("batch %+v, before the new scope has a list", got)
+	}
+	if got := r.expect("+x@2#Y i"); !got.synced || r.Version("") != "9" || r.Version("a/") != "" {
+		t.Errorf("batch %+v, versions %q and %q", got, r.Version(""), r.Version("a/"))
+	}
+	// Back again, when everything was synced.
+	r.mustNot(r.ReplaceScopes("b/", "a/"))
+	if err := r.Bookmark(t.Context(), "", "10"); !errors.Is(err, delta.ErrUnknownScope) {
+		t.Errorf("the scope that was replaced took a bookmark: %v", err)
+	}
+	r.replaceScope("b/", "7", state("b/y", 3, "Z"))
+	r.replaceScope("a/", "7")
+	r.expect("-x@2#Y/x@2#Y t")
+	if got := r.expect("+b/y@3#Z"); got.synced || r.Version("b/") != "7" {
+		t.Errorf("batch %+v, version %q", got, r.Version("b/"))
+	}
+	r.expect()
+}
+
 func TestScopesThatCannotBeAddedOrRemoved(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{Scopes: []string{"a/"}})
 	for _, prefix := range []string{"a/", "a/b/", "a", ""} {
@@ -141,7 +183,13 @@ func TestScopesThatCannotBeAddedOrRemoved(t *testing.T) {
 	if err := newRig(t, delta.Options[*object]{}).RemoveScope(""); err == nil {
 		t.Error("the scope of everything was removed")
 	}
+	if err := r.ReplaceScopes("b/", "", "c/"); !errors.Is(err, delta.ErrOverlap) {
+		t.Errorf("ReplaceScopes with scopes that overlap: %v", err)
+	}
 	r.Close()
+	if err := r.ReplaceScopes("c/"); !errors.Is(err, delta.ErrClosed) {
+		t.Errorf("ReplaceScopes after Close: %v", err)
+	}
 	if err := r.AddScope("c/"); !errors.Is(err, delta.ErrClosed) {
 		t.Errorf("AddScope after Close: %v", err)
 	}

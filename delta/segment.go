@@ -14,13 +14,13 @@ type entry[T any] struct {
 	Item[T]
 }
 
-// segment is a stretch of the queue that becomes one batch: a run of changes, one Replace, or the removal of a scope. Only the last segment
+// segment is a stretch of the queue that becomes one batch: a run of changes, one Replace, or the removal of scopes. Only the last segment
 // of the queue is added to.
 type segment[T any] struct {
 	changes []entry[T]      // of a run
 	index   map[string]last // of a run, nil until changes fold: the last change of each key
 	list    *list[T]        // of a Replace
-	removal *scope          // of the removal of a scope
+	removal []*scope        // of the removal of scopes
 	marks   []Mark
 	marked  []*scope // of marks, in their order
 	tokens  []any    // resyncs that stand after the changes
@@ -32,6 +32,7 @@ type list[T any] struct {
 	version    string
 	newHistory bool
 	items      []Item[T] // strictly ascending by key
+	stays      []string  // ascending: keys whose known state stays
 }
 
 // last is the last pending change of a key in a run.
@@ -41,7 +42,7 @@ type last struct {
 }
 
 // open reports whether changes may still be added to the segment.
-func (s *segment[T]) open() bool { return s.list == nil && s.removal == nil && len(s.tokens) == 0 }
+func (s *segment[T]) open() bool { return s.list == nil && len(s.removal) == 0 && len(s.tokens) == 0 }
 
 // size is the number of changes that the segment counts for.
 func (s *segment[T]) size() int {

@@ -180,6 +180,36 @@ func TestP10_CountsWhatWasNotSeen(t *testing.T) {
 	}
 }
 
+// An incarnation that began behind the backlog's first entry of its key is left out too.
+func TestP10_CountsWhatWasLeftOutInBetween(t *testing.T) {
+	seen, x, y := &object{"seen", 1}, &object{"x", 2}, &object{"y", 3}
+	for name, begin := range map[string][]Notification[*object]{
+		"delete and add": {{Type: Deleted, Old: seen, New: seen}, {Type: Added, New: x}},
+		"update":         {{Type: Updated, Old: seen, New: seen}, {Type: Updated, Old: seen, New: x}},
+	} {
+		b := newBacklog[*object](ConflateState, uidOf)
+		for _, n := range append(begin, Notification[*object]{Type: Updated, Old: x, New: y}) {
+			b.add(&n)
+		}
+		if b.leftOut != 1 || b.count != 1 {
+			t.Errorf("%s: left out %d, pending %d, want 1 and 1", name, b.leftOut, b.count)
+		}
+	}
+}
+
+// An update goes on folding when the add before it has been taken.
+func TestP10_FoldsBehindATakenAdd(t *testing.T) {
+	b := newBacklog[*object](ConflateUpdates, uidOf)
+	states := []*object{{"x", 0}, {"x", 1}, {"x", 2}}
+	b.add(&Notification[*object]{Type: Added, New: states[0]})
+	b.add(&Notification[*object]{Type: Updated, Old: states[0], New: states[1]})
+	b.take(make([]Notification[*object], 0, 1))
+	b.add(&Notification[*object]{Type: Updated, Old: states[1], New: states[2]})
+	if b.count != 1 || b.folded != 1 {
+		t.Errorf("pending %d, folded %d, want 1 and 1", b.count, b.folded)
+	}
+}
+
 func TestP10_FoldsWhereTheFirstStood(t *testing.T) {
 	b := newBacklog[*object](ConflateUpdates, nil)
 	publish := func(key string, from int) {

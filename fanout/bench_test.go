@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -134,14 +133,14 @@ func BenchmarkLateJoin(b *testing.B) {
 	l := New(Options[*object]{})
 	defer l.Close()
 	l.MarkSynced()
-	objects := make(map[string]*object)
-	for i := range 10_000 {
-		objects["key-"+strconv.Itoa(i)] = &object{state: i}
+	objects := make([]Notification[*object], 10_000)
+	for i := range objects {
+		objects[i] = Notification[*object]{Key: "key-" + strconv.Itoa(i), New: &object{state: i}}
 	}
 	var calls atomic.Int64
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := l.Subscribe(func(Notification[*object]) { calls.Add(1) }, maps.All(objects), SubscriptionOptions{})
+		s, err := l.Subscribe(func(Notification[*object]) { calls.Add(1) }, items(objects), SubscriptionOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

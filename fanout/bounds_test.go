@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -134,7 +135,9 @@ func TestP10_OnlyBeyondTheLimit(t *testing.T) {
 		r.marked()
 		h := r.join(true, SubscriptionOptions{Limit: 3})
 		h.step(2)
-		r.publish("a", change, change, change, change, change)
+		r.publish("a", change)
+		synctest.Wait() // its call is running: what comes after it is not of its run
+		r.publish("a", change, change, change, change)
 		if st := h.Stats(); st.Behind || st.Pending != 5 {
 			t.Errorf("at limit 3 and 2 live keys: %+v, want 5 pending, not behind", st)
 		}
@@ -146,6 +149,18 @@ func TestP10_OnlyBeyondTheLimit(t *testing.T) {
 		if h.Stats().Folded == 0 {
 			t.Error("nothing was folded")
 		}
+	})
+}
+
+func TestP10_LargestLimitIsNeverPassed(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.marked()
+		h := r.join(true, SubscriptionOptions{Limit: math.MaxInt})
+		r.publish("a", change, change, change)
+		if st := h.Stats(); st.Behind {
+			t.Errorf("with 3 pending of at most %d: %+v, want not behind", math.MaxInt, st)
+		}
+		r.finish(h)
 	})
 }
 
@@ -240,18 +255,20 @@ func TestP10_NothingIsLeftToFold(t *testing.T) {
 }
 
 // Every subscription looks idle by the count, but one is about to find that it
-// is not.
+// is not, or has not returned from what it took last.
 func TestP10_ReclaimLooksTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
-		r.publish("a", change)
+		r.log.Publish(append(r.do("a", change), r.do("b", change)...), 2)
 		synctest.Wait() // its call is running
-		r.publish("a", change)
-		r.log.mu.Lock()
-		busy := r.log.busy.Swap(0)
-		r.log.reclaimLocked()
-		r.log.busy.Store(busy)
-		r.log.mu.Unlock()
+		for range 2 {
+			r.log.mu.Lock()
+			busy := r.log.busy.Swap(0)
+			r.log.reclaimLocked()
+			r.log.busy.Store(busy)
+			r.log.mu.Unlock()
+			r.publish("a", change)
+		}
 		r.finish(h)
 	})
 }
@@ -286,6 +303,49 @@ func TestP10_BlockWaitsForRoom(t *testing.T) {
 		if st := h.Stats(); st.Folded != 0 || st.Behind {
 			t.Errorf("%+v, want nothing folded", st)
 		}
+	})
+}
+
+// A handler that is removed takes no other one's room.
+func TestP10_BlockHoldsForTheOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.marked()
+		gone := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
+		stays := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
+		r.publish("a", change)
+		gone.Remove()
+		if room := r.awaitRoom(t); room() {
+			t.Error("room while the other handler is at its limit")
+		} else if stays.step(1); !room() {
+			t.Error("no room after its call has returned")
+		}
+		gone.release()
+	})
+}
+
+// A log that nobody reads any more, for its handler has a backlog, keeps no object.
+func TestP10_LogOfABacklogRetainsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h := r.join(true, SubscriptionOptions{Limit: 10})
+		var all census
+		var batch []Notification[*object]
+		state := &object{uid: "u"}
+		for range 4 * largeChunk {
+			next := &object{uid: "u"}
+			batch = append(batch, Notification[*object]{Type: Updated, Key: "k", Old: state, New: next})
+			all.add(next)
+			state = next
+		}
+		r.log.Publish(batch[:1], 1)
+		synctest.Wait()
+		r.log.Publish(batch[1:], 1)
+		clear(batch)
+		if got := all.alive(); got > smallChunk+2 {
+			t.Errorf("%d of %d states are alive, want the newest and the chunk of the running call", got, len(all))
+		}
+		runtime.KeepAlive(state)
+		runtime.KeepAlive(r.log)
+		h.release()
 	})
 }
 
@@ -333,6 +393,51 @@ func TestP10_UnboundedFoldsNothing(t *testing.T) {
 			t.Errorf("%+v, want 5000 pending", st)
 		}
 		r.finish(h)
+	})
+}
+
+// What a handler has taken from its backlog and not returned from is pending.
+func TestStatsCountTheRunOfABacklog(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.marked()
+		h := r.join(true, SubscriptionOptions{Limit: 2})
+		for i := range 10 {
+			r.publish("k"+strconv.Itoa(i), change)
+			r.publish("k"+strconv.Itoa(i), remove)
+		}
+		for returned := range 20 {
+			synctest.Wait()
+			if st := h.Stats(); st.Pending != 20-returned || int(st.Delivered) != returned {
+				t.Fatalf("after %d calls: %+v", returned, st)
+			}
+			h.step(1)
+		}
+		r.finish(h)
+	})
+}
+
+// Calls of a slow handler are stamped from the first of a run on.
+func TestStatsStampTheNextRunOfASlowHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h, err := r.log.Subscribe(func(Notification[*object]) { time.Sleep(10 * time.Second) }, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		r.publish("first", change)
+		synctest.Wait()
+		for i := range 5 {
+			r.publish("k"+strconv.Itoa(i), change)
+		}
+		time.Sleep(5 * time.Second)
+		for i := range 5 {
+			time.Sleep(10 * time.Second)
+			key, since := "k"+strconv.Itoa(i), time.Duration(i+1)*10*time.Second
+			if st := h.Stats(); st.Key != key || st.Since.Sub(start) != since {
+				t.Errorf("running %q since %v, want %s since %v", st.Key, st.Since.Sub(start), key, since)
+			}
+		}
+		time.Sleep(time.Hour)
 	})
 }
 

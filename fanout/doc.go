@@ -44,7 +44,7 @@
 // The goroutine of a subscription:
 //
 //  1. Initial set: call the handler for each object of the snapshot, pulling 64
-//     at a time from its iterator, and let go of it.
+//     at a time from its cursor, and let go of it.
 //  2. Take a run: everything from the cursor to the end of the chunk, of the log,
 //     or to the next mark, as a slice of the chunk's array. Move the cursor.
 //  3. Call the handler for each entry of the run, without a lock.

@@ -5,10 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings/fanout"
 )
+
+// itemsOf returns the items of a cache, which package store calls a Cursor.
+func itemsOf(cache map[string]string) fanout.Items[string] {
+	keys := slices.Sorted(maps.Keys(cache))
+	return func() (key, obj string, ok bool) {
+		if len(keys) == 0 {
+			return "", "", false
+		}
+		key, keys = keys[0], keys[1:]
+		return key, cache[key], true
+	}
+}
 
 // A handler is told of what is there when it joins, then of every change.
 func Example() {
@@ -16,7 +29,7 @@ func Example() {
 
 	cache := map[string]string{"default/web": "1 replica"}
 	told := make(chan fanout.Notification[string])
-	sub, err := log.Subscribe(func(n fanout.Notification[string]) { told <- n }, maps.All(cache), fanout.SubscriptionOptions{Name: "roller"})
+	sub, err := log.Subscribe(func(n fanout.Notification[string]) { told <- n }, itemsOf(cache), fanout.SubscriptionOptions{Name: "roller"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -103,7 +116,7 @@ func ExampleLog_Replay() {
 	log := fanout.New(fanout.Options[string]{})
 	cache := map[string]string{"default/web": "1 replica"}
 	told := make(chan fanout.Notification[string], 10)
-	_, err := log.Subscribe(func(n fanout.Notification[string]) { told <- n }, maps.All(cache),
+	_, err := log.Subscribe(func(n fanout.Notification[string]) { told <- n }, itemsOf(cache),
 		fanout.SubscriptionOptions{ResyncPeriod: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
@@ -112,7 +125,7 @@ func ExampleLog_Replay() {
 	next, _ := log.NextResync()
 	<-time.After(time.Until(next))
 	for _, sub := range log.DueForResync(time.Now()) {
-		log.Replay(sub, maps.All(cache))
+		log.Replay(sub, itemsOf(cache))
 	}
 	for range 2 {
 		n := <-told

@@ -1,9 +1,10 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,7 +50,7 @@ type Log[T any] struct {
 	subs     []*Subscription[T]            // those that are told of what is published
 	running  map[*Subscription[T]]struct{} // those whose goroutine has not ended
 	attached int                           // those of subs that read the log, not a backlog of their own
-	named    int                           // names given to nameless subscriptions
+	made     int                           // subscriptions there ever were
 	synced   bool
 	closed   bool
 	paused   bool // no goroutine runs yet
@@ -179,8 +180,8 @@ func (l *Log[T]) MarkSynced() {
 // everything in initial, then with everything that is published from now on,
 // one call at a time, on a goroutine of its own. initial may be nil; the caller
 // makes sure that it is the state at the end of the log and stays as it is: it
-// is iterated while the handler is called, and let go of at its end.
-func (l *Log[T]) Subscribe(handle func(Notification[T]), initial iter.Seq2[string, T], o SubscriptionOptions) (*Subscription[T], error) {
+// is read while the handler is called, and dropped at its end.
+func (l *Log[T]) Subscribe(handle func(Notification[T]), initial Items[T], o SubscriptionOptions) (*Subscription[T], error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -192,13 +193,14 @@ func (l *Log[T]) Subscribe(handle func(Notification[T]), initial iter.Seq2[strin
 	if l.closed {
 		return nil, fmt.Errorf("fanout: subscribe handler %q: %w", o.Name, ErrClosed)
 	}
+	l.made++
 	if o.Name == "" {
-		l.named++
-		o.Name = fmt.Sprintf("handler-%d", l.named)
+		o.Name = fmt.Sprintf("handler-%d", l.made)
 	}
 	s := newSubscription(l, handle, o)
+	s.number = l.made
 	if initial != nil {
-		s.feed = newFeed(initial, false)
+		s.feed = &feed[T]{next: initial}
 	}
 	if l.synced {
 		s.syncAt = s.pos
@@ -294,25 +296,24 @@ func (l *Log[T]) Close() {
 // a *StuckError that names the handlers whose call has not returned.
 func (l *Log[T]) Wait(ctx context.Context) error {
 	for {
-		running := l.runningSubscriptions()
+		running := l.Subscriptions()
 		if len(running) == 0 {
 			return nil
 		}
 		select {
 		case <-running[0].ended:
 		case <-ctx.Done():
-			return newStuckError(l.runningSubscriptions(), context.Cause(ctx))
+			return newStuckError(l.Subscriptions(), context.Cause(ctx))
 		}
 	}
 }
 
-// runningSubscriptions returns those whose goroutine has not ended.
-func (l *Log[T]) runningSubscriptions() []*Subscription[T] {
+// Subscriptions returns those that are not done, in the order of subscription: also one
+// that was removed and whose last call has not returned.
+func (l *Log[T]) Subscriptions() []*Subscription[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	running := make([]*Subscription[T], 0, len(l.running))
-	for s := range l.running {
-		running = append(running, s)
-	}
-	return running
+	return slices.SortedFunc(maps.Keys(l.running), func(a, b *Subscription[T]) int {
+		return cmp.Compare(a.number, b.number)
+	})
 }

@@ -1,7 +1,6 @@
 package fanout
 
 import (
-	"iter"
 	"time"
 )
 
@@ -25,17 +24,17 @@ type run[T any] struct {
 	counted bool // counts towards the limit: of the log or a backlog
 }
 
-// feed is an initial set or a replay under way. It is pulled, not ranged over,
-// so that it goes on where it was if the handler ends the goroutine.
-type feed[T any] struct {
-	next   func() (string, T, bool)
-	stop   func()
-	resync bool
-}
+// Items returns the next item of a snapshot with its key; ok is false at the end. It is
+// called by one goroutine at a time and may be dropped before the end. A cursor, and not
+// an iter.Seq2, goes on where it was if the handler ends the goroutine. iter.Pull2 would
+// make one of the other at the price of a coroutine, which leaks unless it is stopped and
+// of which the race detector keeps several KB for good.
+type Items[T any] func() (key string, object T, ok bool)
 
-func newFeed[T any](items iter.Seq2[string, T], resync bool) *feed[T] {
-	next, stop := iter.Pull2(items)
-	return &feed[T]{next: next, stop: stop, resync: resync}
+// feed is an initial set or a replay under way.
+type feed[T any] struct {
+	next   Items[T]
+	resync bool
 }
 
 // notification makes one of an item.
@@ -83,10 +82,7 @@ func (s *Subscription[T]) end() {
 // neverRan ends a subscription whose goroutine was not started. It is called under
 // Log.mu.
 func (s *Subscription[T]) neverRan() {
-	if s.feed != nil {
-		s.feed.stop()
-		s.feed = nil
-	}
+	s.feed = nil
 	delete(s.log.running, s)
 	close(s.ended)
 }
@@ -194,7 +190,6 @@ func (s *Subscription[T]) takeFeed() bool {
 		s.beginRun(run[T]{calls: buf})
 		return true
 	}
-	s.feed.stop()
 	s.feed, s.buffer, s.replaying = nil, nil, false
 	return false
 }
@@ -226,7 +221,7 @@ func (s *Subscription[T]) takeReplay() bool {
 	if s.replay == nil || s.pos != s.replayAt {
 		return false
 	}
-	s.feed, s.replay, s.replaying = newFeed(s.replay, true), nil, true
+	s.feed, s.replay, s.replaying = &feed[T]{next: s.replay, resync: true}, nil, true
 	return true
 }
 

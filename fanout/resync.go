@@ -1,9 +1,6 @@
 package fanout
 
-import (
-	"iter"
-	"time"
-)
+import "time"
 
 // Replay puts a resync for one subscription into the log: its handler is called
 // with an Updated, marked Resync, for everything in the snapshot, after what
@@ -13,7 +10,7 @@ import (
 // While a replay of the subscription is pending, another one is nothing new and
 // is ignored. While its backlog is being folded, the replay is put off: the
 // subscription is due for resync as soon as it has caught up.
-func (l *Log[T]) Replay(s *Subscription[T], snapshot iter.Seq2[string, T]) {
+func (l *Log[T]) Replay(s *Subscription[T], snapshot Items[T]) {
 	if s == nil || s.log != l || snapshot == nil {
 		return
 	}

@@ -134,6 +134,36 @@ func TestP12_SlowHandlerSitsAResyncOut(t *testing.T) {
 	})
 }
 
+// A resync that is owed leaves the schedule as it is, and needs none.
+func TestP12_OwedResyncKeepsTheSchedule(t *testing.T) {
+	for _, period := range []time.Duration{0, time.Hour} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.marked()
+			h := r.join(true, SubscriptionOptions{Limit: 5, ResyncPeriod: period})
+			other := r.join(true, SubscriptionOptions{Limit: 5})
+			start := time.Now()
+			for range 20 {
+				r.publish("a", change)
+			}
+			r.log.Replay(h.Subscription, items(r.snapshot()))
+			r.log.Replay(other.Subscription, nil) // nothing to replay
+			time.Sleep(time.Minute)
+			r.finish(h)
+			r.finish(other)
+			if n := r.replay(); n != 1 {
+				t.Errorf("period %v: %d due, want 1", period, n)
+			}
+			if n := r.replay(); n != 0 {
+				t.Errorf("period %v: %d due again", period, n)
+			}
+			next, ok := r.log.NextResync()
+			if ok != (period > 0) || ok && next.Sub(start) != period {
+				t.Errorf("period %v: the next resync is %v after the start", period, next.Sub(start))
+			}
+		})
+	}
+}
+
 func TestP12_DroppedByConflationAndDueAtOnceAfterIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.marked()

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -14,8 +13,8 @@ const noMark = math.MaxUint64
 
 // SubscriptionOptions configure a handler. The zero value is ready.
 type SubscriptionOptions struct {
-	// Name tells handlers apart in errors and reports. Empty: "handler-1" and so
-	// on, in the order of subscription.
+	// Name tells handlers apart in errors and reports. Empty: "handler-" and the
+	// handler's number in the order of subscription, from 1.
 	Name string
 	// Policy says what becomes of a backlog beyond Limit. Zero: ConflateUpdates.
 	Policy Policy
@@ -41,7 +40,7 @@ type SubscriptionOptions struct {
 // check returns an error that names the first option that makes no sense.
 func (o *SubscriptionOptions) check() error {
 	refuse := func(option string, value any, remedy string) error {
-		return fmt.Errorf("fanout: subscribe handler %q: %s is %v: %s", o.Name, option, value, remedy)
+		return fmt.Errorf("fanout: subscribe handler %q: SubscriptionOptions.%s is %v: %s", o.Name, option, value, remedy)
 	}
 	switch {
 	case o.Policy > Unbounded:
@@ -65,6 +64,7 @@ type Subscription[T any] struct {
 	log     *Log[T]
 	handle  func(Notification[T])
 	name    string
+	number  int // in the order of subscription, from 1
 	policy  Policy
 	limit   int
 	period  time.Duration
@@ -91,7 +91,7 @@ type Subscription[T any] struct {
 	run       run[T]    // what is being delivered
 	backlog   *backlog[T]
 	syncAt    uint64 // attached: the number before which the synced mark stands
-	replay    iter.Seq2[string, T]
+	replay    Items[T]
 	replayAt  uint64 // the number before which replay stands
 	replaying bool   // the replay is being delivered
 	delivered uint64 // calls of earlier runs
@@ -204,7 +204,7 @@ func (s *Subscription[T]) offerLocked(batch []Notification[T], live int) {
 		return
 	}
 	s.wake()
-	if s.policy.conflates() && s.countable() > s.limit+live {
+	if s.policy.conflates() && s.countable()-live > s.limit {
 		s.detachLocked(live)
 	}
 }
@@ -228,7 +228,7 @@ func (s *Subscription[T]) countable() int {
 func (s *Subscription[T]) detachLocked(live int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.countable() <= s.limit+live {
+	if s.countable()-live <= s.limit {
 		return
 	}
 	s.wake()

@@ -91,13 +91,24 @@ func (c *cluster) snapshot() []Notification[*object] {
 }
 
 // items is what a subscriber is given of a snapshot.
-func items(snapshot []Notification[*object]) func(func(string, *object) bool) {
-	return func(yield func(string, *object) bool) {
-		for _, n := range snapshot {
-			if !yield(n.Key, n.New) {
-				return
-			}
+func items(snapshot []Notification[*object]) Items[*object] {
+	next := 0
+	return func() (string, *object, bool) {
+		if next == len(snapshot) {
+			return "", nil, false
 		}
+		n := snapshot[next]
+		next++
+		return n.Key, n.New, true
+	}
+}
+
+// one returns the items of a snapshot of one object.
+func one[T any](key string, obj T) Items[T] {
+	ok := true
+	return func() (string, T, bool) {
+		defer func() { ok = false }()
+		return key, obj, ok
 	}
 }
 

@@ -1,8 +1,11 @@
 package reflector
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
+	"strings"
 
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
@@ -12,7 +15,7 @@ import (
 func (r *Reflector[T]) changed(item source.Item[T]) {
 	if err := r.accept(item, false); err != nil {
 		if item.Err == nil {
-			r.left(item) // an object that is known has left the collection
+			r.gone(item) // an object that is known has left the collection
 		}
 		return
 	}
@@ -22,24 +25,27 @@ func (r *Reflector[T]) changed(item source.Item[T]) {
 	r.push(delta.Set, item)
 }
 
-// deleted takes the last state of an object. A transform that fails on it does
-// not cost the delete: the last known state stands in.
+// deleted takes the final state of an object. A transform that fails on it does not
+// cost the delete: the last known state stands in.
 func (r *Reflector[T]) deleted(item source.Item[T]) {
 	if r.accept(item, true) != nil {
 		return
 	}
 	if r.transform(&item) != nil {
-		r.left(item)
+		r.gone(item)
 		return
 	}
 	r.push(delta.Delete, item)
 }
 
-// left pushes the delete of a known object with its last known state.
-func (r *Reflector[T]) left(item source.Item[T]) {
-	if known, _, uid, ok := r.o.Known(item.Key); ok {
-		item.Object, item.UID = known, uid
-		r.push(delta.Delete, item)
+// gone pushes the delete of an object whose final state cannot be used. Which state of it
+// is the last known one is for the queue to say: its add may be pending. A key of another
+// scope is none that this reflector keeps.
+func (r *Reflector[T]) gone(item source.Item[T]) {
+	if strings.HasPrefix(item.Key, r.o.Scope) {
+		var none T
+		item.Object = none
+		r.push(delta.Gone, item)
 	}
 }
 
@@ -60,7 +66,7 @@ func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 		return nil
 	}
 	if item.Key != "" {
-		err = fmt.Errorf("object %s: %w", item.Key, err)
+		err = source.Bound(fmt.Errorf("object %s: %w", item.Key, err))
 	}
 	r.record.change(func(h *Health) {
 		h.Dropped++
@@ -70,12 +76,9 @@ func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 	return err
 }
 
-// transform replaces item.Object by what Options.Transform makes of it.
+// transform replaces item.Object by what the options make of it.
 func (r *Reflector[T]) transform(item *source.Item[T]) error {
-	if r.o.Transform == nil {
-		return nil
-	}
-	obj, err := r.callTransform(item.Object)
+	obj, err := r.callTransform(item)
 	if err == nil {
 		item.Object = obj
 		return nil
@@ -89,13 +92,31 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 	return err
 }
 
-// callTransform makes an error of a panic: a transform is the user's code, and
-// one object that it cannot bear must not end the watch of all others.
-func (r *Reflector[T]) callTransform(obj T) (result T, err error) {
+// errNilResult is a transform that returned nothing and no error.
+var errNilResult = errors.New("it returned nil: return the object, or an error to leave the cached state as it is")
+
+// callTransform makes an error of a panic and of a nil result: a transform is the user's
+// code, and one object that it cannot bear must not end the watch of all others.
+func (r *Reflector[T]) callTransform(item *source.Item[T]) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
 		}
 	}()
-	return r.o.Transform(obj)
+	result = item.Object
+	if r.o.Transform != nil {
+		if result, err = r.o.Transform(result); err == nil && isNil(result) {
+			err = errNilResult
+		}
+	}
+	if err == nil && r.o.AfterTransform != nil {
+		result, err = r.o.AfterTransform(*item, result)
+	}
+	return result, err
+}
+
+// isNil reports whether a value is nil or a nil pointer.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

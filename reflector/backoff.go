@@ -7,13 +7,14 @@ import (
 
 // Backoff says how long to wait between attempts. Its zero value is ready.
 type Backoff struct {
-	// Initial is the wait after the first failure; 0 means 800 ms.
+	// Initial is the wait after the first failure, a millisecond or more; 0 means 800 ms.
 	Initial time.Duration
-	// Max is the longest wait before jitter; 0 means 30 s.
+	// Max is the longest wait before jitter, a millisecond or more; 0 means 30 s. A server that
+	// asks for a longer one is obeyed for up to 5 minutes.
 	Max time.Duration
 	// Jitter is how far a wait is moved at random, as a part of it: 0.5 moves
 	// it to between 0.5 and 1.5 of itself. 0 means 0.5; a negative value means
-	// none.
+	// none. The most is 1.
 	Jitter float64
 }
 
@@ -25,16 +26,15 @@ const (
 	defaultJitter         = 0.5
 )
 
+// maxRetryAfter is the longest wait that a server is obeyed in, before jitter. API servers
+// ask for seconds; what asks for more is a proxy, or broken, and would keep a cache stale for
+// as long as it likes.
+const maxRetryAfter = 5 * time.Minute
+
 func (b Backoff) withDefaults() Backoff {
-	if b.Initial <= 0 {
-		b.Initial = defaultInitialBackoff
-	}
-	if b.Max <= 0 {
-		b.Max = defaultMaxBackoff
-	}
-	if b.Jitter == 0 {
-		b.Jitter = defaultJitter
-	}
+	b.Initial = orDefault(b.Initial, defaultInitialBackoff)
+	b.Max = orDefault(b.Max, defaultMaxBackoff)
+	b.Jitter = orDefault(b.Jitter, defaultJitter)
 	return b
 }
 
@@ -43,18 +43,17 @@ func (b Backoff) withDefaults() Backoff {
 // on top of it, and in proportion to it, so that those who were told the same do not
 // come back together.
 func (b Backoff) delay(failures int, atLeast time.Duration) time.Duration {
-	wait := b.Initial
+	wait := min(b.Initial, b.Max)
 	for range failures - 1 {
-		if wait *= 2; wait >= b.Max {
+		if wait = min(sum(wait, wait), b.Max); wait == b.Max {
 			break
 		}
 	}
-	wait = min(wait, b.Max)
 	if b.Jitter > 0 {
-		wait = time.Duration(float64(wait) * (1 + b.Jitter*(2*rand.Float64()-1)))
+		wait = part(wait, 1+b.Jitter*(2*rand.Float64()-1))
 	}
 	if atLeast > wait {
-		return atLeast + time.Duration(max(b.Jitter, 0)*rand.Float64()*float64(max(atLeast, b.Initial)))
+		return sum(atLeast, part(max(atLeast, b.Initial), max(b.Jitter, 0)*rand.Float64()))
 	}
 	return wait
 }

@@ -12,41 +12,48 @@
 //	            │             ├──▶ watch again, from the last version
 //	  expired,  │             ├──▶ probe ─▶ watch again, or list
 //	  undecodable twice,      ▼
-//	  no such resource ◀── backoff
+//	  of no use three times ◀── backoff
 //
 // # The state machine
 //
 // Every state is a method that returns the next one; nil ends Run.
 //
 //  1. streamList asks for a watch that begins with the whole collection
-//     (sendInitialEvents). A server that refuses leads to pageList for good, one
-//     that fails twice in a row for once, and so does one that falls silent, at once.
+//     (sendInitialEvents). A server that does not stream leads to pageList for good, one
+//     that refuses or fails twice in a row for once, and so does one that falls silent, at once.
 //     If pages came after that twice, with no streamed list completed in between, it is
 //     for good: such a server, or something in front of it, never ends its streams, and
 //     every list would cost the wait again. The objects are staged; the event that
 //     ends them hands them on as one Replace, and the same stream goes on as the
 //     watch.
-//  2. pageList reads pages of [Options.PageSize]. When the server forgets the
-//     token between two pages, the list starts again without pages. The first
-//     list takes what the server has at hand (version "0"), every later one is
+//  2. pageList reads pages of [Options.PageSize]. A page after the first that fails is
+//     asked for again after a wait, eight times, and the pages before it stay staged. When the
+//     server forgets the token between two pages, sends one or a page again, or sends three empty pages
+//     in a row, the list starts again without pages. The first list takes what the server has
+//     at hand (version "0") unless [Options.ConsistentFirstList] is set; every later one is
 //     consistent (version "").
 //  3. watch follows the stream from the last version and hands on what one read
-//     brought. It ends, in the order of what is looked at: with the context; with
-//     an expired version (410, as an answer or an event), which leads to a list;
-//     with an event that cannot be decoded, or an answer that the request makes no
-//     sense, which lead to a watch from the same version and the second time to a list;
-//     with any other error, which leads to a watch from the last version.
+//     brought. While the last event is a delete, the next watch begins at the version before
+//     it, because a server may delete several objects at one version. How a watch ended is an
+//     ending: expired or lost leads to a list; undecodable leads to a watch from the
+//     same version and the second time to a list; refused, by an answer or an event, and an
+//     end within a second that brought nothing new, lead to a list the third time; busy and
+//     broken lead to a watch. With anything new the count begins anew. Before a server that
+//     refuses or cuts watches is listed for that, it is probed, so that one which was away is
+//     not listed. If a watch fails in these ways after such a list, it is listed at once.
 //  4. probe lists one object to learn the version that the server is at, where a watch
 //     may be quiet for ever, because the server was set back to an older state. Before the
 //     next watch begins, that is after one that has lasted and brought nothing, not even a
-//     bookmark, and after a bookmark of an older version than the watch began at. When a
+//     bookmark, and after a bookmark of an older version than was reached. When a
 //     watch has just begun, it is after ten seconds without contact: from the last event,
 //     bookmark, page, orderly end of a watch or answer below 500, to the beginning of the
 //     watch. An older version leads to a list that begins a new history, any other to the
-//     watch. If the look fails, a watch that has begun goes on.
+//     watch. If the look fails, a watch that has begun goes on; one that has not
+//     begins after three looks that fail.
 //  5. backoff waits: twice as long after each failure, with jitter, and never
 //     shorter than the server's Retry-After. A watch that made progress starts
 //     the count anew.
+//     A Retry-After counts up to 5 minutes.
 //
 // # Silence
 //

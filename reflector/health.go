@@ -60,7 +60,8 @@ type Health struct {
 	LastErrorAt time.Time
 	// Failures counts the failures in a row; 0 is healthy.
 	Failures int
-	// RetryAt is when a wait ends, zero if there is none.
+	// RetryAt is when a wait ends, zero if there is none. A server's Retry-After is obeyed for
+	// up to 5 minutes, with jitter on top; LastError says when a server asked for more.
 	RetryAt time.Time
 	// Lists and Watches count the lists and watches begun. A list in pages is
 	// one.
@@ -129,6 +130,7 @@ func (r *record) enter(state State) {
 func (r *record) failed(err error, retryAt time.Time) {
 	now := time.Now()
 	state := stateOf(err)
+	err = source.Bound(err)
 	r.change(func(h *Health) {
 		h.LastError, h.LastErrorAt, h.RetryAt = err, now, retryAt
 		h.Failures++

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -27,6 +26,9 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 		return r.pageList
 	}
 	if err != nil {
+		if end := endingOf(err, false); end == refused || end == undecodable || end == expired {
+			r.streamFails++ // what does not stream may list in pages
+		}
 		return r.streamFailed(ctx, err)
 	}
 	for {
@@ -52,7 +54,7 @@ func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T] {
 	r.failed(ctx, StreamedList, err)
 	if errors.Is(err, source.ErrSilent) && ctx.Err() == nil {
-		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+		r.noteError(err)
 		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", err)
 		r.mute = true
 		return r.pageList
@@ -76,8 +78,9 @@ func (r *Reflector[T]) endStreamedList(ctx context.Context, version string, rest
 		return r.retry(ctx, err, r.list())
 	}
 	r.stream.endList()
+	r.stream.at = version
 	r.streamFails, r.muteStreams = 0, 0
-	r.progressed, r.fresh = true, false // the stream goes on as the watch
+	r.progressed, r.moved, r.fresh = true, true, false // the stream goes on as the watch
 	r.record.enter(Watching)
 	if err := r.handOn(ctx, rest); err != nil {
 		return r.retry(ctx, err, r.watch)
@@ -85,65 +88,11 @@ func (r *Reflector[T]) endStreamedList(ctx context.Context, version string, rest
 	return r.watch
 }
 
-// pageList reads the collection page by page. What leads out of it: the last
-// page (watch), an error (backoff).
-func (r *Reflector[T]) pageList(ctx context.Context) stateFunc[T] {
-	r.beginList()
-	version, consistent, err := r.readPages(ctx, r.o.PageSize)
-	if source.IsExpired(err) {
-		r.beginList()
-		version, consistent, err = r.readPages(ctx, 0)
-	}
-	if err == nil {
-		err = r.endList(ctx, version, consistent)
-	}
-	mute := r.mute
-	r.mute = false
-	if err != nil {
-		r.failed(ctx, PagedList, err)
-		return r.retry(ctx, err, r.list())
-	}
-	r.streamFails = 0
-	if mute {
-		r.muteStreams++
-	}
-	return r.watch
-}
-
-// readPages stages all pages. The version is that of the first page, so that a
-// watch from it brings whatever changed while the others were read. The list is
-// consistent unless it was the first one, which takes what the server has at hand.
-func (r *Reflector[T]) readPages(ctx context.Context, limit int64) (version string, consistent bool, err error) {
-	o := source.ListOptions{Limit: limit, Held: r.mayHold()}
-	if !r.listed {
-		o.Version = "0"
-	}
-	for first := true; ; first = false {
-		page, err := r.listPatiently(ctx, o)
-		if err != nil {
-			return "", false, err
-		}
-		if first {
-			version = page.Version
-		}
-		for _, item := range page.Items {
-			r.stage(item)
-		}
-		r.touch()
-		r.countListed()
-		if page.Continue == "" {
-			return version, r.listed, nil
-		}
-		o.Continue = page.Continue
-	}
-}
-
 // beginList forgets what an earlier list has staged.
 func (r *Reflector[T]) beginList() {
 	r.closeStream()
 	r.staged = staged[T]{}
 	r.reused = false
-	r.undecodable = false
 	r.record.change(func(h *Health) {
 		h.Listed = 0
 		h.Lists++
@@ -162,19 +111,25 @@ func (r *Reflector[T]) countListed() {
 // new history, in which the versions of the old one mean nothing: if cached objects
 // were staged in the place of listed ones, the list is read again without that.
 func (r *Reflector[T]) endList(ctx context.Context, version string, consistent bool) error {
+	o := delta.ReplaceOptions{Stays: r.staged.stays}
 	items := r.staged.take()
 	r.lastList = len(items)
 	order, comparable := delta.CompareDecimal(version, r.version)
-	newHistory := consistent && (r.rewound || comparable && order < 0)
-	if newHistory && r.reused { // what was cached may be of the old history
+	o.NewHistory = consistent && (r.rewound || comparable && order < 0)
+	if o.NewHistory && r.reused { // what was cached may be of the old history
 		r.rewound = true
 		return fmt.Errorf("%w: from %s to %s", errRewound, r.version, version)
 	}
-	if err := r.queue.Replace(ctx, r.o.Scope, version, items, delta.ReplaceOptions{NewHistory: newHistory}); err != nil {
+	if err := r.queue.Replace(ctx, r.o.Scope, version, items, o); err != nil {
+		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
+			r.o.ConsistentFirstList, r.rewound = true, consistent
+		}
 		return err
 	}
-	r.version, r.listed, r.fresh, r.rewound = version, true, true, false
+	r.version, r.resume = version, version
+	r.listed, r.fresh, r.rewound = true, true, false
 	r.doubtful, r.emptied = false, false
+	r.undecodable, r.fruitless, r.answering = false, 0, false
 	r.touch()
 	r.record.change(func(h *Health) { h.Listed = 0 })
 	r.heard()
@@ -202,18 +157,9 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 	if ok && version != "" && version == item.Version && item.UID != "" && uid == item.UID && !r.rewound {
 		item.Object = known
 		r.reused = true
-	} else if err := r.transform(&item); err != nil {
-		if !ok {
-			return
-		}
-		item.Object, item.Version, item.UID = known, version, uid
+	} else if r.transform(&item) != nil {
+		r.staged.stays = append(r.staged.stays, item.Key)
+		return
 	}
 	r.staged.decoded = append(r.staged.decoded, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
-}
-
-// needsList reports whether a watch that failed so cannot be resumed: the version is
-// gone, or the resource, or an object that the server could not read any more was
-// deleted all the same, of which no event tells (KEP-3926).
-func needsList(err error) bool {
-	return source.IsExpired(err) || apierrors.IsNotFound(err) || apierrors.IsStoreReadError(err)
 }

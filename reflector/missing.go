@@ -29,10 +29,12 @@ func (r *Reflector[T]) missing(ctx context.Context, err error) error {
 	if r.emptied || r.listed && now.Sub(r.missingSince) < surelyMissing {
 		return nil
 	}
-	if err := r.queue.Replace(ctx, r.o.Scope, "", nil, delta.ReplaceOptions{}); err != nil {
+	// Where its definition comes back, the server may have been set back meanwhile: no version of
+	// what is gone says anything about that.
+	if err := r.queue.Replace(ctx, r.o.Scope, "", nil, delta.ReplaceOptions{NewHistory: true}); err != nil {
 		return err
 	}
-	r.emptied, r.version = true, ""
+	r.emptied, r.version, r.resume = true, "", ""
 	r.record.change(func(h *Health) { h.Version = "" })
 	return nil
 }

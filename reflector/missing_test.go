@@ -1,14 +1,21 @@
 package reflector
 
 import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/source"
 )
 
 var optional = Options[object]{Optional: true}
 
-const emptied = "replace  (new history false):"
+const emptied = "replace  (new history true):"
 
 func TestOptionalResourceThatIsMissingIsEmptyAtOnce(t *testing.T) {
 	missing := answer{expect: "stream", err: errNotFound}
@@ -68,5 +75,61 @@ func TestResourceThatIsNotOptionalStaysAsItWas(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 		same(t, "queue", j.read(), replaced, replaced)
+	})
+}
+
+// cacheOf is a cache by key, of which the queue asks what is known.
+type cacheOf map[string]object
+
+func (c cacheOf) Get(key string) (object, bool) { o, ok := c[key]; return o, ok }
+
+func (c cacheOf) Prefix(string) iter.Seq2[string, object] {
+	return func(yield func(string, object) bool) {
+		for _, key := range slices.Sorted(maps.Keys(c)) {
+			if !yield(key, c[key]) {
+				return
+			}
+		}
+	}
+}
+
+func (c cacheOf) apply(b delta.Batch[object]) {
+	for _, d := range b.Deltas {
+		if d.Type == delta.Deleted {
+			delete(c, d.Key)
+		} else {
+			c[d.Key] = d.New
+		}
+	}
+}
+
+// TestP16_OptionalResourceThatComesBackWithAnOlderHistory has a server that is set back to a
+// state from before the resource was defined, and then it is defined again.
+func TestP16_OptionalResourceThatComesBackWithAnOlderHistory(t *testing.T) {
+	back := answer{expect: "stream", reads: []read{
+		{events: []source.Event[object]{event(source.Added, "a", "1"), bookmark(source.InitialEventsEnd, "2")}},
+		{after: time.Second, events: []source.Event[object]{event(source.Added, "b", "4")}},
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		cache := cacheOf{}
+		queue, err := delta.New(delta.Options[object]{
+			Known:    func() delta.Known[object] { return cache },
+			Describe: func(o object) (version, uid string) { return o.version, "uid-" + o.name },
+			Compare:  delta.CompareDecimal, Scopes: []string{""},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		r := New(&script{t: t, answers: append(vanished(20), back)}, Queue[object](queue), optional)
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		for queue.Pop(ctx, cache.apply) == nil {
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		same(t, "cache", slices.Sorted(maps.Keys(cache)), "a", "b")
 	})
 }

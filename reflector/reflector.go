@@ -27,33 +27,47 @@ type Options[T any] struct {
 	// For a deleted object, only what cannot change is to be looked at. nil
 	// accepts all.
 	Accept func(item source.Item[T], deleted bool) error
-	// Transform replaces an object before it is handed on. nil leaves it.
+	// Transform replaces an object before it is handed on. nil leaves it. An error, a panic
+	// and a nil result leave the cached state as it is.
 	Transform func(T) (T, error)
+	// AfterTransform gets the result of Transform, which is not nil, or the object itself
+	// where there is no Transform, beside what was received; Transform may have written to
+	// the object of that. It returns what is handed on, or an error as Transform does. nil
+	// leaves the result.
+	AfterTransform func(received source.Item[T], made T) (T, error)
 	// Known returns the cached object of a key with its version and UID. It must not
 	// keep the key, which is valid during the call only. nil knows none, and every list
 	// decodes all it brings.
 	Known func(key string) (obj T, version, uid string, ok bool)
+	// Compare orders the versions of events as [delta.Options].Compare does those of objects; nil
+	// means delta.CompareDecimal. Where it cannot, what a watch brings is handed on.
+	Compare func(a, b string) (order int, ok bool)
 	// PageSize is how many objects a page of a list asks for; 0 means 500.
 	PageSize int64
 	// NoStreamedLists makes every list one in pages.
 	NoStreamedLists bool
+	// ConsistentFirstList makes the first list, if it is one in pages, ask for the newest
+	// state, as every later list does. Without it the first list asks for version "0": any
+	// state that the server has in memory, which may be older than one that an earlier
+	// process has seen. The server reads a consistent list from its storage, page by page.
+	ConsistentFirstList bool
 	// WatchTimeout is the least time after which a watch is to be ended by the
-	// server and begun anew; the most is twice that. 0 means 5 minutes.
+	// server and begun anew; the most is twice that. 0 means 5 minutes, the least is a second.
 	WatchTimeout time.Duration
 	// Grace is how much longer than that a watch may last before it is torn
 	// down as silent, and how long an answer to a look at the server's version may
-	// take; 0 means 30 s.
+	// take; 0 means 30 s, the least is a second.
 	Grace time.Duration
 	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
 	// ended: no byte of a page, no object of a streamed list. A list that brings something
 	// may last as long as it needs. 0 means 2 minutes, twice what a kube-apiserver gives
-	// itself for a request; below 0 there is no limit. It is kept by sources that tell what
+	// itself for a request; below 0 there is no limit, and the least above is a second. It is kept by sources that tell what
 	// they hear (source.ListOptions.Heard), and for the objects of a stream by all.
 	MaxSilence time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff Backoff
 	// Heartbeat is how often a failure that goes on is logged again; 0 means
-	// 10 minutes.
+	// 10 minutes, the least is a second.
 	Heartbeat time.Duration
 	// Logger receives a line per change of state; nil discards them.
 	Logger *slog.Logger
@@ -111,6 +125,9 @@ func (o Options[T]) withDefaults() Options[T] {
 	if o.Accept == nil {
 		o.Accept = func(source.Item[T], bool) error { return nil }
 	}
+	if o.Compare == nil {
+		o.Compare = delta.CompareDecimal
+	}
 	if o.Known == nil {
 		o.Known = func(string) (obj T, version, uid string, ok bool) { return }
 	}
@@ -148,26 +165,35 @@ type Reflector[T any] struct {
 	o      Options[T]
 	record record
 	ran    atomic.Bool
+	// invalid says which option cannot be used, or is nil.
+	invalid error
 
 	// Below is the state of the machine, used by Run's goroutine only.
 
-	version      string      // where the next watch starts
+	version      string      // up to which everything was handed on
+	resume       string      // where the next watch starts: version, or the one before it
 	listed       bool        // a list was handed on
 	fresh        bool        // no watch has begun since the last list
 	stream       *watched[T] // the running watch, nil if there is none
 	opened       time.Time   // when stream was opened
 	progressed   bool        // stream brought something
+	moved        bool        // stream brought something new
 	paged        bool        // the server does not stream lists
 	streamFails  int         // streamed lists that failed in a row
 	mute         bool        // the running list is in pages because the streamed one fell silent
 	muteStreams  int         // streamed lists in a row that fell silent while pages came
 	undecodable  bool        // the watch from version could not be understood once, by the reflector or by the server
+	fruitless    int         // watches in a row; see fruitlessWatches
+	answering    bool        // since a watch was last of use, the server has said its version or begun a watch
+	barren       bool        // no watch was of use since fruitless ones led to a list
 	failures     int         // failures in a row
+	pages        pages       // of the running list
 	staged       staged[T]   // of the running list
 	lastList     int         // how many objects the last list had
 	reused       bool        // staged has cached objects in the place of listed ones
 	rewound      bool        // it was found that versions went back, and nothing was handed on since
 	doubtful     bool        // versions may have gone back
+	looks        int         // looks at the server's version that failed since a watch last began
 	contact      time.Time   // when the server last showed that it is there
 	missingSince time.Time   // since when the server says that there is no such resource
 	emptied      bool        // the collection was handed on as empty for that
@@ -186,8 +212,9 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	if o.OnFailure != nil {
 		level = slog.LevelInfo
 	}
+	invalid := o.Check("Options")
 	o = o.withDefaults()
-	r := &Reflector[T]{source: src, queue: queue, o: o, paged: o.NoStreamedLists}
+	r := &Reflector[T]{source: src, queue: queue, o: o, invalid: invalid, paged: o.NoStreamedLists}
 	r.record = record{
 		health:    Health{State: Pending, Since: time.Now()},
 		log:       o.Logger.With("collection", o.Name),
@@ -202,10 +229,14 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 func (r *Reflector[T]) Health() Health { return r.record.snapshot() }
 
 // Run lists and watches until ctx ends or the queue is closed. It returns nil
-// then, and ErrRanAlready if it was called before.
+// then, ErrRanAlready if it was called before, and what Options.Check says of options
+// that cannot be used.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w (collection %s)", ErrRanAlready, r.o.Name)
+	}
+	if r.invalid != nil {
+		return fmt.Errorf("reflector: collection %s: %w", r.o.Name, r.invalid)
 	}
 	defer r.record.enter(Stopped)
 	defer r.closeStream()
@@ -241,11 +272,24 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next stateFunc[T]) 
 		return nil // the queue is closed, or ctx has ended
 	}
 	r.failures++
-	atLeast, _ := source.RetryAfter(err)
-	r.wait = r.o.Backoff.delay(r.failures, atLeast)
+	return r.waitFor(err, r.failures, next)
+}
+
+// waitFor returns the state that waits before next, after so many failures in a row.
+func (r *Reflector[T]) waitFor(err error, failures int, next stateFunc[T]) stateFunc[T] {
+	asked, _ := source.RetryAfter(err)
+	if asked > maxRetryAfter {
+		err = fmt.Errorf("%w (the server asks for a wait of %v: the next attempt is after about %v)", err, asked, maxRetryAfter)
+	}
+	r.wait = r.o.Backoff.delay(failures, min(asked, maxRetryAfter))
 	r.afterBackoff = next
 	r.record.failed(err, time.Now().Add(r.wait))
 	return r.backoff
+}
+
+// noteError notes an error that is answered without a wait for the server.
+func (r *Reflector[T]) noteError(err error) {
+	r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
 }
 
 // backoff waits. What leads out of it: the time, or the context.

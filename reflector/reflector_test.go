@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -158,21 +159,26 @@ func TestP18_UndecodableTwiceAtOneVersionLists(t *testing.T) {
 
 func TestP13_StateSaysWhatIsWrong(t *testing.T) {
 	tests := map[string]struct {
-		err  error
-		want State
+		err   error
+		want  State
+		pages bool // a streamed list that is refused twice is read in pages
 	}{
-		"forbidden":         {errForbidden, Forbidden},
-		"unauthorized":      {status(401, "Unauthorized"), Forbidden},
-		"no such resource":  {errNotFound, NoSuchResource},
-		"wrong scope":       {&source.Error{Op: "list", Err: source.ErrWrongScope}, NoSuchResource},
-		"server error":      {errInternal, BackingOff},
-		"connection broken": {errCut, BackingOff},
+		"forbidden":         {errForbidden, Forbidden, true},
+		"unauthorized":      {status(401, "Unauthorized"), Forbidden, true},
+		"no such resource":  {errNotFound, NoSuchResource, false},
+		"wrong scope":       {&source.Error{Op: "list", Phase: source.Connecting, Err: source.ErrWrongScope}, NoSuchResource, false},
+		"server error":      {errInternal, BackingOff, true},
+		"too many requests": {errTooMany(0), BackingOff, false},
+		"unreachable":       {errRefused, BackingOff, false},
+		"connection broken": {errCut, BackingOff, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			run(t, []answer{
-				{expect: "stream", err: test.err}, {expect: "stream", err: test.err}, listed(),
-			}, Options[object]{}, func(r *Reflector[object], _ *script, j *journal) {
+			answers := []answer{{expect: "stream", err: test.err}, {expect: "stream", err: test.err}, listed()}
+			if test.pages {
+				answers = append(answers[:2], onePage(firstList), answer{expect: "watch 5"})
+			}
+			run(t, answers, Options[object]{}, func(r *Reflector[object], _ *script, j *journal) {
 				h := r.Health()
 				if h.State != test.want || !errors.Is(h.LastError, test.err) || h.Failures != 1 || !h.RetryAt.Equal(time.Now().Add(800*time.Millisecond)) {
 					t.Errorf("health is %+v, want state %s", h, test.want)
@@ -274,7 +280,7 @@ func TestP20_WrongObjectsAreDroppedAndCounted(t *testing.T) {
 		{events: []source.Event[object]{wrong, event(source.Added, "a", "3"), event(source.Added, "x", "6"), bookmark(source.InitialEventsEnd, "6")}},
 		{events: []source.Event[object]{event(source.Modified, "x", "7"), wrong, event(source.Modified, "a", "8")}},
 	}}}, Options[object]{Accept: accept, Known: known}, func(r *Reflector[object], _ *script, j *journal) {
-		same(t, "queue", j.read(), "replace 6 (new history false): a@3 as known", "push 8: delete a@8 as known")
+		same(t, "queue", j.read(), "replace 6 (new history false): a@3 as known", "push 8: gone x@7 gone a@8")
 		h := r.Health()
 		if h.Dropped != 5 || h.LastDropped == nil || !strings.Contains(h.LastDropped.Error(), "object a: it does not belong here") {
 			t.Errorf("dropped %d, the last: %v", h.Dropped, h.LastDropped)
@@ -301,7 +307,7 @@ func TestP11_FailedTransformLeavesThePreviousState(t *testing.T) {
 		{events: []source.Event[object]{event(source.Added, "a", "4"), event(source.Added, "b", "4"), event(source.Added, "c", "3"), bookmark(source.InitialEventsEnd, "5")}},
 		{events: []source.Event[object]{event(source.Modified, "c", "6"), event(source.Modified, "c", "7"), event(source.Deleted, "a", "8"), event(source.Deleted, "b", "9")}},
 	}}}, Options[object]{Transform: transform, Known: known}, func(r *Reflector[object], _ *script, j *journal) {
-		same(t, "queue", j.read(), "replace 5 (new history false): a@2 as known c@3 small", "push 9: set c@7 small delete a@8 as known")
+		same(t, "queue", j.read(), "replace 5 (new history false, a b stay): c@3 small", "push 9: set c@7 small gone a@8 gone b@9")
 		h := r.Health()
 		if h.TransformErrors != 5 || h.LastTransformError == nil || !strings.Contains(h.LastTransformError.Error(), "transform of b") {
 			t.Errorf("%d transform errors, the last: %v", h.TransformErrors, h.LastTransformError)
@@ -342,7 +348,7 @@ func TestRefusedReplaceIsListedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, answers: []answer{
 			{expect: `list "0" 500 ""`, page: source.Page[object]{Version: "5"}},
-			{expect: `list "0" 500 ""`, page: source.Page[object]{Version: "7"}},
+			{expect: `list "" 500 ""`, page: source.Page[object]{Version: "7"}},
 			{expect: "watch 7"},
 		}}
 		j := &journal{refuse: delta.ErrOlder}
@@ -352,6 +358,34 @@ func TestRefusedReplaceIsListedAgain(t *testing.T) {
 		synctest.Wait()
 		same(t, "queue", j.read(), "replace 5 (new history false):", "replace 7 (new history false):")
 	})
+}
+
+// TestP16_ReflectorThatTakesAnothersPlaceFindsARewind has a queue that has reached a newer
+// version with an earlier reflector, and a server that was set back meanwhile.
+func TestP16_ReflectorThatTakesAnothersPlaceFindsARewind(t *testing.T) {
+	page := func(version string) answer {
+		return answer{expect: fmt.Sprintf("list %q 500 \"\"", version), page: source.Page[object]{Version: "5"}}
+	}
+	for name, c := range map[string]struct {
+		paged   bool
+		answers []answer
+		want    []string
+	}{
+		"streamed": {false, []answer{listed(), listed()}, []string{"replace 5 (new history false): a@3", "replace 5 (new history true): a@3"}},
+		"in pages": {true, []answer{page("0"), page(""), page(""), {expect: "watch 5"}},
+			[]string{"replace 5 (new history false):", "replace 5 (new history false):", "replace 5 (new history true):"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := &journal{older: true}
+				r := New(&script{t: t, answers: c.answers}, j, Options[object]{Name: "things.v1", NoStreamedLists: c.paged})
+				go r.Run(t.Context()) //nolint:errcheck // the bubble ends it
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				same(t, "queue", j.read(), c.want...)
+			})
+		})
+	}
 }
 
 func TestP20_RunTwiceIsAnError(t *testing.T) {
@@ -409,11 +443,11 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 func TestP18_LastingFailureIsLoggedOncePerStateAndAtAHeartbeat(t *testing.T) {
 	var answers []answer
 	for range 60 {
-		answers = append(answers, answer{expect: "stream", err: errForbidden})
+		answers = append(answers, answer{expect: firstList, err: errForbidden})
 	}
-	answers = append(answers, answer{expect: "stream", err: errInternal}, listed())
+	answers = append(answers, answer{expect: firstList, err: errInternal}, onePage(firstList))
 	log := &lines{}
-	o := Options[object]{Logger: slog.New(log), Heartbeat: 10 * time.Minute, Backoff: Backoff{Max: 30 * time.Second}}
+	o := Options[object]{NoStreamedLists: true, WatchTimeout: time.Hour, Logger: slog.New(log), Heartbeat: 10 * time.Minute, Backoff: Backoff{Max: 30 * time.Second}}
 	run(t, answers, o, func(_ *Reflector[object], _ *script, _ *journal) {
 		time.Sleep(35 * time.Minute)
 		synctest.Wait()

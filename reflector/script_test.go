@@ -171,6 +171,7 @@ type journal struct {
 	mu      sync.Mutex
 	entries []string
 	refuse  error         // what the next Replace answers
+	older   bool          // it has reached a newer version than any list
 	full    time.Duration // how long a Push waits for room
 }
 
@@ -204,9 +205,16 @@ func (j *journal) Replace(_ context.Context, _, version string, items []delta.It
 	for _, i := range items {
 		text.WriteString(fmt.Sprintf(" %s@%s%s", i.Key, i.Version, i.Object.note))
 	}
-	j.add("replace %s (new history %v):%s", version, o.NewHistory, text.String())
+	stay := ""
+	if len(o.Stays) > 0 {
+		stay = ", " + strings.Join(o.Stays, " ") + " stay"
+	}
+	j.add("replace %s (new history %v%s):%s", version, o.NewHistory, stay, text.String())
 	err := j.refuse
 	j.refuse = nil
+	if j.older && !o.NewHistory {
+		err = delta.ErrOlder
+	}
 	return err
 }
 

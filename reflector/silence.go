@@ -36,6 +36,8 @@ var (
 type watched[T any] struct {
 	source.Stream[T]
 	name   string // of the collection
+	at     string // the version of the last event, or that at which the watch began
+	behind bool   // the watch began before the version that was reached, and is there still
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc // of the timeout
@@ -48,18 +50,18 @@ type watched[T any] struct {
 
 // openStream begins a watch.
 func (r *Reflector[T]) openStream(ctx context.Context, o source.WatchOptions) error {
-	o.Timeout = r.o.WatchTimeout + jitter(r.o.WatchTimeout)
-	w := &watched[T]{name: r.o.Name}
-	ctx, w.end = context.WithTimeoutCause(ctx, o.Timeout+r.o.Grace, errOutlived)
+	o.Timeout = sum(r.o.WatchTimeout, jitter(r.o.WatchTimeout))
+	w := &watched[T]{name: r.o.Name, at: o.Version, behind: !o.SendInitialEvents && o.Version != r.version}
+	ctx, w.end = context.WithTimeoutCause(ctx, sum(o.Timeout, r.o.Grace), errOutlived)
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if o.SendInitialEvents {
 		w.patience = &patience{limit: r.o.MaxSilence, cancel: w.cancel}
 		o.Heard = w.heard
 	}
 	r.record.change(func(h *Health) { h.Watches++ })
-	r.opened = time.Now()
-	r.progressed = false
+	r.progressed, r.moved = false, false
 	stream, err := r.source.Watch(w.ctx, o)
+	r.opened = time.Now() // a client may have tried for long
 	if err != nil {
 		err = w.causeOf(err)
 		w.free()
@@ -159,6 +161,11 @@ func (r *Reflector[T]) closeStream() {
 // looked at: it takes longer to restore a backup.
 const longOutage = 10 * time.Second
 
+// mostLooks is how many looks at the server's version may fail before the next watch begins
+// without one. A server may be fit to be watched, and not to be listed: for want of a
+// permission, or for one object that it cannot read. The next look is when the watch has begun.
+const mostLooks = 3
+
 // errUnanswered is a look at the server's version that had no answer.
 var errUnanswered = errors.New("the server did not answer a list of one object in time")
 
@@ -168,7 +175,7 @@ var errRewound = errors.New("the server's resource versions went back, as after 
 // doubt notes that the server may have gone back to an older state (P16). A watch from
 // a version that the server does not have any more is quiet until it has it again.
 func (r *Reflector[T]) doubt() {
-	if _, comparable := delta.CompareDecimal(r.version, r.version); comparable {
+	if isNumber(r.version) {
 		r.doubtful = true
 	}
 }
@@ -207,11 +214,11 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	if err != nil {
 		return r.unknown(ctx, err)
 	}
-	r.doubtful = false
+	r.doubtful, r.answering, r.looks = false, true, 0
 	r.touch()
 	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 {
 		err := fmt.Errorf("%w: from %s to %s", errRewound, r.version, page.Version)
-		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+		r.noteError(err)
 		r.record.log.Warn("listing again", "reason", err)
 		r.rewound = true
 		return r.list()
@@ -219,16 +226,18 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	return r.watch
 }
 
-// unknown decides what follows a look at the server's version that failed.
+// unknown decides what follows a look at the server's version that failed. A list would fail
+// as well.
 func (r *Reflector[T]) unknown(ctx context.Context, err error) stateFunc[T] {
+	r.looks++
 	r.failed(ctx, OpenWatch, err)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case needsList(err):
+	case apierrors.IsNotFound(err): // as it is told in health, and to those that it is optional for
 		return r.retry(ctx, err, r.list())
 	case r.stream != nil:
-		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+		r.noteError(err)
 		return r.watch
 	default:
 		return r.retry(ctx, err, r.watch)

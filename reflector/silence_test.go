@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -195,19 +197,22 @@ func TestP16_WatchThatEndsInOrderIsContact(t *testing.T) {
 // TestP16_RefusalsAreContactAndRegretsAreNot has the server, or what stands in front of it,
 // answer with an error for a while.
 func TestP16_RefusalsAreContactAndRegretsAreNot(t *testing.T) {
+	const look = `list "" 1 ""`
+	patient, refused := []string{"watch 5", "watch 5", "watch 5", "watch 5", "watch 5"}, []string{"watch 5", "watch 5", look, "watch 5", look}
 	for name, test := range map[string]struct {
 		err  error
+		asks []string
 		look bool
-	}{"too many requests": {errTooMany(6), false}, "forbidden": {errForbidden, false}, "internal error": {errInternal, true}} {
+	}{"too many requests": {errTooMany(6), patient, false}, "forbidden": {errForbidden, refused, false}, "internal error": {errInternal, refused, true}} {
 		t.Run(name, func(t *testing.T) {
 			answers := []answer{listed(read{err: errCut})}
-			for range 5 {
-				answers = append(answers, answer{expect: "watch 5", err: test.err})
+			for _, request := range test.asks {
+				answers = append(answers, answer{expect: request, err: test.err})
 			}
 			answers = append(answers, answer{expect: "watch 5"})
 			want := []string{"watch 5"}
 			if test.look {
-				answers, want = append(answers, probed("5")), append(want, `list "" 1 ""`)
+				answers, want = append(answers, probed("5")), append(want, look)
 			}
 			o := hour
 			o.Backoff = Backoff{Max: 4 * time.Second}
@@ -297,4 +302,32 @@ func TestP16_OutagesAreNotAddedUp(t *testing.T) {
 		synctest.Wait()
 		same(t, "requests", s.requests()[3:], "watch 5", "watch 6", "watch 6", "watch 6")
 	})
+}
+
+// TestP1_LookThatAlwaysFailsDoesNotEndTheWatching has servers that can be watched and not
+// listed, after a watch that brought nothing: the next watch begins after a few looks.
+func TestP1_LookThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
+	for name, err := range map[string]error{
+		"refused":   errForbidden,
+		"failing":   errInternal,
+		"malformed": status(500, metav1.StatusReasonStoreReadError),
+	} {
+		t.Run(name, func(t *testing.T) {
+			look := answer{expect: `list "" 1 ""`, err: err}
+			run(t, []answer{
+				listed(read{err: errCut}),
+				{expect: "watch 5", reads: []read{{after: 5 * time.Minute, err: io.EOF}}},
+				look, look, look,
+				{expect: "watch 5", reads: []read{{after: time.Second, events: []source.Event[object]{event(source.Added, "b", "6")}}}},
+				look,
+			}, hour, func(r *Reflector[object], _ *script, j *journal) {
+				time.Sleep(20 * time.Minute)
+				synctest.Wait()
+				same(t, "queue", j.read(), replaced, "push 6: set b@6")
+				if h := r.Health(); h.State != Watching {
+					t.Errorf("health is %+v", h)
+				}
+			})
+		})
+	}
 }

@@ -13,16 +13,25 @@ import (
 type staged[T any] struct {
 	decoded []delta.Item[T]
 	held    []delta.Item[T] // cached objects that were recognized without being decoded
+	stays   []string        // keys of objects that the transform failed for
 	keys    strings.Builder // of held, many in one allocation
 }
 
 func (s *staged[T]) len() int { return len(s.decoded) + len(s.held) }
+
+// cut forgets all but the first of each half.
+func (s *staged[T]) cut(decoded, held int) {
+	clear(s.decoded[decoded:])
+	clear(s.held[held:])
+	s.decoded, s.held = s.decoded[:decoded], s.held[:held]
+}
 
 // remove takes a key out.
 func (s *staged[T]) remove(key string) {
 	named := func(item delta.Item[T]) bool { return item.Key == key }
 	s.decoded = slices.DeleteFunc(s.decoded, named)
 	s.held = slices.DeleteFunc(s.held, named)
+	s.stays = slices.DeleteFunc(s.stays, func(stays string) bool { return stays == key })
 }
 
 // keysAtOnce is how many bytes of keys are one allocation.
@@ -39,7 +48,7 @@ func (s *staged[T]) keep(key string) string {
 	return s.keys.String()[begin:]
 }
 
-// take returns everything in one slice and forgets it. If both halves are ordered by key,
+// take returns all objects in one slice and forgets everything. If both halves are ordered by key,
 // so is the slice.
 func (s *staged[T]) take() []delta.Item[T] {
 	more, fewer := s.held, s.decoded
@@ -80,7 +89,7 @@ func (r *Reflector[T]) mayHold() source.Held {
 // cannot be compared, the order in which a list has them counts, and with it every one
 // must be decoded.
 func (r *Reflector[T]) holds(key, version, uid string) bool {
-	if _, comparable := delta.CompareDecimal(version, version); !comparable || uid == "" || !strings.HasPrefix(key, r.o.Scope) {
+	if !isNumber(version) || uid == "" || !strings.HasPrefix(key, r.o.Scope) {
 		return false
 	}
 	obj, knownVersion, knownUID, ok := r.o.Known(key)

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
@@ -15,10 +12,18 @@ import (
 
 var (
 	// errShortWatch is a watch that ended at once and brought nothing.
-	errShortWatch = errors.New("the server ended the watch at once, without an event")
-	// errBackwards is a bookmark from before the version that the watch began at.
-	errBackwards = errors.New("the server sent a bookmark of an older version than the watch was asked for")
+	errShortWatch = errors.New("the server ended the watch at once, without anything new")
+	// errBackwards is a bookmark from before the version that was reached, or, in a watch that
+	// was resumed from before that, any such event.
+	errBackwards = errors.New("the server sent an event of an older version than it has sent before")
+	// errOddBookmark is a bookmark of no number from a server whose versions were numbers.
+	errOddBookmark = fmt.Errorf("%w: a bookmark of a version that is no number", source.ErrMalformed)
 )
+
+// fruitlessWatches is how many watches in a row may be fruitless, that is refused, ended with
+// an error event or within a second, or not understood, with nothing new between them, before
+// the collection is listed.
+const fruitlessWatches = 3
 
 // watch follows the changes from the last version. What leads out of it: the end
 // of the stream (watch), an expired version (list), an error (backoff).
@@ -27,13 +32,14 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 		if (r.version == "" || r.version == "0") && !r.fresh {
 			return r.list() // without a version there is nowhere to resume
 		}
-		if r.doubtful {
+		if r.doubtful && r.looks < mostLooks {
 			return r.probe
 		}
 		r.fresh = false
-		if err := r.openStream(ctx, source.WatchOptions{Version: r.version}); err != nil {
+		if err := r.openStream(ctx, source.WatchOptions{Version: r.resume}); err != nil {
 			return r.ended(ctx, err)
 		}
+		r.looks = 0
 		r.record.enter(Watching)
 		if r.reached(); r.doubtful {
 			return r.probe
@@ -53,52 +59,87 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 
 // ended decides what follows a watch.
 func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
-	lasted := time.Since(r.opened)
 	wasOpen := r.stream != nil
-	finished := wasOpen && errors.Is(err, io.EOF) // an EOF in the place of an answer is a broken connection
+	end := endingOf(err, wasOpen)
+	lasted := wasOpen && time.Since(r.opened) >= shortWatch
 	r.closeStream()
-	if finished {
+	if end == finished {
 		r.touch()
 	} else {
 		r.failed(ctx, stepOf(wasOpen), err)
 	}
-	if wasOpen && lasted >= shortWatch {
-		r.failures = 0 // a watch that lasted is no failing server
+	if lasted && (end == finished || end == torn || end == busy || end == broken) {
+		r.useful() // a watch that lasted is no failing server
 	}
-	if wasOpen && lasted >= shortWatch && !r.progressed && (finished || isSilent(err)) {
+	if lasted && !r.progressed && (end == finished || end == torn) {
 		r.doubt() // not even the bookmark that servers send before they end a watch
 	}
-	switch {
-	case ctx.Err() != nil || errors.Is(err, delta.ErrClosed):
+	if ctx.Err() != nil {
 		return nil
-	case isSilent(err):
-		r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+	}
+	switch end {
+	case stopped:
+		return nil
+	case torn:
+		r.noteError(err)
 		r.record.enter(Silent)
 		return r.watch
-	case finished && (lasted >= shortWatch || r.progressed):
-		if lasted < shortWatch {
-			r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.watch
-			return r.backoff
-		}
-		return r.watch
 	case finished:
-		return r.retry(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), r.watch)
-	case needsList(err):
-		if source.IsExpired(err) && r.failures == 0 {
+		return r.finished(ctx, lasted)
+	case broken:
+		if wasOpen && !lasted && !r.moved {
+			return r.wasFruitless(ctx, err, end, false)
+		}
+		r.answering = false
+		return r.retry(ctx, err, r.watch)
+	case expired:
+		if r.failures == 0 {
 			// No failure of the server, but one that all its clients may have at once.
 			r.failures++
-			r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+			r.noteError(err)
 			r.record.enter(Listing)
 			r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.list()
 			return r.backoff
 		}
 		return r.retry(ctx, err, r.list())
-	case isDecoding(err) || isInvalid(err):
-		if r.undecodable {
-			return r.retry(ctx, err, r.list())
-		}
-		r.undecodable = true
+	case lost:
+		return r.retry(ctx, err, r.list())
+	case undecodable, refused:
+		return r.wasFruitless(ctx, err, end, wasOpen)
+	default: // busy
 		return r.retry(ctx, err, r.watch)
+	}
+}
+
+// finished decides what follows a watch that the server ended in good order.
+func (r *Reflector[T]) finished(ctx context.Context, lasted bool) stateFunc[T] {
+	switch {
+	case lasted:
+		return r.watch
+	case r.moved:
+		r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.watch
+		return r.backoff
+	default:
+		return r.wasFruitless(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), finished, true)
+	}
+}
+
+// wasFruitless decides what follows a fruitless watch. The first ones are resumed. Then the
+// collection is listed, but only from a server that answers: before the last attempt, one that
+// refuses or cuts watches is asked for its version, so that one which was away is not listed by
+// all its clients when it is back.
+func (r *Reflector[T]) wasFruitless(ctx context.Context, err error, end ending, answers bool) stateFunc[T] {
+	r.fruitless++
+	again := end == undecodable && r.undecodable
+	r.undecodable = r.undecodable || end == undecodable
+	r.answering = r.answering || answers
+	switch {
+	case again, r.barren, r.fruitless >= fruitlessWatches && r.answering:
+		err = fmt.Errorf("%d watches in a row brought nothing new, so the collection is listed again: %w", r.fruitless, err)
+		r.barren = true
+		return r.retry(ctx, err, r.list())
+	case r.fruitless >= fruitlessWatches-1 && !r.answering:
+		return r.retry(ctx, err, r.probe)
 	default:
 		return r.retry(ctx, err, r.watch)
 	}
@@ -112,34 +153,26 @@ func stepOf(wasOpen bool) Step {
 	return OpenWatch
 }
 
-func isDecoding(err error) bool {
-	sourceErr, ok := errors.AsType[*source.Error](err)
-	return ok && sourceErr.Phase == source.Decoding
-}
-
-// isInvalid reports whether the server cannot make sense of what a watch was asked for,
-// which may be the version, if that came from something else than the server.
-func isInvalid(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-}
-
 // handOn pushes what the events say to the queue and moves the version.
 func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) error {
 	if len(events) == 0 {
 		return nil
 	}
-	version := r.version
-	var backwards error
+	version, resume := r.version, r.resume
+	var bad error
 	r.changes = r.changes[:0]
 	for i := range events {
 		event := &events[i]
-		if order, ok := delta.CompareDecimal(event.Version, version); event.Type == source.Bookmark && ok && order < 0 {
-			backwards = fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, version)
+		if (event.Type == source.Bookmark || r.stream.behind) && r.isOlder(event.Version, version) {
+			bad = fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, version)
 			continue
 		}
-		if event.Version != "" {
-			version = event.Version
+		if event.Type == source.Bookmark && event.Version != "" && isNumber(version) && !isNumber(event.Version) {
+			bad = fmt.Errorf("%w: %.40q, from %s", errOddBookmark, event.Version, version)
+			continue
 		}
+		r.stream.behind = r.stream.behind && event.Version == "" // it has caught up
+		version, resume = r.moveTo(event.Type, event.Version, version, resume)
 		switch event.Type {
 		case source.Added, source.Modified:
 			r.changed(event.Item)
@@ -147,26 +180,77 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 			r.deleted(event.Item)
 		}
 	}
+	changed := len(r.changes) > 0
 	var err error
-	if len(r.changes) == 0 {
-		err = r.queue.Bookmark(ctx, r.o.Scope, version)
-	} else {
+	if changed {
 		err = r.queue.Push(ctx, r.o.Scope, version, r.changes)
+	} else {
+		err = r.queue.Bookmark(ctx, r.o.Scope, version)
 	}
 	clear(r.changes)
 	if err != nil {
 		return err
 	}
-	if order, ok := delta.CompareDecimal(version, r.version); ok && order > 0 {
-		r.doubtful = false // the server is where the watch began, and further
-	}
-	r.version = version
-	r.progressed = true
-	r.undecodable = false
-	r.heard()
-	r.failures = 0
-	if backwards != nil {
+	r.handedOn(version, resume, changed)
+	if errors.Is(bad, errBackwards) {
 		r.doubt()
 	}
-	return backwards
+	return bad
+}
+
+// moveTo takes note of the version of an event, and returns which version is reached with it
+// and where a watch is to resume after it.
+//
+// A server may delete several objects at one version, such as events whose lease ends
+// (kubernetes/kubernetes#110210). A watch from that version would not bring those of them
+// that the stream has not brought yet, so it resumes from the version before, until a later
+// version or a bookmark closes the group. What comes twice is dropped by the queue.
+func (r *Reflector[T]) moveTo(t source.EventType, to, version, resume string) (reached, resumeAt string) {
+	at := r.stream.at
+	if to == "" {
+		return version, resume
+	}
+	r.stream.at = to
+	switch {
+	case t != source.Deleted:
+		return to, to
+	case to == at:
+		return to, resume
+	case r.isOlder(at, to):
+		return to, at
+	default:
+		return to, to
+	}
+}
+
+// isOlder reports whether version a is known to be before b.
+func (r *Reflector[T]) isOlder(a, b string) bool {
+	order, ok := r.o.Compare(a, b)
+	return ok && order < 0
+}
+
+// isNumber reports whether a version is one that can be compared.
+func isNumber(version string) bool {
+	_, ok := delta.CompareDecimal(version, version)
+	return ok
+}
+
+// handedOn notes that everything up to a version was handed on.
+func (r *Reflector[T]) handedOn(version, resume string, changed bool) {
+	news := version != r.version || resume != r.resume || changed && !isNumber(version)
+	if r.isOlder(r.version, version) {
+		r.doubtful = false // the server is where the watch began, and further
+	}
+	r.version, r.resume = version, resume
+	r.progressed = true
+	r.heard()
+	if news {
+		r.moved, r.undecodable = true, false
+		r.useful()
+	}
+}
+
+// useful notes that watching works.
+func (r *Reflector[T]) useful() {
+	r.failures, r.fruitless, r.answering, r.barren = 0, 0, false, false
 }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +22,8 @@ import (
 	"github.com/tidings-go/tidings/source/dedup"
 )
 
-const (
-	// maxStatusBytes bounds how much of an error answer is read.
-	maxStatusBytes = 1 << 20
-	// quotedBytes is how much of something unintelligible an error shows.
-	quotedBytes = 120
-)
+// maxStatusBytes bounds how much of an error answer is read.
+const maxStatusBytes = 1 << 20
 
 // Client sends the requests of any number of sources to one API server. It is
 // safe for concurrent use.
@@ -38,8 +33,10 @@ type Client struct {
 	timeout time.Duration
 	// jsonOnly keeps typed sources from asking for protobuf.
 	jsonOnly bool
-	// table is what the objects of all sources share through.
-	table dedup.Table
+	// table is what the objects of all sources share through, and budget what they read
+	// lists with.
+	table  dedup.Table
+	budget Budget
 }
 
 // NewClient returns a client for the server that config names, with its TLS,
@@ -49,12 +46,17 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("source: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig")
 	}
+	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
+		// That error quotes the Host, which may have a password in it.
+		return nil, errors.New("source: the rest.Config cannot be used: its Host is no address: write it as in https://name:6443")
+	}
 	unlimited := rest.CopyConfig(config)
 	unlimited.Timeout = 0
 	httpClient, err := rest.HTTPClientFor(unlimited)
 	if err != nil {
 		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
 	}
+	httpClient = stayingHome(httpClient)
 	// The serializer is never used, but the REST client insists on one.
 	unlimited.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
 	restClient, err := rest.UnversionedRESTClientForConfigAndClient(unlimited, httpClient)
@@ -79,7 +81,7 @@ type request struct {
 }
 
 func (r request) fail(phase Phase, err error) error {
-	return &Error{Op: r.op, Resource: r.resource, Namespace: r.namespace, Phase: phase, Err: err}
+	return &Error{Op: r.op, Resource: r.resource, Namespace: r.namespace, Phase: phase, Err: Bound(err)}
 }
 
 // get sends a request and returns the answer if its status is 200. The caller
@@ -87,12 +89,14 @@ func (r request) fail(phase Phase, err error) error {
 func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	target := c.rest.Get().AbsPath(r.path).URL()
 	target.RawQuery = r.query.Encode()
+	measured := *target
+	measured.User = nil // metrics are for many to read
 	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.follows {
 		began := time.Now()
 		if err := limiter.Wait(ctx); err != nil {
 			return nil, r.fail(Connecting, fmt.Errorf("waiting for the client's rate limit: %w", err))
 		}
-		metrics.RateLimiterLatency.Observe(ctx, http.MethodGet, *target, time.Since(began))
+		metrics.RateLimiterLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
@@ -105,6 +109,9 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	count(ctx, resp, target)
+	if errors.Is(err, ErrRedirect) {
+		return nil, r.fail(Answered, withoutURL(err))
+	}
 	if err != nil {
 		if cause := silence(ctx); cause != nil {
 			return nil, r.fail(Connecting, fmt.Errorf("%w, not even the beginning of the answer", cause))
@@ -115,7 +122,7 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		r.heard()
 		resp.Body = &audible{ReadCloser: resp.Body, ctx: ctx, heard: r.heard}
 	}
-	metrics.RequestLatency.Observe(ctx, http.MethodGet, *target, time.Since(began))
+	metrics.RequestLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		return nil, r.fail(Answered, statusError(resp, r))
@@ -162,15 +169,6 @@ func count(ctx context.Context, resp *http.Response, target *url.URL) {
 	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
 }
 
-// withoutURL takes the method and the URL off an error of net/http: they say
-// less than the fields of Error and repeat a long query.
-func withoutURL(err error) error {
-	if urlErr, ok := errors.AsType[*url.Error](err); ok {
-		return urlErr.Err
-	}
-	return err
-}
-
 // statusError turns an answer that is not 200 into what apierrors knows.
 func statusError(resp *http.Response, r request) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes)) // what could be read explains more than why the rest could not
@@ -186,42 +184,17 @@ func statusError(resp *http.Response, r request) error {
 			}
 			status.Details.RetryAfterSeconds = int32(retryAfter)
 		}
-		return &apierrors.StatusError{ErrStatus: status}
+		return Bound(&apierrors.StatusError{ErrStatus: status})
 	}
 	name, group, _ := strings.Cut(r.resource, ".")
-	return apierrors.NewGenericServerResponse(resp.StatusCode, r.op, schema.GroupResource{Group: group, Resource: name}, "", quote(body), retryAfter, true)
+	return apierrors.NewGenericServerResponse(resp.StatusCode, r.op, schema.GroupResource{Group: group, Resource: name}, "", shown(body), retryAfter, true)
 }
 
-// shown says what was received in the place of an object, without what could be a part
-// of one: errors are logged, and an object may be a Secret. Markup and the head of an
-// answer are shown, which is what proxies and pages to log in send.
-func shown(b []byte) string {
-	if trimmed := bytes.TrimSpace(b); bytes.HasPrefix(trimmed, []byte("<")) || bytes.HasPrefix(trimmed, []byte("HTTP/")) {
-		return quote(b)
+// readBody reads a body, which bounds itself.
+func readBody(body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, len(data), err)
 	}
-	return fmt.Sprintf("%d bytes", len(b))
-}
-
-// quote shows the beginning of something that could not be understood and is no object.
-func quote(b []byte) string {
-	if len(b) > quotedBytes {
-		return fmt.Sprintf("%q and %d bytes more", b[:quotedBytes], len(b)-quotedBytes)
-	}
-	return fmt.Sprintf("%q", b)
-}
-
-// readBody reads a body of at most limit bytes and closes it.
-func readBody(body io.ReadCloser, limit int) ([]byte, error) {
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
-	if err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, len(data), err)
-		}
-		return nil, err
-	}
-	if len(data) > limit {
-		return nil, fmt.Errorf("an answer %w of %d bytes", ErrFrameTooLarge, limit)
-	}
-	return data, nil
+	return data, err
 }

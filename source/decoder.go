@@ -47,9 +47,9 @@ type kindFromList[T Object] interface {
 }
 
 // unmarshalJSON reads JSON as the API machinery does: field names with their
-// case, whole numbers as int64.
+// case, whole numbers as int64. Its error does not quote the data.
 func unmarshalJSON(data []byte, into any) error {
-	return sigsjson.UnmarshalCaseSensitivePreserveInts(data, into)
+	return undecodable(sigsjson.UnmarshalCaseSensitivePreserveInts(data, into))
 }
 
 // mediaTypeOf returns the media type of an answer without its parameters.
@@ -92,7 +92,7 @@ type typedDecoder[T Object] struct {
 func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *dedup.Table, sharing Sharing) *typedDecoder[T] {
 	d := &typedDecoder[T]{make: make, gvk: gvk}
 	if sharing == ShareAll {
-		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: gvk.Kind != "Secret"})
+		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
 	}
 	var example protobufMessage
 	if example, d.isProtobuf = any(make()).(protobufMessage); d.isProtobuf {
@@ -169,7 +169,7 @@ func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	}
 	kind := obj.GetObjectKind()
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
-		return obj, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
+		return obj, WrongKind(got, d.gvk)
 	}
 	d.clearer.Clear(obj)
 	if !item || d.keepKind {
@@ -248,7 +248,7 @@ func (d *dynamicDecoder) stats() DecodingStats {
 func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
 	object, err := d.shared.Unmarshal(data)
 	if err != nil {
-		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, err)
+		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, undecodable(err))
 	}
 	if object == nil {
 		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, shown(data))
@@ -267,21 +267,13 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 		}
 	}
 	if d.gvk.Kind != "" && got != d.gvk || got.GroupVersion() != d.gvk.GroupVersion() {
-		return nil, &WrongObjectError{Got: kindName(got), Want: kindName(d.gvk)}
+		return nil, WrongKind(got, d.gvk)
 	}
 	return obj, nil
 }
 
 func (d *dynamicDecoder) protobuf([]byte) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("%w: protobuf was not asked for", ErrMalformed)
-}
-
-func kindName(gvk schema.GroupVersionKind) string {
-	kind := gvk.Kind
-	if kind == "" {
-		kind = "(any)"
-	}
-	return strings.TrimSpace(gvk.GroupVersion().String() + " " + kind)
 }
 
 // jsonWatchEvent is a watch event whose object is still encoded.

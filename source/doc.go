@@ -28,7 +28,7 @@
 //     quotes, once each, without escapes. Anything else is left to the decoder. An
 //     object that is held is neither decoded nor yielded; of a streamed list that holds
 //     until the first event that is not Added.
-//  6. An object of another kind becomes an event whose Err is set: the watch
+//  6. An object of another kind or without a name becomes an event whose Err is set: the watch
 //     goes on, and the reader counts what it drops. Everything else that
 //     cannot be understood (a frame over the limit, a cut frame, garbage, an
 //     ERROR event, an unknown event type) ends the watch with an [*Error] that
@@ -67,5 +67,7 @@
 //
 // # Limits
 //
-// A frame may have 32 MiB and a page 2 GiB unless [RESTOptions] says otherwise.
+// A frame may have 32 MiB and a page 2 GiB unless [RESTOptions] says otherwise, and all pages
+// of a client that are being read at once 4 GiB, or what a [Budget] says. Redirects to another
+// host are not followed: see [ErrRedirect].
 package source

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ var (
 	// ErrWrongScope says that a namespace was given for a resource that has
 	// none.
 	ErrWrongScope = errors.New("the resource is cluster-scoped: ask for it without a namespace")
+	// ErrNamespaced says that objects of a resource have a namespace where
+	// RESTOptions.ClusterScoped says that they have none.
+	ErrNamespaced = errors.New("the resource is namespaced: ask for it without RESTOptions.ClusterScoped")
 )
 
 // ErrSilent is a request that was sent and brought nothing, or nothing more, for longer
@@ -99,7 +103,7 @@ func (e *Error) Hint() string {
 		return "the server has no such resource: install its CustomResourceDefinition, or check group, version and name"
 	case errors.Is(e.Err, ErrSilent):
 		return "is the API server overloaded, or does a proxy hold answers back? Raise MaxSilence if answers may take longer"
-	case e.Phase == Connecting && !errors.Is(e.Err, ErrWrongScope) && !errors.Is(e.Err, ErrStreamedListRefused):
+	case e.Phase == Connecting && !slices.ContainsFunc(notOfTheConnection, func(other error) bool { return errors.Is(e.Err, other) }):
 		return "is the API server reachable?"
 	case errors.Is(e.Err, ErrFrameTooLarge):
 		return "raise RESTOptions.MaxFrameBytes or MaxListBytes if such objects are expected"
@@ -130,3 +134,9 @@ func RetryAfter(err error) (time.Duration, bool) {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second, ok && seconds > 0
 }
+
+// errOptions is in the place of an answer where options cannot be used.
+var errOptions = errors.New("no request was sent")
+
+// notOfTheConnection are errors that come in the place of an answer and say what is wrong.
+var notOfTheConnection = []error{ErrWrongScope, ErrNamespaced, ErrStreamedListRefused, ErrRedirect, errOptions}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 )
 
 const (
@@ -23,20 +24,20 @@ const (
 // the size of the frame that is not whole, if it is known. The next call gets what
 // is not done with, and more.
 type splitter interface {
-	split(buf []byte) (frame []byte, taken, want int, err error)
+	split(buf []byte) (frame []byte, taken int, want int64, err error)
 }
 
 // frames cuts a stream into frames, reading as much at a time as has arrived.
 type frames struct {
 	r          io.Reader
 	splitter   splitter
-	limit      int
+	limit      int64
 	buf        []byte // buf[start:end] was read and not yet taken
 	start, end int
 	calm       int // reads in a row that did not fill the buffer
 }
 
-func newFrames(r io.Reader, s splitter, limit int) *frames {
+func newFrames(r io.Reader, s splitter, limit int64) *frames {
 	return &frames{r: r, splitter: s, limit: limit}
 }
 
@@ -49,8 +50,9 @@ func (f *frames) next(wait bool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if max(want, len(frame)) > f.limit || (frame == nil && f.end-f.start > f.limit) {
-			return nil, fmt.Errorf("a frame of %d bytes, %w of %d", max(want, len(frame), f.end-f.start), ErrFrameTooLarge, f.limit)
+		size, pending := max(want, int64(len(frame))), int64(f.end-f.start)
+		if size > f.limit || (frame == nil && pending > f.limit) {
+			return nil, fmt.Errorf("a frame of %d bytes, %w of %d", max(size, pending), ErrFrameTooLarge, f.limit)
 		}
 		f.start += taken
 		if frame != nil {
@@ -67,7 +69,7 @@ func (f *frames) next(wait bool) ([]byte, error) {
 
 // fill makes room for at least one more byte, or for a frame of want bytes, and
 // reads.
-func (f *frames) fill(want int) error {
+func (f *frames) fill(want int64) error {
 	f.makeRoom(want)
 	n, err := f.r.Read(f.buf[f.end:])
 	f.end += n
@@ -88,25 +90,28 @@ func (f *frames) fill(want int) error {
 }
 
 // makeRoom makes the buffer smaller or larger, by what the last reads have brought and
-// by what is wanted, or moves what is pending to its beginning.
-func (f *frames) makeRoom(want int) {
-	pending, size := f.end-f.start, max(len(f.buf), initialBuffer)
-	most := max(f.limit+frameOverhead, initialBuffer)
+// by what is wanted, or moves what is pending to its beginning. Of what is wanted, it
+// makes room for a part that is not too large for an announcement; the rest gets room as it
+// arrives.
+func (f *frames) makeRoom(want int64) {
+	want = min(want, mostAnnounced)
+	pending, size := f.end-f.start, max(int64(len(f.buf)), initialBuffer)
+	most := max(min(f.limit, math.MaxInt-frameOverhead)+frameOverhead, initialBuffer)
 	switch {
 	case pending == 0 && want < retainedBuffer && (size > retainedBuffer || f.calm >= calmReads):
 		size = initialBuffer
 	case f.calm == 0 && f.end > 0 && size < burstBuffer:
 		size = min(2*size, most)
 	}
-	if want > size || pending == size {
+	if want > size || int64(pending) == size {
 		size = min(max(2*size, want), most)
 	}
 	switch {
-	case size != len(f.buf):
+	case size != int64(len(f.buf)):
 		resized := make([]byte, size)
 		f.end = copy(resized, f.buf[f.start:f.end])
 		f.start, f.buf = 0, resized
-	case f.start > 0 && (f.end == size || f.start+want > size):
+	case f.start > 0 && (int64(f.end) == size || int64(f.start)+want > size):
 		copy(f.buf, f.buf[f.start:f.end])
 		f.start, f.end = 0, pending
 	}
@@ -119,6 +124,10 @@ func (f *frames) settle() { f.calm = calmReads }
 // rest returns what was read and not taken.
 func (f *frames) rest() []byte { return f.buf[f.start:f.end] }
 
+// mostAnnounced bounds the room that is made for a frame because of the length that it
+// announces.
+const mostAnnounced = defaultMaxFrameBytes
+
 // frameOverhead is room for what surrounds the largest frame: its length, or
 // the white space before it.
 const frameOverhead = 1 << 10
@@ -127,15 +136,15 @@ const frameOverhead = 1 << 10
 // highest first: the framing of application/vnd.kubernetes.protobuf;stream=watch.
 type lengthDelimited struct{}
 
-func (lengthDelimited) split(buf []byte) (frame []byte, taken, want int, err error) {
+func (lengthDelimited) split(buf []byte) (frame []byte, taken int, want int64, err error) {
 	if len(buf) < 4 {
 		return nil, 0, 0, nil
 	}
-	size := int(binary.BigEndian.Uint32(buf))
-	if len(buf)-4 < size {
-		return nil, 0, size + 4, nil
+	end := 4 + int64(binary.BigEndian.Uint32(buf))
+	if int64(len(buf)) < end {
+		return nil, 0, end, nil
 	}
-	return buf[4 : 4+size], 4 + size, 0, nil
+	return buf[4:end], int(end), 0, nil
 }
 
 // jsonObjects finds one JSON object by its braces, whatever the white space around
@@ -148,7 +157,7 @@ type jsonObjects struct {
 	escaped  bool
 }
 
-func (j *jsonObjects) split(buf []byte) (frame []byte, taken, want int, err error) {
+func (j *jsonObjects) split(buf []byte) (frame []byte, taken int, want int64, err error) {
 	begin := 0
 	if j.scanned == 0 {
 		for begin < len(buf) && isSpace(buf[begin]) {

@@ -34,6 +34,15 @@ func readFrames(f *frames) (got []string, err error) {
 	}
 }
 
+// An error of the connection within a frame is that error, and no cut frame.
+func TestErrorOfTheConnectionWithinAFrame(t *testing.T) {
+	broken := errors.New("broken")
+	body := io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken))
+	if _, err := readFrames(newFrames(body, objects(), 1<<20)); !errors.Is(err, broken) || errors.Is(err, ErrCutFrame) {
+		t.Errorf("got %v, want the connection's error", err)
+	}
+}
+
 func TestFramesAreCutWhateverTheReadsBring(t *testing.T) {
 	long := `{"s":"` + strings.Repeat("x", 3*initialBuffer) + `"}`
 	want := []string{`{"a":{"b":[1,2]}}`, long, `{"quote":"a \" } \\"}`, `{}`}
@@ -77,7 +86,7 @@ func TestFrameErrorsSayWhatWasReceived(t *testing.T) {
 		"json cut":              {objects, []byte(`{"type":"ADDED","obj`), ErrCutFrame, "after 20 bytes"},
 		"length cut":            {lengths, []byte{0, 0, 1}, ErrCutFrame, "after 3 bytes"},
 		"content cut":           {lengths, delimited("hello")[:7], ErrCutFrame, "after 7 bytes"},
-		"json garbage":          {objects, []byte("<html>gateway</html>"), ErrMalformed, "<html>"},
+		"json garbage":          {objects, []byte("<html>gateway</html>"), ErrMalformed, "of markup"},
 		"json garbage later":    {objects, []byte("{}\n]"), ErrMalformed, "received 1 bytes"},
 		"json too large":        {objects, []byte(`{"a":"` + strings.Repeat("x", 200) + `"}`), ErrFrameTooLarge, "100"},
 		"json endless":          {objects, []byte(`{"a":"` + strings.Repeat("x", 1<<17)), ErrFrameTooLarge, "100"},

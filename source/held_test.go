@@ -73,6 +73,33 @@ func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 	}
 }
 
+// Metadata that is held is not decoded, and what is decoded has its kind unless it is not wanted.
+func TestHeldMetadataIsNotDecoded(t *testing.T) {
+	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
+	for _, name := range []string{"a", "b"} {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: "3", UID: types.UID("uid-" + name)},
+		})
+	}
+	for _, noKind := range []bool{false, true} {
+		answer := answerWith(200, protobufType, string(envelopeOf(t, "meta.k8s.io/v1", "PartialObjectMetadataList", list)))
+		s := NewMetadata(serve(t, answer), pods, RESTOptions{NoKind: noKind})
+		h := &holdings{versions: map[string]string{"default/a": "3"}}
+		page, err := s.List(t.Context(), ListOptions{Held: h.holds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 3 uid-b")
+		if len(page.Items) != 1 || page.Items[0].Object.Name != "b" {
+			t.Fatalf("yielded %+v, want b", page.Items)
+		}
+		if kind := page.Items[0].Object.Kind; (kind == "") != noKind {
+			t.Errorf("NoKind %v: the kind is %q", noKind, kind)
+		}
+	}
+}
+
 // initialEvents is a streamed list of pods, its end, and more events.
 func initialEvents(t *testing.T) string {
 	end := pod("", "9")
@@ -185,7 +212,7 @@ func TestUnusualObjectsAreDecodedThoughHeld(t *testing.T) {
 		t.Fatalf("only %d of the unusual objects are objects", want)
 	}
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
-	page, err := s.readProtobufPage(strings.NewReader(listOf(t, body.String())), func(key, _, _ string) bool {
+	page, err := s.readProtobufPage(s.reading(t.Context(), strings.NewReader(listOf(t, body.String())), nil), func(key, _, _ string) bool {
 		t.Errorf("asked of %s", key)
 		return true
 	})

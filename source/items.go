@@ -3,8 +3,11 @@ package source
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // jsonList is a list whose items are still encoded.
@@ -14,47 +17,74 @@ type jsonList struct {
 	Items           []json.RawMessage `json:"items"`
 }
 
-// openJSONList reads a list but for its items, which it cuts out as they are. Whether
-// they are JSON is found out when they are decoded.
-//
-// The items are nearly all of a list, and a general decoder goes through them three
-// times: to check them, to find where each ends, and when they are decoded. Here their
-// brackets are matched, once, and the general decoder gets the list without them. A list
-// in which the items cannot be found so is left to it whole.
-func openJSONList(body []byte) (jsonList, error) {
-	items, rest, ok := cutItems(body)
-	if !ok {
-		items, rest = nil, body
-	}
-	var list jsonList
-	if err := unmarshalJSON(rest, &list); err != nil {
-		return list, err
-	}
-	if ok {
-		list.Items = items
-	}
-	return list, nil
+// of reports whether this is a list of objects of a kind. A custom resource definition may
+// call its lists anything, but not as it calls its objects; such a list has items.
+func (l *jsonList) of(kind schema.GroupVersionKind) bool {
+	return strings.HasSuffix(l.Kind, "List") || l.Kind != "" && l.Kind != kind.Kind && l.Items != nil
 }
 
-// cutItems returns what stands in the array items of the object in body, and the object
-// with nothing in it. It returns false if there is no such array, or more than one.
-func cutItems(body []byte) (items []json.RawMessage, rest []byte, ok bool) {
+// openJSONList reads a list but for its items, which it cuts out as they are. Whether
+// they are JSON is found out when they are decoded. An error of item, which is called with
+// the size of each, is returned.
+func openJSONList(body []byte, item func(size int) error) (jsonList, error) {
+	var list jsonList
+	return list, openArray(body, `"items"`, &list, &list.Items, item)
+}
+
+// mostUncut bounds an answer that is left to a general decoder, which may take fifty times
+// of that in memory. Servers send none.
+const mostUncut = 64 << 20
+
+// openArray reads the object in body into the value at into, but for the elements of the
+// array of a name, which it cuts out as they are; array is where in that value they belong.
+//
+// The elements are nearly all of an answer, and a general decoder goes through them three
+// times: to check them, to find where each ends, and when they are decoded. Here their
+// brackets are matched, once, and the general decoder gets the object without them. One in
+// which the elements cannot be found so is left to it whole.
+func openArray(body []byte, name string, into any, array *[]json.RawMessage, element func(size int) error) error {
+	elements, rest, err := cutArray(body, name, element)
+	if err == errUncut && len(body) <= mostUncut {
+		err = unmarshalJSON(body, into)
+		for i := 0; i < len(*array) && err == nil; i++ {
+			err = element(len((*array)[i]))
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	err = unmarshalJSON(rest, into)
+	*array = elements
+	return err
+}
+
+// errUncut is an object in which an array cannot be found by its brackets, or more than one.
+var errUncut = errors.New("brackets and quotes do not show where its elements are")
+
+// cutArray returns what stands in the array of a name, quotes included, in the object in
+// body, and the object with nothing in it. An error of element is returned.
+func cutArray(body []byte, name string, element func(size int) error) (elements []json.RawMessage, rest []byte, err error) {
 	begin, end := -1, -1
-	if eachField(body, func(name []byte, i int) int {
-		if string(name) != `"items"` {
+	closed := eachField(body, func(field []byte, i int) int {
+		if string(field) != name {
 			return valueEnd(body, i)
 		}
 		if begin >= 0 || body[i] != '[' {
 			return -1
 		}
 		begin = i
-		items, end = cutElements(body, i)
+		elements, end, err = cutElements(body, i, element)
 		return end
-	}) < 0 || begin < 0 {
-		return nil, nil, false
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if closed < 0 || begin < 0 {
+		return nil, nil, errUncut
 	}
 	rest = append(append(append(make([]byte, 0, len(body)-(end-begin)+2), body[:begin]...), "[]"...), body[end:]...)
-	return items, rest, true
+	return elements, rest, nil
 }
 
 // cutEvent returns the type of a watch event and its object, as they are in the frame. It
@@ -123,28 +153,31 @@ func eachField(body []byte, read func(name []byte, i int) int) int {
 }
 
 // cutElements cuts the array that begins at i, and returns the index after it, or -1.
-func cutElements(body []byte, i int) ([]json.RawMessage, int) {
-	items := []json.RawMessage{}
+func cutElements(body []byte, i int, element func(size int) error) ([]json.RawMessage, int, error) {
+	elements := []json.RawMessage{}
 	i = skipSpace(body, i+1)
 	if i < len(body) && body[i] == ']' {
-		return items, i + 1
+		return elements, i + 1, nil
 	}
 	for i < len(body) {
 		end := valueEnd(body, i)
 		if end < 0 {
-			return nil, -1
+			return nil, -1, nil
 		}
-		items = append(items, body[i:end:end])
+		if err := element(end - i); err != nil {
+			return nil, -1, err
+		}
+		elements = append(elements, body[i:end:end])
 		i = skipSpace(body, end)
 		if i == len(body) || body[i] != ',' && body[i] != ']' {
-			return nil, -1
+			return nil, -1, nil
 		}
 		if body[i] == ']' {
-			return items, i + 1
+			return elements, i + 1, nil
 		}
 		i = skipSpace(body, i+1)
 	}
-	return nil, -1
+	return nil, -1, nil
 }
 
 // skipSpace returns the index of the first byte from i on that is no white space.

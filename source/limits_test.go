@@ -1,16 +1,20 @@
 package source
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/source/dedup"
 )
@@ -20,7 +24,7 @@ import (
 // TestDefaultLimits holds the numbers in the page.
 func TestDefaultLimits(t *testing.T) {
 	o := NewTyped(nil, pods, newPod, RESTOptions{}).options
-	if o.MaxFrameBytes != 32<<20 || o.MaxListBytes != 2<<30 || maxStatusBytes != 1<<20 || maxBatch != 256 {
+	if o.MaxFrameBytes != 32<<20 || int64(o.MaxListBytes) != min(2<<30, math.MaxInt/4+1) || maxStatusBytes != 1<<20 || maxBatch != 256 {
 		t.Errorf("limits %+v, status %d, batch %d", o, maxStatusBytes, maxBatch)
 	}
 }
@@ -42,11 +46,11 @@ func TestNestingIsLimited(t *testing.T) {
 		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
 		"object in maps": func() error { _, err := maps.json([]byte(podWith), false); return err },
 		"list": func() error {
-			_, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
+			_, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(nil, jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
 			return err
 		},
 		"list of maps": func() error {
-			_, err := NewDynamic(nil, pods, RESTOptions{}).decodePage(jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
+			_, err := NewDynamic(nil, pods, RESTOptions{}).decodePage(nil, jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
 			return err
 		},
 		"event": func() error {
@@ -68,6 +72,47 @@ func TestNestingIsLimited(t *testing.T) {
 				t.Errorf("%.100v, want one that is %v", err, ErrMalformed)
 			}
 		})
+	}
+}
+
+// tree is an object that contains itself, and whose Unmarshal must not be reached.
+type tree struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta `protobuf:"bytes,1,opt,name=metadata"`
+	Left              *tree `protobuf:"bytes,2,opt,name=left"`
+}
+
+func (t *tree) DeepCopyObject() k8sruntime.Object { return t }
+func (t *tree) Unmarshal([]byte) error            { panic("the stack would be exhausted") }
+
+// TestNestingInProtobufIsLimited reads objects that are nested 1.5 million deep.
+func TestNestingInProtobufIsLimited(t *testing.T) {
+	encoded := make([]byte, 12_000_000) // from the back
+	at := len(encoded)
+	for range 1_500_000 {
+		head := binary.AppendUvarint([]byte{2<<3 | bytesType}, uint64(len(encoded)-at))
+		at -= copy(encoded[at-len(head):], head)
+	}
+	deep := string(encoded[at:])
+	inEnvelope := func(kind, content string) string {
+		return string(protobufMagic) + field(1, field(1, "example.com/v1")+field(2, kind)) + field(2, content)
+	}
+	resource := Resource{Group: "example.com", Version: "v1", Name: "trees", Kind: "Tree"}
+	of := func(body string) *REST[*tree] {
+		return NewTyped(serve(t, answerWith(200, protobufType, body)), resource, func() *tree { return new(tree) }, RESTOptions{})
+	}
+	_, err := of(inEnvelope("TreeList", field(listItems, deep))).List(t.Context(), ListOptions{})
+	if !errors.Is(err, ErrMalformed) || !errors.Is(err, dedup.ErrNesting) {
+		t.Errorf("a list: %v", err)
+	}
+	frame := field(watchEventType, "ADDED") + field(watchEventObject, field(rawExtensionRaw, inEnvelope("Tree", deep)))
+	stream, err := of(string(delimited(frame))).Watch(t.Context(), WatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close() //nolint:errcheck // the body is the server's
+	if _, err = stream.Next(); !errors.Is(err, ErrMalformed) || !errors.Is(err, dedup.ErrNesting) {
+		t.Errorf("a watch: %v", err)
 	}
 }
 
@@ -95,7 +140,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestEndlessAnswers(t *testing.T) {
 	t.Run("list", func(t *testing.T) {
 		body := &endless{}
-		if _, err := readBody(io.NopCloser(body), 1<<20); !errors.Is(err, ErrFrameTooLarge) {
+		if _, err := readBody(&reading{body: body, limit: 1 << 20}); !errors.Is(err, ErrFrameTooLarge) {
 			t.Errorf("%v, want %v", err, ErrFrameTooLarge)
 		}
 		if body.read > 2<<20 {
@@ -131,8 +176,8 @@ func TestErrorsShowNoContent(t *testing.T) {
 			t.Errorf("%q is shown as %s", b, got)
 		}
 	}
-	for _, b := range []string{" <html>log in</html>", "HTTP/1.1 502 Bad Gateway"} {
-		if got := shown([]byte(b)); got != fmt.Sprintf("%q", b) {
+	for b, want := range map[string]string{" <html>s3cret": "13 bytes of markup", "HTTP/1.1 200 s3cret": "19 bytes that begin like another HTTP answer"} {
+		if got := shown([]byte(b)); !strings.HasPrefix(got, want) || strings.Contains(got, "s3cret") {
 			t.Errorf("%q is shown as %s", b, got)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -31,7 +31,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 		s.forget(err)
 		return Page[T]{}, err
 	}
-	page, err := s.readPage(resp, o.Held)
+	page, err := s.readPage(ctx, resp, o)
 	if err != nil {
 		return Page[T]{}, r.fail(phaseOfBody(err), err)
 	}
@@ -46,23 +46,34 @@ func phaseOfBody(err error) Phase {
 	return Decoding
 }
 
+// reading returns the reader of the body of a page.
+func (s *REST[T]) reading(ctx context.Context, body io.Reader, heard func()) *reading {
+	return &reading{
+		ctx: ctx, body: body, heard: heard,
+		limit: int64(s.options.MaxListBytes), least: s.leastObject, budget: s.options.budgetOf(s.client),
+	}
+}
+
 // readPage reads the body of a list and closes it. One in protobuf is read and decoded
 // piece by piece, any other is read first.
-func (s *REST[T]) readPage(resp *http.Response, held Held) (Page[T], error) {
+func (s *REST[T]) readPage(ctx context.Context, resp *http.Response, o ListOptions) (Page[T], error) {
+	defer resp.Body.Close()
+	r := s.reading(ctx, resp.Body, o.Heard)
+	defer r.done()
 	mediaType := mediaTypeOf(resp)
 	if mediaType == protobufType {
-		defer resp.Body.Close()
-		return s.readProtobufPage(resp.Body, held)
+		return s.readProtobufPage(r, o.Held)
 	}
-	body, err := readBody(resp.Body, s.options.MaxListBytes)
+	body, err := readBody(r)
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return s.decodePage(mediaType, body, held)
+	return s.decodePage(r, mediaType, body, o.Held)
 }
 
-// decodePage takes a list apart and decodes its items, but for those in JSON that are held.
-func (s *REST[T]) decodePage(mediaType string, body []byte, held Held) (Page[T], error) {
+// decodePage takes a list apart, which is all of the body of r, and decodes its items, but
+// for those in JSON that are held.
+func (s *REST[T]) decodePage(r *reading, mediaType string, body []byte, held Held) (Page[T], error) {
 	var page Page[T]
 	switch mediaType {
 	case protobufType:
@@ -76,7 +87,7 @@ func (s *REST[T]) decodePage(mediaType string, body []byte, held Held) (Page[T],
 		var items [][]byte
 		head, err := openList(e.raw, func(message []byte) error {
 			items = append(items, message)
-			return nil
+			return r.object(len(message))
 		})
 		if err != nil {
 			return page, err
@@ -84,39 +95,48 @@ func (s *REST[T]) decodePage(mediaType string, body []byte, held Held) (Page[T],
 		page.Version, page.Continue, page.Remaining = head.version, head.token, head.remaining
 		return page, s.decodeItems(&page, items, len(e.raw), s.decoder.protobuf)
 	case jsonType:
-		list, err := openJSONList(body)
+		list, err := openJSONList(body, r.object)
+		if errors.Is(err, ErrFrameTooLarge) {
+			return page, err
+		}
 		if err != nil {
 			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, shown(body))
 		}
-		if !strings.HasSuffix(list.Kind, "List") {
-			return page, &WrongObjectError{Got: kindName(list.GroupVersionKind()), Want: "a list of " + kindName(s.decoder.wants())}
+		if !list.of(s.decoder.wants()) {
+			return page, &WrongObjectError{Got: receivedKind(list.GroupVersionKind()), Want: "a list of " + kindName(s.decoder.wants())}
 		}
-		page.Version, page.Continue = list.ResourceVersion, list.Continue
-		if list.RemainingItemCount != nil {
-			page.Remaining = *list.RemainingItemCount
-		}
-		asker := s.askerFor(held, false)
-		items, size := make([][]byte, 0, len(list.Items)), 0
-		for _, item := range list.Items {
-			if !asker.holds(item) {
-				items = append(items, item)
-				size += len(item)
-			}
-		}
-		of := s.decoder
-		if open, ok := of.(kindFromList[T]); ok {
-			of = open.ofList(list.GroupVersionKind())
-		}
-		return page, s.decodeItems(&page, items, size, func(item []byte) (T, error) { return of.json(item, true) })
+		return s.decodeJSONList(&list, held)
 	default:
 		return page, fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)
 	}
 }
 
+// decodeJSONList decodes the items of a list, but for those that are held.
+func (s *REST[T]) decodeJSONList(list *jsonList, held Held) (Page[T], error) {
+	page := Page[T]{Version: list.ResourceVersion, Continue: list.Continue}
+	if list.RemainingItemCount != nil {
+		page.Remaining = *list.RemainingItemCount
+	}
+	asker := s.askerFor(held, false)
+	items, size := make([][]byte, 0, len(list.Items)), 0
+	for _, item := range list.Items {
+		if !asker.holds(item) {
+			items = append(items, item)
+			size += len(item)
+		}
+	}
+	of := s.decoder
+	if open, ok := of.(kindFromList[T]); ok {
+		of = open.ofList(list.GroupVersionKind())
+	}
+	err := s.decodeItems(&page, items, size, func(item []byte) (T, error) { return of.json(item, true) })
+	return page, err
+}
+
 // checkListKind returns why what is in an envelope is no list of the source's objects.
 func (s *REST[T]) checkListKind(e *envelope) error {
 	if want := s.decoder.wants().Kind + "List"; string(e.kind) != want {
-		return &WrongObjectError{Got: kindName(e.groupVersionKind()), Want: want}
+		return &WrongObjectError{Got: receivedKind(e.groupVersionKind()), Want: want}
 	}
 	return nil
 }
@@ -135,10 +155,17 @@ func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int, decode fu
 	return err
 }
 
-// itemOrWrong describes a decoded object. An object of another kind is an item
-// that says so; any other error stays one.
+// ErrNameless is an object without a name, which none has that a server keeps. It is the Err
+// of an [Item].
+var ErrNameless = errors.New("an object without a name")
+
+// itemOrWrong describes a decoded object. An object of another kind, or without a name, is
+// an item that says so; any other error stays one.
 func itemOrWrong[T Object](obj T, err error) (Item[T], error) {
-	if err == nil {
+	switch {
+	case err == nil && obj.GetName() == "":
+		return Item[T]{Err: ErrNameless}, nil
+	case err == nil:
 		return ItemOf(obj), nil
 	}
 	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {

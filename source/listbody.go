@@ -30,7 +30,7 @@ const maxTypeMeta = 1 << 10
 // announces. A longer one gets room as it arrives.
 const preallocated = 1 << 20
 
-func (l *protobufList) split(buf []byte) (item []byte, taken, want int, err error) {
+func (l *protobufList) split(buf []byte) (item []byte, taken int, want int64, err error) {
 	if !l.begun {
 		if taken, err = l.begin(buf); taken == 0 || err != nil {
 			return nil, 0, 0, err
@@ -94,7 +94,7 @@ func unlessLong(buf []byte) error {
 
 // field takes a field of the list: an item, or something else that is nil. It takes 0 bytes
 // if the field has not arrived; want is then how many it has, if that is known.
-func (l *protobufList) field(buf []byte) (item []byte, taken, want int, err error) {
+func (l *protobufList) field(buf []byte) (item []byte, taken int, want int64, err error) {
 	whole := uint64(len(buf)) >= l.left
 	if whole {
 		buf = buf[:l.left]
@@ -117,7 +117,7 @@ func (l *protobufList) field(buf []byte) (item []byte, taken, want int, err erro
 
 // wanted returns the size of a field that has not all arrived, 0 if it is not known or
 // not to be trusted.
-func (l *protobufList) wanted(buf []byte) int {
+func (l *protobufList) wanted(buf []byte) int64 {
 	tag, width := varint(buf)
 	if width < 0 || tag&7 != bytesType {
 		return 0
@@ -126,7 +126,7 @@ func (l *protobufList) wanted(buf []byte) int {
 	if more < 0 || size > preallocated {
 		return 0
 	}
-	return width + more + int(size)
+	return int64(width) + int64(more) + int64(size)
 }
 
 // trailer takes a field that follows the list in its envelope.
@@ -144,27 +144,11 @@ func (l *protobufList) trailer(buf []byte) (taken int, err error) {
 	return len(buf) - len(f.rest), nil
 }
 
-// limited is a reader that fails when more than left bytes are read.
-type limited struct {
-	r     io.Reader
-	limit int
-	read  int
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.read += n; l.read > l.limit {
-		return 0, fmt.Errorf("an answer %w of %d bytes", ErrFrameTooLarge, l.limit)
-	}
-	return n, err
-}
-
 // readProtobufPage reads a list in protobuf from a body and decodes its items as they
 // arrive. The body is never in memory as a whole, unless it begins in an unusual way.
-func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
+func (s *REST[T]) readProtobufPage(body *reading, held Held) (Page[T], error) {
 	list := &protobufList{check: s.checkListKind}
-	counted := &limited{r: body, limit: s.options.MaxListBytes}
-	frames := newFrames(counted, list, s.options.MaxListBytes)
+	frames := newFrames(body, list, body.limit)
 	if buf := s.buffer.Swap(nil); buf != nil {
 		frames.buf = *buf
 	}
@@ -183,6 +167,9 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 				break
 			}
 			if !asker.holds(item) {
+				if err := body.object(len(item)); err != nil {
+					return page, err
+				}
 				items = append(items, item)
 				size += len(item)
 			}
@@ -193,7 +180,7 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 		switch {
 		case ended == nil:
 		case !list.begun:
-			return s.readWholePage(io.MultiReader(bytes.NewReader(frames.rest()), body))
+			return s.readWholePage(body, frames.rest())
 		case ended == io.EOF && list.left == 0:
 			page.Version, page.Continue, page.Remaining = list.head.version, list.head.token, list.head.remaining
 			if page.Continue != "" && len(frames.buf) <= retainedBuffer {
@@ -201,20 +188,21 @@ func (s *REST[T]) readProtobufPage(body io.Reader, held Held) (Page[T], error) {
 			}
 			return page, nil
 		case ended == io.EOF || errors.Is(ended, ErrCutFrame):
-			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes", ErrMalformed, ErrCutFrame, counted.read)
+			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes", ErrMalformed, ErrCutFrame, body.read)
 		case errors.Is(ended, io.ErrUnexpectedEOF):
-			return page, fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, counted.read, ended)
+			return page, fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, body.read, ended)
 		default:
 			return page, ended
 		}
 	}
 }
 
-// readWholePage reads a list in protobuf that was not understood as it arrived.
-func (s *REST[T]) readWholePage(body io.Reader) (Page[T], error) {
-	whole, err := readBody(io.NopCloser(body), s.options.MaxListBytes)
+// readWholePage reads a list in protobuf that was not understood as it arrived, after what
+// has arrived.
+func (s *REST[T]) readWholePage(body *reading, arrived []byte) (Page[T], error) {
+	whole, err := readBody(io.MultiReader(bytes.NewReader(arrived), body))
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return s.decodePage(protobufType, whole, nil)
+	return s.decodePage(body, protobufType, whole, nil)
 }

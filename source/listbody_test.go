@@ -82,12 +82,12 @@ var readers = map[string]func(io.Reader) io.Reader{
 func TestListIsTheSameHoweverItArrives(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	for name, body := range bodies(t) {
-		want, err := s.decodePage(protobufType, []byte(body), nil)
+		want, err := s.decodePage(nil, protobufType, []byte(body), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for how, reader := range readers {
-			got, err := s.readProtobufPage(reader(strings.NewReader(body)), nil)
+			got, err := s.readProtobufPage(s.reading(t.Context(), reader(strings.NewReader(body)), nil), nil)
 			if err != nil || len(got.Items) != len(want.Items) || got.Version != want.Version || got.Continue != want.Continue || got.Remaining != want.Remaining {
 				t.Errorf("%s, %s: %d items, %+v, %v; want %d", name, how, len(got.Items), got.Version, err, len(want.Items))
 				continue
@@ -120,7 +120,7 @@ func TestListThatCannotBeUnderstood(t *testing.T) {
 		"endless number":        listOf(t, strings.Repeat("\xff", 40)),
 	} {
 		for how, reader := range readers {
-			_, err := s.readProtobufPage(reader(strings.NewReader(body)), nil)
+			_, err := s.readProtobufPage(s.reading(t.Context(), reader(strings.NewReader(body)), nil), nil)
 			if !errors.Is(err, ErrMalformed) {
 				t.Errorf("%s, %s: %v, want %v", name, how, err, ErrMalformed)
 			}
@@ -133,8 +133,8 @@ func TestListThatIsCutAnywhere(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	usual := listOf(t, podList(t, 1))
 	for n := range len(usual) {
-		_, want := s.decodePage(protobufType, []byte(usual[:n]), nil)
-		_, err := s.readProtobufPage(strings.NewReader(usual[:n]), nil)
+		_, want := s.decodePage(nil, protobufType, []byte(usual[:n]), nil)
+		_, err := s.readProtobufPage(s.reading(t.Context(), strings.NewReader(usual[:n]), nil), nil)
 		if (err == nil) != (want == nil) {
 			t.Errorf("cut after %d of %d bytes: %v, want %v", n, len(usual), err, want)
 		}
@@ -152,9 +152,9 @@ func FuzzListArrives(f *testing.F) {
 	}
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		want, wantErr := s.decodePage(protobufType, bytes.Clone(body), nil)
+		want, wantErr := s.decodePage(nil, protobufType, bytes.Clone(body), nil)
 		for how, reader := range readers {
-			got, err := s.readProtobufPage(reader(bytes.NewReader(body)), nil)
+			got, err := s.readProtobufPage(s.reading(t.Context(), reader(bytes.NewReader(body)), nil), nil)
 			if err != nil && wantErr == nil && comesAgain(body) {
 				continue
 			}
@@ -197,7 +197,7 @@ func TestListIsLimited(t *testing.T) {
 			s := NewTyped(nil, pods, newPod, RESTOptions{MaxListBytes: 8 << 20})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := s.readProtobufPage(io.MultiReader(strings.NewReader(content), more), nil)
+			_, err := s.readProtobufPage(s.reading(t.Context(), io.MultiReader(strings.NewReader(content), more), nil), nil)
 			runtime.ReadMemStats(&after)
 			if err == nil || !errors.Is(err, ErrFrameTooLarge) && !errors.Is(err, ErrMalformed) {
 				t.Errorf("%v, want %v", err, ErrFrameTooLarge)
@@ -226,7 +226,7 @@ func TestListIsNotHeldWhole(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	page, err := s.readProtobufPage(strings.NewReader(body), func(string, string, string) bool { return true })
+	page, err := s.readProtobufPage(s.reading(t.Context(), strings.NewReader(body), nil), func(string, string, string) bool { return true })
 	runtime.ReadMemStats(&after)
 	if err != nil || len(page.Items) != 0 {
 		t.Fatalf("%d items, %v", len(page.Items), err)
@@ -241,7 +241,8 @@ func TestListThatBreaksOff(t *testing.T) {
 	body := bodies(t)["many"]
 	for _, n := range []int{2, 30, len(body) / 2} {
 		cut := io.MultiReader(strings.NewReader(body[:n]), iotest.ErrReader(io.ErrUnexpectedEOF))
-		_, err := NewTyped(nil, pods, newPod, RESTOptions{}).readProtobufPage(cut, nil)
+		s := NewTyped(nil, pods, newPod, RESTOptions{})
+		_, err := s.readProtobufPage(s.reading(t.Context(), cut, nil), nil)
 		if !errors.Is(err, ErrCutFrame) || !strings.Contains(err.Error(), fmt.Sprint(n, " bytes")) {
 			t.Errorf("after %d bytes: %v, want %v", n, err, ErrCutFrame)
 		}

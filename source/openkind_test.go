@@ -44,6 +44,40 @@ func TestOpenKind(t *testing.T) {
 	})
 }
 
+// TestListKinds lists custom objects whose lists are called anything, in maps and in a Go
+// type. What is no list is none.
+func TestListKinds(t *testing.T) {
+	const kept = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`
+	for _, tt := range []struct {
+		name, body string
+		items      int // -1 for an error
+	}{
+		{"usual", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":[` + kept + `]}`, 1},
+		{"usual without items", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":null}`, 0},
+		{"the plural", `{"apiVersion":"example.com/v1","kind":"Widgets","metadata":{},"items":[` + kept + `]}`, 1},
+		{"the items first", `{"items":[` + kept + `],"kind":"Manifest","apiVersion":"example.com/v1","metadata":{}}`, 1},
+		{"another alphabet", `{"apiVersion":"example.com/v1","kind":"Bündel","metadata":{},"items":[]}`, 0},
+		{"one object", kept, -1},
+		{"one object with items", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"items":[` + kept + `]}`, -1},
+		{"a Status", `{"apiVersion":"v1","kind":"Status","status":"Failure"}`, -1},
+		{"without a kind", `{"items":[` + kept + `]}`, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			client := serve(t, answerWith(200, jsonType, tt.body))
+			resource := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}
+			check := func(items int, err error) {
+				if (err != nil) != (tt.items < 0) || err == nil && items != tt.items {
+					t.Errorf("%d items, %v", items, err)
+				}
+			}
+			maps, err := NewDynamic(client, resource, RESTOptions{}).List(t.Context(), ListOptions{Limit: 500})
+			check(len(maps.Items), err)
+			typed, err := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{}).List(t.Context(), ListOptions{Limit: 500})
+			check(len(typed.Items), err)
+		})
+	}
+}
+
 // TestOfList has lists say the kind of their items, or not.
 func TestOfList(t *testing.T) {
 	const bare, other = `{"metadata":{"name":"a"}}`, `{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"a"}}`

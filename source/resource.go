@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // Scope says whether the objects of a resource live in namespaces.
@@ -71,11 +75,16 @@ func groupVersionPath(gv schema.GroupVersion) string {
 // serves its kind, its kind, or its scope. A resource that the server does not
 // have is an error for which apierrors.IsNotFound is true.
 func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
-	return c.resolve(ctx, r, nil)
+	return c.resolve(ctx, r, nil, maxDiscoveryBytes)
 }
 
-// resolve is Resolve, and calls heard as [ListOptions] has it.
-func (c *Client) resolve(ctx context.Context, r Resource, heard func()) (Resource, error) {
+// maxDiscoveryBytes bounds the description of one version of a group. A resource takes some
+// 300 bytes in it.
+const maxDiscoveryBytes = 8 << 20
+
+// resolve is Resolve, and calls heard as [ListOptions] has it. The answer may have limit
+// bytes, or maxDiscoveryBytes if that is less.
+func (c *Client) resolve(ctx context.Context, r Resource, heard func(), limit int) (Resource, error) {
 	fail := func(phase Phase, err error) (Resource, error) {
 		return r, &Error{Op: "discover", Resource: r.String(), Phase: phase, Err: err}
 	}
@@ -83,15 +92,26 @@ func (c *Client) resolve(ctx context.Context, r Resource, heard func()) (Resourc
 	if err != nil {
 		return r, err
 	}
-	body, err := readBody(resp.Body, defaultMaxListBytes)
+	defer resp.Body.Close()
+	bounded := &reading{body: resp.Body, limit: int64(min(limit, maxDiscoveryBytes))}
+	body, err := readBody(bounded)
+	if errors.Is(err, ErrFrameTooLarge) && limit >= maxDiscoveryBytes {
+		err = fmt.Errorf("%w discovery document: it has more than %d bytes", ErrMalformed, maxDiscoveryBytes)
+	}
 	if err != nil {
 		return fail(phaseOfBody(err), err)
 	}
-	var list metav1.APIResourceList
-	if err := unmarshalJSON(body, &list); err != nil {
+	var list struct {
+		Resources []json.RawMessage `json:"resources"`
+	}
+	if err := openArray(body, `"resources"`, &list, &list.Resources, func(int) error { return nil }); err != nil {
 		return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
 	}
-	for _, served := range list.APIResources {
+	for _, encoded := range list.Resources {
+		var served metav1.APIResource
+		if err := unmarshalJSON(encoded, &served); err != nil {
+			return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
+		}
 		if strings.Contains(served.Name, "/") || (r.Name != "" && served.Name != r.Name) || (r.Name == "" && served.Kind != r.Kind) {
 			continue
 		}
@@ -115,5 +135,5 @@ func notServed(r Resource) error {
 
 // isSecrets reports whether the objects are Secrets, by what is known of the resource.
 func (r Resource) isSecrets() bool {
-	return r.Group == "" && (r.Name == "secrets" || r.Kind == "Secret")
+	return dedup.IsSecret(r.Group, r.Name, r.Kind)
 }

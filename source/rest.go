@@ -1,45 +1,62 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	fieldselector "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
 	defaultMaxFrameBytes = 32 << 20
-	defaultMaxListBytes  = 2 << 30
+
+	// defaultMaxListBytes is 2 GiB, or a quarter of what an int counts where that is less.
+	defaultMaxListBytes = min(2<<30, math.MaxInt/4+1)
 	// maxBatch bounds how many frames one Next decodes, so that a long burst
 	// reaches the cache while it lasts.
 	maxBatch = 256
 )
 
 // RESTOptions narrows what a [REST] source reads. Its zero value is the whole
-// collection, with the default limits.
+// collection, with the default limits. With options that cannot be used, every List and
+// Watch fails and says which.
 type RESTOptions struct {
 	// Namespace is the one namespace to read, "" for all.
 	Namespace string
+	// ClusterScoped says that Namespace is empty because objects of the resource have no
+	// namespace, as far as the caller knows. The server is asked before each list and each
+	// watch, which fail with [ErrNamespaced] when they have one by now.
+	ClusterScoped bool
 	// Labels and Fields are selectors in Kubernetes' syntax, "" for all objects.
 	Labels, Fields string
 	// Tweak changes the options of every list and every watch before they are sent,
 	// selectors included; nil leaves them. It must not change what the caller of List
 	// and Watch steers: versions, paging and the kind of watch.
 	Tweak func(*metav1.ListOptions)
-	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB.
+	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB, the least is 1,000.
 	MaxFrameBytes int
-	// MaxListBytes bounds one page of a list; 0 means 2 GiB.
+	// MaxListBytes bounds one page of a list: its bytes, and in the place of the bytes of an
+	// object the size of its Go struct where that is larger. 0 means 2 GiB, where int has 32
+	// bits 512 MiB; the least is 1,000.
 	MaxListBytes int
+	// Budget bounds what the pages of several sources have in memory at once; nil means one
+	// of 4 GiB that all sources of the client have.
+	Budget *Budget
 	// Sharing says what decoded objects have in common; 0 means ShareAll. Go
 	// structs that come in JSON share all or nothing.
 	Sharing Sharing
@@ -74,6 +91,14 @@ func (o RESTOptions) tableOf(c *Client) *dedup.Table {
 	}
 }
 
+// budgetOf returns the budget that pages are read with.
+func (o RESTOptions) budgetOf(c *Client) *Budget {
+	if o.Budget == nil && c != nil {
+		return &c.budget
+	}
+	return o.Budget
+}
+
 // REST is a [Source] that sends its own requests and decodes the answers.
 type REST[T Object] struct {
 	client  *Client
@@ -82,7 +107,9 @@ type REST[T Object] struct {
 	// bookmarks decodes those where fields are left out, which may be the ones that say
 	// what a bookmark means; otherwise it is nil.
 	bookmarks decoder[T]
-	invalid   error // RESTOptions.Drop, or nil
+	invalid   error // says which of RESTOptions cannot be used, or nil
+	// leastObject is what an object of a page takes at least, in bytes.
+	leastObject int64
 	// identifiable and identifiableInJSON say that objects in protobuf, or in JSON, can be
 	// told apart before they are decoded.
 	identifiable, identifiableInJSON bool
@@ -97,9 +124,16 @@ type REST[T Object] struct {
 // returns, for example func() *corev1.Pod { return new(corev1.Pod) }, which several
 // goroutines may call at once. Protobuf is used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
+	if resource.isSecrets() {
+		o.Sharing = ShareNothing // also in a Go type that does not say so
+	}
 	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
 	s := newREST(c, resource, func() decoder[T] { return newTypedDecoder(gvk, make, table, o.Sharing) }, o)
-	s.identifiable, s.identifiableInJSON = identifiable(reflect.TypeOf(make())), identifiableInJSON(reflect.TypeOf(make()))
+	of := reflect.TypeOf(make())
+	s.identifiable, s.identifiableInJSON = identifiable(of), identifiableInJSON(of)
+	if of.Kind() == reflect.Pointer {
+		s.leastObject += int64(of.Elem().Size())
+	}
 	return s
 }
 
@@ -126,14 +160,43 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 	return s
 }
 
+// leastBytes is the least bound of a frame or a page: no object fits into less.
+const leastBytes = 1000
+
+// Check returns an error that names the first option that cannot be used, as a field of a
+// struct that is called name. Drop is checked by the sources, which know the type. It is for
+// what has these options among its own, to say so when they are given.
+func (o RESTOptions) Check(name string) error {
+	refuse := func(field string, value any, remedy string) error {
+		return fmt.Errorf("%s.%s is %v: %s", name, field, value, remedy)
+	}
+	switch {
+	case o.MaxFrameBytes != 0 && o.MaxFrameBytes < leastBytes:
+		return refuse("MaxFrameBytes", o.MaxFrameBytes, fmt.Sprintf("give %d bytes or more, or 0 for 32 MiB", leastBytes))
+	case o.MaxListBytes != 0 && o.MaxListBytes < leastBytes:
+		return refuse("MaxListBytes", o.MaxListBytes, fmt.Sprintf("give %d bytes or more, or 0 for 2 GiB", leastBytes))
+	case o.Sharing < ShareAll || o.Sharing > ShareNothing:
+		return refuse("Sharing", int(o.Sharing), "use ShareAll, ShareStrings or ShareNothing")
+	case o.ClusterScoped && o.Namespace != "":
+		return refuse("ClusterScoped", true, fmt.Sprintf("leave Namespace, which is %q, empty", o.Namespace))
+	}
+	if _, err := labels.Parse(o.Labels); err != nil {
+		return fmt.Errorf("%s.Labels %.100q: %w", name, o.Labels, err)
+	}
+	if _, err := fieldselector.ParseSelector(o.Fields); err != nil {
+		return fmt.Errorf("%s.Fields %.100q: %w", name, o.Fields, err)
+	}
+	return nil
+}
+
 func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T], o RESTOptions) *REST[T] {
-	if o.MaxFrameBytes == 0 {
-		o.MaxFrameBytes = defaultMaxFrameBytes
+	invalid := o.Check("RESTOptions")
+	o.MaxFrameBytes = cmp.Or(o.MaxFrameBytes, defaultMaxFrameBytes)
+	o.MaxListBytes = cmp.Or(o.MaxListBytes, defaultMaxListBytes)
+	s := &REST[T]{
+		client: c, decoder: newDecoder(), options: o, invalid: invalid, asked: resource, resource: resource,
+		leastObject: int64(unsafe.Sizeof(Item[T]{})),
 	}
-	if o.MaxListBytes == 0 {
-		o.MaxListBytes = defaultMaxListBytes
-	}
-	s := &REST[T]{client: c, decoder: newDecoder(), options: o, asked: resource, resource: resource}
 	if len(o.Drop) == 0 {
 		return s
 	}
@@ -145,19 +208,29 @@ func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T
 }
 
 // resolved returns the resource, after asking the server for what a request
-// needs to know of it.
-func (s *REST[T]) resolved(ctx context.Context, heard func()) (Resource, error) {
+// needs to know of it. The next page of a list follows the one before.
+func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.resource.Name == "" || (s.resource.Scope == ScopeUnknown && s.options.Namespace != "") {
-		resource, err := s.client.resolve(ctx, s.resource, heard)
+	fail := func(err error) (Resource, error) {
+		return s.resource, &Error{Op: "list", Resource: s.resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: err}
+	}
+	if s.options.ClusterScoped && !follows {
+		s.resource = s.asked
+		s.resource.Scope = ScopeUnknown
+	}
+	if s.resource.Name == "" || (s.resource.Scope == ScopeUnknown && s.options.ClusterScoped) || (s.resource.Scope == ScopeUnknown && s.options.Namespace != "") {
+		resource, err := s.client.resolve(ctx, s.resource, heard, s.options.MaxListBytes)
 		if err != nil {
 			return s.resource, err
 		}
 		s.resource = resource
 	}
-	if s.resource.Scope == ScopeCluster && s.options.Namespace != "" {
-		return s.resource, &Error{Op: "list", Resource: s.resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: ErrWrongScope}
+	switch {
+	case s.resource.Scope == ScopeCluster && s.options.Namespace != "":
+		return fail(ErrWrongScope)
+	case s.resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
+		return fail(ErrNamespaced)
 	}
 	return s.resource, nil
 }
@@ -165,9 +238,9 @@ func (s *REST[T]) resolved(ctx context.Context, heard func()) (Resource, error) 
 // request prepares a GET of the collection with the given options.
 func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, heard func()) (request, error) {
 	if s.invalid != nil {
-		return request{}, &Error{Op: op, Resource: s.asked.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: s.invalid}
+		return request{}, &Error{Op: op, Resource: s.asked.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: fmt.Errorf("%w: %w", errOptions, s.invalid)}
 	}
-	resource, err := s.resolved(ctx, heard)
+	resource, err := s.resolved(ctx, o.Continue != "", heard)
 	if err != nil {
 		return request{}, err
 	}
@@ -201,7 +274,7 @@ func (s *REST[T]) forget(err error) {
 func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
 	options := metav1.ListOptions{Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version}
 	if o.Timeout > 0 {
-		options.TimeoutSeconds = new(int64(o.Timeout / time.Second))
+		options.TimeoutSeconds = new(max(int64(o.Timeout/time.Second), 1)) // 0 would be the server's choice
 	}
 	if o.SendInitialEvents {
 		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan

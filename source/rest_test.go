@@ -153,13 +153,21 @@ func TestListDecodesBothEncodings(t *testing.T) {
 	})
 }
 
+func TestAnswerOfNoMediaTypeIsJSON(t *testing.T) {
+	body := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`
+	s := NewTyped(serve(t, answerWith(200, "; none", body)), pods, newPod, RESTOptions{})
+	if page, err := s.List(t.Context(), ListOptions{}); err != nil || page.Version != "9" {
+		t.Errorf("page %+v, %v", page, err)
+	}
+}
+
 func TestListRefusesWhatIsNoList(t *testing.T) {
 	tests := map[string]struct {
 		handle http.HandlerFunc
 		want   string
 	}{
 		"html":                 {answerWith(200, "text/html", "<html>"), "text/html"},
-		"json garbage":         {answerWith(200, jsonType, "<html>"), "<html>"},
+		"json garbage":         {answerWith(200, jsonType, "<html>"), "of markup"},
 		"another kind":         {answerWith(200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`), "meta.k8s.io/v1 Table"},
 		"no kind":              {answerWith(200, jsonType, `{}`), "(any)"},
 		"protobuf of another":  {answerWith(200, protobufType, string(envelopeOf(t, "v1", "NodeList", &corev1.NodeList{}))), "v1 NodeList"},
@@ -250,7 +258,7 @@ func TestWatchEndsWithWhatItReceived(t *testing.T) {
 		says              string
 	}{
 		"cut frame":             {added + `{"type":"ADD`, jsonType, Streaming, ErrCutFrame, "after 12 bytes"},
-		"garbage":               {added + "\nHTTP/1.1 502", jsonType, Decoding, ErrMalformed, "HTTP/1.1 502"},
+		"garbage":               {added + "\nHTTP/1.1 502", jsonType, Decoding, ErrMalformed, "like another HTTP answer"},
 		"unknown type":          {added + jsonFrame("SPLENDID", podJSON("a", "4")), jsonType, Decoding, ErrUnknownEvent, `"SPLENDID"`},
 		"too large":             {added + jsonFrame("ADDED", podJSON(strings.Repeat("x", 20_000), "4")), jsonType, Decoding, ErrFrameTooLarge, "10000"},
 		"malformed object":      {added + jsonFrame("ADDED", `{"kind":"Pod","metadata":{"name":7}}`), jsonType, Decoding, ErrMalformed, "Pod"},
@@ -308,7 +316,7 @@ func TestAnswersBecomeErrorsThatSayWhatToDo(t *testing.T) {
 		"forbidden":    {answerWith(403, jsonType, forbidden), apierrors.IsForbidden, `grant list and watch on pods.v1 in namespace "default"`},
 		"unauthorized": {answerWith(401, jsonType, "no"), apierrors.IsUnauthorized, "credentials"},
 		"not found":    {answerWith(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "CustomResourceDefinition"},
-		"gateway":      {answerWith(502, "text/html", "<html>bad gateway</html>"), func(error) bool { return true }, "bad gateway"},
+		"gateway":      {answerWith(502, "text/html", "<html>bad gateway</html>"), func(error) bool { return true }, "of markup"},
 		"in protobuf": {answerWith(410, protobufType, string(envelopeOf(t, "v1", "Status", &metav1.Status{
 			Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410, Message: "gone by"}))), IsExpired, "gone by"},
 	}
@@ -432,6 +440,12 @@ func TestResolveAsksTheServer(t *testing.T) {
 	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{Namespace: "default"})
 	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
 		t.Errorf("planets in a namespace: %v", err)
+	}
+}
+
+func TestResolveThatIsRefused(t *testing.T) {
+	if r, err := serve(t, answerWith(403, "text/plain", "no")).Resolve(t.Context(), pods); !apierrors.IsForbidden(err) {
+		t.Errorf("resolved %v, %v, want that it is forbidden", r, err)
 	}
 }
 

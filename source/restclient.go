@@ -29,10 +29,8 @@ func NewClientFromREST(c *rest.RESTClient) (*Client, error) {
 	if c.Client != nil {
 		httpClient = c.Client
 	}
-	unlimited := *httpClient
-	unlimited.Timeout = 0
 	return &Client{
-		rest: c, http: &unlimited, timeout: httpClient.Timeout,
+		rest: c, http: stayingHome(httpClient), timeout: httpClient.Timeout,
 		jsonOnly: !strings.Contains(accept, protobufType),
 	}, nil
 }

@@ -65,11 +65,10 @@ func (s *REST[T]) DecodingStats() DecodingStats {
 // NewSharer returns a sharer for objects of a resource that something has changed since
 // the client decoded them. They share with what the client decodes.
 func (c *Client) NewSharer(resource Resource, sharing Sharing) *dedup.Sharer {
-	secrets := resource.Group == "" && resource.Name == "secrets"
-	if secrets {
+	if resource.isSecrets() {
 		sharing = ShareNothing
 	}
-	return dedup.NewSharer(&c.table, dedup.SharerOptions{Sharing: sharing, NoSecrets: !secrets && resource.Name != ""})
+	return dedup.NewSharer(&c.table, dedup.SharerOptions{Sharing: sharing, NoSecrets: resource.Name != ""})
 }
 
 // SharingStats describe what the objects of the client's sources have in common.

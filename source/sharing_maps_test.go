@@ -111,3 +111,27 @@ func TestSecretsAsMapsAreNotShared(t *testing.T) {
 		t.Errorf("a resource that is named secrets: %+v", stats)
 	}
 }
+
+// TestSecretsInAStructOfAProgramAreNotShared: what is a Secret is said by the resource and the
+// kind, and not by the Go type that JSON is decoded into, nor by what a transform returns.
+func TestSecretsInAStructOfAProgramAreNotShared(t *testing.T) {
+	for _, resource := range []Resource{
+		{Version: "v1", Name: "secrets", Kind: "Secret", Scope: ScopeNamespaced},
+		{Version: "v1", Name: "secrets", Kind: "Mine", Scope: ScopeNamespaced},
+		{Version: "v1", Kind: "Secret", Name: "hidden", Scope: ScopeNamespaced},
+	} {
+		client := serve(t, widgetsJSON(resource.Kind))
+		s := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{})
+		page, err := s.List(t.Context(), ListOptions{})
+		if err != nil || len(page.Items) != 8 {
+			t.Fatalf("%d items, %v", len(page.Items), err)
+		}
+		sharer := client.NewSharer(resource, ShareAll)
+		for _, item := range page.Items {
+			sharer.Share(item.Object)
+		}
+		if kept := client.SharingStats().Kept; kept != 0 || sharer.Stats().Shared != 0 {
+			t.Errorf("%v: %d are in the table, %+v", resource, kept, sharer.Stats())
+		}
+	}
+}

@@ -159,6 +159,18 @@ func TestStructsInJSONShareWhatTheyHaveInCommon(t *testing.T) {
 
 // TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that
 // no Go program writes.
+// Stats of several sources add up, each figure of them.
+func TestDecodingStatsAddUp(t *testing.T) {
+	one := DecodingStats{Shared: 1, Unshared: 2, Rejected: 3, JSON: 4, After: dedup.SharerStats{Shared: 5}, WhyUnshared: ErrMalformed}
+	var sum DecodingStats
+	sum.Add(one)
+	sum.Add(one)
+	want := DecodingStats{Shared: 2, Unshared: 4, Rejected: 6, JSON: 8, After: dedup.SharerStats{Shared: 10}, WhyUnshared: ErrMalformed}
+	if sum != want {
+		t.Errorf("got %+v, want %+v", sum, want)
+	}
+}
+
 func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	secrets := Resource{Version: "v1", Name: "secrets", Kind: "Secret", Scope: ScopeNamespaced}
 	list := &corev1.SecretList{Items: []corev1.Secret{{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}}}
@@ -314,7 +326,7 @@ func FuzzListBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		source := NewTyped(nil, pods, newPod, RESTOptions{})
 		for range 2 { // until everything is shared
-			got, gotErr := source.decodePage(protobufType, bytes.Clone(body), nil)
+			got, gotErr := source.decodePage(nil, protobufType, bytes.Clone(body), nil)
 			want := &corev1.PodList{}
 			_, gvk, wantErr := reference.Decode(body, nil, want)
 			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {

@@ -64,7 +64,7 @@ type WatchOptions struct {
 	// "" asks for the newest state and anything else for one not older.
 	Version string
 	// Timeout is what the server is asked to end the watch after, in whole
-	// seconds; 0 leaves it to the server.
+	// seconds and at least one; 0 leaves it to the server.
 	Timeout time.Duration
 	// SendInitialEvents asks for the whole collection first, as Added events
 	// that end with an InitialEventsEnd event: a streamed list.

@@ -35,9 +35,9 @@ func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel 
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
 		stream.protobuf = true
-		stream.frames = newFrames(resp.Body, lengthDelimited{}, s.options.MaxFrameBytes)
+		stream.frames = newFrames(resp.Body, lengthDelimited{}, int64(s.options.MaxFrameBytes))
 	case jsonType:
-		stream.frames = newFrames(resp.Body, &jsonObjects{}, s.options.MaxFrameBytes)
+		stream.frames = newFrames(resp.Body, &jsonObjects{}, int64(s.options.MaxFrameBytes))
 	default:
 		return nil, fmt.Errorf("%w: the watch came as %q, which was not asked for", ErrMalformed, mediaType)
 	}
@@ -174,12 +174,13 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	case "ERROR":
 		return event, s.decodeError(object)
 	default:
-		return event, fmt.Errorf("%w %q", ErrUnknownEvent, name)
+		return event, UnknownEvent(string(name))
 	}
-	event.Item, err = itemOrWrong(s.decodeObject(decoder, object))
-	if err == nil && event.Type == Bookmark {
-		return bookmark(event)
+	obj, err := s.decodeObject(decoder, object)
+	if event.Type == Bookmark {
+		return bookmark(obj, err)
 	}
+	event.Item, err = itemOrWrong(obj, err)
 	return event, err
 }
 
@@ -209,7 +210,7 @@ func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
 	}
 	if !e.describes(s.apiVersion, s.kind) {
 		if got := e.groupVersionKind(); got != d.wants() {
-			return none, &WrongObjectError{Got: kindName(got), Want: kindName(d.wants())}
+			return none, WrongKind(got, d.wants())
 		}
 	}
 	return d.protobuf(e.raw)
@@ -225,17 +226,21 @@ func (s *restStream[T]) decodeError(object []byte) error {
 	if err := unmarshalStatus(mediaType, object, &status); err != nil {
 		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s", ErrMalformed, err, shown(object))
 	}
-	return &apierrors.StatusError{ErrStatus: status}
+	return Bound(&apierrors.StatusError{ErrStatus: status})
 }
 
-// bookmark reduces an event to its version.
-func bookmark[T Object](event Event[T]) (Event[T], error) {
-	if event.Err != nil {
-		return event, fmt.Errorf("%w bookmark: %w", ErrMalformed, event.Err)
+// bookmark makes an event of the object of a bookmark, or of why it could not be decoded.
+func bookmark[T Object](obj T, err error) (Event[T], error) {
+	event := Event[T]{Type: Bookmark}
+	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {
+		return event, fmt.Errorf("%w bookmark: %w", ErrMalformed, err)
 	}
-	reduced := Event[T]{Type: Bookmark, Item: Item[T]{Version: event.Version}}
-	if event.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		reduced.Type = InitialEventsEnd
+	if err != nil {
+		return event, err
 	}
-	return reduced, nil
+	event.Version = obj.GetResourceVersion()
+	if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		event.Type = InitialEventsEnd
+	}
+	return event, nil
 }

@@ -54,17 +54,19 @@ func protobufFrames(f *testing.F) []byte {
 // FuzzStream reads any bytes as a watch, to its end, at once and byte by byte. What is
 // read must be the same, every event whole, and the end one that says what it is.
 func FuzzStream(f *testing.F) {
-	f.Add(protobufFrames(f), true)
-	f.Add([]byte(jsonFrame("ADDED", podJSON("a", "3"))+jsonFrame("BOOKMARK", podJSON("", "4"))+"{"), false)
-	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), false)
-	f.Fuzz(func(t *testing.T, body []byte, asProtobuf bool) {
+	f.Add(protobufFrames(f), true, 0, 0)
+	f.Add([]byte(jsonFrame("ADDED", podJSON("a", "3"))+jsonFrame("BOOKMARK", podJSON("", "4"))+"{"), false, 7, 0)
+	f.Add([]byte(jsonFrame("ADDED", `{"metadata":{"name":"a"},"spec":@}`)), false, 0, 20_000)
+	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), false, 2, 0)
+	f.Fuzz(func(t *testing.T, body []byte, asProtobuf bool, limit, depth int) {
+		body = deeper(body, depth)
 		mediaType := jsonType
 		if asProtobuf {
 			mediaType = protobufType
 		}
 		var told [2][]EventType
 		for i, reader := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
-			of := NewTyped(nil, pods, newPod, RESTOptions{MaxFrameBytes: 2000})
+			of := NewTyped(nil, pods, newPod, RESTOptions{MaxFrameBytes: limits[uint(limit)%uint(len(limits))]})
 			stream, err := newRESTStream(of, request{op: "watch", resource: "pods"}, answerOf(200, mediaType, reader), func() {})
 			if err != nil {
 				t.Fatal(err)

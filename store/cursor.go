@@ -4,6 +4,32 @@ package store
 // have at least minEntries entries, so twelve levels are 10^14 of them.
 const maxDepth = 12
 
+// Cursor visits the objects of a [Snapshot] in ascending order of their keys, one per call
+// of Next. It holds the snapshot's objects until it has reached the end. It is for one
+// goroutine at a time and owns no other: it may be dropped anywhere.
+type Cursor[T any] struct {
+	objects tree[string, *record[T]]
+	at      cursor[string, *record[T]]
+	begun   bool
+}
+
+// Next returns the next object and its key; ok is false at the end, and from then on.
+func (c *Cursor[T]) Next() (key string, object T, ok bool) {
+	var r *record[T]
+	switch {
+	case !c.begun:
+		c.begun = true
+		r, ok = c.at.seek(c.objects, "")
+	case c.at.depth > 0:
+		r, ok = c.at.step()
+	}
+	if !ok {
+		*c = Cursor[T]{begun: true}
+		return "", object, false
+	}
+	return r.key, r.object, true
+}
+
 // cursor stands at an entry of a tree and can go to the next one, which callbacks
 // cannot where several trees, or parts of one, are walked side by side. It is for trees
 // that are published: they do not change.

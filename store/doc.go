@@ -1,7 +1,8 @@
 // Package store holds a collection of objects by key, read without locks: a [Store]
 // is written in atomic steps through a [Batch] and read through a [Snapshot], which
 // finds objects by key, in order of keys, and by the values that an [IndexFunc]
-// gives them, through an [Index]; an index function that fails is an [IndexError].
+// gives them, through an [Index]; a [Cursor] visits its objects one call at a time; an
+// index function that fails is an [IndexError].
 //
 // The package knows no Kubernetes: keys are strings, objects are any type. It is made
 // for pointers to objects that nobody changes.

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 )
 
@@ -29,17 +28,18 @@ type Store[T any] struct {
 	indexErrors  atomic.Uint64
 	published    atomic.Pointer[state[T]]
 
-	// writing is held by the one writer from the moment it takes the published
-	// state until it has published the next. It guards the fields of the table that
-	// are the writer's, and the scratch space below.
-	writing sync.Mutex
+	// writing is a lock: it holds a value from the moment that the one writer takes the
+	// published state until it has published the next. It guards the fields of the table that
+	// are the writer's, and the scratch space below. Index functions run under it: it is a
+	// channel for bubbles of testing/synctest, which do not see that a mutex is waited for.
+	writing chan struct{}
 	changes []change[T]
 	places  []place
 }
 
 // New returns an empty store. An index without a name or a function is an error.
 func New[T any](o Options[T]) (*Store[T], error) {
-	s := &Store[T]{onIndexError: o.OnIndexError}
+	s := &Store[T]{onIndexError: o.OnIndexError, writing: make(chan struct{}, 1)}
 	first := &state[T]{table: newTable[T](maphash.MakeSeed(), 0)}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexes)) {
 		x := index[T]{name: name, function: o.Indexes[name]}
@@ -116,8 +116,8 @@ func (s *Store[T]) AddIndex(name string, function IndexFunc[T]) error {
 // write runs fn with a batch and publishes what it did. It returns the failures of
 // index functions.
 func (s *Store[T]) write(fn func(*Batch[T])) []IndexError {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	before := s.published.Load()
 	b := newBatch(before, s.changes, s.places)
 	s.changes, s.places = nil, nil // a batch that panics keeps them

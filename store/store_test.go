@@ -326,6 +326,12 @@ func TestZeroSnapshotIsEmpty(t *testing.T) {
 	if _, ok := zero.Get("a"); ok || zero.Len() != 0 || zero.Version() != "" || keysOf(zero.All()) != nil || zero.IndexNames() != nil {
 		t.Error("the zero snapshot is not empty")
 	}
+	if zero.PrefixLen("") != 0 || zero.PrefixLen("a") != 0 {
+		t.Error("the zero snapshot has objects")
+	}
+	if _, _, ok := zero.Cursor().Next(); ok {
+		t.Error("the cursor of the zero snapshot has an object")
+	}
 	if _, err := zero.Index("tag"); !errors.Is(err, ErrNoIndex) {
 		t.Errorf("Index: %v", err)
 	}
@@ -350,7 +356,10 @@ func TestIterationsStopAndRepeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, objects := range map[string]func(func(string, *thing) bool){"All": s.Snapshot().All(), "Prefix": s.Snapshot().Prefix("0"), "Lookup": x.Lookup("odd")} {
+	for name, objects := range map[string]func(func(string, *thing) bool){
+		"All": s.Snapshot().All(), "Prefix": s.Snapshot().Prefix("0"), "Lookup": x.Lookup("odd"),
+		"LookupAny": x.LookupAny([]string{"odd", "even"}),
+	} {
 		for stop := range 300 {
 			n := 0
 			for range objects {
@@ -362,6 +371,94 @@ func TestIterationsStopAndRepeat(t *testing.T) {
 				t.Fatalf("%s: visited %d, want %d", name, n, stop+1)
 			}
 		}
+	}
+	for value := range x.Values() {
+		if value != "even" {
+			t.Errorf("the first value is %q", value)
+		}
+		break
+	}
+}
+
+// A snapshot from before the only delete of a batch has the object in every way of asking.
+func TestP03_SnapshotFromBeforeADelete(t *testing.T) {
+	s := newStore(t, Options[*thing]{})
+	set(s, "a", &thing{1, nil})
+	before := s.Snapshot()
+	remove(s, "a")
+	if _, ok := before.Get("a"); !ok || before.Len() != 1 {
+		t.Error("the snapshot has lost its object")
+	}
+	if _, ok := s.Get("a"); ok {
+		t.Error("the store has kept it")
+	}
+}
+
+// Indexes do not take each other's values for their own.
+func TestIndexesWithEqualValues(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
+	for _, object := range []*thing{{1, []string{"odd"}}, {2, []string{"odd"}}, {2, []string{"even"}}, {1, nil}} {
+		set(s, "a", object)
+		verifyStore(t, s)
+		for _, value := range []string{"odd", "even"} {
+			tagged, odd := slices.Contains(object.tags, value), (value == "odd") == (object.number == 1)
+			if got := len(lookup(t, s.Snapshot(), "tag", value)) == 1; got != tagged {
+				t.Errorf("%v under %q in tag: %v", object, value, got)
+			}
+			if got := len(lookup(t, s.Snapshot(), "parity", value)) == 1; got != odd {
+				t.Errorf("%v under %q in parity: %v", object, value, got)
+			}
+		}
+	}
+}
+
+// Without OnIndexError, failures are counted.
+func TestP11_FailuresThatNobodyIsToldOf(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	set(s, "a", &thing{1, []string{"!"}})
+	if s.IndexErrors() != 1 {
+		t.Errorf("%d failures, want 1", s.IndexErrors())
+	}
+}
+
+// A cursor that has reached the end keeps nothing alive.
+func TestCursorAtTheEndHoldsNothing(t *testing.T) {
+	s := newStore(t, Options[*thing]{})
+	set(s, "a", &thing{1, nil})
+	c := s.Snapshot().Cursor()
+	for _, _, ok := c.Next(); ok; _, _, ok = c.Next() {
+	}
+	if c.objects.root != nil || c.at != (cursor[string, *record[*thing]]{}) {
+		t.Error("the cursor still holds the objects")
+	}
+}
+
+// An object that leaves an index and comes back under the same value stands there again.
+func TestValueThatGoesAndComesBack(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	for _, tags := range [][]string{{"x"}, nil, {"x"}} {
+		set(s, "a", &thing{1, tags})
+		if got := lookup(t, s.Snapshot(), "tag", "x"); len(got) != len(tags) {
+			t.Errorf("tagged %q, the index has %q", tags, got)
+		}
+	}
+	verifyStore(t, s)
+}
+
+// The lists that writers share do not stay as long as a relist makes them.
+func TestLongListsOfABatchAreNotKept(t *testing.T) {
+	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"parity": byParity}})
+	s.Update(func(b *Batch[*thing]) {
+		for i := range 10_000 {
+			b.Set(fmt.Sprint(i), &thing{i, nil})
+		}
+	})
+	if n := cap(s.changes); n != 0 {
+		t.Errorf("room for %d changes is kept", n)
+	}
+	set(s, "one", &thing{1, nil})
+	if cap(s.changes) == 0 {
+		t.Error("no room is kept for the next batch")
 	}
 }
 

@@ -122,9 +122,18 @@ func verifySnapshot(t rapid.TB, s Snapshot[*thing], model map[string]*thing, ind
 	if s.Len() != len(model) {
 		t.Fatalf("Len is %d, want %d", s.Len(), len(model))
 	}
+	c := s.Cursor()
 	for key, object := range s.All() {
 		if object != model[key] {
 			t.Fatalf("All has %v for %q, want %v", object, key, model[key])
+		}
+		if at, same, ok := c.Next(); at != key || same != object || !ok {
+			t.Fatalf("the cursor is at %q with %v, %v, want %q with %v", at, same, ok, key, object)
+		}
+	}
+	for range 2 {
+		if at, _, ok := c.Next(); ok {
+			t.Fatalf("the cursor is at %q after the end", at)
 		}
 	}
 	for _, key := range append(want, "", "absent", "a/absent") {

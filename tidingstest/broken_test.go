@@ -343,8 +343,11 @@ var lacks = map[string]string{
 func TestClientGo(t *testing.T) {
 	for name, test := range Tests(clientGoKind()) {
 		name = strings.TrimPrefix(name, "client-go/")
-		if name == "P11_IndexFunctionThatFails" {
+		switch name {
+		case "P11_IndexFunctionThatFails":
 			continue // it would end the process
+		case "P09_HandlerRemovesItself":
+			continue // it takes at random what is pending or the end, and calls once more or not
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

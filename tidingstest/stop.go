@@ -55,14 +55,19 @@ func removedHandler(r *rig) {
 
 func handlerRemovesItself(r *rig) {
 	calls := 0 // read after the handler is done
+	pending := r.newHold()
 	var f *follower
-	f = r.follow("handler that removes itself", func(told) {
+	f = r.follow("handler that removes itself", func(t told) {
 		calls++
+		pending.act(t)
 		f.registration.Remove()
 	}, tidings.HandlerOptions{})
 	r.start() // with nothing to tell
 	r.create("a")
+	r.awaitEntered(pending)
 	r.create("b")
+	r.fence() // b is pending now
+	close(pending.proceed)
 	r.awaitClosed("the handler to end", f.registration.Done())
 	r.fence()
 	if calls != 1 {

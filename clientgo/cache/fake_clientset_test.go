@@ -127,6 +127,30 @@ func TestFakeAndStoreByHand(t *testing.T) {
 	})
 }
 
+// TestFakeAndReplaceByHand makes another list the content of the cache, and then deletes and
+// changes in the clientset what was taken out by that.
+func TestFakeAndReplaceByHand(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		client := fake.NewClientset(newPod("a"), newPod("b"), newPod("c"))
+		informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{})
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		handler.take()
+		pods := client.CoreV1().Pods("default")
+		must(t, informer.GetIndexer().Replace([]any{newPod("c"), newPod("d")}, ""))
+		for _, name := range []string{"a", "c"} {
+			must(t, pods.Delete(t.Context(), name, metav1.DeleteOptions{}))
+		}
+		_, err := pods.Update(t.Context(), labelled("b", "1"), metav1.UpdateOptions{})
+		must(t, err)
+		synctest.Wait()
+		handler.want(t, "delete default/a", "add default/b", "delete default/c")
+		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/b", "default/d")
+	})
+}
+
 // TestFakeClientsetIsListed: a fake declares that it cannot stream lists, and is not asked
 // for it.
 func TestFakeClientsetIsListed(t *testing.T) {

@@ -2,6 +2,8 @@ package cache_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -170,4 +173,103 @@ func TestPanicOfInitialAdd(t *testing.T) {
 			t.Error("the handler has not synced")
 		}
 	})
+}
+
+// TestPanicOfServerSurvived: where the program has switched off the crash, a panic of the
+// lister, of the watcher and of the watch error handler costs what was going on. The
+// informer lists again, and ends as always.
+func TestPanicOfServerSurvived(t *testing.T) {
+	for name, panicking := range map[string]func(*script, clientgo.SharedIndexInformer){
+		"list": func(s *script, _ clientgo.SharedIndexInformer) {
+			s.list = func(metav1.ListOptions) (runtime.Object, error) {
+				s.list = nil
+				panic("the lister gave up")
+			}
+		},
+		"watch": func(s *script, _ clientgo.SharedIndexInformer) {
+			answer := s.watch
+			s.watch = func(metav1.ListOptions) (watch.Interface, error) {
+				s.watch = answer
+				panic("the watcher gave up")
+			}
+		},
+		"watch error handler": func(s *script, informer clientgo.SharedIndexInformer) {
+			s.list = func(metav1.ListOptions) (runtime.Object, error) {
+				s.list = nil
+				return nil, errForbidden
+			}
+			if err := informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) { panic("the handler gave up") }); err != nil {
+				panic(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, newInformer newInformerFunc) {
+				surviving(t)
+				server := &script{watch: opens(time.Hour, added(versioned("a", "2")))}
+				informer := newInformer(server, &corev1.Pod{}, noOptions)
+				panicking(server, informer)
+				var handler recorder
+				addHandler(t, informer, &handler)
+				run(t, informer)
+				time.Sleep(time.Minute)
+				waitForSync(t, informer)
+				handler.want(t, "add default/a 2")
+			})
+		})
+	}
+}
+
+// TestPanicOfProgramSurvived: where a panic of what a program gives to the informer is
+// survived, the informer goes on, and everything ends when it is stopped.
+func TestPanicOfProgramSurvived(t *testing.T) {
+	panicking := func() { panic("the program gave up") }
+	for _, from := range []string{"list", "watch", "watch error handler", "transform", "index function"} {
+		t.Run(from, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				surviving(t)
+				server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
+					if from == "list" {
+						panicking()
+					}
+					if from == "watch error handler" {
+						return nil, errors.New("no list")
+					}
+					return podList("5", versioned("a", "3")), nil
+				}}
+				if from == "watch" {
+					server.watch = func(metav1.ListOptions) (watch.Interface, error) { panicking(); return nil, nil }
+				}
+				informer := cache.NewSharedIndexInformer(server, &corev1.Pod{}, time.Minute, clientgo.Indexers{"n": func(any) ([]string, error) {
+					if from == "index function" {
+						panicking()
+					}
+					return nil, nil
+				}})
+				must(t, informer.SetTransform(func(obj any) (any, error) {
+					if from == "transform" {
+						panicking()
+					}
+					return obj, nil
+				}))
+				must(t, informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) { panicking() }))
+				registration, err := informer.AddEventHandler(clientgo.ResourceEventHandlerFuncs{})
+				must(t, err)
+				ctx, cancel := context.WithCancel(quiet(t))
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					informer.RunWithContext(ctx)
+				}()
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if informer.IsStopped() {
+					t.Error("the informer has stopped")
+				}
+				cancel()
+				<-ended
+				<-registration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
+			})
+		})
+	}
 }

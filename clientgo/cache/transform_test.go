@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -199,5 +200,96 @@ func TestSettingsAfterStart(t *testing.T) {
 			}
 			stop()
 		}
+	})
+}
+
+// nilling sets a transform that returns nil for the pod named a from the moment on that
+// the returned function is called.
+func nilling(t *testing.T, informer clientgo.SharedIndexInformer, result any) (begin func()) {
+	begun := false
+	must(t, informer.SetTransform(func(obj any) (any, error) {
+		if begun && obj.(*corev1.Pod).Name == "a" {
+			return result, nil
+		}
+		return obj, nil
+	}))
+	return func() { begun = true }
+}
+
+// TestTransformToNil: an object of which a transform makes nothing keeps its state in the
+// cache, or is left out if it has none.
+func TestTransformToNil(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a", "b")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		begin := nilling(t, informer, nil)
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		begin()
+		source.Modify(newPod("a"))
+		source.Modify(newPod("b"))
+		synctest.Wait()
+		handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "update default/b 2→4")
+		if obj, exists, _ := informer.GetStore().GetByKey("default/a"); !exists || nameAndVersion(obj) != "default/a 1" {
+			t.Errorf("the cache holds %v", obj)
+		}
+	})
+}
+
+// TestTransformToNilIsAFailure: of a list, client-go then applies nothing, and of a delete
+// nothing either: the object stays for good. It crashes with a nil pointer.
+func TestTransformToNilIsAFailure(t *testing.T) {
+	for name, result := range map[string]any{"nil": nil, "nil pointer": (*corev1.Pod)(nil)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				source := newSource(t, "a", "b")
+				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+				begin := nilling(t, informer, result)
+				var handler recorder
+				addHandler(t, informer, &handler)
+				run(t, informer)
+				waitForSync(t, informer)
+				begin()
+				source.Modify(newPod("a"))
+				source.ResetWatch()
+				time.Sleep(5 * time.Second) // a list
+				source.Delete(newPod("a"))
+				source.Add(newPod("a"))
+				source.Add(newPod("c"))
+				synctest.Wait()
+				handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "tombstone default/a 1", "add default/c 6")
+				keys := informer.GetStore().ListKeys()
+				wantKeys(t, "ListKeys", keys, nil, "default/b", "default/c")
+			})
+		})
+	}
+}
+
+// TestTransformToVersion: a transform may give its results versions of its own, higher than
+// those of the server. They order nothing, and all changes come through.
+func TestTransformToVersion(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a")
+		informer := newInformer(source, &corev1.Pod{}, noOptions)
+		made := 1000
+		must(t, informer.SetTransform(func(obj any) (any, error) {
+			pod := obj.(*corev1.Pod)
+			made--
+			pod.ResourceVersion = strconv.Itoa(made)
+			return pod, nil
+		}))
+		var handler recorder
+		addHandler(t, informer, &handler)
+		run(t, informer)
+		waitForSync(t, informer)
+		for range 2 {
+			source.Modify(newPod("a"))
+			synctest.Wait()
+		}
+		source.Delete(newPod("a"))
+		synctest.Wait()
+		handler.want(t, "add default/a 999 initial", "update default/a 999→998", "update default/a 998→997", "delete default/a 996")
 	})
 }

@@ -42,7 +42,7 @@ func (r *resource) newInformer(client kubernetes.Interface, namespace string, o 
 	}
 	example := r.goType.example()
 	cleared := listwatch.Clearing(r.listerWatcher(client, namespace, o.TweakListOptions), clearing(example, decode.drop))
-	return r.goType.typed(newInformer(listwatch.WithSharing(cleared, decode.choice()), example, options))
+	return r.goType.typed(newInformer(listwatch.WithSharing(cleared, decode.choice(r.source())), example, options))
 }
 
 // hasREST reports whether a clientset speaks HTTP. One that was made around a fake of

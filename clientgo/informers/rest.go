@@ -33,11 +33,7 @@ func newRESTInformer(cs *kubernetes.Clientset, r resource, namespace string, twe
 		utilruntime.HandleErrorWithContext(context.Background(), err, "An informer reads through typed clients, because it cannot use the REST client", "resource", r.gvr.String())
 		return nil, false
 	}
-	of := source.Resource{
-		Group: r.gvr.Group, Version: r.gvr.Version, Name: r.gvr.Resource,
-		Kind: r.kind, Scope: scopeOf(r.namespaced),
-	}
-	return newSourceInformer(client, of, r.goType.example, namespace, tweak, decode, o), true
+	return newSourceInformer(client, r.source(), r.goType.example, namespace, tweak, decode, o), true
 }
 
 // newCustomInformer makes an informer that reads the custom resource of the type of obj
@@ -83,9 +79,9 @@ type decoding struct {
 	drop   []string // fields
 }
 
-// choice is what of it concerns objects that are decoded already.
-func (d decoding) choice() listwatch.Sharing {
-	return listwatch.Sharing{AtMost: d.atMost, Among: d.among}
+// choice is what of it concerns objects of a resource that are decoded already.
+func (d decoding) choice(of source.Resource) listwatch.Sharing {
+	return listwatch.SharingFor(of, d.atMost, d.among)
 }
 
 // newSourceInformer makes an informer of what our own source reads. If it gets a
@@ -99,10 +95,18 @@ func newSourceInformer(client *source.Client, of source.Resource, example func()
 	}
 	return sharedinformer.New(sharedinformer.Options{
 		Source: open(decode.atMost), Unshared: open(max(decode.atMost, source.ShareStrings)), Example: example(),
-		Sharing:      decode.choice(),
+		Sharing:      decode.choice(of),
 		ResyncPeriod: o.ResyncPeriod, Indexers: o.Indexers,
 		Identifier: o.Identifier, Metrics: o.InformerMetricsProvider,
 	})
+}
+
+// source describes the resource to our own source.
+func (r *resource) source() source.Resource {
+	return source.Resource{
+		Group: r.gvr.Group, Version: r.gvr.Version, Name: r.gvr.Resource,
+		Kind: r.kind, Scope: scopeOf(r.namespaced),
+	}
 }
 
 func scopeOf(namespaced bool) source.Scope {

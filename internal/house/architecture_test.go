@@ -129,7 +129,9 @@ var (
 		},
 		"internal/gen":        {rooms: []string{"internal/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
 		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
+		"internal/hostile":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
+		"internal/mutants":    {},
 		"internal/house":      {},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.

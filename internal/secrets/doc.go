@@ -1,5 +1,5 @@
 // Package secrets has no code of its own. Its test plants a bearer token and the content
-// of Secrets, lets informers of every kind meet faults of every kind with the highest
+// of Secrets, lets informers of every kind meet answers of every kind, also with a Secret in each field that is malformed, with the highest
 // level of logs, and looks for what it planted in all that is printed: logs, errors,
 // health, metrics. docs/security.md says what is promised.
 //

@@ -3,10 +3,12 @@ package secrets
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +21,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -35,10 +38,12 @@ import (
 const (
 	plantedToken = "planted-bearer-token"
 	plantedData  = "planted-content"
+	// plantedNumber is the content where a number stands.
+	plantedNumber = "31337313373133731337"
 )
 
 // planted are the forms in which what was planted could be found.
-var planted = []string{"planted-", base64.StdEncoding.EncodeToString([]byte(plantedData))[:16]}
+var planted = []string{"planted-", plantedNumber[:10], base64.StdEncoding.EncodeToString([]byte(plantedData))[:16]}
 
 var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
@@ -92,43 +97,78 @@ func TestMain(m *testing.M) {
 
 // faults are what happens to the answers, one after the other.
 var faults = map[string][]apisim.Fault{
-	"cut within an answer":      {apisim.CutWithin(1)},
-	"cut within a later frame":  {apisim.CutWithin(3)},
-	"half a frame":              {apisim.Truncate(1)},
-	"half of each frame":        {apisim.Truncate(apisim.EachFrame)},
-	"noise":                     {apisim.Garble(apisim.EachFrame)},
-	"too large":                 {apisim.Inflate(apisim.EachFrame, 100_000)},
-	"401":                       {apisim.Refuse(401, 0)},
-	"403":                       {apisim.Refuse(403, 0)},
-	"500":                       {apisim.Refuse(500, 0)},
-	"an ERROR event":            {apisim.Fail(1, 500)},
-	"no streamed lists":         {apisim.RefuseStreams()},
-	"an event twice":            {apisim.Duplicate(apisim.EachFrame)},
-	"the rest of another frame": {answer(`planted-content","kind":"Secret"}`)},
-	"no status":                 {answer(`{"type":"ERROR","object":["planted-content"]}`)},
-	"an odd list":               {answer(`{"kind":"SecretList","items":{"data":"planted-content"}}`)},
-	"an odd event":              {answer(`{"type":["planted-content"],"object":{"data":"planted-content"}}`)},
-	"another kind":              {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","data":{"k":"planted-content"},"metadata":{"name":"x"}}}`)},
-	"odd data":                  {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":"planted-content"}}`)},
-	"no base64":                 {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":{"k":"planted-content"}}}`)},
-	"a short frame":             {answer("\x00\x00\xff\xffplanted-content")},
-	"a frame without magic":     {answer("\x00\x00\x00\x1a\x0a\x05ADDED\x12\x11\x0a\x0fplanted-content")},
+	"cut within an answer":       {apisim.CutWithin(1)},
+	"cut within a later frame":   {apisim.CutWithin(3)},
+	"half a frame":               {apisim.Truncate(1)},
+	"half of each frame":         {apisim.Truncate(apisim.EachFrame)},
+	"noise":                      {apisim.Garble(apisim.EachFrame)},
+	"too large":                  {apisim.Inflate(apisim.EachFrame, 100_000)},
+	"401":                        {apisim.Refuse(401, 0)},
+	"403":                        {apisim.Refuse(403, 0)},
+	"500":                        {apisim.Refuse(500, 0)},
+	"an ERROR event":             {apisim.Fail(1, 500)},
+	"no streamed lists":          {apisim.RefuseStreams()},
+	"an event twice":             {apisim.Duplicate(apisim.EachFrame)},
+	"the rest of another frame":  {answer(`planted-content","kind":"Secret"}`)},
+	"no status":                  {answer(`{"type":"ERROR","object":["planted-content"]}`)},
+	"an odd list":                {answer(`{"kind":"SecretList","items":{"data":"planted-content"}}`)},
+	"an odd event":               {answer(`{"type":["planted-content"],"object":{"data":"planted-content"}}`)},
+	"another kind":               {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","data":{"k":"planted-content"},"metadata":{"name":"x"}}}`)},
+	"odd data":                   {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":"planted-content"}}`)},
+	"no base64":                  {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":{"k":"planted-content"}}}`)},
+	"a short frame":              {answer("\x00\x00\xff\xffplanted-content")},
+	"a refusal that is a Secret": {answerAs(500, `{"kind":"Secret","data":{"k":"planted-content"},"code":"planted-content"}`)},
+	"a refusal in markup":        {answerAs(502, `<html>planted-content`)},
+	"a refusal in text":          {answerAs(429, `planted-content`)},
+	"a Secret as a Status":       {answer(`{"type":"ERROR","object":{"apiVersion":"v1","kind":"Secret","data":{"k":"planted-content"}}}`)},
+	"a page to log in":           {answer(`<html>planted-content`)},
+	"an unknown event":           {answer(`{"type":"planted-content","object":{}}`)},
+	"a kind":                     {answer(`{"apiVersion":"planted-content","kind":"planted-content","items":[],"metadata":{}}`)},
+	"a frame without magic":      {answer("\x00\x00\x00\x1a\x0a\x05ADDED\x12\x11\x0a\x0fplanted-content")},
+}
+
+// malformed returns answers, in lists and in events, with a Secret in which one field has a
+// value that it cannot have. Numbers and kinds are quoted by decoders too.
+func malformed() map[string][]apisim.Fault {
+	all := map[string][]apisim.Fault{}
+	for name, field := range map[string]string{
+		"time": `"metadata":{"name":"x","creationTimestamp":%s}`, "number": `"metadata":{"name":"x","generation":%s}`,
+		"text": `"metadata":{"name":%s}`, "labels": `"metadata":{"name":"x","labels":%s}`, "label": `"metadata":{"name":"x","labels":{"planted-key":%s}}`,
+		"annotations": `"metadata":{"name":"x","annotations":{"kubectl.kubernetes.io/last-applied-configuration":%s}}`, "data": `"metadata":{"name":"x"},"data":%s`,
+		"entry": `"metadata":{"name":"x"},"data":{"planted-key":%s}`, "type": `"metadata":{"name":"x"},"type":%s`, "immutable": `"metadata":{"name":"x"},"immutable":%s`,
+	} {
+		for form, value := range map[string]string{
+			"text": `"planted-content!"`, "a number": plantedNumber, "a list": `["planted-content"]`, "an object": `{"planted-key":{"k":"planted-content"}}`, "no JSON": `planted-content`,
+		} {
+			if name == "text" && form == "text" {
+				continue // a name, which errors are to say
+			}
+			object := `{"apiVersion":"v1","kind":"Secret",` + fmt.Sprintf(field, value) + `}`
+			all[form+" as "+name+", listed"] = []apisim.Fault{answer(`{"kind":"SecretList","apiVersion":"v1","metadata":{},"items":[` + object + `]}`)}
+			all[form+" as "+name+", watched"] = []apisim.Fault{answer(`{"type":"ADDED","object":` + object + `}`)}
+		}
+	}
+	return all
 }
 
 // answer answers with a body that no server should send, in the media type that was
 // asked for first.
-func answer(body string) apisim.Fault {
+func answer(body string) apisim.Fault { return answerAs(http.StatusOK, body) }
+
+// answerAs does so with a code.
+func answerAs(code int, body string) apisim.Fault {
 	return apisim.Answer(func(w http.ResponseWriter, r *http.Request) {
 		first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
-		if body[0] == '{' || body[0] == 'p' {
+		if strings.IndexByte("{p<", body[0]) >= 0 {
 			first = "application/json"
 		}
 		w.Header().Set("Content-Type", first)
+		w.WriteHeader(code)
 		io.WriteString(w, body) //nolint:errcheck // a client that is gone needs no answer
 	})
 }
 
-// TestNothingSecretIsPrinted guards source.shown: with quote in its place it fails.
+// TestNothingSecretIsPrinted guards what errors say of an answer.
 func TestNothingSecretIsPrinted(t *testing.T) {
 	o := &output{}
 	klog.SetOutput(o)
@@ -136,7 +176,9 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 		o.print(err, message, pairs)
 	}}
 	metrics.RequestResult, metrics.RequestLatency = meter{o}, meter{o}
-	for name, fault := range faults {
+	all := malformed()
+	maps.Copy(all, faults)
+	for name, fault := range all {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { meet(t, o, fault) })
 		})
@@ -175,12 +217,12 @@ func meet(t *testing.T, o *output, fault []apisim.Fault) {
 	config.BearerToken = plantedToken
 
 	ctx, cancel := context.WithCancel(t.Context())
-	factory := native(t, o, config)
+	factory, own := native(t, o, config), ownStruct(t, o, config)
 	dropIn, informer := clientset(t, o, config)
 	for _, verb := range []string{"", "list", "watch"} {
 		i := server.Inject(apisim.Match{Verb: verb, Resource: "secrets"}, fault...)
 		if verb == "" {
-			if err := factory.Start(ctx); err != nil {
+			if err := errors.Join(factory.Start(ctx), own.Start(ctx)); err != nil {
 				t.Fatal(err)
 			}
 			dropIn.Start(ctx.Done())
@@ -191,25 +233,30 @@ func meet(t *testing.T, o *output, fault []apisim.Fault) {
 			time.Sleep(15 * time.Second)
 			create(fmt.Sprint("b-", verb, n))
 			synctest.Wait()
-			inspect(o, factory, informer)
+			inspect(o, factory, informer, own.Health()...)
 		}
 		server.CutConnections()
 		i.Lift()
 	}
 	time.Sleep(time.Minute)
-	inspect(o, factory, informer)
+	inspect(o, factory, informer, own.Health()...)
 	cancel()
 	dropIn.Shutdown()
-	o.print(factory.Shutdown(context.Background()))
+	for _, h := range own.Health() {
+		if h.Decoding.After.Shared != 0 {
+			t.Errorf("%d Secrets in a struct of a program's own share", h.Decoding.After.Shared)
+		}
+	}
+	o.print(factory.Shutdown(context.Background()), own.Shutdown(context.Background()))
 }
 
 // inspect prints what can be asked.
-func inspect(o *output, factory *tidings.Factory, informer cache.SharedIndexInformer) {
+func inspect(o *output, factory *tidings.Factory, informer cache.SharedIndexInformer, more ...tidings.Health) {
 	soon, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	o.print(factory.WaitForSync(soon))
 	health, _ := cache.HealthOf(informer)
-	for _, h := range append(factory.Health(), health) {
+	for _, h := range append(append(factory.Health(), health), more...) {
 		o.print(h, h.LastError, h.LastDropped, h.LastTransformError, h.LastIndexError)
 	}
 }
@@ -243,6 +290,35 @@ func native(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
 		t.Fatal(err)
 	}
 	if _, err := tidings.Metadata(factory, secretsResource, tidings.Selection{}); err != nil {
+		t.Fatal(err)
+	}
+	return factory
+}
+
+// login is a struct of a program's own that it decodes Secrets into.
+type login struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string][]byte `json:"data"`
+	Immutable         *bool             `json:"immutable"`
+}
+
+func (l *login) DeepCopyObject() runtime.Object {
+	copied := *l
+	return &copied
+}
+
+// ownStruct returns a factory with an informer of Secrets as a struct of a program's own.
+func ownStruct(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Secret"), &login{})
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
+		Scheme: scheme, Logger: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.Level(-100)})), MaxFrameBytes: 10_000, MaxListBytes: 10_000,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tidings.For[*login](factory, tidings.Selection{}); err != nil {
 		t.Fatal(err)
 	}
 	return factory

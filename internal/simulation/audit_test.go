@@ -27,15 +27,20 @@ func (w *world) settle() {
 			h.unblock()
 		}
 	}
+	w.healAll()
 	time.Sleep(quiet)
 	synctest.Wait()
 }
 
-// audit compares everything with the server.
-func (w *world) audit() {
+// audit compares everything with the server. A hard one leaves a fault in place that an
+// informer can live with.
+func (w *world) audit(hard bool) {
 	w.Helper()
 	w.note("audit")
 	w.settle()
+	if hard {
+		defer w.hardship()()
+	}
 	w.tally.audits++
 	for _, s := range w.subjects {
 		w.auditSubject(s)
@@ -59,7 +64,7 @@ func (w *world) auditSubject(s *subject) {
 			w.Errorf("%s: the index has %v for %s, without %s", s.kind, keys, is.n, key)
 		}
 	}
-	resumed := s.audited && health.Lists == s.lists && !w.ledger.isTorn(s.scope.resource)
+	resumed := s.audited && health.Lists == s.lists && !w.ledger.isTorn(s.scope.resource) && !s.code.forget()
 	expected := w.ledger.edges(s.scope)
 	for _, h := range s.witnesses {
 		w.auditWitness(s, h, cache, resumed, expected)

@@ -37,9 +37,14 @@ type maker func(w *world, s *subject, config *rest.Config) (i cache.SharedIndexI
 func dropIn(make maker) func(*world, *subject) informer {
 	return func(w *world, s *subject) informer {
 		i, start := make(w, s, w.config(s.kind))
-		err := i.AddIndexers(cache.Indexers{indexByN: func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetLabels()["n"]}, nil }})
+		err := i.AddIndexers(cache.Indexers{indexByN: func(obj any) ([]string, error) { return s.code.index(obj.(metav1.Object)) }})
 		if err != nil {
 			w.Fatal(err)
+		}
+		if s.code != nil {
+			if err := i.SetTransform(transform[any](s.code)); err != nil {
+				w.Fatal(err)
+			}
 		}
 		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 		return &dropInInformer{w, i, cancel, start(ctx)}

@@ -29,6 +29,8 @@ func nativeOptions(w *world) tidings.FactoryOptions {
 type nativeInformer[T tidings.Object] struct {
 	w       *world
 	factory *tidings.Factory
+	ask     func() (*tidings.Informer[T], error)
+	index   tidings.IndexFunc[T]
 	i       *tidings.Informer[T]
 	cancel  context.CancelFunc
 }
@@ -47,19 +49,44 @@ func native[T tidings.Object](ask func(*tidings.Factory, tidings.Selection) (*ti
 		if s.scope.name != "" {
 			selection.Fields = "metadata.name=" + s.scope.name
 		}
-		i, err := ask(factory, selection)
-		if err != nil {
-			w.Fatal(err)
+		if s.code != nil {
+			selection.Transform = tidings.NewTransform(transform[T](s.code))
 		}
-		if err := i.AddIndex(indexByN, func(obj T) ([]string, error) { return []string{obj.GetLabels()["n"]}, nil }); err != nil {
-			w.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		if err := factory.Start(ctx); err != nil {
-			w.Fatal(err)
-		}
-		return &nativeInformer[T]{w, factory, i, cancel}
+		index := func(obj T) ([]string, error) { return s.code.index(obj) }
+		i := &nativeInformer[T]{w: w, factory: factory, index: index, ask: func() (*tidings.Informer[T], error) { return ask(factory, selection) }}
+		i.begin()
+		return i
 	}
+}
+
+// begin asks the factory and starts it.
+func (i *nativeInformer[T]) begin() {
+	i.w.Helper()
+	var err error
+	if i.i, err = i.ask(); err != nil {
+		i.w.Fatal(err)
+	}
+	if err := i.i.AddIndex(indexByN, i.index); err != nil {
+		i.w.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, i.cancel = context.WithCancel(context.Background())
+	if err := i.factory.Start(ctx); err != nil {
+		i.w.Fatal(err)
+	}
+}
+
+// nextTerm ends the informer and starts the factory anew, as a leader does that is
+// elected again.
+func (i *nativeInformer[T]) nextTerm() informer {
+	i.w.Helper()
+	i.cancel()
+	if i.w.random.IntN(2) == 0 {
+		i.i.Release()
+	}
+	next := *i
+	next.begin()
+	return &next
 }
 
 func (i *nativeInformer[T]) handle(f func(event), o handlerOptions) registration {

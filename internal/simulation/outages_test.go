@@ -145,6 +145,6 @@ func (w *world) rewind() {
 	w.tally.met("Rewind", 1)
 	w.ledger.tear(configMaps, widgets)
 	w.server.Rewind(w.backup)
-	w.audit()
+	w.audit(false)
 	w.backup = w.server.Snapshot()
 }

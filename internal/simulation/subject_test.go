@@ -46,11 +46,18 @@ type subject struct {
 	// has taken a server's mistakes for those of a fake does not.
 	compares bool
 
+	// code are the functions of the user that it calls; nil is none that fail.
+	code *userCode
+
 	informer
 	witnesses []*witness
-	starts    int
 	lists     uint64 // begun at the last audit; unknown if audited is not set
 	audited   bool   // it was running at the last audit
+}
+
+// begin makes i the informer of the subject.
+func (s *subject) begin(i informer) {
+	s.informer, s.witnesses, s.audited, s.lists = i, nil, false, 0
 }
 
 // informer is a running informer of any kind.

@@ -60,7 +60,7 @@ func live(t *testing.T, seed uint64, all *tally) {
 		for range stepsPerAudit {
 			w.step()
 		}
-		w.audit()
+		w.audit(w.random.IntN(3) == 0)
 	}
 	w.end()
 	w.tally.seeds, w.tally.lived, w.tally.writes = 1, time.Since(began), w.written
@@ -148,8 +148,12 @@ func (w *world) step() {
 		w.outage()
 	case n < 86:
 		w.join(w.anySubject())
-	case n < 96:
+	case n < 93:
 		w.disturb()
+	case n < 94:
+		w.expire()
+	case n < 96:
+		w.trouble()
 	case n < 98:
 		w.restart(w.anySubject())
 	default:
@@ -210,6 +214,29 @@ func (w *world) write() {
 	}
 }
 
+// expire deletes the objects of a namespace with one version.
+func (w *world) expire() {
+	namespace := namespaces[w.random.IntN(len(namespaces))]
+	objects, _, err := w.server.List(context.Background(), configMaps, namespace)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var expired []string
+	for _, obj := range objects {
+		m := obj.(metav1.Object)
+		if m.GetName() == "touched" {
+			continue
+		}
+		expired = append(expired, m.GetName())
+		w.entry(obj, new(m.GetLabels()["n"]), nil)
+	}
+	w.note("expire configmaps of %s: %v", namespace, expired)
+	w.tally.met("Expire", 1)
+	if err := w.server.Expire(context.Background(), configMaps, namespace, expired...); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func newObject(resource schema.GroupVersionResource, namespace, name, n string) runtime.Object {
 	if resource == configMaps {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"n": n}}, Data: map[string]string{"n": n}}
@@ -264,9 +291,7 @@ func (w *world) anySubject() *subject { return w.subjects[w.random.IntN(len(w.su
 
 // start starts an informer with two handlers.
 func (w *world) start(s *subject) {
-	s.starts++
-	s.witnesses, s.audited, s.lists = nil, false, 0
-	s.informer = s.open(w, s)
+	s.begin(s.open(w, s))
 	w.join(s)
 	w.join(s)
 }
@@ -286,9 +311,27 @@ func (w *world) stop(s *subject) {
 }
 
 func (w *world) restart(s *subject) {
-	w.note("%s stops and another one starts", s.kind)
-	w.stop(s)
-	w.start(s)
+	of, ok := s.informer.(interface{ nextTerm() informer })
+	if !ok || w.random.IntN(2) == 0 {
+		w.note("%s stops and another one starts", s.kind)
+		w.stop(s)
+		w.start(s)
+		return
+	}
+	w.note("%s begins a new term", s.kind)
+	old := s.witnesses
+	s.begin(of.nextTerm())
+	w.join(s)
+	w.join(s)
+	// The old term cannot end before its handlers have returned.
+	time.Sleep(w.between(0, 5))
+	for _, h := range old {
+		h.unblock()
+	}
+	synctest.Wait()
+	for _, h := range old {
+		w.tally.events += h.calls
+	}
 }
 
 // join adds a handler.
@@ -343,11 +386,13 @@ func subjects() []*subject {
 	return []*subject{
 		{kind: "native-typed", scope: scope{resource: configMaps}, open: native(askTyped), compares: true},
 		{kind: "native-selecting", scope: scope{resource: configMaps, hides: true}, open: native(askTyped), compares: true},
+		{kind: "native-transforming", scope: scope{resource: configMaps}, open: native(askTyped), compares: true, code: &userCode{hows: []string{"error", "nil", "panic"}}},
 		{kind: "native-one-object", scope: scope{resource: configMaps, name: "object-1"}, open: native(askTyped), compares: true},
 		{kind: "native-dynamic", scope: scope{resource: widgets}, open: native(askDynamic), compares: true},
 		{kind: "native-metadata", scope: scope{resource: configMaps, namespaces: []string{"a", "b"}}, open: native(askMetadata), compares: true},
 		{kind: "drop-in-clientset", scope: scope{resource: configMaps, hides: true}, open: dropIn(fromClientset), compares: true},
 		{kind: "drop-in-typed", scope: scope{resource: configMaps}, open: dropIn(fromTypedClient)},
+		{kind: "drop-in-transforming", scope: scope{resource: configMaps}, open: dropIn(fromClientset), compares: true, code: &userCode{hows: []string{"error"}}},
 		{kind: "drop-in-dynamic", scope: scope{resource: widgets}, open: dropIn(fromDynamicClient)},
 		{kind: "drop-in-metadata", scope: scope{resource: configMaps, namespaces: []string{"c"}}, open: dropIn(fromMetadataClient)},
 	}

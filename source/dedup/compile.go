@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -28,10 +27,6 @@ type form struct {
 }
 
 func formOf(t reflect.Type, drop fieldpath.Tree) form { return form{t, drop.String()} }
-
-// errSecret is why Secrets, and what contains them, are not decoded here: what is
-// in a Secret is to be in no table.
-var errSecret = errors.New("secrets are not shared")
 
 // planFor returns the plan for messages of a Go type without the fields of drop.
 func (t *Table) planFor(typ reflect.Type, drop fieldpath.Tree) (*plan, error) {
@@ -76,7 +71,7 @@ func (c *compiler) program(t reflect.Type, drop fieldpath.Tree) (*program, error
 	}
 	p := &program{typ: t}
 	c.programs[of] = p
-	if t.Name() == "Secret" && t.PkgPath() == "k8s.io/api/core/v1" {
+	if isSecretType(t) {
 		return nil, errSecret
 	}
 	if byHand(p) {

@@ -43,6 +43,9 @@ type Decoder struct {
 	plan    *plan
 	reason  error
 
+	nest    sync.Once // guards nesting
+	nesting nesting
+
 	decoded, generated, rejected atomic.Int64
 }
 
@@ -112,7 +115,7 @@ func (d *Decoder) Shares() error {
 func (d *Decoder) Unmarshal(data []byte, into Message) error {
 	if d.Shares() != nil {
 		d.generated.Add(1)
-		err := into.Unmarshal(data)
+		err := d.generate(data, into)
 		d.clearer.Clear(into)
 		return err
 	}
@@ -121,13 +124,18 @@ func (d *Decoder) Unmarshal(data []byte, into Message) error {
 		return fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v", d.typ, into, d.typ.Elem())
 	}
 	r := d.plan.take(d.table, d.sharing)
-	ok := r.object(d.plan.program, data, v.UnsafePointer())
+	ok, refused := r.object(d.plan.program, data, v.UnsafePointer()), r.refused
+	r.refused = nil
 	d.plan.give(r)
 	if ok {
 		d.decoded.Add(1)
 		return nil
 	}
 	v.Elem().SetZero()
+	if refused != nil {
+		d.rejected.Add(1)
+		return refused
+	}
 	return d.fallBack(data, into)
 }
 
@@ -137,13 +145,23 @@ func (d *Decoder) fallBack(data []byte, into Message) error {
 		d.rejected.Add(1)
 		return ErrGroups
 	}
-	if err := into.Unmarshal(data); err != nil {
+	if err := d.generate(data, into); err != nil {
 		d.rejected.Add(1)
 		return err
 	}
 	d.clearer.Clear(into)
 	d.generated.Add(1)
 	return nil
+}
+
+// generate has the generated code decode an object. What decodes here builds at most
+// maxDepth values in one another.
+func (d *Decoder) generate(data []byte, into Message) error {
+	d.nest.Do(func() { d.nesting = nestingOf(d.typ) })
+	if d.nesting.exceeds(data, maxNesting) {
+		return ErrNesting
+	}
+	return into.Unmarshal(data)
 }
 
 // ErrGroups is returned for data that may have so many groups, one in the other,

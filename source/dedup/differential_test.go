@@ -81,7 +81,11 @@ func same(tb testing.TB, d *Decoder, data []byte) encodable {
 	want, got := newObject(t), newObject(t)
 	frame := slices.Clone(data)
 	left := d.Stats().Generated
-	wantErr, gotErr := want.Unmarshal(data), d.Unmarshal(frame, got)
+	gotErr := d.Unmarshal(frame, got)
+	if gotErr == ErrQuantity {
+		return nil // the generated code would take hours
+	}
+	wantErr := want.Unmarshal(data)
 	for i := range frame {
 		frame[i] ^= 0xa5 // nothing may point into the frame
 	}

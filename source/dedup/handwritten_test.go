@@ -1,6 +1,8 @@
 package dedup
 
 import (
+	"bytes"
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -180,5 +182,30 @@ func TestNoQuantityIsInTwoObjects(t *testing.T) {
 	}
 	if compared < 100 {
 		t.Errorf("%d Quantities were compared", compared)
+	}
+}
+
+// TestQuantitiesThatTakeHours: parsing them does, so the data is refused and the generated
+// code is not asked.
+func TestQuantitiesThatTakeHours(t *testing.T) {
+	const placeholder = "123456789012"
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{"cpu": resource.MustParse(placeholder)},
+	}}}}}
+	data, err := pod.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
+	for number, want := range map[string]error{
+		"1e-100000000": ErrQuantity, "1E-999999999": ErrQuantity, "0.1e-0100000": ErrQuantity, "1e-999999999": ErrQuantity,
+		"1.000e-99999": nil, "0.00000001e0": nil, "1e-000000009": nil, placeholder: nil,
+	} {
+		if err := d.Unmarshal(bytes.Replace(data, []byte(placeholder), []byte(number), 1), new(corev1.Pod)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", number, err, want)
+		}
+	}
+	if leastExponent([]byte("1e-99999999999999999999")) >= minExponent {
+		t.Error("an exponent that no integer holds is not below the least one")
 	}
 }

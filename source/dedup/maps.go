@@ -36,7 +36,7 @@ func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing, 
 	switch {
 	case sharing < 0 || sharing >= ShareNothing:
 		d.reason = errSharesNothing
-	case kind.Group == "" && kind.Kind == "Secret":
+	case IsSecret(kind.Group, "", kind.Kind):
 		d.reason = errSecret
 	}
 	return d

@@ -94,7 +94,8 @@ func (r *mapRun) root(kind string) int32 {
 	return noPlace
 }
 
-// secret reports whether the object says that it is a Secret, or several.
+// secret reports whether the object says that it is a Secret, or several. Both its kind and
+// its API version may come twice: any of the kinds counts, whatever the version.
 func (r *mapRun) secret() bool {
 	tokens := r.cut.tokens
 	for i := uint32(1); i < tokens[0].next; i = tokens[i+1].next {
@@ -102,8 +103,7 @@ func (r *mapRun) secret() bool {
 		if value.kind < tokenString || value.kind > tokenEscaped || string(r.content(&tokens[i])) != "kind" {
 			continue
 		}
-		switch string(r.content(value)) {
-		case "Secret", "SecretList":
+		if IsSecret("", "", string(r.content(value))) {
 			return true
 		}
 	}

@@ -19,6 +19,8 @@ type run struct {
 	// unshared says that what was decoded holds something that must not be
 	// shared: a Quantity with an address, or one with a number behind a pointer.
 	unshared bool
+	// refused is why the generated code must not see the data either, or nil.
+	refused error
 	// saves counts the bytes that sharing what was decoded would have saved.
 	saves int
 	depth int

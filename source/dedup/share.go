@@ -1,14 +1,11 @@
 package dedup
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A Sharer replaces the parts of objects that others have, too. It is for objects that
@@ -25,8 +22,10 @@ type Sharer struct {
 type SharerOptions struct {
 	// Sharing says what objects have in common; 0 means ShareAll.
 	Sharing Sharing
-	// NoSecrets says that there are no Secrets among objects that do not tell their kind,
-	// as the metadata of objects often does not. Without it, those are left alone.
+	// NoSecrets says that there are no Secrets among objects that do not tell their kind, as
+	// metadata and a program's own structs often do not. Without it, those are left alone:
+	// maps, metadata, and structs of Go types outside k8s.io/api that have a field for the
+	// data of a Secret, or none that Secrets lack.
 	NoSecrets bool
 }
 
@@ -53,7 +52,7 @@ func (s *Sharer) Share(obj any) any {
 	t := v.Type().Elem()
 	plan, err := s.table.sharePlanFor(t)
 	if err == nil {
-		err = s.secret(obj)
+		err = s.secret(obj, plan.mayHoldSecret)
 	}
 	if err != nil {
 		return s.leave(obj, err)
@@ -107,30 +106,4 @@ func (s *Sharer) Stats() SharerStats {
 		stats.WhyAlone = *why
 	}
 	return stats
-}
-
-var errUnknownKind = errors.New("it does not say what kind of object it is: it may be a Secret")
-
-// secret returns why an object may be a Secret, or nil, for the types that can hold any
-// kind of object.
-func (s *Sharer) secret(obj any) error {
-	var apiVersion, kind string
-	switch o := obj.(type) {
-	case *unstructured.Unstructured:
-		apiVersion, _ = o.Object["apiVersion"].(string)
-		kind, _ = o.Object["kind"].(string)
-	case *metav1.PartialObjectMetadata:
-		if gv, err := schema.ParseGroupVersion(o.APIVersion); err == nil && gv.Group != metav1.GroupName {
-			apiVersion, kind = o.APIVersion, o.Kind
-		}
-	default:
-		return nil
-	}
-	switch {
-	case kind == "Secret" && apiVersion == "v1":
-		return errSecret
-	case kind == "" && !s.o.NoSecrets:
-		return errUnknownKind
-	}
-	return nil
 }

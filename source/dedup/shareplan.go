@@ -19,6 +19,8 @@ type sharePlan struct {
 	sites  int
 	makers []reflect.Type
 	trees  []step // of places in trees; nil if objects of the type have none
+	// mayHoldSecret says that an object of the type may be a Secret unless it tells its kind.
+	mayHoldSecret bool
 
 	idle pool[*shareRun]
 }
@@ -96,7 +98,7 @@ func (t *Table) sharePlanFor(typ reflect.Type) (*sharePlan, error) {
 	if known, ok := s.of[typ]; ok {
 		return known.plan, known.why
 	}
-	c := &shareCompiler{table: t, layouts: map[reflect.Type]*layout{}, plan: &sharePlan{}}
+	c := &shareCompiler{table: t, layouts: map[reflect.Type]*layout{}, plan: &sharePlan{mayHoldSecret: mayHoldSecret(typ)}}
 	root, err := c.layout(typ)
 	if err == nil {
 		err = root.opaque
@@ -212,7 +214,7 @@ func (l *layout) addMemory(offset, size uintptr) {
 // looked into only if it is known what they are for: there may be a lock among them.
 func (c *shareCompiler) addStruct(l *layout, t reflect.Type, offset uintptr) error {
 	switch {
-	case t.Name() == "Secret" && t.PkgPath() == "k8s.io/api/core/v1":
+	case isSecretType(t):
 		return errSecret
 	case t == timeType, t == handleType:
 		l.addMemory(offset, t.Size())

@@ -9,6 +9,7 @@ import (
 	goruntime "runtime"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -126,6 +127,15 @@ func TestShareKinds(t *testing.T) {
 		noSecrets bool
 		shared    bool
 	}{
+		{&ownSecret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}, true, false},
+		{&ownSecret{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Secret"}}, false, true},
+		{&ownSecret{}, false, false},
+		{&ownSecret{}, true, true},
+		{&ownMetadata{}, false, false},
+		{&ownMaps{}, false, false},
+		{&ownWidget{}, false, true},
+		{&ownWidget{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}, true, false},
+		{&corev1.ConfigMap{}, false, true},
 		{kind("v1", "Pod"), false, true},
 		{kind("v1", "Secret"), false, false},
 		{kind("v1", "Secret"), true, false},
@@ -141,6 +151,55 @@ func TestShareKinds(t *testing.T) {
 		s.Share(tt.obj)
 		if stats := s.Stats(); (stats.Shared == 1) != tt.shared || (stats.WhyAlone == nil) != tt.shared {
 			t.Errorf("%v, no Secrets is %v: %+v", tt.obj.GetObjectKind().GroupVersionKind(), tt.noSecrets, stats)
+		}
+	}
+}
+
+// ownSecret is a struct that a program may decode Secrets into; so is ownMetadata, and ownMaps,
+// but not ownWidget.
+type ownSecret struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string][]byte `json:"data"`
+}
+
+type ownMetadata struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Type              string `json:"type"`
+}
+
+type ownMaps struct{ unstructured.Unstructured }
+
+type ownWidget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              map[string]string `json:"spec"`
+}
+
+func (o *ownSecret) DeepCopyObject() runtime.Object   { return o }
+func (o *ownMetadata) DeepCopyObject() runtime.Object { return o }
+func (o *ownWidget) DeepCopyObject() runtime.Object   { return o }
+
+// TestIsSecret: the one rule, which every other place asks.
+func TestIsSecret(t *testing.T) {
+	for _, tt := range []struct {
+		group, resource, kind string
+		want                  bool
+	}{
+		{"", "secrets", "Secret", true},
+		{"", "secrets", "", true},
+		{"", "secrets", "Mine", true},
+		{"", "", "Secret", true},
+		{"", "hidden", "Secret", true},
+		{"", "", "SecretList", true},
+		{"", "", "", false},
+		{"", "configmaps", "ConfigMap", false},
+		{"example.com", "secrets", "Secret", false},
+		{"", "", "SealedSecret", false},
+	} {
+		if got := IsSecret(tt.group, tt.resource, tt.kind); got != tt.want {
+			t.Errorf("group %q, resource %q, kind %q: %t", tt.group, tt.resource, tt.kind, got)
 		}
 	}
 }

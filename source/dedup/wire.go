@@ -1,12 +1,13 @@
 package dedup
 
-// The wire types of protobuf that API types use, and the two of fixed width
-// that unknown fields may have.
+// The wire types of protobuf that API types use, and those that unknown fields may have.
 const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
+	wireVarint     = 0
+	wireFixed64    = 1
+	wireBytes      = 2
+	wireStartGroup = 3
+	wireEndGroup   = 4
+	wireFixed32    = 5
 )
 
 // uvarint reads a varint at i. It returns the index behind it, or -1 where there

@@ -27,15 +27,11 @@ type Options struct {
 	Drop Drop
 }
 
-// sharing says what the objects of a resource have in common: nothing if they are Secrets,
-// the annotations of whose metadata may hold what they hold.
+// sharing says what the objects of a resource have in common.
 func (o *Options) sharing(gvr schema.GroupVersionResource) listwatch.Sharing {
-	if gvr.Group == "" && gvr.Resource == "secrets" {
-		return listwatch.Sharing{AtMost: source.ShareNothing}
-	}
 	among := o.Among
 	if among == nil {
 		among = new(dedup.Table)
 	}
-	return listwatch.Sharing{AtMost: o.AtMost, Among: among, NoSecrets: true}
+	return listwatch.SharingFor(source.Resource{Group: gvr.Group, Name: gvr.Resource}, o.AtMost, among)
 }

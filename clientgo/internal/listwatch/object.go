@@ -42,7 +42,7 @@ func (k kind) check(obj runtime.Object) error {
 	got := obj.GetObjectKind().GroupVersionKind()
 	switch {
 	case !k.gvk.Empty() && got != k.gvk:
-		return &source.WrongObjectError{Got: got.String(), Want: k.gvk.String()}
+		return source.WrongKind(got, k.gvk)
 	case got.Kind == "Table" && got.Group == metav1.GroupName:
 		return fmt.Errorf("received a Table, which is for people to read: ask for objects")
 	}

@@ -25,6 +25,15 @@ type Sharing struct {
 	NoSecrets bool
 }
 
+// SharingFor returns the choice for the objects of a resource, which is known: nothing where they
+// are Secrets, or their metadata, whose annotations may hold what they hold.
+func SharingFor(of source.Resource, atMost source.Sharing, among *dedup.Table) Sharing {
+	if dedup.IsSecret(of.Group, of.Name, of.Kind) {
+		atMost = source.ShareNothing
+	}
+	return Sharing{AtMost: atMost, Among: among, NoSecrets: true}
+}
+
 // Sharer returns what shares objects as s says, or nil where nothing is to be shared.
 func (s Sharing) Sharer() *dedup.Sharer {
 	if s.AtMost >= source.ShareNothing {

@@ -45,7 +45,7 @@ func (s *Source) List(ctx context.Context, o source.ListOptions) (source.Page[an
 	}
 	list, err := s.list(ctx, options)
 	if err != nil {
-		return source.Page[any]{}, err
+		return source.Page[any]{}, source.Bound(err)
 	}
 	return s.page(ctx, list)
 }
@@ -129,7 +129,7 @@ func (s *Source) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	}
 	w, err := s.lw.WatchWithContext(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, source.Bound(err)
 	}
 	if w == nil {
 		return nil, fmt.Errorf("the watcher returned neither a watch nor an error")

@@ -8,8 +8,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -24,6 +26,7 @@ type stream struct {
 	watch   watch.Interface
 	version string // of the last event, or that at which the watch began
 	initial bool   // the events are still those of the initial state
+	deletes bool   // of the events, only deletes had the version
 	batch   []source.Event[any]
 	pending error // what ended the stream after the events of batch
 }
@@ -94,30 +97,56 @@ func (s *stream) add(event watch.Event) {
 	case watch.Bookmark:
 		s.addBookmark(event)
 	case watch.Error:
-		s.pending = apierrors.FromObject(event.Object)
+		s.pending = errorOf(event.Object)
 	default:
-		s.pending = fmt.Errorf("%w %q", source.ErrUnknownEvent, event.Type)
+		s.pending = source.UnknownEvent(string(event.Type))
 	}
 }
 
+// clientDecoding is the cause with which client-go's clients mark an ERROR event that they have
+// made themselves, of an event that they could not read.
+const clientDecoding metav1.CauseType = "ClientWatchDecoding"
+
 func (s *stream) addObject(t source.EventType, event watch.Event) {
-	item := s.source.item(s.ctx, event.Object)
-	if item.Err == nil {
-		s.saw(item.Version, t == source.Added)
+	e := source.Event[any]{Type: t, Item: s.source.item(s.ctx, event.Object)}
+	if e.Err == nil {
+		s.saw(&e)
 	}
-	s.batch = append(s.batch, source.Event[any]{Type: t, Item: item})
+	s.batch = append(s.batch, e)
 }
 
 // saw takes note of the version of an event. The events of an initial state come in no
 // order; the first that is no addition ends it.
-func (s *stream) saw(version string, added bool) {
-	if s.initial && added {
-		return
+func (s *stream) saw(e *source.Event[any]) {
+	versions := s.source.versions
+	if s.initial {
+		versions.recent.addEvent(e)
+		if e.Type == source.Added {
+			return
+		}
+		s.initial, s.version = false, ""
+	} else {
+		versions.sawEvent(e, s.version, s.deletes)
 	}
-	if !s.initial {
-		s.source.versions.sawEvent(version, s.version)
+	switch order, ok := delta.CompareDecimal(e.Version, s.version); {
+	case !ok || order > 0:
+		s.version, s.deletes = e.Version, e.Type == source.Deleted
+	case order == 0:
+		s.deletes = s.deletes && e.Type == source.Deleted
 	}
-	s.initial, s.version = false, version
+}
+
+// errorOf returns the error of an event. An object that is no Status is not shown: it may be
+// one of the collection.
+func errorOf(obj runtime.Object) error {
+	err := apierrors.FromObject(obj)
+	if apierrors.IsUnexpectedObjectError(err) {
+		return fmt.Errorf("%w: an ERROR event with a %T", source.ErrMalformed, obj)
+	}
+	if apierrors.HasStatusCause(err, clientDecoding) {
+		return fmt.Errorf("%w event: %w", source.ErrMalformed, source.Bound(err))
+	}
+	return source.Bound(err)
 }
 
 // addBookmark takes the version of a bookmark.
@@ -131,6 +160,15 @@ func (s *stream) addBookmark(event watch.Event) {
 	if m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		t = source.InitialEventsEnd
 	}
-	s.initial, s.version = false, m.GetResourceVersion()
-	s.batch = append(s.batch, source.Event[any]{Type: t, Item: source.Item[any]{Version: s.version}})
+	version := m.GetResourceVersion()
+	if order, _ := delta.CompareDecimal(version, s.version); order > 0 || s.initial && isVersion(version) {
+		s.initial, s.version, s.deletes = false, version, true
+	}
+	s.batch = append(s.batch, source.Event[any]{Type: t, Item: source.Item[any]{Version: version}})
+}
+
+// isVersion reports whether a version is one that a server gives.
+func isVersion(version string) bool {
+	_, ok := delta.CompareDecimal(version, version)
+	return ok
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tidings-go/tidings/source"
@@ -97,12 +99,19 @@ func TestStreamBatchIsBounded(t *testing.T) {
 // TestStreamErrors: what ends a stream, after the events before it.
 func TestStreamErrors(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old")
+	unreadable := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding").AsObject(io.ErrNoProgress)
 	for _, tt := range []struct {
 		name  string
 		event watch.Event
 		is    func(error) bool
 	}{
 		{"a status", watch.Event{Type: watch.Error, Object: &expired.ErrStatus}, apierrors.IsResourceExpired},
+		{"an event that the client could not read", watch.Event{Type: watch.Error, Object: unreadable}, func(err error) bool {
+			return errors.Is(err, source.ErrMalformed) && apierrors.IsInternalError(err)
+		}},
+		{"an error of the server", watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(io.ErrNoProgress).ErrStatus}, func(err error) bool {
+			return !errors.Is(err, source.ErrMalformed) && apierrors.IsInternalError(err)
+		}},
 		{"an error that is no status", event(watch.Error, "a", "1"), func(err error) bool { return err != nil }},
 		{"an unknown type", event("RENAMED", "a", "1"), func(err error) bool { return errors.Is(err, source.ErrUnknownEvent) }},
 		{"a bookmark without metadata", watch.Event{Type: watch.Bookmark, Object: &metav1.Status{}}, func(err error) bool { return errors.Is(err, source.ErrMalformed) }},
@@ -129,37 +138,6 @@ func TestStreamDropsWrongObjects(t *testing.T) {
 	}
 	if !versions.Trusted() {
 		t.Error("an object of another type has ended the trust in versions")
-	}
-}
-
-// TestStreamTrust: which events end the trust in versions, and that it ends before they
-// are handed on.
-func TestStreamTrust(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		o       source.WatchOptions
-		events  []watch.Event
-		trusted bool
-	}{
-		{"a server", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Added, "a", "2"), event(watch.Modified, "b", "3"), event(watch.Bookmark, "", "7"), event(watch.Deleted, "a", "8")}, true},
-		{"the version it began at", source.WatchOptions{Version: "2"}, []watch.Event{event(watch.Added, "a", "2")}, false},
-		{"the version of the event before", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Added, "a", "2"), event(watch.Added, "b", "2")}, false},
-		{"before a bookmark", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Bookmark, "", "7"), event(watch.Added, "a", "6")}, false},
-		{"no version", source.WatchOptions{Version: "1"}, []watch.Event{event(watch.Added, "a", "")}, false},
-		{"an initial state in no order", source.WatchOptions{SendInitialEvents: true}, []watch.Event{event(watch.Added, "a", "5"), event(watch.Added, "b", "3"), endOfList("9"), event(watch.Added, "c", "10")}, true},
-		{"an event from within the initial state", source.WatchOptions{SendInitialEvents: true}, []watch.Event{event(watch.Added, "a", "5"), endOfList("9"), event(watch.Added, "c", "8")}, false},
-		{"a watch from any version", source.WatchOptions{Version: "0"}, []watch.Event{event(watch.Added, "a", "5"), event(watch.Added, "b", "3"), event(watch.Modified, "b", "6")}, true},
-		{"a watch from now", source.WatchOptions{}, []watch.Event{event(watch.Added, "a", "5"), event(watch.Added, "b", "3"), event(watch.Modified, "b", "6"), event(watch.Modified, "b", "6")}, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			stream, _, versions := open(t, tt.o, tt.events...)
-			if _, err := stream.Next(); err != nil {
-				t.Fatal(err)
-			}
-			if versions.Trusted() != tt.trusted {
-				t.Errorf("trusted is %v, want %v", versions.Trusted(), tt.trusted)
-			}
-		})
 	}
 }
 
@@ -195,4 +173,27 @@ func TestStreamEnds(t *testing.T) {
 			t.Error("the watch is not stopped")
 		}
 	})
+}
+
+// TestWhatAServerSaysIsBounded: of long messages the beginning, of an object in the place of a
+// Status nothing.
+func TestWhatAServerSaysIsBounded(t *testing.T) {
+	long := apierrors.NewResourceExpired(strings.Repeat("x", 31<<20))
+	src, _ := New(&fake{
+		list:  func(metav1.ListOptions) (runtime.Object, error) { return nil, long },
+		watch: func(metav1.ListOptions) (watch.Interface, error) { return nil, fmt.Errorf("opening: %w", long) },
+	}, &corev1.Pod{}, new(reports).add)
+	_, listed := src.List(t.Context(), source.ListOptions{})
+	_, opened := src.Watch(t.Context(), source.WatchOptions{})
+	stream, _, _ := open(t, source.WatchOptions{Version: "1"}, watch.Event{Type: watch.Error, Object: &long.ErrStatus})
+	_, streamed := stream.Next()
+	for name, err := range map[string]error{"list": listed, "watch": opened, "ERROR event": streamed} {
+		if text := err.Error(); !source.IsExpired(err) || len(text) > 4<<10 || !strings.Contains(text, "… (31 MB)") {
+			t.Errorf("%s: expired %t, %d bytes: %.100s", name, source.IsExpired(err), len(text), text)
+		}
+	}
+	odd, _, _ := open(t, source.WatchOptions{Version: "1"}, watch.Event{Type: watch.Error, Object: &corev1.Secret{StringData: map[string]string{"k": "hunter2"}}})
+	if _, err := odd.Next(); !errors.Is(err, source.ErrMalformed) || strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter2") {
+		t.Errorf("a Secret in the place of a Status: %v", err)
+	}
 }

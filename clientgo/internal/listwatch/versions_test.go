@@ -54,11 +54,6 @@ func TestVersionsSee(t *testing.T) {
 		{"two objects of different versions", func(v *Versions) { v.sawPage(pageOf("10", "3", "4")) }, true},
 		{"two objects of one version", func(v *Versions) { v.sawPage(pageOf("10", "3", "3")) }, false},
 		{"an object of version 0", func(v *Versions) { v.sawPage(pageOf("10", "0")) }, false},
-		{"an event after another", func(v *Versions) { v.sawEvent("11", "10") }, true},
-		{"an event of the same version", func(v *Versions) { v.sawEvent("10", "10") }, false},
-		{"an event older than the one before", func(v *Versions) { v.sawEvent("9", "10") }, false},
-		{"an event without a version", func(v *Versions) { v.sawEvent("", "10") }, false},
-		{"an event after one without", func(v *Versions) { v.sawEvent("10", "") }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var v Versions

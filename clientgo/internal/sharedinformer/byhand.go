@@ -1,6 +1,7 @@
 package sharedinformer
 
 import (
+	"iter"
 	"maps"
 	"sync/atomic"
 
@@ -19,13 +20,18 @@ type takenOut struct {
 // mostTakenOut bounds them. A program that takes out more has no informer in mind.
 const mostTakenOut = 1024
 
-// add notes an object that is about to be taken out. The caller holds Informer.writing.
-func (t *takenOut) add(key string, obj any) {
+// add notes objects that are about to be taken out. The caller holds Informer.writing.
+func (t *takenOut) add(objects iter.Seq2[string, any]) {
 	next := map[string]any{}
-	if have := t.objects.Load(); have != nil && len(*have) < mostTakenOut {
+	if have := t.objects.Load(); have != nil {
 		next = maps.Clone(*have)
 	}
-	next[key] = obj
+	for key, obj := range objects {
+		if len(next) == mostTakenOut {
+			clear(next)
+		}
+		next[key] = obj
+	}
 	t.objects.Store(&next)
 }
 

@@ -28,6 +28,11 @@
 //  5. A failure of the reflector is told to the watch error handler where client-go's
 //     ListAndWatch would return an error, with a replica of client-go's reflector that
 //     has our version ([WatchErrors]).
+//  6. What goes wrong is reported to utilruntime by a goroutine of its own ([reporter]),
+//     because error handlers may sleep. Run waits for it at the end. A burst of more than 64
+//     reports loses the rest, and the next report says how many.
+//  7. A panic in the reflector that utilruntime was told to survive ends the reflector, and
+//     another one takes its place ([follow]).
 //
 // # Concurrency properties
 //

@@ -2,7 +2,6 @@ package sharedinformer
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -52,22 +51,28 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if handler == nil {
 		return nil, fmt.Errorf("add a handler to the informer of %s: it is nil: pass a cache.ResourceEventHandlerFuncs or a handler of your own", i.name)
 	}
+	r := &registration{informer: i, handler: handler, logger: klog.Background()}
+	if o.Logger != nil {
+		r.logger = *o.Logger
+	}
+	var warnings []warning
+	defer func() {
+		for _, w := range warnings {
+			r.logger.Info(w.text, w.pairs...)
+		}
+	}()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	name := handlerName(handler)
 	if i.stopped {
 		return nil, fmt.Errorf("add handler %s to the informer of %s: %w", name, i.name, ErrStopped)
 	}
-	r := &registration{informer: i, handler: handler, logger: klog.Background()}
-	if o.Logger != nil {
-		r.logger = *o.Logger
-	}
 	r.syncing.Store(true)
 	asked := i.o.ResyncPeriod
 	if o.ResyncPeriod != nil {
 		asked = *o.ResyncPeriod
 	}
-	i.scheduleLocked(r, asked)
+	warnings = i.scheduleLocked(r, asked)
 	if err := i.subscribeLocked(r, name); err != nil {
 		return nil, fmt.Errorf("add handler %s to the informer of %s: %w", name, i.name, err)
 	}
@@ -80,9 +85,9 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 func (i *Informer) subscribeLocked(r *registration, name string) (err error) {
 	i.writing.Lock()
 	defer i.writing.Unlock()
-	var initial iter.Seq2[string, any]
+	var initial fanout.Items[any]
 	if i.started {
-		initial = i.store.Snapshot().All()
+		initial = i.store.Snapshot().Cursor().Next
 	}
 	r.subscription, err = i.fan.Subscribe(r.deliver, initial, fanout.SubscriptionOptions{Name: name})
 	return err
@@ -131,7 +136,7 @@ func (r *registration) deliver(n fanout.Notification[any]) {
 	case fanout.Added:
 		r.handler.OnAdd(n.New, n.Initial)
 	case fanout.Updated:
-		if n.Resync || r.syncing.Load() || !sameVersion(n.Old, n.New) {
+		if n.Resync || r.syncing.Load() || !r.informer.isUnchanged(n.Old, n.New) {
 			r.handler.OnUpdate(n.Old, n.New)
 		}
 	case fanout.Deleted:

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/reflector"
 	"github.com/tidings-go/tidings/source"
@@ -57,11 +55,6 @@ func (i *Informer) indexFailed(err store.IndexError) {
 	if last := i.indexReported.Load(); last != 0 && now-last < int64(indexReport) || !i.indexReported.CompareAndSwap(last, now) {
 		return
 	}
-	utilruntime.HandleErrorWithContext(context.Background(), err.Err, "An index function failed; the object has no entry in that index",
+	i.reports.report(context.Background(), err.Err, "An index function failed; the object has no entry in that index",
 		"type", i.name, "index", err.Index, "key", err.Key)
-}
-
-// reportDropped reports an object that does not belong to its collection.
-func reportDropped(ctx context.Context, err error) {
-	utilruntime.HandleErrorWithContext(ctx, err, "An object was dropped, because it is none of those that were asked for")
 }

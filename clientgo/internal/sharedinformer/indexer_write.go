@@ -55,6 +55,13 @@ func (x *indexer) Replace(list []any, version string) error {
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	x.taken.add(func(yield func(string, any) bool) {
+		for key, obj := range x.store.Snapshot().All() {
+			if _, stays := items[key]; !stays && !yield(key, obj) {
+				return
+			}
+		}
+	})
 	x.store.Replace(version, func(yield func(string, any) bool) {
 		for _, key := range slices.Sorted(maps.Keys(items)) {
 			if !yield(key, items[key]) {
@@ -125,7 +132,7 @@ func set(b *store.Batch[any], key string, obj any) {
 
 func (x *indexer) remove(b *store.Batch[any], key string, obj any) {
 	if cached, ok := b.Get(key); ok {
-		x.taken.add(key, cached)
+		x.taken.add(maps.All(map[string]any{key: cached}))
 	}
 	b.Delete(key)
 	if m := metadata(obj); m != nil {

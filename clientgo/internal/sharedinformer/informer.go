@@ -1,6 +1,7 @@
 package sharedinformer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,11 +69,14 @@ type Options struct {
 	Metrics    cache.InformerMetricsProvider
 	// Logger is used instead of that of Run's context; nil leaves it.
 	Logger *klog.Logger
+
+	reports *reporter // of what Source reports; nil if it reports nothing
 }
 
 // FromListerWatcher returns o with lw as its source.
 func FromListerWatcher(lw cache.ListerWatcher, o Options) Options {
-	o.Source, o.Versions = listwatch.New(lw, o.Example, reportDropped)
+	o.reports = new(reporter)
+	o.Source, o.Versions = listwatch.New(lw, o.Example, o.reports.dropped)
 	o.NoStreamedLists = !o.Versions.Trusted()
 	o.Sharing = listwatch.SharingOf(lw)
 	return o
@@ -92,8 +96,13 @@ type Informer struct {
 	indexer  *indexer
 	detector cache.MutationDetector
 	metrics  *metrics
+	reports  *reporter
 	synced   chan struct{} // closed when the first complete list is applied
 	listed   chan struct{} // one token: a list was applied, the resync clock starts anew
+
+	// ownVersions says that the transform has given an object another version, so that those
+	// of cached objects are not compared with the server's: every change is newer.
+	ownVersions atomic.Bool
 
 	lastIndexError atomic.Pointer[store.IndexError]
 	indexReported  atomic.Int64 // when one was last reported, in nanoseconds; 0 never
@@ -124,7 +133,7 @@ var (
 // client-go would do with the first object.
 func New(o Options) *Informer {
 	i := &Informer{
-		o: o, name: o.Description,
+		o: o, name: o.Description, reports: cmp.Or(o.reports, new(reporter)),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
 		resyncCheck: o.ResyncPeriod,
 		detector:    cache.NewCacheMutationDetector(fmt.Sprintf("%T", o.Example)),
@@ -136,10 +145,13 @@ func New(o Options) *Informer {
 	if i.store, err = store.New(store.Options[any]{Indexes: indexFuncs(o.Indexers), OnIndexError: i.indexFailed}); err != nil {
 		panic(fmt.Sprintf("cache: informer of %s: %v", i.name, err))
 	}
+	if o.Versions != nil {
+		o.Versions.LookIn(i.store.Get)
+	}
 	i.indexer = newIndexer(i, o.Indexers)
 	i.queue, err = delta.New(delta.Options[any]{
 		Known:           i.cached,
-		Describe:        describe,
+		Describe:        i.describe,
 		Compare:         i.compare,
 		ReportUnchanged: true,
 	})

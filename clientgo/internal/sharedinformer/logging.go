@@ -6,21 +6,21 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 )
 
 // newLogger returns the logger of a reflector: what goes wrong reaches the program's
 // error handlers, as client-go's does, and the rest the logger of the context.
-func newLogger(ctx context.Context) *slog.Logger {
-	return slog.New(&errorHandler{ctx: ctx, rest: logr.ToSlogHandler(klog.FromContext(ctx))})
+func newLogger(ctx context.Context, reports *reporter) *slog.Logger {
+	return slog.New(&errorHandler{ctx: ctx, reports: reports, rest: logr.ToSlogHandler(klog.FromContext(ctx))})
 }
 
-// errorHandler is a slog.Handler that gives warnings and errors to utilruntime.
+// errorHandler is a slog.Handler that gives warnings and errors to a reporter.
 type errorHandler struct {
-	ctx   context.Context
-	rest  slog.Handler
-	attrs []slog.Attr
+	ctx     context.Context
+	reports *reporter
+	rest    slog.Handler
+	attrs   []slog.Attr
 }
 
 func (h *errorHandler) Enabled(ctx context.Context, level slog.Level) bool {
@@ -47,15 +47,15 @@ func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
 		collect(a)
 	}
 	r.Attrs(collect)
-	utilruntime.HandleErrorWithContext(h.ctx, failure, r.Message, pairs...)
+	h.reports.report(h.ctx, failure, r.Message, pairs...)
 	return nil
 }
 
 func (h *errorHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &errorHandler{ctx: h.ctx, rest: h.rest, attrs: append(slices.Clip(h.attrs), attrs...)}
+	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest, attrs: append(slices.Clip(h.attrs), attrs...)}
 }
 
 // WithGroup leaves groups to the rest: nothing that is logged here has one.
 func (h *errorHandler) WithGroup(name string) slog.Handler {
-	return &errorHandler{ctx: h.ctx, rest: h.rest.WithGroup(name), attrs: h.attrs}
+	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest.WithGroup(name), attrs: h.attrs}
 }

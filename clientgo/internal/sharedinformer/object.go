@@ -1,6 +1,8 @@
 package sharedinformer
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -35,13 +37,15 @@ func uidOf(obj any) string {
 	return uid
 }
 
-// sameVersion reports whether an update brings nothing new: client-go calls such an
-// update a resync. Without versions that cannot be said, and it counts as a change.
-func sameVersion(old, new any) bool {
+// isUnchanged reports whether an update brings nothing new: client-go calls one of an equal
+// version a resync. Without versions that cannot be said, and it counts as a change. Where
+// the versions are the server's, the objects are compared as well: a version may name
+// another state after versions went back.
+func (i *Informer) isUnchanged(old, new any) bool {
 	before, _ := describe(old)
-	if before == "" {
+	after, uid := describe(new)
+	if before == "" || before != after {
 		return false
 	}
-	after, _ := describe(new)
-	return before == after
+	return uid == "" || !i.versionsTrusted() || i.ownVersions.Load() || reflect.DeepEqual(old, new)
 }

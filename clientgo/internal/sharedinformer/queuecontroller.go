@@ -19,8 +19,9 @@ import (
 // and has the program's function process what it yields. The reflector is ours; order
 // and memory of what is pending are the queue's.
 type QueueController struct {
-	config cache.Config
-	name   string
+	config  cache.Config
+	name    string
+	reports reporter
 
 	mu        sync.Mutex // guards the rest
 	reflector *reflector.Reflector[tagged]
@@ -46,15 +47,11 @@ func (q *QueueController) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	r, err := q.start(ctx)
 	if err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "A controller was not run", "type", q.name)
+		q.reports.report(ctx, err, "A controller was not run", "type", q.name)
 		return
 	}
 	var running sync.WaitGroup
-	running.Go(func() {
-		if err := r.Run(ctx); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "The reflector did not run", "type", q.name)
-		}
-	})
+	running.Go(func() { follow(ctx, q.name, &q.reports, r, q.newReflector) })
 	running.Go(func() { q.resync(ctx) })
 	running.Go(func() {
 		<-ctx.Done()
@@ -62,6 +59,7 @@ func (q *QueueController) RunWithContext(ctx context.Context) {
 	})
 	q.process(ctx)
 	running.Wait()
+	q.reports.wait()
 }
 
 func (q *QueueController) start(ctx context.Context) (*reflector.Reflector[tagged], error) {
@@ -70,20 +68,30 @@ func (q *QueueController) start(ctx context.Context) (*reflector.Reflector[tagge
 	if q.reflector != nil {
 		return nil, errors.New("it was run before, and runs once")
 	}
-	src, versions := listwatch.New(q.config.ListerWatcher, q.config.ObjectType, reportDropped)
+	return q.newReflectorLocked(ctx), nil
+}
+
+func (q *QueueController) newReflector(ctx context.Context) *reflector.Reflector[tagged] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.newReflectorLocked(ctx)
+}
+
+func (q *QueueController) newReflectorLocked(ctx context.Context) *reflector.Reflector[tagged] {
+	src, versions := listwatch.New(q.config.ListerWatcher, q.config.ObjectType, q.reports.dropped)
 	handler := q.config.WatchErrorHandlerWithContext
 	if old := q.config.WatchErrorHandler; old != nil {
 		handler = func(_ context.Context, r *cache.Reflector, err error) { old(r, err) }
 	}
-	q.reflector = reflector.New(taggedSource{src}, reflectorQueue{ctx, q.config.Queue}, reflector.Options[tagged]{
-		Name: q.name, PageSize: q.config.WatchListPageSize,
+	q.reflector = reflector.New(taggedSource{src}, reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
+		Name: q.name, Compare: versions.Compare, PageSize: max(q.config.WatchListPageSize, 0),
 		NoStreamedLists:   !versions.Trusted() || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
 		PagesAfterFailure: true,
 		WatchTimeout:      max(q.config.MinWatchTimeout, minWatchTimeout),
-		Logger:            newLogger(ctx),
+		Logger:            newLogger(ctx, &q.reports),
 		OnFailure:         WatchErrors(ctx, q.name, q.config.ObjectType, q.LastSyncResourceVersion, handler),
 	})
-	return q.reflector, nil
+	return q.reflector
 }
 
 // resync has the queue resync once per period.
@@ -103,7 +111,7 @@ func (q *QueueController) resync(ctx context.Context) {
 			continue
 		}
 		if err := q.config.Queue.Resync(); err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "A queue did not resync", "type", q.name)
+			q.reports.report(ctx, err, "A queue did not resync", "type", q.name)
 		}
 	}
 }
@@ -126,7 +134,7 @@ func (q *QueueController) process(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			utilruntime.HandleErrorWithContext(ctx, err, "What a queue yielded was not processed", "type", q.name)
+			q.reports.report(ctx, err, "What a queue yielded was not processed", "type", q.name)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package sharedinformer
 import (
 	"context"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/delta"
@@ -63,8 +62,9 @@ func tag(item *source.Item[any], added bool) source.Item[tagged] {
 // reflectorQueue hands what the reflector brings to a queue of client-go. What that
 // refuses is reported, as client-go's reflector does: the watch goes on.
 type reflectorQueue struct {
-	ctx   context.Context
-	queue cache.Queue
+	ctx     context.Context
+	reports *reporter
+	queue   cache.Queue
 }
 
 func (q reflectorQueue) Push(_ context.Context, _, version string, changes []delta.Change[tagged]) error {
@@ -80,7 +80,7 @@ func (q reflectorQueue) Push(_ context.Context, _, version string, changes []del
 			err = q.queue.Update(c.Object.object)
 		}
 		if err != nil {
-			utilruntime.HandleErrorWithContext(q.ctx, err, "A queue refused a change", "key", c.Key)
+			q.reports.report(q.ctx, err, "A queue refused a change", "key", c.Key)
 		}
 	}
 	q.reached(version)
@@ -98,7 +98,7 @@ func (q reflectorQueue) Replace(_ context.Context, _, version string, items []de
 func (q reflectorQueue) Bookmark(_ context.Context, _, version string) error {
 	if store, ok := q.queue.(cache.ReflectorBookmarkStore); ok {
 		if err := store.Bookmark(version); err != nil {
-			utilruntime.HandleErrorWithContext(q.ctx, err, "A queue refused a bookmark", "version", version)
+			q.reports.report(q.ctx, err, "A queue refused a bookmark", "version", version)
 		}
 	}
 	q.reached(version)

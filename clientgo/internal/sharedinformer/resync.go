@@ -17,15 +17,19 @@ type look struct{ due, others []*registration }
 // scheduleLocked works out the resync period of a new handler by client-go's rules: at
 // least a second; before the informer runs, the shortest period asked for becomes that
 // of the clock; afterwards, none is shorter than that of the clock. A clock that does
-// not run leaves every handler without resyncs.
-func (i *Informer) scheduleLocked(r *registration, asked time.Duration) {
+// not run leaves every handler without resyncs. It returns what is to be said of that to
+// the handler's logger, which may ask the informer in turn: without the lock.
+func (i *Informer) scheduleLocked(r *registration, asked time.Duration) (warnings []warning) {
+	warn := func(text string, pairs ...any) {
+		warnings = append(warnings, warning{text, append([]any{"type", i.name, "asked", asked}, pairs...)})
+	}
 	if asked > 0 && asked < minResyncPeriod {
-		r.logger.Info("Warning: a resync period was raised to the least one", "type", i.name, "asked", asked, "period", minResyncPeriod)
+		warn("Warning: a resync period was raised to the least one", "period", minResyncPeriod)
 		asked = minResyncPeriod
 	}
 	if asked > 0 && asked < i.resyncCheck {
 		if i.started {
-			r.logger.Info("Warning: a resync period was raised to that of the running informer", "type", i.name, "asked", asked, "period", i.resyncCheck)
+			warn("Warning: a resync period was raised to that of the running informer", "period", i.resyncCheck)
 			asked = i.resyncCheck
 		} else {
 			i.resyncCheck = asked
@@ -35,11 +39,18 @@ func (i *Informer) scheduleLocked(r *registration, asked time.Duration) {
 		}
 	}
 	if asked > 0 && i.resyncCheck == 0 {
-		r.logger.Info("Warning: a resync period is ignored: the informer was made without one and does no resyncs", "type", i.name, "asked", asked)
+		warn("Warning: a resync period is ignored: the informer was made without one and does no resyncs")
 	}
 	r.requested = asked
 	r.period = i.periodLocked(asked)
 	r.nextResync = time.Now().Add(r.period)
+	return warnings
+}
+
+// warning is a line of a log.
+type warning struct {
+	text  string
+	pairs []any
 }
 
 // periodLocked returns the period that a handler gets.
@@ -105,17 +116,16 @@ func (i *Informer) look(now time.Time) look {
 func (i *Informer) resync(token any) {
 	switch t := token.(type) {
 	case look:
-		all := i.store.Snapshot().All()
 		for _, r := range t.due {
 			r.syncing.Store(true)
-			i.fan.Replay(r.subscription, all)
+			i.fan.Replay(r.subscription, i.store.Snapshot().Cursor().Next)
 		}
 		for _, r := range t.others {
 			r.syncing.Store(false)
 		}
 	case []*fanout.Subscription[any]:
 		for _, s := range t {
-			i.fan.Replay(s, i.store.Snapshot().All())
+			i.fan.Replay(s, i.store.Snapshot().Cursor().Next)
 		}
 	}
 }

@@ -9,15 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientfeatures "k8s.io/client-go/features"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/delta"
 	"github.com/tidings-go/tidings/fanout"
 	"github.com/tidings-go/tidings/reflector"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -32,7 +30,6 @@ const minWatchTimeout = 5 * time.Minute
 // the informer has ended, those of the handlers last; a handler that does not return
 // holds it up and is named in the log. A second call logs a warning and returns.
 func (i *Informer) RunWithContext(ctx context.Context) {
-	defer utilruntime.HandleCrashWithContext(ctx)
 	logger := klog.FromContext(ctx)
 	if i.o.Logger != nil {
 		logger = *i.o.Logger
@@ -43,10 +40,6 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		logger.Info("Warning: the informer was run before; it runs once", "type", i.name)
 		return
 	}
-	// What runs beside the reflector also ends if that panics and HandleCrash lets the
-	// program live.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var clock, processor sync.WaitGroup
 	detected := make(chan struct{})
 	if resyncs > 0 { // without, no handler has any
@@ -54,9 +47,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	processor.Go(func() { i.detector.Run(detected) })
 	processor.Go(func() { i.process(ctx) })
-	if err := i.reflector.Run(ctx); err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "The reflector did not run", "type", i.name)
-	}
+	follow(ctx, i.name, i.reports, i.reflector, i.renewReflector)
 
 	<-ctx.Done()
 	clock.Wait()
@@ -64,6 +55,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	close(detected)
 	processor.Wait()
 	i.stopHandlers(logger)
+	i.reports.wait()
 }
 
 // start takes the one right to run and prepares what runs. It returns the period of
@@ -82,42 +74,60 @@ func (i *Informer) start(ctx context.Context, logger klog.Logger) (resyncs time.
 		i.o.Source = i.o.Unshared
 	}
 	i.o.Unshared = nil
-	i.reflector = reflector.New(i.o.Source, i.queue, reflector.Options[any]{
-		Name: i.name, Transform: share(i.transform, i.sharer), Known: i.known,
-		PageSize:          i.o.PageSize,
-		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
-		PagesAfterFailure: true,
-		WatchTimeout:      max(i.o.MinWatchTimeout, minWatchTimeout),
-		Logger:            newLogger(ctx),
-		OnFailure:         WatchErrors(ctx, i.name, i.o.Example, i.LastSyncResourceVersion, i.watchError),
-	})
+	i.reflector = i.newReflector(ctx)
 	i.fan.Start()
 	return i.resyncCheck, true
 }
 
-// share returns a transform whose results share what they have in common. Those of the
-// program's transform come after it, because it owns the object that it is given.
-func share(transform cache.TransformFunc, sharer *dedup.Sharer) cache.TransformFunc {
-	switch {
-	case sharer == nil:
-		return transform
-	case transform == nil:
-		return func(obj any) (any, error) { return sharer.Share(obj), nil }
+// newReflector returns a reflector of what was set before Run.
+func (i *Informer) newReflector(ctx context.Context) *reflector.Reflector[any] {
+	return reflector.New(i.o.Source, i.queue, reflector.Options[any]{
+		Name: i.name, Transform: i.transform, AfterTransform: i.afterTransform, Known: i.known, Compare: i.compare,
+		PageSize:          max(i.o.PageSize, 0), // as of client-go, which takes less for its default
+		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
+		PagesAfterFailure: true,
+		WatchTimeout:      max(i.o.MinWatchTimeout, minWatchTimeout),
+		Logger:            newLogger(ctx, i.reports),
+		OnFailure:         WatchErrors(ctx, i.name, i.o.Example, i.LastSyncResourceVersion, i.watchError),
+	})
+}
+
+// renewReflector replaces the reflector.
+func (i *Informer) renewReflector(ctx context.Context) *reflector.Reflector[any] {
+	r := i.newReflector(ctx)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reflector = r
+	return r
+}
+
+// afterTransform looks at what is about to be cached for a version of its own, and returns
+// it sharing what it has in common with others. That comes after the program's transform,
+// which owns the object that it is given.
+func (i *Informer) afterTransform(received source.Item[any], made any) (any, error) {
+	if version, _ := describe(made); version != "" && version != received.Version {
+		i.ownVersions.Store(true)
 	}
-	return func(obj any) (any, error) {
-		made, err := transform(obj)
-		if err != nil {
-			return made, err
-		}
-		return sharer.Share(made), nil
+	if i.sharer == nil {
+		return made, nil
 	}
+	return i.sharer.Share(made), nil
+}
+
+// describe returns the version and UID of a cached object, as far as they are the server's.
+func (i *Informer) describe(obj any) (version, uid string) {
+	version, uid = describe(obj)
+	if i.ownVersions.Load() {
+		version = ""
+	}
+	return version, uid
 }
 
 // known returns the cached object of a key. While versions are not trusted it has
 // none, so that what is listed is never taken for what is cached.
 func (i *Informer) known(key string) (obj any, version, uid string, ok bool) {
 	if obj, ok = i.store.Get(key); ok && i.versionsTrusted() {
-		version, uid = describe(obj)
+		version, uid = i.describe(obj)
 	}
 	return obj, version, uid, ok
 }

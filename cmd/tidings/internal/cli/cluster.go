@@ -63,7 +63,7 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	if err != nil {
 		return nil, c.target.Explain(err)
 	}
-	c.target.Server = c.config.Host
+	c.target.Server = withoutUser(c.config.Host)
 	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" || c.config.BearerTokenFile != ""
 	c.config.QPS, c.config.Burst = requestsPerSecond, requestBurst
 	prepare(c.config)

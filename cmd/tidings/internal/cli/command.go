@@ -38,7 +38,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, syscall.EPIPE) { // nobody asks why there is no more for a reader that went away
-		fmt.Fprintln(s.Err, problem.Message(err)) //nolint:errcheck // there is nowhere else to say it
+		fmt.Fprintln(s.Err, view.Clean(problem.Message(err), false)) //nolint:errcheck // there is nowhere else to say it
 	}
 	return problem.Code(err)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/resolve"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
 const (
@@ -126,7 +127,7 @@ func (c *completer) objects(ctx context.Context, q query, before, typed string) 
 	}
 	var words []string
 	for i := range list.Items {
-		if name := list.Items[i].Name; strings.HasPrefix(name, typed) {
+		if name := list.Items[i].Name; strings.HasPrefix(name, typed) && view.Printable(name) == name {
 			words = append(words, before+name)
 		}
 	}

@@ -82,7 +82,10 @@ func (d *demonstration) open(ctx context.Context, c *common) error {
 	if err := d.fleet.Populate(ctx, began); err != nil {
 		return errors.Join(err, server.Close())
 	}
-	d.say("a made-up cluster of %s at %s, built in %s from seed %d", view.Counted(int64(d.o.pods), "pod", "pods"), server.URL(), view.Short(time.Since(began)), d.o.seed)
+	if warning := server.at.warning(); warning != "" {
+		d.screen.Note(warning)
+	}
+	d.say("a made-up cluster of %s at %s, built in %s from seed %d", view.Counted(int64(d.o.pods), "pod", "pods"), server.at, view.Short(time.Since(began)), d.o.seed)
 	if d.access, err = writeKubeconfig(d.o.kubeconfig, server.URL(), d.fleet.Namespace()); err != nil {
 		return errors.Join(err, server.Close())
 	}

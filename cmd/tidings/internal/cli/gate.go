@@ -1,16 +1,14 @@
 package cli
 
 import (
-	"encoding/json"
 	"net/http"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // gate lets writes over HTTP through until it is closed: what is compared or saved in the
-// end has to stay as it is.
+// end has to stay as it is. It lets programs alone in, and no web page.
 type gate struct {
 	mu     sync.RWMutex // held for reading by writes under way; guards closed
 	closed bool
@@ -25,7 +23,7 @@ func (g *gate) close() {
 
 // wrap returns a handler that has the gate before it.
 func (g *gate) wrap(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			next.ServeHTTP(w, r)
 			return
@@ -36,10 +34,6 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		status := apierrors.NewServiceUnavailable("the server is about to end: nothing is written any more").Status()
-		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(int(status.Code))
-		json.NewEncoder(w).Encode(status) //nolint:errcheck // the client has gone
-	})
+		refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is about to end: nothing is written any more")
+	}))
 }

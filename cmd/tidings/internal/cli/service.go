@@ -75,14 +75,17 @@ func (s *service) open(ctx context.Context) error {
 	if _, err := s.save(); err != nil {
 		return err
 	}
-	url, err := listen(s.server, s.o.listen)
+	at, err := listen(s.server, s.o.listen)
 	if err != nil {
 		return err
 	}
-	if s.access, err = writeKubeconfig(s.o.kubeconfig, url, metav1.NamespaceDefault); err != nil {
+	if s.access, err = writeKubeconfig(s.o.kubeconfig, at.here, metav1.NamespaceDefault); err != nil {
 		return err
 	}
-	if err := s.say("an API server at %s, with %s", url, contents); err != nil {
+	if warning := at.warning(); warning != "" {
+		s.screen.Note(warning)
+	}
+	if err := s.say("an API server at %s, with %s", at, contents); err != nil {
 		return err
 	}
 	if err := s.say("for kubectl in another terminal: export KUBECONFIG=%s", s.access.quoted()); err != nil {

@@ -23,7 +23,7 @@ import (
 // past HTTP, so that what is measured is the informers' part; they read over HTTP.
 type simulation struct {
 	server *apisim.Server
-	url    string
+	at     address
 	gate   gate
 }
 
@@ -40,17 +40,17 @@ func newSimulation(address string) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.url, err = listen(s.server, address); err != nil {
+	if s.at, err = listen(s.server, address); err != nil {
 		return nil, errors.Join(err, s.server.Close())
 	}
 	return s, nil
 }
 
-// URL returns the address of the server.
-func (s *simulation) URL() string { return s.url }
+// URL returns the address at which this machine reaches the server.
+func (s *simulation) URL() string { return s.at.here }
 
 // Config returns what a client needs to reach the server over TCP.
-func (s *simulation) Config() *rest.Config { return &rest.Config{Host: s.url, QPS: -1} }
+func (s *simulation) Config() *rest.Config { return &rest.Config{Host: s.at.here, QPS: -1} }
 
 // Close ends the server.
 func (s *simulation) Close() error { return s.server.Close() }

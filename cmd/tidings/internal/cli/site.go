@@ -104,7 +104,7 @@ func resolveAll(sites []*site, queries []query, screen *view.Screen) ([][]resolv
 		case <-late:
 			for _, s := range waiting {
 				if s != nil {
-					screen.Note(screen.NotePalette().Dim("asking " + s.cluster.config.Host + " for its types …"))
+					screen.Note(screen.NotePalette().Dim("asking " + s.cluster.target.Server + " for its types …"))
 				}
 			}
 		}

@@ -71,7 +71,7 @@ func differencesOf(old, now tidings.Object) []difference {
 		if path == "metadata.resourceVersion" || strings.HasPrefix(path, "metadata.managedFields") {
 			continue
 		}
-		d := difference{path: printable(named.ReplaceAllString(path, "[$1]")), old: absent, now: absent}
+		d := difference{path: Printable(named.ReplaceAllString(path, "[$1]")), old: absent, now: absent}
 		if p, ok := passageOf(change.Old, change.New); ok {
 			d.path += fmt.Sprintf(":%d", p.line)
 			d.old, d.now = p.values()

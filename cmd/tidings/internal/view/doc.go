@@ -16,7 +16,8 @@
 //     write changes left out, as many as fit. Values are shortened.
 //  3. For an add or a delete: what one wants to know of such an object (the phase and
 //     node of a pod, the replicas of a deployment) and its age.
-//  4. Control characters never reach the terminal.
+//  4. Control characters never reach the terminal: in lines a dot stands for them, in
+//     documents they are escaped.
 //
 // # The screen
 //

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tidings-go/tidings"
 )
@@ -24,25 +25,18 @@ func IsFormat(format string) bool { return slices.Contains(formats, format) }
 
 // Documents renders the newest state of each change as kubectl renders objects.
 type Documents struct {
-	printer printers.ResourcePrinter
+	format  string
 	events  bool
+	printed bool // a document, so that a separator comes before the next one in YAML
 }
 
 // NewDocuments returns a renderer of a format: name, json or yaml. With events, each
 // object comes in the envelope of a watch event, which says what happened to it.
 func NewDocuments(format string, events bool) (*Documents, error) {
-	d := &Documents{events: events}
-	switch format {
-	case "name":
-		d.printer = &printers.NamePrinter{}
-	case "json":
-		d.printer = &printers.JSONPrinter{}
-	case "yaml":
-		d.printer = &printers.YAMLPrinter{}
-	default:
+	if !IsFormat(format) {
 		return nil, fmt.Errorf("output format %q: choose name, json or yaml", format)
 	}
-	return d, nil
+	return &Documents{format: format, events: events}, nil
 }
 
 // Render returns the document of a change.
@@ -54,11 +48,45 @@ func (d *Documents) Render(c Change) (string, error) {
 	if d.events {
 		obj = &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}}
 	}
+	return d.print(c, obj)
+}
+
+// print returns a document of an object of a change.
+func (d *Documents) print(c Change, obj runtime.Object) (text string, err error) {
 	var b bytes.Buffer
-	if err := d.printer.PrintObj(obj, &b); err != nil {
+	switch d.format {
+	case "name":
+		err = new(printers.NamePrinter).PrintObj(obj, &b)
+		text = Printable(strings.TrimSuffix(b.String(), "\n")) + "\n"
+	case "json":
+		err = new(printers.JSONPrinter).PrintObj(obj, &b)
+		text = inJSON(b.String())
+	default:
+		text, err = inYAML(obj)
+		if d.printed {
+			text = "---\n" + text
+		}
+	}
+	if err != nil {
 		return "", fmt.Errorf("printing %s %s: %w", c.Of.Singular, c.Name(), err)
 	}
-	return b.String(), nil
+	d.printed = true
+	return text, nil
+}
+
+// inYAML returns an object in YAML. JSON is YAML too: one with characters that YAML does not
+// escape, and a terminal takes for commands, is written so.
+func inYAML(obj runtime.Object) (string, error) {
+	encoded, err := json.Marshal(obj)
+	if err != nil {
+		return "", err
+	}
+	document := inJSON(string(encoded))
+	text, err := yaml.JSONToYAML([]byte(document))
+	if err != nil || strings.ContainsFunc(string(text), isCommandInDocument) {
+		return document + "\n", nil
+	}
+	return string(text), nil
 }
 
 // contextual returns the document of an event of one of several clusters, which names
@@ -68,15 +96,19 @@ func (d *Documents) contextual(c Change, obj runtime.Object) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("printing the context %q: %w", c.Of.Context, err)
 	}
-	var b bytes.Buffer
-	event := &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}}
-	if err := d.printer.PrintObj(event, &b); err != nil {
-		return "", fmt.Errorf("printing %s %s: %w", c.Of.Singular, c.Name(), err)
+	text, err := d.print(c, &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}})
+	if err != nil {
+		return "", err
 	}
-	if rest, ok := strings.CutPrefix(b.String(), "{"); ok {
-		return fmt.Sprintf(`{"context":%s,%s`, context, rest), nil
+	separator, document := "", text
+	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
+		separator, document = "---\n", rest
 	}
-	return fmt.Sprintf("%scontext: %s\n", b.String(), context), nil
+	named := inJSON(string(context))
+	if rest, ok := strings.CutPrefix(document, "{"); ok {
+		return fmt.Sprintf(`%s{"context":%s,%s`, separator, named, rest), nil
+	}
+	return fmt.Sprintf("%scontext: %s\n", text, named), nil
 }
 
 // documentOf returns the newest state of a change without its managed fields, which

@@ -59,7 +59,7 @@ func (l *Lines) Render(c Change) string {
 		width = l.o.Width()
 	}
 	clock := c.At.Format(clockFormat)
-	name := printable(c.Name())
+	name := Printable(c.Name())
 	if width > 0 && width < narrow {
 		clock = c.At.Format(shortClockFormat)
 		name = shortenedInside(name, max(minNameWidth, width/3))
@@ -70,9 +70,9 @@ func (l *Lines) Render(c Change) string {
 		column = min(column, limit)
 	}
 	sign, paint := l.sign(c)
-	kind, shown := padded(c.Of.Singular, l.typeWidth), padded(name, column)
+	kind, shown := padded(Printable(c.Of.Singular), l.typeWidth), padded(name, column)
 	if l.contextWidth > 0 {
-		kind = padded(shortenedInside(printable(c.Of.Context), maxContextWidth), l.contextWidth) + " " + kind
+		kind = padded(shortenedInside(Printable(c.Of.Context), maxContextWidth), l.contextWidth) + " " + kind
 	}
 	used := len(clock) + len(sign) + utf8.RuneCountInString(kind) + utf8.RuneCountInString(shown) + len("     ")
 	room := 0
@@ -105,7 +105,7 @@ func (l *Lines) detail(c Change, width int) string {
 	}
 	fields := Fields(c.Object())
 	var parts []string
-	if about := printable(gist(c.Of.Kind.GroupKind(), fields)); about != "" {
+	if about := Printable(gist(c.Of.Kind.GroupKind(), fields)); about != "" {
 		parts = append(parts, about)
 	}
 	if old, ok := age(fields, c.At); ok && (c.Initial || c.Event == tidings.Deleted) {
@@ -125,11 +125,11 @@ func (l *Lines) detail(c Change, width int) string {
 func (l *Lines) differences(c Change, width int) string {
 	p := l.o.Palette
 	if c.Old.GetUID() != c.New.GetUID() {
-		return p.Changed("another object took the name") + ": " + p.Dim("uid ") + string(c.Old.GetUID()) + p.Dim(" → ") + string(c.New.GetUID())
+		return p.Changed("another object took the name") + ": " + p.Dim("uid ") + Printable(string(c.Old.GetUID())) + p.Dim(" → ") + Printable(string(c.New.GetUID()))
 	}
 	found := differencesOf(c.Old, c.New)
 	if len(found) == 0 {
-		return p.Dim("no difference but the version: " + c.Old.GetResourceVersion() + " → " + c.New.GetResourceVersion())
+		return p.Dim("no difference but the version: " + Printable(c.Old.GetResourceVersion()+" → "+c.New.GetResourceVersion()))
 	}
 	var b strings.Builder
 	used := 0

@@ -16,6 +16,9 @@ const (
 	escCyan   = "\x1b[36m"
 )
 
+// escapes are all that a Palette writes.
+var escapes = []string{escReset, escBold, escDim, escRed, escGreen, escYellow, escCyan}
+
 func (p Palette) paint(code, text string) string {
 	if !p.Colours || text == "" {
 		return text

@@ -67,7 +67,8 @@ func terminalFile(w io.Writer) *os.File {
 
 const escEraseLine = "\r\x1b[K"
 
-// Screen prints lines to out, and notes to err, above a status line.
+// Screen prints lines to out, and notes to err, above a status line. Nothing that it is given
+// reaches a stream without [Clean].
 type Screen struct {
 	o        ScreenOptions
 	palette  Palette
@@ -122,7 +123,7 @@ func (s *Screen) Print(lines string) error {
 	defer s.mu.Unlock()
 	var b strings.Builder
 	s.eraseLocked(&b)
-	b.WriteString(lines)
+	b.WriteString(Clean(lines, s.o.Colours))
 	s.drawLocked(&b)
 	s.writeLocked(b.String())
 	return s.failure
@@ -140,7 +141,7 @@ func (s *Screen) NoteText(lines string) {
 	var b strings.Builder
 	s.eraseLocked(&b)
 	s.writeLocked(b.String())
-	io.WriteString(s.err, lines) //nolint:errcheck // there is nowhere to report it
+	io.WriteString(s.err, Clean(lines, s.o.ErrColours)) //nolint:errcheck // there is nowhere to report it
 	b.Reset()
 	s.drawLocked(&b)
 	s.writeLocked(b.String())
@@ -151,6 +152,7 @@ func (s *Screen) NoteText(lines string) {
 func (s *Screen) Progress(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	line = Clean(line, s.o.ErrColours)
 	text := line + "\n"
 	switch {
 	case s.o.ErrTerminal && (s.progress || line != ""):
@@ -180,7 +182,7 @@ func (s *Screen) SetStatus(status string) {
 	defer s.mu.Unlock()
 	var b strings.Builder
 	s.eraseLocked(&b)
-	s.status = status
+	s.status = Clean(status, s.o.Colours)
 	s.drawLocked(&b)
 	s.writeLocked(b.String())
 }

@@ -139,3 +139,40 @@ func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 		t.Errorf("with --show-secrets the cause is missing: %v", err)
 	}
 }
+
+// TestNothingOfASecretRepeatsItsData puts the data of a Secret, of the state before, in parts and
+// malformed, into every other place that is printed.
+func TestNothingOfASecretRepeatsItsData(t *testing.T) {
+	const password, rotated, pin = "hunter2-hunter2", "correct-horse-battery", "417"
+	for name, data := range map[string]any{
+		"a map": map[string]any{"password": encoded(password), "pin": encoded(pin)}, "text": password,
+		"a list": []any{password, pin}, "a deeper map": map[string]any{"a": map[string]any{"b": []any{password, pin}}},
+	} {
+		repeating := func(version string, data any) *unstructured.Unstructured {
+			u := object(secrets, "shop", "login", version, map[string]any{"type": password, "other": []any{password}, password: "x"})
+			u.Object["data"] = data
+			metadata := u.Object["metadata"].(map[string]any)
+			metadata["labels"] = map[string]any{"password": password, "encoded": strings.TrimRight(encoded(password), "="), "part": password[:8], password: "x", "team": "payments"}
+			metadata["annotations"] = map[string]any{"password": "it is " + password, "url": base64.RawURLEncoding.EncodeToString([]byte(password)), password: "x"}
+			metadata["finalizers"] = []any{password}
+			metadata["ownerReferences"] = []any{map[string]any{"name": password}}
+			return u
+		}
+		old := repeating("1", data)
+		now := repeating("2", map[string]any{"password": encoded(rotated)})
+		for what, change := range map[string]view.Change{
+			"added": {At: at, Of: secrets, Event: tidings.Added, New: old}, "rotated": updated(secrets, old, now), "back": updated(secrets, now, old),
+		} {
+			for format, text := range render(t, view.Secrecy{}.Apply(change)) {
+				for _, leak := range []string{password, password[:8], strings.TrimRight(encoded(password), "="), rotated, base64.RawURLEncoding.EncodeToString([]byte(password))} {
+					if strings.Contains(text, leak) {
+						t.Errorf("%s, %s as %s shows %q:\n%s", name, what, format, leak, text)
+					}
+				}
+				if format == "json" && !strings.Contains(text, "payments") {
+					t.Errorf("%s, %s as %s hides a label that says nothing of the data:\n%s", name, what, format, text)
+				}
+			}
+		}
+	}
+}

@@ -33,7 +33,7 @@ type Status struct {
 func (s Status) Line(p Palette) string {
 	parts := []string{Counted(int64(s.Types), "type", "types"), Counted(s.Objects, "object", "objects")}
 	if s.Version != "" {
-		parts = append(parts, "RV "+s.Version)
+		parts = append(parts, "RV "+Printable(s.Version))
 	}
 	if s.HasLag {
 		parts = append(parts, "lag "+Short(s.Lag))
@@ -43,11 +43,11 @@ func (s Status) Line(p Palette) string {
 		parts = append(parts, Short(s.Left.Round(time.Second))+" left")
 	}
 	if s.Goal != "" {
-		parts = append([]string{printable(s.Goal)}, parts...)
+		parts = append([]string{Printable(s.Goal)}, parts...)
 	}
 	line := p.Dim("── ") + p.Bold(strings.Join(parts, " · "))
 	if s.Trouble != "" {
-		line += " · " + p.Bad(printable(s.Trouble))
+		line += " · " + p.Bad(Printable(s.Trouble))
 	}
 	return line
 }

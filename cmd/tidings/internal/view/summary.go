@@ -11,7 +11,7 @@ func Table(counts []TypeCount, p Palette) string {
 	rows := [][]string{header}
 	var total TypeCount
 	for _, c := range counts {
-		rows = append(rows, tableRow(strings.TrimPrefix(c.Of.Context+" "+c.Of.Plural, " "), c))
+		rows = append(rows, tableRow(Printable(strings.TrimPrefix(c.Of.Context+" "+c.Of.Plural, " ")), c))
 		total.Initial += c.Initial
 		total.Added += c.Added
 		total.Updated += c.Updated

@@ -41,7 +41,7 @@ func value(v any) string {
 			return "{" + Counted(int64(len(v)), "field", "fields") + "}"
 		}
 	}
-	return printable(fielddiff.Format(v, wholeWidth))
+	return Printable(fielddiff.Format(v, wholeWidth))
 }
 
 // brief shortens the values before and after, so that what differs stays in sight.

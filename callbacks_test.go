@@ -1,0 +1,85 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// asking is a slog.Handler that calls a function for each record.
+type asking struct {
+	slog.Handler
+	ask func()
+}
+
+func (a asking) Enabled(context.Context, slog.Level) bool  { return true }
+func (a asking) Handle(context.Context, slog.Record) error { a.ask(); return nil }
+func (a asking) WithAttrs([]slog.Attr) slog.Handler        { return a }
+func (a asking) WithGroup(string) slog.Handler             { return a }
+
+// TestCallbacksAskHealth: the logger, OnMutation, a transform and an index function may ask the
+// factory and the informer how they are, and read the cache.
+func TestCallbacksAskHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apisim.Start(t)
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var ask func()
+		var logged, mutated, transformed, indexed atomic.Int64
+		count := func(n *atomic.Int64) {
+			n.Add(1)
+			if ask != nil {
+				ask()
+			}
+		}
+		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{
+			Logger: slog.New(asking{ask: func() { count(&logged) }}), DetectMutations: true,
+			OnMutation: func(tidings.Mutation) { count(&mutated) },
+		})
+		must(err)
+		maps, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Transform: tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			count(&transformed)
+			return c, nil
+		})})
+		must(err)
+		ask = func() {
+			factory.Health()
+			maps.Health()
+			maps.Lister().Snapshot().Len()
+		}
+		must(maps.AddIndex("broken", func(*corev1.ConfigMap) ([]string, error) {
+			count(&indexed)
+			return nil, errors.New("no index")
+		}))
+		_, err = maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{
+			OnAdd: func(c *corev1.ConfigMap, _ bool) { c.Labels = map[string]string{"written": "by a handler"} },
+		}, tidings.HandlerOptions{})
+		must(err)
+		_, err = server.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+		must(err)
+		ctx, stop := context.WithCancel(t.Context())
+		must(factory.Start(ctx))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stop()
+		must(factory.Shutdown(t.Context()))
+		if logged.Load() == 0 || mutated.Load() == 0 || transformed.Load() == 0 || indexed.Load() == 0 {
+			t.Errorf("called were the logger %d, OnMutation %d, the transform %d and the index function %d times",
+				logged.Load(), mutated.Load(), transformed.Load(), indexed.Load())
+		}
+	})
+}

@@ -1,0 +1,358 @@
+package cache_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	theirdynamic "k8s.io/client-go/dynamic/dynamicinformer"
+	theirinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	theirmetadata "k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
+	"github.com/tidings-go/tidings/clientgo/informers"
+	"github.com/tidings-go/tidings/clientgo/metadatainformer"
+)
+
+var (
+	wireScripts = flag.Int("wire.seeds", wireSeeds(), "how many scripts TestWire runs (TIDINGS_WIRE_SEEDS)")
+	wireSeed    = flag.Uint64("wire.seed", 0, "the one script to run, as a failure printed it")
+)
+
+func wireSeeds() int {
+	if n, err := strconv.Atoi(os.Getenv("TIDINGS_WIRE_SEEDS")); err == nil && n > 0 {
+		return n
+	}
+	return 50
+}
+
+// wireKind is how the objects are read.
+type wireKind struct {
+	name        string
+	contentType string
+	object      string // the beginning of an object in JSON, up to its metadata
+	theirs      func(*rest.Config) (clientgo.SharedIndexInformer, error)
+	ours        func(*rest.Config) (clientgo.SharedIndexInformer, error)
+}
+
+const (
+	protobuf     = "application/vnd.kubernetes.protobuf"
+	configMapIs  = `{"kind":"ConfigMap","apiVersion":"v1",`
+	metadataIs   = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`
+	asJSON       = "application/json"
+	hostileTime  = 4 * time.Minute
+	recoveryTime = 15 * time.Minute
+)
+
+var wireKinds = []wireKind{
+	{"typed, protobuf", protobuf, configMapIs, theirTyped, ourTyped},
+	{"typed, JSON", asJSON, configMapIs, theirTyped, ourTyped},
+	{"dynamic", asJSON, configMapIs, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+		client, err := dynamic.NewForConfig(c)
+		if err != nil {
+			return nil, err
+		}
+		return theirdynamic.NewFilteredDynamicInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
+	}, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+		client, err := dynamicinformer.NewClient(c, nil)
+		if err != nil {
+			return nil, err
+		}
+		return dynamicinformer.NewFilteredDynamicInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
+	}},
+	{"metadata", asJSON, metadataIs, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+		client, err := metadata.NewForConfig(c)
+		if err != nil {
+			return nil, err
+		}
+		return theirmetadata.NewFilteredMetadataInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
+	}, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+		client, err := metadatainformer.NewClient(c, nil)
+		if err != nil {
+			return nil, err
+		}
+		return metadatainformer.NewFilteredMetadataInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
+	}},
+	{"a ListerWatcher", protobuf, configMapIs, listerWatcherWith(clientgo.NewSharedIndexInformerWithOptions), listerWatcherWith(cache.NewSharedIndexInformerWithOptions)},
+}
+
+func theirTyped(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+	client, err := kubernetes.NewForConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	return theirinformers.NewConfigMapInformer(client, "", 0, clientgo.Indexers{}), nil
+}
+
+func ourTyped(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+	client, err := kubernetes.NewForConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	return informers.NewFilteredFor[*corev1.ConfigMap](client, "", 0, clientgo.Indexers{}, nil), nil
+}
+
+func listerWatcherWith(newInformer func(clientgo.ListerWatcher, runtime.Object, clientgo.SharedIndexInformerOptions) clientgo.SharedIndexInformer) func(*rest.Config) (clientgo.SharedIndexInformer, error) {
+	return func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
+		client, err := kubernetes.NewForConfig(c)
+		if err != nil {
+			return nil, err
+		}
+		maps := client.CoreV1().ConfigMaps("")
+		return newInformer(&clientgo.ListWatch{
+			ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return maps.List(ctx, o) },
+			WatchFuncWithContext: maps.Watch,
+		}, &corev1.ConfigMap{}, noOptions), nil
+	}
+}
+
+// TestWire has client-go's informer and ours follow one server that answers as a random
+// script says, each from the script's beginning, while objects change. When the server
+// has turned honest, both caches have to become what it holds, what the handlers were
+// told has to make a story that ends there, and ours may not have asked for much more.
+func TestWire(t *testing.T) {
+	for n := range *wireScripts {
+		seed := uint64(n + 1)
+		if *wireSeed != 0 {
+			seed = *wireSeed
+		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { runWire(t, seed) })
+		})
+		if *wireSeed != 0 {
+			return
+		}
+	}
+}
+
+// wired is one of the two informers.
+type wired struct {
+	name      string
+	informer  clientgo.SharedIndexInformer
+	handler   *listener
+	recovered time.Duration // after the server turned honest; negative is never
+	hostile   map[step]int  // requests until then
+	spared    int           // of these, what the client repeated by itself
+}
+
+func runWire(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	kind := wireKinds[random.IntN(len(wireKinds))]
+	s := &wireServer{script: newScript(random), object: kind.object, honest: make(chan struct{}), asked: map[string]map[step]int{},
+		last: map[string]lastRequest{}, spared: map[string]int{}, leases: map[string]string{}}
+	s.start(t, seed)
+	w := &wireWriter{t: t, random: random, server: s}
+	w.createSome()
+	both := []*wired{newWired(t, s, "client-go", kind.contentType, kind.theirs), newWired(t, s, "tidings", kind.contentType, kind.ours)}
+	defer func() {
+		if t.Failed() {
+			t.Logf("repeat with: go test ./clientgo/cache -run TestWire -wire.seed=%d\n%s, %s\nwrites:\n  %s\nrequests:\n  %s", seed, kind.name, s.script,
+				strings.Join(w.notes, "\n  "), strings.Join(s.log, "\n  "))
+		}
+	}()
+	for began := time.Now(); time.Since(began) < hostileTime; {
+		time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
+		w.write()
+	}
+	for _, of := range both {
+		of.hostile, of.spared = s.counts(of.name)
+	}
+	close(s.honest)
+	w.write()
+	s.recover(t, both)
+	theirs, ours := both[0], both[1]
+	if ours.recovered < 0 {
+		t.Errorf("ours holds\n  %s\nthe server\n  %s\nclient-go recovered after %v\nthe health of ours is %+v", strings.Join(cached(ours), "\n  "), strings.Join(s.holds(t), "\n  "), theirs.recovered, healthOf(ours))
+	}
+	if _, knows, wrong := ours.handler.take(); len(wrong) > 0 || ours.recovered >= 0 && !slices.Equal(slices.Sorted(maps.Keys(knows)), slices.Sorted(slices.Values(ours.informer.GetStore().ListKeys()))) {
+		t.Errorf("the handler was told what makes no story:\n  %s\nit knows %v", strings.Join(wrong, "\n  "), knows)
+	}
+	comparePoliteness(t, theirs, ours)
+	t.Logf("%s: recovered after %v and %v, requests %v and %v", kind.name, theirs.recovered, ours.recovered, theirs.hostile, ours.hostile)
+}
+
+// wireSlack is how many requests ours may make beyond client-go's: it lists again where that
+// goes on with what it cannot know to be true. Its backoff allows fourteen attempts in that
+// time, of a streamed list, a list and a watch each.
+const wireSlack = 3 * 14
+
+// comparePoliteness compares how many requests the two made while the server was hostile.
+func comparePoliteness(t *testing.T, theirs, ours *wired) {
+	t.Helper()
+	all := func(w *wired) (n int) {
+		for _, requests := range w.hostile {
+			n += requests
+		}
+		return n - w.spared
+	}
+	if all(ours) > all(theirs)+wireSlack {
+		t.Errorf("ours made %v, of which its client %d, client-go %v and %d", ours.hostile, ours.spared, theirs.hostile, theirs.spared)
+	}
+}
+
+func (s *wireServer) start(t *testing.T, seed uint64) {
+	var err error
+	s.api, err = apisim.New(apisim.Options{Seed: seed, Middleware: s.middleware})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.api.Close()) })
+	for _, namespace := range []string{"a", "b"} {
+		_, err := s.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		must(t, err)
+	}
+}
+
+// newWired makes an informer and runs it until the end of the test.
+func newWired(t *testing.T, s *wireServer, name, contentType string, newInformer func(*rest.Config) (clientgo.SharedIndexInformer, error)) *wired {
+	config := rest.CopyConfig(s.api.Config())
+	config.QPS, config.UserAgent = -1, name
+	config.ContentType = contentType
+	if contentType == protobuf {
+		config.AcceptContentTypes = protobuf + "," + asJSON
+	}
+	informer, err := newInformer(config)
+	must(t, err)
+	w := &wired{name: name, informer: informer, handler: &listener{}}
+	_, err = informer.AddEventHandler(w.handler)
+	must(t, err)
+	run(t, informer)
+	return w
+}
+
+// recover waits until both informers hold what the server holds.
+func (s *wireServer) recover(t *testing.T, both []*wired) {
+	began := time.Now()
+	for _, w := range both {
+		w.recovered = -1
+	}
+	for time.Since(began) < recoveryTime {
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		holds := s.holds(t)
+		for _, w := range both {
+			if equal := slices.Equal(cached(w), holds); equal != (w.recovered >= 0) {
+				w.recovered = time.Since(began)
+				if !equal {
+					w.recovered = -1
+				}
+			}
+		}
+		if both[0].recovered >= 0 && both[1].recovered >= 0 {
+			return
+		}
+	}
+}
+
+// holds returns the states on the server, sorted.
+func (s *wireServer) holds(t *testing.T) []string {
+	objects, _, err := s.api.List(t.Context(), configMaps, "")
+	must(t, err)
+	var states []string
+	for _, obj := range objects {
+		states = append(states, wireState(obj))
+	}
+	slices.Sort(states)
+	return states
+}
+
+func cached(w *wired) []string {
+	var states []string
+	for _, obj := range w.informer.GetStore().List() {
+		if !isOdd(obj) {
+			states = append(states, wireState(obj))
+		}
+	}
+	slices.Sort(states)
+	return states
+}
+
+func wireState(obj any) string {
+	m := obj.(metav1.Object)
+	return fmt.Sprintf("%s n=%s@%s uid %s", keyOf(obj), labelOf(obj), m.GetResourceVersion(), m.GetUID())
+}
+
+// wireWriter changes objects.
+type wireWriter struct {
+	t      *testing.T
+	random *rand.Rand
+	server *wireServer
+	notes  []string
+	made   int
+}
+
+func (w *wireWriter) note(format string, args ...any) {
+	w.notes = append(w.notes, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+func (w *wireWriter) createSome() {
+	for range w.random.IntN(8) {
+		w.create()
+	}
+}
+
+func (w *wireWriter) create() {
+	m := &corev1.ConfigMap{Data: map[string]string{"some": "data"}}
+	m.Namespace, m.Name = []string{"a", "b"}[w.random.IntN(2)], fmt.Sprintf("m%d", w.made)
+	m.Labels = map[string]string{"n": strconv.Itoa(w.random.IntN(5))}
+	w.made++
+	made, err := w.server.api.Create(w.t.Context(), m)
+	must(w.t, err)
+	w.note("create %s", wireState(made))
+}
+
+// write creates, changes or deletes an object, or has the lease of two end.
+func (w *wireWriter) write() {
+	objects, _, err := w.server.api.List(w.t.Context(), configMaps, "")
+	must(w.t, err)
+	if len(objects) < 2 {
+		w.create()
+		return
+	}
+	m := objects[w.random.IntN(len(objects))].(*corev1.ConfigMap).DeepCopy()
+	switch w.random.IntN(6) {
+	case 0, 1:
+		w.create()
+	case 2:
+		w.note("delete %s", wireState(w.remove(m)))
+	case 3:
+		w.server.mu.Lock() // before it is told
+		first, second := w.remove(objects[0].(*corev1.ConfigMap)), w.remove(objects[1].(*corev1.ConfigMap))
+		w.server.leases[first.GetResourceVersion()] = second.GetResourceVersion()
+		w.server.mu.Unlock()
+		w.note("the lease of %s and %s ends", wireState(first), wireState(second))
+	default:
+		m.Labels = map[string]string{"n": strconv.Itoa(w.random.IntN(5))}
+		changed, err := w.server.api.Update(w.t.Context(), m)
+		must(w.t, err)
+		w.note("update %s", wireState(changed))
+	}
+}
+
+func (w *wireWriter) remove(m *corev1.ConfigMap) metav1.Object {
+	removed, err := w.server.api.Delete(w.t.Context(), configMaps, m.Namespace, m.Name)
+	must(w.t, err)
+	return removed.(metav1.Object)
+}
+
+func healthOf(w *wired) any {
+	h, _ := cache.HealthOf(w.informer)
+	return h
+}

@@ -1,0 +1,154 @@
+package tidings_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/reflector"
+)
+
+// anyAnswer is something that a server, or what stands in front of it, may answer.
+type anyAnswer struct {
+	name   string
+	faults []apisim.Fault
+	lists  bool // it is about lists only
+	events bool // it is about running watches only
+}
+
+func anyAnswers() []anyAnswer {
+	all := []anyAnswer{
+		{name: "cut head", faults: []apisim.Fault{apisim.CutBefore(0)}},
+		{name: "cut body", faults: []apisim.Fault{apisim.CutWithin(1)}},
+		{name: "truncated body", faults: []apisim.Fault{apisim.Truncate(1)}},
+		{name: "garbled body", faults: []apisim.Fault{apisim.Garble(1)}},
+		{name: "dropped", faults: []apisim.Fault{apisim.Drop()}},
+		{name: "decades of patience", faults: []apisim.Fault{apisim.Refuse(http.StatusTooManyRequests, (1<<31-1)*time.Second)}},
+		{name: "429 with Retry-After", faults: []apisim.Fault{apisim.Refuse(http.StatusTooManyRequests, time.Second)}},
+		{name: "503 with Retry-After", faults: []apisim.Fault{apisim.Refuse(http.StatusServiceUnavailable, time.Second)}},
+		{name: "empty pages", faults: []apisim.Fault{apisim.EmptyPages()}, lists: true},
+		{name: "repeated tokens", faults: []apisim.Fault{apisim.RepeatTokens()}, lists: true},
+		{name: "expired tokens", faults: []apisim.Fault{apisim.ExpireTokens()}, lists: true},
+	}
+	for _, code := range []int{400, 403, 404, 410, 414, 422, 429, 431, 500, 502, 503, 504} {
+		all = append(all, anyAnswer{name: fmt.Sprint(code), faults: []apisim.Fault{apisim.Refuse(code, 0)}})
+	}
+	for _, code := range []int{403, 410, 429, 500, 504} {
+		all = append(all,
+			anyAnswer{name: fmt.Sprint("ERROR event of ", code), faults: []apisim.Fault{apisim.Fail(1, code)}, events: true},
+			anyAnswer{name: fmt.Sprint("ERROR event of ", code, " at once"), faults: []apisim.Fault{apisim.Fail(0, code)}, events: true})
+	}
+	return all
+}
+
+// anyPlace is a request that may meet an answer.
+type anyPlace struct {
+	name  string
+	match apisim.Match
+	paged bool // lists are in pages
+	watch bool // it is a watch that is no list
+}
+
+var anyPlaces = []anyPlace{
+	{name: "page 1", match: apisim.Match{Verb: "list", Page: 1}, paged: true},
+	{name: "page 2", match: apisim.Match{Verb: "list", Page: 2}, paged: true},
+	{name: "page 3", match: apisim.Match{Verb: "list", Page: 3}, paged: true},
+	{name: "streamed list", match: apisim.Match{Verb: "watch", Query: map[string]string{"sendInitialEvents": "true"}}},
+	{name: "watch", match: apisim.Match{Verb: "watch"}, paged: true, watch: true},
+}
+
+// TestAnyAnswerAnywhere has each place meet each answer, once, a few times in a row and for
+// ever, while the first list is read and when it is read again. The informer must be in step
+// with the server after some minutes, or, under an answer for ever that leaves no other way,
+// when the answer is lifted; meanwhile it must be polite, and say nothing that is not so.
+func TestAnyAnswerAnywhere(t *testing.T) {
+	for _, place := range anyPlaces {
+		for _, answer := range anyAnswers() {
+			if answer.lists && place.match.Verb != "list" || answer.events && place.match.Verb != "watch" {
+				continue
+			}
+			for _, times := range []int{1, 5, 0} {
+				for _, again := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%d times, again %v", place.name, answer.name, times, again), func(t *testing.T) {
+						for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+							synctest.Test(t, func(t *testing.T) { meetAnywhere(t, kind, place, answer, times, again) })
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func meetAnywhere(t *testing.T, kind string, place anyPlace, answer anyAnswer, times int, again bool) {
+	// The first list is consistent, or it would come in one page.
+	o := tidings.FactoryOptions{NoStreamedLists: place.paged, PageSize: 2, ConsistentFirstList: true}
+	w := newWorld(t, kinds[kind], o, apisim.Options{})
+	defer w.end()
+	w.probe = w.ask(t, w.factory, tidings.Selection{Namespace: "default"})
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		w.create(name, "1")
+	}
+	l := w.follow()
+	match := place.match
+	match.Times = times
+	faults := append([]apisim.Fault{apisim.Delay(10 * time.Millisecond)}, answer.faults...)
+	var injection *apisim.Injection
+	if again {
+		w.start()
+		injection = w.server.Inject(match, faults...)
+		w.server.CutConnections()
+	} else {
+		injection = w.server.Inject(match, faults...)
+		if err := w.factory.Start(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.update("a", "2")
+	w.remove("b")
+	if again && !place.watch {
+		w.server.Compact() // leads to a list
+	}
+	w.after(30 * time.Minute)
+	before := len(w.server.Requests()) // of three pages a list; client-go would send 190
+	w.update("c", "2")
+	w.after(15 * time.Minute)
+	if n := len(w.server.Requests()) - before; n > 150 {
+		t.Errorf("%s: %d requests in a quarter of an hour", kind, n)
+	}
+	// A page that fails for ever leaves no way; a watch, or a streamed list, leaves that by pages.
+	if times > 0 || place.match.Verb == "watch" && !patient(answer) {
+		l.inStep(kind)
+	}
+	injection.Lift()
+	w.after(15 * time.Minute)
+	l.inStep(kind)
+	if h := w.probe.informer().Health(); h.State != reflector.Watching {
+		t.Errorf("%s: health is %s after %v", kind, h.State, h.LastError)
+	}
+}
+
+// patient reports whether an answer says that another request would fail as well, or that
+// the resource is gone.
+func patient(a anyAnswer) bool {
+	switch a.name {
+	case "404", "429", "429 with Retry-After", "503 with Retry-After", "decades of patience", "ERROR event of 429", "ERROR event of 429 at once", "dropped", "cut head":
+		return true
+	}
+	return false
+}
+
+// inStep checks that server, cache and handler have the same objects.
+func (l *ledger) inStep(kind string) {
+	l.w.Helper()
+	want := l.w.serverState()
+	if got := l.w.probe.state(); !maps.Equal(got, want) {
+		l.w.Errorf("%s: the cache holds %v, the server %v, health is %v", kind, got, want, l.w.probe.informer().Health().LastError)
+	}
+}

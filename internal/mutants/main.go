@@ -1,0 +1,169 @@
+// Mutants changes the engine in small ways, one at a time, and runs the tests against
+// each changed program: a change that no test notices is a survivor.
+//
+//	packages ─▶ find ─▶ weave ─▶ one test binary per suite ─▶ cover ─▶ sample ─▶ run
+//
+// In these steps:
+//
+//  1. find walks the syntax trees, with types, and lists the mutants of a package:
+//     conditions negated, always or never true; operands of && and || ignored; < for <=,
+//     + for -; integers off by one; statements, calls, defers and fields of literals left
+//     out; errors that are not returned; cases of switch and select that are never taken.
+//     Statements that only log are left alone.
+//  2. weave writes all of them into copies of the files. Each is behind a condition that
+//     the environment variable MUTANT turns on, so that all of them need one compilation.
+//     Mutants that do not compile are dropped. The go command takes the copies through
+//     -overlay.
+//  3. cover runs every test once, without a mutant: how long it takes, and which mutants
+//     would change what it does. Tests that fail then, or take more than six seconds of a
+//     processor, are left out, and named.
+//  4. A random sample of the mutants is run: first the tests of the package, then those of
+//     the other suites, the quick ones first, and only tests that the mutant changes.
+//
+// A mutant is killed if a test fails, or takes three times as long as without it and five
+// seconds more. Survivors that are known to change nothing that the contract promises are
+// in survivors.json, with the reason. They are recognised by file, function, block and
+// text; one that no mutant is any more is an error. -again runs the survivors of an earlier
+// run, to see what new tests do.
+//
+// # Concurrency properties
+//
+// As many processes run as -parallel says, each with one mutant.
+//
+// # Memory
+//
+// Each process is limited to 8 GiB of addresses.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// options are what a run is given.
+type options struct {
+	dir      string         // the root of the module
+	packages []string       // directories whose code is changed
+	suites   []string       // directories whose tests run after those of the package
+	sample   int            // how many mutants run; 0 is all
+	seed     uint64         // of the sample
+	parallel int            // processes
+	slack    time.Duration  // added to three times what tests take without a mutant
+	only     *regexp.Regexp // of "file function"; nil is everything
+	again    string         // a file of results whose survivors run again; "" is none
+	known    string         // a file of survivors with reasons; "" is none
+	out      string         // the file of results; "" is none
+}
+
+func main() {
+	log.SetFlags(log.Ltime)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o := options{dir: ".", slack: 5 * time.Second}
+	packages := flag.String("packages", "store,delta,fanout,reflector,source,.", "directories whose code is changed")
+	suites := flag.String("suites", ".,clientgo/cache", "directories whose tests run on survivors of their package's own")
+	only := flag.String("only", "", "a regular expression for file and function, as in 'store/.* Range'")
+	flag.IntVar(&o.sample, "sample", 1000, "how many mutants run; 0 is all")
+	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "the seed of the sample")
+	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many processes run at a time")
+	flag.StringVar(&o.again, "again", "", "run the survivors of this file of results, and no others")
+	flag.StringVar(&o.known, "known", "internal/mutants/survivors.json", "survivors with their reasons")
+	flag.StringVar(&o.out, "out", "bin/mutants.json", "the file to write all results to")
+	flag.Parse()
+	comma := func(r rune) bool { return r == ',' }
+	o.packages, o.suites = strings.FieldsFunc(*packages, comma), strings.FieldsFunc(*suites, comma)
+	if *only != "" {
+		o.only = regexp.MustCompile(*only)
+	}
+	r, err := run(ctx, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r.write(os.Stdout)
+	if o.out != "" {
+		if err := r.save(o.out); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if len(r.with(survived))+len(r.with(uncovered))+len(r.stale) > 0 {
+		os.Exit(1)
+	}
+}
+
+// run finds the mutants, builds the suites and runs a sample.
+func run(ctx context.Context, o options) (*report, error) {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	o.dir = dir
+	known, err := readKnown(o.known)
+	if err != nil {
+		return nil, err
+	}
+	again, err := readSurvivors(o.again)
+	if err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	packages, err := load(ctx, o.dir, o.packages)
+	if err != nil {
+		return nil, err
+	}
+	overlay, err := weaveAll(packages, work)
+	if err != nil {
+		return nil, err
+	}
+	var all []*mutant
+	for _, p := range packages {
+		all = append(all, p.mutants()...)
+	}
+	log.Printf("%d mutants in %d packages", len(all), len(packages))
+	suites, err := buildSuites(ctx, o, work, overlay)
+	if err != nil {
+		return nil, err
+	}
+	r := &report{seed: o.seed, found: len(all), stale: known.stale(all)}
+	for _, s := range suites {
+		failing, err := s.cover(ctx, o.parallel)
+		if err != nil {
+			return nil, err
+		}
+		r.leftOut = append(r.leftOut, failing...)
+	}
+	if o.again != "" {
+		all = slices.DeleteFunc(all, func(m *mutant) bool { return !slices.ContainsFunc(again, m.is) })
+	}
+	r.results, err = runAll(ctx, o, suites, pick(all, o), known)
+	return r, err
+}
+
+// pick draws the sample.
+func pick(all []*mutant, o options) []*mutant {
+	var some []*mutant
+	for _, m := range all {
+		if o.only == nil || o.only.MatchString(m.File+" "+m.Function) {
+			some = append(some, m)
+		}
+	}
+	random := rand.New(rand.NewPCG(o.seed, 0))
+	random.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+	if o.sample > 0 && o.sample < len(some) {
+		some = some[:o.sample]
+	}
+	return some
+}

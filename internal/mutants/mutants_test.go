@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTiny runs all mutants of a package whose survivors are known.
+func TestTiny(t *testing.T) {
+	excuse := known{
+		{change{"tiny.go", "Name", "func Name(digit int) string {", "case 1:", "case never:"}, "an example"},
+		{change{"tiny.go", "Gone", "", "a", "b"}, "an example"},
+	}
+	o := options{dir: "testdata/tiny", packages: []string{"."}, parallel: 2, slack: time.Second}
+	o.known = filepath.Join(t.TempDir(), "known.json")
+	text, err := json.Marshal(excuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(o.known, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]verdict{}
+	for _, x := range r.results {
+		got[x.Function+": "+x.Kind+": "+x.After] = x.Verdict
+	}
+	for mutant, want := range map[string]verdict{
+		"Below: <: return a <= b":                     uncovered,
+		"Below: negate: return !(a < b)":              killed,
+		"Root: never: if false {":                     killed,
+		"Root: <: if n <= 0 {":                        killed,
+		"Root: no error: return 0, nil":               killed,
+		"Root: drop: ":                                timeout,
+		"Root: constant: return (0 + 1), errNegative": survived,
+		"Root: +: for (root - 1)*(root+1) <= n {":     killed,
+		"Name: case: case never:":                     excused,
+		"(*Counter).Add: drop: ":                      killed,
+		"(*Counter).Add: -=: c.n += -(n)":             killed,
+		"First: case: case v := <-never:":             timeout,
+		"First: case: case <-never:":                  survived,
+		"Untested: operand: return true && b":         uncovered,
+		"Untested: negate: return !(a && b)":          uncovered,
+	} {
+		if got[mutant] != want {
+			t.Errorf("%q: %q, want %q", mutant, got[mutant], want)
+		}
+	}
+	if len(r.stale) != 1 || r.stale[0].Function != "Gone" {
+		t.Errorf("stale: %v", r.stale)
+	}
+	if len(r.leftOut) != 1 || !strings.Contains(r.leftOut[0], "TestFails") {
+		t.Errorf("left out: %q", r.leftOut)
+	}
+	var page bytes.Buffer
+	r.write(&page)
+	if want := "uncovered: < in Below\n  func Below(a, b int) bool {\n- return a < b\n+ return a <= b\n"; !strings.Contains(page.String(), want) {
+		t.Errorf("no %q in\n%s", want, &page)
+	}
+}
+
+// TestAgain runs the survivors of an earlier run, and no others.
+func TestAgain(t *testing.T) {
+	o := options{dir: "testdata/tiny", packages: []string{"."}, parallel: 2, slack: time.Second}
+	o.only = regexp.MustCompile("Below|Untested")
+	first, err := run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.again = filepath.Join(t.TempDir(), "results.json")
+	if err := first.save(o.again); err != nil {
+		t.Fatal(err)
+	}
+	second, err := run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(second.results) != 4 || len(second.with(uncovered)) != 4 || len(first.with(killed)) != 1 {
+		t.Errorf("first %v, then %v", first.results, second.results)
+	}
+}
+
+// TestSampleIsRepeatable draws the same sample for the same seed, and another for another.
+func TestSampleIsRepeatable(t *testing.T) {
+	all := make([]*mutant, 100)
+	for i := range all {
+		all[i] = &mutant{id: i}
+	}
+	first, again := pick(all, options{sample: 10, seed: 1}), pick(all, options{sample: 10, seed: 1})
+	other := pick(all, options{sample: 10, seed: 2})
+	same := 0
+	for i := range first {
+		if first[i] != again[i] {
+			t.Errorf("number %d differs", i)
+		}
+		if first[i] == other[i] {
+			same++
+		}
+	}
+	if same == len(first) {
+		t.Error("two seeds drew the same sample")
+	}
+}

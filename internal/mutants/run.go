@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// verdict is how a mutant ended.
+type verdict string
+
+const (
+	killed    verdict = "killed"
+	timeout   verdict = "timeout" // killed: the tests took too long
+	survived  verdict = "survived"
+	uncovered verdict = "uncovered" // survived: no test comes to a state that it changes
+	excused   verdict = "known"     // survived or uncovered, with a reason
+)
+
+// result is a mutant with its verdict.
+type result struct {
+	mutant
+	Verdict verdict `json:"verdict"`
+	By      string  `json:"by,omitempty"`     // the suite and the test that killed it
+	Reason  string  `json:"reason,omitempty"` // of a survivor that is known
+	Seconds float64 `json:"seconds"`
+}
+
+// runAll runs the mutants of the sample.
+func runAll(ctx context.Context, o options, suites []*suite, sample []*mutant, k known) ([]result, error) {
+	var mu sync.Mutex // guards results
+	var results []result
+	began := time.Now()
+	err := each(ctx, o.parallel, sample, func(ctx context.Context, m *mutant) error {
+		start := time.Now()
+		r := result{mutant: *m, Reason: k.reason(m), Verdict: excused}
+		if r.Reason == "" {
+			var err error
+			if r.Verdict, r.By, err = m.run(ctx, o, suites); err != nil {
+				return err
+			}
+		}
+		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
+		mu.Lock()
+		defer mu.Unlock()
+		if results = append(results, r); len(results)%50 == 0 {
+			log.Printf("%d of %d mutants in %.0fs", len(results), len(sample), time.Since(began).Seconds())
+		}
+		return nil
+	})
+	slices.SortFunc(results, func(a, b result) int { return a.id - b.id })
+	return results, err
+}
+
+// run runs the tests that reach m, those of its package first.
+func (m *mutant) run(ctx context.Context, o options, suites []*suite) (verdict, string, error) {
+	reached := false
+	for _, s := range m.order(o, suites) {
+		for _, tests := range s.batches(m.id) {
+			reached = true
+			limit := o.slack
+			for _, t := range tests {
+				limit += 3 * t.took
+			}
+			end, err := s.run(ctx, fmt.Sprint("MUTANT=", m.id), limit, tests...)
+			switch {
+			case err != nil:
+				return "", "", err
+			case !end.failed:
+			case bytes.Contains(end.out, []byte("panic: test timed out")) || len(end.out) == 0:
+				return timeout, s.dir, nil
+			default:
+				return killed, s.dir + " " + reason(end.out), nil
+			}
+		}
+	}
+	if !reached {
+		return uncovered, "", nil
+	}
+	return survived, "", nil
+}
+
+// order puts the suite of the mutant's package first, and leaves out those of other packages.
+func (m *mutant) order(o options, suites []*suite) []*suite {
+	var own, others []*suite
+	for _, s := range suites {
+		switch {
+		case s.dir == m.Package:
+			own = append(own, s)
+		case slices.Contains(o.suites, s.dir):
+			others = append(others, s)
+		}
+	}
+	return append(own, others...)
+}
+
+var said = regexp.MustCompile(`(?m)^(--- FAIL: \S+|panic: .*|fatal error: .*)`)
+
+// reason is the first line that says why tests failed.
+func reason(out []byte) string {
+	return short(string(said.Find(out)))
+}

@@ -1,0 +1,194 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// userCode is a transform and an index function that fail for a while. The methods of a
+// nil one never fail.
+type userCode struct {
+	hows []string // the ways in which the transform may fail
+
+	mu     sync.Mutex // guards the rest
+	fails  string     // how they fail now, "" if they do not
+	calls  int
+	every  int             // they fail at each call of this number
+	failed map[string]bool // the keys of objects at which they failed and that were not healed
+	broke  bool            // they failed since the last audit
+}
+
+var errUserCode = errors.New("a function of the user fails for a while")
+
+// begin makes the functions fail at every nth call.
+func (c *userCode) begin(how string, every int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fails, c.every = how, every
+}
+
+// end ends that and returns the keys at which they failed.
+func (c *userCode) end() (keys []string) {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys = slices.Sorted(maps.Keys(c.failed))
+	c.fails, c.failed = "", nil
+	return keys
+}
+
+// forget reports whether they failed since it was called last.
+func (c *userCode) forget() bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	broke := c.broke
+	c.broke = false
+	return broke
+}
+
+// fail returns how a call is to fail, "" if it is not.
+func (c *userCode) fail(key string) string {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls++; c.fails == "" || c.calls%c.every != 0 {
+		return ""
+	}
+	if c.failed == nil {
+		c.failed = map[string]bool{}
+	}
+	c.failed[key], c.broke = true, true
+	return c.fails
+}
+
+// index is an index function by the label n.
+func (c *userCode) index(obj metav1.Object) ([]string, error) {
+	switch c.fail(keyOf(obj)) {
+	case "":
+		return []string{obj.GetLabels()["n"]}, nil
+	case "panic":
+		panic(errUserCode)
+	default:
+		return nil, errUserCode
+	}
+}
+
+// transform returns a transform that returns what it is given.
+func transform[T any](c *userCode) func(T) (T, error) {
+	return func(obj T) (made T, err error) {
+		switch c.fail(keyOf(any(obj).(metav1.Object))) {
+		case "":
+			return obj, nil
+		case "panic":
+			panic(errUserCode)
+		case "nil":
+			return made, nil
+		default:
+			return made, errUserCode
+		}
+	}
+}
+
+// trouble makes the functions of the user fail, those of one informer.
+func (w *world) trouble() {
+	s := w.anySubject()
+	if s.code == nil {
+		return
+	}
+	how, every := s.code.hows[w.random.IntN(len(s.code.hows))], 1+w.random.IntN(4)
+	w.note("every call of number %d of the functions of %s fails: %s", every, s.kind, how)
+	w.tally.met("functions of the user", 1)
+	s.code.begin(how, every)
+}
+
+// healAll ends that, and changes the objects that the functions failed at: it is their
+// next event that takes them into the cache.
+func (w *world) healAll() {
+	for _, s := range w.subjects {
+		for _, key := range s.code.end() {
+			namespace, name, _ := strings.Cut(key, "/")
+			if obj, err := w.server.Get(context.Background(), s.scope.resource, namespace, name); err == nil {
+				w.written++
+				w.note("heal %s, at which the functions of %s failed", key, s.kind)
+				w.update(s.scope.resource, obj, fmt.Sprint("n", w.written))
+			}
+		}
+	}
+}
+
+// hard is a fault that an informer can live with for ever.
+type hard struct {
+	name  string
+	match apisim.Match
+	make  func(w *world) apisim.Fault
+}
+
+// hardships fail either each watch, where lists have to take its place, or now and then
+// a page of a list.
+var hardships = []hard{
+	{"watches refused", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
+		return apisim.Refuse([]int{400, 403, 500, 503, 504}[w.random.IntN(5)], 0)
+	}},
+	{"watches refused by a proxy", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
+		code := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusBadGateway}[w.random.IntN(3)]
+		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "not through here", code) })
+	}},
+	{"watches that bring errors", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
+		return apisim.Fail(apisim.EachFrame, []int{403, 500, 504}[w.random.IntN(3)])
+	}},
+	{"watches that bring noise", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault { return apisim.Garble(apisim.EachFrame) }},
+	{"watches that bring half an event", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault { return apisim.Truncate(apisim.EachFrame) }},
+	{"watches of unknown events", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault {
+		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			io.WriteString(rw, `{"type":"STRANGE","object":{}}`+"\n") //nolint:errcheck // a client that is gone needs no answer
+		})
+	}},
+	{"pages refused", apisim.Match{Verb: "list", Probability: 0.125}, func(w *world) apisim.Fault {
+		return apisim.Refuse([]int{429, 500, 503, 504}[w.random.IntN(4)], []time.Duration{0, time.Second}[w.random.IntN(2)])
+	}},
+	{"pages cut", apisim.Match{Verb: "list", Probability: 0.125}, func(*world) apisim.Fault { return apisim.CutWithin(1) }},
+	{"pages dropped", apisim.Match{Verb: "list", Probability: 0.125}, func(*world) apisim.Fault { return apisim.Drop() }},
+}
+
+// hardship begins one of them, writes, and gives the informers time to come into step all
+// the same. It returns what ends it.
+func (w *world) hardship() (end func()) {
+	h := hardships[w.random.IntN(len(hardships))]
+	fault := h.make(w)
+	w.note("hardship: %s: %v", h.name, fault)
+	i := w.server.Inject(h.match, fault)
+	if h.match.Verb == "list" {
+		w.server.RefuseStreamedLists(true)
+		w.server.Compact()
+	}
+	w.cut()
+	w.burst()
+	time.Sleep(quiet)
+	synctest.Wait()
+	return func() {
+		i.Lift()
+		w.server.RefuseStreamedLists(false)
+		w.tally.met(h.name, i.Met())
+	}
+}

@@ -1,0 +1,334 @@
+package tidings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/reflector"
+)
+
+// A loop over events ends with the informer, not only with its own context.
+func TestP09_LoopOverEventsEndsWithTheInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}},
+			tidings.InformerOptions[*corev1.ConfigMap]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran, events := make(chan error, 1), 0
+		go func() { ran <- i.Run(ctx) }()
+		go func() { time.Sleep(time.Second); stop() }()
+		for range i.Events(t.Context()) {
+			events++
+		}
+		if err := <-ran; err != nil || events != 1 {
+			t.Errorf("Run: %v, after %d events", err, events)
+		}
+	})
+}
+
+// newTerm ends the context of the world and makes the next one.
+func (w *world) newTerm() {
+	w.stop()
+	w.ctx, w.stop = context.WithCancel(context.Background())
+}
+
+// expectError checks an error and what it says.
+func expectError(t testing.TB, what string, err, is error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, is) {
+		t.Errorf("%s: got %v, want %v", what, err, is)
+		return
+	}
+	for _, part := range says {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: the error does not say %q: %v", what, part, err)
+		}
+	}
+}
+
+// TestFactoryRunsForTermAfterTerm is a program that runs its informers while it is the
+// leader. A handler that does not return keeps the informer of the first term ending for
+// the whole grace.
+func TestFactoryRunsForTermAfterTerm(t *testing.T) {
+	for _, pause := range []time.Duration{0, 5 * time.Second, time.Minute} {
+		t.Run(fmt.Sprint(pause), func(t *testing.T) {
+			property(t, func(w *world) {
+				w.stuck = true
+				w.create("a", "1")
+				hang, first := make(chan struct{}), w.probe
+				first.handle(func(event) { <-hang }, tidings.HandlerOptions{})
+				w.start()
+				w.newTerm()
+				time.Sleep(pause)
+				w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
+				var told record
+				w.probe.handle(told.handle, tidings.HandlerOptions{})
+				w.start()
+				expect(w, told.texts(), "Added default/a initial 1")
+				w.create("b", "1")
+				synctest.Wait()
+				expect(w, told.texts(), "Added default/b 1")
+				w.agree()
+				expectError(w, "WaitForSync of the first term", first.informer().WaitForSync(w.ctx), tidings.ErrStopped)
+				expectError(w, "WaitFor of the first term", first.informer().WaitFor(w.ctx, "1"), tidings.ErrStopped)
+				expectError(w, "a handler of the first term", first.add(), tidings.ErrStopped, first.informer().Name())
+				if n := len(w.factory.Health()); n != 1 {
+					w.Errorf("the factory has %d informers, want the one of this term", n)
+				}
+				time.Sleep(time.Minute)
+				close(hang)
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+func TestStartRefusesInformersOfAnEndedTerm(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Minute} {
+		property(t, func(w *world) {
+			w.start()
+			w.newTerm()
+			time.Sleep(pause)
+			name := w.probe.informer().Name()
+			expectError(w, "WaitForSync of the factory", w.factory.WaitForSync(w.ctx), tidings.ErrStopped, name)
+			other := w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
+			err := w.factory.Start(w.ctx)
+			expectError(w, "Start", err, tidings.ErrStopped, name, "ask the factory for it again", "Release")
+			expectError(w, "what Start refused", other.informer().WaitForSync(w.ctx), tidings.ErrNotStarted)
+			w.probe.informer().Release()
+			w.start()
+			if !other.informer().HasSynced() {
+				w.Error("after the release, what was asked for again is not synced")
+			}
+		})
+	}
+}
+
+func TestWaitsForAnInformerOfOnesOwnWaitForItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}}, tidings.InformerOptions[*corev1.ConfigMap]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := make(chan error, 2)
+		go func() { results <- i.WaitForSync(t.Context()) }()
+		go func() { results <- i.WaitFor(t.Context(), "1") }()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- i.Run(ctx) }()
+		for range cap(results) {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWaitsForAnInformerThatNobodyStartedFailAtOnce(t *testing.T) {
+	property(t, func(w *world) {
+		i := w.probe.informer()
+		expectError(w, "WaitForSync", i.WaitForSync(context.Background()), tidings.ErrNotStarted, i.Name(), "call Start")
+		expectError(w, "WaitFor", i.WaitFor(context.Background(), "1"), tidings.ErrNotStarted, i.Name(), "call Start")
+	})
+}
+
+// TestInformerThatAHandleRunsIsTheFactorysToStop stops it by each of the two ways.
+func TestInformerThatAHandleRunsIsTheFactorysToStop(t *testing.T) {
+	for name, stop := range map[string]func(w *world){
+		"Release": func(w *world) { w.probe.informer().Release() },
+		"Shutdown": func(w *world) {
+			if err := w.factory.Shutdown(context.Background()); err != nil {
+				w.Error(err)
+			}
+			if state := w.probe.informer().Health().State; state != reflector.Stopped {
+				w.Errorf("Shutdown has returned, and the informer is %s", state)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			property(t, func(w *world) {
+				done := make(chan error, 1)
+				go func() { done <- w.probe.informer().Run(context.Background()) }()
+				synctest.Wait()
+				stop(w)
+				synctest.Wait()
+				select {
+				case err := <-done:
+					if err != nil {
+						w.Error(err)
+					}
+				default:
+					w.Fatal("Run has not returned")
+				}
+			})
+		})
+	}
+}
+
+func TestWaitGoesOnWithoutWhatAnotherReleases(t *testing.T) {
+	property(t, func(w *world) {
+		w.gate.set(refuse(503, "ServiceUnavailable"))
+		other := w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
+		if err := w.factory.Start(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- w.factory.WaitForSync(w.ctx) }()
+		synctest.Wait()
+		other.informer().Release()
+		synctest.Wait()
+		select {
+		case err := <-done:
+			w.Fatalf("the wait ended with the release of another's informer: %v", err)
+		default:
+		}
+		w.gate.set(nil)
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+		w.agree()
+	})
+}
+
+// TestWaitsEndWithWhatTheyWaitFor ends informers that were started and others that were
+// not, in the three ways there are.
+func TestWaitsEndWithWhatTheyWaitFor(t *testing.T) {
+	ends := map[string]struct {
+		end func(w *world)
+		is  error
+	}{
+		"Release":  {func(w *world) { w.probe.informer().Release() }, tidings.ErrReleased},
+		"Shutdown": {func(w *world) { w.factory.Shutdown(context.Background()) }, tidings.ErrStopped},
+		"context":  {func(w *world) { w.stop() }, tidings.ErrStopped},
+	}
+	for name, test := range ends {
+		t.Run(name, func(t *testing.T) {
+			property(t, func(w *world) {
+				i := w.probe.informer()
+				w.gate.set(refuse(503, "ServiceUnavailable"))
+				if err := w.factory.Start(w.ctx); err != nil {
+					w.Fatal(err)
+				}
+				results := make(chan error, 2)
+				go func() { results <- i.WaitForSync(context.Background()) }()
+				go func() { results <- i.WaitFor(context.Background(), "1") }()
+				synctest.Wait()
+				test.end(w)
+				for range cap(results) {
+					expectError(w, "a wait under way", <-results, test.is, i.Name())
+				}
+				expectError(w, "a later WaitForSync", i.WaitForSync(context.Background()), test.is)
+				expectError(w, "a later WaitFor", i.WaitFor(context.Background(), "1"), test.is)
+			})
+		})
+	}
+	for _, name := range []string{"Release", "Shutdown"} {
+		t.Run(name+" before the start", func(t *testing.T) {
+			property(t, func(w *world) {
+				r := w.probe.handle(func(event) {}, tidings.HandlerOptions{})
+				ends[name].end(w)
+				<-r.Done()
+				i, is := w.probe.informer(), ends[name].is
+				expectError(w, "WaitForSync", i.WaitForSync(context.Background()), is)
+				expectError(w, "WaitFor", i.WaitFor(context.Background(), "1"), is)
+				expectError(w, "Run", i.Run(context.Background()), is)
+			})
+		})
+	}
+}
+
+// TestReleasedInformerIsGarbage keeps the released handle, and registrations of handlers
+// that were removed before the release and by it.
+func TestReleasedInformerIsGarbage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{DetectMutations: true}, apisim.Options{})
+		defer w.end()
+		for n := range 20 {
+			w.create(fmt.Sprint("object-", n), "1")
+		}
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespace: "default"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var registrations [2]*tidings.Registration
+		for n := range registrations {
+			if registrations[n], err = i.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{IsolatePanics: n == 0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.start()
+		var cached []weak.Pointer[corev1.ConfigMap]
+		for _, obj := range i.Lister().All() {
+			cached = append(cached, weak.Make(obj))
+		}
+		registrations[0].Remove()
+		i.Release()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		runtime.GC()
+		runtime.GC()
+		alive := 0
+		for _, p := range cached {
+			if p.Value() != nil {
+				alive++
+			}
+		}
+		if len(cached) != 20 || alive > 0 {
+			t.Errorf("%d of %d objects are alive after the release", alive, len(cached))
+		}
+		if h := registrations[1].Health(); h.State != tidings.Removed || i.Lister().Len() != 0 || i.Name() == "" {
+			t.Errorf("after the release %q holds %d objects, a handler is %s", i.Name(), i.Lister().Len(), h.State)
+		}
+		runtime.KeepAlive(registrations)
+	})
+}
+
+// TestChangesOfNamespacesWaitForATransform has the bubble's clock stand if one of them
+// waits for the other in a way that a bubble does not see.
+func TestChangesOfNamespacesWaitForATransform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		w.create("a", "1")
+		slow := tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			time.Sleep(time.Minute)
+			return c, nil
+		})
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"default", "kube-system"}, Transform: slow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.factory.Start(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		done := make(chan error)
+		go func() { done <- i.RemoveNamespace("default") }()
+		go func() { done <- i.AddNamespace("kube-public") }()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		expect(t, i.Namespaces(), "kube-public", "kube-system")
+	})
+}

@@ -1,0 +1,58 @@
+package tidings
+
+import (
+	"math/big"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/delta"
+)
+
+// TestMutationDetectorLooksAtOneKeyPerCall: after a list that changed everything, all that
+// was replaced is kept for a while, and each object makes a call.
+func TestMutationDetectorLooksAtOneKeyPerCall(t *testing.T) {
+	d := newMutationDetector[*metav1.PartialObjectMetadata]("test", func(m Mutation) { t.Error(m) })
+	d.observe([]delta.Delta[*metav1.PartialObjectMetadata]{{Type: delta.Added, Key: "a", New: &metav1.PartialObjectMetadata{}}})
+	d.retired["b"] = append(d.retired["b"], nil) // to look at it panics
+	d.returned("handler", "a")
+	delete(d.retired, "b")
+	d.observe([]delta.Delta[*metav1.PartialObjectMetadata]{{Type: delta.Deleted, Key: "a", New: &metav1.PartialObjectMetadata{}}})
+	if n := len(d.retired["a"]); n != 2 {
+		t.Errorf("%d states of a deleted object are kept, want the cached and the final one", n)
+	}
+	d.sweep()
+	d.sweep()
+	if len(d.retired)+len(d.copies) != 0 {
+		t.Errorf("after two sweeps there are %v and %v", d.retired, d.copies)
+	}
+}
+
+// ownType is a type of a program's own, with a part that Kubernetes cannot compare and with
+// a DeepCopyObject that was never written.
+type ownType struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Size *big.Int
+	Next *ownType
+}
+
+func (*ownType) DeepCopyObject() runtime.Object { panic("not written yet") }
+
+func TestMutationDetectorBearsTypesOfAProgram(t *testing.T) {
+	var found []Mutation
+	d := newMutationDetector[*ownType]("test", func(m Mutation) { found = append(found, m) })
+	obj := &ownType{Size: big.NewInt(7), Next: &ownType{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}}
+	d.observe([]delta.Delta[*ownType]{{Type: delta.Added, Key: "a", New: obj}})
+	d.sweep()
+	if len(found) != 0 {
+		t.Fatalf("found %v before there was a write", found)
+	}
+	obj.Next.Labels["a"] = "c"
+	d.sweep()
+	d.sweep()
+	if len(found) != 1 || found[0].Key != "a" {
+		t.Errorf("found %v, want one write", found)
+	}
+}

@@ -1,0 +1,228 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// limits are what an option that bounds something may be set to.
+var limits = []int{0, leastBytes, 2000, 1 << 20, math.MaxInt32, math.MaxInt/2 + 1, math.MaxInt - 1, math.MaxInt}
+
+// TestExtremeLimits reads a list in both encodings, and a watch, under every limit: either
+// all is read, or the error says that it was larger than the limit.
+func TestExtremeLimits(t *testing.T) {
+	podsInJSON := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` + podJSON("a", "3") + `]` + strings.Repeat(" ", 2*leastBytes) + `}`
+	frame := jsonFrame("ADDED", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"`+strings.Repeat("x", 3*initialBuffer)+`"}}`)
+	for _, limit := range limits {
+		o := RESTOptions{MaxListBytes: limit, MaxFrameBytes: limit}
+		for mediaType, body := range map[string]string{protobufType: listOf(t, podList(t, 1)), jsonType: podsInJSON} {
+			page, err := NewTyped(serve(t, answerWith(200, mediaType, body)), pods, newPod, o).List(t.Context(), ListOptions{})
+			if small := limit > 0 && limit < max(len(body), int(reflect.TypeFor[corev1.Pod]().Size())); small != errors.Is(err, ErrFrameTooLarge) || !small && (err != nil || len(page.Items) != 1) {
+				t.Errorf("a list in %s with the limit %d: %d items, %v", mediaType, limit, len(page.Items), err)
+			}
+		}
+		stream, err := NewTyped(serve(t, answerWith(200, jsonType, frame)), pods, newPod, o).Watch(t.Context(), WatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := stream.Next()
+		if small := limit > 0 && limit < len(frame); small != errors.Is(err, ErrFrameTooLarge) || !small && (err != nil || len(events) != 1) {
+			t.Errorf("a watch with the limit %d: %d events, %v", limit, len(events), err)
+		}
+		stream.Close() //nolint:errcheck // the body is the server's
+	}
+	for name, o := range map[string]RESTOptions{"MaxListBytes": {MaxListBytes: -1}, "MaxFrameBytes": {MaxFrameBytes: math.MinInt}, "MaxFrameBytes is 999": {MaxFrameBytes: leastBytes - 1}} {
+		s := NewTyped(serve(t, answerWith(200, jsonType, podsInJSON)), pods, newPod, o)
+		_, err := s.List(t.Context(), ListOptions{})
+		if watchErr := openAndClose(s.Watch(t.Context(), WatchOptions{})); err == nil || watchErr == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, %v", name, err, watchErr)
+		}
+	}
+}
+
+// TestAnnouncedFrames takes no memory for what is announced and does not come.
+func TestAnnouncedFrames(t *testing.T) {
+	for _, announced := range []string{"\x7f\xff\xff\xf0", "\x80\x00\x00\x00", "\xff\xff\xff\xff"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := newFrames(strings.NewReader(announced+"x"), lengths(), math.MaxInt).next(true)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 2*mostAnnounced || !errors.Is(err, ErrCutFrame) && !errors.Is(err, ErrFrameTooLarge) {
+			t.Errorf("%x: %d bytes were allocated, %v", announced, n, err)
+		}
+	}
+}
+
+// TestMemoryOfObjects reads 600 KB of items that are nearly nothing, in all forms, and
+// decodes none of them beyond the limit; those without a name take next to nothing.
+func TestMemoryOfObjects(t *testing.T) {
+	const items = 200_000
+	inJSON := func(item string) string {
+		return `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[` + strings.Repeat(item+",", items-1) + item + "]}"
+	}
+	unusual := func(usual string) string { return usual[:4] + "\x4a\x01x" + usual[4:] }
+	nameless := listOf(t, strings.Repeat("\x12\x00", items))
+	named := listOf(t, strings.Repeat("\x12\x05\x0a\x03\x0a\x01a", items))
+	for _, tt := range []struct {
+		name, mediaType, body string
+		limit                 int
+		most                  uint64 // that is alive
+		tooLarge              bool
+	}{
+		{"nameless", protobufType, nameless, 0, 40 << 20, false},
+		{"nameless in JSON", jsonType, inJSON("{}"), 0, 40 << 20, false},
+		{"beyond the limit", protobufType, named, 16 << 20, 40 << 20, true},
+		{"beyond the limit, in an unusual order", protobufType, unusual(named), 16 << 20, 40 << 20, true},
+		{"beyond the limit, in JSON", jsonType, inJSON(`{"metadata":{"name":"a"}}`), 16 << 20, 40 << 20, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := NewTyped(serve(t, answerWith(200, tt.mediaType, tt.body)), pods, newPod, RESTOptions{MaxListBytes: tt.limit})
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			page, err := s.List(t.Context(), ListOptions{})
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			if errors.Is(err, ErrFrameTooLarge) != tt.tooLarge || err != nil && !tt.tooLarge {
+				t.Errorf("%d items, %v", len(page.Items), err)
+			}
+			if n := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc); n > tt.most {
+				t.Errorf("%d bytes are alive", n)
+			}
+			for _, item := range page.Items {
+				if !errors.Is(item.Err, ErrNameless) || item.Object != nil {
+					t.Fatalf("an item %+v, want %v", item, ErrNameless)
+				}
+			}
+		})
+	}
+}
+
+// TestDiscoveryIsLimited reads no more of a discovery document than it may have, and does
+// not hold what it does not look for.
+func TestDiscoveryIsLimited(t *testing.T) {
+	document := `{"kind":"APIResourceList","resources":[` + strings.Repeat("{},", 1<<20) + `{"name":"pods","kind":"Pod","namespaced":true}]}`
+	client := serve(t, answerWith(200, jsonType, document))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	resource, err := client.Resolve(t.Context(), Resource{Version: "v1", Kind: "Pod"})
+	runtime.ReadMemStats(&after)
+	if err != nil || resource.Name != "pods" || resource.Scope != ScopeNamespaced {
+		t.Errorf("%+v, %v", resource, err)
+	}
+	runtime.GC()
+	var later runtime.MemStats
+	runtime.ReadMemStats(&later)
+	if n := later.HeapAlloc - min(before.HeapAlloc, later.HeapAlloc); n > 64<<20 {
+		t.Errorf("%d bytes are alive", n)
+	}
+	asked := Resource{Version: "v1", Kind: "Pod"}
+	_, err = NewTyped(client, asked, newPod, RESTOptions{MaxListBytes: 1 << 20}).List(t.Context(), ListOptions{})
+	if !errors.Is(err, ErrFrameTooLarge) || !strings.Contains(err.Error(), "MaxListBytes") {
+		t.Errorf("beyond MaxListBytes: %v", err)
+	}
+	endless := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.CopyN(w, &endless{}, 2*maxDiscoveryBytes) //nolint:errcheck // the client leaves
+	})
+	if _, err = endless.Resolve(t.Context(), asked); !errors.Is(err, ErrMalformed) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+}
+
+// TestBudget reads many pages at once, of which two have room at a time: all are read, one
+// after the other, and no more than the budget and one page is in memory.
+func TestBudget(t *testing.T) {
+	const pages, size, parts = 20, 1000, 10
+	synctest.Test(t, func(t *testing.T) {
+		budget := &Budget{MaxBytes: 2 * size}
+		var most int64
+		var all sync.WaitGroup
+		for range pages {
+			all.Go(func() {
+				r := &reading{ctx: t.Context(), body: strings.NewReader(strings.Repeat("x", size)), limit: size, budget: budget}
+				for part := make([]byte, size/parts); ; {
+					_, err := r.Read(part)
+					if err == io.EOF {
+						break
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					budget.mu.Lock()
+					most = max(most, budget.used)
+					budget.mu.Unlock()
+					time.Sleep(time.Millisecond)
+				}
+				r.done()
+			})
+		}
+		all.Wait()
+		if budget.used != 0 || len(budget.pages) != 0 {
+			t.Errorf("%d bytes, %d pages are left", budget.used, len(budget.pages))
+		}
+		// Each page has read one part when it learns that it has to wait.
+		if limit := int64(2*size + size + pages*size/parts); most > limit {
+			t.Errorf("%d bytes were used, want at most %d", most, limit)
+		}
+	})
+}
+
+// TestBudgetIsNoSilence waits for room longer than a caller waits for the server, which is
+// told that this is no silence; the end of its context ends the wait.
+func TestBudgetIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := &Budget{MaxBytes: 1}
+		first := &reading{ctx: t.Context(), limit: 100, budget: budget}
+		if err := first.take(50); err != nil {
+			t.Fatal(err)
+		}
+		heard := 0
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		second := &reading{ctx: ctx, limit: 100, budget: budget, heard: func() { heard++ }}
+		if err := second.take(50); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Budget") {
+			t.Errorf("%v, want %v", err, context.DeadlineExceeded)
+		}
+		if heard < 3600 {
+			t.Errorf("heard %d times in an hour", heard)
+		}
+		second.done()
+		first.done()
+		if err := second.take(50); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestBudgetOfClient bounds the pages of all sources of a client, or of those that are given
+// one.
+func TestBudgetOfClient(t *testing.T) {
+	client, err := NewClient(&rest.Config{Host: "http://localhost:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := new(Budget)
+	of := func(o RESTOptions) *Budget {
+		return NewTyped(client, pods, newPod, o).reading(t.Context(), nil, nil).budget
+	}
+	if of(RESTOptions{}) != &client.budget || of(RESTOptions{Budget: own}) != own {
+		t.Error("the budget is another one")
+	}
+	if got := fmt.Sprint((&Budget{}).limit()); math.MaxInt > math.MaxInt32 && got != fmt.Sprint(int64(4<<30)) {
+		t.Errorf("%s bytes by default", got)
+	}
+}

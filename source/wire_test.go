@@ -1,0 +1,32 @@
+package source
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// TestUnknownFieldsOfEveryWireTypeAreSkipped reads an envelope behind fields of a later
+// version of the protocol.
+func TestUnknownFieldsOfEveryWireTypeAreSkipped(t *testing.T) {
+	const later = 77
+	for name, field := range map[string][]byte{
+		"varint":  protowire.AppendVarint(protowire.AppendTag(nil, later, protowire.VarintType), 1<<40),
+		"32 bits": protowire.AppendFixed32(protowire.AppendTag(nil, later, protowire.Fixed32Type), 1<<30),
+		"64 bits": protowire.AppendFixed64(protowire.AppendTag(nil, later, protowire.Fixed64Type), 1<<60),
+		"bytes":   protowire.AppendBytes(protowire.AppendTag(nil, later, protowire.BytesType), []byte("later")),
+		"group": protowire.AppendTag(protowire.AppendVarint(protowire.AppendTag(
+			protowire.AppendTag(nil, later, protowire.StartGroupType), 1, protowire.VarintType), 5), later, protowire.EndGroupType),
+	} {
+		data := append([]byte(protobufMagic), field...)
+		data = protowire.AppendBytes(protowire.AppendTag(data, unknownRaw, protowire.BytesType), []byte("raw"))
+		if e, err := openEnvelope(data); err != nil || string(e.raw) != "raw" {
+			t.Errorf("%s: %q, %v", name, e.raw, err)
+		}
+		for n := range len(field) - 1 {
+			if e, err := openEnvelope(data[:len(protobufMagic)+1+n]); err == nil {
+				t.Errorf("%s, cut after %d bytes: %+v", name, n+1, e)
+			}
+		}
+	}
+}
