@@ -212,10 +212,17 @@ func ofRequests() []fault {
 			w.server.Compact()
 			return on(apisim.Match{Verb: "watch"}, apisim.RefuseStreams())(w)
 		}},
-		{name: "ExpireTokens", covers: []string{"ExpireTokens"}, begin: func(w *world) func() int {
-			w.fill()
-			return relisting(on(apisim.Match{Verb: "list", Query: map[string]string{"continue": ""}}, apisim.ExpireTokens()))(w)
-		}},
+		{name: "ExpireTokens", covers: []string{"ExpireTokens"}, begin: inPages(apisim.ExpireTokens())},
+		{name: "EmptyPages", covers: []string{"EmptyPages"}, begin: inPages(apisim.EmptyPages())},
+		{name: "RepeatTokens", covers: []string{"RepeatTokens"}, begin: inPages(apisim.RepeatTokens())},
+	}
+}
+
+// inPages goes wrong in lists of more than one page.
+func inPages(broken apisim.Fault) func(w *world) func() int {
+	return func(w *world) func() int {
+		w.fill()
+		return relisting(on(apisim.Match{Verb: "list", Query: map[string]string{"continue": ""}}, broken))(w)
 	}
 }
 
