@@ -211,21 +211,27 @@ func TestP18_ServerThatCannotBeWatchedIsListedPolitely(t *testing.T) {
 		return func(context.Context, string) (source.Stream[object], error) { return nil, err }
 	}
 	moment := 2 * time.Second
+	ahead := read{events: []source.Event[object]{event(source.Modified, "a", "99")}}
 	same5 := read{events: []source.Event[object]{bookmark(source.Bookmark, "5")}}
 	for name, failing := range map[string]func(context.Context, string) (source.Stream[object], error){
-		"refused":                         opening(errInternal),
-		"expired":                         opening(errExpired),
-		"not understood":                  opening(errDecoding),
-		"ERROR event":                     reading(read{err: errInternal}),
-		"ERROR event later":               reading(read{after: moment, err: errInternal}),
-		"ERROR event after a bookmark":    reading(same5, read{after: moment, err: errInternal}),
-		"expired later":                   reading(read{after: moment, err: errExpired}),
-		"undecodable":                     reading(read{err: errDecoding}),
-		"undecodable later":               reading(read{after: moment, err: errDecoding}),
-		"undecodable after a bookmark":    reading(same5, read{after: moment, err: errDecoding}),
-		"cut at once":                     reading(read{err: errCut}),
-		"ended at once":                   reading(read{err: io.EOF}),
-		"ended at once, after a bookmark": reading(same5, read{err: io.EOF}),
+		"refused":                                opening(errInternal),
+		"expired":                                opening(errExpired),
+		"not understood":                         opening(errDecoding),
+		"ERROR event":                            reading(read{err: errInternal}),
+		"ERROR event later":                      reading(read{after: moment, err: errInternal}),
+		"ERROR event after a bookmark":           reading(same5, read{after: moment, err: errInternal}),
+		"expired later":                          reading(read{after: moment, err: errExpired}),
+		"undecodable":                            reading(read{err: errDecoding}),
+		"undecodable later":                      reading(read{after: moment, err: errDecoding}),
+		"undecodable after a bookmark":           reading(same5, read{after: moment, err: errDecoding}),
+		"cut at once":                            reading(read{err: errCut}),
+		"ended at once":                          reading(read{err: io.EOF}),
+		"ended at once, after a bookmark":        reading(same5, read{err: io.EOF}),
+		"ended at once, ahead of the list":       reading(ahead, read{err: io.EOF}),
+		"expired at once, ahead of the list":     reading(ahead, read{err: errExpired}),
+		"expired later, ahead of the list":       reading(ahead, read{after: moment, err: errExpired}),
+		"undecodable at once, ahead of the list": reading(ahead, read{err: errDecoding}),
+		"ERROR event at once, ahead of the list": reading(ahead, read{err: errInternal}),
 		"ended at once, opened slowly": func(ctx context.Context, version string) (source.Stream[object], error) {
 			time.Sleep(11 * time.Second) // client-go's REST client repeats a request ten times
 			return reading(read{err: io.EOF})(ctx, version)

@@ -127,6 +127,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 		return err
 	}
 	r.version, r.resume = version, version
+	r.lists++
 	r.listed, r.fresh, r.rewound = true, true, false
 	r.doubtful, r.emptied = false, false
 	r.undecodable, r.fruitless, r.answering = false, 0, false

@@ -187,6 +187,7 @@ type Reflector[T any] struct {
 	answering    bool        // since a watch was last of use, the server has said its version or begun a watch
 	barren       bool        // no watch was of use since fruitless ones led to a list
 	failures     int         // failures in a row
+	lists        int         // handed on since a watch last lasted
 	pages        pages       // of the running list
 	staged       staged[T]   // of the running list
 	lastList     int         // how many objects the last list had
@@ -261,7 +262,9 @@ func (r *Reflector[T]) failed(ctx context.Context, ended Step, err error) {
 	}
 }
 
-// retry notes a failure and returns the state that waits before next.
+// retry notes a failure and returns the state that waits before next. The wait grows with
+// each list as well, until a watch lasts: watches that bring something new and end at once
+// may be those of a server whose events are ahead of its lists.
 func (r *Reflector[T]) retry(ctx context.Context, err error, next stateFunc[T]) stateFunc[T] {
 	if ctx.Err() != nil || errors.Is(err, delta.ErrClosed) {
 		return nil
@@ -272,7 +275,7 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next stateFunc[T]) 
 		return nil // the queue is closed, or ctx has ended
 	}
 	r.failures++
-	return r.waitFor(err, r.failures, next)
+	return r.waitFor(err, max(r.failures, r.lists), next)
 }
 
 // waitFor returns the state that waits before next, after so many failures in a row.

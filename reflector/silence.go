@@ -218,9 +218,12 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	r.touch()
 	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 {
 		err := fmt.Errorf("%w: from %s to %s", errRewound, r.version, page.Version)
+		r.rewound = true
+		if r.lists > 1 { // no watch has lasted since the last list
+			return r.retry(ctx, err, r.list())
+		}
 		r.noteError(err)
 		r.record.log.Warn("listing again", "reason", err)
-		r.rewound = true
 		return r.list()
 	}
 	return r.watch

@@ -70,6 +70,7 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 	}
 	if lasted && (end == finished || end == torn || end == busy || end == broken) {
 		r.useful() // a watch that lasted is no failing server
+		r.lists = 0
 	}
 	if lasted && !r.progressed && (end == finished || end == torn) {
 		r.doubt() // not even the bookmark that servers send before they end a watch
@@ -98,7 +99,7 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 			r.failures++
 			r.noteError(err)
 			r.record.enter(Listing)
-			r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.list()
+			r.wait, r.afterBackoff = r.o.Backoff.delay(max(1, r.lists), 0), r.list()
 			return r.backoff
 		}
 		return r.retry(ctx, err, r.list())
@@ -117,7 +118,7 @@ func (r *Reflector[T]) finished(ctx context.Context, lasted bool) stateFunc[T] {
 	case lasted:
 		return r.watch
 	case r.moved:
-		r.wait, r.afterBackoff = r.o.Backoff.delay(1, 0), r.watch
+		r.wait, r.afterBackoff = r.o.Backoff.delay(max(1, r.lists), 0), r.watch
 		return r.backoff
 	default:
 		return r.wasFruitless(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), finished, true)

@@ -36,8 +36,6 @@ type attack struct {
 	credible bool
 	// most requests are let pass where client-go has no bound; 0 is what client-go sends.
 	most int
-	// anyType says that dynamic drop-ins take what is sent for an object of theirs.
-	anyType bool
 	// quiet says that nothing is wrong that an informer could notice, at least in the end or
 	// in the place of client-go's own client, which waits for itself.
 	quiet bool
@@ -75,7 +73,7 @@ func attacks() []attack {
 		{name: "noise in the place of events", match: watches, faults: []apisim.Fault{apisim.Garble(apisim.EachFrame)}},
 		{name: "watches that end at once", match: watches, answer: frames()},
 		{name: "a frame of 4 GB announced", match: watches, answer: hugeFrame()},
-		{name: "objects of another type", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99"}}}`), anyType: true},
+		{name: "objects of another type", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99"}}}`)},
 		{name: "redirects to another host", match: all, answer: redirect(), first: true},
 		{name: "redirects in a circle", match: all, answer: redirectHome(), first: true},
 		{name: "ERROR events of all codes", match: watches, answer: inTurn(errorEvents()...)},
@@ -92,7 +90,7 @@ func attacks() []attack {
 		{name: "a watch of a byte each ten seconds", match: watches, answer: drip(" ", 10*time.Second), patience: true, quiet: true},
 		{name: "headers of 900 KB", match: all, answer: headers(900 << 10), first: true},
 		{name: "headers of 2 MB", match: all, answer: headers(2 << 20), first: true},
-		{name: "an object whose labels are no map", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99","labels":5}}}`), patience: true, anyType: true, most: 2 * leastRequests},
+		{name: "an object whose labels are no map", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99","labels":5}}}`), patience: true, most: 2 * leastRequests},
 		{name: "a login page", match: all, answer: login()},
 	}
 }
