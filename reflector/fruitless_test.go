@@ -68,6 +68,20 @@ func TestBookmarkOfNoNumberIsMalformed(t *testing.T) {
 	}
 }
 
+// TestSecondEndOfAListIsABookmark has the mark that ends a streamed list come in a watch. It is
+// held to what bookmarks are held to.
+func TestSecondEndOfAListIsABookmark(t *testing.T) {
+	for _, version := range []string{"4", "x"} {
+		again := read{events: []source.Event[object]{bookmark(source.InitialEventsEnd, version)}}
+		run(t, []answer{listed(again)}, hour, func(r *Reflector[object], _ *script, j *journal) {
+			synctest.Wait()
+			if h := r.Health(); h.Version != "5" || h.LastError == nil {
+				t.Errorf("after a version of %q health is %+v", version, h)
+			}
+		})
+	}
+}
+
 // TestP18_ProgressBetweenErrorEventsIsNoReasonToList has every watch bring something new first.
 func TestP18_ProgressBetweenErrorEventsIsNoReasonToList(t *testing.T) {
 	answers := []answer{listed(read{err: errInternal})}
