@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// asking is a slog.Handler that calls a function for each record.
+// asking is a slog.Handler that calls a function for each record and each With.
 type asking struct {
 	slog.Handler
 	ask func()
@@ -24,7 +24,7 @@ type asking struct {
 
 func (a asking) Enabled(context.Context, slog.Level) bool  { return true }
 func (a asking) Handle(context.Context, slog.Record) error { a.ask(); return nil }
-func (a asking) WithAttrs([]slog.Attr) slog.Handler        { return a }
+func (a asking) WithAttrs([]slog.Attr) slog.Handler        { a.ask(); return a }
 func (a asking) WithGroup(string) slog.Handler             { return a }
 
 // TestCallbacksAskHealth: the logger, OnMutation, a transform and an index function may ask the

@@ -30,8 +30,8 @@ import (
 type collection[T Object] struct {
 	name      string
 	resource  schema.GroupResource
-	selection selection // as it was asked for; present has the namespaces of now
-	log       *slog.Logger
+	selection selection           // as it was asked for; present has the namespaces of now
+	log       func() *slog.Logger // made when it is needed: its handler is the user's, and may ask the factory
 	stopGrace time.Duration
 
 	scope   source.Scope
@@ -108,9 +108,10 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	if o.stopGrace == 0 {
 		o.stopGrace = defaultStopGrace
 	}
+	base, name := o.logger, o.name
 	c := &collection[T]{
 		name: o.name, resource: o.resource, selection: o.selection,
-		log: o.logger.With("informer", o.name), stopGrace: o.stopGrace,
+		log: func() *slog.Logger { return base.With("informer", name) }, stopGrace: o.stopGrace,
 		scope: o.scope, sharer: o.sharer, mutations: o.mutations, onSelection: o.onSelection,
 		synced: make(chan struct{}), changing: make(chan struct{}, 1), writing: make(chan struct{}, 1),
 		life: newLife(o.name), owned: o.owned,
@@ -258,7 +259,7 @@ func (c *collection[T]) apply(batch delta.Batch[T]) {
 	c.write(batch)
 	c.logIndexErrors()
 	if batch.Synced {
-		c.log.Debug("synced", "objects", c.store.Len(), "version", c.store.Snapshot().Version())
+		c.log().Debug("synced", "objects", c.store.Len(), "version", c.store.Snapshot().Version())
 	}
 }
 
@@ -350,16 +351,16 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subsc
 
 // logPanic returns what logs a panic. It is no method of the collection, which the
 // registration of a handler would hold through it.
-func logPanic(log *slog.Logger) func(fanout.Panic) {
+func logPanic(log func() *slog.Logger) func(fanout.Panic) {
 	return func(p fanout.Panic) {
-		log.Error("a handler panicked", "handler", p.Handler, "key", p.Key, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+		log().Error("a handler panicked", "handler", p.Handler, "key", p.Key, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
 }
 
 // logIndexErrors logs the failures of index functions that were not logged yet.
 func (c *collection[T]) logIndexErrors() {
 	for _, err := range c.indexErrs.take() {
-		c.log.Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", err.Key, "error", err.Err)
+		c.log().Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", err.Key, "error", err.Err)
 	}
 }
 

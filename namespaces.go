@@ -43,7 +43,7 @@ func (c *collection[T]) startPartLocked(ctx context.Context, p *part[T]) {
 		defer close(p.ended)
 		defer p.stop()
 		if err := p.reflector.Run(ctx); err != nil {
-			c.log.Error("a reflector did not run", "error", err)
+			c.log().Error("a reflector did not run", "error", err)
 		}
 	})
 }

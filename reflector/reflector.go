@@ -218,7 +218,6 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	r := &Reflector[T]{source: src, queue: queue, o: o, invalid: invalid, paged: o.NoStreamedLists}
 	r.record = record{
 		health:    Health{State: Pending, Since: time.Now()},
-		log:       o.Logger.With("collection", o.Name),
 		level:     level,
 		heartbeat: o.Heartbeat,
 		onChange:  o.OnChange,
@@ -239,6 +238,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if r.invalid != nil {
 		return fmt.Errorf("reflector: collection %s: %w", r.o.Name, r.invalid)
 	}
+	r.record.log = r.o.Logger.With("collection", r.o.Name)
 	defer r.record.enter(Stopped)
 	defer r.closeStream()
 	for state := r.list(); state != nil && ctx.Err() == nil; {

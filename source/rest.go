@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -116,8 +115,8 @@ type REST[T Object] struct {
 
 	buffer   atomic.Pointer[[]byte] // what a page was read with, for the one that follows it
 	asked    Resource               // as it was given
-	mu       sync.Mutex             // guards resource, which the first request completes
-	resource Resource
+	lock     chan struct{}          // guards resource; a channel, because discovery is waited for under it
+	resource Resource               // asked, completed by discovery
 }
 
 // NewTyped returns a source of the objects of resource as the Go type that make
@@ -195,6 +194,7 @@ func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T
 	o.MaxListBytes = cmp.Or(o.MaxListBytes, defaultMaxListBytes)
 	s := &REST[T]{
 		client: c, decoder: newDecoder(), options: o, invalid: invalid, asked: resource, resource: resource,
+		lock:        make(chan struct{}, 1),
 		leastObject: int64(unsafe.Sizeof(Item[T]{})),
 	}
 	if len(o.Drop) == 0 {
@@ -210,10 +210,14 @@ func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T
 // resolved returns the resource, after asking the server for what a request
 // needs to know of it. The next page of a list follows the one before.
 func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Resource, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fail := func(err error) (Resource, error) {
-		return s.resource, &Error{Op: "list", Resource: s.resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: err}
+	fail := func(resource Resource, err error) (Resource, error) {
+		return resource, &Error{Op: "list", Resource: resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: err}
+	}
+	select {
+	case s.lock <- struct{}{}:
+		defer func() { <-s.lock }()
+	case <-ctx.Done():
+		return fail(s.asked, context.Cause(ctx))
 	}
 	if s.options.ClusterScoped && !follows {
 		s.resource = s.asked
@@ -228,9 +232,9 @@ func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Res
 	}
 	switch {
 	case s.resource.Scope == ScopeCluster && s.options.Namespace != "":
-		return fail(ErrWrongScope)
+		return fail(s.resource, ErrWrongScope)
 	case s.resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
-		return fail(ErrNamespaced)
+		return fail(s.resource, ErrNamespaced)
 	}
 	return s.resource, nil
 }
@@ -265,8 +269,8 @@ func (s *REST[T]) forget(err error) {
 	if !apierrors.IsNotFound(err) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock <- struct{}{}
+	defer func() { <-s.lock }()
 	s.resource = s.asked
 }
 

@@ -31,7 +31,7 @@ type gate struct {
 type request struct {
 	at     time.Time
 	path   string
-	lists  bool // all pages of a list count as one, and streamed lists too
+	lists  bool // all pages of a list count as one, streamed lists too, a look at the version is none
 	status int  // of an answer of the gate
 }
 
@@ -80,7 +80,8 @@ func (g *gate) admit(r *http.Request) (*http.Response, error) {
 	version := query.Get("resourceVersion")
 	watches := query.Get("watch") != "" && query.Get("watch") != "false"
 	streams := query.Get("sendInitialEvents") == "true"
-	note := request{at: time.Now(), path: r.URL.Path, lists: (!watches || streams) && query.Get("continue") == ""}
+	looks := query.Get("limit") == "1" // at the server's version, with a list of one object
+	note := request{at: time.Now(), path: r.URL.Path, lists: (!watches || streams) && query.Get("continue") == "" && !looks}
 	g.mu.Lock()
 	defer func() {
 		g.requests = append(g.requests, note)
