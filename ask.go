@@ -108,7 +108,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 				return open(source.RESTOptions{
 					Namespace: namespace, ClusterScoped: checked.byDefault && namespace == "",
 					Labels: checked.labels.String(), Fields: checked.fields.String(),
-					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes,
+					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes, ListBudget: f.o.ListBudget,
 					Sharing: sharingFor(f.o.Sharing, s.Transform), Drop: checked.drop.Paths(),
 				})
 			},

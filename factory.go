@@ -68,6 +68,9 @@ type FactoryOptions struct {
 	// MaxFrameBytes and MaxListBytes bound one event and one page of a list; 0
 	// means 32 MiB and 2 GiB, the least is 1,000.
 	MaxFrameBytes, MaxListBytes int
+	// ListBudget bounds what all pages of lists that are read at the same time take; several
+	// factories may share one. nil is one of 4 GiB, where int has 32 bits of 1 GiB.
+	ListBudget *source.Budget
 	// Sharing says what cached objects have in common in memory; 0 means ShareAll.
 	// ShareStrings costs more of it, and is for programs that change cached objects,
 	// which nobody should. A transform may change the object that it is given, which

@@ -24,7 +24,7 @@ func (o FactoryOptions) check() error {
 	if o.StopGrace < 0 {
 		return badOption("FactoryOptions.StopGrace", o.StopGrace, "give a duration, or 0 for 10 s")
 	}
-	read := source.RESTOptions{MaxFrameBytes: o.MaxFrameBytes, MaxListBytes: o.MaxListBytes, Sharing: o.Sharing}
+	read := source.RESTOptions{MaxFrameBytes: o.MaxFrameBytes, MaxListBytes: o.MaxListBytes, ListBudget: o.ListBudget, Sharing: o.Sharing}
 	if err := read.Check("FactoryOptions"); err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (r *reading) wait(ctx context.Context, freed <-chan struct{}) error {
 		case <-freed:
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until other lists are read, as there is no more memory for them (RESTOptions.Budget): %w", context.Cause(ctx))
+			return fmt.Errorf("waiting until other lists are read, as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
 		case <-tick.C:
 			if r.heard != nil {
 				r.heard()

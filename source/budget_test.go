@@ -45,7 +45,7 @@ func TestExtremeLimits(t *testing.T) {
 		}
 		stream.Close() //nolint:errcheck // the body is the server's
 	}
-	for name, o := range map[string]RESTOptions{"MaxListBytes": {MaxListBytes: -1}, "MaxFrameBytes": {MaxFrameBytes: math.MinInt}, "MaxFrameBytes is 999": {MaxFrameBytes: leastBytes - 1}} {
+	for name, o := range map[string]RESTOptions{"MaxListBytes": {MaxListBytes: -1}, "MaxFrameBytes": {MaxFrameBytes: math.MinInt}, "ListBudget.MaxBytes": {ListBudget: &Budget{MaxBytes: -1}}, "MaxFrameBytes is 999": {MaxFrameBytes: leastBytes - 1}} {
 		s := NewTyped(serve(t, answerWith(200, jsonType, podsInJSON)), pods, newPod, o)
 		_, err := s.List(t.Context(), ListOptions{})
 		if watchErr := openAndClose(s.Watch(t.Context(), WatchOptions{})); err == nil || watchErr == nil || !strings.Contains(err.Error(), name) {
@@ -219,7 +219,7 @@ func TestBudgetOfClient(t *testing.T) {
 	of := func(o RESTOptions) *Budget {
 		return NewTyped(client, pods, newPod, o).reading(t.Context(), nil, nil).budget
 	}
-	if of(RESTOptions{}) != &client.budget || of(RESTOptions{Budget: own}) != own {
+	if of(RESTOptions{}) != &client.budget || of(RESTOptions{ListBudget: own}) != own {
 		t.Error("the budget is another one")
 	}
 	if got := fmt.Sprint((&Budget{}).limit()); math.MaxInt > math.MaxInt32 && got != fmt.Sprint(int64(4<<30)) {

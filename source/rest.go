@@ -53,9 +53,9 @@ type RESTOptions struct {
 	// object the size of its Go struct where that is larger. 0 means 2 GiB, where int has 32
 	// bits 512 MiB; the least is 1,000.
 	MaxListBytes int
-	// Budget bounds what the pages of several sources have in memory at once; nil means one
+	// ListBudget bounds what the pages of several sources have in memory at once; nil means one
 	// of 4 GiB that all sources of the client have.
-	Budget *Budget
+	ListBudget *Budget
 	// Sharing says what decoded objects have in common; 0 means ShareAll. Go
 	// structs that come in JSON share all or nothing.
 	Sharing Sharing
@@ -92,10 +92,10 @@ func (o RESTOptions) tableOf(c *Client) *dedup.Table {
 
 // budgetOf returns the budget that pages are read with.
 func (o RESTOptions) budgetOf(c *Client) *Budget {
-	if o.Budget == nil && c != nil {
+	if o.ListBudget == nil && c != nil {
 		return &c.budget
 	}
-	return o.Budget
+	return o.ListBudget
 }
 
 // REST is a [Source] that sends its own requests and decodes the answers.
@@ -174,6 +174,8 @@ func (o RESTOptions) Check(name string) error {
 		return refuse("MaxFrameBytes", o.MaxFrameBytes, fmt.Sprintf("give %d bytes or more, or 0 for 32 MiB", leastBytes))
 	case o.MaxListBytes != 0 && o.MaxListBytes < leastBytes:
 		return refuse("MaxListBytes", o.MaxListBytes, fmt.Sprintf("give %d bytes or more, or 0 for 2 GiB", leastBytes))
+	case o.ListBudget != nil && o.ListBudget.MaxBytes < 0:
+		return refuse("ListBudget.MaxBytes", o.ListBudget.MaxBytes, "give a number of bytes, or 0 for 4 GiB")
 	case o.Sharing < ShareAll || o.Sharing > ShareNothing:
 		return refuse("Sharing", int(o.Sharing), "use ShareAll, ShareStrings or ShareNothing")
 	case o.ClusterScoped && o.Namespace != "":
