@@ -107,7 +107,7 @@ var optionStructs = map[string]struct {
 // optionsElsewhere are the structs of options that are not tried here, each with the reason.
 var optionsElsewhere = map[string]string{
 	"apiserver Options":               "they are flags of a kube-apiserver, which says itself what is wrong, and a writer",
-	"clientgo/cache SharingOptions":   "clientgo/cache tries them with a ListerWatcher",
+	"clientgo/cache SharingOptions":   "clientgo/informers tries what WithSharing refuses",
 	"clientgo/informers GroupOptions": "clientgo/informers tries them with a generated group",
 }
 

@@ -28,5 +28,6 @@ type SharingOptions struct {
 //	}
 func WithSharing(lw ListerWatcher, o SharingOptions) ListerWatcher {
 	mustHave(lw, "WithSharing")
+	listwatch.CheckSharing("cache.WithSharing", o.AtMost)
 	return listwatch.WithSharing(lw, listwatch.Sharing{AtMost: o.AtMost, Among: o.Among})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/internal/byresource"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source/dedup"
 )
 
@@ -39,6 +40,7 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 // others at most; what it returns is shared. The values are the same in any case. Secrets
 // share nothing, whatever is set.
 func WithSharing(atMost tidings.Sharing) SharedInformerOption {
+	listwatch.CheckSharing("dynamicinformer.WithSharing", atMost)
 	return func(o *byresource.Options) { o.AtMost = atMost }
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source/dedup"
 )
 
@@ -67,6 +68,7 @@ func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 // return. A transform owns the object that it is given: it has strings in common with others
 // at most, and what the transform returns is shared. The values are the same in any case.
 func WithSharing(atMost tidings.Sharing) SharedInformerOption {
+	listwatch.CheckSharing("informers.WithSharing", atMost)
 	return func(f *factory) { f.decoding.atMost = atMost }
 }
 

@@ -3,6 +3,7 @@ package informers
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -12,6 +13,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
+	"github.com/tidings-go/tidings/clientgo/metadatainformer"
 )
 
 // replica is one of the pods of a workload.
@@ -88,5 +91,27 @@ func TestSharing(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestOddSharingPanicsWhereItIsGiven(t *testing.T) {
+	for name, give := range map[string]func(tidings.Sharing){
+		"cache.WithSharing": func(s tidings.Sharing) {
+			tidingscache.WithSharing(&cache.ListWatch{}, tidingscache.SharingOptions{AtMost: s})
+		},
+		"informers.WithSharing":        func(s tidings.Sharing) { WithSharing(s) },
+		"dynamicinformer.WithSharing":  func(s tidings.Sharing) { dynamicinformer.WithSharing(s) },
+		"metadatainformer.WithSharing": func(s tidings.Sharing) { metadatainformer.WithSharing(s) },
+	} {
+		for _, s := range []tidings.Sharing{-1, 3} {
+			t.Run(fmt.Sprint(name, s), func(t *testing.T) {
+				defer func() {
+					if p := fmt.Sprint(recover()); !strings.Contains(p, name) || !strings.Contains(p, "ShareStrings") {
+						t.Errorf("it panics with %q", p)
+					}
+				}()
+				give(s)
+			})
+		}
 	}
 }

@@ -2,6 +2,7 @@ package listwatch
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,14 @@ func (s Sharing) Sharer() *dedup.Sharer {
 		table = new(dedup.Table)
 	}
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
+}
+
+// CheckSharing panics, in the name of a function of the drop-in, if atMost is none of the
+// constants: the functions of client-go that options are given to return no error.
+func CheckSharing(function string, atMost source.Sharing) {
+	if atMost < source.ShareAll || atMost > source.ShareNothing {
+		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing", function, int(atMost)))
+	}
 }
 
 // WithSharing returns lw with a choice for the informers that are made of it.
