@@ -97,3 +97,34 @@ func TestCallbacksCallBack(t *testing.T) {
 		}
 	})
 }
+
+// TestIndexFunctionTakesItsTime: in a bubble, time goes on while others wait for an index
+// function that sleeps.
+func TestIndexFunctionTakesItsTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := &script{
+			list:  func(metav1.ListOptions) (runtime.Object, error) { return podList("5", versioned("a", "3")), nil },
+			watch: opens(time.Hour, added(versioned("b", "6"))),
+		}
+		slow := func(any) ([]string, error) {
+			time.Sleep(time.Minute)
+			return nil, nil
+		}
+		informer := cache.NewSharedIndexInformer(server, &corev1.Pod{}, 0, clientgo.Indexers{"slow": slow})
+		ctx, stop := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		waiting.Go(func() { informer.RunWithContext(ctx) })
+		time.Sleep(time.Second) // the first list is being indexed
+		begun := time.Now()
+		waiting.Go(func() { must(t, informer.AddIndexers(clientgo.Indexers{"slow too": slow})) })
+		waiting.Go(func() { callsBack(t, informer) })
+		waiting.Go(func() { must(t, informer.GetStore().Add(versioned("c", "1"))) })
+		time.Sleep(10 * time.Minute)
+		informer.IsStopped()
+		stop()
+		waiting.Wait()
+		if waited := time.Since(begun); waited > 20*time.Minute {
+			t.Errorf("they waited for %v", waited)
+		}
+	})
+}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,10 +25,10 @@ import (
 type indexer struct {
 	health  func() tidings.Health
 	store   *store.Store[any]
-	writing *sync.Mutex // Informer.writing; before adding
-	taken   *takenOut   // Informer.takenOut
+	writing lock      // Informer.writing; before adding
+	taken   *takenOut // Informer.takenOut
 
-	adding sync.Mutex // held while indexes are added
+	adding lock // held while indexes are added
 	known  atomic.Pointer[indexSet]
 }
 
@@ -39,7 +38,7 @@ var (
 )
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	x := &indexer{health: i.Health, store: i.store, writing: &i.writing, taken: &i.takenOut}
+	x := &indexer{health: i.Health, store: i.store, writing: i.writing, adding: newLock(), taken: &i.takenOut}
 	x.known.Store(newIndexSet(indexers))
 	return x
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -110,10 +109,10 @@ type Informer struct {
 	// writing is held while a batch is applied and published, while a handler joins
 	// and while someone writes to the indexer: that makes the snapshot a handler
 	// starts from the same state as the end of the log. It comes after mu.
-	writing  sync.Mutex
+	writing  lock
 	takenOut takenOut
 
-	mu          sync.Mutex // guards the rest
+	mu          lock // guards the rest
 	started     bool
 	stopped     bool
 	reflector   *reflector.Reflector[any]
@@ -135,6 +134,7 @@ func New(o Options) *Informer {
 	i := &Informer{
 		o: o, name: o.Description, reports: cmp.Or(o.reports, new(reporter)),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
+		writing: newLock(), mu: newLock(),
 		resyncCheck: o.ResyncPeriod,
 		detector:    cache.NewCacheMutationDetector(fmt.Sprintf("%T", o.Example)),
 	}
