@@ -252,7 +252,7 @@ func faultsOfWatches() []faultRow {
 			name: "Stall of a list in pages", covers: "Stall", existing: "TestP15_ListThatFallsSilentIsEnded/stalls_in_the_middle",
 		},
 		{
-			// What comes of a list is a sign of life.
+			// Each byte of a list shows that the server is there.
 			name: "Stall of a list, now and then", covers: "Stall", existing: "TestP15_SlowListsAreLeftAlone",
 		},
 		{

@@ -31,12 +31,12 @@ func faultsOfServers() []faultRow {
 			name: "Restart for a fleet", covers: "Restart", existing: "TestP18_FleetIsPolite/restart,_history_kept",
 		},
 		{
-			// What was deleted meanwhile is told of.
+			// Handlers receive the deletes of objects that are gone after the restart.
 			name: "Restart without history", covers: "Restart", test: restarted,
 		},
 		{
 			// A watch whose version is gone leads to a list.
-			// What the list finds unchanged is no update.
+			// Objects that the list finds unchanged are not updates.
 			// Deletes come before changes.
 			name: "Compact", covers: "Compact", options: paged, test: compacted,
 		},
@@ -55,7 +55,7 @@ func faultsOfServers() []faultRow {
 		},
 		{
 			// A resource that was needed stays as it was until it is back.
-			// What is gone when it is back is told of.
+			// Handlers receive the deletes of objects that are gone when it is back.
 			name: "RemoveResource and RestoreResource", covers: "RemoveResource RestoreResource", test: removedAndRestored,
 		},
 		{

@@ -242,7 +242,7 @@ func (i *Informer[T]) wait(ctx context.Context, f func(context.Context, *collect
 // the selection hides from the watch, or that changed an object of another namespace,
 // is reached with a later event or the server's next bookmark, which may take a
 // minute, and never where the server sends none. Versions are compared as decimals of
-// any length; one that is none is an error. The other errors are those of WaitForSync.
+// any length; any other text is an error. The other errors are those of WaitForSync.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	if _, ok := delta.CompareDecimal(version, version); !ok {
 		return informerError(i.Name(), fmt.Errorf("version %q cannot be waited for: pass the resourceVersion of an object that was written", version))

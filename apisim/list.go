@@ -31,7 +31,7 @@ func pageNumber(verb, token string) int {
 	if verb != "list" {
 		return 0
 	}
-	p, _ := parseToken(token) // one that is none is answered with an error later
+	p, _ := parseToken(token) // a malformed token is answered with an error later
 	return p.Pages + 1
 }
 

@@ -34,7 +34,7 @@ type ReplaceOptions struct {
 	// NewHistory says that the list begins a new history of its scope, so that versions of before it mean nothing.
 	NewHistory bool
 	// Stays are the keys of objects that the list has in a state that cannot be used: the state known at that point stays,
-	// unless the list begins a new history. A key that is also one of an item has the state of that item.
+	// unless the list begins a new history. If a key is also that of an item, the item's state counts.
 	Stays []string
 }
 

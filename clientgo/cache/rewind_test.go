@@ -16,8 +16,8 @@ import (
 )
 
 // TestSameVersionOfAnotherHistory: after a restored backup, a version may name another state
-// than it did before. A handler that is not due for a resync is told of that state. (In
-// client-go an equal version is a resync, and the handler never hears of it.)
+// than before. Handlers receive that state as an update, also between resyncs. (client-go
+// takes an equal version for a resync, and gives the handler nothing.)
 func TestSameVersionOfAnotherHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		before, after, same := labelled("a", "1"), labelled("a", "2"), versioned("b", "4")

@@ -318,7 +318,7 @@ func (w *wireWriter) create() {
 	w.note("create %s", wireState(made))
 }
 
-// write creates, changes or deletes an object, or has the lease of two end.
+// write creates, changes or deletes an object, or lets two objects expire together.
 func (w *wireWriter) write() {
 	objects, _, err := w.server.api.List(w.t.Context(), configMaps, "")
 	must(w.t, err)

@@ -59,10 +59,10 @@ type options struct {
 	seed     uint64         // of the sample
 	parallel int            // processes
 	slack    time.Duration  // added to three times what tests take without a mutant
-	only     *regexp.Regexp // of "file function"; nil is everything
-	again    string         // a file of results whose survivors run again; "" is none
-	known    string         // a file of survivors with reasons; "" is none
-	out      string         // the file of results; "" is none
+	only     *regexp.Regexp // of "file function"; nil selects all
+	again    string         // a file of results whose survivors run again; "" if it is not given
+	known    string         // a file of survivors with reasons; "" if it is not given
+	out      string         // the file of results; "" if it is not written
 }
 
 func main() {

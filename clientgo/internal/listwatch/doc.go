@@ -41,5 +41,6 @@
 //
 // # Memory
 //
-// [Versions] names up to 1,024 states, and has the objects of 16 events as they were received.
+// [Versions] keeps the key, UID and version of up to 1,024 states, and the objects of the last
+// 16 events.
 package listwatch

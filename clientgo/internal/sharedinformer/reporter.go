@@ -18,7 +18,7 @@ type reporter struct {
 	mu      sync.Mutex // guards the rest
 	pending []report
 	lost    int           // reports that found no room, since the last one that did
-	done    chan struct{} // closed when the goroutine ends; nil if there is none
+	done    chan struct{} // closed when the goroutine ends; nil while no goroutine runs
 }
 
 // report is what utilruntime.HandleErrorWithContext takes.
