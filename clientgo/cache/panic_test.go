@@ -273,3 +273,48 @@ func TestPanicOfProgramSurvived(t *testing.T) {
 		})
 	}
 }
+
+// TestPanicOfProcessSurvived: where a panic of a Process function is survived, what it was
+// about is lost, the next is processed a second later, and Run returns when its context
+// ends, not before.
+func TestPanicOfProcessSurvived(t *testing.T) {
+	bothControllers(t, func(t *testing.T, newOne newController) {
+		surviving(t)
+		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
+			return podList("2", versioned("a", "1"), versioned("b", "2")), nil
+		}}
+		c := newConsumer()
+		calls, gaveUp := 0, time.Now()
+		var pause time.Duration
+		controller := newOne(&clientgo.Config{Queue: queues["RealFIFO"](c), ListerWatcher: server, ObjectType: &corev1.Pod{},
+			Process: func(obj any, initial bool) error {
+				if calls++; calls == 1 {
+					gaveUp = time.Now()
+					panic("Process gave up")
+				}
+				pause = time.Since(gaveUp)
+				return c.process(obj, initial)
+			}})
+		ctx, cancel := context.WithCancel(quiet(t))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			controller.RunWithContext(ctx)
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("Run has returned before its context ended")
+		default:
+		}
+		if calls != 2 || pause != time.Second {
+			t.Errorf("%d calls, the last %v after the panic, want 2 and 1s", calls, pause)
+		}
+		if !controller.HasSynced() {
+			t.Error("the controller has not synced")
+		}
+		cancel()
+		<-ended
+	})
+}

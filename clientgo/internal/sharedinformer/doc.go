@@ -32,7 +32,8 @@
 //     because error handlers may sleep. Run waits for it at the end. A burst of more than 64
 //     reports loses the rest, and the next report says how many.
 //  7. A panic in the reflector that utilruntime was told to survive ends the reflector, and
-//     another one takes its place ([follow]).
+//     another one takes its place ([follow]). One in a Process function costs what it was
+//     about.
 //
 // # Concurrency properties
 //

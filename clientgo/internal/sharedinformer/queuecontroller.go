@@ -42,7 +42,8 @@ func (q *QueueController) Run(stopCh <-chan struct{}) {
 }
 
 // RunWithContext lists and watches and processes until ctx ends, and waits for all that
-// it has started. It runs once.
+// it has started. It runs once. A panic of the Process function that utilruntime was told
+// to survive costs what it was about; the next is processed after a pause.
 func (q *QueueController) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	r, err := q.start(ctx)
@@ -57,7 +58,12 @@ func (q *QueueController) RunWithContext(ctx context.Context) {
 		<-ctx.Done()
 		q.config.Queue.Close()
 	})
-	q.process(ctx)
+	for !returned(ctx, func() { q.process(ctx) }) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pauseAfterCrash):
+		}
+	}
 	running.Wait()
 	q.reports.wait()
 }
