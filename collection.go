@@ -187,7 +187,7 @@ func (c *collection[T]) claim(ctx context.Context) (context.Context, error) {
 func (c *collection[T]) end(released bool) {
 	if c.life.end(released) {
 		c.queue.Close()
-		c.life.finish(c.stopHandlers())
+		c.life.finish(c.stopHandlers(), stuckIn(c.fan))
 	}
 	c.progress.wake()
 }
@@ -195,7 +195,7 @@ func (c *collection[T]) end(released bool) {
 // run lists and watches until ctx ends, which claim has returned. The order of the
 // stop is the contract's P9: the sources, then the processor, then the handlers.
 func (c *collection[T]) run(ctx context.Context) (err error) {
-	defer func() { c.life.finish(err) }()
+	defer func() { c.life.finish(err, stuckIn(c.fan)) }()
 	if c.mutations != nil {
 		defer c.mutations.forget()
 	}
@@ -251,6 +251,11 @@ func (c *collection[T]) stopHandlers() error {
 		return informerError(c.name, fmt.Errorf("%w within %v of the stop: %w", ErrHandlersStuck, c.stopGrace, err))
 	}
 	return nil
+}
+
+// stuckIn returns what reports whether a handler of a closed log has not returned.
+func stuckIn[T any](fan *fanout.Log[T]) func() bool {
+	return func() bool { return len(fan.Subscriptions()) > 0 }
 }
 
 // apply puts a batch into the cache and tells the handlers. The logger is called last,

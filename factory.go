@@ -105,7 +105,7 @@ type Factory struct {
 	mu      sync.Mutex // guards the rest
 	shared  map[shareKey]*shared
 	order   []*shared // as first asked for
-	leaving []*life   // of those that were forgotten and have not ended, or not cleanly
+	leaving []*life   // of those that were forgotten and are not settled
 	stopped bool
 }
 
@@ -232,6 +232,7 @@ func (f *Factory) SharingStats() dedup.TableStats { return f.client.SharingStats
 func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.stopped = true
+	f.leaving = slices.DeleteFunc(f.leaving, (*life).settled)
 	order, lives := slices.Clone(f.order), slices.Clone(f.leaving)
 	f.mu.Unlock()
 	for _, s := range order {
@@ -316,7 +317,7 @@ func (f *Factory) forgetLocked(s *shared) {
 	if f.shared[s.key] == s {
 		delete(f.shared, s.key)
 	}
-	f.leaving = slices.DeleteFunc(f.leaving, func(l *life) bool { return l.hasEnded() && l.err == nil })
+	f.leaving = slices.DeleteFunc(f.leaving, (*life).settled)
 	if i := slices.Index(f.order, s); i >= 0 {
 		f.order = slices.Delete(f.order, i, i+1)
 		f.leaving = append(f.leaving, s.collection.lifetime())

@@ -23,6 +23,7 @@ type life struct {
 
 	ended chan struct{} // closed by finish
 	err   error         // of the run; written before ended is closed
+	stuck func() bool   // whether a handler that err names has not returned yet; as err
 }
 
 func newLife(name string) *life { return &life{name: name, ended: make(chan struct{})} }
@@ -56,14 +57,15 @@ func (l *life) end(released bool) (unrun bool) {
 	return unrun
 }
 
-// finish says that nothing runs any more.
-func (l *life) finish(err error) {
+// finish says that nothing runs any more but handlers that err names. stuck reports whether
+// they still do; it must not hold the cache.
+func (l *life) finish(err error, stuck func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cancel != nil {
 		l.cancel()
 	}
-	l.err = err
+	l.err, l.stuck = err, stuck
 	close(l.ended)
 }
 
@@ -88,6 +90,9 @@ func (l *life) over() error {
 	}
 	return nil
 }
+
+// settled reports whether the collection has ended and its handlers have returned.
+func (l *life) settled() bool { return l.hasEnded() && (l.err == nil || !l.stuck()) }
 
 // hasEnded reports whether nothing runs any more.
 func (l *life) hasEnded() bool {

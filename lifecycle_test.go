@@ -332,3 +332,29 @@ func TestChangesOfNamespacesWaitForATransform(t *testing.T) {
 		expect(t, i.Namespaces(), "kube-public", "kube-system")
 	})
 }
+
+// TestHandlersThatReturnedAreForgotten: handlers that outlast the end of a term are no matter of
+// a Shutdown long after they have returned.
+func TestHandlersThatReturnedAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})
+		defer w.server.Close() //nolint:errcheck // the test is over
+		defer w.stop()
+		w.create("a", "1")
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			p := w.ask(t, w.factory, tidings.Selection{})
+			r := p.handle(func(event) { time.Sleep(30 * time.Second) }, tidings.HandlerOptions{Name: "slow"})
+			if err := w.factory.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			cancel()
+			<-r.Done()
+			p.informer().Release()
+		}
+		if err := w.factory.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown after the last handler has returned: %v", err)
+		}
+	})
+}
