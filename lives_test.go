@@ -2,7 +2,6 @@ package tidings_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,13 +16,11 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/seeds"
 	"github.com/tidings-go/tidings/source"
 )
 
-var (
-	livesSeeds = flag.Int("lives.seeds", seedsFrom("TIDINGS_LIVES_SEEDS", 300), "how many seeds TestLives runs (TIDINGS_LIVES_SEEDS)")
-	livesSeed  = flag.Uint64("lives.seed", 0, "the one seed to run, as a failure printed it")
-)
+var livesSeeds = seeds.New("lives", "TestLives", 300)
 
 // TestLives leads a factory and informers without one through random lives: asked for,
 // started, stopped, started for another term, run by a handle, released, shut down, with
@@ -31,17 +28,10 @@ var (
 // each call returns. What is said to be synced has to be synced, what has stopped calls no
 // handler and asks no server, every wait ends, and no goroutine is left.
 func TestLives(t *testing.T) {
-	for i := range *livesSeeds {
-		seed := uint64(i + 1)
-		if *livesSeed != 0 {
-			seed = *livesSeed
-		}
+	for seed := range livesSeeds.All() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runLives(t, seed) })
 		})
-		if *livesSeed != 0 {
-			return
-		}
 	}
 }
 

@@ -2,14 +2,11 @@ package tidings_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,20 +18,10 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/seeds"
 )
 
-var (
-	modelSeeds = flag.Int("model.seeds", seedsFrom("TIDINGS_MODEL_SEEDS", 30), "how many seeds TestModel runs (TIDINGS_MODEL_SEEDS)")
-	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run, as a failure printed it")
-)
-
-// seedsFrom returns the number in an environment variable, or that of CI.
-func seedsFrom(variable string, inCI int) int {
-	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil && n > 0 {
-		return n
-	}
-	return inCI
-}
+var modelSeeds = seeds.New("model", "TestModel", 30)
 
 // TestModel applies random writes and random faults to a server, with handlers that
 // come, go, block themselves or the cache, and index functions and transforms that fail,
@@ -43,18 +30,11 @@ func seedsFrom(variable string, inCI int) int {
 // bubble of its own; one that fails is printed and saved with its history.
 func TestModel(t *testing.T) {
 	names := slices.Sorted(maps.Keys(kinds))
-	for i := range *modelSeeds {
-		seed := uint64(i + 1)
-		if *modelSeed != 0 {
-			seed = *modelSeed
-		}
+	for seed := range modelSeeds.All() {
 		kind := names[seed%uint64(len(names))]
 		t.Run(fmt.Sprintf("seed %d, %s", seed, kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runModel(t, kind, seed) })
 		})
-		if *modelSeed != 0 {
-			return
-		}
 	}
 }
 

@@ -3,10 +3,8 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,19 +22,10 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/internal/seeds"
 )
 
-var (
-	schedules = flag.Int("differential.seeds", defaultSchedules(), "how many schedules TestDifferential runs (TIDINGS_DIFFERENTIAL_SEEDS)")
-	schedule  = flag.Uint64("differential.seed", 0, "the one schedule to run, as a failure printed it")
-)
-
-func defaultSchedules() int {
-	if n, err := strconv.Atoi(os.Getenv("TIDINGS_DIFFERENTIAL_SEEDS")); err == nil && n > 0 {
-		return n
-	}
-	return 60
-}
+var schedules = seeds.New("differential", "TestDifferential", 60)
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
@@ -51,18 +40,11 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // client-go lists again: there the last state that each handler was told of has to be
 // equal, and what it was told must make a story.
 func TestDifferential(t *testing.T) {
-	for n := range *schedules {
-		seed := uint64(n + 1)
-		if *schedule != 0 {
-			seed = *schedule
-		}
+	for seed := range schedules.All() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { runSchedule(t, seed) })
 		})
-		if *schedule != 0 {
-			return
-		}
 	}
 }
 

@@ -2,11 +2,9 @@ package cache_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,19 +29,10 @@ import (
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/informers"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
+	"github.com/tidings-go/tidings/internal/seeds"
 )
 
-var (
-	wireScripts = flag.Int("wire.seeds", wireSeeds(), "how many scripts TestWire runs (TIDINGS_WIRE_SEEDS)")
-	wireSeed    = flag.Uint64("wire.seed", 0, "the one script to run, as a failure printed it")
-)
-
-func wireSeeds() int {
-	if n, err := strconv.Atoi(os.Getenv("TIDINGS_WIRE_SEEDS")); err == nil && n > 0 {
-		return n
-	}
-	return 50
-}
+var wireSeeds = seeds.New("wire", "TestWire", 50)
 
 // wireKind is how the objects are read.
 type wireKind struct {
@@ -130,17 +119,10 @@ func listerWatcherWith(newInformer func(clientgo.ListerWatcher, runtime.Object, 
 // has turned honest, both caches have to become what it holds, what the handlers were
 // told has to make a story that ends there, and ours may not have asked for much more.
 func TestWire(t *testing.T) {
-	for n := range *wireScripts {
-		seed := uint64(n + 1)
-		if *wireSeed != 0 {
-			seed = *wireSeed
-		}
+	for seed := range wireSeeds.All() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T) { runWire(t, seed) })
 		})
-		if *wireSeed != 0 {
-			return
-		}
 	}
 }
 

@@ -2,13 +2,10 @@ package informers
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,30 +17,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/seeds"
 )
 
-var (
-	livesSeeds = flag.Int("lives.seeds", livesInCI(), "how many seeds TestLives runs (TIDINGS_LIVES_SEEDS)")
-	livesSeed  = flag.Uint64("lives.seed", 0, "the one seed to run, as a failure printed it")
-)
-
-func livesInCI() int {
-	if n, err := strconv.Atoi(os.Getenv("TIDINGS_LIVES_SEEDS")); err == nil && n > 0 {
-		return n
-	}
-	return 100
-}
+var livesSeeds = seeds.New("lives", "TestLives", 100)
 
 // TestLives leads our factory and client-go's through the same random lives, each with a
 // server of its own: informers asked for, started, stopped, started again, shut down, with
 // handlers added and removed at any point. After each step that settles, what can be seen
 // of both is the same. Nothing is left running in the end.
 func TestLives(t *testing.T) {
-	for i := range *livesSeeds {
-		seed := uint64(i + 1)
-		if *livesSeed != 0 {
-			seed = *livesSeed
-		}
+	for seed := range livesSeeds.All() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			ours := seenIn(t, seed, func(c kubernetes.Interface) SharedInformerFactory { return NewSharedInformerFactory(c, 0) })
 			theirs := seenIn(t, seed, func(c kubernetes.Interface) SharedInformerFactory {
@@ -56,9 +40,6 @@ func TestLives(t *testing.T) {
 				}
 			}
 		})
-		if *livesSeed != 0 {
-			return
-		}
 	}
 }
 

@@ -131,6 +131,7 @@ var (
 		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
 		"internal/hostile":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
+		"internal/seeds":      {},
 		"internal/mutants":    {},
 		"internal/house":      {},
 	}

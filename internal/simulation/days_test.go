@@ -12,9 +12,9 @@ import (
 
 // TestDays lives a day of virtual time for each seed. doc.go says what is compared.
 func TestDays(t *testing.T) {
-	if *oneSeed != 0 {
+	if *days.One != 0 {
 		var all tally
-		synctest.Test(t, func(t *testing.T) { live(t, *oneSeed, &all) })
+		synctest.Test(t, func(t *testing.T) { live(t, *days.One, &all) })
 		t.Log(&all)
 		return
 	}
@@ -47,6 +47,6 @@ func source(t *testing.T) func() (seed uint64, ok bool) {
 		if *soak > 0 {
 			return first + n, time.Since(began) < *soak && !t.Failed()
 		}
-		return first + n, n < uint64(*seeds)
+		return first + n, n < uint64(*days.Count)
 	}
 }

@@ -5,27 +5,20 @@ import (
 	"flag"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/tidings-go/tidings/internal/seeds"
 )
 
 var (
-	seeds    = flag.Int("sim.seeds", defaultSeeds(), "how many seeds TestDays runs (TIDINGS_SIM_SEEDS)")
-	oneSeed  = flag.Uint64("sim.seed", 0, "the one seed to run, as a failure printed it")
+	days     = seeds.New("sim", "TestDays", 30)
 	firstOne = flag.Uint64("sim.first", 1, "the seed that TestDays begins with")
 	soak     = flag.Duration("sim.soak", 0, "run seeds until this much time has passed, from one that the clock gives")
 )
-
-func defaultSeeds() int {
-	if n, err := strconv.Atoi(os.Getenv("TIDINGS_SIM_SEEDS")); err == nil && n > 0 {
-		return n
-	}
-	return 30
-}
 
 // TestMain silences what client-go logs of failures that are meant. Its limit of reports
 // sleeps by the clock of the bubble that comes first, which other bubbles must not touch.
