@@ -114,11 +114,11 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	o := delta.ReplaceOptions{Stays: r.staged.stays}
 	items := r.staged.take()
 	r.lastList = len(items)
-	order, comparable := delta.CompareDecimal(version, r.version)
+	order, comparable := delta.CompareDecimal(version, r.highest)
 	o.NewHistory = consistent && (r.rewound || comparable && order < 0)
 	if o.NewHistory && r.reused { // what was cached may be of the old history
 		r.rewound = true
-		return fmt.Errorf("%w: from %s to %s", errRewound, r.version, version)
+		return fmt.Errorf("%w: from %s to %s", errRewound, r.highest, version)
 	}
 	if err := r.queue.Replace(ctx, r.o.Scope, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
@@ -126,7 +126,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 		}
 		return err
 	}
-	r.version, r.resume = version, version
+	r.version, r.resume, r.highest = version, version, version
 	r.listed, r.fresh, r.rewound = true, true, false
 	r.doubtful, r.emptied = false, false
 	r.undecodable, r.fruitless, r.answering = false, 0, false

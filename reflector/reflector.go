@@ -171,6 +171,7 @@ type Reflector[T any] struct {
 	// Below is the state of the machine, used by Run's goroutine only.
 
 	version      string      // up to which everything was handed on
+	highest      string      // the highest version since the last list: version goes back with an older event
 	resume       string      // where the next watch starts: version, or the one before it
 	listed       bool        // a list was handed on
 	fresh        bool        // no watch has begun since the last list
