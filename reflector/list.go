@@ -55,7 +55,7 @@ func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T]
 	r.failed(ctx, StreamedList, err)
 	if errors.Is(err, source.ErrSilent) && ctx.Err() == nil {
 		r.noteError(err)
-		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", err)
+		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", source.Bound(err))
 		r.mute = true
 		return r.pageList
 	}

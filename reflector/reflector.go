@@ -258,7 +258,7 @@ func (r *Reflector[T]) list() stateFunc[T] {
 // failed tells of a failure, unless it is the end of Run.
 func (r *Reflector[T]) failed(ctx context.Context, ended Step, err error) {
 	if ctx.Err() == nil && !errors.Is(err, delta.ErrClosed) {
-		r.o.OnFailure(ended, err)
+		r.o.OnFailure(ended, source.Bound(err))
 	}
 }
 
@@ -290,6 +290,7 @@ func (r *Reflector[T]) waitFor(err error, failures int, next stateFunc[T]) state
 
 // noteError notes an error that is answered without a wait for the server.
 func (r *Reflector[T]) noteError(err error) {
+	err = source.Bound(err) // sources of one's own may not
 	r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
 }
 

@@ -217,7 +217,7 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	r.doubtful, r.answering, r.looks = false, true, 0
 	r.touch()
 	if order, comparable := delta.CompareDecimal(page.Version, r.highest); comparable && order < 0 {
-		err := fmt.Errorf("%w: from %s to %s", errRewound, r.highest, page.Version)
+		err := source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, r.highest, page.Version)) // a version may be of any length
 		r.noteError(err)
 		r.record.log.Warn("listing again", "reason", err)
 		r.rewound = true
