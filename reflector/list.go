@@ -140,17 +140,21 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 // Added ones before the end, but a change in between is a legal thing to send.
 func (r *Reflector[T]) stageEvent(event source.Event[T]) {
 	switch event.Type {
-	case source.Added, source.Modified:
+	case source.Added:
 		r.stage(event.Item)
+	case source.Modified:
+		if !r.stage(event.Item) && event.Err == nil {
+			r.staged.remove(event.Key) // it has left the collection
+		}
 	case source.Deleted:
 		r.staged.remove(event.Key)
 	}
 }
 
-// stage adds an object to the running list.
-func (r *Reflector[T]) stage(item source.Item[T]) {
-	if err := r.accept(item, false); err != nil {
-		return
+// stage adds an object to the running list. It reports whether the object belongs there.
+func (r *Reflector[T]) stage(item source.Item[T]) (accepted bool) {
+	if r.accept(item, false) != nil {
+		return false
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
 	// Without a UID an equal version proves nothing: fakes have one for all.
@@ -159,7 +163,8 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 		r.reused = true
 	} else if r.transform(&item) != nil {
 		r.staged.stays = append(r.staged.stays, item.Key)
-		return
+		return true
 	}
 	r.staged.decoded = append(r.staged.decoded, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
+	return true
 }
