@@ -118,6 +118,30 @@ func TestStartRefusesInformersOfAnEndedTerm(t *testing.T) {
 	}
 }
 
+// TestFactoryRunsForTermAfterTermWithAnAddedNamespace is a program that asks for one
+// namespace in each term, and adds another.
+func TestFactoryRunsForTermAfterTermWithAnAddedNamespace(t *testing.T) {
+	property(t, func(w *world) {
+		w.probe.informer().Release()
+		for range 3 {
+			i := w.ask(w.T, w.factory, tidings.Selection{Namespace: "one"}).informer()
+			if err := i.AddNamespace("two"); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.factory.Start(w.ctx); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.factory.WaitForSync(w.ctx); err != nil {
+				w.Error(err)
+			}
+			if n := len(w.factory.Health()); n != 1 {
+				w.Errorf("the factory has %d informers, want the one of this term", n)
+			}
+			w.newTerm()
+		}
+	})
+}
+
 func TestWaitsForAnInformerOfOnesOwnWaitForItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}}, tidings.InformerOptions[*corev1.ConfigMap]{})
