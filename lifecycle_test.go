@@ -233,6 +233,31 @@ func TestWaitGoesOnWithoutWhatAnotherReleases(t *testing.T) {
 	})
 }
 
+// TestWaitNamesWhatHasStoppedMeanwhile stops an informer that was synced while another one
+// is waited for.
+func TestWaitNamesWhatHasStoppedMeanwhile(t *testing.T) {
+	property(t, func(w *world) {
+		ctx, stop := context.WithCancel(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- w.probe.informer().Run(ctx) }()
+		synctest.Wait()
+		w.gate.set(refuse(503, "ServiceUnavailable"))
+		w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
+		if err := w.factory.Start(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		waited := make(chan error, 1)
+		go func() { waited <- w.factory.WaitForSync(context.Background()) }()
+		synctest.Wait()
+		stop()
+		if err := <-ran; err != nil {
+			w.Error(err)
+		}
+		w.gate.set(nil)
+		expectError(w, "WaitForSync", <-waited, tidings.ErrStopped, w.probe.informer().Name())
+	})
+}
+
 // TestWaitsEndWithWhatTheyWaitFor ends informers that were started and others that were
 // not, in the three ways there are.
 func TestWaitsEndWithWhatTheyWaitFor(t *testing.T) {
