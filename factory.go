@@ -119,7 +119,8 @@ type shareKey struct {
 
 // shared is a collection with the number of its handles.
 type shared struct {
-	key        shareKey
+	key        shareKey // moves with the namespaces
+	asked      shareKey // what it was asked for at first
 	collection managed
 	handles    int
 }
@@ -272,7 +273,8 @@ func (f *Factory) acquire(key shareKey, create func(moved func(selection string)
 		ok = false
 	}
 	if !ok {
-		s = &shared{key: key}
+		f.forgetEndedLocked(key)
+		s = &shared{key: key, asked: key}
 		var err error
 		if s.collection, err = create(func(selection string) { f.move(s, selection) }); err != nil {
 			return nil, err
@@ -282,6 +284,16 @@ func (f *Factory) acquire(key shareKey, create func(moved func(selection string)
 	}
 	s.handles++
 	return s, nil
+}
+
+// forgetEndedLocked forgets collections that have ended and were asked for by a key: they
+// are asked for again, though they may have moved to another key.
+func (f *Factory) forgetEndedLocked(asked shareKey) {
+	for _, s := range slices.Clone(f.order) {
+		if s.asked == asked && s.collection.over() != nil {
+			f.forgetLocked(s)
+		}
+	}
 }
 
 // move has a collection be found under another selection, unless there is one

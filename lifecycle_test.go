@@ -67,7 +67,6 @@ func TestFactoryRunsForTermAfterTerm(t *testing.T) {
 	for _, pause := range []time.Duration{0, 5 * time.Second, time.Minute} {
 		t.Run(fmt.Sprint(pause), func(t *testing.T) {
 			property(t, func(w *world) {
-				w.stuck = true
 				w.create("a", "1")
 				hang, first := make(chan struct{}), w.probe
 				first.handle(func(event) { <-hang }, tidings.HandlerOptions{})
@@ -116,6 +115,30 @@ func TestStartRefusesInformersOfAnEndedTerm(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFactoryRunsForTermAfterTermWithAnAddedNamespace is a program that asks for one
+// namespace in each term, and adds another.
+func TestFactoryRunsForTermAfterTermWithAnAddedNamespace(t *testing.T) {
+	property(t, func(w *world) {
+		w.probe.informer().Release()
+		for range 3 {
+			i := w.ask(w.T, w.factory, tidings.Selection{Namespace: "one"}).informer()
+			if err := i.AddNamespace("two"); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.factory.Start(w.ctx); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.factory.WaitForSync(w.ctx); err != nil {
+				w.Error(err)
+			}
+			if n := len(w.factory.Health()); n != 1 {
+				w.Errorf("the factory has %d informers, want the one of this term", n)
+			}
+			w.newTerm()
+		}
+	})
 }
 
 func TestWaitsForAnInformerOfOnesOwnWaitForItsRun(t *testing.T) {
@@ -206,6 +229,31 @@ func TestWaitGoesOnWithoutWhatAnotherReleases(t *testing.T) {
 			w.Error(err)
 		}
 		w.agree()
+	})
+}
+
+// TestWaitNamesWhatHasStoppedMeanwhile stops an informer that was synced while another one
+// is waited for.
+func TestWaitNamesWhatHasStoppedMeanwhile(t *testing.T) {
+	property(t, func(w *world) {
+		ctx, stop := context.WithCancel(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- w.probe.informer().Run(ctx) }()
+		synctest.Wait()
+		w.gate.set(refuse(503, "ServiceUnavailable"))
+		w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
+		if err := w.factory.Start(w.ctx); err != nil {
+			w.Fatal(err)
+		}
+		waited := make(chan error, 1)
+		go func() { waited <- w.factory.WaitForSync(context.Background()) }()
+		synctest.Wait()
+		stop()
+		if err := <-ran; err != nil {
+			w.Error(err)
+		}
+		w.gate.set(nil)
+		expectError(w, "WaitForSync", <-waited, tidings.ErrStopped, w.probe.informer().Name())
 	})
 }
 

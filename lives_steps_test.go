@@ -108,8 +108,7 @@ func (l *lives) askFor() {
 		s = known
 	} else {
 		l.forget(known)
-		l.current[s.key()] = s
-		l.order = append(l.order, s)
+		l.add(s)
 	}
 	l.take(&handle{subject: s, name: name, probe: kinds[s.kind](l.T, l.factory, asked)})
 }

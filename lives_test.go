@@ -94,6 +94,7 @@ type subject struct {
 	kind       string
 	selection  tidings.Selection
 	namespaces []string // none: all
+	asked      string   // the key by which it was asked for at first
 	own        bool     // without a factory
 	handles    int
 	released   bool
@@ -105,6 +106,19 @@ type subject struct {
 
 func (s *subject) key() string {
 	return fmt.Sprint(s.kind, s.namespaces, s.selection.Labels, s.selection.Transform != nil)
+}
+
+// add has the factory make a subject. Those that have ended and were asked for so are
+// asked for again.
+func (l *lives) add(s *subject) {
+	s.asked = s.key()
+	for _, old := range slices.Clone(l.order) {
+		if old.asked == s.asked && old.over() != nil {
+			l.forget(old)
+		}
+	}
+	l.current[s.asked] = s
+	l.order = append(l.order, s)
 }
 
 // over returns why it is.

@@ -71,6 +71,11 @@ func (c *collection[T]) refused() bool {
 // error names all that are not synced when the wait ends, not only the one that ended it.
 func waitForSync(ctx context.Context, all []waiter, failFast bool) error {
 	cause := awaitAll(ctx, all, failFast)
+	for _, w := range all {
+		if err := w.over(); cause == nil && err != ErrReleased {
+			cause = err // it has stopped while others were waited for
+		}
+	}
 	if cause == nil {
 		return nil
 	}

@@ -44,7 +44,8 @@
 //  4. probe lists one object to learn the version that the server is at, where a watch
 //     may be quiet for ever, because the server was set back to an older state. Before the
 //     next watch begins, that is after one that has lasted and brought nothing, not even a
-//     bookmark, and after a bookmark of an older version than was reached. When a
+//     bookmark, after a bookmark of an older version than was reached, and after an event of
+//     one that nothing newer than what was reached follows. When a
 //     watch has just begun, it is after ten seconds without contact: from the last event,
 //     bookmark, page, orderly end of a watch or answer below 500, to the beginning of the
 //     watch. An older version leads to a list that begins a new history, any other to the

@@ -3,6 +3,8 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,4 +86,29 @@ func TestListedObjectWithoutAUIDIsTakenAsListed(t *testing.T) {
 	}, Options[object]{NoStreamedLists: true, Known: known}, func(_ *Reflector[object], _ *script, j *journal) {
 		same(t, "queue", j.read(), "replace 3 (new history false): a@3changed")
 	})
+}
+
+// TestErrorsNameLongVersionsInPart has a server set back from a version of a million digits.
+func TestErrorsNameLongVersionsInPart(t *testing.T) {
+	const most = 4 << 10
+	long := strings.Repeat("9", 1<<20)
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	told := 0
+	o := Options[object]{Logger: logger, OnFailure: func(_ Step, err error) { told = max(told, len(err.Error())) }}
+	run(t, []answer{
+		listed(read{events: []source.Event[object]{event(source.Modified, "a", long)}},
+			read{events: []source.Event[object]{bookmark(source.Bookmark, "7")}}),
+		probed("8"),
+		{expect: "stream"},
+	}, o, func(r *Reflector[object], _ *script, _ *journal) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if err := r.Health().LastError; !errors.Is(err, errRewound) || len(err.Error()) > most {
+			t.Errorf("the last error has %d bytes: %.100v", len(err.Error()), err)
+		}
+	})
+	if told > most || log.Len() > 2*most {
+		t.Errorf("errors of %d bytes are told, and %d bytes are logged", told, log.Len())
+	}
 }

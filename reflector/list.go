@@ -55,7 +55,7 @@ func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T]
 	r.failed(ctx, StreamedList, err)
 	if errors.Is(err, source.ErrSilent) && ctx.Err() == nil {
 		r.noteError(err)
-		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", err)
+		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", source.Bound(err))
 		r.mute = true
 		return r.pageList
 	}
@@ -114,11 +114,11 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	o := delta.ReplaceOptions{Stays: r.staged.stays}
 	items := r.staged.take()
 	r.lastList = len(items)
-	order, comparable := delta.CompareDecimal(version, r.version)
+	order, comparable := delta.CompareDecimal(version, r.highest)
 	o.NewHistory = consistent && (r.rewound || comparable && order < 0)
 	if o.NewHistory && r.reused { // what was cached may be of the old history
 		r.rewound = true
-		return fmt.Errorf("%w: from %s to %s", errRewound, r.version, version)
+		return fmt.Errorf("%w: from %s to %s", errRewound, r.highest, version)
 	}
 	if err := r.queue.Replace(ctx, r.o.Scope, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
@@ -126,7 +126,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 		}
 		return err
 	}
-	r.version, r.resume = version, version
+	r.version, r.resume, r.highest = version, version, version
 	r.lists++
 	r.listed, r.fresh, r.rewound = true, true, false
 	r.doubtful, r.emptied = false, false
@@ -141,17 +141,21 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 // Added ones before the end, but a change in between is a legal thing to send.
 func (r *Reflector[T]) stageEvent(event source.Event[T]) {
 	switch event.Type {
-	case source.Added, source.Modified:
+	case source.Added:
 		r.stage(event.Item)
+	case source.Modified:
+		if !r.stage(event.Item) && event.Err == nil {
+			r.staged.remove(event.Key) // it has left the collection
+		}
 	case source.Deleted:
 		r.staged.remove(event.Key)
 	}
 }
 
-// stage adds an object to the running list.
-func (r *Reflector[T]) stage(item source.Item[T]) {
-	if err := r.accept(item, false); err != nil {
-		return
+// stage adds an object to the running list. It reports whether the object belongs there.
+func (r *Reflector[T]) stage(item source.Item[T]) (accepted bool) {
+	if r.accept(item, false) != nil {
+		return false
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
 	// Without a UID an equal version proves nothing: fakes have one for all.
@@ -160,7 +164,8 @@ func (r *Reflector[T]) stage(item source.Item[T]) {
 		r.reused = true
 	} else if r.transform(&item) != nil {
 		r.staged.stays = append(r.staged.stays, item.Key)
-		return
+		return true
 	}
 	r.staged.decoded = append(r.staged.decoded, delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
+	return true
 }

@@ -171,6 +171,7 @@ type Reflector[T any] struct {
 	// Below is the state of the machine, used by Run's goroutine only.
 
 	version      string      // up to which everything was handed on
+	highest      string      // the highest version since the last list: version goes back with an older event
 	resume       string      // where the next watch starts: version, or the one before it
 	listed       bool        // a list was handed on
 	fresh        bool        // no watch has begun since the last list
@@ -258,7 +259,7 @@ func (r *Reflector[T]) list() stateFunc[T] {
 // failed tells of a failure, unless it is the end of Run.
 func (r *Reflector[T]) failed(ctx context.Context, ended Step, err error) {
 	if ctx.Err() == nil && !errors.Is(err, delta.ErrClosed) {
-		r.o.OnFailure(ended, err)
+		r.o.OnFailure(ended, source.Bound(err))
 	}
 }
 
@@ -292,6 +293,7 @@ func (r *Reflector[T]) waitFor(err error, failures int, next stateFunc[T]) state
 
 // noteError notes an error that is answered without a wait for the server.
 func (r *Reflector[T]) noteError(err error) {
+	err = source.Bound(err) // sources of one's own may not
 	r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
 }
 

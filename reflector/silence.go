@@ -216,8 +216,8 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	}
 	r.doubtful, r.answering, r.looks = false, true, 0
 	r.touch()
-	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 {
-		err := fmt.Errorf("%w: from %s to %s", errRewound, r.version, page.Version)
+	if order, comparable := delta.CompareDecimal(page.Version, r.highest); comparable && order < 0 {
+		err := source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, r.highest, page.Version)) // a version may be of any length
 		r.rewound = true
 		if r.lists > 1 { // no watch has lasted since the last list
 			return r.retry(ctx, err, r.list())

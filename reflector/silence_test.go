@@ -262,6 +262,46 @@ func TestP16_BookmarkFromBeforeTheWatchIsDoubted(t *testing.T) {
 	})
 }
 
+// TestP16_EventFromBeforeTheWatchIsDoubted has the version that a watch stands at go back with
+// an event: the server was set back and sends what it changes now, or one event before had a
+// version that was too high. What the cache has of that is newer than anything to come.
+func TestP16_EventFromBeforeTheWatchIsDoubted(t *testing.T) {
+	end := read{after: 5 * time.Minute, err: io.EOF}
+	for name, reads := range map[string][]read{
+		"set back": {{events: []source.Event[object]{event(source.Modified, "a", "3")}},
+			{events: []source.Event[object]{bookmark(source.Bookmark, "4")}}, end},
+		"too high": {{events: []source.Event[object]{event(source.Modified, "a", "99999"), event(source.Modified, "b", "6")}},
+			{events: []source.Event[object]{bookmark(source.Bookmark, "7")}}, end},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, []answer{
+				listed(reads...),
+				probed("4"),
+				{expect: "stream", reads: []read{{events: []source.Event[object]{bookmark(source.InitialEventsEnd, "4")}}}},
+			}, hour, func(_ *Reflector[object], _ *script, j *journal) {
+				time.Sleep(6 * time.Minute)
+				synctest.Wait()
+				entries := j.read()
+				same(t, "the last of the queue", entries[len(entries)-1:], "replace 4 (new history true):")
+			})
+		})
+	}
+}
+
+// TestP16_EventsOutOfOrderAreNotDoubted has a server send events in another order than that
+// of their versions, and reach the highest again.
+func TestP16_EventsOutOfOrderAreNotDoubted(t *testing.T) {
+	run(t, []answer{
+		listed(read{events: []source.Event[object]{event(source.Modified, "a", "9"), event(source.Modified, "b", "8")}},
+			read{events: []source.Event[object]{bookmark(source.Bookmark, "10")}}, read{after: 5 * time.Minute, err: io.EOF}),
+		{expect: "watch 10"},
+	}, hour, func(_ *Reflector[object], s *script, _ *journal) {
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		same(t, "requests", s.requests(), "stream", "watch 10")
+	})
+}
+
 func TestP16_VersionsThatAreNoNumbersAreNotDoubted(t *testing.T) {
 	run(t, []answer{
 		{expect: "stream", reads: []read{{events: []source.Event[object]{bookmark(source.InitialEventsEnd, "five")}}, {err: errCut}}},

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -160,4 +161,21 @@ func TestKeptKeysAreCopies(t *testing.T) {
 	}); n > 2 {
 		t.Errorf("%v allocations for 1,000 keys", n)
 	}
+}
+
+// TestP20_ObjectLeavesTheSelectionWhileItIsStreamed changes an object before the list is
+// complete, so that it does not belong to the collection any more.
+func TestP20_ObjectLeavesTheSelectionWhileItIsStreamed(t *testing.T) {
+	accept := func(i source.Item[object], _ bool) error {
+		if i.Version == "4" {
+			return errors.New("its labels do not match")
+		}
+		return nil
+	}
+	run(t, []answer{{expect: "stream", reads: []read{
+		{events: []source.Event[object]{event(source.Added, "a", "3"), event(source.Added, "b", "1")}},
+		{events: []source.Event[object]{event(source.Modified, "a", "4"), bookmark(source.InitialEventsEnd, "5")}},
+	}}}, Options[object]{Accept: accept}, func(_ *Reflector[object], _ *script, j *journal) {
+		same(t, "queue", j.read(), "replace 5 (new history false): b@1")
+	})
 }

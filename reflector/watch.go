@@ -159,7 +159,7 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 	if len(events) == 0 {
 		return nil
 	}
-	version, resume := r.version, r.resume
+	version, resume, highest := r.version, r.resume, r.highest
 	var bad error
 	r.changes = r.changes[:0]
 	for i := range events {
@@ -175,6 +175,9 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 		}
 		r.stream.behind = r.stream.behind && event.Version == "" // it has caught up
 		version, resume = r.moveTo(event.Type, event.Version, version, resume)
+		if !r.isOlder(version, highest) {
+			highest = version
+		}
 		switch event.Type {
 		case source.Added, source.Modified:
 			r.changed(event.Item)
@@ -193,7 +196,7 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 	if err != nil {
 		return err
 	}
-	r.handedOn(version, resume, changed)
+	r.handedOn(version, resume, highest, changed)
 	if errors.Is(bad, errBackwards) {
 		r.doubt()
 	}
@@ -237,13 +240,17 @@ func isNumber(version string) bool {
 	return ok
 }
 
-// handedOn notes that everything up to a version was handed on.
-func (r *Reflector[T]) handedOn(version, resume string, changed bool) {
+// handedOn notes that everything up to a version was handed on. One that is lower than the
+// highest comes from events in another order, or from a server that was set back.
+func (r *Reflector[T]) handedOn(version, resume, highest string, changed bool) {
 	news := version != r.version || resume != r.resume || changed && !isNumber(version)
-	if r.isOlder(r.version, version) {
+	if r.isOlder(r.highest, highest) {
 		r.doubtful = false // the server is where the watch began, and further
 	}
-	r.version, r.resume = version, resume
+	r.version, r.resume, r.highest = version, resume, highest
+	if r.isOlder(version, highest) {
+		r.doubt()
+	}
 	r.progressed = true
 	r.heard()
 	if news {

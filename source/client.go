@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -172,7 +173,8 @@ func count(ctx context.Context, resp *http.Response, target *url.URL) {
 // statusError turns an answer that is not 200 into what apierrors knows.
 func statusError(resp *http.Response, r request) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes)) // what could be read explains more than why the rest could not
-	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After"))    // the largest number where it is larger
+	retryAfter = min(retryAfter, math.MaxInt32)
 	var status metav1.Status
 	if unmarshalStatus(mediaTypeOf(resp), body, &status) == nil && status.Status == metav1.StatusFailure {
 		if status.Code == 0 {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -179,6 +180,22 @@ func TestErrorsShowNoContent(t *testing.T) {
 	for b, want := range map[string]string{" <html>s3cret": "13 bytes of markup", "HTTP/1.1 200 s3cret": "19 bytes that begin like another HTTP answer"} {
 		if got := shown([]byte(b)); !strings.HasPrefix(got, want) || strings.Contains(got, "s3cret") {
 			t.Errorf("%q is shown as %s", b, got)
+		}
+	}
+}
+
+// TestRetryAfterOfDecades has answers ask for a longer wait than their Status can hold.
+func TestRetryAfterOfDecades(t *testing.T) {
+	for _, seconds := range []string{"3000000000", "4294967297", "99999999999999999999"} {
+		for _, body := range []string{`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`, "<html>"} {
+			client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Retry-After", seconds)
+				answerWith(503, jsonType, body)(w, r)
+			})
+			_, err := NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
+			if wait, ok := RetryAfter(err); !ok || wait < time.Hour {
+				t.Errorf("%s seconds beside %.6s: RetryAfter is %v, %v", seconds, body, wait, ok)
+			}
 		}
 	}
 }

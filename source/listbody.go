@@ -184,7 +184,8 @@ func (s *REST[T]) readProtobufPage(body *reading, held Held) (Page[T], error) {
 		case ended == io.EOF && list.left == 0:
 			page.Version, page.Continue, page.Remaining = list.head.version, list.head.token, list.head.remaining
 			if page.Continue != "" && len(frames.buf) <= retainedBuffer {
-				s.buffer.Store(&frames.buf)
+				buf := frames.buf // a pointer into frames would keep the answer
+				s.buffer.Store(&buf)
 			}
 			return page, nil
 		case ended == io.EOF || errors.Is(ended, ErrCutFrame):

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 )
 
 // listOf puts an encoded list of pods into its envelope.
@@ -247,4 +250,34 @@ func TestListThatBreaksOff(t *testing.T) {
 			t.Errorf("after %d bytes: %v, want %v", n, err, ErrCutFrame)
 		}
 	}
+}
+
+// wrapped is the body of an answer.
+type wrapped struct {
+	io.ReadCloser
+	ballast [1 << 10]byte // keeps it out of blocks that small objects have in common
+}
+
+// TestPageThatWasReadIsGarbage: the buffer is kept for the page that follows, the answer is not.
+func TestPageThatWasReadIsGarbage(t *testing.T) {
+	body := listOf(t, podList(t, 3)) // with a continue token
+	var read weak.Pointer[wrapped]
+	config := &rest.Config{Host: "http://server", QPS: -1, Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
+		w := &wrapped{ReadCloser: io.NopCloser(strings.NewReader(body))}
+		read = weak.Make(w)
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {protobufType}}, Body: w, Request: req}, nil
+	})}
+	client, err := NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewTyped(client, pods, newPod, RESTOptions{})
+	if _, err := s.List(t.Context(), ListOptions{Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	if read.Value() != nil {
+		t.Error("the answer is kept")
+	}
+	runtime.KeepAlive(s)
 }
