@@ -212,9 +212,6 @@ func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T
 func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fail := func(err error) (Resource, error) {
-		return s.resource, &Error{Op: "list", Resource: s.resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: err}
-	}
 	if s.options.ClusterScoped && !follows {
 		s.resource = s.asked
 		s.resource.Scope = ScopeUnknown
@@ -226,13 +223,18 @@ func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Res
 		}
 		s.resource = resource
 	}
+	resource := s.resource
+	var wrong error
 	switch {
-	case s.resource.Scope == ScopeCluster && s.options.Namespace != "":
-		return fail(ErrWrongScope)
-	case s.resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
-		return fail(ErrNamespaced)
+	case resource.Scope == ScopeCluster && s.options.Namespace != "":
+		wrong = ErrWrongScope
+	case resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
+		wrong = ErrNamespaced
+	default:
+		return resource, nil
 	}
-	return s.resource, nil
+	s.resource = s.asked // its definition may come back with another scope
+	return resource, &Error{Op: "list", Resource: resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: wrong}
 }
 
 // request prepares a GET of the collection with the given options.
