@@ -34,7 +34,7 @@ func (r *Reflector[T]) missing(ctx context.Context, err error) error {
 	if err := r.queue.Replace(ctx, r.o.Scope, "", nil, delta.ReplaceOptions{NewHistory: true}); err != nil {
 		return err
 	}
-	r.emptied, r.version, r.resume = true, "", ""
+	r.emptied, r.version, r.resume, r.highest = true, "", "", ""
 	r.record.change(func(h *Health) { h.Version = "" })
 	return nil
 }

@@ -216,8 +216,8 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	}
 	r.doubtful, r.answering, r.looks = false, true, 0
 	r.touch()
-	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 {
-		err := fmt.Errorf("%w: from %s to %s", errRewound, r.version, page.Version)
+	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 || r.isOlder(page.Version, r.highest) {
+		err := fmt.Errorf("%w: from %s to %s", errRewound, r.higher(r.version, r.highest), page.Version)
 		r.noteError(err)
 		r.record.log.Warn("listing again", "reason", err)
 		r.rewound = true

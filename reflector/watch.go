@@ -173,6 +173,7 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 		}
 		r.stream.behind = r.stream.behind && event.Version == "" // it has caught up
 		version, resume = r.moveTo(event.Type, event.Version, version, resume)
+		r.highest = r.higher(r.highest, event.Version)
 		switch event.Type {
 		case source.Added, source.Modified:
 			r.changed(event.Item)
