@@ -163,11 +163,12 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 	r.changes = r.changes[:0]
 	for i := range events {
 		event := &events[i]
-		if (event.Type == source.Bookmark || r.stream.behind) && r.isOlder(event.Version, version) {
+		mark := event.Type == source.Bookmark || event.Type == source.InitialEventsEnd
+		if (mark || r.stream.behind) && r.isOlder(event.Version, version) {
 			bad = fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, version)
 			continue
 		}
-		if event.Type == source.Bookmark && event.Version != "" && isNumber(version) && !isNumber(event.Version) {
+		if mark && event.Version != "" && isNumber(version) && !isNumber(event.Version) {
 			bad = fmt.Errorf("%w: %.40q, from %s", errOddBookmark, event.Version, version)
 			continue
 		}
