@@ -163,6 +163,7 @@ func (r *Reflector[T]) stageEvent(event source.Event[T]) {
 	switch event.Type {
 	case source.Added, source.Modified:
 		r.stage(event.Item)
+		r.staged.settle(r.isOlder)
 	case source.Deleted:
 		r.staged.remove(event.Key)
 	}
