@@ -63,6 +63,7 @@ func TestListKinds(t *testing.T) {
 		{"another alphabet", `{"apiVersion":"example.com/v1","kind":"Bündel","metadata":{},"items":[]}`, 0},
 		{"one object", kept, -1},
 		{"one object with items", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"items":[` + kept + `]}`, -1},
+		{"a discovery document", `{"apiVersion":"v1","kind":"APIResourceList","groupVersion":"example.com/v1","resources":[]}`, -1},
 		{"a Status", `{"apiVersion":"v1","kind":"Status","status":"Failure"}`, -1},
 		{"without a kind", `{"items":[` + kept + `]}`, -1},
 	} {
