@@ -107,26 +107,27 @@ func (r *Reflector[T]) countListed() {
 // endList hands on the staged objects as one Replace. Afterwards the watch starts
 // at version.
 //
-// A consistent list that answers with a lower version than the last one begins a
+// A consistent list that answers with a lower version than anything had before begins a
 // new history, in which the versions of the old one mean nothing: if cached objects
 // were staged in the place of listed ones, the list is read again without that.
 func (r *Reflector[T]) endList(ctx context.Context, version string, consistent bool) error {
 	o := delta.ReplaceOptions{Stays: r.staged.stays}
 	items := r.staged.take()
 	r.lastList = len(items)
-	order, comparable := delta.CompareDecimal(version, r.highest)
-	o.NewHistory = consistent && (r.rewound || comparable && order < 0)
+	order, comparable := delta.CompareDecimal(version, r.version)
+	o.NewHistory = consistent && (r.rewound || comparable && order < 0 || r.isOlder(version, r.highest))
 	if o.NewHistory && r.reused { // what was cached may be of the old history
 		r.rewound = true
-		return fmt.Errorf("%w: from %s to %s", errRewound, r.highest, version)
+		return fmt.Errorf("%w: from %s to %s", errRewound, r.higher(r.version, r.highest), version)
 	}
+	highest := r.highestOf(version, items, o.NewHistory)
 	if err := r.queue.Replace(ctx, r.o.Scope, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
 			r.o.ConsistentFirstList, r.rewound = true, consistent
 		}
 		return err
 	}
-	r.version, r.resume, r.highest = version, version, version
+	r.version, r.resume, r.highest = version, version, highest
 	r.lists++
 	r.listed, r.fresh, r.rewound = true, true, false
 	r.doubtful, r.emptied = false, false
@@ -137,16 +138,38 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	return nil
 }
 
+// highestOf returns the highest version that anything had, with a list.
+func (r *Reflector[T]) highestOf(version string, items []delta.Item[T], newHistory bool) string {
+	highest := version
+	if !newHistory {
+		highest = r.higher(r.highest, version)
+	}
+	for i := range items {
+		highest = r.higher(highest, items[i].Version)
+	}
+	return highest
+}
+
+// higher returns b if it is known to be after a, or a is no version that can be compared.
+func (r *Reflector[T]) higher(a, b string) string {
+	if b != "" && !isNumber(a) || r.isOlder(a, b) {
+		return b
+	}
+	return a
+}
+
 // stageEvent stages what an event of a streamed list says. Servers send only
 // Added ones before the end, but a change in between is a legal thing to send.
 func (r *Reflector[T]) stageEvent(event source.Event[T]) {
 	switch event.Type {
 	case source.Added:
 		r.stage(event.Item)
+		r.staged.settle(r.isOlder)
 	case source.Modified:
 		if !r.stage(event.Item) && event.Err == nil {
 			r.staged.remove(event.Key) // it has left the collection
 		}
+		r.staged.settle(r.isOlder)
 	case source.Deleted:
 		r.staged.remove(event.Key)
 	}

@@ -171,8 +171,8 @@ type Reflector[T any] struct {
 	// Below is the state of the machine, used by Run's goroutine only.
 
 	version      string      // up to which everything was handed on
-	highest      string      // the highest version since the last list: version goes back with an older event
 	resume       string      // where the next watch starts: version, or the one before it
+	highest      string      // of all versions of this history, also those of objects and of events out of order
 	listed       bool        // a list was handed on
 	fresh        bool        // no watch has begun since the last list
 	stream       *watched[T] // the running watch, nil if there is none

@@ -216,8 +216,9 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 	}
 	r.doubtful, r.answering, r.looks = false, true, 0
 	r.touch()
-	if order, comparable := delta.CompareDecimal(page.Version, r.highest); comparable && order < 0 {
-		err := source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, r.highest, page.Version)) // a version may be of any length
+	if order, comparable := delta.CompareDecimal(page.Version, r.version); comparable && order < 0 || r.isOlder(page.Version, r.highest) {
+		// A version may be of any length.
+		err := source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, r.higher(r.version, r.highest), page.Version))
 		r.rewound = true
 		if r.lists > 1 { // no watch has lasted since the last list
 			return r.retry(ctx, err, r.list())

@@ -15,6 +15,45 @@ type staged[T any] struct {
 	held    []delta.Item[T] // cached objects that were recognized without being decoded
 	stays   []string        // keys of objects that the transform failed for
 	keys    strings.Builder // of held, many in one allocation
+	room    int             // how many there may be before a stream is looked through for what it repeats
+}
+
+// leastRoom is how many objects of a stream are staged before any is looked for that came twice.
+const leastRoom = 16 << 10
+
+// settle forgets all but the newest state of each object where a stream has staged many: a
+// server may send the same ones without an end.
+func (s *staged[T]) settle(older func(a, b string) bool) {
+	if s.len() < max(s.room, leastRoom) {
+		return
+	}
+	s.decoded, s.held = newestOfEach(s.decoded, older), newestOfEach(s.held, older)
+	s.room = 2 * s.len()
+}
+
+// newestOfEach returns items in the same array, one of each key.
+func newestOfEach[T any](items []delta.Item[T], older func(a, b string) bool) []delta.Item[T] {
+	ascending := func(i int) bool { return items[i].Key < items[i+1].Key }
+	sorted := 0
+	for sorted < len(items)-1 && ascending(sorted) {
+		sorted++
+	}
+	if sorted >= len(items)-1 {
+		return items // as servers send them
+	}
+	at, n := make(map[string]int), 0
+	for _, item := range items {
+		i, known := at[item.Key]
+		switch {
+		case !known:
+			at[item.Key], items[n] = n, item
+			n++
+		case !older(item.Version, items[i].Version):
+			items[i] = item
+		}
+	}
+	clear(items[n:])
+	return items[:n]
 }
 
 func (s *staged[T]) len() int { return len(s.decoded) + len(s.held) }
@@ -104,6 +143,7 @@ func (r *Reflector[T]) holds(key, version, uid string) bool {
 	r.reused = true
 	if r.stream != nil {
 		r.stream.heard()
+		s.settle(r.isOlder)
 	}
 	if len(s.held)%countEvery == 0 {
 		r.countListed()

@@ -74,6 +74,37 @@ func TestPagedRelistStagesWhatIsHeldInItsPlace(t *testing.T) {
 	})
 }
 
+// TestStreamedListThatRepeatsIsBounded streams two objects again and again, decoded or held,
+// the states of one of them in turn.
+func TestStreamedListThatRepeatsIsBounded(t *testing.T) {
+	var again []string
+	for range 100 {
+		again = append(again, strings.Repeat("b@4 a@3 b@2 ", 300))
+	}
+	for name, known := range map[string]map[string]string{"decoded": nil, "held": {"a": "3", "b": "4"}} {
+		t.Run(name, func(t *testing.T) {
+			endless := relist("9", again...)
+			endless.reads = endless.reads[:len(again)]
+			last := relist("9", append(again, "c@5")...)
+			last.reads = append(last.reads, read{err: errExpired})
+			answers := []answer{listed(read{err: errExpired}), last, endless}
+			runScript(t, &script{t: t, asks: true, answers: answers}, Options[object]{Known: cached(known)}, func(r *Reflector[object], _ *script, j *journal) {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if h := r.Health(); h.Lists != 3 || h.Listed == 0 || h.Listed > leastRoom {
+					t.Errorf("health is %+v, want at most %d objects staged", h, leastRoom)
+				}
+				staged := j.read()[1]
+				for _, want := range []string{"a@3", "c@5"} {
+					if !strings.Contains(staged, want) {
+						t.Errorf("the queue was given %.100q, without %s", staged, want)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestHeldObjectsOfAListThatFailedAreForgotten has a list break off and read again.
 func TestHeldObjectsOfAListThatFailedAreForgotten(t *testing.T) {
 	broken := relist("9", "a@3 b@3")

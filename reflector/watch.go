@@ -175,9 +175,7 @@ func (r *Reflector[T]) handOn(ctx context.Context, events []source.Event[T]) err
 		}
 		r.stream.behind = r.stream.behind && event.Version == "" // it has caught up
 		version, resume = r.moveTo(event.Type, event.Version, version, resume)
-		if !r.isOlder(version, highest) {
-			highest = version
-		}
+		highest = r.higher(highest, event.Version)
 		switch event.Type {
 		case source.Added, source.Modified:
 			r.changed(event.Item)
@@ -243,7 +241,10 @@ func isNumber(version string) bool {
 // handedOn notes that everything up to a version was handed on. One that is lower than the
 // highest comes from events in another order, or from a server that was set back.
 func (r *Reflector[T]) handedOn(version, resume, highest string, changed bool) {
-	news := version != r.version || resume != r.resume || changed && !isNumber(version)
+	news := changed // what is no number may be another one each time
+	if isNumber(version) {
+		news = version != r.version || resume != r.resume
+	}
 	if r.isOlder(r.highest, highest) {
 		r.doubtful = false // the server is where the watch began, and further
 	}

@@ -23,6 +23,9 @@ const (
 	protobufType = "application/vnd.kubernetes.protobuf"
 )
 
+// errNotAskedFor is an answer in protobuf to a request for JSON.
+var errNotAskedFor = fmt.Errorf("%w: protobuf was not asked for", ErrMalformed)
+
 // decoder makes objects of one kind from their encoded form.
 type decoder[T Object] interface {
 	// accept returns the Accept header for a list or a watch, with jsonOnly one
@@ -185,6 +188,9 @@ func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 
 func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	obj := d.make()
+	if !d.isProtobuf {
+		return obj, errNotAskedFor
+	}
 	if err := d.shared.Unmarshal(message, any(obj).(protobufMessage)); err != nil {
 		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
 	}
@@ -273,7 +279,7 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 }
 
 func (d *dynamicDecoder) protobuf([]byte) (*unstructured.Unstructured, error) {
-	return nil, fmt.Errorf("%w: protobuf was not asked for", ErrMalformed)
+	return nil, errNotAskedFor
 }
 
 // jsonWatchEvent is a watch event whose object is still encoded.

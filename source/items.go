@@ -18,9 +18,18 @@ type jsonList struct {
 }
 
 // of reports whether this is a list of objects of a kind. A custom resource definition may
-// call its lists anything, but not as it calls its objects; such a list has items.
+// call its lists anything, but not as it calls its objects. One without items is called as
+// usual: other documents whose kind ends in List, such as those of discovery, are no empty lists.
 func (l *jsonList) of(kind schema.GroupVersionKind) bool {
-	return strings.HasSuffix(l.Kind, "List") || l.Kind != "" && l.Kind != kind.Kind && l.Items != nil
+	ends := strings.HasSuffix(l.Kind, "List")
+	switch {
+	case l.Items != nil:
+		return ends || l.Kind != "" && l.Kind != kind.Kind
+	case kind.Kind != "":
+		return l.Kind == kind.Kind+"List"
+	default:
+		return ends && l.Kind != "APIResourceList" && l.GroupVersionKind().GroupVersion() == kind.GroupVersion()
+	}
 }
 
 // openJSONList reads a list but for its items, which it cuts out as they are. Whether

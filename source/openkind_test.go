@@ -1,6 +1,10 @@
 package source
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -59,6 +63,7 @@ func TestListKinds(t *testing.T) {
 		{"another alphabet", `{"apiVersion":"example.com/v1","kind":"Bündel","metadata":{},"items":[]}`, 0},
 		{"one object", kept, -1},
 		{"one object with items", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"items":[` + kept + `]}`, -1},
+		{"a discovery document", `{"apiVersion":"v1","kind":"APIResourceList","groupVersion":"example.com/v1","resources":[]}`, -1},
 		{"a Status", `{"apiVersion":"v1","kind":"Status","status":"Failure"}`, -1},
 		{"without a kind", `{"items":[` + kept + `]}`, -1},
 	} {
@@ -75,6 +80,56 @@ func TestListKinds(t *testing.T) {
 			typed, err := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{}).List(t.Context(), ListOptions{Limit: 500})
 			check(len(typed.Items), err)
 		})
+	}
+}
+
+// TestProtobufThatWasNotAskedFor answers in protobuf where the Go type is only read from JSON.
+func TestProtobufThatWasNotAskedFor(t *testing.T) {
+	envelope := func(kind, content string) string {
+		return string(protobufMagic) + field(1, field(1, "example.com/v1")+field(2, kind)) + field(2, content)
+	}
+	object := field(1, field(1, "a"))
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		contentType, body := protobufType, envelope("WidgetList", field(2, object))
+		if r.URL.Query().Has("watch") {
+			frame := field(1, "ADDED") + field(2, field(1, envelope("Widget", object)))
+			contentType, body = protobufType+";stream=watch", "\x00\x00\x00"+string(rune(len(frame)))+frame
+		}
+		answerWith(200, contentType, body)(w, r)
+	})
+	resource := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}
+	s := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{})
+	if page, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrMalformed) {
+		t.Errorf("listed %+v, %v", page, err)
+	}
+	stream, err := s.Watch(t.Context(), WatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close() //nolint:errcheck // the test is over
+	if events, err := stream.Next(); !errors.Is(err, ErrMalformed) {
+		t.Errorf("watched %+v, %v", events, err)
+	}
+}
+
+// TestScopeThatChanges has a definition come back with another scope, after it had one in
+// which the source cannot list.
+func TestScopeThatChanges(t *testing.T) {
+	namespaced := false
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body := `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[]}`
+		if !strings.HasSuffix(r.URL.Path, "/widgets") {
+			body = fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"widgets","kind":"Widget","namespaced":%v}]}`, namespaced)
+		}
+		answerWith(200, jsonType, body)(w, r)
+	})
+	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "widgets"}, RESTOptions{Namespace: "default"})
+	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
+		t.Fatalf("the error is %v", err)
+	}
+	namespaced = true
+	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
+		t.Errorf("with namespaces: %v", err)
 	}
 }
 

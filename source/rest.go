@@ -232,13 +232,18 @@ func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Res
 		}
 		s.resource = resource
 	}
+	resource := s.resource
+	var wrong error
 	switch {
-	case s.resource.Scope == ScopeCluster && s.options.Namespace != "":
-		return fail(s.resource, ErrWrongScope)
-	case s.resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
-		return fail(s.resource, ErrNamespaced)
+	case resource.Scope == ScopeCluster && s.options.Namespace != "":
+		wrong = ErrWrongScope
+	case resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
+		wrong = ErrNamespaced
+	default:
+		return resource, nil
 	}
-	return s.resource, nil
+	s.resource = s.asked // its definition may come back with another scope
+	return fail(resource, wrong)
 }
 
 // request prepares a GET of the collection with the given options.

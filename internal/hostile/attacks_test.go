@@ -46,6 +46,7 @@ var (
 	watches = apisim.Match{Verb: "watch", Resource: "configmaps"}
 	all     = apisim.Match{Resource: "configmaps"}
 	twice   = apisim.Match{Resource: "configmaps", Times: 2}
+	once    = apisim.Match{Verb: "watch", Resource: "configmaps", Times: 1}
 )
 
 // attacks has the ways in which a server, or a proxy before it, can do harm.
@@ -92,6 +93,10 @@ func attacks() []attack {
 		{name: "headers of 2 MB", match: all, answer: headers(2 << 20), first: true},
 		{name: "an object whose labels are no map", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99","labels":5}}}`), patience: true, most: 2 * leastRequests},
 		{name: "a login page", match: all, answer: login()},
+		{name: "an event ahead, then one behind, once", match: once, answer: frames(event("MODIFIED", "object-0", far), event("MODIFIED", "object-1", "3")), patience: true, quiet: true},
+		{name: "a delete ahead, then an event behind, once", match: once, answer: frames(event("DELETED", "object-0", far), event("MODIFIED", "object-1", "3")), patience: true, quiet: true},
+		{name: "ends of lists of no number, and others of watches", match: watches, answer: inTurn(frames(endOfList("x")), frames(endOfList("y"))), patience: true, most: 2 * leastRequests},
+		{name: "ends of lists, near and far", match: watches, answer: inTurn(frames(endOfList("1")), frames(endOfList(far))), pages: true, patience: true, most: 2 * leastRequests},
 	}
 }
 
@@ -100,6 +105,19 @@ const (
 	added      = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"}}}` + "\n"
 	initialEnd = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}`
 )
+
+// far is a version that the server will not reach.
+const far = "1000000000000000000"
+
+// event is a frame of an object.
+func event(of, name, version string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default","uid":"uid-x","resourceVersion":%q}}}`, of, name, version)
+}
+
+// endOfList is the bookmark that ends a streamed list of a version.
+func endOfList(version string) string {
+	return strings.Replace(initialEnd, `"resourceVersion":"3"`, fmt.Sprintf(`"resourceVersion":%q`, version), 1)
+}
 
 // inTurn gives one answer after the other, and begins anew.
 func inTurn(answers ...http.HandlerFunc) http.HandlerFunc {
