@@ -111,6 +111,7 @@ func (r *Reflector[T]) countListed() {
 // new history, in which the versions of the old one mean nothing: if cached objects
 // were staged in the place of listed ones, the list is read again without that.
 func (r *Reflector[T]) endList(ctx context.Context, version string, consistent bool) error {
+	r.staged.sweep()
 	o := delta.ReplaceOptions{Stays: r.staged.stays}
 	items := r.staged.take()
 	r.lastList = len(items)

@@ -16,7 +16,11 @@ type staged[T any] struct {
 	stays   []string        // keys of objects that the transform failed for
 	keys    strings.Builder // of held, many in one allocation
 	room    int             // how many there may be before a stream is looked through for what it repeats
+	removed map[string]mark // where the lists stood when a key was last taken out; what is before that does not count
 }
+
+// mark is a place in each of the lists of staged.
+type mark struct{ decoded, held, stays int }
 
 // leastRoom is how many objects of a stream are staged before any is looked for that came twice.
 const leastRoom = 16 << 10
@@ -27,6 +31,7 @@ func (s *staged[T]) settle(older func(a, b string) bool) {
 	if s.len() < max(s.room, leastRoom) {
 		return
 	}
+	s.sweep()
 	s.decoded, s.held = newestOfEach(s.decoded, older), newestOfEach(s.held, older)
 	s.room = 2 * s.len()
 }
@@ -67,10 +72,31 @@ func (s *staged[T]) cut(decoded, held int) {
 
 // remove takes a key out.
 func (s *staged[T]) remove(key string) {
-	named := func(item delta.Item[T]) bool { return item.Key == key }
-	s.decoded = slices.DeleteFunc(s.decoded, named)
-	s.held = slices.DeleteFunc(s.held, named)
-	s.stays = slices.DeleteFunc(s.stays, func(stays string) bool { return stays == key })
+	if s.removed == nil {
+		s.removed = make(map[string]mark)
+	}
+	s.removed[key] = mark{len(s.decoded), len(s.held), len(s.stays)}
+	if len(s.removed) > max(s.len(), leastRoom) {
+		s.sweep()
+	}
+}
+
+// sweep takes out what was removed.
+func (s *staged[T]) sweep() {
+	if len(s.removed) == 0 {
+		return
+	}
+	s.decoded = s.without(s.decoded, func(m mark) int { return m.decoded })
+	s.held = s.without(s.held, func(m mark) int { return m.held })
+	at := -1
+	s.stays = slices.DeleteFunc(s.stays, func(key string) bool { at++; return at < s.removed[key].stays })
+	clear(s.removed)
+}
+
+// without returns items without those before the place at which their key was removed.
+func (s *staged[T]) without(items []delta.Item[T], place func(mark) int) []delta.Item[T] {
+	at := -1
+	return slices.DeleteFunc(items, func(item delta.Item[T]) bool { at++; return at < place(s.removed[item.Key]) })
 }
 
 // keysAtOnce is how many bytes of keys are one allocation.
@@ -87,7 +113,7 @@ func (s *staged[T]) keep(key string) string {
 	return s.keys.String()[begin:]
 }
 
-// take returns all objects in one slice and forgets everything. If both halves are ordered by key,
+// take returns all objects, once sweep has been called, in one slice and forgets everything. If both halves are ordered by key,
 // so is the slice.
 func (s *staged[T]) take() []delta.Item[T] {
 	more, fewer := s.held, s.decoded

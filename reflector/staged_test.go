@@ -3,6 +3,8 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,4 +211,46 @@ func TestP20_ObjectLeavesTheSelectionWhileItIsStreamed(t *testing.T) {
 	}}}, Options[object]{Accept: accept}, func(_ *Reflector[object], _ *script, j *journal) {
 		same(t, "queue", j.read(), "replace 5 (new history false): b@1")
 	})
+}
+
+// TestStagedRemoves compares objects that are staged and taken out at random with a map. There
+// are enough for each kind of sweep, and too many for a search at each removal.
+func TestStagedRemoves(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var s staged[string]
+	want := map[string]string{}
+	for i := range 20 * leastRoom {
+		key := fmt.Sprint(random.IntN(4 * leastRoom))
+		item := delta.Item[string]{Key: key, Version: fmt.Sprint(i + 1)}
+		switch random.IntN(4) {
+		case 0:
+			s.remove(key)
+			delete(want, key)
+			continue
+		case 1:
+			s.stays = append(s.stays, key)
+			s.remove(key)
+			delete(want, key)
+			continue
+		case 2:
+			s.held = append(s.held, item)
+		default:
+			s.decoded = append(s.decoded, item)
+		}
+		want[key] = item.Version
+		s.settle(func(a, b string) bool { order, _ := delta.CompareDecimal(a, b); return order < 0 })
+	}
+	s.sweep()
+	if len(s.stays) > 0 {
+		t.Errorf("%d keys stay", len(s.stays))
+	}
+	got := map[string]string{}
+	for _, item := range s.take() {
+		if order, _ := delta.CompareDecimal(got[item.Key], item.Version); got[item.Key] == "" || order < 0 {
+			got[item.Key] = item.Version
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d objects are left, want %d", len(got), len(want))
+	}
 }
