@@ -127,7 +127,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		ro.Accept = acceptor[T](o.selection, namespace, c.scopeFor(namespace))
 		ro.Transform, ro.AfterTransform = o.transform, afterTransform[T](o.transform != nil, o.sharer)
 		ro.Optional = ro.Optional || o.selection.optional
-		ro.Known = c.known
+		ro.Known, ro.Compare = c.known, delta.CompareDecimal
 		ro.Logger = o.logger
 		ro.OnChange = c.progress.wake
 		from := o.source(namespace)

@@ -62,7 +62,7 @@ type InformerOptions[T Object] struct {
 	// shares among its own objects.
 	Among *dedup.Table
 	// Reflector says how to list and watch. Its Name, Scope, Accept, Transform,
-	// Known, Logger and OnChange are the informer's.
+	// Known, Compare, Logger and OnChange are the informer's.
 	Reflector reflector.Options[T]
 	// Logger receives what goes wrong; nil discards it.
 	Logger *slog.Logger
