@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -34,6 +38,7 @@ func anyAnswers() []anyAnswer {
 		{name: "503 with Retry-After", faults: []apisim.Fault{apisim.Refuse(http.StatusServiceUnavailable, time.Second)}},
 		{name: "empty pages", faults: []apisim.Fault{apisim.EmptyPages()}, lists: true},
 		{name: "repeated tokens", faults: []apisim.Fault{apisim.RepeatTokens()}, lists: true},
+		{name: "the other encoding", faults: []apisim.Fault{apisim.Call(otherEncoding)}},
 		{name: "expired tokens", faults: []apisim.Fault{apisim.ExpireTokens()}, lists: true},
 	}
 	for _, code := range []int{400, 403, 404, 410, 414, 422, 429, 431, 500, 502, 503, 504} {
@@ -45,6 +50,34 @@ func anyAnswers() []anyAnswer {
 			anyAnswer{name: fmt.Sprint("ERROR event of ", code, " at once"), faults: []apisim.Fault{apisim.Fail(0, code)}, events: true})
 	}
 	return all
+}
+
+// otherEncoding has a request be answered in JSON if it asks for protobuf, and the other way
+// round.
+func otherEncoding(r *http.Request) {
+	const inJSON, inProtobuf = "application/json", "application/vnd.kubernetes.protobuf"
+	accept := r.Header.Get("Accept")
+	if strings.Contains(accept, inProtobuf) {
+		r.Header.Set("Accept", inJSON)
+	} else {
+		r.Header.Set("Accept", strings.ReplaceAll(accept, inJSON, inProtobuf))
+	}
+}
+
+// ownMap is a Go type of a program's own, which has no protobuf.
+type ownMap struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (m *ownMap) DeepCopyObject() runtime.Object {
+	return &ownMap{TypeMeta: m.TypeMeta, ObjectMeta: *m.ObjectMeta.DeepCopy()}
+}
+
+// ownKind asks for config maps in that type.
+func ownKind(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+	i, err := tidings.For[*ownMap](f, s)
+	return newProbe(t, i, err)
 }
 
 // anyPlace is a request that may meet an answer.
@@ -68,6 +101,8 @@ var anyPlaces = []anyPlace{
 // with the server after some minutes, or, under an answer for ever that leaves no other way,
 // when the answer is lifted; meanwhile it must be polite, and say nothing that is not so.
 func TestAnyAnswerAnywhere(t *testing.T) {
+	asks := maps.Clone(kinds)
+	asks["of its own type"] = ownKind
 	for _, place := range anyPlaces {
 		for _, answer := range anyAnswers() {
 			if answer.lists && place.match.Verb != "list" || answer.events && place.match.Verb != "watch" {
@@ -76,8 +111,8 @@ func TestAnyAnswerAnywhere(t *testing.T) {
 			for _, times := range []int{1, 5, 0} {
 				for _, again := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/%s/%d times, again %v", place.name, answer.name, times, again), func(t *testing.T) {
-						for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-							synctest.Test(t, func(t *testing.T) { meetAnywhere(t, kind, place, answer, times, again) })
+						for kind, ask := range asks {
+							synctest.Test(t, func(t *testing.T) { meetAnywhere(t, kind, ask, place, answer, times, again) })
 						}
 					})
 				}
@@ -86,10 +121,14 @@ func TestAnyAnswerAnywhere(t *testing.T) {
 	}
 }
 
-func meetAnywhere(t *testing.T, kind string, place anyPlace, answer anyAnswer, times int, again bool) {
+func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer anyAnswer, times int, again bool) {
 	// The first list is consistent, or it would come in one page.
 	o := tidings.FactoryOptions{NoStreamedLists: place.paged, PageSize: 2, ConsistentFirstList: true}
-	w := newWorld(t, kinds[kind], o, apisim.Options{})
+	if kind == "of its own type" {
+		o.Scheme = runtime.NewScheme()
+		o.Scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &ownMap{})
+	}
+	w := newWorld(t, ask, o, apisim.Options{})
 	defer w.end()
 	w.probe = w.ask(t, w.factory, tidings.Selection{Namespace: "default"})
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
