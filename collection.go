@@ -358,14 +358,14 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subsc
 // registration of a handler would hold through it.
 func logPanic(log func() *slog.Logger) func(fanout.Panic) {
 	return func(p fanout.Panic) {
-		log().Error("a handler panicked", "handler", p.Handler, "key", p.Key, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+		log().Error("a handler panicked", "handler", p.Handler, "key", source.BoundText(p.Key), "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
 }
 
 // logIndexErrors logs the failures of index functions that were not logged yet.
 func (c *collection[T]) logIndexErrors() {
 	for _, err := range c.indexErrs.take() {
-		c.log().Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", err.Key, "error", err.Err)
+		c.log().Warn("an index function failed; the object has no entry in that index", "index", err.Index, "key", source.BoundText(err.Key), "error", err.Err)
 	}
 }
 

@@ -252,7 +252,7 @@ func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	})
 	if err != nil {
 		h := i.Health()
-		return informerError(i.Name(), fmt.Errorf("waiting for version %s, is at %q and %s: %w", version, h.Version, h.State, err))
+		return informerError(i.Name(), fmt.Errorf("waiting for version %s, is at %q and %s: %w", version, source.BoundText(h.Version), h.State, err))
 	}
 	return nil
 }

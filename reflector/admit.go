@@ -83,12 +83,13 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 		item.Object = obj
 		return nil
 	}
-	err = fmt.Errorf("transform of %s: %w", item.Key, err)
+	key := source.BoundText(item.Key)
+	err = fmt.Errorf("transform of %s: %w", key, err)
 	r.record.change(func(h *Health) {
 		h.TransformErrors++
 		h.LastTransformError = err
 	})
-	r.record.log.Warn("the transform failed; the object's previous state stays in the cache", "key", item.Key, "error", err)
+	r.record.log.Warn("the transform failed; the object's previous state stays in the cache", "key", key, "error", err)
 	return err
 }
 

@@ -112,3 +112,22 @@ func TestErrorsNameLongVersionsInPart(t *testing.T) {
 		t.Errorf("errors of %d bytes are told, and %d bytes are logged", told, log.Len())
 	}
 }
+
+// TestErrorsNameLongKeysInPart has the transform of an object with a name of a megabyte fail.
+func TestErrorsNameLongKeysInPart(t *testing.T) {
+	const most = 4 << 10
+	var log strings.Builder
+	o := Options[object]{
+		Logger:    slog.New(slog.NewTextHandler(&log, nil)),
+		Transform: func(object) (object, error) { return object{}, errors.New("no") },
+	}
+	run(t, []answer{listed(read{events: []source.Event[object]{event(source.Modified, strings.Repeat("a", 1<<20), "6")}})}, o,
+		func(r *Reflector[object], _ *script, _ *journal) {
+			if err := r.Health().LastTransformError; err == nil || len(err.Error()) > most {
+				t.Errorf("the last error of the transform is %.100v", err)
+			}
+		})
+	if log.Len() > 3*most {
+		t.Errorf("%d bytes are logged", log.Len())
+	}
+}

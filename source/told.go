@@ -56,6 +56,9 @@ func Bound(err error) error {
 	return err
 }
 
+// BoundText returns a text of a server, such as the name of an object, as [Bound] cuts it.
+func BoundText(text string) string { return cutText(text, maxWord) }
+
 // bounded is an error with a shorter text.
 type bounded struct {
 	text string

@@ -28,7 +28,7 @@ type IndexError struct {
 }
 
 func (e IndexError) Error() string {
-	return fmt.Sprintf("index %q has no entry for object %q: its function failed: %v", e.Index, e.Key, e.Err)
+	return fmt.Sprintf("index %q has no entry for object %.320q: its function failed: %v", e.Index, e.Key, e.Err)
 }
 
 // Unwrap returns Err.

@@ -56,5 +56,5 @@ func (i *Informer) indexFailed(err store.IndexError) {
 		return
 	}
 	i.reports.report(context.Background(), err.Err, "An index function failed; the object has no entry in that index",
-		"type", i.name, "index", err.Index, "key", err.Key)
+		"type", i.name, "index", err.Index, "key", source.BoundText(err.Key))
 }

@@ -80,7 +80,7 @@ func (q reflectorQueue) Push(_ context.Context, _, version string, changes []del
 			err = q.queue.Update(c.Object.object)
 		}
 		if err != nil {
-			q.reports.report(q.ctx, err, "A queue refused a change", "key", c.Key)
+			q.reports.report(q.ctx, err, "A queue refused a change", "key", source.BoundText(c.Key))
 		}
 	}
 	q.reached(version)
