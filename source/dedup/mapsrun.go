@@ -225,7 +225,7 @@ func (r *mapRun) name(t *token, at, last int32) (string, int32) {
 	}
 	place := r.places.find(at, mix(content), content)
 	if place == 0 {
-		if len(content) > mostName || len(content) == 0 || !r.table.sightings.again(r.table.hash(nameShape, content), anyone) {
+		if len(content) > mostName || len(content) == 0 || !r.table.sightings.again(r.table.hash(nameShape, content), anyone, false) {
 			return r.keep(t, content), noPlace
 		}
 		if place = r.places.add(at, string(content)); place == 0 {

@@ -34,16 +34,17 @@ func (s *sightings) grow(slots int) {
 // With one, two hashes that come in turns would push each other out for ever.
 const ways = 4
 
-// again reports whether the hash was seen before, in an object of another owner: what one
-// object has in all its states is no repetition.
-func (s *sightings) again(h uint64, by owner) bool {
+// again reports whether the hash was seen before in an object of another owner: what one
+// object has in all its states is no repetition. If own is set, the same owner counts, too.
+// The mark has the first owner in both cases, because own may be another in the next call.
+func (s *sightings) again(h uint64, by owner, own bool) bool {
 	marks := *s.marks.Load()
 	i := h >> 20 & uint64(len(marks)-1) &^ (ways - 1)
 	set := marks[i : i+ways : i+ways]
 	mark := (uint32(h>>40)|1)<<8 | uint32(by)
 	for k := range set {
 		if seen := set[k].Load(); seen>>8 == mark>>8 {
-			return seen != mark || by == anyone
+			return seen != mark || own || by == anyone
 		}
 	}
 	for k := ways - 1; k > 0; k-- {

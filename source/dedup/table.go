@@ -166,14 +166,11 @@ func (t *Table) tend(objects int) {
 }
 
 // textAgain reports whether a string was seen before, in another object.
-func (t *Table) textAgain(h uint64, by owner) bool { return t.sightings.again(h, by) }
+func (t *Table) textAgain(h uint64, by owner) bool { return t.sightings.again(h, by, false) }
 
 // pieceAgain reports whether a value was seen before: in any object, even the same in an
 // earlier state, which spares decoding it once more; but in another one where room is to
 // be spared.
 func (t *Table) pieceAgain(h uint64, by owner) bool {
-	if !t.sparing.Load() {
-		by = anyone
-	}
-	return t.sightings.again(h, by)
+	return t.sightings.again(h, by, !t.sparing.Load())
 }

@@ -191,12 +191,36 @@ func TestSightings(t *testing.T) {
 	table.start()
 	for i := range 100 {
 		h := table.hash(textShape, fmt.Append(nil, i))
-		if table.sightings.again(h, 7) {
+		if table.sightings.again(h, 7, false) {
 			t.Fatalf("hash %d was not seen before", i)
 		}
 		for by, want := range map[owner]bool{7: false, 8: true, anyone: true} {
-			if table.sightings.again(h, by) != want {
+			if table.sightings.again(h, by, false) != want {
 				t.Fatalf("hash %d, seen by owner 7 and then by %d: repeated: %v", i, by, !want)
+			}
+		}
+	}
+}
+
+// TestOwnValuesAndRoom checks that a value counts as seen before for the object that had it
+// first only while the table does not spare room, whether it did when the value was first
+// seen or not.
+func TestOwnValuesAndRoom(t *testing.T) {
+	table := new(Table)
+	table.start()
+	for i, atFirst := range []bool{false, true} {
+		h := table.hash(textShape, fmt.Append(nil, i))
+		table.sparing.Store(atFirst)
+		if table.pieceAgain(h, 7) {
+			t.Fatalf("sparing %v: the value was not seen before", atFirst)
+		}
+		for _, now := range []bool{false, true, false} {
+			table.sparing.Store(now)
+			if again := table.pieceAgain(h, 7); again == now {
+				t.Errorf("sparing at first %v, now %v: seen before by the same object: %v", atFirst, now, again)
+			}
+			if !table.pieceAgain(h, 8) {
+				t.Errorf("sparing at first %v, now %v: not seen before by another object", atFirst, now)
 			}
 		}
 	}
