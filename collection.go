@@ -422,34 +422,3 @@ func (c *collection[T]) handlerHealth() []HandlerHealth {
 	}
 	return health
 }
-
-// indexErrors counts failures of index functions.
-type indexErrors struct {
-	mu       sync.Mutex // guards the rest
-	count    uint64
-	last     error
-	unlogged []store.IndexError
-}
-
-func (e *indexErrors) add(err store.IndexError) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.count++
-	e.last = err
-	e.unlogged = append(e.unlogged, err)
-}
-
-// take returns the failures since the last call.
-func (e *indexErrors) take() []store.IndexError {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	taken := e.unlogged
-	e.unlogged = nil
-	return taken
-}
-
-func (e *indexErrors) get() (uint64, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.count, e.last
-}

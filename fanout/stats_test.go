@@ -1,0 +1,80 @@
+package fanout
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What a handler has taken from its backlog and not returned from is pending.
+func TestStatsCountTheRunOfABacklog(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.marked()
+		h := r.join(true, SubscriptionOptions{Limit: 2})
+		for i := range 10 {
+			r.publish("k"+strconv.Itoa(i), change)
+			r.publish("k"+strconv.Itoa(i), remove)
+		}
+		for returned := range 20 {
+			synctest.Wait()
+			if st := h.Stats(); st.Pending != 20-returned || int(st.Delivered) != returned {
+				t.Fatalf("after %d calls: %+v", returned, st)
+			}
+			h.step(1)
+		}
+		r.finish(h)
+	})
+}
+
+// Calls of a slow handler are stamped from the first of a run on.
+func TestStatsStampTheNextRunOfASlowHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		h, err := r.log.Subscribe(func(Notification[*object]) { time.Sleep(10 * time.Second) }, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		r.publish("first", change)
+		synctest.Wait()
+		for i := range 5 {
+			r.publish("k"+strconv.Itoa(i), change)
+		}
+		time.Sleep(5 * time.Second)
+		for i := range 5 {
+			time.Sleep(10 * time.Second)
+			key, since := "k"+strconv.Itoa(i), time.Duration(i+1)*10*time.Second
+			if st := h.Stats(); st.Key != key || st.Since.Sub(start) != since {
+				t.Errorf("running %q since %v, want %s since %v", st.Key, st.Since.Sub(start), key, since)
+			}
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestStatsSayWhatRunsAndSinceWhen(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		s, err := r.log.Subscribe(func(n Notification[*object]) {
+			time.Sleep(10 * time.Second)
+		}, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		var batch []Notification[*object]
+		for i := range 2 * stampEvery {
+			batch = append(batch, r.do("k"+strconv.Itoa(i), change)...)
+		}
+		r.log.Publish(batch, len(r.state))
+		// The first of the slow calls share a stamp; from then on each has its own.
+		time.Sleep((stampEvery+3)*10*time.Second + 4*time.Second)
+		st := s.Stats()
+		if want := start.Add((stampEvery + 3) * 10 * time.Second); st.Key != "k19" || !st.Since.Equal(want) {
+			t.Errorf("running %q since %v, want k19 since %v", st.Key, st.Since, want)
+		}
+		time.Sleep(time.Hour)
+		if st := s.Stats(); st.Key != "" || !st.Since.IsZero() || st.Delivered != 2*stampEvery {
+			t.Errorf("idle: %+v", st)
+		}
+	})
+}
