@@ -141,7 +141,8 @@ func (c *call) fail(code int, next sink) error {
 }
 
 // noise returns bytes that mean nothing, in the place of a frame: JSON keeps its
-// newline, and an event in protobuf the length before it.
+// newline and begins no value, which a reader would wait for the end of, and an event in
+// protobuf keeps the length before it.
 func (c *call) noise(frame []byte) []byte {
 	source := rand.NewPCG(c.server.o.Seed, uint64(len(frame)))
 	noise := make([]byte, 0, len(frame)+8)
@@ -157,6 +158,9 @@ func (c *call) noise(frame []byte) []byte {
 	}
 	for i := range noise {
 		noise[i] = '!' + noise[i]%('~'-'!')
+	}
+	if len(noise) > 0 {
+		noise[0] = '!'
 	}
 	if bytes.HasSuffix(frame, []byte("\n")) {
 		noise[len(noise)-1] = '\n'
