@@ -142,7 +142,7 @@ func (c *call) fail(code int, next sink) error {
 
 // noise returns bytes that mean nothing, in the place of a frame: JSON keeps its
 // newline and begins no value, which a reader would wait for the end of, and an event in
-// protobuf keeps the length before it.
+// protobuf keeps the length before it, and begins with a tag that does not exist.
 func (c *call) noise(frame []byte) []byte {
 	source := rand.NewPCG(c.server.o.Seed, uint64(len(frame)))
 	noise := make([]byte, 0, len(frame)+8)
@@ -151,8 +151,9 @@ func (c *call) noise(frame []byte) []byte {
 	}
 	noise = noise[:len(frame)]
 	if c.out.form.protobuf {
-		if c.out.form.stream && len(frame) >= 4 {
+		if c.out.form.stream && len(frame) > 4 {
 			copy(noise, frame[:4])
+			noise[4] = 7
 		}
 		return noise
 	}
