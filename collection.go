@@ -30,7 +30,7 @@ import (
 type collection[T Object] struct {
 	name      string
 	resource  schema.GroupResource
-	selection selection           // as it was asked for; present has the namespaces of now
+	selection selection           // as it was asked for; the parts have the present namespaces
 	log       func() *slog.Logger // made when it is needed: its handler is the user's, and may ask the factory
 	stopGrace time.Duration
 

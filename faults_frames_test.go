@@ -256,7 +256,7 @@ func faultsOfWatches() []faultRow {
 			name: "Stall of a list, now and then", covers: "Stall", existing: "TestP15_SlowListsAreLeftAlone",
 		},
 		{
-			// A list has the timeout of the client's configuration.
+			// Lists obey the timeout of the rest.Config.
 			name: "Stall of a list with a timeout", covers: "Stall", test: stalledPages,
 		},
 		{

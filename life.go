@@ -43,8 +43,8 @@ func (l *life) claim(term context.Context) (context.Context, error) {
 	return l.ctx, nil
 }
 
-// end ends the run. It reports whether there is none, and then there never will be:
-// the caller has to close the collection and finish.
+// end ends the run. If the collection was never claimed, it never will be: end returns true,
+// and the caller closes the collection and calls finish.
 func (l *life) end(released bool) (unrun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -220,7 +220,7 @@ func (l *lives) noteEnds() {
 	}
 }
 
-// wants checks that err is one of those wanted; nil is none.
+// wants checks that err is one of those wanted; a wanted nil is no error.
 func (l *lives) wants(what string, err error, want ...error) {
 	l.Helper()
 	l.note("%s: %v", what, err)

@@ -39,8 +39,8 @@ func (r *Reflector[T]) deleted(item source.Item[T]) {
 }
 
 // gone pushes the delete of an object whose final state cannot be used. Which state of it
-// is the last known one is for the queue to say: its add may be pending. A key of another
-// scope is none that this reflector keeps.
+// is the last known one is for the queue to say: its add may be pending. Keys of other scopes
+// belong to other reflectors.
 func (r *Reflector[T]) gone(item source.Item[T]) {
 	if strings.HasPrefix(item.Key, r.o.Scope) {
 		var none T

@@ -113,7 +113,7 @@ func TestErrorsNameLongVersionsInPart(t *testing.T) {
 	}
 }
 
-// TestErrorsNameLongKeysInPart has the transform of an object with a name of a megabyte fail.
+// TestErrorsNameLongKeysInPart makes a transform fail on an object whose name is a megabyte long.
 func TestErrorsNameLongKeysInPart(t *testing.T) {
 	const most = 4 << 10
 	var log strings.Builder

@@ -60,7 +60,7 @@ type Health struct {
 	LastErrorAt time.Time
 	// Failures counts the failures in a row; 0 is healthy.
 	Failures int
-	// RetryAt is when a wait ends, zero if there is none. A server's Retry-After is obeyed for
+	// RetryAt is when the present wait ends; zero while nothing waits. A server's Retry-After is obeyed for
 	// up to 5 minutes, with jitter on top; LastError says when a server asked for more.
 	RetryAt time.Time
 	// Lists and Watches count the lists and watches begun. A list in pages is

@@ -29,8 +29,8 @@ func (r *Reflector[T]) missing(ctx context.Context, err error) error {
 	if r.emptied || r.listed && now.Sub(r.missingSince) < surelyMissing {
 		return nil
 	}
-	// Where its definition comes back, the server may have been set back meanwhile: no version of
-	// what is gone says anything about that.
+	// When the definition comes back, the server may have been restored from a backup. Versions
+	// of the old objects say nothing about the new ones.
 	if err := r.queue.Replace(ctx, r.o.Scope, "", nil, delta.ReplaceOptions{NewHistory: true}); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestP01_GroupOfDeletesIsResumedFromBeforeIt(t *testing.T) {
 	changed := event(source.Modified, "d", "7")
 	for name, test := range map[string]struct {
 		reads []read
-		next  string // what is asked next
+		next  string // the next request
 	}{
 		"orderly end after the first": {[]read{events(changed, a), eof}, "watch 7"},
 		"cut after the first":         {[]read{events(changed, a), {err: errCut}}, "watch 7"},

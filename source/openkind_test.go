@@ -49,7 +49,7 @@ func TestOpenKind(t *testing.T) {
 }
 
 // TestListKinds lists custom objects whose lists are called anything, in maps and in a Go
-// type. What is no list is none.
+// type. Other documents are refused.
 func TestListKinds(t *testing.T) {
 	const kept = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`
 	for _, tt := range []struct {

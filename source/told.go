@@ -126,8 +126,8 @@ var (
 	eventForm   = regexp.MustCompile(`^[A-Z]{1,32}$`)
 )
 
-// WrongKind returns the error about an object of another kind. What the server sent in the
-// place of the kind, or of the version, is in it only if it has the form of one.
+// WrongKind returns the error about an object of another kind. It quotes the kind and the
+// version that the server sent only if they have the form of a kind and of a version.
 func WrongKind(got, want schema.GroupVersionKind) *WrongObjectError {
 	return &WrongObjectError{Got: receivedKind(got), Want: kindName(want)}
 }

@@ -46,7 +46,7 @@ type subject struct {
 	// has taken a server's mistakes for those of a fake does not.
 	compares bool
 
-	// code are the functions of the user that it calls; nil is none that fail.
+	// code are the functions of the user that it calls; nil if none of them fail.
 	code *userCode
 
 	informer

@@ -32,8 +32,8 @@ func isSecretType(t reflect.Type) bool {
 	return t.PkgPath() == apiTypes+"core/v1" && IsSecret("", "", t.Name())
 }
 
-// mayHoldSecret reports whether a Secret may be decoded into a struct of this type: one of maps,
-// or one that is none of the API and has a field for the data, or no field that Secrets lack.
+// mayHoldSecret reports whether a Secret may be decoded into this type: maps, or a struct outside
+// k8s.io/api that has a field for the data, or no field that Secrets lack.
 func mayHoldSecret(t reflect.Type) bool {
 	switch {
 	case strings.HasPrefix(t.PkgPath(), apiTypes):

@@ -47,8 +47,8 @@ func (s Sharing) Sharer() *dedup.Sharer {
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
 }
 
-// CheckSharing panics, in the name of a function of the drop-in, if atMost is none of the
-// constants: the functions of client-go that options are given to return no error.
+// CheckSharing panics if atMost is not one of the constants, because the functions of client-go
+// that take options return no error. The message names the function that was called.
 func CheckSharing(function string, atMost source.Sharing) {
 	if atMost < source.ShareAll || atMost > source.ShareNothing {
 		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing", function, int(atMost)))

@@ -112,7 +112,7 @@ func (v *Versions) reached(item *source.Item[any]) bool {
 	return cached.version == item.Version || v.recent.last(item.Key).version == item.Version
 }
 
-// cachedState returns the state of a key in the cache, the zero value if there is none.
+// cachedState returns the state of a key in the cache, or the zero value for an unknown key.
 func (v *Versions) cachedState(key string) (s state, obj any) {
 	if v.cached == nil {
 		return state{}, nil
