@@ -3,6 +3,8 @@ package source
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -150,8 +152,11 @@ func (lengthDelimited) split(buf []byte) (frame []byte, taken int, want int64, e
 // jsonObjects finds one JSON object by its braces, whatever the white space around
 // and within it: the framing of application/json;stream=watch. It remembers how far
 // it has looked, so that a large frame that arrives in pieces is looked at once.
+// The syntax of an unfinished object is checked whenever it has doubled in size. Otherwise
+// an object without its closing brace would take in all events behind it.
 type jsonObjects struct {
 	scanned  int // bytes of the unfinished object that were looked at
+	checked  int // bytes of it that begin a JSON object
 	depth    int
 	inString bool
 	escaped  bool
@@ -182,7 +187,21 @@ func (j *jsonObjects) split(buf []byte) (frame []byte, taken int, want int64, er
 		}
 	}
 	j.scanned = len(buf) - begin
+	if j.scanned >= 2*j.checked {
+		if !beginsJSON(buf[begin:]) {
+			return nil, 0, 0, fmt.Errorf("%w: a watch frame is not JSON, received %s", ErrMalformed, shown(buf[begin:]))
+		}
+		j.checked = j.scanned
+	}
 	return nil, begin, 0, nil
+}
+
+// beginsJSON reports whether a JSON value begins with b. An error in the last byte is not
+// noticed.
+func beginsJSON(b []byte) bool {
+	var value json.RawMessage
+	syntax, wrong := errors.AsType[*json.SyntaxError](json.Unmarshal(b, &value))
+	return !wrong || syntax.Offset == int64(len(b))
 }
 
 // leaveString returns the index of the quote that ends the string in which i is, or the

@@ -131,6 +131,22 @@ func TestFramesGiveALargeBufferBack(t *testing.T) {
 	}
 }
 
+// What cannot become a JSON object ends the stream when it is read, not when its braces are
+// balanced, which the events behind it may never do.
+func TestMalformedFrameEndsTheStreamAtOnce(t *testing.T) {
+	event := `{"type":"ADDED","object":{"kind":"Pod"}}` + "\n"
+	for _, begin := range []string{"{", "{[", `{"type":"ADDED","object":{"kin`, "{1", `{"type":[`} {
+		f := newFrames(iotest.OneByteReader(strings.NewReader(begin+"\n"+event+event)), objects(), 1<<20)
+		got, err := readFrames(f)
+		if len(got) > 0 || !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: read %q and the error %v, want ErrMalformed", begin, got, err)
+		}
+		if read := f.end; read > 2*(len(begin)+len(event)) {
+			t.Errorf("%s: noticed after %d bytes", begin, read)
+		}
+	}
+}
+
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"a":1}`+"\n"+`{"b":"}"}`), false)
 	f.Add(delimited("one", "", "three"), true)
