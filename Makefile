@@ -45,7 +45,7 @@ race: ## Run every test with the race detector.
 
 # The packages that know no Kubernetes, and those that read it: the numbers of the wire and
 # layouts in memory are looked at there.
-PKG32 := ./store ./delta ./fanout ./internal/fieldpath ./internal/fielddiff ./source
+PKG32 := ./store ./internal/delta ./internal/fanout ./internal/fieldpath ./internal/fielddiff ./source
 .PHONY: check-32bit
 check-32bit: ## Build everything for 386 and arm, vet it, and run the tests of the lower packages for 386.
 	GOARCH=arm CGO_ENABLED=0 $(GO) build ./...

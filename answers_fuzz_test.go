@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // FuzzAnswers has bytes decide what a whole informer is answered, from the connection to

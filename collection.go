@@ -11,11 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/fanout"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func TestP01_CacheHoldsWhatTheServerHolds(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func TestP04_HandlerIsToldEveryChangeInOrder(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // frame encodes a watch event in the media type of an answer.

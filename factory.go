@@ -15,9 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // FactoryOptions are the choices of a [Factory]. The zero value is ready.
@@ -225,7 +224,7 @@ func (f *Factory) Health() []Health {
 
 // SharingStats says what the objects of all informers have in common: what is known of
 // them, what that takes, and how often it was of use.
-func (f *Factory) SharingStats() dedup.TableStats { return f.client.SharingStats() }
+func (f *Factory) SharingStats() source.TableStats { return f.client.SharingStats() }
 
 // Shutdown stops every informer, those included that Run of a handle runs, and waits until
 // their goroutines have ended, or until ctx ends. The factory cannot be started again. Its

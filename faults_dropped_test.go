@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // TestP18_WatchThatIsDroppedUnansweredIsAFailure has connections break before they are

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/internal/fanout"
 	"github.com/tidings-go/tidings/source"
 )
 

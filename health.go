@@ -3,8 +3,8 @@ package tidings
 import (
 	"time"
 
-	"github.com/tidings-go/tidings/fanout"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -10,10 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -60,7 +59,7 @@ type InformerOptions[T Object] struct {
 	Sharing Sharing
 	// Among is the table of those that share with each other; nil means that the informer
 	// shares among its own objects.
-	Among *dedup.Table
+	Among *source.Table
 	// Reflector says how to list and watch. Its Name, Scope, Accept, Transform,
 	// Known, Compare, Logger and OnChange are the informer's.
 	Reflector reflector.Options[T]

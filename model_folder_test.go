@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // folder is a handler that folds what it is told, and checks that each event follows

@@ -16,7 +16,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/seeds"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/fanout"
 	"github.com/tidings-go/tidings/internal/fielddiff"
 )
 

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // TestMutationDetectorLooksAtOneKeyPerCall: after a list that changed everything, all that

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 

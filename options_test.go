@@ -22,11 +22,11 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/fanout"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -65,7 +65,7 @@ var optionStructs = map[string]struct {
 	})},
 	"source ListOptions":  {source.ListOptions{}, trial(lists)},
 	"source WatchOptions": {source.WatchOptions{}, trial(watches)},
-	"source/dedup SharerOptions": {dedup.SharerOptions{}, trial(func(t *testing.T, o dedup.SharerOptions) error {
+	"internal/dedup SharerOptions": {dedup.SharerOptions{}, trial(func(t *testing.T, o dedup.SharerOptions) error {
 		obj := object("a", "1")
 		if got := dedup.NewSharer(new(dedup.Table), o).Share(obj); !reflect.DeepEqual(got, obj) {
 			t.Errorf("the sharer returns %v", got)

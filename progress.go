@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // progress knows how far each scope of a collection has come, and wakes who waits

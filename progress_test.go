@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // progressAt returns a progress whose scopes, a, b and so on, have been listed at

@@ -3,8 +3,8 @@ package tidings
 import (
 	"fmt"
 
+	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // sharingFor returns what the objects of an informer share: a transform may change
@@ -35,7 +35,7 @@ func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Share
 	}
 	table := o.Among
 	if table == nil {
-		table = new(dedup.Table)
+		table = new(source.Table)
 	}
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: o.Resource.Resource != ""})
 }

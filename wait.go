@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // errFailingFast ends a wait of a factory that fails fast.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/follow"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // TestSilentConnections has the connections of all informers carry nothing any more,

@@ -19,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
-
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // maxStatusBytes bounds how much of an error answer is read.
@@ -36,7 +34,7 @@ type Client struct {
 	jsonOnly bool
 	// table is what the objects of all sources share through, and budget what they read
 	// lists with.
-	table  dedup.Table
+	table  Table
 	budget Budget
 }
 

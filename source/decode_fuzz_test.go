@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/internal/dedup"
 )
 
 // encodePods returns a list of pods in both encodings, as seeds.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
+	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/fieldpath"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
@@ -92,7 +92,7 @@ type typedDecoder[T Object] struct {
 	inJSON     atomic.Int64
 }
 
-func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *dedup.Table, sharing Sharing) *typedDecoder[T] {
+func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *Table, sharing Sharing) *typedDecoder[T] {
 	d := &typedDecoder[T]{make: make, gvk: gvk}
 	if sharing == ShareAll {
 		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
@@ -123,7 +123,7 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return nil
 }
 
-func newMetadataDecoder(table *dedup.Table, sharing Sharing, keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
+func newMetadataDecoder(table *Table, sharing Sharing, keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	d := newTypedDecoder(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"),
 		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} }, table, sharing)
 	d.keepKind = keepKind
@@ -212,12 +212,12 @@ func (d *typedDecoder[T]) setKind(obj T) {
 type dynamicDecoder struct {
 	gvk     schema.GroupVersionKind
 	items   schema.GroupVersionKind // of items without a kind, where gvk leaves it open
-	table   *dedup.Table
+	table   *Table
 	sharing Sharing
 	shared  *dedup.MapDecoder
 }
 
-func newDynamicDecoder(gvk schema.GroupVersionKind, table *dedup.Table, sharing Sharing) *dynamicDecoder {
+func newDynamicDecoder(gvk schema.GroupVersionKind, table *Table, sharing Sharing) *dynamicDecoder {
 	return &dynamicDecoder{gvk: gvk, table: table, sharing: sharing, shared: dedup.NewMapDecoder(table, gvk, sharing, nil)}
 }
 

@@ -38,7 +38,7 @@
 //  7. What typed objects that come in protobuf have in common, and what unstructured
 //     objects have, those of one list or of all the client's sources, is in memory
 //     once: see package
-//     [github.com/tidings-go/tidings/source/dedup]. RESTOptions.Sharing limits that,
+//     [github.com/tidings-go/tidings/internal/dedup]. RESTOptions.Sharing limits that,
 //     and DecodingStats says how many objects it was possible for.
 //
 // Three constructors make one: [NewTyped] for types of a scheme, [NewDynamic] for

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/internal/dedup"
 )
 
 // heavy returns a pod that has fields to be left out, and lighter without them.

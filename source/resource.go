@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/internal/dedup"
 )
 
 // Scope says whether the objects of a resource live in namespaces.

@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	fieldselector "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 const (
@@ -75,18 +73,18 @@ type RESTOptions struct {
 	NoKind bool
 	// Table is what the objects share through; nil means one that all sources of the
 	// client have.
-	Table *dedup.Table
+	Table *Table
 }
 
 // tableOf returns the table that objects share through.
-func (o RESTOptions) tableOf(c *Client) *dedup.Table {
+func (o RESTOptions) tableOf(c *Client) *Table {
 	switch {
 	case o.Table != nil:
 		return o.Table
 	case c != nil:
 		return &c.table
 	default:
-		return new(dedup.Table)
+		return new(Table)
 	}
 }
 

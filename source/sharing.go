@@ -1,6 +1,6 @@
 package source
 
-import "github.com/tidings-go/tidings/source/dedup"
+import "github.com/tidings-go/tidings/internal/dedup"
 
 // Sharing says what the decoded objects have in common in memory. Whatever it is,
 // their values are the same.
@@ -16,6 +16,16 @@ const (
 	// ShareNothing has every object decoded for itself.
 	ShareNothing = dedup.ShareNothing
 )
+
+// Table holds what the objects of several sources and informers have in common: see
+// RESTOptions.Table. The zero value is ready. It may be used by several goroutines.
+type Table = dedup.Table
+
+// TableStats describe a [Table].
+type TableStats = dedup.TableStats
+
+// SharerStats count the objects that were searched for common parts after decoding.
+type SharerStats = dedup.SharerStats
 
 // DecodingStats count the objects that a [REST] source has decoded since it was made,
 // bookmarks included.
@@ -38,7 +48,7 @@ type DecodingStats struct {
 	WhyUnshared error
 	// After counts the objects that came decoded, out of a transform, or in JSON as Go
 	// structs, and share what they have in common since then.
-	After dedup.SharerStats
+	After SharerStats
 }
 
 // Add adds what another source has counted.
@@ -72,4 +82,4 @@ func (c *Client) NewSharer(resource Resource, sharing Sharing) *dedup.Sharer {
 }
 
 // SharingStats describe what the objects of the client's sources have in common.
-func (c *Client) SharingStats() dedup.TableStats { return c.table.Stats() }
+func (c *Client) SharingStats() TableStats { return c.table.Stats() }

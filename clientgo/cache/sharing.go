@@ -3,7 +3,7 @@ package cache
 import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/source"
 )
 
 // SharingOptions say what the cached objects of informers have in common in memory. The
@@ -13,7 +13,7 @@ type SharingOptions struct {
 	AtMost tidings.Sharing
 	// Among is the table of the informers that share with each other; nil means that each
 	// informer shares among its own objects.
-	Among *dedup.Table
+	Among *source.Table
 }
 
 // WithSharing returns lw with a choice of what the objects of informers that are made of it

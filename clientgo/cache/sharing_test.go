@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/internal/dedup"
 )
 
 // sharedPod returns a new pod of a workload, as something that decodes by itself does.

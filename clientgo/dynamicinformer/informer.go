@@ -15,7 +15,6 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/byresource"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 type (
@@ -46,7 +45,7 @@ func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultRe
 func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaultResync time.Duration, options ...SharedInformerOption) DynamicSharedInformerFactory {
 	o := optionsOf(options)
 	if o.Among == nil {
-		o.Among = new(dedup.Table)
+		o.Among = new(source.Table)
 	}
 	return byresource.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		return newInformer(client, gvr, defaultResync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o)

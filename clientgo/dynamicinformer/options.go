@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/internal/byresource"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/source"
 )
 
 // SharedInformerOption is an option of NewDynamicSharedInformerFactoryWithOptions and
@@ -47,7 +47,7 @@ func WithSharing(atMost tidings.Sharing) SharedInformerOption {
 // WithSharingAmong has the objects share with those of all informers that have the same
 // table, such as those of another factory; nil is a table of the factory's own, which is the
 // default. Objects that are held in different Go types have strings in common.
-func WithSharingAmong(table *dedup.Table) SharedInformerOption {
+func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(o *byresource.Options) { o.Among = table }
 }
 

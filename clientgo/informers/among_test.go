@@ -14,13 +14,13 @@ import (
 
 	"github.com/tidings-go/tidings"
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/source"
 )
 
 // TestWithSharingAmong has two factories and an informer of its own share, by a clientset's
 // REST client and through a fake's typed methods; without the option they do not.
 func TestWithSharingAmong(t *testing.T) {
-	for _, table := range []*dedup.Table{new(dedup.Table), nil} {
+	for _, table := range []*source.Table{new(source.Table), nil} {
 		for name, newClient := range map[string]func(t *testing.T) kubernetes.Interface{
 			"rest": func(t *testing.T) kubernetes.Interface {
 				server, client := newServer(t)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/source"
 )
 
 // SharedInformerOption is an option of NewSharedInformerFactoryWithOptions. Where two
@@ -76,11 +76,11 @@ func WithSharing(atMost tidings.Sharing) SharedInformerOption {
 // all informers that have the same table, such as those of another factory, of package
 // dynamicinformer too; nil is a table of the factory's own, which is the default. Objects
 // that are held in different Go types have strings in common.
-func WithSharingAmong(table *dedup.Table) SharedInformerOption {
+func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(f *factory) {
 		f.decoding.among = table
 		if table == nil {
-			f.decoding.among = new(dedup.Table)
+			f.decoding.among = new(source.Table)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func newFactory(client kubernetes.Interface, defaultResync time.Duration, option
 		defaultResync: defaultResync,
 		customResync:  make(map[reflect.Type]time.Duration),
 		informers:     make(map[reflect.Type]*member),
-		decoding:      decoding{among: new(dedup.Table)},
+		decoding:      decoding{among: new(source.Table)},
 	}
 	for _, option := range options {
 		option(f)

@@ -17,7 +17,6 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // newRESTInformer makes an informer that reads a resource through the REST client of
@@ -74,7 +73,7 @@ func newOf(scheme *runtime.Scheme, gvk schema.GroupVersionKind) runtime.Object {
 // decoding says what becomes of the objects of informers when they are decoded. The zero
 // value has them share everything, among the informers of one client, and leaves nothing out.
 type decoding struct {
-	among  *dedup.Table // nil is a table of the client's own
+	among  *source.Table // nil is a table of the client's own
 	atMost source.Sharing
 	drop   []string // fields
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/byresource"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 type (
@@ -44,7 +43,7 @@ func NewFilteredSharedInformerFactory(client metadata.Interface, defaultResync t
 func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
 	o := optionsOf(options)
 	if o.Among == nil {
-		o.Among = new(dedup.Table)
+		o.Among = new(source.Table)
 	}
 	return byresource.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		return newInformer(client, gvr, defaultResync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o)

@@ -34,24 +34,24 @@ type wall struct {
 }
 
 var (
-	informerRooms = []string{".", "store", "delta", "fanout", "source", "source/dedup", "reflector"}
+	informerRooms = []string{".", "store", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector"}
 	// walls has an entry for every package, lowest first, as ARCHITECTURE.md has. One
 	// of a directory holds for what is below it and has none of its own.
 	walls = map[string]wall{
-		"store":        {tests: []string{"store", "pgregory.net/rapid"}},
-		"delta":        {tests: []string{"delta", "pgregory.net/rapid"}},
-		"fanout":       {tests: []string{"fanout", "pgregory.net/rapid"}},
-		"source/dedup": {rooms: []string{"internal/fieldpath"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
+		"store":           {tests: []string{"store", "pgregory.net/rapid"}},
+		"internal/delta":  {tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
+		"internal/fanout": {tests: []string{"internal/fanout", "pgregory.net/rapid"}},
+		"internal/dedup":  {rooms: []string{"internal/fieldpath"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
 		"source": {
-			rooms: []string{"source/dedup", "internal/fieldpath"},
+			rooms: []string{"internal/dedup", "internal/fieldpath"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json",
 			},
 			tests: []string{"*"},
 		},
-		"reflector": {
-			rooms:  []string{"source", "delta"},
+		"internal/reflector": {
+			rooms:  []string{"source", "internal/delta"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
@@ -70,7 +70,7 @@ var (
 			tests:  []string{"*"},
 		},
 		".": {
-			rooms:  []string{"store", "delta", "fanout", "source", "source/dedup", "reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
+			rooms:  []string{"store", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
@@ -92,7 +92,7 @@ var (
 			tests:  []string{"*"},
 		},
 		"clientgo/internal/listwatch": {
-			rooms:  []string{"source", "delta"},
+			rooms:  []string{"source", "internal/delta", "internal/dedup"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},
@@ -102,7 +102,7 @@ var (
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/byresource": {
-			rooms:  []string{"clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "source/dedup"},
+			rooms:  []string{"clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "internal/dedup"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},
@@ -113,7 +113,7 @@ var (
 		},
 		// One test compares with client-go's own informer.
 		"tidingstest": {
-			rooms:  []string{".", "source", "reflector", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
+			rooms:  []string{".", "source", "internal/reflector", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/metadata"},
 			tests:  []string{"*"}, dropIn: true,
 		},

@@ -164,7 +164,7 @@ var packages = map[string]string{
 	"labels":       "k8s.io/apimachinery/pkg/labels",
 	"log":          "log",
 	"metav1":       "k8s.io/apimachinery/pkg/apis/meta/v1",
-	"reflector":    module + "/reflector",
+	"reflector":    module + "/internal/reflector",
 	"rest":         "k8s.io/client-go/rest",
 	"schema":       "k8s.io/apimachinery/pkg/runtime/schema",
 	"slog":         "log/slog",

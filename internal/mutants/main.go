@@ -70,7 +70,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o := options{dir: ".", slack: 5 * time.Second}
-	packages := flag.String("packages", "store,delta,fanout,reflector,source,.", "directories whose code is changed")
+	packages := flag.String("packages", "store,internal/delta,internal/fanout,internal/reflector,source,.", "directories whose code is changed")
 	suites := flag.String("suites", ".,clientgo/cache", "directories whose tests run on survivors of their package's own")
 	only := flag.String("only", "", "a regular expression for file and function, as in 'store/.* Range'")
 	flag.IntVar(&o.sample, "sample", 1000, "how many mutants run; 0 is all")

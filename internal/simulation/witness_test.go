@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // witness is a handler that adds up what it is told, and checks that each event follows

@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/internal/dedup"
 )
 
 // native is Tidings by its own API.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // Options say what informers read and what becomes of it. The zero value is everything, as
@@ -22,7 +21,7 @@ type Options struct {
 	// AtMost limits what objects have in common, and Among is the table of those that share
 	// with each other; nil is one of the informer's own.
 	AtMost source.Sharing
-	Among  *dedup.Table
+	Among  *source.Table
 	// Drop has the fields that are left out.
 	Drop Drop
 }
@@ -31,7 +30,7 @@ type Options struct {
 func (o *Options) sharing(gvr schema.GroupVersionResource) listwatch.Sharing {
 	among := o.Among
 	if among == nil {
-		among = new(dedup.Table)
+		among = new(source.Table)
 	}
 	return listwatch.SharingFor(source.Resource{Group: gvr.Group, Name: gvr.Resource}, o.AtMost, among)
 }

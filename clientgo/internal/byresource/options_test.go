@@ -20,7 +20,7 @@ import (
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
-	"github.com/tidings-go/tidings/source/dedup"
+	"github.com/tidings-go/tidings/source"
 )
 
 // chosen are options of either package.
@@ -29,7 +29,7 @@ type chosen struct {
 	tweak     func(*metav1.ListOptions)
 	transform cache.TransformFunc
 	sharing   tidings.Sharing
-	among     *dedup.Table
+	among     *source.Table
 	drop      []string
 	dropFor   map[schema.GroupVersionResource][]string
 }
@@ -285,7 +285,7 @@ func TestWithSharing(t *testing.T) {
 
 // TestWithSharingAmong has two factories share, and two that have each a table of its own.
 func TestWithSharingAmong(t *testing.T) {
-	for _, table := range []*dedup.Table{new(dedup.Table), nil} {
+	for _, table := range []*source.Table{new(source.Table), nil} {
 		t.Run(fmt.Sprint("a table ", table != nil), func(t *testing.T) {
 			eachReader(t, func(t *testing.T, r reader, w world) {
 				for n := range 8 {
@@ -319,7 +319,7 @@ func TestSecretsShareNothing(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				table := new(dedup.Table)
+				table := new(source.Table)
 				f := r.factory(w.clients(t), chosen{sharing: tidings.ShareAll, among: table})
 				informer := f.ForResource(secrets).Informer()
 				start(t, f)

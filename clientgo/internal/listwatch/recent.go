@@ -1,7 +1,7 @@
 package listwatch
 
 import (
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 
+	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // Sharing says what the cached objects of an informer have in common in memory. The zero
@@ -21,14 +21,14 @@ type Sharing struct {
 	AtMost source.Sharing
 	// Among is the table of those that share with each other; nil is one of the
 	// informer's own.
-	Among *dedup.Table
+	Among *source.Table
 	// NoSecrets says that objects which do not tell their kind are no Secrets.
 	NoSecrets bool
 }
 
 // SharingFor returns the choice for the objects of a resource, which is known: nothing where they
 // are Secrets, or their metadata, whose annotations may hold what they hold.
-func SharingFor(of source.Resource, atMost source.Sharing, among *dedup.Table) Sharing {
+func SharingFor(of source.Resource, atMost source.Sharing, among *source.Table) Sharing {
 	if dedup.IsSecret(of.Group, of.Name, of.Kind) {
 		atMost = source.ShareNothing
 	}
@@ -42,7 +42,7 @@ func (s Sharing) Sharer() *dedup.Sharer {
 	}
 	table := s.Among
 	if table == nil {
-		table = new(dedup.Table)
+		table = new(source.Table)
 	}
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
 }

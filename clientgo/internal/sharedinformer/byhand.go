@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync/atomic"
 
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/store"
 )
 

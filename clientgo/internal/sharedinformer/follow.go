@@ -6,7 +6,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // follow runs a reflector until ctx ends. A panic in it, of a lister or of a watch error

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/internal/fanout"
 )
 
 // pauseAfterCrash is how long client-go leaves a handler alone after a panic that

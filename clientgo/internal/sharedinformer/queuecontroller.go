@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // QueueController fills a queue of the program's own with what is listed and watched,

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidings-go/tidings/fanout"
+	"github.com/tidings-go/tidings/internal/fanout"
 )
 
 // minResyncPeriod is the least resync period of a handler, by client-go's rules.

@@ -12,9 +12,9 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/klog/v2"
 
-	"github.com/tidings-go/tidings/delta"
-	"github.com/tidings-go/tidings/fanout"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )

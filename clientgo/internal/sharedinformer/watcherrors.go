@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // watchErrors calls a watch error handler where client-go's ListAndWatch would return

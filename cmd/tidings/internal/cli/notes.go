@@ -8,7 +8,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func (w *watcher) noteOnce(f *followed, note string) {

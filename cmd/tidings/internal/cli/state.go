@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
-	"github.com/tidings-go/tidings/delta"
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // statusOf sums up the health of informers.

@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/until"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
-	"github.com/tidings-go/tidings/reflector"
+	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/source/dedup"
 )
 
 // Secrecy replaces what must not be shown: the data of Secrets, the annotations of Secrets

@@ -1,0 +1,299 @@
+package delta_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tidings-go/tidings/internal/delta"
+)
+
+// oracle is the rules of the package, written down plainly: one change at a time, on maps, with nothing batched or bounded.
+type oracle struct {
+	states  map[string]*object
+	deleted map[string]*object // the last version and UID of keys that are gone
+	reached map[string]string  // by scope, at the end of the queue
+	listed  map[string]string  // by scope, the newest version of a list; there for scopes that have been replaced
+	out     []string
+	stale   uint64
+}
+
+// before reports whether version a is older than b, and same whether they are equal; neither for what is not a version.
+func compareVersions(a, b string) (before, same bool) {
+	x, err1 := strconv.ParseUint(a, 10, 64)
+	y, err2 := strconv.ParseUint(b, 10, 64)
+	if err1 != nil || err2 != nil || x == 0 || y == 0 || a[0] == '0' || b[0] == '0' || a[0] == '+' || b[0] == '+' {
+		return false, false
+	}
+	return x < y, x == y
+}
+
+func seen(o, earlier *object) bool {
+	before, same := compareVersions(o.version, earlier.version)
+	return before || same && o.uid != "" && o.uid == earlier.uid
+}
+
+func (m *oracle) say(d delta.Delta[*object]) { m.out = append(m.out, text(d)) }
+
+func (m *oracle) bury(o, last *object) {
+	grave := *o
+	if before, _ := compareVersions(o.version, last.version); before || grave.version == "" {
+		grave.version = last.version
+	}
+	if grave.uid == "" {
+		grave.uid = last.uid
+	}
+	delete(m.deleted, o.key)
+	if grave.version != "" {
+		m.deleted[o.key] = &grave
+	}
+}
+
+func (m *oracle) set(o *object) {
+	current, gone := m.states[o.key], m.deleted[o.key]
+	listed, _ := compareVersions(o.version, m.listed[o.key[:len("n1/")]])
+	switch {
+	case current != nil && seen(o, current), current == nil && gone != nil && seen(o, gone), current == nil && listed:
+		m.stale++
+		return
+	case current != nil:
+		m.say(delta.Delta[*object]{Type: delta.Updated, Old: current, New: o})
+	default:
+		m.say(delta.Delta[*object]{Type: delta.Added, New: o})
+	}
+	m.states[o.key] = o
+	delete(m.deleted, o.key)
+}
+
+func (m *oracle) remove(o *object, finalStateUnknown bool) {
+	current := m.states[o.key]
+	if current == nil {
+		m.stale++
+		last := m.deleted[o.key]
+		if last == nil {
+			last = &object{}
+		}
+		m.bury(o, last)
+		return
+	}
+	if before, _ := compareVersions(o.version, current.version); before {
+		m.stale++
+		return
+	}
+	final := o
+	if finalStateUnknown {
+		final = current
+	}
+	m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: final, Tombstone: finalStateUnknown})
+	delete(m.states, o.key)
+	m.bury(o, current)
+}
+
+func (m *oracle) replace(scope, version string, listed map[string]*object, o delta.ReplaceOptions) {
+	newHistory := o.NewHistory
+	floor, again := m.listed[scope]
+	initial := !again
+	if before, _ := compareVersions(version, floor); newHistory || version != "" && !before {
+		floor = version
+	}
+	m.listed[scope] = floor
+	if newHistory {
+		maps.DeleteFunc(m.deleted, func(key string, _ *object) bool { return strings.HasPrefix(key, scope) })
+	}
+	graves := maps.Clone(m.deleted)
+	for _, key := range slices.Sorted(maps.Keys(m.states)) {
+		current := m.states[key]
+		if listed[key] != nil || !strings.HasPrefix(key, scope) {
+			continue
+		}
+		before, _ := compareVersions(version, current.version)
+		if (before || slices.Contains(o.Stays, key)) && !newHistory {
+			continue
+		}
+		m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: current, Tombstone: true, Initial: initial})
+		delete(m.states, key)
+		if _, ordered := compareVersions(version, version); !ordered && !newHistory {
+			m.bury(current, current)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(listed)) {
+		o, current, gone := listed[key], m.states[key], graves[key]
+		switch {
+		case current == nil:
+			if gone != nil {
+				before, same := compareVersions(gone.version, version)
+				if !before && !same && seen(o, gone) {
+					m.stale++
+					continue
+				}
+			}
+			m.say(delta.Delta[*object]{Type: delta.Added, New: o, Initial: initial})
+			delete(m.deleted, key)
+		default:
+			before, _ := compareVersions(o.version, current.version)
+			if !newHistory && o.version != "" && o.uid != "" && o.version == current.version && o.uid == current.uid {
+				continue
+			}
+			if !newHistory && before {
+				m.stale++
+				continue
+			}
+			m.say(delta.Delta[*object]{Type: delta.Updated, Old: current, New: o, Initial: initial})
+		}
+		m.states[key] = o
+	}
+}
+
+// bytesource turns fuzz input into choices.
+type bytesource struct{ data []byte }
+
+func (b *bytesource) next(n int) int {
+	if len(b.data) == 0 {
+		return 0
+	}
+	v := int(b.data[0]) % n
+	b.data = b.data[1:]
+	return v
+}
+
+func (b *bytesource) object(scope string) *object {
+	versions := []string{"", "0", "x", "07", "+3", "1", "2", "3", "4", "5", "9", "10", "11", "99", "100", "18446744073709551615"}
+	return &object{
+		key:     scope + string(rune('a'+b.next(4))),
+		version: versions[b.next(len(versions))],
+		uid:     []string{"", "U", "V"}[b.next(3)],
+	}
+}
+
+// FuzzQueueAgainstOracle plays any operations with any versions, good or bad, in any order, popped at any time, and compares every delta
+// with those of the plain rules.
+func FuzzQueueAgainstOracle(f *testing.F) {
+	f.Add([]byte("a push, a pop, a replace, a pop and so on"))
+	f.Add([]byte{0, 0, 3, 0, 5, 1, 0, 6, 1, 2, 7, 1, 5, 1, 0, 8, 2, 0, 9, 1, 1, 9, 2, 5, 5})
+	for seed := range 8 {
+		data := make([]byte, 400)
+		for i := range data {
+			data[i] = byte((i*i*(2*seed+3) + i*(seed+7)) >> 2)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b := &bytesource{data}
+		m := &oracle{states: map[string]*object{}, deleted: map[string]*object{}, reached: map[string]string{}, listed: map[string]string{}}
+		c := newCache(t)
+		q, err := delta.New(delta.Options[*object]{Known: c.known, Describe: describe, Compare: delta.CompareDecimal,
+			Scopes: scopes, FoldAbove: 1 << 30, Limit: 1 << 30, RememberDeletes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		pop := func() bool {
+			err := q.Pop(endsWhenIdle(t), func(b delta.Batch[*object]) {
+				got = append(got, texts(b)...)
+				c.apply(b)
+			})
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			return err == nil
+		}
+		for len(b.data) > 0 {
+			scope := scopes[b.next(2)]
+			switch b.next(6) {
+			case 0, 1:
+				fuzzPush(t, q, m, b, scope)
+			case 2:
+				fuzzReplace(t, q, m, b, scope)
+			case 3:
+				v := b.object(scope).version
+				if err := q.Bookmark(t.Context(), scope, v); err != nil {
+					t.Fatal(err)
+				}
+				m.reach(scope, v)
+			case 4:
+				if err := q.Resync(len(b.data)); err != nil {
+					t.Fatal(err)
+				}
+			case 5:
+				pop()
+			}
+		}
+		for pop() {
+		}
+		if !slices.Equal(got, m.out) {
+			t.Fatalf("deltas differ\n got %q\nwant %q", got, m.out)
+		}
+		if !maps.Equal(c.states, m.states) || q.Stale() != m.stale {
+			t.Fatalf("states %v, want %v; stale %d, want %d", c.states, m.states, q.Stale(), m.stale)
+		}
+		for _, scope := range scopes {
+			if q.Version(scope) != m.reached[scope] {
+				t.Fatalf("scope %s: version %q, want %q", scope, q.Version(scope), m.reached[scope])
+			}
+		}
+	})
+}
+
+func (m *oracle) reach(scope, version string) {
+	if before, _ := compareVersions(version, m.reached[scope]); version != "" && !before {
+		m.reached[scope] = version
+	}
+}
+
+func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, scope string) {
+	var changes []delta.Change[*object]
+	for range b.next(40) {
+		o := b.object(scope)
+		switch b.next(5) {
+		case 0:
+			changes = append(changes, gone(o))
+			m.remove(o, true)
+		case 1:
+			changes = append(changes, del(o))
+			m.remove(o, false)
+		default:
+			changes = append(changes, set(o))
+			m.set(o)
+		}
+	}
+	v := b.object(scope).version
+	if err := q.Push(t.Context(), scope, v, changes); err != nil {
+		t.Fatal(err)
+	}
+	m.reach(scope, v)
+}
+
+func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, scope string) {
+	listed := map[string]*object{}
+	var all []delta.Item[*object]
+	for range b.next(8) {
+		o := b.object(scope)
+		all = append(all, item(o))
+		if earlier := listed[o.key]; earlier != nil {
+			if before, _ := compareVersions(o.version, earlier.version); before {
+				continue
+			}
+		}
+		listed[o.key] = o
+	}
+	v, options := b.object(scope).version, delta.ReplaceOptions{NewHistory: b.next(4) == 0}
+	for range b.next(3) {
+		options.Stays = append(options.Stays, b.object(scope).key)
+	}
+	err := q.Replace(t.Context(), scope, v, all, options)
+	if before, _ := compareVersions(v, m.reached[scope]); before && !options.NewHistory {
+		if !errors.Is(err, delta.ErrOlder) {
+			t.Fatalf("a list of version %s after %s: %v", v, m.reached[scope], err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.reached[scope] = v
+	m.replace(scope, v, listed, options)
+}

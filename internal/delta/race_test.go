@@ -1,0 +1,139 @@
+package delta_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/tidings-go/tidings/internal/delta"
+)
+
+// Producers of four scopes, one consumer and readers of everything run against each other, with little room; nothing is lost.
+func TestConcurrentProducersAndReaders(t *testing.T) {
+	prefixes := []string{"n0/", "n1/", "n2/", "n3/"}
+	const rounds, keys = 300, 7
+	r := newRig(t, delta.Options[*object]{Scopes: prefixes, Limit: 20, FoldAbove: 5})
+	var producers sync.WaitGroup
+	final := make([]map[string]*object, len(prefixes))
+	for i, prefix := range prefixes {
+		final[i] = make(map[string]*object)
+		producers.Go(func() {
+			if err := produce(t.Context(), r, prefix, rounds, keys, final[i]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	others.Go(func() {
+		for ctx.Err() == nil {
+			if r.Len() < 0 {
+				t.Error("Len below zero")
+			}
+			r.List()
+			r.Get("n1/k1")
+			r.Stale()
+			r.Folded()
+			r.Version("n2/")
+			r.HasSynced()
+			if err := r.Resync("token"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	popped := make(chan error)
+	go func() {
+		for {
+			if err := r.Pop(ctx, r.cache.apply); err != nil {
+				popped <- err
+				return
+			}
+		}
+	}()
+	producers.Wait()
+	<-r.Synced()
+	stop()
+	others.Wait()
+	if err := <-popped; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for r.Pop(endsWhenIdle(t), r.cache.apply) == nil {
+	}
+	for i, prefix := range prefixes {
+		for key, want := range final[i] {
+			if got := r.cache.states[key]; got != want {
+				t.Errorf("%s is %v, want %v", key, got, want)
+			}
+		}
+		if v := r.Version(prefix); v != strconv.Itoa(rounds) {
+			t.Errorf("scope %s is at version %s", prefix, v)
+		}
+	}
+	if len(r.cache.states) != len(final[0])+len(final[1])+len(final[2])+len(final[3]) {
+		t.Errorf("%d states in the cache", len(r.cache.states))
+	}
+}
+
+// produce is the producer of one scope: a change a round, now and then a list or a bookmark. It leaves in live what must be in the cache at the end.
+func produce(ctx context.Context, r *rig, prefix string, rounds, keys int, live map[string]*object) error {
+	for v := 1; v <= rounds; v++ {
+		key := prefix + "k" + strconv.Itoa(v*v%keys)
+		o := state(key, v, "U"+prefix)
+		c := set(o)
+		if v%11 == 0 && live[key] != nil {
+			c = del(o)
+			delete(live, key)
+		} else {
+			live[key] = o
+		}
+		err := r.Push(ctx, prefix, o.version, []delta.Change[*object]{c})
+		if err == nil && v%50 == 1 {
+			var list []delta.Item[*object]
+			for _, o := range live {
+				list = append(list, item(o))
+			}
+			err = r.Replace(ctx, prefix, o.version, list, delta.ReplaceOptions{NewHistory: v == 101})
+		}
+		if err == nil && v%7 == 0 {
+			err = r.Bookmark(ctx, prefix, o.version)
+		}
+		if err != nil {
+			return fmt.Errorf("version %d: %w", v, err)
+		}
+	}
+	return nil
+}
+
+func TestCloseRacesWithEverything(t *testing.T) {
+	for range 50 {
+		r := newRig(t, delta.Options[*object]{Limit: 2})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				for v := 1; ; v++ {
+					err := r.Push(t.Context(), "", strconv.Itoa(v), []delta.Change[*object]{set(state("a", v, "A"))})
+					if errors.Is(err, delta.ErrClosed) {
+						return
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			for n := 0; ; n++ {
+				if err := r.Pop(t.Context(), r.cache.apply); err != nil {
+					return
+				}
+				if n == 20 {
+					go r.Close()
+				}
+			}
+		})
+		all.Wait()
+		if r.Len() != 0 {
+			t.Errorf("Len %d", r.Len())
+		}
+	}
+}
