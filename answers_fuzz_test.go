@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // FuzzAnswers has bytes decide what a whole informer is answered, from the connection to
@@ -91,7 +90,7 @@ func survive(w *world, wire *answers) {
 	if got, want := fold.state(), w.probe.state(); !maps.Equal(got, want) {
 		w.Errorf("the handler adds up to %v, the cache holds %v", got, want)
 	}
-	if h := w.probe.informer().Health(); h.State != reflector.Watching || !h.Synced {
+	if h := w.probe.informer().Health(); h.State != tidings.Watching || !h.Synced {
 		w.Errorf("an hour later the informer is %s, synced %t, after %v", h.State, h.Synced, h.LastError)
 	}
 	w.update("a", "last")

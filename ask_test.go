@@ -19,7 +19,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -37,7 +37,7 @@ func TestErrorsSayWhatAndWhatToDo(t *testing.T) {
 		want string
 	}{
 		{
-			&tidings.NotSyncedError{Informers: []tidings.Health{{Name: "pods", State: reflector.Pending}}, Cause: context.Canceled},
+			&tidings.NotSyncedError{Informers: []tidings.Health{{Name: "pods", Watch: health.Watch{State: tidings.Pending}}}, Cause: context.Canceled},
 			"pods is Pending: call Start after asking for it",
 		},
 		{
@@ -189,7 +189,7 @@ func TestStoppedAndReleasedInformersRefuseHandlers(t *testing.T) {
 		if err := second.add(); !errors.Is(err, tidings.ErrReleased) {
 			w.Errorf("a released handle took a handler: %v", err)
 		}
-		if state := w.probe.informer().Health().State; state != reflector.Watching {
+		if state := w.probe.informer().Health().State; state != tidings.Watching {
 			w.Errorf("the release of one of two handles led to state %s", state)
 		}
 		w.stop()
@@ -284,7 +284,7 @@ func TestSeveralNamespacesAreOneCache(t *testing.T) {
 		w.server.Compact()
 		w.settle()
 		expect(w, told.texts(), "Deleted default/a tombstone 1")
-		if h := w.probe.informer().Health(); len(h.Namespaces) != 2 || h.State != reflector.Watching {
+		if h := w.probe.informer().Health(); len(h.Namespaces) != 2 || h.State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 	})

@@ -11,8 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/fanout"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
@@ -274,9 +277,9 @@ func (c *collection[T]) write(batch delta.Batch[T]) {
 	defer func() { <-c.writing }()
 	scopes, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
 	c.store.Update(func(b *store.Batch[T]) {
-		for i := range batch.Deltas {
-			d := &batch.Deltas[i]
-			if d.Type == delta.Deleted {
+		for i := range batch.Changes {
+			d := &batch.Changes[i]
+			if d.Type == change.Deleted {
 				b.Delete(d.Key)
 			} else {
 				b.Set(d.Key, d.New)
@@ -286,10 +289,10 @@ func (c *collection[T]) write(batch delta.Batch[T]) {
 	})
 	c.progress.reached(scopes)
 	if c.mutations != nil {
-		c.mutations.observe(batch.Deltas)
+		c.mutations.observe(batch.Changes)
 	}
-	if len(batch.Deltas) > 0 {
-		c.fan.Publish(notifications(batch.Deltas), c.store.Len())
+	if len(batch.Changes) > 0 {
+		c.fan.Publish(batch.Changes, c.store.Len())
 	}
 	if batch.Synced {
 		c.fan.MarkSynced()
@@ -303,25 +306,6 @@ func (c *collection[T]) write(batch delta.Batch[T]) {
 	c.progress.wake()
 }
 
-// notifications turns deltas into what the log carries.
-func notifications[T any](deltas []delta.Delta[T]) []fanout.Notification[T] {
-	batch := make([]fanout.Notification[T], len(deltas))
-	for i := range deltas {
-		d := &deltas[i]
-		n := fanout.Notification[T]{Initial: d.Initial, Tombstone: d.Tombstone, Key: d.Key, Old: d.Old, New: d.New}
-		switch d.Type {
-		case delta.Added:
-			n.Type = fanout.Added
-		case delta.Updated:
-			n.Type = fanout.Updated
-		case delta.Deleted:
-			n.Type = fanout.Deleted
-		}
-		batch[i] = n
-	}
-	return batch
-}
-
 // subscribe adds a handler, whose initial set is the cache as it is.
 func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subscription[T], error) {
 	c.writing <- struct{}{}
@@ -333,7 +317,7 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (*fanout.Subsc
 	if c.handlersMade++; name == "" {
 		name = fmt.Sprintf("handler-%d", c.handlersMade)
 	}
-	deliver := func(n fanout.Notification[T]) { h.Handle(eventOf(n)) }
+	deliver := func(n change.Change[T]) { h.Handle(eventOf(n)) }
 	if c.mutations != nil {
 		deliver = c.mutations.watchHandler(name, deliver)
 	}
@@ -378,7 +362,7 @@ func (c *collection[T]) hasSynced() bool {
 	}
 }
 
-// health gathers what every part says.
+// health describes the collection.
 func (c *collection[T]) health() Health {
 	h := Health{
 		Name: c.name, Synced: c.hasSynced(), Objects: c.store.Len(), Version: c.store.Snapshot().Version(),
@@ -388,37 +372,34 @@ func (c *collection[T]) health() Health {
 	c.partsMu.Lock()
 	parts, gone := c.parts, c.gone
 	c.partsMu.Unlock()
-	for i, p := range parts {
+	for _, p := range parts {
 		part := p.reflector.Health()
-		h.merge(part, i == 0)
+		h.Watch.Add(part)
 		h.Decoding.Add(p.decoded())
 		if len(parts) > 1 {
 			if h.Namespaces == nil {
-				h.Namespaces = make(map[string]reflector.Health)
+				h.Namespaces = make(map[string]health.Watch)
 			}
 			h.Namespaces[p.namespace] = part
 		}
 	}
-	h.Lists += gone.lists
-	h.Watches += gone.watches
-	h.Dropped += gone.dropped
-	h.TransformErrors += gone.transformErrors
+	h.AddCounters(gone.Watch)
 	h.Decoding.Add(gone.decoding)
 	if c.sharer != nil {
 		h.Decoding.After.Add(c.sharer.Stats())
 	}
 	if c.stopped.Load() {
-		h.State = reflector.Stopped
+		h.State = Stopped
 	}
 	return h
 }
 
-// handlerHealth says how every handler is that is not done.
+// handlerHealth describes every handler that is not done.
 func (c *collection[T]) handlerHealth() []HandlerHealth {
 	subscriptions := c.fan.Subscriptions()
-	health := make([]HandlerHealth, len(subscriptions))
+	handlers := make([]HandlerHealth, len(subscriptions))
 	for i, s := range subscriptions {
-		health[i] = HandlerHealthOf(s)
+		handlers[i] = engine.HandlerHealth(s)
 	}
-	return health
+	return handlers
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func TestP01_CacheHoldsWhatTheServerHolds(t *testing.T) {
@@ -171,10 +170,10 @@ func TestP13_WaitSaysWhichInformersAreNotSyncedAndWhy(t *testing.T) {
 		state  tidings.State
 		says   string
 	}{
-		"forbidden":   {403, "Forbidden", reflector.Forbidden, "grant list and watch on"},
-		"missing":     {404, "NotFound", reflector.NoSuchResource, "CustomResourceDefinition"},
-		"broken":      {500, "InternalError", reflector.BackingOff, "you shall not pass"},
-		"overwhelmed": {429, "TooManyRequests", reflector.BackingOff, "you shall not pass"},
+		"forbidden":   {403, "Forbidden", tidings.Forbidden, "grant list and watch on"},
+		"missing":     {404, "NotFound", tidings.NoSuchResource, "CustomResourceDefinition"},
+		"broken":      {500, "InternalError", tidings.Backoff, "you shall not pass"},
+		"overwhelmed": {429, "TooManyRequests", tidings.Backoff, "you shall not pass"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +201,7 @@ func TestP13_WaitSaysWhichInformersAreNotSyncedAndWhy(t *testing.T) {
 				}
 				w.gate.set(nil)
 				w.settle()
-				if h := w.probe.informer().Health(); h.State != reflector.Watching || !h.Synced || h.Objects != 1 || h.LastError == nil {
+				if h := w.probe.informer().Health(); h.State != tidings.Watching || !h.Synced || h.Objects != 1 || h.LastError == nil {
 					w.Errorf("after the server has recovered health is %+v", h)
 				}
 			})
@@ -269,7 +268,7 @@ func TestP13_TypeThatVanishesAndComesBack(t *testing.T) {
 		synctest.Wait()
 		w.server.RemoveResource(configMaps)
 		w.settle()
-		if h := w.probe.informer().Health(); h.State != reflector.NoSuchResource || h.Objects != 1 {
+		if h := w.probe.informer().Health(); h.State != tidings.NoSuchResource || h.Objects != 1 {
 			w.Errorf("without the type health is %+v", h)
 		}
 		w.server.RestoreResource(configMaps)
@@ -283,25 +282,25 @@ func TestP13_TypeThatVanishesAndComesBack(t *testing.T) {
 func TestP13_HealthFollowsTheWatch(t *testing.T) {
 	property(t, func(w *world) {
 		i := w.probe.informer()
-		if h := i.Health(); h.State != reflector.Pending || h.Synced {
+		if h := i.Health(); h.State != tidings.Pending || h.Synced {
 			w.Errorf("before the start health is %+v", h)
 		}
 		w.start()
 		w.create("a", "1")
 		synctest.Wait()
-		if h := i.Health(); h.State != reflector.Watching || !h.LastEvent.Equal(time.Now()) || h.Version != w.versions["a"] || h.Objects != 1 {
+		if h := i.Health(); h.State != tidings.Watching || !h.LastEvent.Equal(time.Now()) || h.Version != w.versions["a"] || h.Objects != 1 {
 			w.Errorf("health is %+v at %v", h, time.Now())
 		}
 		w.gate.set(refuse(503, "ServiceUnavailable"))
 		w.server.CutConnections()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if h := i.Health(); h.State != reflector.BackingOff || h.LastError == nil || !h.RetryAt.After(time.Now()) {
+		if h := i.Health(); h.State != tidings.Backoff || h.LastError == nil || !h.RetryAt.After(time.Now()) {
 			w.Errorf("while the server is away health is %+v", h)
 		}
 		w.gate.set(nil)
 		w.settle()
-		if h := i.Health(); h.State != reflector.Watching || !h.RetryAt.IsZero() {
+		if h := i.Health(); h.State != tidings.Watching || !h.RetryAt.IsZero() {
 			w.Errorf("health is %+v", h)
 		}
 	})

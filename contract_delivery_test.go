@@ -12,7 +12,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func TestP04_HandlerIsToldEveryChangeInOrder(t *testing.T) {
@@ -182,7 +181,7 @@ func TestP09_RunReturnsWhenEverythingHasEnded(t *testing.T) {
 		w.update("a", "2")
 		synctest.Wait()
 		expect(w, told.texts())
-		if state := w.probe.informer().Health().State; state != reflector.Stopped {
+		if state := w.probe.informer().Health().State; state != tidings.Stopped {
 			w.Errorf("the state is %s", state)
 		}
 		if got := w.probe.get("default/a"); label(got) != "1" {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // frame encodes a watch event in the media type of an answer.
@@ -168,7 +167,7 @@ func TestP01_NoFaultOfAStreamLosesAChange(t *testing.T) {
 							w.Errorf("the handler adds up to %v, the cache holds %v", folded, cache)
 						}
 						h := w.probe.informer().Health()
-						if h.State != reflector.Watching || h.LastError == nil || !strings.Contains(h.LastError.Error(), fault.says) {
+						if h.State != tidings.Watching || h.LastError == nil || !strings.Contains(h.LastError.Error(), fault.says) {
 							w.Errorf("health is %s after %v, want an error that says %q", h.State, h.LastError, fault.says)
 						}
 					})
@@ -197,7 +196,7 @@ func TestP18_SameVersionThatCannotBeReadTwiceIsListed(t *testing.T) {
 		w.update("a", "2")
 		w.settle()
 		w.agree()
-		if h := w.probe.informer().Health(); h.Lists != 2 || h.State != reflector.Watching {
+		if h := w.probe.informer().Health(); h.Lists != 2 || h.State != tidings.Watching {
 			w.Errorf("health is %+v, want a second list", h)
 		}
 	})

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // meter notes when requests leave a client, those included that reach no server.
@@ -140,7 +139,7 @@ func (f *fleet) recovers(within time.Duration) {
 	time.Sleep(within)
 	synctest.Wait()
 	for n, i := range f.informers {
-		if h := i.Health(); h.State != reflector.Watching || h.Objects != 1 {
+		if h := i.Health(); h.State != tidings.Watching || h.Objects != 1 {
 			f.Fatalf("after %v informer %d is %s with %d objects: %v", within, n, h.State, h.Objects, h.LastError)
 		}
 	}

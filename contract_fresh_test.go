@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -169,7 +168,7 @@ func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
 		synctest.Wait()
 		w.agree()
 		h := w.probe.informer().Health()
-		if h.State != reflector.Watching || h.Lists != 1 || h.Watches != 2 || h.LastError == nil || !strings.Contains(h.LastError.Error(), "quiet") {
+		if h.State != tidings.Watching || h.Lists != 1 || h.Watches != 2 || h.LastError == nil || !strings.Contains(h.LastError.Error(), "quiet") {
 			w.Errorf("health is %+v", h)
 		}
 	})
@@ -187,7 +186,7 @@ func TestP15_ConnectionThatIsDeadFromTheBeginning(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
 		w.agree()
-		if h := w.probe.informer().Health(); h.State != reflector.Watching || h.Lists != 1 {
+		if h := w.probe.informer().Health(); h.State != tidings.Watching || h.Lists != 1 {
 			w.Errorf("health is %+v", h)
 		}
 	})
@@ -272,7 +271,7 @@ func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 		if n := len(w.server.Requests()); whole != 0 || n > 26 {
 			w.Errorf("%d whole lists and %d requests in an hour", whole, n)
 		}
-		if h := w.probe.informer().Health(); h.Lists != 1 || h.State != reflector.Watching {
+		if h := w.probe.informer().Health(); h.Lists != 1 || h.State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 		w.create("another", "1")

@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // inNamespaces runs a test for every kind of informer, of namespaces a and b.
@@ -69,7 +68,7 @@ func TestP01_NamespaceAddedToARunningInformer(t *testing.T) {
 		if !registration.HasSynced() {
 			w.Error("a namespace that was added later undid that a handler is synced")
 		}
-		if health := i.Health(); len(health.Namespaces) != 3 || health.Namespaces["c"].State != reflector.Watching {
+		if health := i.Health(); len(health.Namespaces) != 3 || health.Namespaces["c"].State != tidings.Watching {
 			w.Errorf("health is %+v", health)
 		}
 	})
@@ -167,7 +166,7 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 		synctest.Wait()
 		expect(w, told.texts(), "Added a/x initial 1", "Added a/z 1")
 		h := i.Health()
-		if !h.Synced || h.State != reflector.Forbidden || h.Namespaces["c"].State != reflector.Forbidden || h.Namespaces["a"].State != reflector.Watching {
+		if !h.Synced || h.State != tidings.Forbidden || h.Namespaces["c"].State != tidings.Forbidden || h.Namespaces["a"].State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 var (
@@ -135,7 +134,7 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		}
 		i := w.probe.informer()
 		h := i.Health()
-		if h.State != reflector.NoSuchResource || !h.Synced || h.LastError == nil || !strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
+		if h.State != tidings.NoSuchResource || !h.Synced || h.LastError == nil || !strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
 			w.Errorf("health is %+v", h)
 		}
 		time.Sleep(5 * time.Minute)
@@ -157,7 +156,7 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		}
 		synctest.Wait()
 		expect(w, told.texts(), "Added default/a 1")
-		if h := i.Health(); h.State != reflector.Watching {
+		if h := i.Health(); h.State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 	})
@@ -170,7 +169,7 @@ func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
 		}
 		synctest.Wait()
 		i := w.probe.informer()
-		if h := i.Health(); h.State != reflector.NoSuchResource || h.Synced {
+		if h := i.Health(); h.State != tidings.NoSuchResource || h.Synced {
 			w.Errorf("health is %+v", h)
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
@@ -217,7 +216,7 @@ func TestP13_OptionalTypeThatGoesIsToldAsDeletes(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		expect(w, told.texts(), "Deleted default/b tombstone 1")
-		if h := w.probe.informer().Health(); h.State != reflector.NoSuchResource || h.Objects != 0 || !h.Synced {
+		if h := w.probe.informer().Health(); h.State != tidings.NoSuchResource || h.Objects != 0 || !h.Synced {
 			w.Errorf("health is %+v", h)
 		}
 		w.install()

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -61,7 +60,7 @@ func TestP01_DefaultNamespacesLeaveClusterScopedTypesAlone(t *testing.T) {
 			w.Errorf("%d watches are running, want 1", watches)
 		}
 		i := w.probe.informer()
-		if h := i.Health(); h.State != reflector.Watching || len(h.Namespaces) != 0 || h.LastError != nil || h.Version == "" {
+		if h := i.Health(); h.State != tidings.Watching || len(h.Namespaces) != 0 || h.LastError != nil || h.Version == "" {
 			w.Errorf("health is %+v", h)
 		}
 		if names := i.Namespaces(); len(names) != 0 {
@@ -126,7 +125,7 @@ func TestP01_ScopeIsFoundWhenDiscoveryHeals(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.settle()
-		if h := w.probe.informer().Health(); h.State != reflector.BackingOff || h.Synced {
+		if h := w.probe.informer().Health(); h.State != tidings.Backoff || h.Synced {
 			w.Errorf("while discovery fails, health is %+v", h)
 		}
 		// Nobody knows yet that there are no namespaces.
@@ -206,7 +205,7 @@ func TestP09_StopWhileTheScopeIsFound(t *testing.T) {
 			w.Fatal(err)
 		}
 		synctest.Wait()
-		if h := w.probe.informer().Health(); h.State != reflector.Stopped {
+		if h := w.probe.informer().Health(); h.State != tidings.Stopped {
 			w.Errorf("health is %+v", h)
 		}
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -39,12 +38,12 @@ func TestP15_ListThatFallsSilentIsEnded(t *testing.T) {
 					w.Fatal(err)
 				}
 				w.after(aPatience - time.Second)
-				if h := w.probe.informer().Health(); h.State != reflector.Listing || h.LastError != nil {
+				if h := w.probe.informer().Health(); h.State != tidings.Listing || h.LastError != nil {
 					w.Errorf("within the time health is %s after %v", h.State, h.LastError)
 				}
 				w.after(time.Second)
 				h := w.probe.informer().Health()
-				if h.State != reflector.BackingOff || !errors.Is(h.LastError, source.ErrSilent) || h.Synced {
+				if h.State != tidings.Backoff || !errors.Is(h.LastError, source.ErrSilent) || h.Synced {
 					w.Errorf("after it health is %s after %v", h.State, h.LastError)
 				}
 				for _, says := range []string{"list configmaps.v1", `namespace "default"`, "nothing for 2m0s", test.says, "MaxSilence"} {

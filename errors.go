@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // Errors of asking for an informer.
@@ -67,11 +65,11 @@ func (e *NotSyncedError) Error() string {
 	for _, h := range e.Informers {
 		fmt.Fprintf(&b, "\n  %s is %s", h.Name, h.State)
 		switch {
-		case h.LastError != nil && h.State != reflector.Watching:
+		case h.LastError != nil && h.State != Watching:
 			fmt.Fprintf(&b, ": %v", h.LastError)
-		case h.State == reflector.Pending:
+		case h.State == Pending:
 			b.WriteString(": call Start after asking for it")
-		case h.State == reflector.Listing:
+		case h.State == Listing:
 			fmt.Fprintf(&b, ", %d objects so far", h.Listed)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // anyAnswer is something that a server, or what stands in front of it, may answer.
@@ -168,7 +167,7 @@ func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer 
 	injection.Lift()
 	w.after(15 * time.Minute)
 	l.inStep(kind)
-	if h := w.probe.informer().Health(); h.State != reflector.Watching {
+	if h := w.probe.informer().Health(); h.State != tidings.Watching {
 		t.Errorf("%s: health is %s after %v", kind, h.State, h.LastError)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // TestP18_WatchThatIsDroppedUnansweredIsAFailure has connections break before they are
@@ -27,7 +26,7 @@ func TestP18_WatchThatIsDroppedUnansweredIsAFailure(t *testing.T) {
 				if n := len(w.server.Requests()); n < 5 || n > 35 {
 					w.Errorf("%d requests in five minutes", n)
 				}
-				if h := w.probe.informer().Health(); h.State != reflector.BackingOff {
+				if h := w.probe.informer().Health(); h.State != tidings.Backoff {
 					w.Errorf("health is %s after %v", h.State, h.LastError)
 				}
 				l.says("is the API server reachable?")

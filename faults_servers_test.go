@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // faultsOfServers are those of the server as a whole.
@@ -97,7 +96,7 @@ func unavailable(w *world) {
 	w.update("a", "2")
 	w.remove("b")
 	w.after(10 * time.Minute)
-	w.waits(reflector.BackingOff, "is the API server reachable?")
+	w.waits(tidings.Backoff, "is the API server reachable?")
 	w.server.SetAvailable(true)
 	w.settle()
 	l.agrees()
@@ -175,7 +174,7 @@ func removedForAMoment(w *world) {
 		if _, _, deletes := l.told(); len(deletes) > 0 {
 			w.Errorf("told of the deletes of %v", deletes)
 		}
-		w.waits(reflector.NoSuchResource, "CustomResourceDefinition")
+		w.waits(tidings.NoSuchResource, "CustomResourceDefinition")
 		w.server.RestoreResource(configMaps)
 		w.create("a", "2")
 		w.create("b", "2")
@@ -193,7 +192,7 @@ func removedForGood(w *world) {
 	if _, _, deletes := l.told(); !slices.Equal(deletes, []string{"default/a", "default/b"}) {
 		w.Errorf("told of the deletes of %v", deletes)
 	}
-	if h := w.probe.informer().Health(); h.State != reflector.NoSuchResource || h.Objects != 0 {
+	if h := w.probe.informer().Health(); h.State != tidings.NoSuchResource || h.Objects != 0 {
 		w.Errorf("health is %+v", h)
 	}
 }
@@ -206,7 +205,7 @@ func removedAndRestored(w *world) {
 	if _, _, deletes := l.told(); len(deletes) > 0 {
 		w.Errorf("told of the deletes of %v", deletes)
 	}
-	w.waits(reflector.NoSuchResource, "CustomResourceDefinition")
+	w.waits(tidings.NoSuchResource, "CustomResourceDefinition")
 	w.server.RestoreResource(configMaps)
 	w.create("b", "2")
 	synctest.Wait()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // faultsOfStatuses are answers that are errors.
@@ -106,7 +105,7 @@ func forbidden(w *world) {
 	injection := w.inject(apisim.Match{}, apisim.Refuse(http.StatusForbidden, 0))
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.waits(reflector.Forbidden, "grant list and watch on configmaps")
+	w.waits(tidings.Forbidden, "grant list and watch on configmaps")
 	injection.Lift()
 	w.remove("b")
 	w.settle()
@@ -122,7 +121,7 @@ func unknownUser(w *world) {
 	}
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.waits(reflector.Forbidden, "does not accept these credentials")
+	w.waits(tidings.Forbidden, "does not accept these credentials")
 	if err := w.server.SetUsers(); err != nil {
 		w.Fatal(err)
 	}
@@ -146,7 +145,7 @@ func userWithoutPermission(w *world) {
 	set(apisim.User{Name: user.Name, Token: user.Token})
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.waits(reflector.Forbidden, "grant list and watch on configmaps")
+	w.waits(tidings.Forbidden, "grant list and watch on configmaps")
 	set(user)
 	w.remove("b")
 	w.settle()
@@ -161,7 +160,7 @@ func notFound(w *world) {
 	injection := w.inject(apisim.Match{}, apisim.Refuse(http.StatusNotFound, 0))
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.waits(reflector.NoSuchResource, "CustomResourceDefinition")
+	w.waits(tidings.NoSuchResource, "CustomResourceDefinition")
 	injection.Lift()
 	w.remove("b")
 	w.settle()

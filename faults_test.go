@@ -19,7 +19,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // faultRow is a fault that apisim can inject, and the test of what the contract promises
@@ -158,7 +157,7 @@ func (l *ledger) agrees() {
 	if cache := l.w.probe.state(); !maps.Equal(state, cache) {
 		l.w.Errorf("the handler adds up to %v, the cache holds %v", state, cache)
 	}
-	if h := l.w.probe.informer().Health(); h.State != reflector.Watching {
+	if h := l.w.probe.informer().Health(); h.State != tidings.Watching {
 		l.w.Errorf("health is %s after %v", h.State, h.LastError)
 	}
 }

@@ -2,38 +2,25 @@ package tidings
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/fanout"
 	"github.com/tidings-go/tidings/source"
 )
 
-// EventType says what an [Event] tells.
-type EventType uint8
+// EventType says what an [Event] tells: Added, Updated or Deleted.
+type EventType = change.Type
 
 const (
-	// Added is an object that the handler had not been told of.
-	Added EventType = iota + 1
+	// Added is an object that is new to the handler.
+	Added = change.Added
 	// Updated is a new state of an object, or a resync of the same one.
-	Updated
+	Updated = change.Updated
 	// Deleted is the end of an object.
-	Deleted
+	Deleted = change.Deleted
 )
-
-// String returns the name of the type.
-func (t EventType) String() string {
-	switch t {
-	case Added:
-		return "Added"
-	case Updated:
-		return "Updated"
-	case Deleted:
-		return "Deleted"
-	default:
-		return fmt.Sprintf("EventType(%d)", t)
-	}
-}
 
 // Event is one change of the cache. Its objects are shared and read-only.
 type Event[T Object] struct {
@@ -146,37 +133,23 @@ type HandlerOptions struct {
 var errNilHandler = errors.New("the handler is nil: pass a Funcs, a HandlerFunc or a Handler of your own")
 
 // eventOf turns what the log delivers into what handlers are given.
-func eventOf[T Object](n fanout.Notification[T]) Event[T] {
-	e := Event[T]{Initial: n.Initial, Tombstone: n.Tombstone, Resync: n.Resync, Old: n.Old, New: n.New}
-	switch n.Type {
-	case fanout.Added:
-		e.Type = Added
-	case fanout.Updated:
-		e.Type = Updated
-	case fanout.Deleted:
-		// The log carries the state that the handler knew and the final one. A
-		// handler is given the final one, which says more.
+func eventOf[T Object](n change.Change[T]) Event[T] {
+	e := Event[T]{
+		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Resync: n.Resync, Old: n.Old, New: n.New,
+	}
+	if n.Type == change.Deleted {
+		// The log carries the state that the handler knew and the final one. A handler
+		// gets the final one, which says more.
 		var none T
-		e.Type, e.Old, e.New = Deleted, n.New, none
+		e.Old, e.New = n.New, none
 	}
 	return e
 }
 
 // Registration is a handler's place in an informer. It may be compared.
 type Registration struct {
-	subscription subscription
+	subscription engine.Subscription
 	unlist       func() // takes it off its handle
-}
-
-// subscription is what a Registration needs of a *fanout.Subscription[T], whose
-// type parameter it does not show.
-type subscription interface {
-	Name() string
-	Remove()
-	Done() <-chan struct{}
-	Synced() <-chan struct{}
-	HasSynced() bool
-	Stats() fanout.Stats
 }
 
 // Name returns the name of the handler.
@@ -202,4 +175,4 @@ func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced()
 func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
 
 // Health says how the handler is.
-func (r *Registration) Health() HandlerHealth { return HandlerHealthOf(r.subscription) }
+func (r *Registration) Health() HandlerHealth { return engine.HandlerHealth(r.subscription) }

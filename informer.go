@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
@@ -205,7 +206,7 @@ func (i *Informer[T]) Health() Health {
 	if c := i.collection.Load(); c != nil {
 		return c.health()
 	}
-	return Health{Name: i.name, State: reflector.Stopped}
+	return Health{Name: i.name, Watch: health.Watch{State: Stopped}}
 }
 
 // WaitForSync waits until the cache holds a complete list of every namespace, those

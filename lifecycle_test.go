@@ -16,7 +16,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // A loop over events ends with the informer, not only with its own context.
@@ -182,7 +181,7 @@ func TestInformerThatAHandleRunsIsTheFactorysToStop(t *testing.T) {
 			if err := w.factory.Shutdown(context.Background()); err != nil {
 				w.Error(err)
 			}
-			if state := w.probe.informer().Health().State; state != reflector.Stopped {
+			if state := w.probe.informer().Health().State; state != tidings.Stopped {
 				w.Errorf("Shutdown has returned, and the informer is %s", state)
 			}
 		},

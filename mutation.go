@@ -12,8 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/fielddiff"
 )
 
@@ -79,21 +78,21 @@ func (d *mutationDetector[T]) forget() {
 }
 
 // observe takes over the changes of a batch.
-func (d *mutationDetector[T]) observe(deltas []delta.Delta[T]) {
+func (d *mutationDetector[T]) observe(changes []change.Change[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for i := range deltas {
-		change := &deltas[i]
-		key := change.Key
+	for i := range changes {
+		c := &changes[i]
+		key := c.Key
 		if before, ok := d.copies[key]; ok {
 			d.retired[key] = append(d.retired[key], before)
 			delete(d.copies, key)
 		}
-		if change.Tombstone {
+		if c.Tombstone {
 			continue // it has the object that was cached
 		}
-		p := &pristine[T]{key: key, object: change.New, was: copyOf(change.New)}
-		if change.Type == delta.Deleted {
+		p := &pristine[T]{key: key, object: c.New, was: copyOf(c.New)}
+		if c.Type == change.Deleted {
 			d.retired[key] = append(d.retired[key], p)
 		} else {
 			d.copies[key] = p
@@ -217,8 +216,8 @@ func copyValue(v reflect.Value) reflect.Value {
 }
 
 // watchHandler compares the objects of a notification after the handler's call.
-func (d *mutationDetector[T]) watchHandler(name string, deliver func(fanout.Notification[T])) func(fanout.Notification[T]) {
-	return func(n fanout.Notification[T]) {
+func (d *mutationDetector[T]) watchHandler(name string, deliver func(change.Change[T])) func(change.Change[T]) {
+	return func(n change.Change[T]) {
 		d.mu.Lock()
 		d.running[name]++
 		d.mu.Unlock()

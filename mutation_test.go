@@ -4,21 +4,20 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/tidings-go/tidings/internal/change"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // TestMutationDetectorLooksAtOneKeyPerCall: after a list that changed everything, all that
 // was replaced is kept for a while, and each object makes a call.
 func TestMutationDetectorLooksAtOneKeyPerCall(t *testing.T) {
 	d := newMutationDetector[*metav1.PartialObjectMetadata]("test", func(m Mutation) { t.Error(m) })
-	d.observe([]delta.Delta[*metav1.PartialObjectMetadata]{{Type: delta.Added, Key: "a", New: &metav1.PartialObjectMetadata{}}})
+	d.observe([]change.Change[*metav1.PartialObjectMetadata]{{Type: change.Added, Key: "a", New: &metav1.PartialObjectMetadata{}}})
 	d.retired["b"] = append(d.retired["b"], nil) // to look at it panics
 	d.returned("handler", "a")
 	delete(d.retired, "b")
-	d.observe([]delta.Delta[*metav1.PartialObjectMetadata]{{Type: delta.Deleted, Key: "a", New: &metav1.PartialObjectMetadata{}}})
+	d.observe([]change.Change[*metav1.PartialObjectMetadata]{{Type: change.Deleted, Key: "a", New: &metav1.PartialObjectMetadata{}}})
 	if n := len(d.retired["a"]); n != 2 {
 		t.Errorf("%d states of a deleted object are kept, want the cached and the final one", n)
 	}
@@ -44,7 +43,7 @@ func TestMutationDetectorBearsTypesOfAProgram(t *testing.T) {
 	var found []Mutation
 	d := newMutationDetector[*ownType]("test", func(m Mutation) { found = append(found, m) })
 	obj := &ownType{Size: big.NewInt(7), Next: &ownType{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}}
-	d.observe([]delta.Delta[*ownType]{{Type: delta.Added, Key: "a", New: obj}})
+	d.observe([]change.Change[*ownType]{{Type: change.Added, Key: "a", New: obj}})
 	d.sweep()
 	if len(found) != 0 {
 		t.Fatalf("found %v before there was a write", found)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/health"
 )
 
 // TestTypesWithOddNames asks for resources and kinds as definitions may name them, in both
@@ -88,7 +88,7 @@ func TestResourcesThatCannotBe(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if h := informer.Health(); h.Synced || h.State != reflector.NoSuchResource || errors.Is(h.LastError, nil) {
+			if h := informer.Health(); h.Synced || h.State != health.NoSuchResource || errors.Is(h.LastError, nil) {
 				t.Errorf("%q: health is %+v", name, h)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
@@ -136,7 +137,8 @@ func (c *collection[T]) endPart(p *part[T]) {
 	last, decoded := p.reflector.Health(), p.decoded()
 	c.partsMu.Lock()
 	defer c.partsMu.Unlock()
-	c.gone.add(last, decoded)
+	c.gone.AddCounters(last)
+	c.gone.decoding.Add(decoded)
 }
 
 // ofQueue translates what a queue says that run has closed.
@@ -171,19 +173,10 @@ func (c *collection[T]) selectionChangedLocked() {
 	}
 }
 
-// counters are what the reflectors of removed namespaces have counted, so that no
-// count of the informer goes back.
+// counters are those of removed namespaces, so that no count of the informer goes back.
 type counters struct {
-	lists, watches, dropped, transformErrors uint64
-	decoding                                 source.DecodingStats
-}
-
-func (c *counters) add(h reflector.Health, decoded source.DecodingStats) {
-	c.lists += h.Lists
-	c.watches += h.Watches
-	c.dropped += h.Dropped
-	c.transformErrors += h.TransformErrors
-	c.decoding.Add(decoded)
+	health.Watch
+	decoding source.DecodingStats
 }
 
 // AddNamespace has the informer hold another namespace, also while it runs. What it

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/fanout"
@@ -235,11 +236,11 @@ func delivers(t *testing.T, o fanout.Options[int], so fanout.SubscriptionOptions
 	defer log.Close()
 	told := make(chan int, 1)
 	nothing := func() (string, int, bool) { return "", 0, false }
-	if _, err := log.Subscribe(func(n fanout.Notification[int]) { told <- n.New }, nothing, so); err != nil {
+	if _, err := log.Subscribe(func(n change.Change[int]) { told <- n.New }, nothing, so); err != nil {
 		return err
 	}
 	log.Start()
-	log.Publish([]fanout.Notification[int]{{Type: fanout.Added, Key: "a", New: 1}}, 1)
+	log.Publish([]change.Change[int]{{Type: change.Added, Key: "a", New: 1}}, 1)
 	if got := <-told; got != 1 {
 		t.Errorf("the handler was told %d", got)
 	}
@@ -261,11 +262,11 @@ func queues(t *testing.T, o delta.Options[int], ro delta.ReplaceOptions) error {
 	if err := q.Replace(t.Context(), scope, "1", []delta.Item[int]{{Key: key, Version: "1"}}, ro); err != nil {
 		t.Error(err)
 	}
-	for _, change := range []delta.ChangeType{delta.Set, delta.Delete} {
+	for _, change := range []delta.EventType{delta.Set, delta.Delete} {
 		if err := q.Pop(t.Context(), func(delta.Batch[int]) {}); err != nil {
 			t.Error(err)
 		}
-		if err := q.Push(t.Context(), scope, "2", []delta.Change[int]{{Type: change, Item: delta.Item[int]{Key: key, Version: "2"}}}); err != nil {
+		if err := q.Push(t.Context(), scope, "2", []delta.Event[int]{{Type: change, Item: delta.Item[int]{Key: key, Version: "2"}}}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -3,8 +3,6 @@ package tidings
 import (
 	"context"
 	"errors"
-
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // errFailingFast ends a wait of a factory that fails fast.
@@ -60,7 +58,7 @@ func (c *collection[T]) inSync() bool {
 
 func (c *collection[T]) refused() bool {
 	for _, p := range c.present() {
-		if state := p.reflector.Health().State; state == reflector.Forbidden || state == reflector.NoSuchResource && !c.selection.optional {
+		if state := p.reflector.Health().State; state == Forbidden || state == NoSuchResource && !c.selection.optional {
 			return true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/follow"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/health"
 )
 
 // TestOptionalDefinition starts informers of a type that is not installed, and that they
@@ -44,7 +44,7 @@ func TestOptionalDefinition(t *testing.T) {
 		t.Fatalf("a type that is optional holds up others: %v", err)
 	}
 	for _, h := range []tidings.Health{whole.Health(), onlyMetadata.Health()} {
-		if h.State != reflector.NoSuchResource || !h.Synced || h.LastError == nil {
+		if h.State != health.NoSuchResource || !h.Synced || h.LastError == nil {
 			t.Errorf("the health is %+v", h)
 		}
 	}

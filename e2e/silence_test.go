@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/follow"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // TestSilentConnections has the connections of all informers carry nothing any more,
@@ -46,7 +46,7 @@ func TestSilentConnections(t *testing.T) {
 	}
 	err = eventually(t.Context(), patience, func(context.Context) (bool, error) {
 		for _, f := range brief {
-			if h := f.Health(); h.State != reflector.Silent {
+			if h := f.Health(); h.State != tidings.Silent {
 				return false, fmt.Errorf("the health of %s is %+v", f.Name, h)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/health"
 )
 
 // defects have the tests that must notice each of them.
@@ -235,7 +236,7 @@ var defects = map[string]struct {
 	}, nil, []string{"P06_CacheAndIndexFirst"}},
 	"health is always good": {func(b *broken) {
 		b.health = func(h tidings.Health) tidings.Health {
-			return tidings.Health{State: "Watching", Synced: true, Objects: h.Objects, Version: h.Version}
+			return tidings.Health{Watch: health.Watch{State: "Watching"}, Synced: true, Objects: h.Objects, Version: h.Version}
 		}
 	}, nil, []string{"P13_RefusalsAreSeenAndHeal", "P13_HealthFollowsTheWatch", "P11_IndexFunctionThatFails", "P09_NothingFollowsTheStop"}},
 	"WaitFor does not wait": {func(b *broken) {

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 // refusalsHeal refuses an informer from its beginning, for every reason, until it says
@@ -24,9 +23,9 @@ func refusalsHeal(r *rig) {
 		reason metav1.StatusReason
 		state  tidings.State
 	}{
-		{http.StatusForbidden, metav1.StatusReasonForbidden, reflector.Forbidden},
-		{http.StatusNotFound, metav1.StatusReasonNotFound, reflector.NoSuchResource},
-		{http.StatusInternalServerError, metav1.StatusReasonInternalError, reflector.BackingOff},
+		{http.StatusForbidden, metav1.StatusReasonForbidden, tidings.Forbidden},
+		{http.StatusNotFound, metav1.StatusReasonNotFound, tidings.NoSuchResource},
+		{http.StatusInternalServerError, metav1.StatusReasonInternalError, tidings.Backoff},
 	}
 	r.refuse(refusals[0].code, refusals[0].reason)
 	r.run()
@@ -46,7 +45,7 @@ func refusalsHeal(r *rig) {
 	r.gate.change(func() { r.gate.answer = nil })
 	r.awaitClosed("the informer to sync", r.informer.Synced())
 	r.agree("P13")
-	r.awaitState(reflector.Watching)
+	r.awaitState(tidings.Watching)
 }
 
 // refuse answers every request of the informer with a status.
@@ -67,26 +66,26 @@ func (r *rig) awaitState(state tidings.State) {
 }
 
 func healthFollows(r *rig) {
-	if h := r.informer.Health(); h.State != reflector.Pending || h.Synced {
+	if h := r.informer.Health(); h.State != tidings.Pending || h.Synced {
 		r.Errorf("P13: before Run the health is %+v", h)
 	}
 	r.create("a")
 	r.create("b")
 	r.start()
 	r.agree("P13")
-	r.awaitState(reflector.Watching)
+	r.awaitState(tidings.Watching)
 	if h := r.informer.Health(); !h.Synced || h.Objects != 2 || h.Version == "" || h.LastEvent.IsZero() {
 		r.Errorf("P13: the health is %+v", h)
 	}
 	r.gate.close()
 	r.await("P13", func() string {
-		if h := r.informer.Health(); h.State != reflector.BackingOff || h.LastError == nil || h.RetryAt.IsZero() || h.Objects != 2 {
+		if h := r.informer.Health(); h.State != tidings.Backoff || h.LastError == nil || h.RetryAt.IsZero() || h.Objects != 2 {
 			return fmt.Sprintf("cut off from the server, the health is %+v", h)
 		}
 		return ""
 	})
 	r.gate.change(func() { r.gate.shut = false })
-	r.awaitState(reflector.Watching)
+	r.awaitState(tidings.Watching)
 	r.update("a")
 	r.agree("P13")
 }

@@ -9,7 +9,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func nothingFollowsTheStop(r *rig) {
@@ -33,7 +32,7 @@ func nothingFollowsTheStop(r *rig) {
 	if _, err := r.tryFollow("too late", nil, tidings.HandlerOptions{}); err == nil {
 		r.Errorf("P09: a handler could be added after the stop")
 	}
-	if state := r.informer.Health().State; state != reflector.Stopped {
+	if state := r.informer.Health().State; state != tidings.Stopped {
 		r.Errorf("P09: the state is %s after the stop", state)
 	}
 }

@@ -58,13 +58,13 @@ func BenchmarkPushPop(b *testing.B) {
 	for _, size := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
 			q := benchQueue(b, s, delta.Options[*object]{})
-			changes := make([]delta.Change[*object], size)
+			changes := make([]delta.Event[*object], size)
 			for i := range changes {
 				known := s.sorted[i*97]
 				changes[i] = set(&object{known.key, "999999", known.uid})
 			}
 			deltas := 0
-			process := func(batch delta.Batch[*object]) { deltas += len(batch.Deltas) }
+			process := func(batch delta.Batch[*object]) { deltas += len(batch.Changes) }
 			ctx := context.Background()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -88,7 +88,7 @@ func BenchmarkFold(b *testing.B) {
 	s := newBenchStore(1000)
 	q := benchQueue(b, s, delta.Options[*object]{})
 	ctx := context.Background()
-	changes := make([]delta.Change[*object], 0, len(s.sorted))
+	changes := make([]delta.Event[*object], 0, len(s.sorted))
 	version := 1_000_000
 	b.ReportAllocs()
 	for b.Loop() {

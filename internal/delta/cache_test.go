@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -40,17 +41,17 @@ func item(o *object) delta.Item[*object] {
 	return delta.Item[*object]{Key: o.key, Version: o.version, UID: o.uid, Object: o}
 }
 
-func set(o *object) delta.Change[*object] {
-	return delta.Change[*object]{Type: delta.Set, Item: item(o)}
+func set(o *object) delta.Event[*object] {
+	return delta.Event[*object]{Type: delta.Set, Item: item(o)}
 }
 
-func del(o *object) delta.Change[*object] {
-	return delta.Change[*object]{Type: delta.Delete, Item: item(o)}
+func del(o *object) delta.Event[*object] {
+	return delta.Event[*object]{Type: delta.Delete, Item: item(o)}
 }
 
 // gone is the end of an object without a final state.
-func gone(o *object) delta.Change[*object] {
-	return delta.Change[*object]{Type: delta.Gone, Item: delta.Item[*object]{Key: o.key, Version: o.version, UID: o.uid}}
+func gone(o *object) delta.Event[*object] {
+	return delta.Event[*object]{Type: delta.Gone, Item: delta.Item[*object]{Key: o.key, Version: o.version, UID: o.uid}}
 }
 
 // cache is the smallest consumer: it holds the states and checks that each delta fits them.
@@ -90,19 +91,19 @@ func (c *cache) known() delta.Known[*object] { return c }
 func (c *cache) apply(b delta.Batch[*object]) {
 	c.t.Helper()
 	deletesOver := false
-	for _, d := range b.Deltas {
+	for _, d := range b.Changes {
 		old, exists := c.states[d.Key]
-		if old != d.Old && !(d.Type == delta.Added && d.Old == nil) {
+		if old != d.Old && !(d.Type == change.Added && d.Old == nil) {
 			c.t.Fatalf("%s: Old is %v, the state before is %v", text(d), d.Old, old)
 		}
-		if exists == (d.Type == delta.Added) {
+		if exists == (d.Type == change.Added) {
 			c.t.Fatalf("%s: the key exists: %v", text(d), exists)
 		}
-		if b.Replaced && d.Type == delta.Deleted && deletesOver {
+		if b.Replaced && d.Type == change.Deleted && deletesOver {
 			c.t.Fatalf("%s: a delete of a Replace after a change", text(d))
 		}
-		deletesOver = deletesOver || d.Type != delta.Deleted
-		if d.Type == delta.Deleted {
+		deletesOver = deletesOver || d.Type != change.Deleted
+		if d.Type == change.Deleted {
 			delete(c.states, d.Key)
 		} else {
 			c.states[d.Key] = d.New
@@ -111,14 +112,14 @@ func (c *cache) apply(b delta.Batch[*object]) {
 }
 
 // text writes a delta as "+new", "old>new", "-old/final" with the marks i(nitial), t(ombstone) and = (unchanged).
-func text(d delta.Delta[*object]) string {
+func text(d change.Change[*object]) string {
 	s := ""
 	switch d.Type {
-	case delta.Added:
+	case change.Added:
 		s = "+" + d.New.String()
-	case delta.Updated:
+	case change.Updated:
 		s = d.Old.String() + ">" + d.New.String()
-	case delta.Deleted:
+	case change.Deleted:
 		s = "-" + d.Old.String() + "/" + d.New.String()
 	}
 	if d.Initial {
@@ -135,7 +136,7 @@ func text(d delta.Delta[*object]) string {
 
 func texts(b delta.Batch[*object]) []string {
 	out := []string{}
-	for _, d := range b.Deltas {
+	for _, d := range b.Changes {
 		out = append(out, text(d))
 	}
 	return out
@@ -166,7 +167,7 @@ func newRig(t *testing.T, o delta.Options[*object], initial ...*object) *rig {
 }
 
 // push pushes to the scope "", from any goroutine; the version reached is that of the last change.
-func (r *rig) push(changes ...delta.Change[*object]) {
+func (r *rig) push(changes ...delta.Event[*object]) {
 	r.Helper()
 	version := ""
 	if n := len(changes); n > 0 {

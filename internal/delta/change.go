@@ -10,12 +10,12 @@ type Item[T any] struct {
 	Object  T
 }
 
-// ChangeType says what a producer saw. The zero value is not valid.
-type ChangeType uint8
+// EventType says what a producer saw. The zero value is not valid.
+type EventType uint8
 
 const (
 	// Set means that the object is now in this state. Whether that adds or updates it is decided by the known state.
-	Set ChangeType = iota + 1
+	Set EventType = iota + 1
 	// Delete means that the object is gone; the Item is its final state.
 	Delete
 	// Gone means that the object is gone and that its final state cannot be used. The state known at that
@@ -24,7 +24,7 @@ const (
 )
 
 // String returns "set", "delete" or "gone".
-func (t ChangeType) String() string {
+func (t EventType) String() string {
 	switch t {
 	case Set:
 		return "set"
@@ -33,18 +33,18 @@ func (t ChangeType) String() string {
 	case Gone:
 		return "gone"
 	}
-	return fmt.Sprintf("ChangeType(%d)", uint8(t))
+	return fmt.Sprintf("EventType(%d)", uint8(t))
 }
 
 // Change is one thing that happened to one object.
-type Change[T any] struct {
-	Type ChangeType
+type Event[T any] struct {
+	Type EventType
 	Item[T]
 }
 
 // Queued is a pending change, as [Queue.List] and [Queue.Get] show it.
 type Queued[T any] struct {
-	Change[T]
+	Event[T]
 	Replace bool // an item of a pending Replace
 	Taken   bool // in the batch that is being processed
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -28,15 +29,15 @@ func (s shelf) Prefix(prefix string) iter.Seq2[string, string] {
 
 // apply prints a batch and brings the shelf up to date.
 func (s shelf) apply(b delta.Batch[string]) {
-	for _, d := range b.Deltas {
+	for _, d := range b.Changes {
 		switch d.Type {
-		case delta.Added:
+		case change.Added:
 			fmt.Printf("added %s: %s\n", d.Key, d.New)
 			s[d.Key] = d.New
-		case delta.Updated:
+		case change.Updated:
 			fmt.Printf("updated %s: %s, was %s\n", d.Key, d.New, d.Old)
 			s[d.Key] = d.New
-		case delta.Deleted:
+		case change.Deleted:
 			fmt.Printf("deleted %s: %s, tombstone %v\n", d.Key, d.New, d.Tombstone)
 			delete(s, d.Key)
 		}
@@ -65,8 +66,8 @@ func newShelfQueue() (shelf, *delta.Queue[string]) {
 	return s, q
 }
 
-func change(t delta.ChangeType, key, version string) delta.Change[string] {
-	return delta.Change[string]{Type: t, Item: delta.Item[string]{Key: key, Version: version, Object: key + " v" + version}}
+func told(t delta.EventType, key, version string) delta.Event[string] {
+	return delta.Event[string]{Type: t, Item: delta.Item[string]{Key: key, Version: version, Object: key + " v" + version}}
 }
 
 // Changes are pushed by a producer; one consumer pops them, resolved against what it holds.
@@ -75,12 +76,12 @@ func ExampleQueue() {
 	defer q.Close()
 	ctx := context.Background()
 
-	if err := q.Push(ctx, "", "4", []delta.Change[string]{
-		change(delta.Set, "tea", "1"),
-		change(delta.Set, "jam", "2"),
-		change(delta.Set, "tea", "3"),
-		change(delta.Delete, "jam", "4"),
-		change(delta.Set, "tea", "1"), // sent again: stale
+	if err := q.Push(ctx, "", "4", []delta.Event[string]{
+		told(delta.Set, "tea", "1"),
+		told(delta.Set, "jam", "2"),
+		told(delta.Set, "tea", "3"),
+		told(delta.Delete, "jam", "4"),
+		told(delta.Set, "tea", "1"), // sent again: stale
 	}); err != nil {
 		fmt.Println(err)
 	}
@@ -131,9 +132,9 @@ func ExampleQueue_Resync() {
 	s, q := newShelfQueue()
 	defer q.Close()
 	ctx := context.Background()
-	_ = q.Push(ctx, "", "1", []delta.Change[string]{change(delta.Set, "tea", "1")})
+	_ = q.Push(ctx, "", "1", []delta.Event[string]{told(delta.Set, "tea", "1")})
 	_ = q.Resync("the counter")
-	_ = q.Push(ctx, "", "2", []delta.Change[string]{change(delta.Set, "jam", "2")})
+	_ = q.Push(ctx, "", "2", []delta.Event[string]{told(delta.Set, "jam", "2")})
 	for range 2 {
 		if err := q.Pop(ctx, s.apply); err != nil {
 			fmt.Println(err)

@@ -39,7 +39,7 @@ func TestMemoryOfABatchIsFreed(t *testing.T) {
 // The steady state does not allocate.
 func TestMemorySteadyStateDoesNotAllocate(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{}, state("a", 1, "A"))
-	changes := []delta.Change[*object]{set(state("a", 2, "A")), set(state("b", 3, "B"))}
+	changes := []delta.Event[*object]{set(state("a", 2, "A")), set(state("b", 3, "B"))}
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
 		if err := r.Push(ctx, "", "", changes); err != nil {

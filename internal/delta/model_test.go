@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -162,8 +163,8 @@ func lastIndex(events []event, key string) int {
 }
 
 // between returns the changes of a scope after one version and up to another.
-func (m *model) between(scope string, after, upTo int) []delta.Change[*object] {
-	var out []delta.Change[*object]
+func (m *model) between(scope string, after, upTo int) []delta.Event[*object] {
+	var out []delta.Event[*object]
 	for _, e := range m.server.events {
 		if e.version <= after || e.version > upTo || !strings.HasPrefix(e.object.key, scope) {
 			continue
@@ -302,8 +303,8 @@ func (m *model) pop(t *rapid.T) bool {
 				m.noteReplace(i, b.Marks[0].Scope)
 			}
 			m.checkOrder(t, i, b)
-			for _, d := range b.Deltas {
-				if d.Type == delta.Updated {
+			for _, d := range b.Changes {
+				if d.Type == change.Updated {
 					updates[i] = append(updates[i], d.Key+"@"+d.New.version)
 				} else {
 					lasting[i] = append(lasting[i], text(d))
@@ -356,7 +357,7 @@ func (m *model) noteReplace(i int, scope string) {
 
 // checkOrder checks that the states of each key go forward.
 func (m *model) checkOrder(t *rapid.T, i int, b delta.Batch[*object]) {
-	for _, d := range b.Deltas {
+	for _, d := range b.Changes {
 		if d.Tombstone {
 			continue // the state before once more
 		}

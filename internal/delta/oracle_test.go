@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -37,7 +38,7 @@ func seen(o, earlier *object) bool {
 	return before || same && o.uid != "" && o.uid == earlier.uid
 }
 
-func (m *oracle) say(d delta.Delta[*object]) { m.out = append(m.out, text(d)) }
+func (m *oracle) say(d change.Change[*object]) { m.out = append(m.out, text(d)) }
 
 func (m *oracle) bury(o, last *object) {
 	grave := *o
@@ -61,9 +62,9 @@ func (m *oracle) set(o *object) {
 		m.stale++
 		return
 	case current != nil:
-		m.say(delta.Delta[*object]{Type: delta.Updated, Old: current, New: o})
+		m.say(change.Change[*object]{Type: change.Updated, Old: current, New: o})
 	default:
-		m.say(delta.Delta[*object]{Type: delta.Added, New: o})
+		m.say(change.Change[*object]{Type: change.Added, New: o})
 	}
 	m.states[o.key] = o
 	delete(m.deleted, o.key)
@@ -88,7 +89,7 @@ func (m *oracle) remove(o *object, finalStateUnknown bool) {
 	if finalStateUnknown {
 		final = current
 	}
-	m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: final, Tombstone: finalStateUnknown})
+	m.say(change.Change[*object]{Type: change.Deleted, Old: current, New: final, Tombstone: finalStateUnknown})
 	delete(m.states, o.key)
 	m.bury(o, current)
 }
@@ -114,7 +115,7 @@ func (m *oracle) replace(scope, version string, listed map[string]*object, o del
 		if (before || slices.Contains(o.Stays, key)) && !newHistory {
 			continue
 		}
-		m.say(delta.Delta[*object]{Type: delta.Deleted, Old: current, New: current, Tombstone: true, Initial: initial})
+		m.say(change.Change[*object]{Type: change.Deleted, Old: current, New: current, Tombstone: true, Initial: initial})
 		delete(m.states, key)
 		if _, ordered := compareVersions(version, version); !ordered && !newHistory {
 			m.bury(current, current)
@@ -131,7 +132,7 @@ func (m *oracle) replace(scope, version string, listed map[string]*object, o del
 					continue
 				}
 			}
-			m.say(delta.Delta[*object]{Type: delta.Added, New: o, Initial: initial})
+			m.say(change.Change[*object]{Type: change.Added, New: o, Initial: initial})
 			delete(m.deleted, key)
 		default:
 			before, _ := compareVersions(o.version, current.version)
@@ -142,7 +143,7 @@ func (m *oracle) replace(scope, version string, listed map[string]*object, o del
 				m.stale++
 				continue
 			}
-			m.say(delta.Delta[*object]{Type: delta.Updated, Old: current, New: o, Initial: initial})
+			m.say(change.Change[*object]{Type: change.Updated, Old: current, New: o, Initial: initial})
 		}
 		m.states[key] = o
 	}
@@ -245,7 +246,7 @@ func (m *oracle) reach(scope, version string) {
 }
 
 func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, scope string) {
-	var changes []delta.Change[*object]
+	var changes []delta.Event[*object]
 	for range b.next(40) {
 		o := b.object(scope)
 		switch b.next(5) {

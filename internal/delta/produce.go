@@ -10,7 +10,7 @@ import (
 // Push adds a run of changes of one scope, in the server's order; version is the one reached with the last of them, "" if unknown. The changes
 // are copied, objects are not. All of them are taken, or none and an error: ErrUnknownScope, ErrForeignKey, ErrClosed, or that of the
 // context if it ends while the queue is full.
-func (q *Queue[T]) Push(ctx context.Context, scope, version string, changes []Change[T]) error {
+func (q *Queue[T]) Push(ctx context.Context, scope, version string, changes []Event[T]) error {
 	const operation = "push"
 	sc, err := q.scope(operation, scope)
 	if err != nil {
@@ -142,7 +142,7 @@ func (q *Queue[T]) freshLocked(version string, sc *scope) bool {
 }
 
 // addLocked adds a change to a run, or folds it into the last update of its key.
-func (q *Queue[T]) addLocked(s *segment[T], c *Change[T], sc *scope, fresh bool) {
+func (q *Queue[T]) addLocked(s *segment[T], c *Event[T], sc *scope, fresh bool) {
 	if q.pending >= q.foldAbove && s.index == nil {
 		s.startIndex()
 	}

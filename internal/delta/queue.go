@@ -155,7 +155,7 @@ func (q *Queue[T]) list(match func(key string) bool) []Queued[T] {
 	collect := func(s *segment[T], taken bool) {
 		for i := range s.changes {
 			if e := &s.changes[i]; match(e.Key) {
-				out = append(out, Queued[T]{Change: Change[T]{e.Type, e.Item}, Taken: taken})
+				out = append(out, Queued[T]{Event: Event[T]{e.Type, e.Item}, Taken: taken})
 			}
 		}
 		if s.list == nil {
@@ -163,7 +163,7 @@ func (q *Queue[T]) list(match func(key string) bool) []Queued[T] {
 		}
 		for _, item := range s.list.items {
 			if match(item.Key) {
-				out = append(out, Queued[T]{Change: Change[T]{Set, item}, Replace: true, Taken: taken})
+				out = append(out, Queued[T]{Event: Event[T]{Set, item}, Replace: true, Taken: taken})
 			}
 		}
 	}
@@ -268,11 +268,11 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 	r.begin(q.known())
 	switch {
 	case s.list != nil:
-		b.Deltas = r.replace(s.list, initial)
+		b.Changes = r.replace(s.list, initial)
 	case len(s.removal) > 0:
-		b.Deltas = r.removeScopes(s.removal)
+		b.Changes = r.removeScopes(s.removal)
 	default:
-		b.Deltas = r.run(s.changes)
+		b.Changes = r.run(s.changes)
 	}
 	if called = b.says(); called {
 		process(b)

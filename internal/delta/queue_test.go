@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -41,7 +42,7 @@ func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
 		object *object
 		want   string
 	}{{foreign, `"n2/b"`}, {empty, `""`}} {
-		err := r.Push(t.Context(), "n1/", "1", []delta.Change[*object]{set(good), set(test.object)})
+		err := r.Push(t.Context(), "n1/", "1", []delta.Event[*object]{set(good), set(test.object)})
 		if !errors.Is(err, delta.ErrForeignKey) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Push: %v", err)
 		}
@@ -59,7 +60,7 @@ func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	err := r.Push(t.Context(), "n1/", "1", []delta.Change[*object]{{Item: item(good)}})
+	err := r.Push(t.Context(), "n1/", "1", []delta.Event[*object]{{Item: item(good)}})
 	if err == nil || !strings.Contains(err.Error(), `"n1/a"`) || !strings.Contains(err.Error(), "none of Set, Delete and Gone") {
 		t.Errorf("change type 0: %v", err)
 	}
@@ -98,7 +99,7 @@ func TestPopWaitsForWork(t *testing.T) {
 func TestPopPassesOverWhatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, delta.Options[*object]{}, state("a", 5, "A"))
-		if err := r.Push(t.Context(), "", "", []delta.Change[*object]{set(state("a", 4, "A"))}); err != nil {
+		if err := r.Push(t.Context(), "", "", []delta.Event[*object]{set(state("a", 4, "A"))}); err != nil {
 			t.Fatal(err)
 		}
 		popped := make(chan taken)
@@ -117,7 +118,7 @@ func TestPopPassesOverWhatSaysNothing(t *testing.T) {
 // A batch that is larger than what is kept for reuse is handed on once.
 func TestLargeBatchIsHandedOnOnce(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
-	var changes []delta.Change[*object]
+	var changes []delta.Event[*object]
 	for i := range 5000 {
 		changes = append(changes, set(state(fmt.Sprint("k", i), i+1, "U")))
 	}
@@ -165,7 +166,7 @@ func TestBookmarksCoalesce(t *testing.T) {
 	if r.Version("n1/") != "49" || r.Version("n2/") != "7" {
 		t.Errorf("versions %q %q", r.Version("n1/"), r.Version("n2/"))
 	}
-	if err := r.Push(t.Context(), "n1/", "60", []delta.Change[*object]{set(state("n1/a", 55, "A"))}); err != nil {
+	if err := r.Push(t.Context(), "n1/", "60", []delta.Event[*object]{set(state("n1/a", 55, "A"))}); err != nil {
 		t.Fatal(err)
 	}
 	bookmark("n1/", "70")
@@ -255,7 +256,7 @@ func TestListAndGetShowWhatIsPending(t *testing.T) {
 
 func TestPushCopiesChanges(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
-	changes := []delta.Change[*object]{set(state("a", 1, "A"))}
+	changes := []delta.Event[*object]{set(state("a", 1, "A"))}
 	r.push(changes...)
 	changes[0] = set(state("b", 2, "B"))
 	r.expect("+a@1#A")
@@ -273,7 +274,7 @@ func TestP09_CloseEndsEveryWait(t *testing.T) {
 		}
 		r = newRig(t, delta.Options[*object]{Limit: 1})
 		r.push(set(state("a", 1, "A")))
-		go func() { ended <- r.Push(t.Context(), "", "2", []delta.Change[*object]{set(state("a", 2, "A"))}) }()
+		go func() { ended <- r.Push(t.Context(), "", "2", []delta.Event[*object]{set(state("a", 2, "A"))}) }()
 		go func() { ended <- r.Replace(t.Context(), "", "3", nil, delta.ReplaceOptions{}) }()
 		go func() { ended <- r.Bookmark(t.Context(), "", "3") }()
 		synctest.Wait()
@@ -350,8 +351,8 @@ func TestP11_PanicPassesThroughAndClosesTheQueue(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
-	got := fmt.Sprint(delta.Set, delta.Delete, delta.ChangeType(7), delta.Added, delta.Updated, delta.Deleted, delta.Type(0))
-	if want := "set delete ChangeType(7) added updated deleted Type(0)"; got != want {
+	got := fmt.Sprint(delta.Set, delta.Delete, delta.EventType(7), change.Added, change.Updated, change.Deleted, change.Type(0))
+	if want := "set delete EventType(7) Added Updated Deleted Type(0)"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

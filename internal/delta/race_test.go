@@ -89,7 +89,7 @@ func produce(ctx context.Context, r *rig, prefix string, rounds, keys int, live 
 		} else {
 			live[key] = o
 		}
-		err := r.Push(ctx, prefix, o.version, []delta.Change[*object]{c})
+		err := r.Push(ctx, prefix, o.version, []delta.Event[*object]{c})
 		if err == nil && v%50 == 1 {
 			var list []delta.Item[*object]
 			for _, o := range live {
@@ -114,7 +114,7 @@ func TestCloseRacesWithEverything(t *testing.T) {
 		for range 3 {
 			all.Go(func() {
 				for v := 1; ; v++ {
-					err := r.Push(t.Context(), "", strconv.Itoa(v), []delta.Change[*object]{set(state("a", v, "A"))})
+					err := r.Push(t.Context(), "", strconv.Itoa(v), []delta.Event[*object]{set(state("a", v, "A"))})
 					if errors.Is(err, delta.ErrClosed) {
 						return
 					}

@@ -190,7 +190,7 @@ func TestP02_ReplayFromBeforeTheListAddsNothing(t *testing.T) {
 		}
 		r.expect()
 		for _, scope := range []string{"n1/", "n2/"} {
-			if err := r.Push(t.Context(), scope, "9", []delta.Change[*object]{set(state(scope+"a", 9, "A"))}); err != nil {
+			if err := r.Push(t.Context(), scope, "9", []delta.Event[*object]{set(state(scope+"a", 9, "A"))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -220,7 +220,7 @@ func TestP02_ListAgainstTheMemoryOfDeletes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, delta.Options[*object]{})
-			if err := r.Push(t.Context(), "", "", []delta.Change[*object]{del(state("a", 20, "A"))}); err != nil { // the scope's version stays unknown
+			if err := r.Push(t.Context(), "", "", []delta.Event[*object]{del(state("a", 20, "A"))}); err != nil { // the scope's version stays unknown
 				t.Fatal(err)
 			}
 			r.list(test.version, state("a", 5, "A"))
@@ -252,7 +252,7 @@ func TestP16_NewHistoryHoldsWhateverTheVersions(t *testing.T) {
 func TestP16_NewHistoryIsOfItsScope(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{Scopes: []string{"n1/", "n2/"}})
 	for _, scope := range []string{"n1/", "n2/"} {
-		if err := r.Push(t.Context(), scope, "20", []delta.Change[*object]{del(state(scope+"a", 20, "A"))}); err != nil {
+		if err := r.Push(t.Context(), scope, "20", []delta.Event[*object]{del(state(scope+"a", 20, "A"))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,7 +260,7 @@ func TestP16_NewHistoryIsOfItsScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, scope := range []string{"n1/", "n2/"} {
-		if err := r.Push(t.Context(), scope, "", []delta.Change[*object]{set(state(scope+"a", 6, "A"))}); err != nil {
+		if err := r.Push(t.Context(), scope, "", []delta.Event[*object]{set(state(scope+"a", 6, "A"))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,8 @@ package delta
 import (
 	"slices"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // scanLength is the number of changes up to which an earlier change of a key is looked for by going through the batch; above it
@@ -19,8 +21,8 @@ type resolver[T any] struct {
 
 	known   Known[T]
 	applied map[string]int // of a long run: the last change of a key that made a delta
-	deltas  []Delta[T]
-	others  []Delta[T] // of a Replace: what comes after the deletes
+	deltas  []change.Change[T]
+	others  []change.Change[T] // of a Replace: what comes after the deletes
 	stale   uint64
 }
 
@@ -57,7 +59,7 @@ func emptied[E any](s []E) []E {
 }
 
 // run resolves a run of changes, each against the state that its predecessors leave.
-func (r *resolver[T]) run(changes []entry[T]) []Delta[T] {
+func (r *resolver[T]) run(changes []entry[T]) []change.Change[T] {
 	long := len(changes) > scanLength
 	if long && r.applied == nil {
 		r.applied = make(map[string]int)
@@ -118,7 +120,7 @@ func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
 			r.stale++
 			return false
 		}
-		r.deltas = append(r.deltas, Delta[T]{Type: Updated, Key: item.Key, Old: before.object, New: item.Object})
+		r.deltas = append(r.deltas, change.Change[T]{Type: change.Updated, Key: item.Key, Old: before.object, New: item.Object})
 		return true
 	}
 	d, remembered := r.deletes.get(item.Key)
@@ -127,7 +129,7 @@ func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
 		return false
 	}
 	r.deletes.forget(item.Key)
-	r.deltas = append(r.deltas, Delta[T]{Type: Added, Key: item.Key, New: item.Object})
+	r.deltas = append(r.deltas, change.Change[T]{Type: change.Added, Key: item.Key, New: item.Object})
 	return true
 }
 
@@ -143,7 +145,7 @@ func (r *resolver[T]) remove(c *entry[T], before state[T]) bool {
 		r.stale++
 		return false
 	}
-	d := Delta[T]{Type: Deleted, Key: c.Key, Old: before.object, New: c.Object}
+	d := change.Change[T]{Type: change.Deleted, Key: c.Key, Old: before.object, New: c.Object}
 	if c.Type == Gone {
 		d.New, d.Tombstone = before.object, true
 	}
@@ -153,7 +155,7 @@ func (r *resolver[T]) remove(c *entry[T], before state[T]) bool {
 }
 
 // replace resolves a list against the known objects of its scope. Initial marks one of the initial set.
-func (r *resolver[T]) replace(l *list[T], initial bool) []Delta[T] {
+func (r *resolver[T]) replace(l *list[T], initial bool) []change.Change[T] {
 	listed := r.listedAt(l.scope.index)
 	if l.newHistory {
 		r.deletes.reset(l.scope.prefix)
@@ -162,7 +164,7 @@ func (r *resolver[T]) replace(l *list[T], initial bool) []Delta[T] {
 	*listed = r.newer(l.version, *listed)
 	items, previous := l.items, ""
 	if r.reportUnchanged && r.others == nil && len(items) > spareCapacity {
-		r.others = make([]Delta[T], 0, len(items)) // nearly all of them will be reported
+		r.others = make([]change.Change[T], 0, len(items)) // nearly all of them will be reported
 	}
 	for key, object := range r.known.Prefix(l.scope.prefix) {
 		if key <= previous && previous != "" || !strings.HasPrefix(key, l.scope.prefix) {
@@ -181,7 +183,7 @@ func (r *resolver[T]) replace(l *list[T], initial bool) []Delta[T] {
 		r.miss(l, key, r.stateOf(object), initial)
 	}
 	if r.others == nil && len(items) > spareCapacity {
-		r.others = make([]Delta[T], 0, len(items)) // an initial list: one array instead of doublings
+		r.others = make([]change.Change[T], 0, len(items)) // an initial list: one array instead of doublings
 	}
 	for i := range items {
 		r.appear(l, &items[i], initial)
@@ -204,7 +206,7 @@ func (r *resolver[T]) appear(l *list[T], item *Item[T], initial bool) {
 		}
 		r.deletes.forget(item.Key)
 	}
-	r.others = append(r.others, Delta[T]{Type: Added, Key: item.Key, New: item.Object, Initial: initial})
+	r.others = append(r.others, change.Change[T]{Type: change.Added, Key: item.Key, New: item.Object, Initial: initial})
 }
 
 // meet resolves an item whose key is known. The delta gets the known key, so that the item's is not kept.
@@ -220,7 +222,7 @@ func (r *resolver[T]) meet(l *list[T], key string, item *Item[T], before state[T
 			return
 		}
 	}
-	r.others = append(r.others, Delta[T]{Type: Updated, Key: key, Old: before.object, New: item.Object, Initial: initial, Unchanged: unchanged})
+	r.others = append(r.others, change.Change[T]{Type: change.Updated, Key: key, Old: before.object, New: item.Object, Initial: initial, Unchanged: unchanged})
 }
 
 // miss resolves a known key that the list does not name.
@@ -229,7 +231,7 @@ func (r *resolver[T]) miss(l *list[T], key string, before state[T], initial bool
 	if !l.newHistory && (stays || r.older(l.version, before.version)) {
 		return
 	}
-	r.deltas = append(r.deltas, Delta[T]{Type: Deleted, Key: key, Old: before.object, New: before.object, Tombstone: true, Initial: initial})
+	r.deltas = append(r.deltas, change.Change[T]{Type: change.Deleted, Key: key, Old: before.object, New: before.object, Tombstone: true, Initial: initial})
 	if _, comparable := r.compare(l.version, l.version); !comparable && !l.newHistory {
 		r.deletes.remember(key, before.version, before.uid) // else the version of the list tells replays
 	}

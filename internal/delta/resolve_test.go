@@ -22,7 +22,7 @@ func TestP02_StaleAndRepeatedChanges(t *testing.T) {
 	last := state("a", 50, "A")
 	for _, test := range []struct {
 		name   string
-		change delta.Change[*object]
+		change delta.Event[*object]
 		want   string // "" = dropped
 	}{
 		{"newer set", set(state("a", 51, "A")), "a@50#A>a@51#A"},
@@ -60,7 +60,7 @@ func TestP02_StaleAndRepeatedChanges(t *testing.T) {
 		for _, others := range []int{1, 40} {
 			t.Run(fmt.Sprintf("%s/among %d", test.name, others), func(t *testing.T) {
 				r := newRig(t, delta.Options[*object]{})
-				changes := []delta.Change[*object]{set(state("a", 40, "A")), set(last)}
+				changes := []delta.Event[*object]{set(state("a", 40, "A")), set(last)}
 				expected := []string{"+a@40#A", "a@40#A>a@50#A"}
 				for i := range others {
 					o := state(fmt.Sprint("k", i), 100+i, "K")
@@ -87,7 +87,7 @@ func TestP02_WithoutCompareWhatArrivesIsApplied(t *testing.T) {
 func TestP02_ReplayDoesNotResurrect(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change delta.Change[*object]
+		change delta.Event[*object]
 		want   []string
 	}{
 		{"older", set(state("a", 2, "A")), nil},

@@ -24,7 +24,7 @@ func TestProducersWaitWhileTheQueueIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, produce := range map[string]func(r *rig) error{
 			"Push": func(r *rig) error {
-				return r.Push(t.Context(), "", "5", []delta.Change[*object]{set(state("e", 5, "E"))})
+				return r.Push(t.Context(), "", "5", []delta.Event[*object]{set(state("e", 5, "E"))})
 			},
 			"Replace":  func(r *rig) error { return r.Replace(t.Context(), "", "5", nil, delta.ReplaceOptions{}) },
 			"Bookmark": func(r *rig) error { return r.Bookmark(t.Context(), "", "5") },
@@ -67,7 +67,7 @@ func TestP09_CloseEndsAWaitForRoomDuringABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := full(t)
 		pushed := make(chan error, 1)
-		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Change[*object]{set(state("e", 5, "E"))}) }()
+		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Event[*object]{set(state("e", 5, "E"))}) }()
 		if err := r.Pop(t.Context(), func(b delta.Batch[*object]) {
 			synctest.Wait()
 			r.Close()
@@ -97,7 +97,7 @@ func TestWaitForRoomEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		err := r.Push(ctx, "", "5", []delta.Change[*object]{set(state("e", 5, "E"))})
+		err := r.Push(ctx, "", "5", []delta.Event[*object]{set(state("e", 5, "E"))})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "4 changes pending, limit 3") {
 			t.Errorf("error %v", err)
 		}
@@ -122,13 +122,13 @@ func TestRoomIsGivenInOrderOfArrival(t *testing.T) {
 		for i := range 6 {
 			go func() {
 				if i == 0 || i == 3 { // these give up
-					if err := r.Push(ctx, "", "", []delta.Change[*object]{set(state("gone", 0, ""))}); !errors.Is(err, context.Canceled) {
+					if err := r.Push(ctx, "", "", []delta.Event[*object]{set(state("gone", 0, ""))}); !errors.Is(err, context.Canceled) {
 						t.Errorf("error %v", err)
 					}
 					return
 				}
 				o := state(fmt.Sprint("k", i), 10+i, "K")
-				if err := r.Push(t.Context(), "", "", []delta.Change[*object]{set(o)}); err != nil {
+				if err := r.Push(t.Context(), "", "", []delta.Event[*object]{set(o)}); err != nil {
 					t.Error(err)
 				}
 			}()
@@ -156,7 +156,7 @@ func TestOversizedCallsNeverDeadlock(t *testing.T) {
 		if err := <-produced; err != nil {
 			t.Fatal(err)
 		}
-		changes := []delta.Change[*object]{}
+		changes := []delta.Event[*object]{}
 		for i, o := range objects {
 			changes = append(changes, set(state(o.key, 2000+i, "K")))
 		}
@@ -181,7 +181,7 @@ func TestRefusedReplaceGivesItsRoomAway(t *testing.T) {
 		replaced, pushed := make(chan error, 1), make(chan error, 1)
 		go func() { replaced <- r.Replace(t.Context(), "", "1", nil, delta.ReplaceOptions{}) }()
 		synctest.Wait()
-		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Change[*object]{set(state("e", 5, "E"))}) }()
+		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Event[*object]{set(state("e", 5, "E"))}) }()
 		synctest.Wait()
 		r.pop()
 		synctest.Wait()
@@ -224,7 +224,7 @@ func TestRoomOfOneThatGivesUpGoesToTheNext(t *testing.T) {
 			r := full(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				err := r.Push(ctx, "", "", []delta.Change[*object]{set(state("e", 5, "E"))})
+				err := r.Push(ctx, "", "", []delta.Event[*object]{set(state("e", 5, "E"))})
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // scope is a key prefix with a producer of its own.
@@ -154,10 +156,10 @@ func (q *Queue[T]) removedLocked(sc *scope) {
 }
 
 // removeScopes resolves the removal of scopes: all that is known of them goes.
-func (r *resolver[T]) removeScopes(scopes []*scope) []Delta[T] {
+func (r *resolver[T]) removeScopes(scopes []*scope) []change.Change[T] {
 	for _, sc := range scopes {
 		for key, object := range r.known.Prefix(sc.prefix) {
-			r.deltas = append(r.deltas, Delta[T]{Type: Deleted, Key: key, Old: object, New: object, Tombstone: true})
+			r.deltas = append(r.deltas, change.Change[T]{Type: change.Deleted, Key: key, Old: object, New: object, Tombstone: true})
 		}
 		r.deletes.reset(sc.prefix)
 		*r.listedAt(sc.index) = ""

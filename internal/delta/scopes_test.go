@@ -20,7 +20,7 @@ func (r *rig) replaceScope(scope, version string, objects ...*object) {
 	}
 }
 
-func (r *rig) pushScope(scope string, changes ...delta.Change[*object]) {
+func (r *rig) pushScope(scope string, changes ...delta.Event[*object]) {
 	r.Helper()
 	if err := r.Push(r.Context(), scope, changes[len(changes)-1].Version, changes); err != nil {
 		r.Fatal(err)
@@ -87,7 +87,7 @@ func TestRemovedScopeIsDeletedInOrderAndTakesNothingMore(t *testing.T) {
 	r.expect("+b/y@1#Y i")
 	r.pushScope("b/", set(state("b/z", 6, "Z")))
 	r.mustNot(r.RemoveScope("b/"))
-	if err := r.Push(t.Context(), "b/", "7", []delta.Change[*object]{set(state("b/z", 7, "Z"))}); !errors.Is(err, delta.ErrUnknownScope) {
+	if err := r.Push(t.Context(), "b/", "7", []delta.Event[*object]{set(state("b/z", 7, "Z"))}); !errors.Is(err, delta.ErrUnknownScope) {
 		t.Errorf("a removed scope took a change: %v", err)
 	}
 	r.pushScope("a/", set(state("a/x", 8, "X")))
@@ -206,7 +206,7 @@ func TestRemovalEndsAProducerThatWaitsForRoom(t *testing.T) {
 		var mu sync.Mutex
 		for _, scope := range []string{"a/", "b/"} {
 			go func() {
-				err := r.Push(t.Context(), scope, "9", []delta.Change[*object]{set(state(scope+"late", 9, "L"))})
+				err := r.Push(t.Context(), scope, "9", []delta.Event[*object]{set(state(scope+"late", 9, "L"))})
 				mu.Lock()
 				defer mu.Unlock()
 				result[scope] = err
@@ -262,7 +262,7 @@ func TestScopesComeAndGoUnderLoad(t *testing.T) {
 					}
 					for range 50 {
 						version++
-						if r.Push(ctx, scope, fmt.Sprint(version), []delta.Change[*object]{set(state(scope+"x", version, "X"))}) != nil {
+						if r.Push(ctx, scope, fmt.Sprint(version), []delta.Event[*object]{set(state(scope+"x", version, "X"))}) != nil {
 							return
 						}
 					}

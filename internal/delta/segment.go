@@ -7,7 +7,7 @@ const spareCapacity = 4096
 
 // entry is a pending change in a run.
 type entry[T any] struct {
-	Type    ChangeType
+	Type    EventType
 	fresh   bool  // from a push that cannot be a replay, so it will not be dropped as stale unless something newer is known
 	applied bool  // while the run is resolved: it made a delta
 	scope   int32 // index into resolver.listed
@@ -83,7 +83,7 @@ func (s *segment[T]) startIndex() {
 }
 
 // foldable returns the pending update that a change may replace, or nil.
-func (s *segment[T]) foldable(c *Change[T]) *entry[T] {
+func (s *segment[T]) foldable(c *Event[T]) *entry[T] {
 	if c.Type != Set || c.UID == "" {
 		return nil
 	}

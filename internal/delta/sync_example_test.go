@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/store"
 )
@@ -27,8 +28,8 @@ func Example_sync() {
 	// apply is what an informer's processor does with a batch.
 	apply := func(batch delta.Batch[string]) {
 		cache.Update(func(b *store.Batch[string]) {
-			for _, d := range batch.Deltas {
-				if d.Type == delta.Deleted {
+			for _, d := range batch.Changes {
+				if d.Type == change.Deleted {
 					b.Delete(d.Key)
 				} else {
 					b.Set(d.Key, d.New)
@@ -44,7 +45,7 @@ func Example_sync() {
 		{Key: "default/api", Version: "90", Object: "api"},
 		{Key: "default/web", Version: "95", Object: "web"},
 	}, delta.ReplaceOptions{}))
-	must(queue.Push(ctx, "", "101", []delta.Change[string]{
+	must(queue.Push(ctx, "", "101", []delta.Event[string]{
 		{Type: delta.Set, Item: delta.Item[string]{Key: "default/job", Version: "101", Object: "job"}},
 	}))
 	report("listed, nothing applied")

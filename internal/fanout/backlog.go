@@ -1,9 +1,11 @@
 package fanout
 
+import "github.com/tidings-go/tidings/internal/change"
+
 // pending is one entry of a backlog: a notification, or the mark at which the
 // subscription is synced.
 type pending[T any] struct {
-	Notification[T]
+	change.Change[T]
 	prev, next *pending[T]
 	mark       bool // the synced mark, not a notification
 	unseen     bool // ConflateUpdates: begins an incarnation whose end is pending too
@@ -48,7 +50,7 @@ func newBacklog[T any](policy Policy, uid func(T) string) *backlog[T] {
 }
 
 // add takes a notification in, at the end or by folding.
-func (b *backlog[T]) add(n *Notification[T]) {
+func (b *backlog[T]) add(n *change.Change[T]) {
 	if b.policy == ConflateState {
 		b.addState(n)
 	} else {
@@ -60,17 +62,17 @@ func (b *backlog[T]) add(n *Notification[T]) {
 func (b *backlog[T]) addMark() { b.link(&pending[T]{mark: true}) }
 
 // addUpdates is add for ConflateUpdates.
-func (b *backlog[T]) addUpdates(n *Notification[T]) {
+func (b *backlog[T]) addUpdates(n *change.Change[T]) {
 	o := b.keys[n.Key]
 	switch {
-	case n.Type == Updated && b.incarnationStays(n):
+	case n.Type == change.Updated && b.incarnationStays(n):
 		if u := o.update; u != nil {
 			u.New, u.Resync = n.New, u.Resync && n.Resync
 			b.folded++
 			return
 		}
 		o.update = b.append(n)
-	case n.Type == Deleted:
+	case n.Type == change.Deleted:
 		b.endIncarnation(o)
 		b.append(n)
 		delete(b.keys, n.Key)
@@ -92,21 +94,21 @@ func (b *backlog[T]) endIncarnation(o open[T]) {
 
 // addState is add for ConflateState. An entry of type Added says that the
 // handler does not know the key; of any other, Old is what the handler saw last.
-func (b *backlog[T]) addState(n *Notification[T]) {
+func (b *backlog[T]) addState(n *change.Change[T]) {
 	p := b.keys[n.Key].update
 	switch {
 	case p == nil:
 		p = b.append(n)
-		p.fresh = n.Type == Added || n.Type == Updated && !b.incarnationStays(n)
+		p.fresh = n.Type == change.Added || n.Type == change.Updated && !b.incarnationStays(n)
 		b.keys[n.Key] = open[T]{update: p}
-	case n.Type == Deleted && p.Type == Added:
+	case n.Type == change.Deleted && p.Type == change.Added:
 		b.leaveOut(p)
 		delete(b.keys, n.Key)
 		b.unlink(p)
 		b.folded += 2
-	case n.Type == Deleted:
+	case n.Type == change.Deleted:
 		b.leaveOut(p)
-		p.Type, p.Tombstone, p.Resync, p.fresh = Deleted, n.Tombstone, false, false
+		p.Type, p.Tombstone, p.Resync, p.fresh = change.Deleted, n.Tombstone, false, false
 		p.New = n.New
 		b.folded++
 	default:
@@ -115,16 +117,16 @@ func (b *backlog[T]) addState(n *Notification[T]) {
 }
 
 // foldPresent folds an add or update into the entry of its key.
-func (b *backlog[T]) foldPresent(p *pending[T], n *Notification[T]) {
+func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 	switch {
-	case n.Type == Updated && !b.incarnationStays(n):
+	case n.Type == change.Updated && !b.incarnationStays(n):
 		b.leaveOut(p)
 		p.fresh = true
-	case p.Type == Deleted:
+	case p.Type == change.Deleted:
 		p.fresh = true
 	}
-	if p.Type != Added {
-		p.Type = Updated
+	if p.Type != change.Added {
+		p.Type = change.Updated
 	}
 	p.Tombstone, p.Resync = false, p.Resync && n.Resync
 	p.New = n.New
@@ -140,7 +142,7 @@ func (b *backlog[T]) leaveOut(p *pending[T]) {
 
 // take moves entries from the front to buf, up to its capacity or to the mark.
 // If the mark stands at the front, it is taken and synced is true.
-func (b *backlog[T]) take(buf []Notification[T]) (run []Notification[T], synced bool) {
+func (b *backlog[T]) take(buf []change.Change[T]) (run []change.Change[T], synced bool) {
 	for b.head != nil && len(buf) < cap(buf) {
 		p := b.head
 		if p.mark {
@@ -152,7 +154,7 @@ func (b *backlog[T]) take(buf []Notification[T]) (run []Notification[T], synced 
 		}
 		b.forget(p)
 		b.unlink(p)
-		buf = append(buf, p.Notification)
+		buf = append(buf, p.Change)
 	}
 	return buf, synced
 }
@@ -183,8 +185,8 @@ func (b *backlog[T]) forget(p *pending[T]) {
 }
 
 // append links a copy of n at the end.
-func (b *backlog[T]) append(n *Notification[T]) *pending[T] {
-	p := &pending[T]{Notification: *n}
+func (b *backlog[T]) append(n *change.Change[T]) *pending[T] {
+	p := &pending[T]{Change: *n}
 	b.link(p)
 	b.count++
 	if n.Initial {
@@ -225,6 +227,6 @@ func (b *backlog[T]) unlink(p *pending[T]) {
 }
 
 // incarnationStays says whether an update is of one incarnation.
-func (b *backlog[T]) incarnationStays(n *Notification[T]) bool {
+func (b *backlog[T]) incarnationStays(n *change.Change[T]) bool {
 	return b.uid == nil || b.uid(n.Old) == b.uid(n.New)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,7 @@ func fold(t interface{ Fatal(...any) }, policy Policy, script []byte) {
 	c, w, b := newCluster(), newWitness(), newBacklog[*object](policy, uidOf)
 	c.initial = false
 	takes := func(n int) {
-		run, _ := b.take(make([]Notification[*object], 0, n))
+		run, _ := b.take(make([]change.Change[*object], 0, n))
 		for _, n := range run {
 			w.see(n)
 		}
@@ -101,13 +102,13 @@ func FuzzFold(f *testing.F) {
 
 // folded returns what a handler is told after a sequence of notifications of one
 // key "a", each written as add 1, update 1→2, …
-func folded(policy Policy, notifications ...Notification[*object]) []string {
+func folded(policy Policy, notifications ...change.Change[*object]) []string {
 	b := newBacklog[*object](policy, uidOf)
 	for i := range notifications {
 		notifications[i].Key = "a"
 		b.add(&notifications[i])
 	}
-	run, _ := b.take(make([]Notification[*object], 0, len(notifications)+1))
+	run, _ := b.take(make([]change.Change[*object], 0, len(notifications)+1))
 	var out []string
 	for _, n := range run {
 		out = append(out, show(n))
@@ -118,29 +119,33 @@ func folded(policy Policy, notifications ...Notification[*object]) []string {
 func TestP10_FoldRules(t *testing.T) {
 	x1, x2, x3 := &object{"x", 1}, &object{"x", 2}, &object{"x", 3}
 	y1, y2 := &object{"y", 1}, &object{"y", 2}
-	add := func(o *object) Notification[*object] { return Notification[*object]{Type: Added, New: o} }
-	upd := func(o, n *object) Notification[*object] { return Notification[*object]{Type: Updated, Old: o, New: n} }
-	del := func(o *object) Notification[*object] { return Notification[*object]{Type: Deleted, Old: o, New: o} }
-	type notes = []Notification[*object]
+	add := func(o *object) change.Change[*object] { return change.Change[*object]{Type: change.Added, New: o} }
+	upd := func(o, n *object) change.Change[*object] {
+		return change.Change[*object]{Type: change.Updated, Old: o, New: n}
+	}
+	del := func(o *object) change.Change[*object] {
+		return change.Change[*object]{Type: change.Deleted, Old: o, New: o}
+	}
+	type notes = []change.Change[*object]
 	for _, test := range []struct {
 		name           string
 		in             notes
 		updates, state []string
 	}{
 		{"updates fold, old is what was seen", notes{upd(x1, x2), upd(x2, x3)},
-			[]string{"updated a x/1→x/3"}, []string{"updated a x/1→x/3"}},
+			[]string{"Updated a x/1→x/3"}, []string{"Updated a x/1→x/3"}},
 		{"an update does not fold into an add, unless only the state counts", notes{add(x1), upd(x1, x2), upd(x2, x3)},
-			[]string{"added a -→x/1", "updated a x/1→x/3"}, []string{"added a -→x/3"}},
+			[]string{"Added a -→x/1", "Updated a x/1→x/3"}, []string{"Added a -→x/3"}},
 		{"an update to another incarnation stays", notes{upd(x1, x2), upd(x2, y1), upd(y1, y2)},
-			[]string{"updated a x/1→x/2", "updated a x/2→y/1", "updated a y/1→y/2"}, []string{"updated a x/1→y/2"}},
+			[]string{"Updated a x/1→x/2", "Updated a x/2→y/1", "Updated a y/1→y/2"}, []string{"Updated a x/1→y/2"}},
 		{"a delete stays", notes{upd(x1, x2), del(x2)},
-			[]string{"updated a x/1→x/2", "deleted a x/2→x/2"}, []string{"deleted a x/1→x/2"}},
+			[]string{"Updated a x/1→x/2", "Deleted a x/2→x/2"}, []string{"Deleted a x/1→x/2"}},
 		{"delete and add", notes{del(x1), add(y1), upd(y1, y2)},
-			[]string{"deleted a x/1→x/1", "added a -→y/1", "updated a y/1→y/2"}, []string{"updated a x/1→y/2"}},
+			[]string{"Deleted a x/1→x/1", "Added a -→y/1", "Updated a y/1→y/2"}, []string{"Updated a x/1→y/2"}},
 		{"came and went", notes{add(x1), upd(x1, x2), del(x2)},
-			[]string{"added a -→x/1", "updated a x/1→x/2", "deleted a x/2→x/2"}, nil},
+			[]string{"Added a -→x/1", "Updated a x/1→x/2", "Deleted a x/2→x/2"}, nil},
 		{"came, went and came", notes{add(x1), del(x1), add(y1)},
-			[]string{"added a -→x/1", "deleted a x/1→x/1", "added a -→y/1"}, []string{"added a -→y/1"}},
+			[]string{"Added a -→x/1", "Deleted a x/1→x/1", "Added a -→y/1"}, []string{"Added a -→y/1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := folded(ConflateUpdates, test.in...); !slices.Equal(got, test.updates) {
@@ -157,7 +162,7 @@ func TestP10_CountsWhatWasNotSeen(t *testing.T) {
 	lifetimes := func(b *backlog[*object]) {
 		c := newCluster()
 		for i := range 10 {
-			for _, a := range []action{change, change, remove} {
+			for _, a := range []action{modify, modify, remove} {
 				for _, n := range c.do("k"+strconv.Itoa(i%3), a) {
 					b.add(&n)
 				}
@@ -169,7 +174,7 @@ func TestP10_CountsWhatWasNotSeen(t *testing.T) {
 	if b.unseen != 10 || b.count != 30 || b.leftOut != 0 {
 		t.Errorf("ConflateUpdates: unseen %d, pending %d, left out %d, want 10, 30, 0", b.unseen, b.count, b.leftOut)
 	}
-	b.take(make([]Notification[*object], 0, 1))
+	b.take(make([]change.Change[*object], 0, 1))
 	if b.unseen != 9 {
 		t.Errorf("after the first add was taken: unseen %d, want 9", b.unseen)
 	}
@@ -183,12 +188,12 @@ func TestP10_CountsWhatWasNotSeen(t *testing.T) {
 // An incarnation that began behind the backlog's first entry of its key is left out too.
 func TestP10_CountsWhatWasLeftOutInBetween(t *testing.T) {
 	seen, x, y := &object{"seen", 1}, &object{"x", 2}, &object{"y", 3}
-	for name, begin := range map[string][]Notification[*object]{
-		"delete and add": {{Type: Deleted, Old: seen, New: seen}, {Type: Added, New: x}},
-		"update":         {{Type: Updated, Old: seen, New: seen}, {Type: Updated, Old: seen, New: x}},
+	for name, begin := range map[string][]change.Change[*object]{
+		"delete and add": {{Type: change.Deleted, Old: seen, New: seen}, {Type: change.Added, New: x}},
+		"update":         {{Type: change.Updated, Old: seen, New: seen}, {Type: change.Updated, Old: seen, New: x}},
 	} {
 		b := newBacklog[*object](ConflateState, uidOf)
-		for _, n := range append(begin, Notification[*object]{Type: Updated, Old: x, New: y}) {
+		for _, n := range append(begin, change.Change[*object]{Type: change.Updated, Old: x, New: y}) {
 			b.add(&n)
 		}
 		if b.leftOut != 1 || b.count != 1 {
@@ -201,10 +206,10 @@ func TestP10_CountsWhatWasLeftOutInBetween(t *testing.T) {
 func TestP10_FoldsBehindATakenAdd(t *testing.T) {
 	b := newBacklog[*object](ConflateUpdates, uidOf)
 	states := []*object{{"x", 0}, {"x", 1}, {"x", 2}}
-	b.add(&Notification[*object]{Type: Added, New: states[0]})
-	b.add(&Notification[*object]{Type: Updated, Old: states[0], New: states[1]})
-	b.take(make([]Notification[*object], 0, 1))
-	b.add(&Notification[*object]{Type: Updated, Old: states[1], New: states[2]})
+	b.add(&change.Change[*object]{Type: change.Added, New: states[0]})
+	b.add(&change.Change[*object]{Type: change.Updated, Old: states[0], New: states[1]})
+	b.take(make([]change.Change[*object], 0, 1))
+	b.add(&change.Change[*object]{Type: change.Updated, Old: states[1], New: states[2]})
 	if b.count != 1 || b.folded != 1 {
 		t.Errorf("pending %d, folded %d, want 1 and 1", b.count, b.folded)
 	}
@@ -213,14 +218,14 @@ func TestP10_FoldsBehindATakenAdd(t *testing.T) {
 func TestP10_FoldsWhereTheFirstStood(t *testing.T) {
 	b := newBacklog[*object](ConflateUpdates, nil)
 	publish := func(key string, from int) {
-		b.add(&Notification[*object]{Type: Updated, Key: key, Old: &object{state: from}, New: &object{state: from + 1}})
+		b.add(&change.Change[*object]{Type: change.Updated, Key: key, Old: &object{state: from}, New: &object{state: from + 1}})
 	}
 	publish("hot", 0)
 	publish("cold", 0)
 	for i := range 100 {
 		publish("hot", i+1)
 	}
-	run, _ := b.take(make([]Notification[*object], 0, 10))
+	run, _ := b.take(make([]change.Change[*object], 0, 10))
 	if len(run) != 2 || run[0].Key != "hot" || run[0].New.state != 101 {
 		t.Fatalf("took %v, want hot with its newest state first", run)
 	}

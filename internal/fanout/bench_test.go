@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // cpuTime returns the processor time that this process has used.
@@ -21,11 +23,11 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 // updates returns a batch of updates of different keys.
-func updates(n int) []Notification[*object] {
-	batch := make([]Notification[*object], n)
+func updates(n int) []change.Change[*object] {
+	batch := make([]change.Change[*object], n)
 	for i := range batch {
 		o := &object{uid: "u", state: i}
-		batch[i] = Notification[*object]{Type: Updated, Key: "key-" + strconv.Itoa(i), Old: o, New: o}
+		batch[i] = change.Change[*object]{Type: change.Updated, Key: "key-" + strconv.Itoa(i), Old: o, New: o}
 	}
 	return batch
 }
@@ -52,7 +54,7 @@ func benchmarkNotification(b *testing.B, handlers, size int) {
 	const window = 5_000 // below the limit: nothing folds
 	for range handlers {
 		calls := 0
-		_, err := l.Subscribe(func(Notification[*object]) {
+		_, err := l.Subscribe(func(change.Change[*object]) {
 			if calls++; calls%window == 0 {
 				seen.Done()
 			}
@@ -86,7 +88,7 @@ func BenchmarkPing(b *testing.B) {
 	l := New(Options[*object]{})
 	defer l.Close()
 	pong := make(chan struct{})
-	_, err := l.Subscribe(func(Notification[*object]) { pong <- struct{}{} }, nil, SubscriptionOptions{})
+	_, err := l.Subscribe(func(change.Change[*object]) { pong <- struct{}{} }, nil, SubscriptionOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func BenchmarkStuck(b *testing.B) {
 		b.Run(policy.String(), func(b *testing.B) {
 			l := New(Options[*object]{UID: uidOf})
 			release := make(chan struct{})
-			s, err := l.Subscribe(func(Notification[*object]) { <-release }, nil, SubscriptionOptions{Policy: policy})
+			s, err := l.Subscribe(func(change.Change[*object]) { <-release }, nil, SubscriptionOptions{Policy: policy})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -133,14 +135,14 @@ func BenchmarkLateJoin(b *testing.B) {
 	l := New(Options[*object]{})
 	defer l.Close()
 	l.MarkSynced()
-	objects := make([]Notification[*object], 10_000)
+	objects := make([]change.Change[*object], 10_000)
 	for i := range objects {
-		objects[i] = Notification[*object]{Key: "key-" + strconv.Itoa(i), New: &object{state: i}}
+		objects[i] = change.Change[*object]{Key: "key-" + strconv.Itoa(i), New: &object{state: i}}
 	}
 	var calls atomic.Int64
 	b.ReportAllocs()
 	for b.Loop() {
-		s, err := l.Subscribe(func(Notification[*object]) { calls.Add(1) }, items(objects), SubscriptionOptions{})
+		s, err := l.Subscribe(func(change.Change[*object]) { calls.Add(1) }, items(objects), SubscriptionOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

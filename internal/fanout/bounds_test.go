@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 	"weak"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // census counts the states that the garbage collector cannot free.
@@ -42,18 +44,18 @@ func TestP10_StuckHandlerRetains(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *rig) {
 				h := r.join(true, SubscriptionOptions{Policy: policy})
 				fast := 0
-				if _, err := r.log.Subscribe(func(Notification[*object]) { fast++ }, nil, SubscriptionOptions{}); err != nil {
+				if _, err := r.log.Subscribe(func(change.Change[*object]) { fast++ }, nil, SubscriptionOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				state := make([]*object, keys)
 				var all census
 				for range rounds {
-					batch := make([]Notification[*object], keys)
+					batch := make([]change.Change[*object], keys)
 					for i := range batch {
 						n := &batch[i]
-						*n = Notification[*object]{Type: Updated, Key: "k" + strconv.Itoa(i), Old: state[i], New: &object{uid: "u"}}
+						*n = change.Change[*object]{Type: change.Updated, Key: "k" + strconv.Itoa(i), Old: state[i], New: &object{uid: "u"}}
 						if n.Old == nil {
-							n.Type = Added
+							n.Type = change.Added
 						}
 						state[i] = n.New
 						all.add(n.New)
@@ -91,7 +93,7 @@ func TestP10_IdleLogRetainsNothing(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			var late []*Subscription[*object]
 			for range 3 {
-				s, err := r.log.Subscribe(func(Notification[*object]) {}, nil, SubscriptionOptions{})
+				s, err := r.log.Subscribe(func(change.Change[*object]) {}, nil, SubscriptionOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,9 +102,9 @@ func TestP10_IdleLogRetainsNothing(t *testing.T) {
 			blocked := r.join(true, SubscriptionOptions{})
 			var all census
 			for range 5 {
-				batch := make([]Notification[*object], size)
+				batch := make([]change.Change[*object], size)
 				for i := range batch {
-					batch[i] = Notification[*object]{Type: Added, Key: "a", New: &object{uid: "u"}}
+					batch[i] = change.Change[*object]{Type: change.Added, Key: "a", New: &object{uid: "u"}}
 					all.add(batch[i].New)
 				}
 				r.log.Publish(batch, 1)
@@ -118,7 +120,7 @@ func TestP10_IdleLogRetainsNothing(t *testing.T) {
 			for _, s := range late {
 				s.Remove()
 			}
-			r.publish("a", change)
+			r.publish("a", modify)
 			all.add(r.state["a"])
 			r.cluster = newCluster()
 			if n := all.alive(); n != 0 {
@@ -130,18 +132,18 @@ func TestP10_IdleLogRetainsNothing(t *testing.T) {
 
 func TestP10_OnlyBeyondTheLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.publish("a", change)
-		r.publish("b", change)
+		r.publish("a", modify)
+		r.publish("b", modify)
 		r.marked()
 		h := r.join(true, SubscriptionOptions{Limit: 3})
 		h.step(2)
-		r.publish("a", change)
+		r.publish("a", modify)
 		synctest.Wait() // its call is running: what comes after it is not of its run
-		r.publish("a", change, change, change, change)
+		r.publish("a", modify, modify, modify, modify)
 		if st := h.Stats(); st.Behind || st.Pending != 5 {
 			t.Errorf("at limit 3 and 2 live keys: %+v, want 5 pending, not behind", st)
 		}
-		r.publish("a", change)
+		r.publish("a", modify)
 		if st := h.Stats(); !st.Behind {
 			t.Errorf("beyond it: %+v, want behind", st)
 		}
@@ -156,7 +158,7 @@ func TestP10_LargestLimitIsNeverPassed(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.marked()
 		h := r.join(true, SubscriptionOptions{Limit: math.MaxInt})
-		r.publish("a", change, change, change)
+		r.publish("a", modify, modify, modify)
 		if st := h.Stats(); st.Behind {
 			t.Errorf("with 3 pending of at most %d: %+v, want not behind", math.MaxInt, st)
 		}
@@ -168,15 +170,15 @@ func TestP10_AddsOfTheFirstListDoNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{Limit: 2})
 		for i := range 1000 {
-			r.log.Publish(r.do("k"+strconv.Itoa(i), change), 0)
+			r.log.Publish(r.do("k"+strconv.Itoa(i), modify), 0)
 		}
 		r.marked()
-		r.log.Publish(r.do("k0", change), 0)
-		r.log.Publish(r.do("k0", change), 0)
+		r.log.Publish(r.do("k0", modify), 0)
+		r.log.Publish(r.do("k0", modify), 0)
 		if st := h.Stats(); st.Behind || st.Pending != 1002 || st.Initial != 1000 {
 			t.Errorf("%+v, want 1002 pending, 1000 of them initial, not behind", st)
 		}
-		r.log.Publish(r.do("k0", change), 0)
+		r.log.Publish(r.do("k0", modify), 0)
 		if st := h.Stats(); !st.Behind || st.Initial != 1000 {
 			t.Errorf("%+v, want behind", st)
 		}
@@ -190,10 +192,10 @@ func TestP10_ChurnUnseen(t *testing.T) {
 			r.marked()
 			h := r.join(true, SubscriptionOptions{Policy: policy, Limit: 10})
 			const objects = 5000
-			r.publish("first", change)
+			r.publish("first", modify)
 			synctest.Wait() // its call is running
 			for i := range objects {
-				r.publish("k"+strconv.Itoa(i), change, change, change, remove)
+				r.publish("k"+strconv.Itoa(i), modify, modify, modify, remove)
 				if st := h.Stats(); policy == ConflateState && st.Pending > 10+largeChunk {
 					t.Fatalf("ConflateState: %d pending", st.Pending)
 				}
@@ -216,7 +218,7 @@ func TestP10_SlowHandlerCatchesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.marked()
 		slow := newWitness()
-		s, err := r.log.Subscribe(func(n Notification[*object]) {
+		s, err := r.log.Subscribe(func(n change.Change[*object]) {
 			time.Sleep(time.Second)
 			slow.see(n)
 		}, nil, SubscriptionOptions{Limit: 20})
@@ -224,7 +226,7 @@ func TestP10_SlowHandlerCatchesUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 2000 {
-			r.publish("k"+strconv.Itoa(i%5), change)
+			r.publish("k"+strconv.Itoa(i%5), modify)
 			if i%100 == 0 {
 				time.Sleep(time.Duration(i%3) * 20 * time.Second)
 			}
@@ -241,7 +243,7 @@ func TestP10_SlowHandlerCatchesUp(t *testing.T) {
 func TestP10_NothingIsLeftToFold(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(false, SubscriptionOptions{})
-		r.publish("a", change)
+		r.publish("a", modify)
 		synctest.Wait()
 		r.log.mu.Lock()
 		h.detachLocked(0)
@@ -249,7 +251,7 @@ func TestP10_NothingIsLeftToFold(t *testing.T) {
 		if h.Stats().Behind {
 			t.Error("an idle handler was given a backlog of its own, with nobody to drain it")
 		}
-		r.publish("a", change)
+		r.publish("a", modify)
 		r.finish(h)
 	})
 }
@@ -259,7 +261,7 @@ func TestP10_NothingIsLeftToFold(t *testing.T) {
 func TestP10_ReclaimLooksTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
-		r.log.Publish(append(r.do("a", change), r.do("b", change)...), 2)
+		r.log.Publish(append(r.do("a", modify), r.do("b", modify)...), 2)
 		synctest.Wait() // its call is running
 		for range 2 {
 			r.log.mu.Lock()
@@ -267,7 +269,7 @@ func TestP10_ReclaimLooksTwice(t *testing.T) {
 			r.log.reclaimLocked()
 			r.log.busy.Store(busy)
 			r.log.mu.Unlock()
-			r.publish("a", change)
+			r.publish("a", modify)
 		}
 		r.finish(h)
 	})
@@ -277,11 +279,11 @@ func TestP10_BlockWaitsForRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.marked()
 		h := r.join(true, SubscriptionOptions{Name: "slow", Policy: Block, Limit: 3})
-		r.publish("a", change, change)
+		r.publish("a", modify, modify)
 		if err := r.log.AwaitRoom(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.publish("a", change)
+		r.publish("a", modify)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := r.log.AwaitRoom(ctx)
@@ -293,7 +295,7 @@ func TestP10_BlockWaitsForRoom(t *testing.T) {
 		} else if h.step(1); !room() {
 			t.Error("no room after a call has returned")
 		}
-		r.publish("a", change)
+		r.publish("a", modify)
 		room := r.awaitRoom(t)
 		h.Remove()
 		if synctest.Wait(); !room() {
@@ -312,7 +314,7 @@ func TestP10_BlockHoldsForTheOthers(t *testing.T) {
 		r.marked()
 		gone := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
 		stays := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
-		r.publish("a", change)
+		r.publish("a", modify)
 		gone.Remove()
 		if room := r.awaitRoom(t); room() {
 			t.Error("room while the other handler is at its limit")
@@ -328,11 +330,11 @@ func TestP10_LogOfABacklogRetainsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{Limit: 10})
 		var all census
-		var batch []Notification[*object]
+		var batch []change.Change[*object]
 		state := &object{uid: "u"}
 		for range 4 * largeChunk {
 			next := &object{uid: "u"}
-			batch = append(batch, Notification[*object]{Type: Updated, Key: "k", Old: state, New: next})
+			batch = append(batch, change.Change[*object]{Type: change.Updated, Key: "k", Old: state, New: next})
 			all.add(next)
 			state = next
 		}
@@ -368,7 +370,7 @@ func TestP10_BlockEndsWithTheLog(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
 		r.initial = false
-		r.publish("a", change, change)
+		r.publish("a", modify, modify)
 		got := make(chan error, 1)
 		go func() { got <- r.log.AwaitRoom(t.Context()) }()
 		synctest.Wait()
@@ -387,7 +389,7 @@ func TestP10_UnboundedFoldsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{Policy: Unbounded, Limit: 1})
 		for range 5000 {
-			r.publish("a", change)
+			r.publish("a", modify)
 		}
 		if st := h.Stats(); st.Behind || st.Pending != 5000 {
 			t.Errorf("%+v, want 5000 pending", st)

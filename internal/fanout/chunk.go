@@ -1,5 +1,7 @@
 package fanout
 
+import "github.com/tidings-go/tidings/internal/change"
+
 // The sizes of a chunk, in notifications. A log starts with small chunks, so
 // that an idle one is small, and doubles them while it is behind. A chunk is
 // also what a call that never returns keeps alive, so it stays below a size
@@ -17,9 +19,9 @@ const (
 // look only at what lies below Log.end, which is stored after it was written.
 type chunk[T any] struct {
 	base    uint64
-	entries []Notification[T] // nil until something is published to an empty tail
-	next    *chunk[T]         // set before the first notification in it is published
-	lent    bool              // a run of a reader that has left the log may still lie in it
+	entries []change.Change[T] // nil until something is published to an empty tail
+	next    *chunk[T]          // set before the first notification in it is published
+	lent    bool               // a run of a reader that has left the log may still lie in it
 }
 
 // full says whether nothing more fits below the number end.
@@ -29,17 +31,17 @@ func (c *chunk[T]) full(end uint64) bool { return end == c.base+uint64(len(c.ent
 // c itself if it was empty.
 func (c *chunk[T]) after(base uint64) *chunk[T] {
 	if c.entries == nil {
-		c.entries = make([]Notification[T], smallChunk)
+		c.entries = make([]change.Change[T], smallChunk)
 		return c
 	}
-	c.next = &chunk[T]{base: base, entries: make([]Notification[T], min(2*len(c.entries), largeChunk))}
+	c.next = &chunk[T]{base: base, entries: make([]change.Change[T], min(2*len(c.entries), largeChunk))}
 	return c.next
 }
 
 // write copies notifications to the end of the log, of which tail is the last
 // chunk and end the number of the next notification. It returns the new tail
 // and end.
-func (tail *chunk[T]) write(batch []Notification[T], end uint64) (*chunk[T], uint64) {
+func (tail *chunk[T]) write(batch []change.Change[T], end uint64) (*chunk[T], uint64) {
 	for len(batch) > 0 {
 		if tail.full(end) {
 			tail = tail.after(end)
@@ -52,7 +54,7 @@ func (tail *chunk[T]) write(batch []Notification[T], end uint64) (*chunk[T], uin
 
 // run returns the notifications from number from up to number to, as far as
 // they lie in one chunk, and that chunk. There must be at least one.
-func (c *chunk[T]) run(from, to uint64) (*chunk[T], []Notification[T]) {
+func (c *chunk[T]) run(from, to uint64) (*chunk[T], []change.Change[T]) {
 	if c.full(from) {
 		c = c.next
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // rig is a log with its truth.
@@ -50,7 +52,7 @@ type handler struct {
 	gate chan struct{} // each call takes one; closed: open
 	open bool
 	from int // what was published before it joined
-	snap []Notification[*object]
+	snap []change.Change[*object]
 }
 
 // join subscribes a witness with a snapshot of now. A gated one makes a call for
@@ -61,7 +63,7 @@ func (r *rig) join(gated bool, o SubscriptionOptions) *handler {
 	if !gated {
 		h.release()
 	}
-	s, err := r.log.Subscribe(func(n Notification[*object]) {
+	s, err := r.log.Subscribe(func(n change.Change[*object]) {
 		<-h.gate
 		h.see(n)
 	}, items(h.snap), o)
@@ -124,7 +126,7 @@ func TestP04_EveryChangeInOrderOneCallAtATime(t *testing.T) {
 			handlers = append(handlers, r.join(false, SubscriptionOptions{Policy: policy}))
 		}
 		var running, calls atomic.Int64
-		_, err := r.log.Subscribe(func(Notification[*object]) {
+		_, err := r.log.Subscribe(func(change.Change[*object]) {
 			if running.Add(1) != 1 {
 				t.Error("two calls at a time")
 			}
@@ -155,9 +157,9 @@ func TestP04_BatchLargerThanAChunk(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(false, SubscriptionOptions{Policy: Unbounded})
 		for _, size := range []int{1, smallChunk - 1, smallChunk, 1, largeChunk, 10*largeChunk + 1, 0, 3} {
-			var batch []Notification[*object]
+			var batch []change.Change[*object]
 			for i := range size {
-				batch = append(batch, r.do("k"+strconv.Itoa(i), change)...)
+				batch = append(batch, r.do("k"+strconv.Itoa(i), modify)...)
 			}
 			r.log.Publish(batch, len(r.state))
 			clear(batch) // the log keeps nothing of the array
@@ -184,12 +186,12 @@ func TestP05_LateHandlerHasNoGapAndNoDuplicate(t *testing.T) {
 
 func TestP05_BacklogFoldsBehindTheInitialSet(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.publish("a", change)
-		r.publish("b", change)
+		r.publish("a", modify)
+		r.publish("b", modify)
 		for _, policy := range []Policy{ConflateUpdates, ConflateState} {
 			h := r.join(true, SubscriptionOptions{Policy: policy, Limit: 1})
 			for range 20 {
-				r.publish("a", change)
+				r.publish("a", modify)
 				r.publish("b", recreate)
 			}
 			if !h.Stats().Behind {
@@ -203,7 +205,7 @@ func TestP05_BacklogFoldsBehindTheInitialSet(t *testing.T) {
 func TestP05_RemovedInItsInitialSet(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 1000 {
-			r.publish("k"+strconv.Itoa(i), change)
+			r.publish("k"+strconv.Itoa(i), modify)
 		}
 		taken, calls := 0, 0
 		next := items(r.snapshot())
@@ -212,7 +214,7 @@ func TestP05_RemovedInItsInitialSet(t *testing.T) {
 			return next()
 		}
 		self := make(chan *Subscription[*object], 1)
-		s, err := r.log.Subscribe(func(Notification[*object]) {
+		s, err := r.log.Subscribe(func(change.Change[*object]) {
 			if calls++; calls == 70 {
 				(<-self).Remove()
 			}
@@ -232,15 +234,15 @@ func TestP07_SyncedAfterWhatWasBeforeTheMark(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
 		idle := r.join(false, SubscriptionOptions{})
-		r.publish("a", change)
-		r.publish("b", change)
+		r.publish("a", modify)
+		r.publish("b", modify)
 		synctest.Wait()
 		if idle.HasSynced() {
 			t.Error("synced before the mark")
 		}
 		r.marked()
 		r.log.MarkSynced()
-		r.publish("c", change)
+		r.publish("c", modify)
 		synctest.Wait()
 		if !idle.HasSynced() {
 			t.Error("an idle handler is not synced by the mark")
@@ -264,11 +266,11 @@ func TestP07_SyncedAfterWhatWasBeforeTheMark(t *testing.T) {
 
 func TestP07_LateHandlerSyncsWithItsInitialSet(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.publish("a", change)
-		r.publish("b", change)
+		r.publish("a", modify)
+		r.publish("b", modify)
 		r.marked()
 		h := r.join(true, SubscriptionOptions{})
-		r.publish("a", change)
+		r.publish("a", modify)
 		h.step(1)
 		if h.HasSynced() {
 			t.Error("synced with half of its initial set")
@@ -278,7 +280,7 @@ func TestP07_LateHandlerSyncsWithItsInitialSet(t *testing.T) {
 			t.Error("not synced after its initial set")
 		}
 		r.finish(h)
-		empty, err := r.log.Subscribe(func(Notification[*object]) {}, nil, SubscriptionOptions{})
+		empty, err := r.log.Subscribe(func(change.Change[*object]) {}, nil, SubscriptionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,13 +293,13 @@ func TestP07_MarkInAFoldedBacklog(t *testing.T) {
 		inBubble(t, func(t *testing.T, r *rig) {
 			r.initial = false // so that the adds count
 			h := r.join(true, SubscriptionOptions{Limit: 1})
-			r.publish("a", change)
+			r.publish("a", modify)
 			synctest.Wait() // the call for a is running
-			r.publish("b", change, change)
+			r.publish("b", modify, modify)
 			if markFirst {
 				r.log.MarkSynced()
 			}
-			r.publish("c", change, change)
+			r.publish("c", modify, modify)
 			if !h.Stats().Behind {
 				t.Fatal("not behind")
 			}
@@ -320,10 +322,10 @@ func TestP07_MarkInAFoldedBacklog(t *testing.T) {
 func TestSubscribeRefusesOptionsThatMakeNoSense(t *testing.T) {
 	l := New(Options[*object]{})
 	defer l.Close()
-	handle := func(Notification[*object]) {}
+	handle := func(change.Change[*object]) {}
 	for _, test := range []struct {
 		want   string
-		handle func(Notification[*object])
+		handle func(change.Change[*object])
 		o      SubscriptionOptions
 	}{
 		{"function is nil", nil, SubscriptionOptions{}},

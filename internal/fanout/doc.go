@@ -1,5 +1,5 @@
 // Package fanout tells many handlers of every change of a collection: a [Log]
-// takes batches of [Notification], and each [Subscription] calls its handler
+// takes batches of changes, and each [Subscription] calls its handler
 // with them, by the [Policy] in its [SubscriptionOptions] where it is too slow;
 // [Stats], [Panic], [StuckError] and [Call] say how it fares.
 //

@@ -9,13 +9,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 func TestP09_HandlerRemovesItself(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		calls := 0
 		self := make(chan *Subscription[*object], 1)
-		s, err := r.log.Subscribe(func(Notification[*object]) {
+		s, err := r.log.Subscribe(func(change.Change[*object]) {
 			calls++
 			s := <-self
 			s.Remove()
@@ -24,10 +26,10 @@ func TestP09_HandlerRemovesItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.publish("a", change, change, change)
+		r.publish("a", modify, modify, modify)
 		self <- s
 		<-s.Done()
-		r.publish("a", change)
+		r.publish("a", modify)
 		synctest.Wait()
 		if calls != 1 {
 			t.Errorf("%d calls, want 1", calls)
@@ -39,7 +41,7 @@ func TestP09_RemoveDoesNotWaitForTheHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
 		other := r.join(false, SubscriptionOptions{})
-		r.publish("a", change, change, change)
+		r.publish("a", modify, modify, modify)
 		synctest.Wait()
 		h.Remove()
 		synctest.Wait()
@@ -66,10 +68,10 @@ func TestP09_WaitNamesTheHandlersThatDoNotReturn(t *testing.T) {
 		early := r.join(true, SubscriptionOptions{Name: "early"})
 		idle := r.join(false, SubscriptionOptions{Name: "idle"})
 		began := time.Now()
-		r.publish("default/web", change)
+		r.publish("default/web", modify)
 		synctest.Wait()
 		early.Remove()
-		r.publish("default/db", change, change)
+		r.publish("default/db", modify, modify)
 		r.log.Close()
 		r.log.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -108,11 +110,11 @@ func TestP09_WaitNamesTheHandlersThatDoNotReturn(t *testing.T) {
 func TestP09_ClosedLogRefuses(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.log.Close()
-		_, err := r.log.Subscribe(func(Notification[*object]) {}, nil, SubscriptionOptions{Name: "late"})
+		_, err := r.log.Subscribe(func(change.Change[*object]) {}, nil, SubscriptionOptions{Name: "late"})
 		if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), `"late"`) {
 			t.Errorf("subscribe: %v, want ErrClosed that names the handler", err)
 		}
-		r.publish("a", change)
+		r.publish("a", modify)
 		r.log.MarkSynced()
 		if err := r.log.Wait(t.Context()); err != nil {
 			t.Error(err)
@@ -123,10 +125,10 @@ func TestP09_ClosedLogRefuses(t *testing.T) {
 func TestP09_GoexitInAHandlerEndsNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var reports []Panic
-		r.publish("a", change)
-		r.publish("b", change)
+		r.publish("a", modify)
+		r.publish("b", modify)
 		var keys []string
-		s, err := r.log.Subscribe(func(n Notification[*object]) {
+		s, err := r.log.Subscribe(func(n change.Change[*object]) {
 			keys = append(keys, n.Key)
 			if n.Key != "b" && n.Key != "d" {
 				runtime.Goexit()
@@ -135,8 +137,8 @@ func TestP09_GoexitInAHandlerEndsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.publish("c", change)
-		r.publish("d", change)
+		r.publish("c", modify)
+		r.publish("d", modify)
 		synctest.Wait()
 		r.log.Close()
 		if err := r.log.Wait(t.Context()); err != nil {

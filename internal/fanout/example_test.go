@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/fanout"
 )
 
@@ -28,16 +29,16 @@ func Example() {
 	log := fanout.New(fanout.Options[string]{})
 
 	cache := map[string]string{"default/web": "1 replica"}
-	told := make(chan fanout.Notification[string])
-	sub, err := log.Subscribe(func(n fanout.Notification[string]) { told <- n }, itemsOf(cache), fanout.SubscriptionOptions{Name: "roller"})
+	told := make(chan change.Change[string])
+	sub, err := log.Subscribe(func(n change.Change[string]) { told <- n }, itemsOf(cache), fanout.SubscriptionOptions{Name: "roller"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	log.MarkSynced()
-	log.Publish([]fanout.Notification[string]{
-		{Type: fanout.Updated, Key: "default/web", Old: "1 replica", New: "3 replicas"},
-		{Type: fanout.Deleted, Key: "default/web", Old: "3 replicas", New: "3 replicas"},
+	log.Publish([]change.Change[string]{
+		{Type: change.Updated, Key: "default/web", Old: "1 replica", New: "3 replicas"},
+		{Type: change.Deleted, Key: "default/web", Old: "3 replicas", New: "3 replicas"},
 	}, 0)
 
 	for range 3 {
@@ -48,9 +49,9 @@ func Example() {
 	log.Close()
 	fmt.Println(log.Wait(context.Background()))
 	// Output:
-	// added default/web 1 replica true
-	// updated default/web 3 replicas false
-	// deleted default/web 3 replicas false
+	// Added default/web 1 replica true
+	// Updated default/web 3 replicas false
+	// Deleted default/web 3 replicas false
 	// <nil>
 }
 
@@ -60,7 +61,7 @@ func ExampleLog_Publish() {
 	log := fanout.New(fanout.Options[string]{})
 	defer log.Close()
 	started, goOn := make(chan bool, 10), make(chan bool)
-	sub, err := log.Subscribe(func(n fanout.Notification[string]) {
+	sub, err := log.Subscribe(func(n change.Change[string]) {
 		started <- true
 		<-goOn
 		fmt.Println(n.Type, n.Old, "→", n.New)
@@ -69,14 +70,14 @@ func ExampleLog_Publish() {
 		fmt.Println(err)
 		return
 	}
-	publish := func(typ fanout.Type, old, state string) {
-		log.Publish([]fanout.Notification[string]{{Type: typ, Key: "default/web", Old: old, New: state}}, 1)
+	publish := func(typ change.Type, old, state string) {
+		log.Publish([]change.Change[string]{{Type: typ, Key: "default/web", Old: old, New: state}}, 1)
 	}
-	publish(fanout.Added, "", "1 replica")
+	publish(change.Added, "", "1 replica")
 	<-started // the handler is busy with the add
-	publish(fanout.Updated, "1 replica", "2 replicas")
-	publish(fanout.Updated, "2 replicas", "3 replicas")
-	publish(fanout.Updated, "3 replicas", "4 replicas")
+	publish(change.Updated, "1 replica", "2 replicas")
+	publish(change.Updated, "2 replicas", "3 replicas")
+	publish(change.Updated, "3 replicas", "4 replicas")
 	fmt.Println("behind:", sub.Stats().Behind, "folded:", sub.Stats().Folded)
 	goOn <- true
 	goOn <- true
@@ -84,8 +85,8 @@ func ExampleLog_Publish() {
 	<-sub.Done()
 	// Output:
 	// behind: true folded: 2
-	// added  → 1 replica
-	// updated 1 replica → 4 replicas
+	// Added  → 1 replica
+	// Updated 1 replica → 4 replicas
 }
 
 // A handler may remove itself: it is not called again.
@@ -93,7 +94,7 @@ func ExampleSubscription_Remove() {
 	log := fanout.New(fanout.Options[string]{})
 	defer log.Close()
 	self := make(chan *fanout.Subscription[string], 1)
-	sub, err := log.Subscribe(func(n fanout.Notification[string]) {
+	sub, err := log.Subscribe(func(n change.Change[string]) {
 		fmt.Println("the first:", n.Key)
 		(<-self).Remove()
 	}, nil, fanout.SubscriptionOptions{})
@@ -102,9 +103,9 @@ func ExampleSubscription_Remove() {
 		return
 	}
 	self <- sub
-	log.Publish([]fanout.Notification[string]{
-		{Type: fanout.Added, Key: "default/a"},
-		{Type: fanout.Added, Key: "default/b"},
+	log.Publish([]change.Change[string]{
+		{Type: change.Added, Key: "default/a"},
+		{Type: change.Added, Key: "default/b"},
 	}, 2)
 	<-sub.Done()
 	// Output:
@@ -115,8 +116,8 @@ func ExampleSubscription_Remove() {
 func ExampleLog_Replay() {
 	log := fanout.New(fanout.Options[string]{})
 	cache := map[string]string{"default/web": "1 replica"}
-	told := make(chan fanout.Notification[string], 10)
-	_, err := log.Subscribe(func(n fanout.Notification[string]) { told <- n }, itemsOf(cache),
+	told := make(chan change.Change[string], 10)
+	_, err := log.Subscribe(func(n change.Change[string]) { told <- n }, itemsOf(cache),
 		fanout.SubscriptionOptions{ResyncPeriod: time.Millisecond})
 	if err != nil {
 		fmt.Println(err)
@@ -133,8 +134,8 @@ func ExampleLog_Replay() {
 	}
 	log.Close()
 	// Output:
-	// added default/web initial: true resync: false
-	// updated default/web initial: false resync: true
+	// Added default/web initial: true resync: false
+	// Updated default/web initial: false resync: true
 }
 
 // A publisher that asks for room stands still with a handler that wants it so.
@@ -143,7 +144,7 @@ func ExampleLog_AwaitRoom() {
 	defer log.Close()
 	release := make(chan bool)
 	defer close(release)
-	_, err := log.Subscribe(func(fanout.Notification[string]) { <-release }, nil,
+	_, err := log.Subscribe(func(change.Change[string]) { <-release }, nil,
 		fanout.SubscriptionOptions{Name: "stuck", Policy: fanout.Block, Limit: 1})
 	if err != nil {
 		fmt.Println(err)
@@ -156,7 +157,7 @@ func ExampleLog_AwaitRoom() {
 			fmt.Println(err)
 			return
 		}
-		log.Publish([]fanout.Notification[string]{{Type: fanout.Added, Key: "default/web"}}, 1)
+		log.Publish([]change.Change[string]{{Type: change.Added, Key: "default/web"}}, 1)
 	}
 	// Output:
 	// fanout: wait for room in the backlog of handler "stuck", whose policy is Block: context deadline exceeded
@@ -166,12 +167,12 @@ func ExampleLog_AwaitRoom() {
 func ExampleLog_Wait() {
 	log := fanout.New(fanout.Options[string]{})
 	called, goOn := make(chan bool), make(chan bool)
-	_, err := log.Subscribe(func(fanout.Notification[string]) { called <- true; <-goOn }, nil, fanout.SubscriptionOptions{Name: "roller"})
+	_, err := log.Subscribe(func(change.Change[string]) { called <- true; <-goOn }, nil, fanout.SubscriptionOptions{Name: "roller"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	log.Publish([]fanout.Notification[string]{{Type: fanout.Added, Key: "default/web"}}, 1)
+	log.Publish([]change.Change[string]{{Type: change.Added, Key: "default/web"}}, 1)
 	<-called
 	log.Close()
 

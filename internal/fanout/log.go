@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // Options configure a Log. The zero value is ready.
@@ -88,7 +90,7 @@ func (l *Log[T]) Start() {
 // keys in the cache after the batch: each adds one to the limit of a handler's
 // backlog. Publish never waits for a handler and keeps no reference to the
 // batch's array. After Close it does nothing.
-func (l *Log[T]) Publish(batch []Notification[T], live int) {
+func (l *Log[T]) Publish(batch []change.Change[T], live int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || len(batch) == 0 {
@@ -104,7 +106,7 @@ func (l *Log[T]) Publish(batch []Notification[T], live int) {
 }
 
 // appendLocked writes the batch to the log, if anybody reads it there.
-func (l *Log[T]) appendLocked(batch []Notification[T]) {
+func (l *Log[T]) appendLocked(batch []change.Change[T]) {
 	initials := l.initials.Load()
 	for i := range batch {
 		if batch[i].Initial {
@@ -181,7 +183,7 @@ func (l *Log[T]) MarkSynced() {
 // one call at a time, on a goroutine of its own. initial may be nil; the caller
 // makes sure that it is the state at the end of the log and stays as it is: it
 // is read while the handler is called, and dropped at its end.
-func (l *Log[T]) Subscribe(handle func(Notification[T]), initial Items[T], o SubscriptionOptions) (*Subscription[T], error) {
+func (l *Log[T]) Subscribe(handle func(change.Change[T]), initial Items[T], o SubscriptionOptions) (*Subscription[T], error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}

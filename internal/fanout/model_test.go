@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"pgregory.net/rapid"
 )
 
@@ -82,7 +83,7 @@ func (m *model) play(s step) error {
 	}
 	switch {
 	case s.kind == stepPublish:
-		var batch []Notification[*object]
+		var batch []change.Change[*object]
 		for _, c := range s.changes {
 			batch = append(batch, m.do("k"+strconv.Itoa(int(c.key)), c.action)...)
 		}
@@ -233,13 +234,13 @@ func TestP04_Race(t *testing.T) {
 		*witness
 		*Subscription[*object]
 		from int
-		snap []Notification[*object]
+		snap []change.Change[*object]
 	}
 	join := func(i int) member {
 		mu.Lock()
 		defer mu.Unlock()
 		m := member{witness: newWitness(), from: len(c.history), snap: c.snapshot()}
-		s, err := l.Subscribe(func(n Notification[*object]) {
+		s, err := l.Subscribe(func(n change.Change[*object]) {
 			m.see(n)
 			for range i % 4 {
 				runtime.Gosched()
@@ -282,7 +283,7 @@ func TestP04_Race(t *testing.T) {
 			t.Fatal(err)
 		}
 		mu.Lock()
-		var batch []Notification[*object]
+		var batch []change.Change[*object]
 		for range random.IntN(5) + 1 {
 			batch = append(batch, c.do("k"+strconv.Itoa(random.IntN(10)), action(random.IntN(int(actions))))...)
 		}

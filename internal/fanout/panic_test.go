@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 func TestP11_IsolatedPanicCostsOneNotification(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var reports []Panic
 		var keys []string
-		s, err := r.log.Subscribe(func(n Notification[*object]) {
+		s, err := r.log.Subscribe(func(n change.Change[*object]) {
 			keys = append(keys, n.Key)
 			if n.Key == "bad" {
 				panic("no such thing")
@@ -24,7 +26,7 @@ func TestP11_IsolatedPanicCostsOneNotification(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"a", "bad", "b", "bad", "c"} {
-			r.publish(key, change)
+			r.publish(key, modify)
 		}
 		synctest.Wait()
 		if !slices.Equal(keys, []string{"a", "bad", "b", "bad", "c"}) {
@@ -69,7 +71,7 @@ func TestP11_PanicCrashesTheProcess(t *testing.T) {
 
 func crash(t *testing.T) {
 	l := New(Options[*object]{})
-	s, err := l.Subscribe(func(Notification[*object]) { explode() }, nil, SubscriptionOptions{
+	s, err := l.Subscribe(func(change.Change[*object]) { explode() }, nil, SubscriptionOptions{
 		Name: "roller",
 		OnPanic: func(p Panic) {
 			fmt.Println("told:", p.Handler, p.Key, p.Value, strings.Contains(string(p.Stack), "explode"))
@@ -78,7 +80,7 @@ func crash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Publish([]Notification[*object]{{Type: Added, Key: "default/web", New: &object{}}}, 1)
+	l.Publish([]change.Change[*object]{{Type: change.Added, Key: "default/web", New: &object{}}}, 1)
 	<-s.Done()
 	fmt.Println("survived")
 	os.Exit(0)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 func TestPausedLogStartsNoGoroutine(t *testing.T) {
@@ -12,7 +14,7 @@ func TestPausedLogStartsNoGoroutine(t *testing.T) {
 		l := New(Options[string]{Paused: true})
 		before := runtime.NumGoroutine()
 		var got []string
-		collect := func(n Notification[string]) { got = append(got, n.Key) }
+		collect := func(n change.Change[string]) { got = append(got, n.Key) }
 		kept, err := l.Subscribe(collect, one("a", "1"), SubscriptionOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +39,7 @@ func TestPausedLogStartsNoGoroutine(t *testing.T) {
 
 		l.Start()
 		l.Start()
-		l.Publish([]Notification[string]{{Type: Added, Key: "b", New: "2"}}, 2)
+		l.Publish([]change.Change[string]{{Type: change.Added, Key: "b", New: "2"}}, 2)
 		l.MarkSynced()
 		<-kept.Synced()
 		if !slices.Equal(got, []string{"a", "b"}) {
@@ -51,7 +53,7 @@ func TestPausedLogStartsNoGoroutine(t *testing.T) {
 func TestPausedLogClosesWhatNeverRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options[string]{Paused: true})
-		s, err := l.Subscribe(func(Notification[string]) { t.Error("called") }, one("a", "1"), SubscriptionOptions{})
+		s, err := l.Subscribe(func(change.Change[string]) { t.Error("called") }, one("a", "1"), SubscriptionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

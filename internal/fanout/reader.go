@@ -2,6 +2,8 @@ package fanout
 
 import (
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 // run is what a reader delivers without looking at anything shared but whether
 // it is stopped.
 type run[T any] struct {
-	calls   []Notification[T]
+	calls   []change.Change[T]
 	first   uint64 // the number of calls[0], for a run of the log
 	fromLog bool
 	counted bool // counts towards the limit: of the log or a backlog
@@ -38,11 +40,11 @@ type feed[T any] struct {
 }
 
 // notification makes one of an item.
-func (f *feed[T]) notification(key string, obj T) Notification[T] {
+func (f *feed[T]) notification(key string, obj T) change.Change[T] {
 	if f.resync {
-		return Notification[T]{Type: Updated, Resync: true, Key: key, Old: obj, New: obj}
+		return change.Change[T]{Type: change.Updated, Resync: true, Key: key, Old: obj, New: obj}
 	}
-	return Notification[T]{Type: Added, Initial: true, Key: key, New: obj}
+	return change.Change[T]{Type: change.Added, Initial: true, Key: key, New: obj}
 }
 
 // serve is the subscription's goroutine. It delivers until it is stopped.
@@ -258,9 +260,9 @@ func (s *Subscription[T]) endRun() {
 }
 
 // emptyBuffer returns the buffer for a run that is not of the log.
-func (s *Subscription[T]) emptyBuffer() []Notification[T] {
+func (s *Subscription[T]) emptyBuffer() []change.Change[T] {
 	if s.buffer == nil {
-		s.buffer = make([]Notification[T], 0, bufferSize)
+		s.buffer = make([]change.Change[T], 0, bufferSize)
 	}
 	return s.buffer[:0]
 }

@@ -28,11 +28,11 @@ func resyncs(w *witness) (keys []string) {
 func TestP12_ReplayStandsInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h, other := r.join(true, SubscriptionOptions{}), r.join(false, SubscriptionOptions{})
-		r.publish("a", change)
-		r.publish("b", change)
+		r.publish("a", modify)
+		r.publish("b", modify)
 		r.log.Replay(h.Subscription, items(r.snapshot()))
 		r.log.Replay(h.Subscription, items(r.snapshot())) // one is pending
-		r.publish("a", change)
+		r.publish("a", modify)
 		r.publish("b", remove)
 		if st := h.Stats(); st.Pending != 4 {
 			t.Errorf("%d pending, want 4: a replay does not count", st.Pending)
@@ -59,7 +59,7 @@ func TestP12_ReplayStandsInOrder(t *testing.T) {
 func TestP07_SyncedDoesNotWaitForAResync(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
-		r.publish("a", change)
+		r.publish("a", modify)
 		synctest.Wait() // its call is running
 		r.marked()
 		r.log.Replay(h.Subscription, items(r.snapshot()))
@@ -80,7 +80,7 @@ func TestP12_ScheduleKeepsItsOffsets(t *testing.T) {
 		if _, ok := r.log.NextResync(); ok {
 			t.Error("a resync without a period")
 		}
-		r.publish("a", change)
+		r.publish("a", modify)
 		start := time.Now()
 		a := r.join(false, SubscriptionOptions{ResyncPeriod: 10 * time.Minute})
 		<-r.log.ResyncChanged()
@@ -116,7 +116,7 @@ func TestP12_ScheduleKeepsItsOffsets(t *testing.T) {
 
 func TestP12_SlowHandlerSitsAResyncOut(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.publish("a", change)
+		r.publish("a", modify)
 		h := r.join(true, SubscriptionOptions{ResyncPeriod: time.Minute})
 		h.step(1)
 		for range 5 {
@@ -143,7 +143,7 @@ func TestP12_OwedResyncKeepsTheSchedule(t *testing.T) {
 			other := r.join(true, SubscriptionOptions{Limit: 5})
 			start := time.Now()
 			for range 20 {
-				r.publish("a", change)
+				r.publish("a", modify)
 			}
 			r.log.Replay(h.Subscription, items(r.snapshot()))
 			r.log.Replay(other.Subscription, nil) // nothing to replay
@@ -169,13 +169,13 @@ func TestP12_DroppedByConflationAndDueAtOnceAfterIt(t *testing.T) {
 		r.marked()
 		h := r.join(true, SubscriptionOptions{Limit: 5, ResyncPeriod: time.Hour})
 		<-r.log.ResyncChanged()
-		r.publish("a", change)
+		r.publish("a", modify)
 		time.Sleep(time.Hour)
 		if n := r.replay(); n != 1 {
 			t.Fatalf("%d due, want 1", n)
 		}
 		for range 20 {
-			r.publish("a", change)
+			r.publish("a", modify)
 		}
 		if _, ok := r.log.NextResync(); ok || !h.Stats().Behind {
 			t.Error("due for resync while behind")

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // What a handler has taken from its backlog and not returned from is pending.
@@ -13,7 +15,7 @@ func TestStatsCountTheRunOfABacklog(t *testing.T) {
 		r.marked()
 		h := r.join(true, SubscriptionOptions{Limit: 2})
 		for i := range 10 {
-			r.publish("k"+strconv.Itoa(i), change)
+			r.publish("k"+strconv.Itoa(i), modify)
 			r.publish("k"+strconv.Itoa(i), remove)
 		}
 		for returned := range 20 {
@@ -30,15 +32,15 @@ func TestStatsCountTheRunOfABacklog(t *testing.T) {
 // Calls of a slow handler are stamped from the first of a run on.
 func TestStatsStampTheNextRunOfASlowHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		h, err := r.log.Subscribe(func(Notification[*object]) { time.Sleep(10 * time.Second) }, nil, SubscriptionOptions{})
+		h, err := r.log.Subscribe(func(change.Change[*object]) { time.Sleep(10 * time.Second) }, nil, SubscriptionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		r.publish("first", change)
+		r.publish("first", modify)
 		synctest.Wait()
 		for i := range 5 {
-			r.publish("k"+strconv.Itoa(i), change)
+			r.publish("k"+strconv.Itoa(i), modify)
 		}
 		time.Sleep(5 * time.Second)
 		for i := range 5 {
@@ -54,16 +56,16 @@ func TestStatsStampTheNextRunOfASlowHandler(t *testing.T) {
 
 func TestStatsSayWhatRunsAndSinceWhen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
-		s, err := r.log.Subscribe(func(n Notification[*object]) {
+		s, err := r.log.Subscribe(func(n change.Change[*object]) {
 			time.Sleep(10 * time.Second)
 		}, nil, SubscriptionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		var batch []Notification[*object]
+		var batch []change.Change[*object]
 		for i := range 2 * stampEvery {
-			batch = append(batch, r.do("k"+strconv.Itoa(i), change)...)
+			batch = append(batch, r.do("k"+strconv.Itoa(i), modify)...)
 		}
 		r.log.Publish(batch, len(r.state))
 		// The first of the slow calls share a stamp; from then on each has its own.

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // noMark stands for a mark that is not in the log.
@@ -62,7 +64,7 @@ func (o *SubscriptionOptions) check() error {
 // after Remove or Log.Close, when the call that is running has returned.
 type Subscription[T any] struct {
 	log     *Log[T]
-	handle  func(Notification[T])
+	handle  func(change.Change[T])
 	name    string
 	number  int // in the order of subscription, from 1
 	policy  Policy
@@ -107,15 +109,15 @@ type Subscription[T any] struct {
 	owedAt time.Time
 
 	// What only the goroutine uses.
-	feed   *feed[T]          // initial set or replay under way
-	buffer []Notification[T] // holds the runs that are not of the log
-	made   int               // calls of the run that have been made
-	inCall bool              // the handler has been called and has not returned
-	slow   bool              // calls take long: stamp each
-	exited bool              // the handler has ended the goroutine
+	feed   *feed[T]           // initial set or replay under way
+	buffer []change.Change[T] // holds the runs that are not of the log
+	made   int                // calls of the run that have been made
+	inCall bool               // the handler has been called and has not returned
+	slow   bool               // calls take long: stamp each
+	exited bool               // the handler has ended the goroutine
 }
 
-func newSubscription[T any](l *Log[T], handle func(Notification[T]), o SubscriptionOptions) *Subscription[T] {
+func newSubscription[T any](l *Log[T], handle func(change.Change[T]), o SubscriptionOptions) *Subscription[T] {
 	s := &Subscription[T]{
 		log:     l,
 		handle:  handle,
@@ -194,7 +196,7 @@ func (s *Subscription[T]) wake() bool {
 
 // offerLocked tells the subscription of a batch that was written to the log. It
 // is called under Log.mu.
-func (s *Subscription[T]) offerLocked(batch []Notification[T], live int) {
+func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 	if s.detached {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -241,7 +243,7 @@ func (s *Subscription[T]) detachLocked(live int) {
 		if pos == end {
 			break
 		}
-		var notifications []Notification[T]
+		var notifications []change.Change[T]
 		s.node, notifications = s.node.run(pos, min(end, s.syncAt))
 		for i := range notifications {
 			s.backlog.add(&notifications[i])

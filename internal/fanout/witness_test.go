@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/tidings-go/tidings/internal/change"
 )
 
 // object is what the tests publish: a state of an incarnation. States are told
@@ -23,7 +25,7 @@ func (o *object) String() string {
 	return fmt.Sprintf("%s/%d", o.uid, o.state)
 }
 
-func show(n Notification[*object]) string {
+func show(n change.Change[*object]) string {
 	return fmt.Sprintf("%v %s %v→%v", n.Type, n.Key, n.Old, n.New)
 }
 
@@ -31,7 +33,7 @@ func show(n Notification[*object]) string {
 type action uint8
 
 const (
-	change    action = iota // add, or update
+	modify    action = iota // add, or update
 	replaceIt               // add, or update to another incarnation
 	remove                  // add, or delete
 	bury                    // add, or delete with an unknown final state
@@ -42,7 +44,7 @@ const (
 // cluster is the truth: the state after every change, and the changes.
 type cluster struct {
 	state   map[string]*object
-	history []Notification[*object]
+	history []change.Change[*object]
 	serial  int
 	initial bool // adds are part of the first list
 }
@@ -50,30 +52,30 @@ type cluster struct {
 func newCluster() *cluster { return &cluster{state: make(map[string]*object), initial: true} }
 
 // do applies an action to a key and returns what has to be published.
-func (c *cluster) do(key string, a action) []Notification[*object] {
+func (c *cluster) do(key string, a action) []change.Change[*object] {
 	c.serial++
 	old := c.state[key]
 	next := &object{uid: "u" + strconv.Itoa(c.serial), state: c.serial}
-	var batch []Notification[*object]
+	var batch []change.Change[*object]
 	switch {
 	case old == nil:
-		batch = append(batch, Notification[*object]{Type: Added, Initial: c.initial, Key: key, New: next})
+		batch = append(batch, change.Change[*object]{Type: change.Added, Initial: c.initial, Key: key, New: next})
 		c.state[key] = next
-	case a == change || a == replaceIt:
-		if a == change {
+	case a == modify || a == replaceIt:
+		if a == modify {
 			next.uid = old.uid
 		}
-		batch = append(batch, Notification[*object]{Type: Updated, Key: key, Old: old, New: next})
+		batch = append(batch, change.Change[*object]{Type: change.Updated, Key: key, Old: old, New: next})
 		c.state[key] = next
 	case a == bury:
-		batch = append(batch, Notification[*object]{Type: Deleted, Tombstone: true, Key: key, Old: old, New: old})
+		batch = append(batch, change.Change[*object]{Type: change.Deleted, Tombstone: true, Key: key, Old: old, New: old})
 		delete(c.state, key)
 	default:
 		last := &object{uid: old.uid, state: c.serial}
-		batch = append(batch, Notification[*object]{Type: Deleted, Key: key, Old: old, New: last})
+		batch = append(batch, change.Change[*object]{Type: change.Deleted, Key: key, Old: old, New: last})
 		delete(c.state, key)
 		if a == recreate {
-			batch = append(batch, Notification[*object]{Type: Added, Key: key, New: next})
+			batch = append(batch, change.Change[*object]{Type: change.Added, Key: key, New: next})
 			c.state[key] = next
 		}
 	}
@@ -82,16 +84,16 @@ func (c *cluster) do(key string, a action) []Notification[*object] {
 }
 
 // snapshot returns the state now, ascending by key.
-func (c *cluster) snapshot() []Notification[*object] {
-	var items []Notification[*object]
+func (c *cluster) snapshot() []change.Change[*object] {
+	var items []change.Change[*object]
 	for _, key := range slices.Sorted(maps.Keys(c.state)) {
-		items = append(items, Notification[*object]{Type: Added, Initial: true, Key: key, New: c.state[key]})
+		items = append(items, change.Change[*object]{Type: change.Added, Initial: true, Key: key, New: c.state[key]})
 	}
 	return items
 }
 
 // items is what a subscriber is given of a snapshot.
-func items(snapshot []Notification[*object]) Items[*object] {
+func items(snapshot []change.Change[*object]) Items[*object] {
 	next := 0
 	return func() (string, *object, bool) {
 		if next == len(snapshot) {
@@ -116,34 +118,34 @@ func one[T any](key string, obj T) Items[T] {
 // before.
 type witness struct {
 	view map[string]*object
-	seen []Notification[*object]
+	seen []change.Change[*object]
 	err  error // the first thing that was wrong
 }
 
 func newWitness() *witness { return &witness{view: make(map[string]*object)} }
 
-func (w *witness) see(n Notification[*object]) {
+func (w *witness) see(n change.Change[*object]) {
 	if err := w.check(n); err != nil && w.err == nil {
 		w.err = fmt.Errorf("call %d, %s: %w", len(w.seen), show(n), err)
 	}
 	w.seen = append(w.seen, n)
-	if n.Type == Deleted {
+	if n.Type == change.Deleted {
 		delete(w.view, n.Key)
 	} else {
 		w.view[n.Key] = n.New
 	}
 }
 
-func (w *witness) check(n Notification[*object]) error {
+func (w *witness) check(n change.Change[*object]) error {
 	last, present := w.view[n.Key]
 	switch {
-	case n.Type == Added && present:
+	case n.Type == change.Added && present:
 		return fmt.Errorf("added, but seen before as %v", last)
-	case n.Type == Added && n.Old != nil:
+	case n.Type == change.Added && n.Old != nil:
 		return fmt.Errorf("added, but has an old state")
-	case n.Type != Added && !present:
+	case n.Type != change.Added && !present:
 		return fmt.Errorf("not seen before")
-	case n.Type == Updated && n.Old != last:
+	case n.Type == change.Updated && n.Old != last:
 		return fmt.Errorf("old is not the state seen last, %v", last)
 	case n.Resync && n.Old != n.New:
 		return fmt.Errorf("a resync that changes the object")
@@ -154,19 +156,19 @@ func (w *witness) check(n Notification[*object]) error {
 }
 
 // told returns what was seen after the first calls, without resyncs.
-func (w *witness) told(after int) []Notification[*object] {
-	return slices.DeleteFunc(slices.Clone(w.seen[after:]), func(n Notification[*object]) bool { return n.Resync })
+func (w *witness) told(after int) []change.Change[*object] {
+	return slices.DeleteFunc(slices.Clone(w.seen[after:]), func(n change.Change[*object]) bool { return n.Resync })
 }
 
 // lives returns what begins or ends an incarnation, in order, without the states
 // between which a fold may leave some out.
-func lives(notifications []Notification[*object]) []string {
+func lives(notifications []change.Change[*object]) []string {
 	var out []string
 	for _, n := range notifications {
 		switch {
-		case n.Type == Added:
+		case n.Type == change.Added:
 			out = append(out, fmt.Sprintf("%s begins as %v", n.Key, n.New))
-		case n.Type == Deleted:
+		case n.Type == change.Deleted:
 			out = append(out, fmt.Sprintf("%s ends as %v, tombstone %v", n.Key, n.New, n.Tombstone))
 		case n.Old.uid != n.New.uid:
 			out = append(out, fmt.Sprintf("%s begins as %v instead of %s", n.Key, n.New, n.Old.uid))
@@ -176,10 +178,10 @@ func lives(notifications []Notification[*object]) []string {
 }
 
 // lastUpdates returns, of each run of updates of one incarnation, the last state.
-func lastUpdates(notifications []Notification[*object]) map[string]int {
+func lastUpdates(notifications []change.Change[*object]) map[string]int {
 	last := make(map[string]int)
 	for _, n := range notifications {
-		if n.Type == Updated && n.Old.uid == n.New.uid {
+		if n.Type == change.Updated && n.Old.uid == n.New.uid {
 			last[n.Key+" "+n.New.uid] = n.New.state
 		}
 	}
@@ -188,7 +190,7 @@ func lastUpdates(notifications []Notification[*object]) map[string]int {
 
 // compare returns what is wrong with what a handler was told of a history from
 // which it was to hear by the policy.
-func compare(policy Policy, told, history []Notification[*object]) error {
+func compare(policy Policy, told, history []change.Change[*object]) error {
 	switch policy {
 	case ConflateState:
 		return nil

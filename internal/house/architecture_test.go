@@ -34,13 +34,14 @@ type wall struct {
 }
 
 var (
-	informerRooms = []string{".", "store", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector"}
+	informerRooms = []string{".", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector"}
 	// walls has an entry for every package, lowest first, as ARCHITECTURE.md has. One
 	// of a directory holds for what is below it and has none of its own.
 	walls = map[string]wall{
 		"store":           {tests: []string{"store", "pgregory.net/rapid"}},
-		"internal/delta":  {tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
-		"internal/fanout": {tests: []string{"internal/fanout", "pgregory.net/rapid"}},
+		"internal/change": {},
+		"internal/delta":  {rooms: []string{"internal/change"}, tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
+		"internal/fanout": {rooms: []string{"internal/change"}, tests: []string{"internal/fanout", "pgregory.net/rapid"}},
 		"internal/dedup":  {rooms: []string{"internal/fieldpath"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
 		"source": {
 			rooms: []string{"internal/dedup", "internal/fieldpath"},
@@ -50,8 +51,13 @@ var (
 			},
 			tests: []string{"*"},
 		},
+		"health": {rooms: []string{"source"}},
+		"internal/engine": {
+			rooms: []string{"store", "health", "internal/change", "internal/delta", "internal/fanout", "internal/dedup", "source", "internal/reflector"},
+			tests: []string{"*"},
+		},
 		"internal/reflector": {
-			rooms:  []string{"source", "internal/delta"},
+			rooms:  []string{"health", "source", "internal/delta"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
@@ -70,7 +76,7 @@ var (
 			tests:  []string{"*"},
 		},
 		".": {
-			rooms:  []string{"store", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
+			rooms:  []string{"store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
@@ -113,7 +119,7 @@ var (
 		},
 		// One test compares with client-go's own informer.
 		"tidingstest": {
-			rooms:  []string{".", "source", "internal/reflector", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
+			rooms:  []string{".", "health", "source", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/metadata"},
 			tests:  []string{"*"}, dropIn: true,
 		},

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -49,8 +50,8 @@ func (r *Reflector[T]) gone(item source.Item[T]) {
 	}
 }
 
-func (r *Reflector[T]) push(t delta.ChangeType, item source.Item[T]) {
-	r.changes = append(r.changes, delta.Change[T]{
+func (r *Reflector[T]) push(t delta.EventType, item source.Item[T]) {
+	r.changes = append(r.changes, delta.Event[T]{
 		Type: t,
 		Item: delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object},
 	})
@@ -68,11 +69,11 @@ func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 	if item.Key != "" {
 		err = source.Bound(fmt.Errorf("object %s: %w", item.Key, err))
 	}
-	r.record.change(func(h *Health) {
+	r.recorder.change(func(h *health.Watch) {
 		h.Dropped++
 		h.LastDropped = err
 	})
-	r.record.log.Debug("dropped an object that does not belong here", "error", err)
+	r.recorder.log.Debug("dropped an object that does not belong here", "error", err)
 	return err
 }
 
@@ -85,11 +86,11 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 	}
 	key := source.BoundText(item.Key)
 	err = fmt.Errorf("transform of %s: %w", key, err)
-	r.record.change(func(h *Health) {
+	r.recorder.change(func(h *health.Watch) {
 		h.TransformErrors++
 		h.LastTransformError = err
 	})
-	r.record.log.Warn("the transform failed; the object's previous state stays in the cache", "key", key, "error", err)
+	r.recorder.log.Warn("the transform failed; the object's previous state stays in the cache", "key", key, "error", err)
 	return err
 }
 

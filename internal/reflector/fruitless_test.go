@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -139,7 +140,7 @@ func TestP18_OutageLeadsToNoList(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 		same(t, "queue", j.read(), replaced)
-		if h := r.Health(); h.Lists != 1 || h.State != Watching {
+		if h := r.Health(); h.Lists != 1 || h.State != health.Watching {
 			t.Errorf("health is %+v", h)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -55,7 +56,7 @@ func (r *Reflector[T]) streamFailed(ctx context.Context, err error) stateFunc[T]
 	r.failed(ctx, StreamedList, err)
 	if errors.Is(err, source.ErrSilent) && ctx.Err() == nil {
 		r.noteError(err)
-		r.record.log.Log(ctx, r.record.level, "listing in pages", "reason", source.Bound(err))
+		r.recorder.log.Log(ctx, r.recorder.level, "listing in pages", "reason", source.Bound(err))
 		r.mute = true
 		return r.pageList
 	}
@@ -81,7 +82,7 @@ func (r *Reflector[T]) endStreamedList(ctx context.Context, version string, rest
 	r.stream.at = version
 	r.streamFails, r.muteStreams = 0, 0
 	r.progressed, r.moved, r.fresh = true, true, false // the stream goes on as the watch
-	r.record.enter(Watching)
+	r.recorder.enter(health.Watching)
 	if err := r.handOn(ctx, rest); err != nil {
 		return r.retry(ctx, err, r.watch)
 	}
@@ -93,15 +94,15 @@ func (r *Reflector[T]) beginList() {
 	r.closeStream()
 	r.staged = staged[T]{}
 	r.reused = false
-	r.record.change(func(h *Health) {
+	r.recorder.change(func(h *health.Watch) {
 		h.Listed = 0
 		h.Lists++
 	})
-	r.record.enter(Listing)
+	r.recorder.enter(health.Listing)
 }
 
 func (r *Reflector[T]) countListed() {
-	r.record.change(func(h *Health) { h.Listed = r.staged.len() })
+	r.recorder.change(func(h *health.Watch) { h.Listed = r.staged.len() })
 }
 
 // endList hands on the staged objects as one Replace. Afterwards the watch starts
@@ -134,7 +135,7 @@ func (r *Reflector[T]) endList(ctx context.Context, version string, consistent b
 	r.doubtful, r.emptied = false, false
 	r.undecodable, r.fruitless, r.answering = false, 0, false
 	r.touch()
-	r.record.change(func(h *Health) { h.Listed = 0 })
+	r.recorder.change(func(h *health.Watch) { h.Listed = 0 })
 	r.heard()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -35,6 +36,6 @@ func (r *Reflector[T]) missing(ctx context.Context, err error) error {
 		return err
 	}
 	r.emptied, r.version, r.resume, r.highest = true, "", "", ""
-	r.record.change(func(h *Health) { h.Version = "" })
+	r.recorder.change(func(h *health.Watch) { h.Version = "" })
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -21,13 +23,13 @@ func TestOptionalResourceThatIsMissingIsEmptyAtOnce(t *testing.T) {
 	missing := answer{expect: "stream", err: errNotFound}
 	run(t, []answer{missing, missing, missing, listed()}, optional, func(r *Reflector[object], _ *script, j *journal) {
 		same(t, "queue", j.read(), emptied)
-		if h := r.Health(); h.State != NoSuchResource || h.LastError == nil {
+		if h := r.Health(); h.State != health.NoSuchResource || h.LastError == nil {
 			t.Errorf("health is %+v", h)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		same(t, "queue", j.read(), emptied, replaced)
-		if h := r.Health(); h.State != Watching || h.Version != "5" {
+		if h := r.Health(); h.State != health.Watching || h.Version != "5" {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -50,7 +52,7 @@ func TestOptionalResourceThatVanishesIsEmptyWhenThatIsSure(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		same(t, "queue", j.read(), replaced, emptied)
-		if h := r.Health(); h.State != NoSuchResource || h.Version != "" {
+		if h := r.Health(); h.State != health.NoSuchResource || h.Version != "" {
 			t.Errorf("health is %+v", h)
 		}
 		time.Sleep(20 * time.Minute)
@@ -94,8 +96,8 @@ func (c cacheOf) Prefix(string) iter.Seq2[string, object] {
 }
 
 func (c cacheOf) apply(b delta.Batch[object]) {
-	for _, d := range b.Deltas {
-		if d.Type == delta.Deleted {
+	for _, d := range b.Changes {
+		if d.Type == change.Deleted {
 			delete(c, d.Key)
 		} else {
 			c[d.Key] = d.New

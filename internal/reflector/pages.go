@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -61,7 +62,7 @@ func (r *Reflector[T]) beginPages(limit int64) stateFunc[T] {
 // it: the last page (watch), an error (backoff, and then the same page or a new list; or the
 // list without pages).
 func (r *Reflector[T]) readPages(ctx context.Context) stateFunc[T] {
-	r.record.enter(Listing)
+	r.recorder.enter(health.Listing)
 	for {
 		last, err := r.readPage(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -52,7 +53,7 @@ func TestP18_PageThatFailsIsAskedForAgain(t *testing.T) {
 					answers = append([]answer{answers[0], answers[1], bad}, answers[2:]...)
 				}
 				run(t, answers, inPages, func(r *Reflector[object], _ *script, j *journal) {
-					if h := r.Health(); h.State != BackingOff || h.Failures != 1 || !errors.Is(h.LastError, test.err) || h.Listed == 0 {
+					if h := r.Health(); h.State != health.Backoff || h.Failures != 1 || !errors.Is(h.LastError, test.err) || h.Listed == 0 {
 						t.Errorf("while it waits health is %+v", h)
 					}
 					time.Sleep(test.wait - time.Millisecond)
@@ -61,7 +62,7 @@ func TestP18_PageThatFailsIsAskedForAgain(t *testing.T) {
 					time.Sleep(time.Millisecond)
 					synctest.Wait()
 					same(t, "queue", j.read(), "replace 5 (new history false): a@3 b@3 c@3")
-					if h := r.Health(); h.State != Watching || h.Failures != 0 || h.Lists != 1 {
+					if h := r.Health(); h.State != health.Watching || h.Failures != 0 || h.Lists != 1 {
 						t.Errorf("health is %+v", h)
 					}
 				})
@@ -81,7 +82,7 @@ func TestP18_EveryPageMayFail(t *testing.T) {
 	run(t, append(answers, answer{expect: "watch 5"}), inPages, func(r *Reflector[object], _ *script, j *journal) {
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if h := r.Health(); h.State != Watching || h.Lists != 1 || len(j.read()) != 1 {
+		if h := r.Health(); h.State != health.Watching || h.Lists != 1 || len(j.read()) != 1 {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -176,7 +177,7 @@ func TestPagesThatLeadToNoEnd(t *testing.T) {
 			answers := append(test.pages(firstList), test.pages(unlimited)...)
 			n := len(answers)
 			run(t, append(answers, onePage(firstList), answer{expect: "watch 5"}), inPages, func(r *Reflector[object], s *script, j *journal) {
-				if h := r.Health(); len(s.requests()) != n || h.State != BackingOff || !errors.Is(h.LastError, test.err) || !strings.Contains(h.LastError.Error(), "things.v1") {
+				if h := r.Health(); len(s.requests()) != n || h.State != health.Backoff || !errors.Is(h.LastError, test.err) || !strings.Contains(h.LastError.Error(), "things.v1") {
 					t.Errorf("after %d requests health is %+v", len(s.requests()), h)
 				}
 				passTheWaits()

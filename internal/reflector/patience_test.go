@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -29,12 +30,12 @@ func TestP15_ListThatIsNotAnsweredIsEnded(t *testing.T) {
 	run(t, answers, inPages, func(r *Reflector[object], s *script, _ *journal) {
 		time.Sleep(2*time.Minute - 1)
 		synctest.Wait()
-		if h := r.Health(); h.State != Listing || h.LastError != nil {
+		if h := r.Health(); h.State != health.Listing || h.LastError != nil {
 			t.Errorf("within the time health is %+v", h)
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if h := r.Health(); h.State != BackingOff || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "2m0s") {
+		if h := r.Health(); h.State != health.Backoff || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "2m0s") {
 			t.Errorf("after it health is %+v", h)
 		}
 		time.Sleep(4 * time.Minute)
@@ -85,7 +86,7 @@ func TestP15_StreamedListThatFallsSilentIsReadInPages(t *testing.T) {
 		synctest.Wait()
 		same(t, "requests", s.requests(), "stream", firstList, "watch 5")
 		same(t, "queue", j.read(), replaced)
-		if h := r.Health(); h.State != Watching || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "things.v1") || h.Failures != 0 {
+		if h := r.Health(); h.State != health.Watching || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "things.v1") || h.Failures != 0 {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -102,7 +103,7 @@ func TestP15_StreamedListThatGoesOnIsLeftAlone(t *testing.T) {
 		time.Sleep(40 * time.Minute) // the watch that it has become is not timed so
 		synctest.Wait()
 		same(t, "requests", s.requests(), "stream")
-		if h := r.Health(); h.State != Watching || h.Lists != 1 {
+		if h := r.Health(); h.State != health.Watching || h.Lists != 1 {
 			t.Errorf("health is %+v", h)
 		}
 	})

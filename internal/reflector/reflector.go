@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -153,18 +154,18 @@ func orDefault[V comparable](value, byDefault V) V {
 
 // Queue is what a reflector hands its work to. *delta.Queue implements it.
 type Queue[T any] interface {
-	Push(ctx context.Context, scope, version string, changes []delta.Change[T]) error
+	Push(ctx context.Context, scope, version string, changes []delta.Event[T]) error
 	Replace(ctx context.Context, scope, version string, items []delta.Item[T], o delta.ReplaceOptions) error
 	Bookmark(ctx context.Context, scope, version string) error
 }
 
 // Reflector keeps one scope of a queue in step with one source.
 type Reflector[T any] struct {
-	source source.Source[T]
-	queue  Queue[T]
-	o      Options[T]
-	record record
-	ran    atomic.Bool
+	source   source.Source[T]
+	queue    Queue[T]
+	o        Options[T]
+	recorder healthRecorder
+	ran      atomic.Bool
 	// invalid says which option cannot be used, or is nil.
 	invalid error
 
@@ -199,7 +200,7 @@ type Reflector[T any] struct {
 	contact      time.Time   // when the server last showed that it is there
 	missingSince time.Time   // since when the server says that there is no such resource
 	emptied      bool        // the collection was handed on as empty for that
-	changes      []delta.Change[T]
+	changes      []delta.Event[T]
 	wait         time.Duration // what backoff waits
 	afterBackoff stateFunc[T]
 }
@@ -217,8 +218,8 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	invalid := o.Check("Options")
 	o = o.withDefaults()
 	r := &Reflector[T]{source: src, queue: queue, o: o, invalid: invalid, paged: o.NoStreamedLists}
-	r.record = record{
-		health:    Health{State: Pending, Since: time.Now()},
+	r.recorder = healthRecorder{
+		health:    health.Watch{State: health.Pending, Since: time.Now()},
 		level:     level,
 		heartbeat: o.Heartbeat,
 		onChange:  o.OnChange,
@@ -227,7 +228,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 }
 
 // Health says how the reflector is.
-func (r *Reflector[T]) Health() Health { return r.record.snapshot() }
+func (r *Reflector[T]) Health() health.Watch { return r.recorder.snapshot() }
 
 // Run lists and watches until ctx ends or the queue is closed. It returns nil
 // then, ErrRanAlready if it was called before, and what Options.Check says of options
@@ -239,8 +240,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if r.invalid != nil {
 		return fmt.Errorf("reflector: collection %s: %w", r.o.Name, r.invalid)
 	}
-	r.record.log = r.o.Logger.With("collection", r.o.Name)
-	defer r.record.enter(Stopped)
+	r.recorder.log = r.o.Logger.With("collection", r.o.Name)
+	defer r.recorder.enter(health.Stopped)
 	defer r.closeStream()
 	for state := r.list(); state != nil && ctx.Err() == nil; {
 		state = state(ctx)
@@ -287,14 +288,14 @@ func (r *Reflector[T]) waitFor(err error, failures int, next stateFunc[T]) state
 	}
 	r.wait = r.o.Backoff.delay(failures, min(asked, maxRetryAfter))
 	r.afterBackoff = next
-	r.record.failed(err, time.Now().Add(r.wait))
+	r.recorder.failed(err, time.Now().Add(r.wait))
 	return r.backoff
 }
 
 // noteError notes an error that is answered without a wait for the server.
 func (r *Reflector[T]) noteError(err error) {
 	err = source.Bound(err) // sources of one's own may not
-	r.record.change(func(h *Health) { h.LastError, h.LastErrorAt = err, time.Now() })
+	r.recorder.change(func(h *health.Watch) { h.LastError, h.LastErrorAt = err, time.Now() })
 }
 
 // backoff waits. What leads out of it: the time, or the context.
@@ -314,9 +315,9 @@ func (r *Reflector[T]) backoff(ctx context.Context) stateFunc[T] {
 // lists well and cannot be watched is not listed again and again.
 func (r *Reflector[T]) heard() {
 	now := time.Now()
-	r.record.change(func(h *Health) {
+	r.recorder.change(func(h *health.Watch) {
 		h.LastEvent, h.Failures, h.Version = now, 0, r.version
 	})
 	r.missingSince = time.Time{}
-	r.record.recovered()
+	r.recorder.recovered()
 }

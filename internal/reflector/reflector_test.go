@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -28,7 +29,7 @@ func TestStreamedListGoesOnAsTheWatch(t *testing.T) {
 		same(t, "requests", s.requests(), "stream")
 		same(t, "queue", j.read(), "replace 5 (new history false): a@3 c@4", "push 6: set a@6", "bookmark 9")
 		h := r.Health()
-		if h.State != Watching || h.Version != "9" || h.Lists != 1 || h.Listed != 0 {
+		if h.State != health.Watching || h.Version != "9" || h.Lists != 1 || h.Listed != 0 {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -117,7 +118,7 @@ func TestP18_ExpiredVersionListsAfterAMoment(t *testing.T) {
 		{expect: "stream", reads: []read{{events: []source.Event[object]{bookmark(source.InitialEventsEnd, "9")}}}},
 	}, Options[object]{}, func(r *Reflector[object], s *script, j *journal) {
 		same(t, "requests", s.requests(), "stream")
-		if h := r.Health(); h.State != Listing || h.Failures != 0 {
+		if h := r.Health(); h.State != health.Listing || h.Failures != 0 {
 			t.Errorf("health is %+v", h)
 		}
 		time.Sleep(800 * time.Millisecond)
@@ -160,17 +161,17 @@ func TestP18_UndecodableTwiceAtOneVersionLists(t *testing.T) {
 func TestP13_StateSaysWhatIsWrong(t *testing.T) {
 	tests := map[string]struct {
 		err   error
-		want  State
+		want  health.State
 		pages bool // a streamed list that is refused twice is read in pages
 	}{
-		"forbidden":         {errForbidden, Forbidden, true},
-		"unauthorized":      {status(401, "Unauthorized"), Forbidden, true},
-		"no such resource":  {errNotFound, NoSuchResource, false},
-		"wrong scope":       {&source.Error{Op: "list", Phase: source.Connecting, Err: source.ErrWrongScope}, NoSuchResource, false},
-		"server error":      {errInternal, BackingOff, true},
-		"too many requests": {errTooMany(0), BackingOff, false},
-		"unreachable":       {errRefused, BackingOff, false},
-		"connection broken": {errCut, BackingOff, false},
+		"forbidden":         {errForbidden, health.Forbidden, true},
+		"unauthorized":      {status(401, "Unauthorized"), health.Forbidden, true},
+		"no such resource":  {errNotFound, health.NoSuchResource, false},
+		"wrong scope":       {&source.Error{Op: "list", Phase: source.Connecting, Err: source.ErrWrongScope}, health.NoSuchResource, false},
+		"server error":      {errInternal, health.Backoff, true},
+		"too many requests": {errTooMany(0), health.Backoff, false},
+		"unreachable":       {errRefused, health.Backoff, false},
+		"connection broken": {errCut, health.Backoff, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestP13_StateSaysWhatIsWrong(t *testing.T) {
 				}
 				time.Sleep(1600 * time.Millisecond)
 				synctest.Wait()
-				if h := r.Health(); h.State != Watching || h.Failures != 0 || h.LastError == nil || !h.RetryAt.IsZero() {
+				if h := r.Health(); h.State != health.Watching || h.Failures != 0 || h.LastError == nil || !h.RetryAt.IsZero() {
 					t.Errorf("after it has healed health is %+v", h)
 				}
 				same(t, "queue", j.read(), replaced)
@@ -220,7 +221,7 @@ func TestP15_WatchThatOutlivesItsTimeoutIsTornDown(t *testing.T) {
 			time.Sleep(72 * time.Second)
 			synctest.Wait()
 			same(t, "requests", s.requests(), "stream", "watch 5", `list "" 1 ""`)
-			if h := r.Health(); h.State != Watching || !errors.Is(h.LastError, errOutlived) {
+			if h := r.Health(); h.State != health.Watching || !errors.Is(h.LastError, errOutlived) {
 				t.Errorf("health is %+v", h)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -94,7 +95,7 @@ func TestP16_LagBeforeAGroupIsNoRewind(t *testing.T) {
 		{expect: "watch 5", reads: []read{{events: []source.Event[object]{gone}}, {events: []source.Event[object]{bookmark(source.Bookmark, "12")}}}},
 	}, hour, func(r *Reflector[object], _ *script, _ *journal) {
 		passTheWaits()
-		if h := r.Health(); h.Version != "12" || h.State != Watching || h.Lists != 1 {
+		if h := r.Health(); h.Version != "12" || h.State != health.Watching || h.Lists != 1 {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -116,7 +117,7 @@ func TestP01_EventsOutOfOrderAfterAGroup(t *testing.T) {
 		if last := entries[len(entries)-1]; !strings.Contains(last, "a@11") {
 			t.Errorf("the last that the queue was given is %s, want the delete of a", last)
 		}
-		if h := r.Health(); h.Version != "12" || h.State != Watching || h.Lists != 1 {
+		if h := r.Health(); h.Version != "12" || h.State != health.Watching || h.Lists != 1 {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -141,12 +142,12 @@ func TestP18_RetryAfterIsBounded(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				h := r.Health()
-				if h.State != BackingOff || time.Until(h.RetryAt) > 5*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
+				if h.State != health.Backoff || time.Until(h.RetryAt) > 5*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
 					t.Errorf("while it waits health is %+v", h)
 				}
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
-				if got, want := len(s.requests()), len(answers); h.State == Watching || got < want {
+				if got, want := len(s.requests()), len(answers); h.State == health.Watching || got < want {
 					t.Errorf("%d requests, want %d; health is %+v", got, want, r.Health())
 				}
 			})

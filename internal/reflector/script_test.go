@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -187,7 +188,7 @@ func (j *journal) read() []string {
 	return append([]string(nil), j.entries...)
 }
 
-func (j *journal) Push(_ context.Context, _, version string, changes []delta.Change[object]) error {
+func (j *journal) Push(_ context.Context, _, version string, changes []delta.Event[object]) error {
 	var text strings.Builder
 	for _, c := range changes {
 		text.WriteString(fmt.Sprintf(" %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note))
@@ -271,7 +272,7 @@ func runScript(t *testing.T, s *script, o Options[object], check func(r *Reflect
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if state := r.Health().State; state != Stopped {
+		if state := r.Health().State; state != health.Stopped {
 			t.Errorf("after Run the state is %s, want Stopped", state)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -58,7 +59,7 @@ func (r *Reflector[T]) openStream(ctx context.Context, o source.WatchOptions) er
 		w.patience = &patience{limit: r.o.MaxSilence, cancel: w.cancel}
 		o.Heard = w.heard
 	}
-	r.record.change(func(h *Health) { h.Watches++ })
+	r.recorder.change(func(h *health.Watch) { h.Watches++ })
 	r.progressed, r.moved = false, false
 	stream, err := r.source.Watch(w.ctx, o)
 	r.opened = time.Now() // a client may have tried for long
@@ -224,7 +225,7 @@ func (r *Reflector[T]) probe(ctx context.Context) stateFunc[T] {
 			return r.retry(ctx, err, r.list())
 		}
 		r.noteError(err)
-		r.record.log.Warn("listing again", "reason", err)
+		r.recorder.log.Warn("listing again", "reason", err)
 		return r.list()
 	}
 	return r.watch

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -32,7 +33,7 @@ func TestP15_WatchThatIsQuietForSeveralOfItsPeriodsIsTornDown(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		same(t, "requests", s.requests(), "stream", "watch 8", `list "" 1 ""`)
-		if h := r.Health(); h.State != Watching || !errors.Is(h.LastError, errQuiet) {
+		if h := r.Health(); h.State != health.Watching || !errors.Is(h.LastError, errQuiet) {
 			t.Errorf("health is %+v", h)
 		}
 		// What a watch has taught is not held against the next one.
@@ -236,7 +237,7 @@ func TestP16_LookThatFailsKeepsTheWatch(t *testing.T) {
 		synctest.Wait()
 		same(t, "last requests", s.requests()[4:], "watch 5", `list "" 1 ""`, "watch 6")
 		same(t, "queue", j.read(), replaced, "bookmark 6")
-		if h := r.Health(); h.State != Watching {
+		if h := r.Health(); h.State != health.Watching {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -364,7 +365,7 @@ func TestP1_LookThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
 				time.Sleep(20 * time.Minute)
 				synctest.Wait()
 				same(t, "queue", j.read(), replaced, "push 6: set b@6")
-				if h := r.Health(); h.State != Watching {
+				if h := r.Health(); h.State != health.Watching {
 					t.Errorf("health is %+v", h)
 				}
 			})

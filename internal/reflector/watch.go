@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
@@ -40,7 +41,7 @@ func (r *Reflector[T]) watch(ctx context.Context) stateFunc[T] {
 			return r.ended(ctx, err)
 		}
 		r.looks = 0
-		r.record.enter(Watching)
+		r.recorder.enter(health.Watching)
 		if r.reached(); r.doubtful {
 			return r.probe
 		}
@@ -83,7 +84,7 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 		return nil
 	case torn:
 		r.noteError(err)
-		r.record.enter(Silent)
+		r.recorder.enter(health.Silent)
 		return r.watch
 	case finished:
 		return r.finished(ctx, lasted)
@@ -98,7 +99,7 @@ func (r *Reflector[T]) ended(ctx context.Context, err error) stateFunc[T] {
 			// No failure of the server, but one that all its clients may have at once.
 			r.failures++
 			r.noteError(err)
-			r.record.enter(Listing)
+			r.recorder.enter(health.Listing)
 			r.wait, r.afterBackoff = r.o.Backoff.delay(max(1, r.lists), 0), r.list()
 			return r.backoff
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync/atomic"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/store"
 )
@@ -43,14 +44,14 @@ func (t *takenOut) settle(batch *delta.Batch[any], cached store.Snapshot[any]) {
 		return
 	}
 	left := maps.Clone(*have)
-	for n := range batch.Deltas {
-		d := &batch.Deltas[n]
+	for n := range batch.Changes {
+		d := &batch.Changes[n]
 		if _, ok := left[d.Key]; !ok {
 			continue
 		}
 		delete(left, d.Key)
-		if _, ok := cached.Get(d.Key); !ok && d.Type == delta.Updated {
-			d.Type, d.Old = delta.Added, nil
+		if _, ok := cached.Get(d.Key); !ok && d.Type == change.Updated {
+			d.Type, d.Old = change.Added, nil
 		}
 	}
 	if batch.Replaced || len(left) == 0 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/fanout"
 )
 
@@ -126,20 +127,20 @@ func (r *registration) ShutdownChan() <-chan struct{} { return r.subscription.Do
 
 // deliver calls the handler. A panic is utilruntime's to handle: by default the
 // process crashes.
-func (r *registration) deliver(n fanout.Notification[any]) {
+func (r *registration) deliver(n change.Change[any]) {
 	if r.crashed {
 		time.Sleep(pauseAfterCrash)
 	}
 	r.crashed = true // unless the call returns
 	defer utilruntime.HandleCrashWithLogger(r.logger)
 	switch n.Type {
-	case fanout.Added:
+	case change.Added:
 		r.handler.OnAdd(n.New, n.Initial)
-	case fanout.Updated:
+	case change.Updated:
 		if n.Resync || r.syncing.Load() || !r.informer.isUnchanged(n.Old, n.New) {
 			r.handler.OnUpdate(n.Old, n.New)
 		}
-	case fanout.Deleted:
+	case change.Deleted:
 		if n.Tombstone {
 			r.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: n.Key, Obj: n.Old})
 		} else {

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -16,17 +17,17 @@ func (i *Informer) Health() tidings.Health {
 	i.mu.Lock()
 	handlers := make([]tidings.HandlerHealth, len(i.handlers))
 	for n, r := range i.handlers {
-		handlers[n] = tidings.HandlerHealthOf(r.subscription)
+		handlers[n] = engine.HandlerHealth(r.subscription)
 	}
 	r, stopped, from, sharer := i.reflector, i.stopped, i.o.Source, i.sharer
 	i.mu.Unlock()
 
-	h := tidings.Health{State: reflector.Pending}
+	h := tidings.Health{Watch: health.Watch{State: health.Pending}}
 	if r != nil {
-		h = tidings.HealthOf(r.Health())
+		h.Watch = r.Health()
 	}
 	if stopped {
-		h.State = reflector.Stopped
+		h.State = health.Stopped
 	}
 	snapshot := i.store.Snapshot()
 	h.Name, h.Synced, h.Handlers = i.name, i.HasSynced(), handlers

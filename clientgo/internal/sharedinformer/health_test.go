@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -92,7 +91,7 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 			}
 			return []string{obj.(*corev1.ConfigMap).Name}, nil
 		}}})
-		if h := i.Health(); h.State != reflector.Pending || h.Synced {
+		if h := i.Health(); h.State != tidings.Pending || h.Synced {
 			t.Errorf("before Run: %+v", h)
 		}
 		release := make(chan struct{})
@@ -104,7 +103,7 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 		started(t, i)
 
 		h := i.Health()
-		if h.Name != "*v1.ConfigMap" || h.State != reflector.Watching || !h.Synced || h.Objects != 2 || h.Version != "9" {
+		if h.Name != "*v1.ConfigMap" || h.State != tidings.Watching || !h.Synced || h.Objects != 2 || h.Version != "9" {
 			t.Errorf("while watching: %+v", h)
 		}
 		if h.Dropped != 1 || !errors.Is(h.LastDropped, errOtherType) {
@@ -133,7 +132,7 @@ func TestHealthSaysWhyTheInformerIsNotSynced(t *testing.T) {
 		failure := errors.New("no route")
 		i := New(Options{Source: &script{err: failure}, Example: &corev1.ConfigMap{}})
 		started(t, i)
-		if h := i.Health(); h.State != reflector.BackingOff || !errors.Is(h.LastError, failure) || h.RetryAt.IsZero() {
+		if h := i.Health(); h.State != tidings.Backoff || !errors.Is(h.LastError, failure) || h.RetryAt.IsZero() {
 			t.Errorf("health: %+v", h)
 		}
 	})
@@ -145,7 +144,7 @@ func TestHealthOfAStoppedInformer(t *testing.T) {
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
 		cancel()
 		i.RunWithContext(ctx)
-		if h := i.Health(); h.State != reflector.Stopped {
+		if h := i.Health(); h.State != tidings.Stopped {
 			t.Errorf("state %s, want Stopped", h.State)
 		}
 	})

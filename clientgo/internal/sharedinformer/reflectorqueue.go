@@ -67,7 +67,7 @@ type reflectorQueue struct {
 	queue   cache.Queue
 }
 
-func (q reflectorQueue) Push(_ context.Context, _, version string, changes []delta.Change[tagged]) error {
+func (q reflectorQueue) Push(_ context.Context, _, version string, changes []delta.Event[tagged]) error {
 	for i := range changes {
 		c := &changes[i]
 		var err error

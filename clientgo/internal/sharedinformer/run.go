@@ -12,8 +12,8 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/klog/v2"
 
+	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/fanout"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
@@ -146,9 +146,9 @@ func (i *Informer) apply(batch delta.Batch[any]) {
 	defer i.writing.Unlock()
 	i.takenOut.settle(&batch, i.store.Snapshot())
 	i.store.Update(func(b *store.Batch[any]) {
-		for n := range batch.Deltas {
-			d := &batch.Deltas[n]
-			if d.Type == delta.Deleted {
+		for n := range batch.Changes {
+			d := &batch.Changes[n]
+			if d.Type == change.Deleted {
 				b.Delete(d.Key)
 			} else {
 				b.Set(d.Key, d.New)
@@ -159,8 +159,8 @@ func (i *Informer) apply(batch delta.Batch[any]) {
 			b.SetVersion(mark.Version)
 		}
 	})
-	if len(batch.Deltas) > 0 {
-		i.fan.Publish(notifications(batch.Deltas), i.store.Len())
+	if len(batch.Changes) > 0 {
+		i.fan.Publish(batch.Changes, i.store.Len())
 	}
 	if batch.Synced {
 		i.fan.MarkSynced()
@@ -174,27 +174,6 @@ func (i *Informer) apply(batch delta.Batch[any]) {
 		case i.listed <- struct{}{}:
 		default:
 		}
-	}
-}
-
-// notifications turns deltas into what the log carries.
-func notifications(deltas []delta.Delta[any]) []fanout.Notification[any] {
-	batch := make([]fanout.Notification[any], len(deltas))
-	for n := range deltas {
-		d := &deltas[n]
-		batch[n] = fanout.Notification[any]{Type: typeOf(d.Type), Initial: d.Initial, Tombstone: d.Tombstone, Key: d.Key, Old: d.Old, New: d.New}
-	}
-	return batch
-}
-
-func typeOf(t delta.Type) fanout.Type {
-	switch t {
-	case delta.Added:
-		return fanout.Added
-	case delta.Updated:
-		return fanout.Updated
-	default:
-		return fanout.Deleted
 	}
 }
 

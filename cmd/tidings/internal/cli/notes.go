@@ -8,7 +8,6 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 func (w *watcher) noteOnce(f *followed, note string) {
@@ -84,17 +83,17 @@ func (w *watcher) noteStates() {
 // stateNote says what a state that an informer has come into means.
 func (w *watcher) stateNote(f *followed, health tidings.Health) string {
 	switch health.State {
-	case reflector.Watching:
+	case tidings.Watching:
 		return "following again"
-	case reflector.Listing:
+	case tidings.Listing:
 		return "reading everything again"
-	case reflector.Silent:
+	case tidings.Silent:
 		return "the watch has gone silent; connecting again"
-	case reflector.BackingOff:
+	case tidings.Backoff:
 		if problem.Lost(health.LastError) {
 			return fmt.Sprintf("lost %s (%s); trying again", f.site.cluster.target.Server, problem.Reason(health.LastError))
 		}
-	case reflector.Forbidden, reflector.NoSuchResource:
+	case tidings.Forbidden, tidings.NoSuchResource:
 	default:
 		return ""
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/until"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
-	"github.com/tidings-go/tidings/internal/reflector"
 )
 
 const (
@@ -223,7 +222,7 @@ func (w *watcher) beginning() (bool, error) {
 		if hopeless(health) {
 			return false, w.explain(f, health.LastError)
 		}
-		if health.State == reflector.BackingOff {
+		if health.State == tidings.Backoff {
 			w.noteOnce(f, f.what()+": "+w.explain(f, health.LastError).Error()+"; trying again")
 		}
 	}
@@ -244,9 +243,9 @@ func hopeless(health tidings.Health) bool {
 		return false
 	}
 	switch health.State {
-	case reflector.Forbidden, reflector.NoSuchResource:
+	case tidings.Forbidden, tidings.NoSuchResource:
 		return true
-	case reflector.BackingOff:
+	case tidings.Backoff:
 		return problem.Unreachable(health.LastError) || apierrors.IsBadRequest(health.LastError)
 	}
 	return false

@@ -1,0 +1,103 @@
+package health
+
+import "time"
+
+// State is what an informer, or the list and watch of one of its namespaces, is doing.
+type State string
+
+// The states.
+const (
+	// Pending has not been started.
+	Pending State = "Pending"
+	// Listing reads the collection.
+	Listing State = "Listing"
+	// Watching follows the changes.
+	Watching State = "Watching"
+	// Backoff waits after a failure; Watch.LastError says which.
+	Backoff State = "Backoff"
+	// Forbidden waits as Backoff does: the server does not accept the credentials, or they
+	// may not list and watch. It recovers by itself once they may.
+	Forbidden State = "Forbidden"
+	// NoSuchResource waits as Backoff does: the server does not serve the resource. It
+	// recovers by itself once the server does.
+	NoSuchResource State = "NoSuchResource"
+	// Silent closed a watch that outlived its own timeout, or that was quiet for several
+	// times as long as between its bookmarks, and resumes.
+	Silent State = "Silent"
+	// Stopped has ended.
+	Stopped State = "Stopped"
+)
+
+// Failing reports whether the state needs something from outside: a server that answers, a
+// permission, a definition.
+func (s State) Failing() bool {
+	return s == Backoff || s == Forbidden || s == NoSuchResource
+}
+
+// severity orders states by how far they are from Watching.
+var severity = map[State]int{
+	Watching: 0, Silent: 1, Listing: 2, Pending: 3, Backoff: 4, NoSuchResource: 5, Forbidden: 6, Stopped: 7,
+}
+
+// Watch describes the list and watch of one namespace, or of all.
+type Watch struct {
+	// State is what it does, Since when it began to.
+	State State
+	Since time.Time
+	// Version is the resource version up to which everything was read.
+	Version string
+	// LastEvent is the time of the last event, bookmark or list.
+	LastEvent time.Time
+	// LastError is the last failure and LastErrorAt its time. They stay after the recovery.
+	LastError   error
+	LastErrorAt time.Time
+	// Failures counts the failures in a row; 0 is healthy.
+	Failures int
+	// RetryAt is the end of the present wait; zero without one. A server's Retry-After
+	// counts up to 5 minutes, with jitter on top; LastError says when it asked for more.
+	RetryAt time.Time
+	// Lists and Watches count the lists and watches begun. A list in pages is one.
+	Lists, Watches uint64
+	// Listed is how many objects the running list has brought, 0 between lists.
+	Listed int
+	// Dropped counts objects that do not belong to the collection; LastDropped says which
+	// was the last and why.
+	Dropped     uint64
+	LastDropped error
+	// TransformErrors counts objects that the transform failed on; the cache keeps their
+	// state of before. LastTransformError names the last.
+	TransformErrors    uint64
+	LastTransformError error
+}
+
+// Add makes w describe the watch of another namespace as well: the state that is further
+// from Watching, the newest times and errors, and the sums of the counters.
+func (w *Watch) Add(other Watch) {
+	if w.State == "" || severity[other.State] > severity[w.State] {
+		w.State, w.Since, w.RetryAt = other.State, other.Since, other.RetryAt
+	}
+	if other.LastEvent.After(w.LastEvent) {
+		w.LastEvent = other.LastEvent
+	}
+	if other.LastErrorAt.After(w.LastErrorAt) {
+		w.LastError, w.LastErrorAt = other.LastError, other.LastErrorAt
+	}
+	w.Failures = max(w.Failures, other.Failures)
+	w.Listed += other.Listed
+	if other.LastDropped != nil {
+		w.LastDropped = other.LastDropped
+	}
+	if other.LastTransformError != nil {
+		w.LastTransformError = other.LastTransformError
+	}
+	w.AddCounters(other)
+}
+
+// AddCounters adds the counters that never go back. An informer keeps those of a namespace
+// that it no longer has.
+func (w *Watch) AddCounters(other Watch) {
+	w.Lists += other.Lists
+	w.Watches += other.Watches
+	w.Dropped += other.Dropped
+	w.TransformErrors += other.TransformErrors
+}

@@ -1,0 +1,2 @@
+// Package engine composes an informer of the packages below it.
+package engine
