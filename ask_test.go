@@ -21,7 +21,6 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
-	"github.com/tidings-go/tidings/store"
 )
 
 // notInAnyScheme is a type that nobody registered.
@@ -102,10 +101,6 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byNode := func(p *corev1.Pod) ([]string, error) { return []string{p.Spec.NodeName}, nil }
-	if err := informer.AddIndex("node", byNode); err != nil {
-		t.Fatal(err)
-	}
 	selectPods := func(s tidings.Selection) error { return errOf(tidings.For[*corev1.Pod](f, s)) }
 	handle := func(h tidings.Handler[*corev1.Pod], o tidings.HandlerOptions) error {
 		return errOf(informer.AddHandler(h, o))
@@ -146,12 +141,11 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 		"negative resync":          {handle(nothing, tidings.HandlerOptions{Resync: -1}), nil, []string{"Resync"}},
 		"negative limit":           {handle(nothing, tidings.HandlerOptions{Limit: -1}), nil, []string{"Limit"}},
 		"unknown policy":           {handle(nothing, tidings.HandlerOptions{Policy: 9}), nil, []string{"Policy"}},
-		"duplicate index":          {informer.AddIndex("node", byNode), store.ErrIndexExists, []string{`"node"`, "pods.v1"}},
-		"nil index function":       {informer.AddIndex("nil", nil), nil, []string{`"nil"`}},
+		"nil index":                {informer.AddIndex(nil), nil, []string{"NewIndex", "pods.v1"}},
+		"nil index function":       {informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil, []string{`"nil"`}},
 		"nil source":               {errOf(tidings.NewInformer[*corev1.Pod](nil, tidings.InformerOptions[*corev1.Pod]{})), nil, []string{"source is nil"}},
 		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Sharing: 9})), nil, []string{"InformerOptions.Sharing is 9"}},
 		"wait before the start":    {f.WaitForSync(t.Context()), tidings.ErrNotStarted, []string{"pods.v1", "call Start"}},
-		"unknown index":            {errOf(informer.Lister().ByIndex("nosuch", "x")), store.ErrNoIndex, []string{`"nosuch"`, `"node"`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

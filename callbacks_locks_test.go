@@ -3,7 +3,6 @@ package tidings_test
 import (
 	"errors"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,14 +43,14 @@ func TestLoggerUsesTheInformer(t *testing.T) {
 				return
 			}
 			registration.Remove()
-			if err := maps.AddIndex(strings.Repeat("i", int(calls.Load())), func(*corev1.ConfigMap) ([]string, error) { return nil, nil }); err != nil {
+			if err := maps.AddIndex(tidings.NewIndex("i", func(*corev1.ConfigMap) []string { return nil })); err != nil {
 				t.Error(err)
 			}
 		}})
 		w := newWorld(t, nil, tidings.FactoryOptions{Logger: logger}, apisim.Options{})
 		defer w.end()
 		maps = mapsOf(w)
-		w.change(maps.AddIndex("broken", func(*corev1.ConfigMap) ([]string, error) { return nil, errors.New("no index") }))
+		w.change(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string { panic("no index") })))
 		w.create("a", "1")
 		w.start()
 		w.create("b", "1")
@@ -70,10 +69,10 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		defer w.end()
 		maps := mapsOf(w)
 		w.start()
-		w.change(maps.AddIndex("slow", func(*corev1.ConfigMap) ([]string, error) {
+		w.change(maps.AddIndex(tidings.NewIndex("slow", func(*corev1.ConfigMap) []string {
 			time.Sleep(time.Minute)
-			return nil, nil
-		}))
+			return nil
+		})))
 		w.create("a", "1")
 		synctest.Wait()
 		begun := time.Now()
@@ -83,7 +82,7 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 			done <- err
 		}()
 		go func() {
-			done <- maps.AddIndex("other", func(*corev1.ConfigMap) ([]string, error) { return nil, nil })
+			done <- maps.AddIndex(tidings.NewIndex("other", func(*corev1.ConfigMap) []string { return nil }))
 		}()
 		other := mapsOf(w)
 		go func() {

@@ -2,7 +2,6 @@ package tidings_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -61,10 +60,10 @@ func TestCallbacksAskHealth(t *testing.T) {
 			maps.Health()
 			maps.Lister().Snapshot().Len()
 		}
-		must(maps.AddIndex("broken", func(*corev1.ConfigMap) ([]string, error) {
+		must(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string {
 			count(&indexed)
-			return nil, errors.New("no index")
-		}))
+			panic("no index")
+		})))
 		_, err = maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{
 			OnAdd: func(c *corev1.ConfigMap, _ bool) { c.Labels = map[string]string{"written": "by a handler"} },
 		}, tidings.HandlerOptions{})

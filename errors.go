@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/engine"
 )
 
 // Errors of asking for an informer.
@@ -13,7 +15,7 @@ var (
 	// ErrNotInScheme is a Go type that the factory's scheme does not know.
 	ErrNotInScheme = errors.New("the type is not in the factory's scheme: register it with its package's AddToScheme and pass that scheme as FactoryOptions.Scheme")
 	// ErrClusterScoped is a namespace asked of a type whose objects have none.
-	ErrClusterScoped = errors.New("objects of this type have no namespace: leave Selection.Namespace and Selection.Namespaces empty")
+	ErrClusterScoped = engine.ErrClusterScoped
 	// ErrInvalidSelection is a selection that cannot be.
 	ErrInvalidSelection = errors.New("invalid selection")
 )
@@ -22,25 +24,25 @@ var (
 var (
 	// ErrAllNamespaces is a namespace added to or removed from an informer of all
 	// namespaces.
-	ErrAllNamespaces = errors.New("the informer holds all namespaces: ask for one whose Selection names some")
+	ErrAllNamespaces = engine.ErrAllNamespaces
 	// ErrLastNamespace is the removal of the only namespace.
-	ErrLastNamespace = errors.New("it is the informer's last namespace: Release the informer instead")
+	ErrLastNamespace = engine.ErrLastNamespace
 )
 
 // Errors of using an informer.
 var (
 	// ErrReleased is the use of a handle after its Release.
-	ErrReleased = errors.New("this handle was released: ask the factory for the informer again")
+	ErrReleased = engine.ErrReleased
 	// ErrStopped is the use of an informer that has stopped or is stopping, or of a factory
 	// that was shut down.
-	ErrStopped = errors.New("it has stopped and does not start again: ask for a new one")
+	ErrStopped = engine.ErrStopped
 	// ErrRanAlready is a second Run of an informer, or a Run of one that its
 	// factory runs.
-	ErrRanAlready = errors.New("the informer was run before, or its factory runs it: it runs once")
+	ErrRanAlready = engine.ErrRanAlready
 	// ErrNotStarted is waiting for an informer that nobody started.
 	ErrNotStarted = errors.New("it was not started: call Start on its factory, or Run")
 	// ErrHandlersStuck is a stop that found handler calls which did not return.
-	ErrHandlersStuck = errors.New("handlers did not return")
+	ErrHandlersStuck = engine.ErrHandlersStuck
 )
 
 // informerError names the informer that an error is about.

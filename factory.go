@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
@@ -103,8 +104,8 @@ type Factory struct {
 
 	mu      sync.Mutex // guards the rest
 	shared  map[shareKey]*shared
-	order   []*shared // as first asked for
-	leaving []*life   // of those that were forgotten and are not settled
+	order   []*shared           // as first asked for
+	leaving []*engine.Lifecycle // of those that were forgotten and are not settled
 	stopped bool
 }
 
@@ -127,10 +128,10 @@ type shared struct {
 // managed is what a factory needs of a collection of any type.
 type managed interface {
 	waiter
-	claim(ctx context.Context) (context.Context, error)
+	Claim(ctx context.Context) (context.Context, error)
 	run(ctx context.Context) error
-	end(released bool)
-	lifetime() *life
+	End(released bool)
+	Life() *engine.Lifecycle
 }
 
 // NewFactory returns a factory for the server that config names.
@@ -170,8 +171,8 @@ func (f *Factory) Start(ctx context.Context) error {
 	}
 	var over []string
 	for _, s := range f.order {
-		if s.collection.over() != nil {
-			over = append(over, s.collection.lifetime().name)
+		if s.collection.Over() != nil {
+			over = append(over, s.collection.Life().Name())
 		}
 	}
 	if len(over) > 0 {
@@ -179,7 +180,7 @@ func (f *Factory) Start(ctx context.Context) error {
 			strings.Join(over, ", "), ErrStopped)
 	}
 	for _, s := range f.order {
-		if ctx, err := s.collection.claim(ctx); err == nil { // otherwise it runs already
+		if ctx, err := s.collection.Claim(ctx); err == nil { // otherwise it runs already
 			go f.run(ctx, s.collection)
 		}
 	}
@@ -217,7 +218,7 @@ func (f *Factory) Health() []Health {
 	f.mu.Unlock()
 	health := make([]Health, len(order))
 	for i, s := range order {
-		health[i] = s.collection.health()
+		health[i] = s.collection.Health()
 	}
 	return health
 }
@@ -232,24 +233,24 @@ func (f *Factory) SharingStats() source.TableStats { return f.client.SharingStat
 func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.stopped = true
-	f.leaving = slices.DeleteFunc(f.leaving, (*life).settled)
+	f.leaving = slices.DeleteFunc(f.leaving, (*engine.Lifecycle).Settled)
 	order, lives := slices.Clone(f.order), slices.Clone(f.leaving)
 	f.mu.Unlock()
 	for _, s := range order {
-		s.collection.end(false)
-		lives = append(lives, s.collection.lifetime())
+		s.collection.End(false)
+		lives = append(lives, s.collection.Life())
 	}
 	var stopping []string
 	var failures []error
 	for _, l := range lives {
 		select {
-		case <-l.ended:
+		case <-l.Ended():
 		case <-ctx.Done():
 		}
-		if l.hasEnded() {
-			failures = append(failures, l.err)
+		if l.HasEnded() {
+			failures = append(failures, l.Err())
 		} else {
-			stopping = append(stopping, l.name)
+			stopping = append(stopping, l.Name())
 		}
 	}
 	if len(stopping) > 0 {
@@ -267,7 +268,7 @@ func (f *Factory) acquire(key shareKey, create func(moved func(selection string)
 		return nil, fmt.Errorf("the factory: %w", ErrStopped)
 	}
 	s, ok := f.shared[key]
-	if ok && s.collection.over() != nil {
+	if ok && s.collection.Over() != nil {
 		f.forgetLocked(s) // its context has ended: who asks now wants a new one
 		ok = false
 	}
@@ -289,7 +290,7 @@ func (f *Factory) acquire(key shareKey, create func(moved func(selection string)
 // are asked for again, though they may have moved to another key.
 func (f *Factory) forgetEndedLocked(asked shareKey) {
 	for _, s := range slices.Clone(f.order) {
-		if s.asked == asked && s.collection.over() != nil {
+		if s.asked == asked && s.collection.Over() != nil {
 			f.forgetLocked(s)
 		}
 	}
@@ -319,7 +320,7 @@ func (f *Factory) giveBack(s *shared) {
 	}
 	f.mu.Unlock()
 	if last {
-		s.collection.end(true)
+		s.collection.End(true)
 	}
 }
 
@@ -328,9 +329,9 @@ func (f *Factory) forgetLocked(s *shared) {
 	if f.shared[s.key] == s {
 		delete(f.shared, s.key)
 	}
-	f.leaving = slices.DeleteFunc(f.leaving, (*life).settled)
+	f.leaving = slices.DeleteFunc(f.leaving, (*engine.Lifecycle).Settled)
 	if i := slices.Index(f.order, s); i >= 0 {
 		f.order = slices.Delete(f.order, i, i+1)
-		f.leaving = append(f.leaving, s.collection.lifetime())
+		f.leaving = append(f.leaving, s.collection.Life())
 	}
 }

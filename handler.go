@@ -96,20 +96,25 @@ func (f Funcs[T]) Handle(e Event[T]) {
 }
 
 // Policy says what happens to a handler that falls behind.
-type Policy = fanout.Policy
+type Policy fanout.Policy
 
-// The policies; package fanout describes them.
 const (
-	// ConflateUpdates folds updates of one object into one, and keeps every add
-	// and delete. It is the default.
-	ConflateUpdates = fanout.ConflateUpdates
-	// ConflateState also leaves out objects that came and went unseen.
-	ConflateState = fanout.ConflateState
-	// Block holds up the cache and every other handler. It is dangerous.
-	Block = fanout.Block
+	// ConflateUpdates folds, in a backlog beyond its limit, consecutive updates of one
+	// incarnation of an object into one: Old is the state that the handler saw last. Every
+	// add and every delete stays. It is the default.
+	ConflateUpdates = Policy(fanout.ConflateUpdates)
+	// ConflateState keeps, in a backlog beyond its limit, at most one notification for each
+	// key. Objects that came and went unseen are left out, and counted.
+	ConflateState = Policy(fanout.ConflateState)
+	// Block stops the cache and every other handler while the handler is at its limit. It
+	// is dangerous.
+	Block = Policy(fanout.Block)
 	// Unbounded keeps everything, whatever memory it takes.
-	Unbounded = fanout.Unbounded
+	Unbounded = Policy(fanout.Unbounded)
 )
+
+// String returns the name of the policy.
+func (p Policy) String() string { return fanout.Policy(p).String() }
 
 // HandlerOptions are the choices of one handler. The zero value is ready.
 type HandlerOptions struct {

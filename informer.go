@@ -45,9 +45,8 @@ type InformerOptions[T Object] struct {
 	Name string
 	// Resource is what a lister says is missing when an object is not found.
 	Resource schema.GroupResource
-	// Indexes are the index functions by name; AddIndex, IndexLabels and IndexOwners
-	// add more.
-	Indexes map[string]IndexFunc[T]
+	// Indexes are the first indexes; AddIndex, IndexLabels and IndexOwners add more.
+	Indexes []*Index[T]
 	// Transform replaces objects before they are cached; nil leaves them. It may change what
 	// it is given as far as the source lets it: one of package source has to be made with
 	// RESTOptions.Sharing of ShareStrings or ShareNothing for that.
@@ -97,12 +96,12 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	if err != nil {
 		return nil, informerError(o.Name, err)
 	}
-	return newInformer(c, func() { c.end(true) }), nil
+	return newInformer(c, func() { c.End(true) }), nil
 }
 
 // newInformer returns a handle, which calls release once to give it back.
 func newInformer[T Object](c *collection[T], release func()) *Informer[T] {
-	i := &Informer[T]{name: c.name, resource: c.resource, synced: c.synced, registrations: make(map[*Registration]struct{})}
+	i := &Informer[T]{name: c.o.name, resource: c.o.resource, synced: c.Synced(), registrations: make(map[*Registration]struct{})}
 	var released context.CancelCauseFunc
 	i.releasing, released = context.WithCancelCause(context.Background())
 	i.release = func() {
@@ -134,8 +133,8 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ctx, err = c.claim(ctx); err != nil {
-		return err
+	if ctx, err = c.Claim(ctx); err != nil {
+		return informerError(i.name, err)
 	}
 	return c.run(ctx)
 }
@@ -180,7 +179,7 @@ func (i *Informer[T]) unlist(r *Registration) {
 // runs, and yields nothing then. That of a released handle never yields anything.
 func (i *Informer[T]) Lister() Lister[T] {
 	if c := i.collection.Load(); c != nil {
-		return Lister[T]{store: c.store, resource: i.resource}
+		return Lister[T]{store: c.Store(), resource: i.resource}
 	}
 	empty, _ := store.New(store.Options[T]{}) // without indexes there is nothing to refuse
 	return Lister[T]{store: empty, resource: i.resource}
@@ -204,7 +203,7 @@ func (i *Informer[T]) HasSynced() bool {
 // the name, and that it has stopped.
 func (i *Informer[T]) Health() Health {
 	if c := i.collection.Load(); c != nil {
-		return c.health()
+		return c.Health()
 	}
 	return Health{Name: i.name, Watch: health.Watch{State: Stopped}}
 }
@@ -248,7 +247,7 @@ func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 		return informerError(i.Name(), fmt.Errorf("version %q cannot be waited for: pass the resourceVersion of an object that was written", version))
 	}
 	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error {
-		return c.await(ctx, func() (bool, error) { return c.progress.reflects(version), nil })
+		return c.await(ctx, func() (bool, error) { return c.Reflects(version), nil })
 	})
 	if err != nil {
 		h := i.Health()

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -50,14 +51,10 @@ func (l Lister[T]) Owned(uid types.UID) iter.Seq2[string, T] { return l.owned(""
 // Controlled yields every object whose controller has that UID, as Owned does.
 func (l Lister[T]) Controlled(uid types.UID) iter.Seq2[string, T] { return l.owned("", uid, true) }
 
-// ByIndex yields the objects that the named index has under value. An index that
-// does not exist is an error that names those that do.
-func (l Lister[T]) ByIndex(name, value string) (iter.Seq2[string, T], error) {
-	index, err := l.store.Snapshot().Index(name)
-	if err != nil {
-		return nil, err
-	}
-	return index.Lookup(value), nil
+// ByIndex yields the objects that an index has under a value. Add the index with
+// [Informer.AddIndex]: otherwise the result is the same, and every object is visited.
+func (l Lister[T]) ByIndex(index *Index[T], value string) iter.Seq2[string, T] {
+	return l.indexed("", index, value)
 }
 
 // Snapshot returns the present state of the cache, which stays as it is however
@@ -88,28 +85,26 @@ func (l NamespaceLister[T]) Get(name string) (T, error) {
 
 // All yields the objects of the namespace with their keys.
 func (l NamespaceLister[T]) All() iter.Seq2[string, T] {
-	return l.lister.store.Snapshot().Prefix(scopeOf(l.namespace))
+	return l.lister.store.Snapshot().Prefix(engine.Prefix(l.namespace))
+}
+
+// ByIndex yields the objects of the namespace that an index has under a value, as that of
+// [Lister] does.
+func (l NamespaceLister[T]) ByIndex(index *Index[T], value string) iter.Seq2[string, T] {
+	return l.lister.indexed(engine.Prefix(l.namespace), index, value)
 }
 
 // Select yields the objects of the namespace whose labels match.
 func (l NamespaceLister[T]) Select(selector labels.Selector) iter.Seq2[string, T] {
-	return l.lister.selected(scopeOf(l.namespace), selector)
+	return l.lister.selected(engine.Prefix(l.namespace), selector)
 }
 
 // Owned yields the objects of the namespace that name an owner of that UID.
 func (l NamespaceLister[T]) Owned(uid types.UID) iter.Seq2[string, T] {
-	return l.lister.owned(scopeOf(l.namespace), uid, false)
+	return l.lister.owned(engine.Prefix(l.namespace), uid, false)
 }
 
 // Controlled yields the objects of the namespace whose controller has that UID.
 func (l NamespaceLister[T]) Controlled(uid types.UID) iter.Seq2[string, T] {
-	return l.lister.owned(scopeOf(l.namespace), uid, true)
-}
-
-// scopeOf returns the prefix of the keys of a namespace, "" being all.
-func scopeOf(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return namespace + "/"
+	return l.lister.owned(engine.Prefix(l.namespace), uid, true)
 }

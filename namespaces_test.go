@@ -49,14 +49,14 @@ func TestWatchHasEndedWhenItsNamespaceIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		if ctx, err = c.claim(ctx); err != nil {
+		if ctx, err = c.Claim(ctx); err != nil {
 			t.Fatal(err)
 		}
 		ended := make(chan error)
 		go func() { ended <- c.run(ctx) }()
 		synctest.Wait()
 		began := time.Now()
-		if err := c.removeNamespace("b"); err != nil {
+		if err := c.RemoveNamespace("b"); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took != time.Second {

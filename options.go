@@ -45,11 +45,6 @@ func (o InformerOptions[T]) check() error {
 	if err := (source.RESTOptions{Sharing: o.Sharing}).Check("InformerOptions"); err != nil {
 		return err
 	}
-	for name := range o.Indexes {
-		if err := checkIndexName(name); err != nil {
-			return fmt.Errorf("InformerOptions.Indexes: %w", err)
-		}
-	}
 	return o.Reflector.Check("InformerOptions.Reflector")
 }
 

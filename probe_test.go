@@ -2,7 +2,6 @@ package tidings_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -96,8 +95,9 @@ func version(state string) string {
 }
 
 type typedProbe[T tidings.Object] struct {
-	t *testing.T
-	i *tidings.Informer[T]
+	t     *testing.T
+	i     *tidings.Informer[T]
+	index *tidings.Index[T]
 }
 
 // indexByN is the index that every probe has.
@@ -108,20 +108,17 @@ func newProbe[T tidings.Object](t *testing.T, i *tidings.Informer[T], err error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = i.AddIndex(indexByN, func(obj T) ([]string, error) {
-		switch n := obj.GetLabels()["n"]; n {
-		case "unindexable":
-			return nil, errors.New("I do not index these")
-		case "unbearable":
-			panic("I cannot bear these")
-		default:
-			return []string{n}, nil
+	index := tidings.NewIndex(indexByN, func(obj T) []string {
+		n := obj.GetLabels()["n"]
+		if n == "unindexable" || n == "unbearable" {
+			panic("I do not index these")
 		}
+		return []string{n}
 	})
-	if err != nil && !strings.Contains(err.Error(), "exists") { // a second handle finds the first one's
+	if err = i.AddIndex(index); err != nil {
 		t.Fatal(err)
 	}
-	return typedProbe[T]{t, i}
+	return typedProbe[T]{t, i, index}
 }
 
 func stateOf[T tidings.Object](obj T) string {
@@ -164,13 +161,8 @@ func (p typedProbe[T]) get(key string) string {
 }
 
 func (p typedProbe[T]) indexed(value string) []string {
-	found, err := p.i.Lister().ByIndex(indexByN, value)
-	if err != nil {
-		p.t.Error(err)
-		return nil
-	}
 	var keys []string
-	for key := range found {
+	for key := range p.i.Lister().ByIndex(p.index, value) {
 		keys = append(keys, key)
 	}
 	return keys

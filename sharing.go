@@ -28,7 +28,7 @@ func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sh
 // one that says what it decodes shares as it does that, as the package source does, so that
 // only the results of a transform are left.
 func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Sharer {
-	_, shares := src.(decodes)
+	_, shares := src.(interface{ DecodingStats() source.DecodingStats })
 	secrets := dedup.IsSecret(o.Resource.Group, o.Resource.Resource, "")
 	if o.Sharing == ShareNothing || secrets || shares && o.Transform == nil {
 		return nil

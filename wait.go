@@ -11,58 +11,37 @@ var errFailingFast = errors.New("FactoryOptions.FailFast is set, and a type is m
 // waiter is what waitForSync needs of a collection of any type.
 type waiter interface {
 	awaitSync(ctx context.Context, failFast bool) error
-	health() Health
-	inSync() bool
-	over() error
+	Health() Health
+	InSync() bool
+	Over() error
 }
 
-// over returns why the collection does not follow the server any more, as life.over.
-func (c *collection[T]) over() error { return c.life.over() }
-
-// started reports whether the collection runs, or did.
-func (c *collection[T]) started() bool { return c.life.started() }
-
-// await waits until done returns true, or an error of its own. The wait ends with the
-// collection, and at once if only a factory can start it and has not.
+// await waits until done returns true, or an error. The wait ends with the collection, and
+// at once if only a factory can start it and has not.
 func (c *collection[T]) await(ctx context.Context, done func() (bool, error)) error {
-	return c.progress.await(ctx, func() (bool, error) {
-		if err := c.over(); err != nil {
-			return false, err
-		}
-		if c.owned && !c.started() {
+	return c.Await(ctx, func() (bool, error) {
+		if c.o.owned && !c.Started() {
 			return false, ErrNotStarted
 		}
 		return done()
 	})
 }
 
-// awaitSync waits until the collection is in sync. With failFast it also returns
-// when the server has said that the type is forbidden or missing.
+// awaitSync waits until the collection is in sync. With failFast it also returns when the
+// server has said that the type is forbidden or missing.
 func (c *collection[T]) awaitSync(ctx context.Context, failFast bool) error {
+	refused := func(state State) bool {
+		return state == Forbidden || state == NoSuchResource && !c.o.selection.optional
+	}
 	return c.await(ctx, func() (bool, error) {
 		switch {
-		case c.inSync():
+		case c.InSync():
 			return true, nil
-		case failFast && c.refused():
+		case failFast && c.InState(refused):
 			return false, errFailingFast
 		}
 		return false, nil
 	})
-}
-
-// inSync reports whether the cache holds a complete list of every namespace, those
-// included that were added after the first complete list, and follows the server.
-func (c *collection[T]) inSync() bool {
-	return c.over() == nil && c.hasSynced() && c.progress.complete()
-}
-
-func (c *collection[T]) refused() bool {
-	for _, p := range c.present() {
-		if state := p.reflector.Health().State; state == Forbidden || state == NoSuchResource && !c.selection.optional {
-			return true
-		}
-	}
-	return false
 }
 
 // waitForSync waits for all collections, each until its last handle is released. Its
@@ -70,7 +49,7 @@ func (c *collection[T]) refused() bool {
 func waitForSync(ctx context.Context, all []waiter, failFast bool) error {
 	cause := awaitAll(ctx, all, failFast)
 	for _, w := range all {
-		if err := w.over(); cause == nil && err != ErrReleased {
+		if err := w.Over(); cause == nil && err != ErrReleased {
 			cause = err // it has stopped while others were waited for
 		}
 	}
@@ -79,8 +58,8 @@ func waitForSync(ctx context.Context, all []waiter, failFast bool) error {
 	}
 	notSynced := &NotSyncedError{Cause: cause}
 	for _, w := range all {
-		if !w.inSync() && w.over() != ErrReleased {
-			notSynced.Informers = append(notSynced.Informers, w.health())
+		if !w.InSync() && w.Over() != ErrReleased {
+			notSynced.Informers = append(notSynced.Informers, w.Health())
 		}
 	}
 	if len(notSynced.Informers) == 0 {

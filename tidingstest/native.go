@@ -43,7 +43,10 @@ func byResource[T tidings.Object](ask func(*tidings.Factory, schema.GroupVersion
 }
 
 // native is an Informer of package tidings.
-type native[T tidings.Object] struct{ *tidings.Informer[T] }
+type native[T tidings.Object] struct {
+	*tidings.Informer[T]
+	index *tidings.Index[T]
+}
 
 func newNative[T tidings.Object](s Setting, o tidings.FactoryOptions, ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error)) (Informer, error) {
 	o.StopGrace = s.StopGrace
@@ -55,10 +58,17 @@ func newNative[T tidings.Object](s Setting, o tidings.FactoryOptions, ask func(*
 	if err != nil {
 		return nil, err
 	}
-	if err := i.AddIndex(indexName, func(obj T) ([]string, error) { return s.Index(obj) }); err != nil {
+	index := tidings.NewIndex(indexName, func(obj T) []string {
+		values, err := s.Index(obj)
+		if err != nil {
+			panic(err)
+		}
+		return values
+	})
+	if err := i.AddIndex(index); err != nil {
 		return nil, err
 	}
-	return native[T]{i}, nil
+	return native[T]{i, index}, nil
 }
 
 func (n native[T]) AddHandler(handle func(Event), o tidings.HandlerOptions) (Registration, error) {
@@ -97,12 +107,8 @@ func (n native[T]) Get(key string) tidings.Object {
 }
 
 func (n native[T]) Indexed(value string) ([]string, error) {
-	found, err := n.Lister().ByIndex(indexName, value)
-	if err != nil {
-		return nil, err
-	}
 	var keys []string
-	for key := range found {
+	for key := range n.Lister().ByIndex(n.index, value) {
 		keys = append(keys, key)
 	}
 	return keys, nil

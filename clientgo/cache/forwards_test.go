@@ -22,7 +22,7 @@ import (
 )
 
 // additions are the exported names that client-go does not have.
-var additions = []string{"Controlled", "HealthOf", "LabelIndexers", "Owned", "OwnerIndexers", "Select", "SharingOptions", "WithSharing"}
+var additions = []string{"Controlled", "HealthOf", "IndexLabels", "IndexOwners", "Owned", "Select", "SharingOptions", "WithSharing"}
 
 // scopes returns what both packages declare, in one universe of types.
 func scopes(t *testing.T) (ours, theirs *types.Scope) {

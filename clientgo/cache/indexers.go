@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 
@@ -9,24 +10,48 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
 	"github.com/tidings-go/tidings/internal/metaindex"
 )
 
-// LabelIndexers returns indexes of objects by the labels of these keys, for AddIndexers of
-// any informer. In one of this module, [Select] and [ListAll] find by them what a selector
-// matches that names values of such a label, as "app=web" and "tier in (a,b)" do, and they
-// may be added again by others. Their names are those of tidings.LabelIndex.
-func LabelIndexers(keys ...string) Indexers { return sharedinformer.LabelIndexers(keys...) }
+// IndexLabels adds indexes of objects by the labels of these keys to an informer of this
+// module, at any time. [Select], [ListAll] and the listers then find by them what a selector
+// matches that names values of such a label, as "app=web" and "tier in (a,b)" do. Others may
+// have added them before. An informer of another module is an error.
+func IndexLabels(informer SharedIndexInformer, keys ...string) error {
+	x, err := indexerOf(informer)
+	if err != nil {
+		return fmt.Errorf("cache.IndexLabels: %w", err)
+	}
+	return x.IndexLabels(keys...)
+}
 
-// OwnerIndexers returns the index of objects by the UIDs of their owners, for AddIndexers
-// of any informer. In one of this module, [Owned] and [Controlled] find objects by it, and
-// it may be added again by others. Its name is tidings.OwnerIndex.
-func OwnerIndexers() Indexers { return sharedinformer.OwnerIndexers() }
+// IndexOwners adds the index of objects by the UIDs of their owners to an informer of this
+// module, at any time. [Owned] and [Controlled] then find objects by it. Others may have
+// added it before. An informer of another module is an error.
+func IndexOwners(informer SharedIndexInformer) error {
+	x, err := indexerOf(informer)
+	if err != nil {
+		return fmt.Errorf("cache.IndexOwners: %w", err)
+	}
+	return x.IndexOwners()
+}
+
+// metaIndexer is the cache of an informer of this module.
+type metaIndexer interface {
+	IndexLabels(keys ...string) error
+	IndexOwners() error
+}
+
+func indexerOf(informer SharedIndexInformer) (metaIndexer, error) {
+	if x, ok := informer.GetIndexer().(metaIndexer); ok {
+		return x, nil
+	}
+	return nil, fmt.Errorf("the informer is a %T, and none of this module: add an index function with its AddIndexers", informer)
+}
 
 // Select yields the objects of a namespace, [metav1.NamespaceAll] being all, whose labels
 // match. It lists any cache; in one of this module's informers nothing is copied, the
-// objects come in the order of their keys, and [LabelIndexers] are used. An object that is
+// objects come in the order of their keys, and the indexes of [IndexLabels] are used. An object that is
 // no T makes it panic, as it does client-go's listers.
 func Select[T any](indexer Indexer, namespace string, selector labels.Selector) iter.Seq[T] {
 	found, exact := candidatesOf(indexer, namespace, selector)

@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
@@ -61,19 +61,25 @@ func TestListsAreClientGosLists(t *testing.T) {
 		return []string{namespace[:min(4, len(namespace))]}, nil
 	}}
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		for name, indexers := range map[string][]clientgo.Indexers{
-			"none": nil, "namespace": {byNamespace}, "a namespace of the program": {byPrefix},
-			"labels": {cache.LabelIndexers("app", "tier")}, "all": {byNamespace, cache.LabelIndexers("app"), cache.LabelIndexers("tier"), cache.OwnerIndexers()},
-			// Names that ours have, on functions that ours are not.
-			"like ours": {{tidings.LabelIndex("app"): byNamespace[cache.NamespaceIndex], tidings.OwnerIndex: byNamespace[cache.NamespaceIndex]}},
+		for name, indexes := range map[string]struct {
+			indexers clientgo.Indexers
+			labels   []string
+			owners   bool
+		}{
+			"none": {}, "namespace": {indexers: byNamespace}, "a namespace of the program": {indexers: byPrefix},
+			"labels": {labels: []string{"app", "tier"}}, "all": {byNamespace, []string{"app", "tier"}, true},
 		} {
 			want := clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{})
 			if name == "a namespace of the program" {
 				must(t, want.AddIndexers(byPrefix))
 			}
 			informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{}})
-			for _, i := range indexers {
-				must(t, informer.AddIndexers(i))
+			must(t, informer.AddIndexers(indexes.indexers))
+			if _, ours := cache.HealthOf(informer); ours {
+				must(t, cache.IndexLabels(informer, indexes.labels...))
+				if indexes.owners {
+					must(t, cache.IndexOwners(informer))
+				}
 			}
 			got := informer.GetIndexer()
 			for _, pod := range listedPods() {
@@ -149,20 +155,19 @@ func compareOwners(t *testing.T, what string, got clientgo.Indexer, namespace st
 }
 
 // TestIndexersAreShared: indexes of labels and owners may be added by several users of an
-// informer, and are used from then on; another function of such a name may not.
+// informer, and are used from then on.
 func TestIndexersAreShared(t *testing.T) {
-	informer := cache.NewSharedIndexInformer(&script{}, &corev1.Pod{}, 0, cache.OwnerIndexers())
+	informer := cache.NewSharedIndexInformer(&script{}, &corev1.Pod{}, 0, clientgo.Indexers{})
 	for _, pod := range listedPods() {
 		must(t, informer.GetStore().Add(pod))
 	}
 	for range 2 {
-		must(t, informer.AddIndexers(cache.LabelIndexers("app")))
-		must(t, informer.AddIndexers(cache.OwnerIndexers()))
+		must(t, cache.IndexLabels(informer, "app"))
+		must(t, cache.IndexOwners(informer))
 	}
-	for name := range informer.GetIndexer().GetIndexers() {
-		if informer.AddIndexers(clientgo.Indexers{name: podIndexByLabel}) == nil {
-			t.Errorf("another function was added as %q", name)
-		}
+	theirs := clientgo.NewSharedIndexInformer(&script{}, &corev1.Pod{}, 0, clientgo.Indexers{})
+	if err := errors.Join(cache.IndexLabels(theirs, "app"), cache.IndexOwners(theirs)); err == nil {
+		t.Error("the informer of client-go has an index of ours")
 	}
 	selector := &countingSelector{Selector: labels.SelectorFromSet(labels.Set{"app": "app-1"})}
 	if n := len(slices.Collect(cache.Select[*corev1.Pod](informer.GetIndexer(), "", selector))); n == 0 || selector.asked != n {
@@ -185,7 +190,8 @@ func (s *countingSelector) Matches(l labels.Labels) bool {
 // transform may have made. ListAll says so, as client-go's does; Select leaves it out.
 func TestListsOfWhatHasNoMetadata(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		informer := cache.NewSharedIndexInformer(newSource(t, "a", "b"), &corev1.Pod{}, 0, cache.LabelIndexers("n"))
+		informer := cache.NewSharedIndexInformer(newSource(t, "a", "b"), &corev1.Pod{}, 0, clientgo.Indexers{})
+		must(t, cache.IndexLabels(informer, "n"))
 		must(t, informer.SetTransform(func(obj any) (any, error) {
 			if pod, ok := obj.(*corev1.Pod); !ok || pod.Name == "b" {
 				return obj, nil

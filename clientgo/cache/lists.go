@@ -19,7 +19,7 @@ type candidates interface {
 
 // ListAll calls appendFn with every object of a store that the selector matches. It is
 // client-go's [cache.ListAll], but for the caches of this module's informers, which are
-// not copied first, and whose [LabelIndexers] it uses.
+// not copied first, and whose [IndexLabels] it uses.
 func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
 	if c, ok := store.(candidates); ok {
 		return listCandidates(c, metav1.NamespaceAll, selector, appendFn)

@@ -17,7 +17,7 @@ import (
 )
 
 // byColor is the index of widgets by their color.
-const byColor = "color"
+var byColor = tidings.NewIndex("color", func(w *shopv1.Widget) []string { return []string{w.Spec.Color} })
 
 // run prints the orders of every color, and those of a color again when they change,
 // until ctx ends.
@@ -36,8 +36,7 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	err = widgets.AddIndex(byColor, func(w *shopv1.Widget) ([]string, error) { return []string{w.Spec.Color}, nil })
-	if err != nil {
+	if err := widgets.AddIndex(byColor); err != nil {
 		return err
 	}
 	if err := factory.Start(ctx); err != nil {
@@ -56,9 +55,7 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 	for _, w := range widgets.Lister().All() {
 		colors[w.Spec.Color] = true
 	}
-	if err := printColors(widgets.Lister(), colors, out); err != nil {
-		return err
-	}
+	printColors(widgets.Lister(), colors, out)
 	for e := range widgets.Events(ctx) {
 		if e.Initial {
 			continue
@@ -71,25 +68,18 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 			colors[e.New.Spec.Color] = true
 		}
 		fmt.Fprintf(out, "%s %s\n", e.Type, e.Key())
-		if err := printColors(widgets.Lister(), colors, out); err != nil {
-			return err
-		}
+		printColors(widgets.Lister(), colors, out)
 	}
 	return nil
 }
 
-// printColors says what is ordered and made of some colors.
-func printColors(lister tidings.Lister[*shopv1.Widget], colors map[string]bool, out io.Writer) error {
+// printColors prints the orders of some colors.
+func printColors(lister tidings.Lister[*shopv1.Widget], colors map[string]bool, out io.Writer) {
 	for _, color := range slices.Sorted(maps.Keys(colors)) {
-		found, err := lister.ByIndex(byColor, color)
-		if err != nil {
-			return err
-		}
 		var orders, pieces, made int64
-		for _, w := range found {
+		for _, w := range lister.ByIndex(byColor, color) {
 			orders, pieces, made = orders+1, pieces+int64(w.Spec.Pieces), made+int64(w.Status.Made)
 		}
 		fmt.Fprintf(out, "  %s: %d orders, %d of %d pieces made\n", color, orders, made, pieces)
 	}
-	return nil
 }

@@ -5,15 +5,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/store"
 )
 
-// Candidates yields, with their keys and ascending by key, objects whose keys begin with
-// the prefix and among which are all that the selector matches; index returns the index
-// of a label, of the same snapshot, if there is one. exact says that they all match: the
-// selector asks for nothing, or matches nothing.
-func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selector, index func(label string) (store.Index[T], bool)) (found iter.Seq2[string, T], exact bool) {
+// Label identifies the index of the label of a key.
+type Label string
+
+// String returns a text for errors.
+func (l Label) String() string { return "label " + string(l) }
+
+type owners struct{}
+
+func (owners) String() string { return "owners" }
+
+// Owners identifies the index of the UIDs of owners.
+var Owners = owners{}
+
+// Candidates yields, with their keys and ascending by key, objects whose keys begin with the
+// prefix. Among them are all that the selector matches. exact says that all of them match:
+// the selector has no requirement, or matches nothing.
+func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selector) (found iter.Seq2[string, T], exact bool) {
 	if selector == nil || selector.Empty() {
 		return s.Prefix(prefix), true
 	}
@@ -28,8 +41,8 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 		default:
 			continue
 		}
-		x, ok := index(requirements[i].Key())
-		if !ok {
+		x, err := s.Index(Label(requirements[i].Key()))
+		if err != nil {
 			continue
 		}
 		x = x.Within(prefix)
@@ -46,4 +59,13 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 		return s.Prefix(prefix), false
 	}
 	return found, false
+}
+
+// OwnerCandidates yields objects whose keys begin with the prefix. Among them are all that
+// have an owner of that UID.
+func OwnerCandidates[T any](s store.Snapshot[T], prefix string, uid types.UID) iter.Seq2[string, T] {
+	if x, err := s.Index(Owners); err == nil {
+		return x.Within(prefix).Lookup(string(uid))
+	}
+	return s.Prefix(prefix)
 }

@@ -30,7 +30,7 @@ type nativeInformer[T tidings.Object] struct {
 	w       *world
 	factory *tidings.Factory
 	ask     func() (*tidings.Informer[T], error)
-	index   tidings.IndexFunc[T]
+	index   *tidings.Index[T]
 	i       *tidings.Informer[T]
 	cancel  context.CancelFunc
 }
@@ -52,7 +52,13 @@ func native[T tidings.Object](ask func(*tidings.Factory, tidings.Selection) (*ti
 		if s.code != nil {
 			selection.Transform = tidings.NewTransform(transform[T](s.code))
 		}
-		index := func(obj T) ([]string, error) { return s.code.index(obj) }
+		index := tidings.NewIndex(indexByN, func(obj T) []string {
+			values, err := s.code.index(obj)
+			if err != nil {
+				panic(err)
+			}
+			return values
+		})
 		i := &nativeInformer[T]{w: w, factory: factory, index: index, ask: func() (*tidings.Informer[T], error) { return ask(factory, selection) }}
 		i.begin()
 		return i
@@ -66,7 +72,7 @@ func (i *nativeInformer[T]) begin() {
 	if i.i, err = i.ask(); err != nil {
 		i.w.Fatal(err)
 	}
-	if err := i.i.AddIndex(indexByN, i.index); err != nil {
+	if err := i.i.AddIndex(i.index); err != nil {
 		i.w.Fatal(err)
 	}
 	var ctx context.Context
@@ -115,13 +121,8 @@ func (i *nativeInformer[T]) state() map[string]state {
 }
 
 func (i *nativeInformer[T]) indexed(n string) []string {
-	found, err := i.i.Lister().ByIndex(indexByN, n)
-	if err != nil {
-		i.w.Error(err)
-		return nil
-	}
 	var keys []string
-	for key := range found {
+	for key := range i.i.Lister().ByIndex(i.index, n) {
 		keys = append(keys, key)
 	}
 	return keys

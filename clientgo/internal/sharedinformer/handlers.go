@@ -65,7 +65,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	name := handlerName(handler)
-	if i.stopped {
+	if i.IsStopped() {
 		return nil, fmt.Errorf("add handler %s to the informer of %s: %w", name, i.name, ErrStopped)
 	}
 	r.syncing.Store(true)
@@ -84,13 +84,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 // subscribeLocked gives a handler its place in the log. Its initial set is the cache,
 // but for an informer that does not run yet, which will tell everything.
 func (i *Informer) subscribeLocked(r *registration, name string) (err error) {
-	i.writing.Lock()
-	defer i.writing.Unlock()
-	var initial fanout.Items[any]
-	if i.started {
-		initial = i.store.Snapshot().Cursor().Next
-	}
-	r.subscription, err = i.fan.Subscribe(r.deliver, initial, fanout.SubscriptionOptions{Name: name})
+	r.subscription, err = i.collection.Subscribe(r.deliver, !i.started, fanout.SubscriptionOptions{Name: name})
 	return err
 }
 

@@ -1,9 +1,11 @@
 package sharedinformer
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,24 +14,26 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/engine"
+	"github.com/tidings-go/tidings/internal/metaindex"
 	"github.com/tidings-go/tidings/store"
 )
 
-// indexer is the cache.Indexer of an informer. Reads are answered from one state of
-// the store and take no lock. Writes are for programs that fill a cache by hand, as
-// tests do; they change the cache and tell no handler.
+// indexer is the cache.Indexer of an informer. Reads are answered from one state of the
+// store and take no lock. Writes are for programs that fill a cache by hand, as tests do;
+// they change the cache, and no handler receives them.
 //
-// The index by namespace that every factory asks for costs nothing: keys begin with
-// the namespace and are ordered.
+// The index by namespace that every factory asks for costs nothing: keys begin with the
+// namespace and are ordered.
 type indexer struct {
-	health  func() tidings.Health
-	store   *store.Store[any]
-	writing lock      // Informer.writing; before adding
-	taken   *takenOut // Informer.takenOut
+	health        func() health.Informer
+	collection    *engine.Collection[any]
+	store         *store.Store[any]
+	manualDeletes *manualDeletes
 
-	adding lock // held while indexes are added
-	known  atomic.Pointer[indexSet]
+	adding   engine.Lock // held while indexes are added
+	indexers atomic.Pointer[cache.Indexers]
 }
 
 var (
@@ -38,26 +42,58 @@ var (
 )
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	x := &indexer{health: i.Health, store: i.store, writing: i.writing, adding: newLock(), taken: &i.takenOut}
-	x.known.Store(newIndexSet(indexers))
+	x := &indexer{health: i.Health, collection: i.collection, store: i.collection.Store(), manualDeletes: &i.manualDeletes, adding: engine.NewLock()}
+	x.setIndexers(indexers, nil)
 	return x
+}
+
+func (x *indexer) setIndexers(present, added cache.Indexers) {
+	all := make(cache.Indexers, len(present)+len(added))
+	maps.Copy(all, present)
+	maps.Copy(all, added)
+	x.indexers.Store(&all)
+}
+
+// find returns the function of an index.
+func (x *indexer) find(name string) (cache.IndexFunc, error) {
+	indexers := *x.indexers.Load()
+	if f := indexers[name]; f != nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers", name, names(indexers))
+}
+
+// namespaceCode is the code of client-go's index function by namespace, which is recognised
+// by it: the keys have its values already.
+var namespaceCode = reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
+
+func isByNamespace(name string, f cache.IndexFunc) bool {
+	return name == cache.NamespaceIndex && reflect.ValueOf(f).Pointer() == namespaceCode
+}
+
+// indexFuncs returns the functions of indexers that the store has to keep, by name.
+func indexFuncs(indexers cache.Indexers) map[any]store.IndexFunc[any] {
+	functions := make(map[any]store.IndexFunc[any], len(indexers))
+	for name, f := range indexers {
+		if !isByNamespace(name, f) {
+			functions[name] = store.IndexFunc[any](f)
+		}
+	}
+	return functions
 }
 
 // lookup returns the objects under a value of an index, and how many they are.
 func (x *indexer) lookup(name, value string) (found iter.Seq2[string, any], count int, err error) {
-	known := x.known.Load() // before the snapshot, which then has these indexes
-	if err := known.check(name); err != nil {
-		return nil, 0, err
-	}
-	snapshot := x.store.Snapshot()
-	if known.isByNamespace(name) {
-		found, count = inNamespace(snapshot, value)
-		return found, count, nil
-	}
-	index, err := snapshot.Index(name)
+	f, err := x.find(name) // before the snapshot, which then has this index
 	if err != nil {
 		return nil, 0, err
 	}
+	snapshot := x.store.Snapshot()
+	if isByNamespace(name, f) {
+		found, count = inNamespace(snapshot, value)
+		return found, count, nil
+	}
+	index, _ := snapshot.Index(name)
 	return index.Lookup(value), index.Len(value), nil
 }
 
@@ -81,8 +117,8 @@ func inNamespace(snapshot store.Snapshot[any], namespace string) (found iter.Seq
 	return found, count
 }
 
-// Health says how the informer is, to those who have no more of it than its cache.
-func (x *indexer) Health() tidings.Health { return x.health() }
+// Health describes the informer, to programs that have its cache only.
+func (x *indexer) Health() health.Informer { return x.health() }
 
 // Get returns the cached object with the key of obj.
 func (x *indexer) Get(obj any) (item any, exists bool, err error) {
@@ -148,39 +184,36 @@ func (x *indexer) IndexKeys(name, value string) ([]string, error) {
 // Index returns the objects that share a value of an index with obj, each once, ascending
 // by key.
 func (x *indexer) Index(name string, obj any) ([]any, error) {
-	known := x.known.Load()
-	if err := known.check(name); err != nil {
+	f, err := x.find(name)
+	if err != nil {
 		return nil, err
 	}
-	if o, ok := obj.(metav1.Object); ok && known.isByNamespace(name) {
+	if o, ok := obj.(metav1.Object); ok && isByNamespace(name, f) {
 		return x.ByIndex(name, o.GetNamespace())
 	}
-	values, err := known.indexers[name](obj)
+	values, err := f(obj)
 	if err != nil {
 		return nil, fmt.Errorf("index %q of %T: %w", name, obj, err)
 	}
 	if len(values) == 1 {
 		return x.ByIndex(name, values[0])
 	}
-	index, err := x.store.Snapshot().Index(name)
-	if err != nil {
-		return nil, err
-	}
+	index, _ := x.store.Snapshot().Index(name)
 	return collect(index.LookupAny(values), 0), nil
 }
 
 // ListIndexFuncValues returns the values of an index, ascending; none if there is no
 // such index.
 func (x *indexer) ListIndexFuncValues(name string) []string {
-	known := x.known.Load()
-	snapshot := x.store.Snapshot()
-	if known.isByNamespace(name) {
-		return namespaces(snapshot)
-	}
-	index, err := snapshot.Index(name)
+	f, err := x.find(name)
 	if err != nil {
 		return []string{}
 	}
+	snapshot := x.store.Snapshot()
+	if isByNamespace(name, f) {
+		return namespaces(snapshot)
+	}
+	index, _ := snapshot.Index(name)
 	return slices.AppendSeq([]string{}, index.Values())
 }
 
@@ -201,36 +234,57 @@ func namespaces(snapshot store.Snapshot[any]) []string {
 }
 
 // GetIndexers returns a copy of the index functions.
-func (x *indexer) GetIndexers() cache.Indexers { return maps.Clone(x.known.Load().indexers) }
+func (x *indexer) GetIndexers() cache.Indexers { return maps.Clone(*x.indexers.Load()) }
 
-// AddIndexers adds indexes, all or none of them. Those of LabelIndexers and OwnerIndexers
-// may be there already: their names say what they do.
+// AddIndexers adds indexes, all or none of them.
 func (x *indexer) AddIndexers(indexers cache.Indexers) error {
 	x.adding.Lock()
 	defer x.adding.Unlock()
-	known := x.known.Load()
-	added := cache.Indexers{}
+	present := *x.indexers.Load()
 	for _, name := range names(indexers) {
-		switch f := indexers[name]; {
+		switch {
 		case name == "":
 			return store.ErrIndexName
-		case f == nil:
+		case indexers[name] == nil:
 			return fmt.Errorf("index %q: %w", name, store.ErrIndexFunc)
-		case known.indexers[name] == nil:
-			added[name] = f
-		case !isShared(name, f) || !isShared(name, known.indexers[name]):
+		case present[name] != nil:
 			return fmt.Errorf("indexer conflict: index %q exists already, with a function that may be another: choose another name, or ask GetIndexers first", name)
 		}
 	}
-	for name, f := range indexFuncs(added) {
-		if err := x.store.AddIndex(name, f); err != nil {
+	for name, f := range indexFuncs(indexers) {
+		if err := x.collection.AddIndex(name, f); err != nil {
 			return err
 		}
 	}
-	all := maps.Clone(known.indexers)
-	maps.Copy(all, added)
-	x.known.Store(newIndexSet(all))
+	x.setIndexers(present, indexers)
 	return nil
+}
+
+// IndexLabels adds indexes of the labels of these keys, unless they are there.
+func (x *indexer) IndexLabels(keys ...string) error {
+	for _, key := range keys {
+		err := x.addMetaIndex(metaindex.Label(key), func(m metav1.Object) []string { return metaindex.LabelValues(m, key) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IndexOwners adds the index of the UIDs of owners, unless it is there.
+func (x *indexer) IndexOwners() error { return x.addMetaIndex(metaindex.Owners, metaindex.OwnerUIDs) }
+
+func (x *indexer) addMetaIndex(id any, values func(metav1.Object) []string) error {
+	err := x.collection.AddIndex(id, func(obj any) ([]string, error) {
+		if m := metadata(obj); m != nil {
+			return values(m), nil
+		}
+		return nil, nil
+	})
+	if errors.Is(err, store.ErrIndexExists) {
+		return nil
+	}
+	return err
 }
 
 // LastStoreSyncResourceVersion returns the version up to which everything is in the

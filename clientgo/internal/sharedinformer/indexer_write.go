@@ -53,21 +53,21 @@ func (x *indexer) Replace(list []any, version string) error {
 		}
 		items[key] = obj
 	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.taken.add(func(yield func(string, any) bool) {
-		for key, obj := range x.store.Snapshot().All() {
-			if _, stays := items[key]; !stays && !yield(key, obj) {
-				return
+	x.collection.WriteByHand(func(s *store.Store[any]) {
+		x.manualDeletes.add(func(yield func(string, any) bool) {
+			for key, obj := range s.Snapshot().All() {
+				if _, stays := items[key]; !stays && !yield(key, obj) {
+					return
+				}
 			}
-		}
-	})
-	x.store.Replace(version, func(yield func(string, any) bool) {
-		for _, key := range slices.Sorted(maps.Keys(items)) {
-			if !yield(key, items[key]) {
-				return
+		})
+		s.Replace(version, func(yield func(string, any) bool) {
+			for _, key := range slices.Sorted(maps.Keys(items)) {
+				if !yield(key, items[key]) {
+					return
+				}
 			}
-		}
+		})
 	})
 	return nil
 }
@@ -118,9 +118,7 @@ func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 
 // write is one write by hand.
 func (x *indexer) write(f func(*store.Batch[any])) {
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	x.store.Update(f)
+	x.collection.WriteByHand(func(s *store.Store[any]) { s.Update(f) })
 }
 
 func set(b *store.Batch[any], key string, obj any) {
@@ -132,7 +130,7 @@ func set(b *store.Batch[any], key string, obj any) {
 
 func (x *indexer) remove(b *store.Batch[any], key string, obj any) {
 	if cached, ok := b.Get(key); ok {
-		x.taken.add(maps.All(map[string]any{key: cached}))
+		x.manualDeletes.add(maps.All(map[string]any{key: cached}))
 	}
 	b.Delete(key)
 	if m := metadata(obj); m != nil {

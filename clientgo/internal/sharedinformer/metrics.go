@@ -44,10 +44,10 @@ func newMetrics(identifier cache.InformerNameAndResource, provider cache.Informe
 // passing is what passes the timer.
 var passing = &metav1.ObjectMeta{Name: "batch"}
 
-// time applies a batch and publishes how long that took.
-func (m *metrics) time(apply func()) {
+// Batch applies a batch and publishes how long that took.
+func (m *metrics) Batch(apply func()) {
 	switch {
-	case m == nil || !m.identifier.Reserved():
+	case !m.identifier.Reserved():
 		apply()
 	case m.latency != nil:
 		began := time.Now()
@@ -63,9 +63,9 @@ func (m *metrics) time(apply func()) {
 	}
 }
 
-// reached publishes the length of the queue and the version of the cache.
-func (m *metrics) reached(queued int, version string) {
-	if m == nil || !m.identifier.Reserved() {
+// Reached publishes the length of the queue and the version of the cache.
+func (m *metrics) Reached(queued int, version string) {
+	if !m.identifier.Reserved() {
 		return
 	}
 	m.version.Bookmark(version)

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // metadata returns the metadata of a cached object, or nil: a transform may have made
@@ -32,11 +34,6 @@ func describe(obj any) (version, uid string) {
 	return "", ""
 }
 
-func uidOf(obj any) string {
-	_, uid := describe(obj)
-	return uid
-}
-
 // isUnchanged reports whether an update brings nothing new: client-go calls one of an equal
 // version a resync. Without versions that cannot be said, and it counts as a change. Where
 // the versions are the server's, the objects are compared as well: a version may name
@@ -47,5 +44,19 @@ func (i *Informer) isUnchanged(old, new any) bool {
 	if before == "" || before != after {
 		return false
 	}
-	return uid == "" || !i.versionsTrusted() || i.ownVersions.Load() || reflect.DeepEqual(old, new)
+	return uid == "" || i.versionsUntrusted() || i.ownVersions.Load() || reflect.DeepEqual(old, new)
+}
+
+// describeType names the type of an example, with its kind if the type does not say it.
+func describeType(example runtime.Object) string {
+	if example == nil {
+		return "<unspecified>"
+	}
+	switch o := example.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		if gvk := o.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
+			return gvk.String()
+		}
+	}
+	return reflect.TypeOf(example).String()
 }

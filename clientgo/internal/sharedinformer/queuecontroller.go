@@ -24,6 +24,7 @@ type QueueController struct {
 	reports reporter
 
 	mu        sync.Mutex // guards the rest
+	started   bool
 	reflector *reflector.Reflector[tagged]
 }
 
@@ -46,50 +47,50 @@ func (q *QueueController) Run(stopCh <-chan struct{}) {
 // to survive costs what it was about; the next is processed after a pause.
 func (q *QueueController) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	r, err := q.start(ctx)
-	if err != nil {
+	if err := q.start(); err != nil {
 		q.reports.report(ctx, err, "A controller was not run", "type", q.name)
 		return
 	}
 	var running sync.WaitGroup
-	running.Go(func() { follow(ctx, q.name, &q.reports, r, q.newReflector) })
+	running.Go(func() { supervise(ctx, q.listAndWatch) })
 	running.Go(func() { q.resync(ctx) })
 	running.Go(func() {
 		<-ctx.Done()
 		q.config.Queue.Close()
 	})
-	for !returned(ctx, func() { q.process(ctx) }) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(pauseAfterCrash):
-		}
-	}
+	supervise(ctx, q.process)
 	running.Wait()
 	q.reports.wait()
 }
 
-func (q *QueueController) start(ctx context.Context) (*reflector.Reflector[tagged], error) {
+func (q *QueueController) start() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.reflector != nil {
-		return nil, errors.New("it was run before, and runs once")
+	if q.started {
+		return errors.New("it was run before, and runs once")
 	}
-	return q.newReflectorLocked(ctx), nil
+	q.started = true
+	return nil
+}
+
+// listAndWatch runs a reflector.
+func (q *QueueController) listAndWatch(ctx context.Context) {
+	r := q.newReflector(ctx)
+	q.mu.Lock()
+	q.reflector = r
+	q.mu.Unlock()
+	if err := r.Run(ctx); err != nil {
+		q.reports.report(ctx, err, "The reflector did not run", "type", q.name)
+	}
 }
 
 func (q *QueueController) newReflector(ctx context.Context) *reflector.Reflector[tagged] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.newReflectorLocked(ctx)
-}
-
-func (q *QueueController) newReflectorLocked(ctx context.Context) *reflector.Reflector[tagged] {
 	src, versions := listwatch.New(q.config.ListerWatcher, q.config.ObjectType, q.reports.dropped)
 	handler := q.config.WatchErrorHandlerWithContext
 	if old := q.config.WatchErrorHandler; old != nil {
 		handler = func(_ context.Context, r *cache.Reflector, err error) { old(r, err) }
 	}
-	q.reflector = reflector.New(taggedSource{src}, reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
+	return reflector.New(taggedSource{src}, reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
 		Name: q.name, Compare: versions.Compare, PageSize: max(q.config.WatchListPageSize, 0),
 		NoStreamedLists:   !versions.Trusted() || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
 		PagesAfterFailure: true,
@@ -97,7 +98,6 @@ func (q *QueueController) newReflectorLocked(ctx context.Context) *reflector.Ref
 		Logger:            newLogger(ctx, &q.reports),
 		OnFailure:         WatchErrors(ctx, q.name, q.config.ObjectType, q.LastSyncResourceVersion, handler),
 	})
-	return q.reflector
 }
 
 // resync has the queue resync once per period.

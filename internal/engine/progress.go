@@ -1,4 +1,4 @@
-package tidings
+package engine
 
 import (
 	"context"
@@ -8,39 +8,39 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// progress knows how far each scope of a collection has come, and wakes who waits
+// progress knows which version each scope of a collection has reached, and wakes the waits
 // for more.
 //
-// A scope that was removed stays until the processor has deleted its objects. If it
-// is added again meanwhile there are two of its name, and what the queue says is
-// about the first: it comes in the order in which they lived.
+// A removed scope stays until the processor has deleted its objects. If it is added again
+// before that, there are two of its name. Batches then mean the first one: they come in the
+// order of the scopes' lives.
 type progress struct {
 	mu      sync.Mutex   // guards the rest
 	scopes  []scopeState // never empty; not written once it stands here
 	changed chan struct{}
 }
 
-// scopeState is how far a scope has come.
+// scopeState is the version of a scope.
 type scopeState struct {
 	scope   string
 	version string // "" until its first list is applied
 	listed  bool
 }
 
-// add has the collection wait for another scope.
+// add adds a scope, which has to be listed.
 func (p *progress) add(scope string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.scopes = append(slices.Clone(p.scopes), scopeState{scope: scope})
 }
 
-// after returns where the scopes stand once a batch is applied, and the version that
-// the whole cache then reflects: the oldest of theirs. Only the processor calls it,
-// and then reached, and no scope may be added in between.
+// after returns the scopes as they are once a batch is applied, and the version that the
+// whole cache then reflects: the oldest of theirs. Only the processor calls it, and then
+// reached; no scope may be added in between.
 func (p *progress) after(removed []string, replaced bool, marks []delta.Mark) (scopes []scopeState, oldest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	scopes = slices.Clone(p.scopes) // who waits may be reading them
+	scopes = slices.Clone(p.scopes) // waits may be reading them
 	for _, scope := range removed {
 		if i := indexOf(scopes, scope); i >= 0 {
 			scopes = slices.Delete(scopes, i, i+1)
@@ -59,7 +59,7 @@ func indexOf(scopes []scopeState, scope string) int {
 	return slices.IndexFunc(scopes, func(s scopeState) bool { return s.scope == scope })
 }
 
-// reached takes over what after has returned, once the cache holds the batch.
+// reached sets the scopes that after has returned, once the cache holds the batch.
 func (p *progress) reached(scopes []scopeState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *progress) complete() bool {
 	return !slices.ContainsFunc(p.scopes, func(s scopeState) bool { return !s.listed })
 }
 
-// wake wakes everyone who waits.
+// wake wakes all waits.
 func (p *progress) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

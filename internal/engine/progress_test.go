@@ -1,4 +1,4 @@
-package tidings
+package engine
 
 import (
 	"strings"

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/store"
+)
+
+// process applies the batches of the queue until it is closed or ctx ends.
+func (c *Collection[T]) process(ctx context.Context) {
+	apply := c.apply
+	if m := c.o.Metrics; m != nil {
+		apply = func(batch delta.Batch[T]) { m.Batch(func() { c.apply(batch) }) }
+	}
+	for {
+		err := c.fan.AwaitRoom(ctx)
+		if err == nil {
+			err = c.queue.Pop(ctx, apply)
+		}
+		if err != nil {
+			return
+		}
+		if c.o.Metrics != nil {
+			c.o.Metrics.Reached(c.queue.Len(), c.store.Snapshot().Version())
+		}
+	}
+}
+
+// apply writes a batch to the cache and publishes it. The façade's callbacks come last,
+// without a lock: they may use the collection.
+func (c *Collection[T]) apply(batch delta.Batch[T]) {
+	c.write(&batch)
+	c.reportIndexErrors()
+	if batch.Synced && c.o.OnSynced != nil {
+		c.o.OnSynced()
+	}
+}
+
+func (c *Collection[T]) write(batch *delta.Batch[T]) {
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	if c.o.BeforeApply != nil {
+		c.o.BeforeApply(batch)
+	}
+	c.writeStore(batch)
+	if c.o.Observe != nil {
+		c.o.Observe(batch.Changes)
+	}
+	if len(batch.Changes) > 0 {
+		c.fan.Publish(batch.Changes, c.store.Len())
+	}
+	if batch.Synced {
+		c.fan.MarkSynced()
+		close(c.synced)
+	}
+	for _, token := range batch.Resync {
+		c.resync(token)
+	}
+	if batch.Replaced {
+		select {
+		case c.listed <- struct{}{}:
+		default:
+		}
+	}
+	c.progress.wake()
+}
+
+func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
+	scopes, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
+	c.store.Update(func(b *store.Batch[T]) {
+		for i := range batch.Changes {
+			d := &batch.Changes[i]
+			if d.Type == change.Deleted {
+				b.Delete(d.Key)
+			} else {
+				b.Set(d.Key, d.New)
+			}
+		}
+		if len(batch.Marks)+len(batch.Removed) > 0 {
+			b.SetVersion(version)
+		}
+	})
+	c.progress.reached(scopes)
+}
+
+// WriteByHand calls write, with which a program changes the cache itself. No batch is
+// applied meanwhile, and no handler receives the change.
+func (c *Collection[T]) WriteByHand(write func(*store.Store[T])) {
+	func() {
+		c.applyMu.Lock()
+		defer c.applyMu.Unlock()
+		write(c.store)
+	}()
+	c.reportIndexErrors()
+}
+
+// AddIndex adds an index, as [store.Store.AddIndex] does.
+func (c *Collection[T]) AddIndex(id any, f store.IndexFunc[T]) error {
+	defer c.reportIndexErrors()
+	return c.store.AddIndex(id, f)
+}
+
+// indexErrors counts failures of index functions.
+type indexErrors struct {
+	mu         sync.Mutex // guards the rest
+	count      uint64
+	last       error
+	unreported []store.IndexError
+}
+
+func (e *indexErrors) add(err store.IndexError) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.count++
+	e.last = err
+	e.unreported = append(e.unreported, err)
+}
+
+func (e *indexErrors) get() (uint64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count, e.last
+}
+
+// reportIndexErrors reports the failures since the last call.
+func (c *Collection[T]) reportIndexErrors() {
+	e := &c.indexErrs
+	e.mu.Lock()
+	failures := e.unreported
+	e.unreported = nil
+	e.mu.Unlock()
+	if len(failures) > 0 && c.o.OnIndexErrors != nil {
+		c.o.OnIndexErrors(failures)
+	}
+}

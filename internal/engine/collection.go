@@ -1,0 +1,254 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/store"
+)
+
+// Options are what a collection is made of. Name, Describe and Part are required.
+type Options[T any] struct {
+	// Name is what errors, logs and health call the collection.
+	Name string
+	// Describe returns the version and UID of a cached object, "" for what it has not got.
+	Describe func(T) (version, uid string)
+	// Compare orders versions; nil means delta.CompareDecimal.
+	Compare func(a, b string) (order int, ok bool)
+	// Untrusted reports that versions mean nothing at present: a list then never takes the
+	// cached object for the listed one. nil trusts them.
+	Untrusted func() bool
+	// Indexes are the index functions by their identity.
+	Indexes map[any]store.IndexFunc[T]
+	// Namespaces have a part each; none means one part for everything.
+	Namespaces []string
+	// Scope is what is known of the type. With NamespacesByDefault, Namespaces give way to
+	// one part for everything while the server says that objects of the type have none.
+	Scope               source.Scope
+	NamespacesByDefault bool
+	// Part makes what the part of a namespace is made of, each time that it begins to run.
+	Part func(ctx context.Context, namespace string, scope source.Scope) Part[T]
+	// Supervise runs a reflector until ctx ends, anew after a panic; nil calls run.
+	Supervise func(ctx context.Context, run func(context.Context))
+	// ReportUnchanged publishes objects that a list found unchanged as updates.
+	ReportUnchanged bool
+	// Known returns what a batch is compared with; nil is the cache.
+	Known func(cache store.Snapshot[T]) delta.Known[T]
+	// BeforeApply may correct a batch; Observe receives its changes when the cache holds
+	// them and no handler has received them. No other batch is applied meanwhile. nil is
+	// nothing.
+	BeforeApply func(*delta.Batch[T])
+	Observe     func([]change.Change[T])
+	// Metrics is called for each batch; nil is nothing.
+	Metrics Metrics
+	// Background are functions that run while the reflectors do, on goroutines of their own.
+	Background []func(context.Context)
+	// Resync replaces the rule of resyncs; the zero value leaves it.
+	Resync ResyncRule
+	// StopGrace is how long a stop waits for handlers. Then OnStuck is called with an error
+	// that names them, and the wait begins anew; with a nil OnStuck, Run returns the error.
+	StopGrace time.Duration
+	OnStuck   func(error)
+	// OnNamespaces is called with the namespaces after a change of them. It must not call
+	// the collection.
+	OnNamespaces func([]string)
+	// OnSynced is called when the first complete list is applied, OnIndexErrors with the
+	// failures of index functions, OnNotRun with the error of a reflector that did not run.
+	// They may call the collection.
+	OnSynced      func()
+	OnIndexErrors func([]store.IndexError)
+	OnNotRun      func(error)
+	// AfterDecoding counts the objects that were searched for common parts after decoding;
+	// nil counts none.
+	AfterDecoding func() source.SharerStats
+}
+
+// Metrics times batches.
+type Metrics interface {
+	// Batch calls apply.
+	Batch(apply func())
+	// Reached receives the length of the queue and the version of the cache.
+	Reached(queued int, version string)
+}
+
+// Part is what the part of a namespace is made of. Of Reflector, the fields Name, Scope,
+// Known, Compare and OnChange are the collection's.
+type Part[T any] struct {
+	Source    source.Source[T]
+	Reflector reflector.Options[T]
+}
+
+// Collection is a watched, cached and fanned-out collection.
+//
+// Its goroutines belong to Run, which waits for all of them: a reflector per namespace,
+// which also ends when the namespace is removed, the resync timer and the functions of
+// Options.Background. The goroutine that called Run is the processor. The goroutines of the
+// handlers belong to the log, which Run closes last.
+type Collection[T any] struct {
+	*Lifecycle
+	o Options[T]
+
+	store    *store.Store[T]
+	queue    *delta.Queue[T]
+	fan      *fanout.Log[T]
+	progress progress
+	parts    parts[T]
+
+	// applyMu is held while a batch is applied and published, while a handler joins and
+	// while a façade writes to the cache by hand. So the snapshot that a handler starts
+	// from is the same state as the end of the log.
+	applyMu Lock
+
+	synced  chan struct{} // closed when the first complete list is applied
+	listed  chan struct{} // one token: a complete list was applied
+	stopped atomic.Bool   // handlers are not called any more
+
+	resyncPeriod time.Duration // of Options.Resync; written before the timer starts
+	indexErrs    indexErrors
+}
+
+const defaultStopGrace = 10 * time.Second
+
+// New returns a collection. Its errors are those of the indexes and the namespaces.
+func New[T any](o Options[T]) (*Collection[T], error) {
+	if o.StopGrace == 0 {
+		o.StopGrace = defaultStopGrace
+	}
+	if o.Compare == nil {
+		o.Compare = delta.CompareDecimal
+	}
+	if o.Untrusted == nil {
+		o.Untrusted = func() bool { return false }
+	}
+	if o.Known == nil {
+		o.Known = func(cache store.Snapshot[T]) delta.Known[T] { return cache }
+	}
+	if o.Supervise == nil {
+		o.Supervise = func(ctx context.Context, run func(context.Context)) { run(ctx) }
+	}
+	c := &Collection[T]{
+		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(),
+		synced: make(chan struct{}), listed: make(chan struct{}, 1),
+	}
+	c.parts.changing = NewLock()
+	namespaces := o.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	var scopes []string
+	for _, namespace := range namespaces {
+		p := newPart[T](namespace)
+		c.parts.list = append(c.parts.list, p)
+		c.progress.add(p.prefix)
+		scopes = append(scopes, p.prefix)
+	}
+	var err error
+	c.store, err = store.New(store.Options[T]{Indexes: o.Indexes, OnIndexError: c.indexErrs.add})
+	if err != nil {
+		return nil, err
+	}
+	c.queue, err = delta.New(delta.Options[T]{
+		Known:    func() delta.Known[T] { return o.Known(c.store.Snapshot()) },
+		Describe: o.Describe, Compare: o.Compare, Scopes: scopes, ReportUnchanged: o.ReportUnchanged,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.fan = fanout.New(fanout.Options[T]{UID: func(obj T) string { _, uid := o.Describe(obj); return uid }, Paused: true})
+	return c, nil
+}
+
+// Store returns the cache. Only the collection writes to it, and WriteByHand.
+func (c *Collection[T]) Store() *store.Store[T] { return c.store }
+
+// Claim takes the one right to run the collection, until the context that it returns ends.
+// Errors: ErrRanAlready, ErrStopped.
+func (c *Collection[T]) Claim(ctx context.Context) (context.Context, error) { return c.claim(ctx) }
+
+// Started reports whether the collection was claimed.
+func (c *Collection[T]) Started() bool { return c.started() }
+
+// Over returns why the collection does not follow the server any more: ErrReleased,
+// ErrStopped, or nil if it does or will.
+func (c *Collection[T]) Over() error { return c.over() }
+
+// Life returns the lifecycle, which does not refer to the cache.
+func (c *Collection[T]) Life() *Lifecycle { return c.Lifecycle }
+
+// Synced is closed when the first complete list is applied.
+func (c *Collection[T]) Synced() <-chan struct{} { return c.synced }
+
+// HasSynced reports whether Synced is closed.
+func (c *Collection[T]) HasSynced() bool {
+	select {
+	case <-c.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// IsStopped reports whether the collection has stopped calling its handlers.
+func (c *Collection[T]) IsStopped() bool { return c.stopped.Load() }
+
+// End ends the run, and closes a collection that does not run. It does not wait. released
+// says that no handle is left.
+func (c *Collection[T]) End(released bool) {
+	if c.end(released) {
+		c.queue.Close()
+		c.finish(c.stopHandlers(), stuckIn(c.fan))
+	}
+	c.progress.wake()
+}
+
+// Run lists and watches until ctx ends, which Claim has returned. Its error is
+// ErrHandlersStuck with the names of the handlers.
+func (c *Collection[T]) Run(ctx context.Context) (err error) {
+	defer func() { c.finish(err, stuckIn(c.fan)) }()
+	c.fan.Start()
+	c.startParts(ctx)
+	ended := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(ended)
+		c.progress.wake()
+		c.parts.end()
+		c.queue.Close()
+	})
+	c.process(ctx)
+	<-ended
+	return c.stopHandlers()
+}
+
+// stuckIn returns a function that reports whether a handler of a closed log runs.
+func stuckIn[T any](fan *fanout.Log[T]) func() bool {
+	return func() bool { return len(fan.Subscriptions()) > 0 }
+}
+
+// stopHandlers drops the pending notifications and waits for the running calls.
+func (c *Collection[T]) stopHandlers() error {
+	c.applyMu.Lock()
+	c.stopped.Store(true)
+	c.fan.Close()
+	c.applyMu.Unlock()
+	c.progress.wake()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), c.o.StopGrace)
+		err := c.fan.Wait(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("%w within %v of the stop: %w", ErrHandlersStuck, c.o.StopGrace, err)
+		if c.o.OnStuck == nil {
+			return err
+		}
+		c.o.OnStuck(err)
+	}
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/fanout"
+)
+
+// Subscription is a *fanout.Subscription[T] without its type parameter.
+type Subscription interface {
+	Name() string
+	Remove()
+	Done() <-chan struct{}
+	Synced() <-chan struct{}
+	HasSynced() bool
+	Stats() fanout.Stats
+}
+
+// HandlerHealth describes the handler of a subscription.
+func HandlerHealth(s Subscription) health.Handler {
+	stats := s.Stats()
+	h := health.Handler{
+		Name: s.Name(), State: health.Idle, Synced: s.HasSynced(),
+		Pending: stats.Pending, Delivered: stats.Delivered, Folded: stats.Folded,
+		LeftOut: stats.LeftOut, Panics: stats.Panics, Unseen: stats.Unseen,
+		Running: stats.Key, RunningSince: stats.Since,
+	}
+	select {
+	case <-s.Done():
+		h.State = health.Removed
+		return h
+	default:
+	}
+	switch {
+	case stats.Unseen > 0:
+		h.State = health.Stuck
+	case stats.Behind:
+		h.State = health.Behind
+	case stats.Pending > 0 || !stats.Since.IsZero():
+		h.State = health.Busy
+	}
+	return h
+}
+
+// Health describes the collection.
+func (c *Collection[T]) Health() health.Informer {
+	snapshot := c.store.Snapshot()
+	h := health.Informer{
+		Name: c.Name(), Synced: c.HasSynced(), Objects: snapshot.Len(), Version: snapshot.Version(),
+		Queued: c.queue.Len(), Stale: c.queue.Stale(),
+	}
+	for _, s := range c.fan.Subscriptions() {
+		h.Handlers = append(h.Handlers, HandlerHealth(s))
+	}
+	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
+	c.parts.mu.Lock()
+	list, removed := c.parts.list, c.parts.removed
+	c.parts.mu.Unlock()
+	if len(list) == 1 {
+		h.Watch = list[0].health()
+		h.Decoding = list[0].decoded()
+	} else {
+		h.Namespaces = make(map[string]health.Watch, len(list))
+		for _, p := range list {
+			watch := p.health()
+			h.Namespaces[p.namespace] = watch
+			h.Watch.Add(watch)
+			h.Decoding.Add(p.decoded())
+		}
+	}
+	h.AddCounters(removed.Watch)
+	h.Decoding.Add(removed.decoding)
+	if c.o.AfterDecoding != nil {
+		h.Decoding.After.Add(c.o.AfterDecoding())
+	}
+	if c.stopped.Load() {
+		h.State = health.Stopped
+	}
+	return h
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"sync"
+)
+
+// Lifecycle is the one run of a collection, from its construction to its end.
+//
+//	new ──claim──▶ running ──context, end──▶ ending ──finish──▶ ended
+//	 └───────────end──────────────────────────▶┘
+//
+// It is apart from the collection, so that waiting for the end does not hold the cache.
+type Lifecycle struct {
+	name string
+
+	mu       sync.Mutex         // guards the rest; no other lock is taken under it
+	term     context.Context    // that of the claim; nil before
+	ctx      context.Context    // ends with term and with end
+	cancel   context.CancelFunc // of ctx
+	unrun    bool               // it ended before a claim
+	released bool               // its last handle was given back
+
+	ended chan struct{} // closed by finish
+	err   error         // of the run; written before ended is closed
+	stuck func() bool   // reports whether a handler that err names still runs; as err
+}
+
+func newLifecycle(name string) *Lifecycle {
+	return &Lifecycle{name: name, ended: make(chan struct{})}
+}
+
+// Name returns the name of the collection.
+func (l *Lifecycle) Name() string { return l.name }
+
+// claim takes the one right to run, until the context that it returns ends.
+func (l *Lifecycle) claim(term context.Context) (context.Context, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.unrun:
+		return nil, ErrStopped
+	case l.term != nil:
+		return nil, ErrRanAlready
+	}
+	l.term = term
+	l.ctx, l.cancel = context.WithCancel(term)
+	return l.ctx, nil
+}
+
+// end ends the run. It returns true for a collection that was not claimed, and never will
+// be: the caller closes the collection and calls finish.
+func (l *Lifecycle) end(released bool) (unrun bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = l.released || released
+	if l.term != nil {
+		l.cancel()
+		return false
+	}
+	unrun, l.unrun = !l.unrun, true
+	return unrun
+}
+
+// finish notes that nothing runs any more but the handlers that err names. stuck reports
+// whether they still do; it must not refer to the cache.
+func (l *Lifecycle) finish(err error, stuck func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+	l.err, l.stuck = err, stuck
+	close(l.ended)
+}
+
+// started reports whether the collection was claimed.
+func (l *Lifecycle) started() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term != nil
+}
+
+// over returns why the collection does not follow the server any more: ErrReleased,
+// ErrStopped, or nil if it does or will. The end of the context that it was claimed with
+// counts at once, even if the contexts made of it end later.
+func (l *Lifecycle) over() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.released:
+		return ErrReleased
+	case l.unrun, l.term != nil && (l.term.Err() != nil || l.ctx.Err() != nil):
+		return ErrStopped
+	}
+	return nil
+}
+
+// Ended is closed when nothing runs any more, but for the handlers that Err names.
+func (l *Lifecycle) Ended() <-chan struct{} { return l.ended }
+
+// HasEnded reports whether Ended is closed.
+func (l *Lifecycle) HasEnded() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Err returns the error of the run. It may be called once Ended is closed.
+func (l *Lifecycle) Err() error { return l.err }
+
+// Settled reports whether the collection has ended and its handlers have returned.
+func (l *Lifecycle) Settled() bool { return l.HasEnded() && (l.err == nil || !l.stuck()) }

@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/source"
+)
+
+// parts are the namespaces of a collection, or the one part for everything.
+type parts[T any] struct {
+	// changing is held while namespaces or the scope of the type change, which may wait
+	// for a reflector. It comes before every other lock.
+	changing Lock
+	setAside []string // the default namespaces, while the type has none; guarded by changing
+
+	mu          sync.Mutex      // guards the rest
+	list        []*part[T]      // by namespace; not written once it stands here
+	running     context.Context // that of Run; nil before
+	ending      bool            // no part is started any more, nor the resync timer
+	resyncs     bool            // the resync timer is needed
+	resyncTimer bool            // and was started
+	removed     removed
+	group       sync.WaitGroup // of what Run has started; Go under mu
+}
+
+// removed keeps the counters of removed parts, so that no counter of the collection goes
+// back.
+type removed struct {
+	health.Watch
+	decoding source.DecodingStats
+}
+
+// part has a reflector of its own.
+type part[T any] struct {
+	namespace string // "" for everything
+	prefix    string // of its keys, and the name of its scope in the queue
+	created   time.Time
+	running   atomic.Pointer[runningPart[T]] // nil before
+	stop      context.CancelFunc             // nil before it runs
+	ended     chan struct{}                  // closed when the reflector has returned
+}
+
+// runningPart is replaced when a reflector takes the place of one that panicked.
+type runningPart[T any] struct {
+	reflector *reflector.Reflector[T]
+	decoding  decodingSource // nil if the source does not say
+}
+
+// decodingSource is a source that counts what it has decoded.
+type decodingSource interface {
+	DecodingStats() source.DecodingStats
+}
+
+func newPart[T any](namespace string) *part[T] {
+	return &part[T]{namespace: namespace, prefix: Prefix(namespace), created: time.Now()}
+}
+
+// Prefix returns the prefix of the keys of a namespace, "" being all.
+func Prefix(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return namespace + "/"
+}
+
+func (p *part[T]) health() health.Watch {
+	if running := p.running.Load(); running != nil {
+		return running.reflector.Health()
+	}
+	return health.Watch{State: health.Pending, Since: p.created}
+}
+
+func (p *part[T]) decoded() source.DecodingStats {
+	if running := p.running.Load(); running != nil && running.decoding != nil {
+		return running.decoding.DecodingStats()
+	}
+	return source.DecodingStats{}
+}
+
+// present returns the parts in the order of their namespaces.
+func (p *parts[T]) present() []*part[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list
+}
+
+// ReadVersion returns the version up to which the first part has read everything. The cache
+// may be behind it.
+func (c *Collection[T]) ReadVersion() string { return c.parts.present()[0].health().Version }
+
+// end waits for all that Run has started.
+func (p *parts[T]) end() {
+	p.mu.Lock()
+	p.ending = true
+	p.mu.Unlock()
+	p.group.Wait()
+}
+
+func (c *Collection[T]) startParts(ctx context.Context) {
+	p := &c.parts
+	if c.o.Resync.Period != nil {
+		c.resyncPeriod = c.o.Resync.Period()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = ctx
+	p.resyncs = p.resyncs || c.resyncPeriod > 0
+	for _, part := range p.list {
+		c.startPartLocked(part)
+	}
+	c.startResyncTimerLocked()
+	for _, f := range c.o.Background {
+		p.group.Go(func() { f(ctx) })
+	}
+}
+
+// startPartLocked runs the reflector of a part until Run ends or the part is removed.
+func (c *Collection[T]) startPartLocked(p *part[T]) {
+	ctx, stop := context.WithCancel(c.parts.running)
+	p.stop, p.ended = stop, make(chan struct{})
+	c.parts.group.Go(func() {
+		defer close(p.ended)
+		defer stop()
+		c.o.Supervise(ctx, func(ctx context.Context) {
+			if err := c.renew(ctx, p).Run(ctx); err != nil {
+				c.o.OnNotRun(err)
+			}
+		})
+	})
+}
+
+// renew gives a part a new reflector.
+func (c *Collection[T]) renew(ctx context.Context, p *part[T]) *reflector.Reflector[T] {
+	made := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
+	o := made.Reflector
+	o.Name, o.Scope, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
+	o.OnChange = c.progress.wake
+	running := &runningPart[T]{reflector: reflector.New(c.followsScope(made.Source), c.queue, o)}
+	running.decoding, _ = made.Source.(decodingSource)
+	p.running.Store(running)
+	return running.reflector
+}
+
+// cached returns the cached object of a key.
+func (c *Collection[T]) cached(key string) (obj T, version, uid string, ok bool) {
+	if obj, ok = c.store.Get(key); ok && !c.o.Untrusted() {
+		version, uid = c.o.Describe(obj)
+	}
+	return obj, version, uid, ok
+}
+
+// Namespaces returns those of the collection; none means all.
+func (c *Collection[T]) Namespaces() []string { return namespacesOf(c.parts.present()) }
+
+func namespacesOf[T any](parts []*part[T]) []string {
+	var names []string
+	for _, p := range parts {
+		if p.namespace != "" {
+			names = append(names, p.namespace)
+		}
+	}
+	return names
+}
+
+// AddNamespace adds a namespace; one that is there changes nothing. Errors:
+// ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased.
+func (c *Collection[T]) AddNamespace(namespace string) error {
+	c.parts.changing.Lock()
+	defer c.parts.changing.Unlock()
+	present := c.parts.present()
+	at, found, err := c.find(present, namespace)
+	if err != nil || found {
+		return err
+	}
+	p := newPart[T](namespace)
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	c.parts.mu.Lock()
+	defer c.parts.mu.Unlock()
+	if err := c.over(); err != nil {
+		return err
+	}
+	if err := c.queue.AddScope(p.prefix); err != nil {
+		return ofQueue(err)
+	}
+	c.progress.add(p.prefix)
+	c.parts.list = slices.Insert(slices.Clone(present), at, p)
+	if c.parts.running != nil {
+		c.startPartLocked(p)
+	}
+	c.namespacesChangedLocked()
+	return nil
+}
+
+// RemoveNamespace removes a namespace; one that is not there changes nothing. The reflector
+// has ended before its scope is removed from the queue, so that the scope of a namespace
+// that is added at once is another one. Errors: those of AddNamespace, and ErrLastNamespace.
+func (c *Collection[T]) RemoveNamespace(namespace string) error {
+	c.parts.changing.Lock()
+	defer c.parts.changing.Unlock()
+	present := c.parts.present()
+	at, found, err := c.find(present, namespace)
+	if err != nil || !found {
+		return err
+	}
+	if len(present) == 1 {
+		return fmt.Errorf("namespace %q: %w", namespace, ErrLastNamespace)
+	}
+	if err := c.dropPart(present, at); err != nil {
+		return err
+	}
+	c.endPart(present[at])
+	return ofQueue(c.queue.RemoveScope(present[at].prefix))
+}
+
+func (c *Collection[T]) dropPart(present []*part[T], at int) error {
+	c.parts.mu.Lock()
+	defer c.parts.mu.Unlock()
+	if err := c.over(); err != nil {
+		return err
+	}
+	c.parts.list = slices.Delete(slices.Clone(present), at, at+1)
+	c.namespacesChangedLocked()
+	return nil
+}
+
+// endPart stops a part that the collection no longer has, and keeps its counters.
+func (c *Collection[T]) endPart(p *part[T]) {
+	if p.stop != nil {
+		p.stop()
+		<-p.ended
+	}
+	last, decoded := p.health(), p.decoded()
+	c.parts.mu.Lock()
+	defer c.parts.mu.Unlock()
+	c.parts.removed.AddCounters(last)
+	c.parts.removed.decoding.Add(decoded)
+}
+
+// ofQueue translates the errors of a queue that Run has closed.
+func ofQueue(err error) error {
+	if errors.Is(err, delta.ErrClosed) {
+		return ErrStopped
+	}
+	return err
+}
+
+// find looks for a namespace in a collection whose namespaces can be changed.
+func (c *Collection[T]) find(present []*part[T], namespace string) (at int, found bool, err error) {
+	switch {
+	case c.scopeOf(present[0].namespace) == source.ScopeCluster:
+		return 0, false, fmt.Errorf("namespace %q: %w", namespace, ErrClusterScoped)
+	case len(c.o.Namespaces) == 0:
+		return 0, false, fmt.Errorf("namespace %q: %w", namespace, ErrAllNamespaces)
+	}
+	at, found = slices.BinarySearchFunc(present, namespace, func(p *part[T], namespace string) int {
+		return strings.Compare(p.namespace, namespace)
+	})
+	return at, found, nil
+}
+
+func (c *Collection[T]) namespacesChangedLocked() {
+	if c.o.OnNamespaces != nil {
+		c.o.OnNamespaces(namespacesOf(c.parts.list))
+	}
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Where only the server knows whether objects of a type have a namespace, and the
+// selection names none, the collection begins with the default namespaces. When a source
+// finds that the type is cluster-scoped, one part for everything takes their place. A
+// definition can be installed anew with another scope: then the namespaces return.
+
+// scopeOf returns what is known of the scope of the type by the part of a namespace.
+func (c *Collection[T]) scopeOf(namespace string) source.Scope {
+	if c.o.NamespacesByDefault && namespace == "" {
+		return source.ScopeCluster
+	}
+	return c.o.Scope
+}
+
+// followsScope returns a source whose errors make the collection follow the scope.
+func (c *Collection[T]) followsScope(src source.Source[T]) source.Source[T] {
+	if !c.o.NamespacesByDefault {
+		return src
+	}
+	return scopedSource[T]{src, c.followScope}
+}
+
+// scopedSource replaces the parts when the scope of the type turns out to be another one.
+type scopedSource[T any] struct {
+	source.Source[T]
+	follow func(clusterScoped bool) // does not wait
+}
+
+// List lists, as of [source.Source].
+func (s scopedSource[T]) List(ctx context.Context, o source.ListOptions) (source.Page[T], error) {
+	page, err := s.Source.List(ctx, o)
+	return page, s.checked(ctx, err)
+}
+
+// Watch watches, as of [source.Source].
+func (s scopedSource[T]) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[T], error) {
+	stream, err := s.Source.Watch(ctx, o)
+	return stream, s.checked(ctx, err)
+}
+
+// checked waits for the end of the part if the scope was wrong. That is no failure, which
+// health would show and FailFast would end a wait for.
+func (s scopedSource[T]) checked(ctx context.Context, err error) error {
+	clusterScoped := errors.Is(err, source.ErrWrongScope)
+	if !clusterScoped && !errors.Is(err, source.ErrNamespaced) {
+		return err
+	}
+	s.follow(clusterScoped)
+	<-ctx.Done()
+	return err
+}
+
+// followScope starts replaceParts. It is called from a reflector, which ends then.
+func (c *Collection[T]) followScope(clusterScoped bool) {
+	c.parts.mu.Lock()
+	defer c.parts.mu.Unlock()
+	if !c.parts.ending {
+		c.parts.group.Go(func() { c.replaceParts(clusterScoped) })
+	}
+}
+
+// replaceParts replaces the parts of the default namespaces by one for everything, or the
+// other way round. The cached objects go as with RemoveNamespace.
+func (c *Collection[T]) replaceParts(clusterScoped bool) {
+	c.parts.changing.Lock()
+	defer c.parts.changing.Unlock()
+	old := c.parts.present()
+	if clusterScoped == (old[0].namespace == "") {
+		return // another part has found it before
+	}
+	namespaces := c.parts.setAside
+	if clusterScoped {
+		namespaces, c.parts.setAside = []string{""}, namespacesOf(old)
+	}
+	var list []*part[T]
+	var scopes []string
+	for _, namespace := range namespaces {
+		p := newPart[T](namespace)
+		list = append(list, p)
+		scopes = append(scopes, p.prefix)
+	}
+	c.parts.mu.Lock()
+	c.parts.list = list
+	c.parts.mu.Unlock()
+	for _, p := range old {
+		c.endPart(p)
+	}
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	c.parts.mu.Lock()
+	defer c.parts.mu.Unlock()
+	if c.parts.ending || c.queue.ReplaceScopes(scopes...) != nil {
+		return // the queue is closed
+	}
+	for _, p := range list {
+		c.progress.add(p.prefix)
+		c.startPartLocked(p)
+	}
+}
