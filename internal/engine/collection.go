@@ -161,7 +161,12 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	c.fan = fanout.New(fanout.Options[T]{UID: func(obj T) string { _, uid := o.Describe(obj); return uid }, Paused: true})
+	describe := o.Describe // and no other option: the log outlives the cache
+	uid := func(obj T) string {
+		_, uid := describe(obj)
+		return uid
+	}
+	c.fan = fanout.New(fanout.Options[T]{UID: uid, Paused: true})
 	return c, nil
 }
 
