@@ -68,3 +68,12 @@ func (s *Server) Rewind(to *Snapshot) {
 		held.wake()
 	}
 }
+
+// Objects returns how many objects the snapshot holds.
+func (t *Snapshot) Objects() int {
+	count := 0
+	for _, objects := range t.objects {
+		count += objects.Len()
+	}
+	return count
+}
