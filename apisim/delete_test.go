@@ -324,7 +324,7 @@ func TestNamespaceWithFinalizersOfOthers(t *testing.T) {
 
 func TestSomeNamespacesStand(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		for _, name := range immortalNamespaces {
+		for _, name := range protectedNamespaces {
 			if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, name, metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 				b.Errorf("deleting %s: %v", name, err)
 			}

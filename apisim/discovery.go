@@ -2,59 +2,86 @@ package apisim
 
 import (
 	"cmp"
-	"encoding/json"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// serveDiscovery answers what clients ask before they know any resource, and reports
-// whether the path was such a thing.
+// mediaAggregated is the type of discovery in one answer, as clients compare it.
+const mediaAggregated = mediaJSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// wantsAggregated reports whether the first media type in Accept that the server has is
+// that of discovery in one answer.
+func wantsAggregated(r *http.Request) bool {
+	for clause := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		mediaType, params, err := mime.ParseMediaType(clause)
+		if err != nil || mediaType != mediaJSON {
+			continue
+		}
+		if params["as"] == "" {
+			return false
+		}
+		if params["as"] == "APIGroupDiscoveryList" && params["g"] == apidiscoveryv2.GroupName &&
+			params["v"] == "v2" {
+			return true
+		}
+	}
+	return false
+}
+
+// serveDiscovery answers a request about versions, groups and resources, and reports
+// whether the request was one.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method != http.MethodGet {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if r.Method != http.MethodGet || len(parts) > 3 {
 		return false
 	}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	var found any
 	switch {
-	case len(parts) == 1 && parts[0] == "version":
-		writeVersion(w)
-	case len(parts) == 1 && (parts[0] == "api" || parts[0] == "apis") && wantsAggregated(r):
-		s.serveAggregated(w, parts[0] == "api")
-	case len(parts) == 1 && parts[0] == "api":
-		writeJSON(w, &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: s.versions("")})
-	case len(parts) == 1 && parts[0] == "apis":
-		writeJSON(w, s.groups())
-	case len(parts) == 2 && parts[0] == "apis":
-		s.serveGroup(w, r, parts[1])
-	case len(parts) == 2 && parts[0] == "api":
-		s.serveGroupVersion(w, r, schema.GroupVersion{Version: parts[1]})
-	case len(parts) == 3 && parts[0] == "apis":
-		s.serveGroupVersion(w, r, schema.GroupVersion{Group: parts[1], Version: parts[2]})
+	case parts[0] == "version" && len(parts) == 1:
+		found = servedVersion
+	case parts[0] == "api" && len(parts) == 1:
+		if wantsAggregated(r) {
+			writeJSON(w, mediaAggregated, s.aggregated(func(group string) bool { return group == "" }))
+			return true
+		}
+		versions := &metav1.APIVersions{Versions: s.versions("")}
+		versions.Kind = "APIVersions"
+		found = versions
+	case parts[0] == "apis" && len(parts) == 1:
+		if wantsAggregated(r) {
+			writeJSON(w, mediaAggregated, s.aggregated(func(group string) bool { return group != "" }))
+			return true
+		}
+		found = s.groups()
+	case parts[0] == "apis" && len(parts) == 2:
+		if group := s.group(parts[1]); len(group.Versions) > 0 {
+			found = &group
+		}
+	case parts[0] == "api" && len(parts) == 2:
+		found = s.resourcesOf(schema.GroupVersion{Version: parts[1]})
+	case parts[0] == "apis" && len(parts) == 3:
+		found = s.resourcesOf(schema.GroupVersion{Group: parts[1], Version: parts[2]})
 	default:
 		return false
+	}
+	if found == nil {
+		writeError(w, r, errNoResource())
+	} else {
+		writeJSON(w, mediaJSON, found)
 	}
 	return true
 }
 
-// isHealth reports whether a path is one where a server says that it is well.
-func isHealth(path string) bool {
-	return slices.Contains([]string{"healthz", "livez", "readyz"}, strings.Trim(path, "/"))
-}
-
 // servedVersion is the version of Kubernetes whose API is simulated.
-var servedVersion = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim"}
-
-func writeVersion(w http.ResponseWriter) {
-	data, err := json.Marshal(servedVersion)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	write(w, mediaJSON, http.StatusOK, data)
+var servedVersion = version.Info{
+	Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim",
 }
 
 // served returns the resources that are not removed, sorted.
@@ -72,7 +99,8 @@ func (s *Server) servedLocked() []*resource {
 		}
 	}
 	slices.SortFunc(all, func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Group, b.Group),
+			version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
@@ -89,10 +117,11 @@ func (s *Server) versions(group string) []string {
 }
 
 func (s *Server) groups() *metav1.APIGroupList {
-	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	var last string
+	list := &metav1.APIGroupList{}
+	list.Kind, list.APIVersion = "APIGroupList", "v1"
+	last := ""
 	for _, r := range s.served() {
-		if r.Group != "" && r.Group != last {
+		if r.Group != last {
 			last = r.Group
 			list.Groups = append(list.Groups, s.group(r.Group))
 		}
@@ -101,9 +130,11 @@ func (s *Server) groups() *metav1.APIGroupList {
 }
 
 func (s *Server) group(name string) metav1.APIGroup {
-	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
+	group := metav1.APIGroup{Name: name}
+	group.Kind, group.APIVersion = "APIGroup", "v1"
 	for _, v := range s.versions(name) {
-		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
+		group.Versions = append(group.Versions,
+			metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
 	}
 	if len(group.Versions) > 0 {
 		group.PreferredVersion = group.Versions[0]
@@ -111,27 +142,53 @@ func (s *Server) group(name string) metav1.APIGroup {
 	return group
 }
 
-func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request, name string) {
-	group := s.group(name)
-	if len(group.Versions) == 0 {
-		writeError(w, r, errNoResource())
-		return
-	}
-	writeJSON(w, &group)
+// subresource is an endpoint below an object.
+type subresource struct {
+	name  string
+	gvk   schema.GroupVersionKind
+	verbs metav1.Verbs
 }
 
-func (s *Server) serveGroupVersion(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion) {
-	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+func (r *resource) verbs() metav1.Verbs {
+	verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+	if r.isBuiltin("namespaces") {
+		return verbs
+	}
+	return slices.Insert(verbs, 2, "deletecollection")
+}
+
+func (r *resource) subresources() []subresource {
+	var subs []subresource
+	if r.isBuiltin("namespaces") {
+		subs = append(subs, subresource{"finalize", r.gvk(), metav1.Verbs{"update"}})
+	}
+	if r.scale != nil {
+		verbs := metav1.Verbs{"get", "patch", "update"}
+		subs = append(subs, subresource{"scale", scales().gvk(), verbs})
+	}
+	if r.HasStatus {
+		subs = append(subs, subresource{"status", r.gvk(), metav1.Verbs{"get", "patch", "update"}})
+	}
+	return subs
+}
+
+// resourcesOf returns the resources of a version of a group, nil if there are none.
+func (s *Server) resourcesOf(gv schema.GroupVersion) any {
+	list := &metav1.APIResourceList{GroupVersion: gv.String()}
+	list.Kind, list.APIVersion = "APIResourceList", "v1"
 	for _, res := range s.served() {
-		if res.Group != gv.Group || res.Version != gv.Version {
+		if res.gv() != gv {
 			continue
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: res.Name, SingularName: res.Singular, Namespaced: res.Namespaced, Kind: res.Kind, ShortNames: res.ShortNames, Categories: res.Categories,
-			Verbs: res.verbs(),
+			Name: res.Name, SingularName: res.Singular, Namespaced: res.Namespaced, Kind: res.Kind,
+			ShortNames: res.ShortNames, Categories: res.Categories, Verbs: res.verbs(),
 		})
 		for _, sub := range res.subresources() {
-			entry := metav1.APIResource{Name: res.Name + "/" + sub.name, Namespaced: res.Namespaced, Kind: sub.gvk.Kind, Verbs: sub.verbs}
+			entry := metav1.APIResource{
+				Name: res.Name + "/" + sub.name, Namespaced: res.Namespaced, Kind: sub.gvk.Kind,
+				Verbs: sub.verbs,
+			}
 			if sub.gvk != res.gvk() {
 				entry.Group, entry.Version = sub.gvk.Group, sub.gvk.Version
 			}
@@ -139,8 +196,52 @@ func (s *Server) serveGroupVersion(w http.ResponseWriter, r *http.Request, gv sc
 		}
 	}
 	if len(list.APIResources) == 0 {
-		writeError(w, r, errNoResource())
-		return
+		return nil
 	}
-	writeJSON(w, list)
+	return list
+}
+
+// aggregated returns all versions and resources of some groups.
+func (s *Server) aggregated(includes func(group string) bool) *apidiscoveryv2.APIGroupDiscoveryList {
+	list := &apidiscoveryv2.APIGroupDiscoveryList{}
+	list.Kind, list.APIVersion = "APIGroupDiscoveryList", apidiscoveryv2.SchemeGroupVersion.String()
+	var group *apidiscoveryv2.APIGroupDiscovery
+	var last schema.GroupVersion
+	for _, res := range s.served() {
+		if !includes(res.Group) {
+			continue
+		}
+		if group == nil || last.Group != res.Group {
+			list.Items = append(list.Items, apidiscoveryv2.APIGroupDiscovery{})
+			group = &list.Items[len(list.Items)-1]
+			group.Name, last = res.Group, schema.GroupVersion{}
+		}
+		if last != res.gv() {
+			group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{
+				Version: res.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+			})
+		}
+		last = res.gv()
+		version := &group.Versions[len(group.Versions)-1]
+		version.Resources = append(version.Resources, res.discovery())
+	}
+	return list
+}
+
+// discovery returns the resource as discovery in one answer has it.
+func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
+	d := apidiscoveryv2.APIResourceDiscovery{
+		Resource: r.Name, ResponseKind: new(metav1.GroupVersionKind(r.gvk())),
+		Scope: apidiscoveryv2.ScopeCluster, SingularResource: r.Singular, ShortNames: r.ShortNames,
+		Categories: r.Categories, Verbs: r.verbs(),
+	}
+	if r.Namespaced {
+		d.Scope = apidiscoveryv2.ScopeNamespace
+	}
+	for _, sub := range r.subresources() {
+		d.Subresources = append(d.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+			Subresource: sub.name, Verbs: sub.verbs, ResponseKind: new(metav1.GroupVersionKind(sub.gvk)),
+		})
+	}
+	return d
 }
