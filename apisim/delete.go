@@ -175,4 +175,3 @@ func (s *Server) deletePage(r *resource, l listRequest, o *metav1.DeleteOptions)
 	}
 	return page, nil
 }
-

@@ -222,6 +222,10 @@ func TestRefusedStreamsAndExpiredTokens(t *testing.T) {
 				b.Errorf("%s: %d %s", agent, code, text)
 			}
 		}
+		b.server.RefuseStreamedLists(true)
+		if code, text := b.get("GET", streamed, ""); code != 422 {
+			b.Errorf("a server without the feature: %d %s", code, text)
+		}
 		_, first, err := b.list(metav1.ListOptions{Limit: 1})
 		if err != nil {
 			b.Fatal(err)
