@@ -29,7 +29,8 @@ type decoder struct {
 func newDecoder(scheme *runtime.Scheme) *decoder {
 	strict := func(o jsonserializer.SerializerOptions) runtime.Decoder {
 		o.Strict = true
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, o)
+		meta := jsonserializer.DefaultMetaFactory
+		return jsonserializer.NewSerializerWithOptions(meta, scheme, scheme, o)
 	}
 	return &decoder{
 		json:     strict(jsonserializer.SerializerOptions{}),
@@ -63,10 +64,11 @@ func decodeAs(decoder runtime.Decoder, data []byte, res *resource) (obj object, 
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && decoded != nil {
 		warnings, err = strict.Errors(), nil
 	}
-	switch {
-	case err != nil && got != nil && got.Kind != "" && *got != want && runtime.IsNotRegisteredError(err):
-		return nil, nil, errWrongKind(*got, want)
-	case err != nil:
+	if err != nil {
+		known := got != nil && got.Kind != "" && *got != want
+		if known && runtime.IsNotRegisteredError(err) {
+			return nil, nil, errWrongKind(*got, want)
+		}
 		return nil, nil, errUnhandled(want, err)
 	}
 	if u, ok := decoded.(*unstructured.Unstructured); ok {

@@ -121,11 +121,11 @@ func setDefinitionStatus(u *unstructured.Unstructured, d *definition, conflict s
 	}
 	status["conditions"] = definitionConditions(status, conflict, u.GetDeletionTimestamp() != nil)
 	if conflict == "" {
-		names, _, _ := unstructured.NestedMap(u.Object, "spec", "names") //nolint:errcheck // it was parsed
+		names, _, _ := unstructured.NestedMap(u.Object, "spec", "names") //nolint:errcheck // valid
 		names["singular"], names["listKind"] = d.Spec.Names.Singular, d.Spec.Names.ListKind
 		status["acceptedNames"] = names
 	}
-	stored, _, _ := unstructured.NestedSlice(status, "storedVersions") //nolint:errcheck // it is replaced
+	stored, _, _ := unstructured.NestedSlice(status, "storedVersions") //nolint:errcheck // replaced
 	if version := d.storedAs().Version; !slices.Contains(stored, any(version)) {
 		stored = append(stored, version)
 	}

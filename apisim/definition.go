@@ -103,22 +103,10 @@ func (d *definition) problems() field.ErrorList {
 		problems = append(problems, field.NotSupported(spec.Child("scope"), d.Spec.Scope, scopes))
 	}
 	stored := 0
-	seen := map[string]bool{}
 	for i, v := range d.Spec.Versions {
-		path := spec.Child("versions").Index(i)
-		required(path.Child("name"), v.Name)
-		if seen[v.Name] {
-			problems = append(problems, field.Duplicate(path.Child("name"), v.Name))
-		}
-		seen[v.Name] = true
+		required(spec.Child("versions").Index(i).Child("name"), v.Name)
 		if v.Storage {
 			stored++
-		}
-		for j, column := range v.Columns {
-			if _, err := column.parse(); err != nil {
-				at := path.Child("additionalPrinterColumns").Index(j).Child("jsonPath")
-				problems = append(problems, field.Invalid(at, column.JSONPath, err.Error()))
-			}
 		}
 	}
 	if stored != 1 {

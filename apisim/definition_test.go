@@ -311,8 +311,6 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 			"scope":       {set("Elsewhere", "spec", "scope"), "spec.scope"},
 			"kind":        {set("", "spec", "names", "kind"), "spec.names.kind: Required"},
 			"no versions": {set([]any{}, "spec", "versions"), "exactly one version"},
-			"twice":       {set([]any{map[string]any{"name": "v1", "storage": true}, map[string]any{"name": "v1"}}, "spec", "versions"), "Duplicate value"},
-			"column":      {set([]any{map[string]any{"name": "v1", "storage": true, "additionalPrinterColumns": []any{map[string]any{"name": "x", "type": "string", "jsonPath": ".x["}}}}, "spec", "versions"), "jsonPath"},
 			"form":        {set(7, "spec", "names"), "cannot be handled as a CustomResourceDefinition"},
 		} {
 			given := b.fromYAML(widgetDefinition, func(u *unstructured.Unstructured) {

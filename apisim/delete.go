@@ -80,12 +80,12 @@ func checkDeletePreconditions(r *resource, stored object, p *metav1.Precondition
 		return nil
 	}
 	if p.UID != nil && *p.UID != stored.GetUID() {
-		return errConflict(r, stored, "the UID in the precondition (%s) does not match the UID in record "+
-			"(%s). The object might have been deleted and then recreated", *p.UID, stored.GetUID())
+		return errConflict(r, stored, "the UID in the precondition (%s) does not match the UID in "+
+			"record (%s). The object might have been deleted and then recreated", *p.UID, stored.GetUID())
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != stored.GetResourceVersion() {
-		return errConflict(r, stored, "the ResourceVersion in the precondition (%s) does not match the "+
-			"ResourceVersion in record (%s). The object might have been modified",
+		return errConflict(r, stored, "the ResourceVersion in the precondition (%s) does not match "+
+			"the ResourceVersion in record (%s). The object might have been modified",
 			*p.ResourceVersion, stored.GetResourceVersion())
 	}
 	return nil

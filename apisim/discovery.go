@@ -202,7 +202,7 @@ func (s *Server) resourcesOf(gv schema.GroupVersion) any {
 }
 
 // aggregated returns all versions and resources of some groups.
-func (s *Server) aggregated(includes func(group string) bool) *apidiscoveryv2.APIGroupDiscoveryList {
+func (s *Server) aggregated(includes func(group string) bool) any {
 	list := &apidiscoveryv2.APIGroupDiscoveryList{}
 	list.Kind, list.APIVersion = "APIGroupDiscoveryList", apidiscoveryv2.SchemeGroupVersion.String()
 	var group *apidiscoveryv2.APIGroupDiscovery

@@ -58,7 +58,8 @@ func marshalProtobuf(obj any) ([]byte, error) {
 // wrapProtobuf puts an encoded object into a runtime.Unknown, after the magic.
 func wrapProtobuf(gvk schema.GroupVersionKind, raw []byte) ([]byte, error) {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
+	unknown := runtime.Unknown{Raw: raw}
+	unknown.APIVersion, unknown.Kind = apiVersion, kind
 	data := make([]byte, len(protobufMagic)+unknown.Size())
 	n, err := unknown.MarshalTo(data[copy(data, protobufMagic):])
 	return data[:len(protobufMagic)+n], err

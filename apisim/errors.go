@@ -1,7 +1,6 @@
 package apisim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,11 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var (
-	errModified = errors.New("the object has been modified; " +
-		"please apply your changes to the latest version and try again")
-	errInjected = errors.New("a fault was injected")
-)
+var errModified = errors.New("the object has been modified; " +
+	"please apply your changes to the latest version and try again")
 
 func newStatusError(code int, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -94,39 +90,14 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 		"the path is for another kind", got.Kind, got.Version, want.Kind))
 }
 
-// statusOfCode returns the Status with which Kubernetes answers a request with a code.
+// statusOfCode returns the Status of a fault with a code.
 func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Status {
-	resource, seconds := p.gvr.GroupResource(), int((retryAfter+time.Second-1)/time.Second)
-	var err *apierrors.StatusError
-	switch code {
-	case http.StatusUnauthorized:
-		err = apierrors.NewUnauthorized("Unauthorized")
-	case http.StatusForbidden:
-		err = apierrors.NewForbidden(resource, p.name, errInjected)
-	case http.StatusNotFound:
-		if err = errNoResource(); p.name != "" {
-			err = apierrors.NewNotFound(resource, p.name)
-		}
-	case http.StatusConflict:
-		err = apierrors.NewConflict(resource, p.name, errModified)
-	case http.StatusGone:
-		err = apierrors.NewResourceExpired("too old resource version: a fault was injected")
-	case http.StatusTooManyRequests:
-		err = apierrors.NewTooManyRequests("too many requests, please try again later", seconds)
-	case http.StatusInternalServerError:
-		err = apierrors.NewInternalError(errInjected)
-	case http.StatusServiceUnavailable:
-		err = apierrors.NewServiceUnavailable(
-			"the server is currently unable to handle the request: a fault was injected")
-	case http.StatusGatewayTimeout:
-		err = apierrors.NewTimeoutError(errInjected.Error(), seconds)
-	default:
-		err = apierrors.NewGenericServerResponse(code, "", resource, p.name, errInjected.Error(),
-			seconds, true)
-	}
-	if seconds > 0 {
-		err.ErrStatus.Details = cmp.Or(err.ErrStatus.Details, &metav1.StatusDetails{})
-		err.ErrStatus.Details.RetryAfterSeconds = int32(seconds)
+	seconds := int((retryAfter + time.Second - 1) / time.Second)
+	err := apierrors.NewGenericServerResponse(code, "", p.gvr.GroupResource(), p.name,
+		"a fault was injected", seconds, false)
+	if code == http.StatusGone {
+		err.ErrStatus.Reason = metav1.StatusReasonExpired
+		err.ErrStatus.Message = "too old resource version: a fault was injected"
 	}
 	return *statusFor(err)
 }

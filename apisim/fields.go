@@ -36,11 +36,8 @@ var selectableFields = map[string][]string{
 }
 
 func referenceFields(prefix string) []string {
-	var all []string
-	for name := range strings.FieldsSeq("kind namespace name uid apiVersion resourceVersion fieldPath") {
-		all = append(all, prefix+name)
-	}
-	return all
+	return strings.Fields(strings.ReplaceAll(
+		" kind namespace name uid apiVersion resourceVersion fieldPath", " ", " "+prefix))
 }
 
 // knownFields returns the fields that objects of the resource can be selected by; nil

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -69,10 +68,8 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 		return l, err
 	}
 	l.ListOptions = &internalversion.ListOptions{}
-	err = internalscheme.ParameterCodec.DecodeParameters(x.r.URL.Query(), metav1.SchemeGroupVersion,
-		l.ListOptions)
-	if err != nil {
-		return l, apierrors.NewBadRequest(err.Error())
+	if err = x.decodeParameters(l.ListOptions); err != nil {
+		return l, err
 	}
 	x.server.mu.Lock()
 	streams := !x.server.refuseStreams && !x.call.refuseStreams

@@ -66,7 +66,8 @@ func (s *Server) deleteNamespaceLocked(r *resource, before *corev1.Namespace, dr
 // deleteAllLocked deletes the objects of a namespace, "" being all.
 func (s *Server) deleteAllLocked(r *resource, namespace string) {
 	for _, obj := range inNamespace(r.objects.Copy(), namespace, "") {
-		s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), &metav1.DeleteOptions{}) //nolint:errcheck // it exists
+		o := &metav1.DeleteOptions{}
+		s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), o) //nolint:errcheck // it exists
 	}
 }
 

@@ -253,7 +253,9 @@ func write(w http.ResponseWriter, contentType string, code int, data []byte) {
 }
 
 // writeError writes the Status of an error.
-func writeError(w http.ResponseWriter, r *http.Request, err error) { writeStatus(w, r, statusFor(err)) }
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	writeStatus(w, r, statusFor(err))
+}
 
 // prefersProtobuf reports whether protobuf is the first media type that a client accepts.
 func prefersProtobuf(r *http.Request) bool {

@@ -6,7 +6,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -19,8 +18,7 @@ type scalePaths struct {
 
 // builtinScale returns the scale of a built-in resource, nil if it has none.
 func builtinScale(r *resource) *scalePaths {
-	if r.isBuiltin("replicationcontrollers", "deployments.apps", "replicasets.apps",
-		"statefulsets.apps") {
+	if r.isBuiltin("deployments.apps", "replicasets.apps", "statefulsets.apps") {
 		return &scalePaths{".spec.replicas", ".status.replicas", ".spec.selector"}
 	}
 	return nil
@@ -56,7 +54,10 @@ func (p *scalePaths) of(obj object) (object, error) {
 		return nil, err
 	}
 	at := func(path string) any {
-		value, _, _ := unstructured.NestedFieldNoCopy(values, splitPath(path)...) //nolint:errcheck // no value
+		value, _, err := unstructured.NestedFieldNoCopy(values, splitPath(path)...)
+		if err != nil {
+			return nil
+		}
 		return value
 	}
 	if n, ok := at(p.Spec).(int64); ok {
@@ -71,32 +72,19 @@ func (p *scalePaths) of(obj object) (object, error) {
 	case string:
 		s.Status.Selector = selector
 	case map[string]any:
-		s.Status.Selector = selectorText(selector)
+		var given metav1.LabelSelector
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &given)
+		if parsed, invalid := metav1.LabelSelectorAsSelector(&given); err == nil && invalid == nil {
+			s.Status.Selector = parsed.String()
+		}
 	}
 	return s, nil
 }
 
-// selectorText returns the text of a label selector, or of a set of labels.
-func selectorText(value map[string]any) string {
-	var given metav1.LabelSelector
-	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(value, &given, true)
-	if err == nil {
-		selector, err := metav1.LabelSelectorAsSelector(&given)
-		if err != nil {
-			return ""
-		}
-		return selector.String()
-	}
-	set := labels.Set{}
-	for key, value := range value {
-		set[key], _ = value.(string)
-	}
-	return set.String()
-}
-
 // apply returns an object with the replicas of a scale that was sent for it.
 func (p *scalePaths) apply(res *resource, before, scale object) (object, error) {
-	if err := checkPreconditions(res, before, string(scale.GetUID()), scale.GetResourceVersion()); err != nil {
+	err := checkPreconditions(res, before, string(scale.GetUID()), scale.GetResourceVersion())
+	if err != nil {
 		return nil, err
 	}
 	after := clone(before)

@@ -44,9 +44,8 @@ type writeOptions struct {
 // writeOptions reads the parameters of a create, an update or a patch.
 func (x *exchange) writeOptions() (writeOptions, error) {
 	o := &metav1.PatchOptions{} // it has the fields of the others too
-	err := internalscheme.ParameterCodec.DecodeParameters(x.r.URL.Query(), metav1.SchemeGroupVersion, o)
-	if err != nil {
-		return writeOptions{}, apierrors.NewBadRequest(err.Error())
+	if err := x.decodeParameters(o); err != nil {
+		return writeOptions{}, err
 	}
 	if x.verb != "patch" {
 		o.Force = nil
@@ -63,6 +62,15 @@ func (x *exchange) writeOptions() (writeOptions, error) {
 		part = finalizersOnly
 	}
 	return writeOptions{part, len(o.DryRun) > 0, o.FieldValidation}, nil
+}
+
+// decodeParameters reads the parameters of the request into options.
+func (x *exchange) decodeParameters(into runtime.Object) error {
+	codec, query := internalscheme.ParameterCodec, x.r.URL.Query()
+	if err := codec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
 }
 
 // checkFields carries out the option fieldValidation for unknown fields: nothing, a
@@ -209,8 +217,8 @@ func (s *Server) advanceLocked() {
 // checkPreconditions refuses a write for another state. Empty conditions are ignored.
 func checkPreconditions(r *resource, stored object, uid, version string) error {
 	if uid != "" && uid != string(stored.GetUID()) {
-		return errConflict(r, stored, "Precondition failed: UID in precondition: %s, UID in object meta: %s",
-			uid, stored.GetUID())
+		return errConflict(r, stored, "Precondition failed: UID in precondition: %s, "+
+			"UID in object meta: %s", uid, stored.GetUID())
 	}
 	if version != "" && version != stored.GetResourceVersion() {
 		return apierrors.NewConflict(r.groupResource(), stored.GetName(), errModified)
@@ -224,7 +232,8 @@ func errConflict(r *resource, obj object, format string, args ...any) error {
 
 // rewrite changes an object by a function of its newest state, which is called again when
 // another write comes between.
-func (x *exchange) rewrite(o writeOptions, change func(before object) (object, error)) (object, error) {
+func (x *exchange) rewrite(o writeOptions, change func(before object) (object, error)) (object,
+	error) {
 	s := x.server
 	for {
 		before, err := s.get(x.res, x.path.namespace, x.path.name)
