@@ -141,17 +141,11 @@ func TestBookmarksInEveryForm(t *testing.T) {
 		version := b.version()
 		o := metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true}
 		onlyMetadata, err := metadata.NewForConfig(config(b.server, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		asMaps, err := b.dynamic().Resource(widgetsV1).Watch(b.ctx, o)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		asMetadata, err := onlyMetadata.Resource(widgetsV1).Watch(b.ctx, o)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		maps, meta := b.collect(asMaps), b.collect(asMetadata)
 		time.Sleep(61 * time.Second)
 		b.want("maps", maps(), "BOOKMARK @"+version)

@@ -16,9 +16,7 @@ import (
 func (b *bench) seed(objects ...runtime.Object) {
 	b.Helper()
 	for _, obj := range objects {
-		if _, err := b.server.Create(b.ctx, obj); err != nil {
-			b.Fatal(err)
-		}
+		b.done(b.server.Create(b.ctx, obj))
 	}
 }
 

@@ -57,9 +57,7 @@ func TestStatusWritesOfOldTypesMayChangeMetadata(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "u"}
 		pod, err := b.typed.CoreV1().Pods("default").Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		pod.Labels, pod.OwnerReferences, pod.Status.Phase = map[string]string{"a": "b"}, []metav1.OwnerReference{owner}, corev1.PodRunning
 		if pod, err = b.typed.CoreV1().Pods("default").UpdateStatus(b.ctx, pod, metav1.UpdateOptions{}); err != nil || pod.Labels["a"] != "b" || pod.OwnerReferences != nil || pod.Status.Phase != corev1.PodRunning {
 			b.Errorf("the pod is %+v, %v", pod, err)
@@ -125,9 +123,7 @@ func TestUpdateOfWhatIsMissing(t *testing.T) {
 		}
 		leases := b.typed.CoordinationV1().Leases("default")
 		got, err := leases.Get(b.ctx, "l", metav1.GetOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		got.Spec = coordinationv1.LeaseSpec{HolderIdentity: new("me")}
 		if _, err := leases.Update(b.ctx, got, metav1.UpdateOptions{}); err != nil {
 			b.Errorf("an update of its version: %v", err)
@@ -146,9 +142,7 @@ func TestGeneratedNamesAreFreeOnesAndComeFromTheSeed(t *testing.T) {
 			}
 			for range 3 {
 				made, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				names = append(names, made.Name, string(made.UID))
 			}
 			long, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 100)}}, metav1.CreateOptions{})
@@ -208,9 +202,7 @@ func TestUnknownFields(t *testing.T) {
 
 func TestBodiesInYAML(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}))
 		for path, body := range map[string]string{
 			"/api/v1/namespaces/default/configmaps":           "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {k: v}\n",
 			"/apis/example.com/v1/namespaces/default/widgets": "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec: {k: v}\n",

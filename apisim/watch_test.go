@@ -17,9 +17,7 @@ func TestObjectsThatExpireTogetherHaveOneVersion(t *testing.T) {
 		b.create("a")
 		before := b.create("b").ResourceVersion
 		events := b.follow(at(before))
-		if err := b.server.Expire(b.ctx, configMaps, "default", "a", "b"); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.Expire(b.ctx, configMaps, "default", "a", "b"))
 		gone := b.version()
 		if gone == before {
 			b.Fatal("the deletes have no version of their own")
@@ -44,9 +42,7 @@ func TestBookmarksComeInTimeAndAtTheEnd(t *testing.T) {
 		events := b.follow(metav1.ListOptions{ResourceVersion: a.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: &timeout})
 		without := b.follow(metav1.ListOptions{ResourceVersion: a.ResourceVersion, TimeoutSeconds: &timeout})
 		elsewhere, err := b.server.Create(b.ctx, nodeNamed("n"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		newest := elsewhere.(metav1.Object).GetResourceVersion()
 		time.Sleep(11 * time.Second)
 		b.want("after 11 s", events(), "BOOKMARK @"+newest)
@@ -77,9 +73,7 @@ func TestWatchOfAForgottenVersionIsExpired(t *testing.T) {
 				fault(b)
 				b.want("events", b.follow(at(a.ResourceVersion))(), "ERROR 410 Expired", "END")
 				_, list, err := b.list(metav1.ListOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				events := b.follow(at(list.ResourceVersion))
 				c := b.create("c")
 				b.want("events from the newest version", events(), "ADDED c@"+c.ResourceVersion)
@@ -208,9 +202,7 @@ func TestWatchOfAPath(t *testing.T) {
 			b.Errorf("it brought %s, %v", text, err)
 		}
 		all, err := b.typed.CoreV1().ConfigMaps("").Watch(b.ctx, at(changed.ResourceVersion))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		elsewhere := configMap("c")
 		elsewhere.Namespace = "kube-system"
 		here := b.follow(at(changed.ResourceVersion))
