@@ -101,6 +101,7 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 			"version on create":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"1"}}`, 500, "resourceVersion should not be set"},
 			"another name on update": {"PUT", maps + "/b", object("a"), 400, "does not match the name on the URL"},
 			"too large":              {"POST", maps, `"` + strings.Repeat("x", maxBody) + `"`, 413, "limit is"},
+			"update of no UID":       {"PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"l","uid":"u"}}`, 409, "uid mismatch"},
 			"label selector":         {"GET", maps + "?labelSelector=a+in+b", "", 400, "unable to parse requirement"},
 			"field selector":         {"GET", maps + "?fieldSelector=data.x%3D1", "", 400, "is not a known field selector"},
 			"version":                {"GET", maps + "?resourceVersion=abc", "", 400, "abc"},
