@@ -39,44 +39,93 @@ func wantsAggregated(r *http.Request) bool {
 // whether the request was one.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if r.Method != http.MethodGet || len(parts) > 3 {
+	if r.Method != http.MethodGet {
 		return false
 	}
-	var found any
+	isCore := parts[0] == "api"
 	switch {
-	case parts[0] == "version" && len(parts) == 1:
-		found = servedVersion
-	case parts[0] == "api" && len(parts) == 1:
-		if wantsAggregated(r) {
-			writeJSON(w, mediaAggregated, s.aggregated(func(group string) bool { return group == "" }))
-			return true
-		}
-		versions := &metav1.APIVersions{Versions: s.versions("")}
-		versions.Kind = "APIVersions"
-		found = versions
-	case parts[0] == "apis" && len(parts) == 1:
-		if wantsAggregated(r) {
-			writeJSON(w, mediaAggregated, s.aggregated(func(group string) bool { return group != "" }))
-			return true
-		}
-		found = s.groups()
-	case parts[0] == "apis" && len(parts) == 2:
-		if group := s.group(parts[1]); len(group.Versions) > 0 {
-			found = &group
-		}
-	case parts[0] == "api" && len(parts) == 2:
-		found = s.resourcesOf(schema.GroupVersion{Version: parts[1]})
-	case parts[0] == "apis" && len(parts) == 3:
-		found = s.resourcesOf(schema.GroupVersion{Group: parts[1], Version: parts[2]})
-	default:
+	case len(parts) == 1 && parts[0] == "version":
+		writeJSON(w, mediaJSON, servedVersion)
+		return true
+	case !isCore && parts[0] != "apis", isCore && len(parts) > 2, len(parts) > 3:
 		return false
 	}
-	if found == nil {
-		writeError(w, r, errNoResource())
-	} else {
+	groups := slices.DeleteFunc(s.discovery(), func(g apidiscoveryv2.APIGroupDiscovery) bool {
+		return (g.Name == "") != isCore
+	})
+	if len(parts) == 1 && wantsAggregated(r) {
+		list := &apidiscoveryv2.APIGroupDiscoveryList{Items: groups}
+		list.Kind = "APIGroupDiscoveryList"
+		list.APIVersion = apidiscoveryv2.SchemeGroupVersion.String()
+		writeJSON(w, mediaAggregated, list)
+		return true
+	}
+	if isCore {
+		parts = slices.Insert(parts, 1, "") // the name of the group
+	}
+	if found := legacyDiscovery(groups, parts[1:]); found != nil {
 		writeJSON(w, mediaJSON, found)
+	} else {
+		writeError(w, r, errNoResource())
 	}
 	return true
+}
+
+// legacyDiscovery returns the answer for a path of a group and a version, either of which
+// may be missing; nil if there is no such group or version.
+func legacyDiscovery(groups []apidiscoveryv2.APIGroupDiscovery, path []string) any {
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	for _, g := range groups {
+		group := metav1.APIGroup{Name: g.Name}
+		group.Kind, group.APIVersion = "APIGroup", "v1"
+		core := &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
+		for _, v := range g.Versions {
+			gv := schema.GroupVersion{Group: g.Name, Version: v.Version}
+			if slices.Equal(path, []string{g.Name, v.Version}) {
+				return legacyResources(gv, v.Resources)
+			}
+			core.Versions = append(core.Versions, v.Version)
+			group.Versions = append(group.Versions,
+				metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.Version})
+		}
+		group.PreferredVersion = group.Versions[0]
+		switch {
+		case len(path) == 1 && path[0] == "" && g.Name == "":
+			return core
+		case len(path) == 1 && path[0] == g.Name:
+			return &group
+		}
+		list.Groups = append(list.Groups, group)
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	return list
+}
+
+// legacyResources returns the resources of a version of a group.
+func legacyResources(gv schema.GroupVersion, all []apidiscoveryv2.APIResourceDiscovery) any {
+	list := &metav1.APIResourceList{GroupVersion: gv.String()}
+	list.Kind, list.APIVersion = "APIResourceList", "v1"
+	for _, r := range all {
+		entry := metav1.APIResource{
+			Name: r.Resource, SingularName: r.SingularResource, Kind: r.ResponseKind.Kind,
+			Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace, ShortNames: r.ShortNames,
+			Categories: r.Categories, Verbs: r.Verbs,
+		}
+		list.APIResources = append(list.APIResources, entry)
+		for _, sub := range r.Subresources {
+			below := metav1.APIResource{
+				Name: r.Resource + "/" + sub.Subresource, Namespaced: entry.Namespaced,
+				Kind: sub.ResponseKind.Kind, Verbs: sub.Verbs,
+			}
+			if *sub.ResponseKind != *r.ResponseKind {
+				below.Group, below.Version = sub.ResponseKind.Group, sub.ResponseKind.Version
+			}
+			list.APIResources = append(list.APIResources, below)
+		}
+	}
+	return list
 }
 
 // servedVersion is the version of Kubernetes whose API is simulated.
@@ -84,13 +133,7 @@ var servedVersion = version.Info{
 	Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim",
 }
 
-// served returns the resources that are not removed, sorted.
-func (s *Server) served() []*resource {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.servedLocked()
-}
-
+// servedLocked returns the resources that are not removed, sorted.
 func (s *Server) servedLocked() []*resource {
 	var all []*resource
 	for _, r := range s.resources {
@@ -103,43 +146,6 @@ func (s *Server) servedLocked() []*resource {
 			version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
 	})
 	return all
-}
-
-// versions returns the versions of a group, the preferred one first.
-func (s *Server) versions(group string) []string {
-	var versions []string
-	for _, r := range s.served() {
-		if r.Group == group && !slices.Contains(versions, r.Version) {
-			versions = append(versions, r.Version)
-		}
-	}
-	return versions
-}
-
-func (s *Server) groups() *metav1.APIGroupList {
-	list := &metav1.APIGroupList{}
-	list.Kind, list.APIVersion = "APIGroupList", "v1"
-	last := ""
-	for _, r := range s.served() {
-		if r.Group != last {
-			last = r.Group
-			list.Groups = append(list.Groups, s.group(r.Group))
-		}
-	}
-	return list
-}
-
-func (s *Server) group(name string) metav1.APIGroup {
-	group := metav1.APIGroup{Name: name}
-	group.Kind, group.APIVersion = "APIGroup", "v1"
-	for _, v := range s.versions(name) {
-		group.Versions = append(group.Versions,
-			metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
-	}
-	if len(group.Versions) > 0 {
-		group.PreferredVersion = group.Versions[0]
-	}
-	return group
 }
 
 // subresource is an endpoint below an object.
@@ -172,60 +178,26 @@ func (r *resource) subresources() []subresource {
 	return subs
 }
 
-// resourcesOf returns the resources of a version of a group, nil if there are none.
-func (s *Server) resourcesOf(gv schema.GroupVersion) any {
-	list := &metav1.APIResourceList{GroupVersion: gv.String()}
-	list.Kind, list.APIVersion = "APIResourceList", "v1"
-	for _, res := range s.served() {
-		if res.gv() != gv {
-			continue
+// discovery returns all groups, versions and resources, sorted.
+func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var groups []apidiscoveryv2.APIGroupDiscovery
+	for _, res := range s.servedLocked() {
+		if n := len(groups); n == 0 || groups[n-1].Name != res.Group {
+			groups = append(groups, apidiscoveryv2.APIGroupDiscovery{})
+			groups[n].Name = res.Group
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: res.Name, SingularName: res.Singular, Namespaced: res.Namespaced, Kind: res.Kind,
-			ShortNames: res.ShortNames, Categories: res.Categories, Verbs: res.verbs(),
-		})
-		for _, sub := range res.subresources() {
-			entry := metav1.APIResource{
-				Name: res.Name + "/" + sub.name, Namespaced: res.Namespaced, Kind: sub.gvk.Kind,
-				Verbs: sub.verbs,
-			}
-			if sub.gvk != res.gvk() {
-				entry.Group, entry.Version = sub.gvk.Group, sub.gvk.Version
-			}
-			list.APIResources = append(list.APIResources, entry)
-		}
-	}
-	if len(list.APIResources) == 0 {
-		return nil
-	}
-	return list
-}
-
-// aggregated returns all versions and resources of some groups.
-func (s *Server) aggregated(includes func(group string) bool) any {
-	list := &apidiscoveryv2.APIGroupDiscoveryList{}
-	list.Kind, list.APIVersion = "APIGroupDiscoveryList", apidiscoveryv2.SchemeGroupVersion.String()
-	var group *apidiscoveryv2.APIGroupDiscovery
-	var last schema.GroupVersion
-	for _, res := range s.served() {
-		if !includes(res.Group) {
-			continue
-		}
-		if group == nil || last.Group != res.Group {
-			list.Items = append(list.Items, apidiscoveryv2.APIGroupDiscovery{})
-			group = &list.Items[len(list.Items)-1]
-			group.Name, last = res.Group, schema.GroupVersion{}
-		}
-		if last != res.gv() {
+		group := &groups[len(groups)-1]
+		if n := len(group.Versions); n == 0 || group.Versions[n-1].Version != res.Version {
 			group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{
 				Version: res.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
 			})
 		}
-		last = res.gv()
 		version := &group.Versions[len(group.Versions)-1]
 		version.Resources = append(version.Resources, res.discovery())
 	}
-	return list
+	return groups
 }
 
 // discovery returns the resource as discovery in one answer has it.
