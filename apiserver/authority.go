@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// validity is how long certificates hold; it begins a while ago, for clocks that differ.
+// validity is how long certificates are valid. It begins an hour ago, for clocks that differ.
 const validity = 365 * 24 * time.Hour
 
 // authority signs the certificates of a server and of its users.
@@ -27,7 +27,7 @@ type authority struct {
 type pair struct{ certificate, key []byte }
 
 func newAuthority() (*authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, _, err := newKey()
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{certificate: certificate, key: key, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
+	return &authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", der)}, nil
 }
 
 func template(subject pkix.Name) *x509.Certificate {
@@ -78,7 +78,7 @@ func (a *authority) sign(c *x509.Certificate) (pair, error) {
 	if err != nil {
 		return pair{}, fmt.Errorf("apiserver: sign the certificate of %s: %w", c.Subject, err)
 	}
-	return pair{certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key: encoded}, nil
+	return pair{certificate: encode("CERTIFICATE", der), key: encoded}, nil
 }
 
 // newKey returns a new key, and the same in PEM.
@@ -91,5 +91,9 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+	return key, encode("EC PRIVATE KEY", der), nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

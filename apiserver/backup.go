@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// Backup notes the present state of all data, and returns what restores it, which may be
-// called more than once. Either kills the server, as [Server.Kill] does, and starts it
-// again, at the same address. After a restore resource versions go on from those of the
-// backup, so that clients see numbers again that they know: a real cluster is so after
-// its etcd was restored without --bump-revision. Backups are deleted by Close.
+// Backup copies all data, and returns a function that restores the copy and may be called
+// more than once. Both kill the server, as [Server.Kill] does, and start it again at the
+// same address. After a restore resource versions continue from those of the backup, so
+// that clients see known versions again, as after a restore of etcd without
+// --bump-revision. Close deletes backups.
 func (s *Server) Backup(ctx context.Context) (restore func(context.Context) error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,10 +27,10 @@ var recipe embed.FS
 // unbuilt is the line that keeps main.go out of the module that this package is in.
 const unbuilt = "//go:build ignore\n"
 
-// Build returns the path of the server's program, and builds it first if this user has
-// not yet: that takes minutes, see the package's documentation. It needs the go command
-// and, for modules that are not in the module cache, what GOPROXY names. Processes may
-// build at the same time.
+// Build returns the path of the server's program, and builds it first if this user has not
+// yet: that takes minutes, see the package's documentation. It needs the go command and,
+// for modules that are not in the module cache, the proxies of GOPROXY. Processes may build
+// at the same time.
 func Build(ctx context.Context) (string, error) {
 	files, sum, err := module()
 	if err != nil {
@@ -46,7 +46,7 @@ func Build(ctx context.Context) (string, error) {
 		return program, nil
 	}
 	if err := write(dir, files); err != nil {
-		return "", fmt.Errorf("apiserver: write what the program is built from: %w", err)
+		return "", fmt.Errorf("apiserver: write the source of the program: %w", err)
 	}
 	if err := compile(ctx, dir, program); err != nil {
 		return "", err
@@ -85,14 +85,14 @@ func write(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// replace puts what make writes under a temporary name into its place.
-func replace(path string, make func(path string) error) error {
+// replace replaces a file by the one that produce writes under a temporary name.
+func replace(path string, produce func(path string) error) error {
 	temporary, err := os.MkdirTemp(filepath.Dir(path), "new-")
 	if err != nil {
 		return err
 	}
 	unfinished := filepath.Join(temporary, filepath.Base(path))
-	err = make(unfinished)
+	err = produce(unfinished)
 	if err == nil {
 		err = os.Rename(unfinished, path)
 	}
@@ -102,16 +102,18 @@ func replace(path string, make func(path string) error) error {
 func compile(ctx context.Context, dir, program string) error {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return fmt.Errorf("apiserver: the go command, which builds the server, is not found: add it to PATH: %w", err)
+		return fmt.Errorf("apiserver: the go command, which builds the server, is not found: "+
+			"add it to PATH: %w", err)
 	}
 	return replace(program, func(path string) error {
 		build := exec.CommandContext(ctx, goCommand, "build", "-o", path, ".")
 		build.Dir = dir
-		// The flags and the workspace of whoever calls are not meant for this module.
+		// The caller's flags and workspace are not for this module.
 		build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 		if out, err := build.CombinedOutput(); err != nil {
 			if ctx.Err() != nil {
-				return fmt.Errorf("apiserver: building kube-apiserver %s was cut short, it takes minutes the first time: %w", Version, context.Cause(ctx))
+				return fmt.Errorf("apiserver: building kube-apiserver %s was cut short, "+
+					"it takes minutes the first time: %w", Version, context.Cause(ctx))
 			}
 			return fmt.Errorf("apiserver: go build in %s: %w\n%s", dir, err, out)
 		}

@@ -1,6 +1,6 @@
-// Package apiserver starts a real kube-apiserver, with the etcd it keeps its data in, for
-// tests: what admission, validation, server-side apply, RBAC or garbage collection do can
-// be had from nothing else. Go is all that it needs: nothing is downloaded but Go modules.
+// Package apiserver starts a real kube-apiserver and its etcd for tests of admission,
+// validation, server-side apply and RBAC, which apisim does not have. It needs Go alone and
+// downloads nothing but Go modules.
 //
 //	Start(t) ──▶ Build ──▶ go build, once ──▶ the program ──▶ kube-apiserver ──▶ etcd
 //	   │          recipe/: go.mod, go.sum, main.go     ▲  one process, loopback TCP

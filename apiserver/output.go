@@ -1,17 +1,18 @@
 package apiserver
 
 import (
+	"io"
 	"sync"
 )
 
-// outputLimit is how many bytes of what a server prints are kept.
+// outputLimit is how many bytes of the output of a server are kept.
 const outputLimit = 16 << 10
 
-// output keeps the end of what is written to it.
+// output keeps its last bytes.
 type output struct {
 	mu   sync.Mutex // guards end
 	end  []byte
-	next interface{ Write([]byte) (int, error) } // nil, or who gets it too
+	next io.Writer // gets it too, unless nil
 }
 
 // Write keeps the end of p, and hands p on.
@@ -28,7 +29,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what is kept.
+// String returns the kept bytes.
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

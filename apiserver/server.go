@@ -22,8 +22,8 @@ const (
 	// readyTimeout is how long a server may take until it is ready; it takes two or
 	// three seconds where nothing else runs.
 	readyTimeout = 2 * time.Minute
-	// readyEvery is how often it is asked whether it is.
-	readyEvery = 50 * time.Millisecond
+	// readyInterval is how often readiness is checked.
+	readyInterval = 50 * time.Millisecond
 	// attempts is how many ports are tried: one that was free may be taken by another
 	// process before the server has it.
 	attempts = 5
@@ -76,7 +76,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		if err = s.choosePort(); err != nil {
 			break
 		}
-		if err = s.Restart(ctx); err == nil || !strings.Contains(s.output.String(), "address already in use") {
+		err = s.Restart(ctx)
+		if err == nil || !strings.Contains(s.output.String(), "address already in use") {
 			break
 		}
 	}
@@ -101,7 +102,8 @@ func (s *Server) prepare() error {
 		return fmt.Errorf("apiserver: make a key for service accounts: %w", err)
 	}
 	for name, data := range map[string][]byte{
-		"ca.crt": s.authority.pem, "server.crt": serving.certificate, "server.key": serving.key, "accounts.key": accounts,
+		"ca.crt": s.authority.pem, "server.crt": serving.certificate, "server.key": serving.key,
+		"accounts.key": accounts,
 	} {
 		if err := os.WriteFile(s.path(name), data, 0o600); err != nil {
 			return fmt.Errorf("apiserver: %w", err)
@@ -131,8 +133,8 @@ func (s *Server) URL() string {
 	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
-// ConfigFor returns what a client needs to reach the server as a user of some groups. RBAC
-// rules decide what that user may do; everything, in the group "system:masters".
+// ConfigFor returns the configuration of a client of a user in some groups. RBAC rules
+// decide what the user may do: everything, in the group "system:masters".
 func (s *Server) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	client, err := s.authority.user(user, groups)
 	if err != nil {
@@ -147,15 +149,15 @@ func (s *Server) ConfigFor(user string, groups ...string) (*rest.Config, error) 
 	}, nil
 }
 
-// Config returns what a client needs that may do everything.
+// Config returns the configuration of a client that may do everything.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.admin) }
 
 // Etcd returns the endpoint of etcd, for its own client.
 func (s *Server) Etcd() string { return "unix://" + s.path("etcd") }
 
 // Kill ends the server as a crash does, with SIGKILL, and returns when it has ended. Its
-// data stays for [Server.Restart]. A server that does not run is left as it is; that it
-// has ended by itself before is an error.
+// data stays for [Server.Restart]. Kill does nothing to a server that does not run, and
+// returns an error if the server has ended by itself.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +171,8 @@ func (s *Server) killLocked() error {
 	p := s.running
 	s.running = nil
 	if err := p.failure(); err != nil {
-		return fmt.Errorf("apiserver: kube-apiserver had ended before it was killed: %w\n%s", err, s.output.String())
+		return fmt.Errorf("apiserver: kube-apiserver had ended before it was killed: %w\n%s",
+			err, s.output.String())
 	}
 	return p.kill()
 }
@@ -207,20 +210,22 @@ func (s *Server) arguments() []string {
 		"--tls-cert-file=" + s.path("server.crt"), "--tls-private-key-file=" + s.path("server.key"),
 		"--client-ca-file=" + s.path("ca.crt"), "--authorization-mode=RBAC",
 		"--service-account-issuer=" + s.URL(),
-		"--service-account-key-file=" + s.path("accounts.key"), "--service-account-signing-key-file=" + s.path("accounts.key"),
+		"--service-account-key-file=" + s.path("accounts.key"),
+		"--service-account-signing-key-file=" + s.path("accounts.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--allow-privileged=true", // as in clusters that kubeadm makes
-		// The addresses of this machine alone are none that a service may have.
+		// A service may not have a loopback address.
 		"--endpoint-reconciler-type=none",
 	}
 	const off = "--disable-admission-plugins"
-	if !slices.ContainsFunc(s.options.Arguments, func(a string) bool { return strings.HasPrefix(a, off) }) {
+	isOff := func(argument string) bool { return strings.HasPrefix(argument, off) }
+	if !slices.ContainsFunc(s.options.Arguments, isOff) {
 		all = append(all, off+"=ServiceAccount")
 	}
 	return append(all, s.options.Arguments...)
 }
 
-// awaitReady asks the server whether it is ready until it is.
+// awaitReady waits until the server is ready.
 func (s *Server) awaitReady(ctx context.Context, p *process) error {
 	ctx, stop := context.WithTimeout(ctx, readyTimeout)
 	defer stop()
@@ -229,7 +234,7 @@ func (s *Server) awaitReady(ctx context.Context, p *process) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	ticker := time.NewTicker(readyEvery)
+	ticker := time.NewTicker(readyInterval)
 	defer ticker.Stop()
 	var last error
 	for {
@@ -240,7 +245,8 @@ func (s *Server) awaitReady(ctx context.Context, p *process) error {
 		case <-p.ended:
 			return fmt.Errorf("apiserver: kube-apiserver has ended: %w\n%s", p.err, s.output.String())
 		case <-ctx.Done():
-			return fmt.Errorf("apiserver: kube-apiserver is not ready: %w (%w)\n%s", context.Cause(ctx), last, s.output.String())
+			return fmt.Errorf("apiserver: kube-apiserver is not ready: %w (%w)\n%s",
+				context.Cause(ctx), last, s.output.String())
 		case <-ticker.C:
 		}
 	}

@@ -1,10 +1,8 @@
 package apiserver
 
-import (
-	"context"
-)
+import "context"
 
-// TB is what the package needs of a test; *testing.T, *testing.B and *testing.F have it.
+// TB is the part of *testing.T, *testing.B and *testing.F that the package needs.
 type TB interface {
 	Helper()
 	Cleanup(func())

@@ -11,50 +11,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
-
-// BenchmarkWrites updates one object while 100 watches of its resource are sent the
-// event, over memory.
-func BenchmarkWrites(b *testing.B) {
-	for _, watches := range []int{0, 100} {
-		b.Run(fmt.Sprintf("%d watches", watches), func(b *testing.B) {
-			server, err := New(Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer server.Close()
-			client, err := kubernetes.NewForConfig(config(server, "application/vnd.kubernetes.protobuf"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			made, err := server.Create(b.Context(), configMap("a"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			for range watches {
-				w, err := client.CoreV1().ConfigMaps("").Watch(b.Context(), at(made.(*corev1.ConfigMap).ResourceVersion))
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer w.Stop()
-				go func() {
-					for range w.ResultChan() {
-					}
-				}()
-			}
-			b.ReportAllocs()
-			n := 0
-			for b.Loop() {
-				n++
-				if _, err := server.Update(b.Context(), configMap("a", fmt.Sprint("n=", n))); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
 
 // BenchmarkFanOut updates an object of 1 KB, and waits until 100 watches over HTTP have
 // read the event: an operation is one write and its 100 frames.

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// pipeListener hands out connections through memory. It also knows whether the
-// server can be reached at all.
+// pipeListener accepts connections through memory. It refuses them, and those of TCP
+// listeners, while the server is unavailable.
 type pipeListener struct {
 	accepted chan net.Conn
 	closed   chan struct{}
 	close    sync.Once
 
 	mu        sync.Mutex // guards the rest
-	away      bool
-	awayUntil time.Time
+	down      bool
+	downUntil time.Time
 }
 
 func newPipeListener() *pipeListener {
@@ -28,7 +28,7 @@ func newPipeListener() *pipeListener {
 // dial connects a client, as net.Dialer.DialContext does.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	refused := &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
-	if !l.reachable() {
+	if !l.isAvailable() {
 		return nil, refused
 	}
 	client, server := net.Pipe()
@@ -42,16 +42,16 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-func (l *pipeListener) reachable() bool {
+func (l *pipeListener) isAvailable() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.away && !time.Now().Before(l.awayUntil)
+	return !l.down && !time.Now().Before(l.downUntil)
 }
 
-func (l *pipeListener) setAway(away bool, until time.Time) {
+func (l *pipeListener) setDown(down bool, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.away, l.awayUntil = away, until
+	l.down, l.downUntil = down, until
 }
 
 // Accept returns the server's end of the next connection.
@@ -70,32 +70,27 @@ func (l *pipeListener) Close() error {
 	return nil
 }
 
-// Addr returns an address that names no place.
-func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+// Addr returns an address without a meaning.
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "apisim.invalid", Net: "pipe"} }
 
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "apisim.invalid:80" }
-
-// gatedListener drops the connections that come while the server is away.
-type gatedListener struct {
+// tcpListener drops the connections that come while the server is unavailable.
+type tcpListener struct {
 	net.Listener
-	gate *pipeListener
+	pipe *pipeListener
 }
 
-// Accept returns the next connection that finds the server reachable.
-func (l gatedListener) Accept() (net.Conn, error) {
+// Accept returns the next connection that comes while the server is available.
+func (l tcpListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
-		if err != nil || l.gate.reachable() {
+		if err != nil || l.pipe.isAvailable() {
 			return conn, err
 		}
-		conn.Close() //nolint:errcheck // the point is that it is gone
+		conn.Close() //nolint:errcheck // it was not used
 	}
 }
 
-// connections knows the open connections of the server, to cut them.
+// connections holds the open connections of the server.
 type connections struct {
 	mu   sync.Mutex // guards open
 	open map[net.Conn]struct{}
@@ -115,11 +110,11 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// cut closes every connection, whatever is being written.
+// cut closes every connection, also in the middle of a frame.
 func (c *connections) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.open {
-		conn.Close() //nolint:errcheck // the point is that it is gone
+		conn.Close() //nolint:errcheck // it is cut
 	}
 }

@@ -1,41 +1,45 @@
 package apisim
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // errVersionOnCreate has no status of its own in Kubernetes either: it is a 500.
 var errVersionOnCreate = errors.New("resourceVersion should not be set on objects to be created")
 
-// nameAttempts is how often a generated name that is taken is replaced.
+// nameAttempts is how many generated names are tried.
 const nameAttempts = 8
 
 // create stores a new object and returns it as it is stored.
-func (s *Server) create(r *resource, given object, w writing) (object, error) {
+func (s *Server) create(r *resource, given object, o writeOptions) (object, error) {
 	obj := clone(given)
-	if w.part == seeded {
+	if o.part == withSystemMetadata {
 		obj.SetResourceVersion("")
 	}
-	s.prepare(r, obj, w)
+	s.prepare(r, obj, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.insertLocked(r, obj, w)
+	return s.insertLocked(r, obj, o)
 }
 
-// prepare gives a new object what the system decides.
-func (s *Server) prepare(r *resource, obj object, w writing) {
-	asStored(r, obj)
+// prepare sets the fields of a new object that the system sets.
+func (s *Server) prepare(r *resource, obj object, o writeOptions) {
+	setStoredForm(r, obj)
 	obj.SetSelfLink("")
-	if w.part != seeded || obj.GetUID() == "" {
+	keeps := o.part == withSystemMetadata
+	if !keeps || obj.GetUID() == "" {
 		obj.SetUID(s.random.uid())
 	}
-	if created := obj.GetCreationTimestamp(); w.part != seeded || created.IsZero() {
+	if created := obj.GetCreationTimestamp(); !keeps || created.IsZero() {
 		obj.SetCreationTimestamp(now())
 	}
-	if w.part != seeded {
+	if !keeps {
 		obj.SetDeletionTimestamp(nil)
 		obj.SetDeletionGracePeriodSeconds(nil)
 		obj.SetGeneration(0)
@@ -43,45 +47,40 @@ func (s *Server) prepare(r *resource, obj object, w writing) {
 	if r.countsGenerations() && obj.GetGeneration() == 0 {
 		obj.SetGeneration(1)
 	}
-	if r.HasStatus && w.part == mainResource && !r.keepsStatusOnCreate() {
-		clearStatus(obj)
+	if r.HasStatus && o.part == mainResource && !r.keepsStatusOnCreate() {
+		setStatus(obj, nil)
 	}
 	switch obj := obj.(type) {
 	case *corev1.Namespace:
 		activate(obj)
 	case *corev1.Pod:
-		if obj.Status.Phase == "" {
-			obj.Status.Phase = corev1.PodPending
-		}
+		obj.Status.Phase = cmp.Or(obj.Status.Phase, corev1.PodPending)
 	case *corev1.PersistentVolume:
-		if obj.Status.Phase == "" {
-			obj.Status.Phase = corev1.VolumePending
-		}
+		obj.Status.Phase = cmp.Or(obj.Status.Phase, corev1.VolumePending)
 	case *corev1.PersistentVolumeClaim:
-		if obj.Status.Phase == "" {
-			obj.Status.Phase = corev1.ClaimPending
-		}
+		obj.Status.Phase = cmp.Or(obj.Status.Phase, corev1.ClaimPending)
 	}
 }
 
 // insertLocked checks and stores a new object that is prepared.
-func (s *Server) insertLocked(r *resource, obj object, w writing) (object, error) {
+func (s *Server) insertLocked(r *resource, obj object, o writeOptions) (object, error) {
 	if r.removed || r.retired {
 		return nil, errNoResource()
 	}
 	if r.terminating {
-		return nil, errTerminating(r)
+		err := apierrors.NewMethodNotSupported(r.groupResource(), "create")
+		err.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
+		return nil, err
 	}
 	if err := s.checkNamespaceLocked(r, obj); err != nil {
 		return nil, err
 	}
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
-	for attempt := 1; ; attempt++ {
+	for range nameAttempts {
 		if generated {
 			obj.SetName(s.random.name(obj.GetGenerateName()))
 		}
-		_, exists := r.objects.Get(keyOf(obj.GetNamespace(), obj.GetName()))
-		if !generated || !exists || attempt == nameAttempts {
+		if _, exists := r.objects.Get(keyOf(obj)); !exists {
 			break
 		}
 	}
@@ -94,17 +93,16 @@ func (s *Server) insertLocked(r *resource, obj object, w writing) (object, error
 	if obj.GetResourceVersion() != "" {
 		return nil, errVersionOnCreate
 	}
-	key := keyOf(obj.GetNamespace(), obj.GetName())
-	if present, exists := r.objects.Get(key); exists {
+	if present, exists := r.objects.Get(keyOf(obj)); exists {
 		return nil, errExists(r, present, generated)
 	}
-	if !w.dryRun {
-		s.commitLocked(r, key, nil, obj)
+	if !o.dryRun {
+		s.commitLocked(r, nil, obj)
 	}
 	return obj, nil
 }
 
-// errExists is the answer to a name that is taken.
+// errExists is the answer to a name in use.
 func errExists(r *resource, present object, generated bool) error {
 	err := apierrors.NewAlreadyExists(r.groupResource(), present.GetName())
 	if generated {
@@ -116,9 +114,25 @@ func errExists(r *resource, present object, generated bool) error {
 	return err
 }
 
-// errTerminating is the answer to a create of an object whose definition was deleted.
-func errTerminating(r *resource) error {
-	err := apierrors.NewMethodNotSupported(r.groupResource(), "create")
-	err.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
+// checkNamespaceLocked refuses a new object in a missing or terminating namespace.
+func (s *Server) checkNamespaceLocked(r *resource, obj object) error {
+	all, ok := s.resources[namespaces]
+	if !r.Namespaced || !ok || all.removed {
+		return nil // without namespaces none is missing
+	}
+	name := obj.GetNamespace()
+	namespace, ok := all.objects.Get(name)
+	if !ok {
+		return errNotFound(all, name)
+	}
+	if namespace.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	err := apierrors.NewForbidden(r.groupResource(), obj.GetName(), fmt.Errorf(
+		"unable to create new content in namespace %s because it is being terminated", name))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace",
+		Message: fmt.Sprintf("namespace %s is being terminated", name),
+	})
 	return err
 }

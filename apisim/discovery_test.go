@@ -16,14 +16,10 @@ func TestDiscoveryInOneAnswer(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.define()
 		client, err := discovery.NewDiscoveryClientForConfig(config(b.server, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		flat := func() []string {
 			_, lists, err := client.ServerGroupsAndResources()
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.must(err)
 			var lines []string
 			for _, list := range lists {
 				for _, r := range list.APIResources {
@@ -47,6 +43,7 @@ func TestDiscoveryInOneAnswer(t *testing.T) {
 		}
 		for _, want := range []string{
 			"apps/v1 deployments/scale  Scale true [] [] [get patch update]",
+			"v1 nodes node Node false [no] [] [create delete deletecollection get list patch update watch]",
 			"example.com/v1 widgets widget Widget true [wd] [all] [create delete deletecollection get list patch update watch]",
 			"example.com/v1 widgets/status  Widget true [] [] [get patch update]",
 			"v1 namespaces namespace Namespace false [ns] [] [create delete get list patch update watch]",
@@ -57,15 +54,22 @@ func TestDiscoveryInOneAnswer(t *testing.T) {
 				b.Errorf("missing: %s", want)
 			}
 		}
+		if strings.Contains(fmt.Sprint(aggregated), "extensions/v1beta1") {
+			b.Error("a version is served that Kubernetes no longer has")
+		}
+		if v, err := client.ServerVersion(); err != nil || v.Major != "1" {
+			b.Errorf("version %v, %v", v, err)
+		}
+		if code, text := b.get("GET", "/readyz", ""); code != 200 || text != "ok" {
+			b.Errorf("readyz: %d %s", code, text)
+		}
 	})
 }
 
 func TestPreferredVersionIsTheMostStable(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		for _, version := range []string{"v1beta1", "v2alpha1", "v1", "v10", "v2"} {
-			if err := b.server.Register(Resource{Group: "example.com", Version: version, Name: "widgets", Kind: "Widget"}); err != nil {
-				b.Fatal(err)
-			}
+			b.must(b.server.Register(Resource{Group: "example.com", Version: version, Name: "widgets", Kind: "Widget"}))
 		}
 		var group metav1.APIGroup
 		code, text := b.get("GET", "/apis/example.com", "")

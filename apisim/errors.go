@@ -9,98 +9,108 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// errNoResource is the answer to a path that names no resource.
-func errNoResource() error {
+var errModified = errors.New("the object has been modified; " +
+	"please apply your changes to the latest version and try again")
+
+func newStatusError(code int, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-		Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{},
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+		Details: &metav1.StatusDetails{},
 	}}
 }
 
-// errExpired is the answer to a version that the history no longer reaches.
+// errNoResource is the answer to a path without a resource.
+func errNoResource() *apierrors.StatusError {
+	return newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound,
+		"the server could not find the requested resource")
+}
+
+func errNotFound(r *resource, name string) error {
+	return apierrors.NewNotFound(r.groupResource(), name)
+}
+
+// errInvalid is the answer to an object with invalid fields.
+func errInvalid(r *resource, name string, problems ...*field.Error) error {
+	return apierrors.NewInvalid(r.gvk().GroupKind(), name, problems)
+}
+
+// errInvalidOptions is the answer to invalid options of a kind of meta.k8s.io.
+func errInvalidOptions(kind string, problems field.ErrorList) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
+}
+
+// errExpired is the answer to a version before the history.
 func errExpired(version, floor uint64) error {
-	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, floor))
+	return apierrors.NewResourceExpired(
+		fmt.Sprintf("too old resource version: %d (%d)", version, floor))
 }
 
 // errTooNew is the answer to a version that the server has not reached.
 func errTooNew(version, current uint64) error {
-	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, current), 1)
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	err := apierrors.NewTimeoutError(
+		fmt.Sprintf("Too large resource version: %d, current: %d", version, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
 	return err
 }
 
 func errMethod(method string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
-		Message: fmt.Sprintf("the server does not allow the method %s on the requested resource", method), Details: &metav1.StatusDetails{},
-	}}
+	return newStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		fmt.Sprintf("the server does not allow the method %s on the requested resource", method))
 }
 
 func errNotAcceptable(accept string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: fmt.Sprintf("only the following media types are accepted: application/json, application/vnd.kubernetes.protobuf (asked for %q)", accept),
-	}}
+	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		fmt.Sprintf("only the following media types are accepted: application/json, "+
+			"application/vnd.kubernetes.protobuf (asked for %q)", accept))
 }
 
 func errUnsupportedBody(accepted ...string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s", strings.Join(accepted, ", ")),
-	}}
+	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+
+			strings.Join(accepted, ", "))
 }
 
-// statusOfCode returns the Status with which Kubernetes answers a request in that way.
+func errUnhandled(want schema.GroupVersionKind, err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+		want.Kind, want.Version, want.Kind, err))
+}
+
+func errWrongKind(got, want schema.GroupVersionKind) error {
+	if got.GroupVersion() != want.GroupVersion() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match "+
+			"the expected API version (%s)", got.GroupVersion(), want.GroupVersion()))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: "+
+		"the path is for another kind", got.Kind, got.Version, want.Kind))
+}
+
+// statusOfCode returns the Status of a fault with a code.
 func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Status {
-	resource, seconds := p.gvr.GroupResource(), int((retryAfter+time.Second-1)/time.Second)
-	var err *apierrors.StatusError
-	switch code {
-	case http.StatusUnauthorized:
-		err = apierrors.NewUnauthorized("Unauthorized")
-	case http.StatusForbidden:
-		err = apierrors.NewForbidden(resource, p.name, errors.New("a fault was injected"))
-	case http.StatusNotFound:
-		err = errNoResource().(*apierrors.StatusError)
-		if p.name != "" {
-			err = apierrors.NewNotFound(resource, p.name)
-		}
-	case http.StatusConflict:
-		err = apierrors.NewConflict(resource, p.name, errModified)
-	case http.StatusGone:
-		err = apierrors.NewResourceExpired("too old resource version: a fault was injected")
-	case http.StatusTooManyRequests:
-		err = apierrors.NewTooManyRequests("too many requests, please try again later", seconds)
-	case http.StatusInternalServerError:
-		err = apierrors.NewInternalError(errors.New("a fault was injected"))
-	case http.StatusServiceUnavailable:
-		err = apierrors.NewServiceUnavailable("the server is currently unable to handle the request: a fault was injected")
-	case http.StatusGatewayTimeout:
-		err = apierrors.NewTimeoutError("a fault was injected", seconds)
-	default:
-		err = apierrors.NewGenericServerResponse(code, "", resource, p.name, "a fault was injected", seconds, true)
+	seconds := int((retryAfter + time.Second - 1) / time.Second)
+	err := apierrors.NewGenericServerResponse(code, "", p.gvr.GroupResource(), p.name,
+		"a fault was injected", seconds, false)
+	if code == http.StatusGone {
+		err.ErrStatus.Reason = metav1.StatusReasonExpired
+		err.ErrStatus.Message = "too old resource version: a fault was injected"
 	}
-	if seconds > 0 {
-		if err.ErrStatus.Details == nil {
-			err.ErrStatus.Details = &metav1.StatusDetails{}
-		}
-		err.ErrStatus.Details.RetryAfterSeconds = int32(seconds)
-	}
-	err.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return err.ErrStatus
+	return *statusFor(err)
 }
 
 // statusFor returns the Status of an error.
 func statusFor(err error) *metav1.Status {
-	var status *metav1.Status
+	status := metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {
-		copied := known.Status()
-		status = &copied
-	} else {
-		status = &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+		status = known.Status()
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return status
+	return &status
 }

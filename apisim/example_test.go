@@ -15,85 +15,59 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
+// start returns a server and a client of it.
+func start() (*apisim.Server, kubernetes.Interface) {
+	server, err := apisim.New(apisim.Options{})
+	check(err)
+	client, err := kubernetes.NewForConfig(server.Config())
+	check(err)
+	return server, client
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 func ExampleServer() {
 	ctx := context.Background()
 	server, err := apisim.New(apisim.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer server.Close()
-
 	client, err := kubernetes.NewForConfig(server.Config())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
+
 	pods := client.CoreV1().Pods("default")
-	if _, err := pods.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
+	_, err = pods.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
+	check(err)
 	list, err := pods.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println(len(list.Items), "pod:", list.Items[0].Name)
 	// Output: 1 pod: web
 }
 
 func ExampleServer_Compact() {
 	ctx := context.Background()
-	server, err := apisim.New(apisim.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	server, client := start()
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(server.Config())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if _, err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}); err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
+	_, err = server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
+	check(err)
 	server.Compact() // the version that the client knows is gone
 
 	watch, err := client.CoreV1().Namespaces().Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer watch.Stop()
 	event := <-watch.ResultChan()
 	fmt.Println(event.Type, event.Object.(*metav1.Status).Code)
 	// Output: ERROR 410
 }
 
-// serverAndClient returns what the examples below begin with.
-func serverAndClient() (*apisim.Server, kubernetes.Interface) {
-	server, err := apisim.New(apisim.Options{})
-	if err != nil {
-		panic(err)
-	}
-	client, err := kubernetes.NewForConfig(server.Config())
-	if err != nil {
-		panic(err)
-	}
-	return server, client
-}
-
 func ExampleServer_Inject() {
 	ctx := context.Background()
-	server, client := serverAndClient()
+	server, client := start()
 	defer server.Close()
 
 	// The second list is refused, and everything else goes well.
@@ -112,10 +86,10 @@ func ExampleServer_Inject() {
 
 func ExampleCutBefore() {
 	ctx := context.Background()
-	server, client := serverAndClient()
+	server, client := start()
 	defer server.Close()
 
-	// The pod is created, and its creator does not hear of it.
+	// The pod is created, and its creator does not know.
 	fault := server.Inject(apisim.Match{Verb: "create"}, apisim.CutBefore(0))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	_, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
@@ -131,13 +105,11 @@ func ExampleCutBefore() {
 
 func ExampleServer_Requests() {
 	ctx := context.Background()
-	server, client := serverAndClient()
+	server, client := start()
 	defer server.Close()
 
-	if _, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 500}); err != nil {
-		fmt.Println(err)
-		return
-	}
+	_, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 500})
+	check(err)
 	if _, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{}); err == nil {
 		fmt.Println("found a pod")
 		return
@@ -152,7 +124,7 @@ func ExampleServer_Requests() {
 
 func ExampleServer_LoadFrom() {
 	ctx := context.Background()
-	server, _ := serverAndClient()
+	server, _ := start()
 	defer server.Close()
 
 	err := server.LoadFrom("types and objects", strings.NewReader(`
@@ -171,10 +143,7 @@ spec:
   versions:
   - {name: v1, served: true, storage: true}
 `))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	list, _, err := server.List(ctx, widgets, "shop")
 	fmt.Println(len(list), err)
@@ -183,23 +152,21 @@ spec:
 
 func ExampleServer_Rewind() {
 	ctx := context.Background()
-	server, client := serverAndClient()
+	server, client := start()
 	defer server.Close()
 
 	backup := server.Snapshot()
-	if _, err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}); err != nil {
-		fmt.Println(err)
-		return
-	}
+	_, err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
+	check(err)
 	server.Rewind(backup)
-	_, err := client.CoreV1().Namespaces().Get(ctx, "team", metav1.GetOptions{})
+	_, err = client.CoreV1().Namespaces().Get(ctx, "team", metav1.GetOptions{})
 	fmt.Println(err)
 	// Output: namespaces "team" not found
 }
 
 func ExampleServer_SetUsers() {
 	ctx := context.Background()
-	server, _ := serverAndClient()
+	server, _ := start()
 	defer server.Close()
 
 	reader := apisim.User{Name: "reader", Token: "secret", Allow: []apisim.Rule{{Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}}}}
@@ -210,10 +177,7 @@ func ExampleServer_SetUsers() {
 	config := server.Config()
 	config.BearerToken = "secret"
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	fmt.Println("pods:", err)
 	_, err = client.CoreV1().Secrets("").List(ctx, metav1.ListOptions{})

@@ -5,82 +5,87 @@ import (
 	"net/http"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault is something that goes wrong with a request. Faults are given to
-// [Server.Inject], which applies them in their order.
+// Fault is something that goes wrong with a request. [Server.Inject] takes faults and
+// applies them in their order.
 //
-// Some of them are about frames. A watch sends a frame per event, and any other
-// answer is one frame; they count from 1. Frame 0 is the head of an answer, its status
-// and header. [EachFrame] is each but the head.
+// Some faults are about frames. A watch sends a frame per event, and any other answer is
+// one frame; they count from 1. Frame 0 is the head of an answer, its status and header.
+// [EachFrame] is each but the head.
 type Fault struct {
 	name string
-	lags bool // it needs the state of when it was injected
-	// begin is called when a request comes, with what is to become of it.
-	begin func(c *call)
+	lags bool // it needs the state of the moment of the injection
+	// begin is called when a request comes.
+	begin func(c *call, i *Injection)
 }
 
 // EachFrame stands for the number of every frame but the head.
 const EachFrame = -1
 
-// String returns how the log of requests calls the fault.
+// String returns the name of the fault in the log of requests.
 func (f Fault) String() string { return f.name }
 
 // Delay makes the server wait before it looks at the request.
 func Delay(d time.Duration) Fault {
-	return Fault{name: fmt.Sprintf("Delay(%v)", d), begin: func(c *call) { c.wait(d) }}
+	return Fault{name: fmt.Sprintf("Delay(%v)", d), begin: func(c *call, i *Injection) {
+		c.wait(i, d)
+	}}
 }
 
 // Call calls a function before the server looks at the request, to change the state at
-// that very moment or to look at the request.
+// that moment or to look at the request.
 func Call(f func(*http.Request)) Fault {
-	return Fault{name: "Call", begin: func(c *call) { f(c.request) }}
+	return Fault{name: "Call", begin: func(c *call, _ *Injection) { f(c.request) }}
 }
 
-// Refuse answers with a status of Kubernetes and does nothing else. With a duration
-// that is not 0 it tells the client to try again after that, in whole seconds.
+// Refuse answers with a status of Kubernetes and does nothing else. A duration that is
+// not 0 tells the client to try again after that, in whole seconds.
 func Refuse(code int, retryAfter time.Duration) Fault {
-	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *call) { c.refuse(code, retryAfter) }}
+	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *call, _ *Injection) {
+		status := statusOfCode(code, c.path, retryAfter)
+		writeStatus(c.out, c.request, &status)
+		c.answered = true
+	}}
 }
 
-// Answer answers in the place of the server, with whatever the handler writes.
+// Answer answers in the place of the server with what the handler writes.
 func Answer(h http.HandlerFunc) Fault {
-	return Fault{name: "Answer", begin: func(c *call) {
+	return Fault{name: "Answer", begin: func(c *call, _ *Injection) {
 		h(c.out, c.request)
 		c.answered = true
 	}}
 }
 
 // Drop closes the connection before the server looks at the request. The client's
-// transport sends a request that changes nothing again, unasked, if the connection was
-// one that it had used before.
+// transport repeats a request that changes nothing by itself, if it had used the
+// connection before.
 func Drop() Fault {
-	return Fault{name: "Drop", begin: func(*call) { panic(http.ErrAbortHandler) }}
+	return Fault{name: "Drop", begin: func(*call, *Injection) { panic(http.ErrAbortHandler) }}
 }
 
-// CutBefore closes the connection when a frame is about to be sent. What was asked for
-// is done then: CutBefore(0) of a create is an object whose creator does not know.
+// CutBefore closes the connection before a frame. The request is carried out:
+// CutBefore(0) of a create makes an object, and its creator does not know.
 func CutBefore(frame int) Fault {
-	return onFrame("CutBefore", frame, func(c *call, f frameData, _ sink) error {
+	return onFrame("CutBefore", frame, func(c *call, _ *Injection, f frameData, _ sink) error {
 		return c.cut(f.n > 0)
 	})
 }
 
-// CutWithin closes the connection when half of a frame is sent.
+// CutWithin closes the connection after half of a frame.
 func CutWithin(frame int) Fault {
-	return onFrame("CutWithin", frame, func(c *call, f frameData, next sink) error {
-		f.data = f.data[:len(f.data)/2]
-		if err := next(f); err != nil {
+	return onFrame("CutWithin", frame, func(c *call, _ *Injection, f frameData, next sink) error {
+		if err := next(f.half()); err != nil {
 			return err
 		}
 		return c.cut(true)
 	})
 }
 
-// CutAfter closes the connection when a frame is sent.
+// CutAfter closes the connection after a frame.
 func CutAfter(frame int) Fault {
-	return onFrame("CutAfter", frame, func(c *call, f frameData, next sink) error {
+	return onFrame("CutAfter", frame, func(c *call, _ *Injection, f frameData, next sink) error {
 		if err := next(f); err != nil {
 			return err
 		}
@@ -90,9 +95,8 @@ func CutAfter(frame int) Fault {
 
 // Truncate sends half of a frame and ends the answer there as if it were complete.
 func Truncate(frame int) Fault {
-	return onFrame("Truncate", frame, func(_ *call, f frameData, next sink) error {
-		f.data = f.data[:len(f.data)/2]
-		if err := next(f); err != nil {
+	return onFrame("Truncate", frame, func(_ *call, _ *Injection, f frameData, next sink) error {
+		if err := next(f.half()); err != nil {
 			return err
 		}
 		return errTruncated
@@ -100,19 +104,19 @@ func Truncate(frame int) Fault {
 }
 
 // Garble sends noise in the place of a frame, of the same length and with the same
-// mark of where it ends.
+// delimiter.
 func Garble(frame int) Fault {
-	return onFrame("Garble", frame, func(c *call, f frameData, next sink) error {
-		f.data = c.noise(f.data)
+	return onFrame("Garble", frame, func(c *call, _ *Injection, f frameData, next sink) error {
+		f.data = noise(f.data, c.out.form, c.server.o.Seed)
 		return next(f)
 	})
 }
 
-// Inflate sends a frame with so many bytes more, which mean nothing.
+// Inflate sends a frame with so many more bytes without a meaning.
 func Inflate(frame, bytes int) Fault {
-	return onFrame("Inflate", frame, func(c *call, f frameData, next sink) error {
+	return onFrame("Inflate", frame, func(c *call, _ *Injection, f frameData, next sink) error {
 		if f.n > 0 {
-			f.data = c.inflated(f.data, bytes)
+			f.data = inflated(f.data, c.out.form, bytes)
 		}
 		return next(f)
 	})
@@ -120,7 +124,7 @@ func Inflate(frame, bytes int) Fault {
 
 // Duplicate sends a frame twice.
 func Duplicate(frame int) Fault {
-	return onFrame("Duplicate", frame, func(_ *call, f frameData, next sink) error {
+	return onFrame("Duplicate", frame, func(_ *call, _ *Injection, f frameData, next sink) error {
 		if f.n > 0 {
 			if err := next(f); err != nil {
 				return err
@@ -130,22 +134,28 @@ func Duplicate(frame int) Fault {
 	})
 }
 
-// Stall sends nothing from a frame on for a while, 0 being until the fault is lifted,
-// and then goes on: a watch that is silent, with its connection open. A watch that has
-// fallen behind the history meanwhile ends.
+// Stall sends nothing from a frame on for a while, 0 being until the fault is lifted, and
+// then goes on: a watch that is silent, with its connection open. A watch that has fallen
+// behind the history meanwhile ends.
 func Stall(frame int, d time.Duration) Fault {
-	return onFrame("Stall", frame, func(c *call, f frameData, next sink) error {
-		if err := c.stall(d, f.n > 0); err != nil {
-			return err
+	return onFrame("Stall", frame, func(c *call, i *Injection, f frameData, next sink) error {
+		if f.n > 0 {
+			if err := c.out.flush(); err != nil {
+				return err
+			}
 		}
+		if d == 0 {
+			d = 1<<63 - 1
+		}
+		c.wait(i, d)
 		return next(f)
 	})
 }
 
-// Fail sends an ERROR event of a status in the place of a frame of a watch, and ends
-// it. Fail(0, code) does so at once.
+// Fail sends an ERROR event of a status in the place of a frame of a watch, and ends the
+// watch. Fail(0, code) does so at once.
 func Fail(frame, code int) Fault {
-	return onFrame("Fail", frame, func(c *call, f frameData, next sink) error {
+	return onFrame("Fail", frame, func(c *call, _ *Injection, f frameData, next sink) error {
 		if f.n == 0 {
 			if err := next(f); err != nil {
 				return err
@@ -155,53 +165,53 @@ func Fail(frame, code int) Fault {
 	})
 }
 
-// Reorder sends an event of a watch after the next one of another object. Events of
-// one object keep their order, and bookmarks come after all that they vouch for.
+// Reorder sends an event of a watch after the next one of another object. Events of one
+// object keep their order, and a bookmark comes after all events before it.
 func Reorder(frame int) Fault {
-	return Fault{name: "Reorder", begin: func(c *call) {
-		late := &reordering{frame: frame}
-		c.stages = append(c.stages, stage{late.pass, late.finish})
+	return Fault{name: "Reorder", begin: func(c *call, _ *Injection) {
+		c.stages = append(c.stages, (&reordering{frame: frame}).pass)
 	}}
 }
 
-// DropBookmarks sends no bookmarks, that at the end of a streamed list included.
+// DropBookmarks sends no bookmarks, not even that at the end of a streamed list.
 func DropBookmarks() Fault {
-	return Fault{name: "DropBookmarks", begin: func(c *call) {
-		c.stages = append(c.stages, stage{pass: func(f frameData, next sink) error {
-			if f.kind == "BOOKMARK" {
+	return Fault{name: "DropBookmarks", begin: func(c *call, _ *Injection) {
+		c.stages = append(c.stages, func(f frameData, next sink) error {
+			if f.event == watch.Bookmark {
 				return nil
 			}
 			return next(f)
-		}})
+		})
 	}}
 }
 
-// Lag serves the requests from a replica that has not heard of any write since the
-// fault was injected, until it is lifted. It keeps to what the API promises: reads
-// that ask for the newest state get it, and versions that it has not seen are waited
-// for.
+// Lag serves the requests from a replica without the writes since the injection, until
+// the fault is lifted. It keeps to the API: reads that ask for the newest state get it,
+// and versions that the replica does not have are waited for.
 func Lag() Fault {
-	return Fault{name: "Lag", lags: true, begin: func(c *call) { c.lag = c.injection.replica }}
+	return Fault{name: "Lag", lags: true, begin: func(c *call, i *Injection) {
+		c.replica = i.replica
+	}}
 }
 
 // RefuseStreams answers requests for a streamed list as a server without that feature
 // does.
 func RefuseStreams() Fault {
-	return Fault{name: "RefuseStreams", begin: func(c *call) { c.refuseStreams = true }}
+	return Fault{name: "RefuseStreams", begin: func(c *call, _ *Injection) { c.refuseStreams = true }}
 }
 
 // ExpireTokens answers requests with a continue token that it is too old.
 func ExpireTokens() Fault {
-	return Fault{name: "ExpireTokens", begin: func(c *call) { c.expireTokens = true }}
+	return Fault{name: "ExpireTokens", begin: func(c *call, _ *Injection) { c.expireTokens = true }}
 }
 
-// EmptyPages answers lists with pages that have no objects, each with the token of another
+// EmptyPages answers lists with pages without objects, each with the token of another
 // such page.
 func EmptyPages() Fault {
-	return Fault{name: "EmptyPages", begin: func(c *call) {
-		c.badPage = func(_ []object, from position, meta *metav1.ListMeta, _ string) []object {
-			meta.Continue, meta.RemainingItemCount = from.next(from.After).token(), nil
-			return nil
+	return Fault{name: "EmptyPages", begin: func(c *call, _ *Injection) {
+		c.badPage = func(page *listPage, from position, _ string) {
+			page.objects = nil
+			page.meta.Continue, page.meta.RemainingItemCount = from.next(from.After).token(), nil
 		}
 	}}
 }
@@ -209,25 +219,24 @@ func EmptyPages() Fault {
 // RepeatTokens answers requests with a continue token with that token, so that they never
 // come to an end.
 func RepeatTokens() Fault {
-	return Fault{name: "RepeatTokens", begin: func(c *call) {
-		c.badPage = func(page []object, _ position, meta *metav1.ListMeta, token string) []object {
+	return Fault{name: "RepeatTokens", begin: func(c *call, _ *Injection) {
+		c.badPage = func(page *listPage, _ position, token string) {
 			if token != "" {
-				meta.Continue = token
+				page.meta.Continue = token
 			}
-			return page
 		}
 	}}
 }
 
-// onFrame returns a fault that happens when a frame of a number comes.
-func onFrame(name string, frame int, happen func(c *call, f frameData, next sink) error) Fault {
-	return Fault{name: fmt.Sprintf("%s(%d)", name, frame), begin: func(c *call) {
-		at := *c // with the injection that it is of
-		c.stages = append(c.stages, stage{pass: func(f frameData, next sink) error {
+// onFrame returns a fault that happens at a frame.
+func onFrame(name string, frame int,
+	happen func(c *call, i *Injection, f frameData, next sink) error) Fault {
+	return Fault{name: fmt.Sprintf("%s(%d)", name, frame), begin: func(c *call, i *Injection) {
+		c.stages = append(c.stages, func(f frameData, next sink) error {
 			if f.n == frame || frame == EachFrame && f.n > 0 {
-				return happen(&at, f, next)
+				return happen(c, i, f, next)
 			}
 			return next(f)
-		}})
+		})
 	}}
 }

@@ -45,9 +45,7 @@ func inBothEncodings(t *testing.T, o Options, test func(b *bench, client kuberne
 		t.Run(contentType[strings.LastIndexAny(contentType, "/.")+1:], func(t *testing.T) {
 			inBubble(t, o, func(b *bench) {
 				client, err := kubernetes.NewForConfig(config(b.server, contentType))
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				test(b, client)
 			})
 		})
@@ -57,9 +55,7 @@ func inBothEncodings(t *testing.T, o Options, test func(b *bench, client kuberne
 func (b *bench) watchWith(client kubernetes.Interface, o metav1.ListOptions) func() []string {
 	b.Helper()
 	w, err := client.CoreV1().ConfigMaps("default").Watch(b.ctx, o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return b.collect(w)
 }
 
@@ -91,9 +87,7 @@ func TestRefuse(t *testing.T) {
 			b.Errorf("%d, Retry-After %q", response.StatusCode, response.Header.Get("Retry-After"))
 		}
 		fault.Lift()
-		if _, err := client.CoreV1().ConfigMaps("default").List(b.ctx, metav1.ListOptions{}); err != nil {
-			b.Error(err)
-		}
+		b.done(client.CoreV1().ConfigMaps("default").List(b.ctx, metav1.ListOptions{}))
 	})
 }
 
@@ -222,14 +216,14 @@ func TestRefusedStreamsAndExpiredTokens(t *testing.T) {
 				b.Errorf("%s: %d %s", agent, code, text)
 			}
 		}
+		b.server.RefuseStreamedLists(true)
+		if code, text := b.get("GET", streamed, ""); code != 422 {
+			b.Errorf("a server without the feature: %d %s", code, text)
+		}
 		_, first, err := b.list(metav1.ListOptions{Limit: 1})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		_, second, err := b.list(metav1.ListOptions{Limit: 1, Continue: first.Continue})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		_, _, err = b.list(metav1.ListOptions{Limit: 1, Continue: second.Continue})
 		if !isStatus(err, 410, metav1.StatusReasonExpired) {
 			b.Fatalf("got %v", err)
@@ -325,6 +319,10 @@ func TestMatch(t *testing.T) {
 			if got := b.server.Requests().Of(test.m); len(got) != test.want {
 				b.Errorf("%+v selects %d of %v", test.m, len(got), b.server.Requests())
 			}
+		}
+		log := b.server.Requests()
+		if log[1].Query.Get("limit") != "5" || log[1].Status != 200 || log[2].Resource != configMaps || !log[2].Time.Equal(time.Now()) {
+			b.Errorf("the log is %+v", log)
 		}
 		b.server.ForgetRequests()
 		if log := b.server.Requests(); len(log) != 0 {

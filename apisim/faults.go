@@ -6,56 +6,54 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// RestartOptions say what a restart of the server loses.
+// RestartOptions are the choices of [Server.Restart].
 type RestartOptions struct {
-	// KeepHistory keeps the events of the past, so that watches resume. Without
-	// it, every version before the restart is gone, as after the restart of a
-	// real server, whose watch cache begins empty.
+	// KeepHistory keeps the past events, so that watches resume. Without it, every version
+	// before the restart is gone, as after the restart of a real server, whose watch cache
+	// is empty at first.
 	KeepHistory bool
 	// Down is how long connections are refused.
 	Down time.Duration
 }
 
-// Restart cuts all connections and refuses new ones for a while. Objects and the
-// resource version stay.
+// Restart cuts all connections and refuses new ones for a while. Objects and the resource
+// version stay.
 func (s *Server) Restart(o RestartOptions) {
-	s.pipe.setAway(false, time.Now().Add(o.Down))
+	s.pipe.setDown(false, time.Now().Add(o.Down))
 	s.cut()
 	if !o.KeepHistory {
 		s.Compact()
 	}
 }
 
-// CutConnections closes every open connection, in the middle of a frame if one is
-// being written. A request that clients of [Server.Config] send from then on uses a new
-// one; a client of a TCP address may still try one that it believes to be open.
+// CutConnections closes every open connection, also in the middle of a frame. A later
+// request of a client of [Server.Config] uses a new one; a client of a TCP address may
+// still try one that it believes to be open.
 func (s *Server) CutConnections() { s.cut() }
 
-// cut closes all connections, and has the clients in this process forget those that they
-// keep for later: net/http sends a write a second time only if nothing of it was sent,
-// and a test that writes straight after a cut would find the dead connection now and
-// then.
+// cut closes all connections, and makes the clients in this process forget idle ones:
+// net/http repeats a write only if nothing of it was sent, and a test that writes straight
+// after a cut would find the dead connection now and then.
 func (s *Server) cut() {
 	s.conns.cut()
 	s.transport.CloseIdleConnections()
 }
 
-// SetAvailable makes the server unreachable, cutting all connections, or reachable
-// again.
+// SetAvailable makes the server unreachable, cutting all connections, or reachable again.
 func (s *Server) SetAvailable(available bool) {
-	s.pipe.setAway(!available, time.Time{})
+	s.pipe.setDown(!available, time.Time{})
 	if !available {
 		s.cut()
 	}
 }
 
-// Compact forgets the events up to now: a watch or a continue token from before is
-// answered with 410 Gone. Watches that have been sent everything go on.
+// Compact drops the events up to now: a watch or a continue token from before gets 410
+// Gone. Watches that have sent all events go on.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
-		r.forget(s.version)
+		r.compact(s.version)
 	}
 }
 
@@ -64,12 +62,12 @@ func (s *Server) Compact() {
 func (s *Server) RefuseStreamedLists(refuse bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusing = refuse
+	s.refuseStreams = refuse
 }
 
-// RemoveResource makes the server not know a resource any more: its objects are
-// gone without an event, its watches end, and requests get 404. This is what the
-// deletion of a CustomResourceDefinition looks like to clients.
+// RemoveResource makes a resource unknown: its objects are gone without an event, its
+// watches end, and requests get 404. The deletion of a CustomResourceDefinition looks like
+// this to clients.
 func (s *Server) RemoveResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

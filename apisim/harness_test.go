@@ -52,6 +52,20 @@ func inBubble(t *testing.T, o Options, test func(b *bench)) {
 	})
 }
 
+// must fails the test now if there is an error.
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// done is must for a call that returns a value too.
+func (b *bench) done(_ any, err error) {
+	b.Helper()
+	b.must(err)
+}
+
 func config(s *Server, contentType string) *rest.Config {
 	c := s.Config()
 	c.QPS = -1
@@ -71,9 +85,7 @@ func configMap(name string, labels ...string) *corev1.ConfigMap {
 func (b *bench) create(name string, labels ...string) *corev1.ConfigMap {
 	b.Helper()
 	made, err := b.server.Create(b.ctx, configMap(name, labels...))
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return made.(*corev1.ConfigMap)
 }
 
@@ -81,18 +93,14 @@ func (b *bench) create(name string, labels ...string) *corev1.ConfigMap {
 func (b *bench) relabel(name string, labels ...string) *corev1.ConfigMap {
 	b.Helper()
 	made, err := b.server.Update(b.ctx, configMap(name, labels...))
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return made.(*corev1.ConfigMap)
 }
 
 func (b *bench) remove(name string) *corev1.ConfigMap {
 	b.Helper()
 	gone, err := b.server.Delete(b.ctx, configMaps, "default", name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return gone.(*corev1.ConfigMap)
 }
 
@@ -100,9 +108,7 @@ func (b *bench) remove(name string) *corev1.ConfigMap {
 func (b *bench) follow(o metav1.ListOptions) func() []string {
 	b.Helper()
 	w, err := b.typed.CoreV1().ConfigMaps("default").Watch(b.ctx, o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return b.collect(w)
 }
 
@@ -200,29 +206,21 @@ func describeTable(table metav1.Table) []string {
 
 func (b *bench) decode(text string, into any) {
 	b.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		b.Fatal(err)
-	}
+	b.must(json.Unmarshal([]byte(text), into))
 }
 
 // do sends a request past client-go.
 func (b *bench) do(method, path, body string, header ...string) *http.Response {
 	b.Helper()
 	client, err := rest.HTTPClientFor(config(b.server, ""))
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	r, err := http.NewRequestWithContext(b.ctx, method, "http://apisim.invalid"+path, strings.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	resp, err := client.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	b.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -233,8 +231,6 @@ func (b *bench) get(method, path, body string, header ...string) (int, string) {
 	resp := b.do(method, path, body, header...)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return resp.StatusCode, string(text)
 }

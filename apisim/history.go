@@ -5,10 +5,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-// event is one write: the state before, nil for a create, and after, nil for a
-// delete. It is immutable but for its encoded frames.
+// event is one write: the state before, nil for a create, and after, nil for a delete.
+// Only its encoded frames change.
 type event struct {
 	version       uint64
 	key           string
@@ -18,39 +19,35 @@ type event struct {
 	frames map[frameKey][]byte
 }
 
-// frameKey says what a frame of an event depends on.
+// frameKey names one frame of an event.
 type frameKey struct {
 	form    form
-	version string // of the API, in which the object is shown
-	kind    string // ADDED, MODIFIED or DELETED
+	version string // of the API
+	event   watch.EventType
 }
 
-func newEvent(version uint64, key string, before, after object) *event {
-	return &event{version: version, key: key, before: before, after: after}
-}
-
-// seen returns the type of the event, and the state to send, for a watch with a
-// selection. An object that begins or ceases to match is added or deleted. The
-// empty type says that the watch does not see the event.
-func (e *event) seen(s selection) (kind string, state object) {
+// visible returns the type of the event and the object to send to a watch with a
+// selection. An object that begins or ceases to match is added or deleted. The type is
+// "" if the watch does not see the event.
+func (e *event) visible(s objectSelection) (watch.EventType, object) {
 	matched := e.before != nil && s.matches(e.before)
 	matches := e.after != nil && s.matches(e.after)
 	switch {
 	case matches && matched:
-		return "MODIFIED", e.after
+		return watch.Modified, e.after
 	case matches:
-		return "ADDED", e.after
+		return watch.Added, e.after
 	case matched:
-		return "DELETED", atVersion(e.before, e.version)
+		return watch.Deleted, e.before
 	default:
 		return "", nil
 	}
 }
 
-// frame returns the encoded event and its type, encoded once for all watches of one
-// form. The empty type says that the watch does not see the event.
-func (e *event) frame(r *resource, f form, s selection) (kind string, data []byte, err error) {
-	kind, state := e.seen(s)
+// frame returns the type of the event, "" if the watch does not see it, and its frame.
+// A frame is encoded once for all watches of one form.
+func (e *event) frame(r *resource, f form, s objectSelection) (watch.EventType, []byte, error) {
+	kind, state := e.visible(s)
 	if kind == "" {
 		return "", nil, nil
 	}
@@ -59,6 +56,9 @@ func (e *event) frame(r *resource, f form, s selection) (kind string, data []byt
 	defer e.mu.Unlock()
 	if frame, ok := e.frames[key]; ok {
 		return kind, frame, nil
+	}
+	if kind == watch.Deleted {
+		state = atVersion(state, e.version)
 	}
 	frame, err := encodeEvent(r, f, kind, state)
 	if err != nil {
@@ -71,10 +71,12 @@ func (e *event) frame(r *resource, f form, s selection) (kind string, data []byt
 	return kind, frame, nil
 }
 
-// bookmarkOf returns an object that has a version and nothing else.
-func bookmarkOf(scheme *runtime.Scheme, r *resource, f form, version uint64, endsInitial bool) (object, error) {
-	obj, err := f.empty(scheme, r)
-	if err != nil {
+// newBookmark returns an object that has a version and nothing else.
+func newBookmark(scheme *runtime.Scheme, r *resource, f form, version uint64,
+	endsInitial bool) (obj object, err error) {
+	if f.metadata {
+		obj = &metav1.PartialObjectMetadata{}
+	} else if obj, err = r.newObject(scheme); err != nil {
 		return nil, err
 	}
 	obj.SetResourceVersion(versionString(version))

@@ -7,27 +7,25 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Inject makes faults meet the requests that are meant and that come from now on, and
-// returns what lifts them. A request may meet the faults of several injections, the
-// oldest first.
+// Inject applies faults to the later requests that a match selects, and returns the
+// injection, which can be lifted. The faults of several injections add up, the oldest
+// first.
 func (s *Server) Inject(m Match, faults ...Fault) *Injection {
 	i := &Injection{server: s, match: m, faults: faults, lifted: make(chan struct{})}
 	if slices.ContainsFunc(faults, func(f Fault) bool { return f.lags }) {
-		i.replica = s.replicate(i.lifted)
+		i.replica = &replica{s.Snapshot(), i.lifted}
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.faults.injected++
-	i.number = s.faults.injected
-	s.faults.standing = append(s.faults.standing, i)
+	s.faults.count++
+	i.number = s.faults.count
+	s.faults.active = append(s.faults.active, i)
 	return i
 }
 
-// Injection is some faults that stand until they are lifted.
+// Injection is a list of faults that is active until it is lifted.
 type Injection struct {
 	server  *Server
 	match   Match
@@ -38,20 +36,20 @@ type Injection struct {
 	lifting sync.Once
 	lifted  chan struct{} // closed by Lift
 
-	selected int // requests that the match selects; the lock of faultTable guards it
-	met      int // requests that met the faults; likewise
+	described int // requests that the match describes; the lock of the injections guards it
+	met       int // requests that it selects; likewise
 }
 
-// Lift ends the faults: those that wait go on, and no request meets them any more. It
-// may be called more than once.
+// Lift ends the faults: waiting requests go on, and later ones are not affected. It may be
+// called more than once.
 func (i *Injection) Lift() {
 	i.lifting.Do(func() {
-		t := &i.server.faults
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.standing = slices.DeleteFunc(t.standing, func(other *Injection) bool { return other == i })
+		all := &i.server.faults
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		all.active = slices.DeleteFunc(all.active, func(other *Injection) bool { return other == i })
 		if i.met == 0 {
-			t.missed = append(t.missed, miss{i.match, i.faults})
+			all.unused = append(all.unused, unusedInjection{i.match, i.faults})
 		}
 		close(i.lifted)
 	})
@@ -64,80 +62,79 @@ func (i *Injection) Met() int {
 	return i.met
 }
 
-// faultTable holds the injections that stand.
-type faultTable struct {
-	mu       sync.Mutex // guards the rest
-	injected uint64
-	standing []*Injection
-	missed   []miss // lifted, and met by no request
+// injections holds the injections of a server.
+type injections struct {
+	mu     sync.Mutex // guards the rest
+	count  uint64
+	active []*Injection
+	unused []unusedInjection // lifted
 }
 
-// miss is what an injection was about that no request has met. It holds no state of the
-// server.
-type miss struct {
+// unusedInjection is an injection that no request has met, without the state of the server.
+type unusedInjection struct {
 	match  Match
 	faults []Fault
 }
 
-// misses returns the injections, those that stand last, that no request has met.
-func (t *faultTable) misses() []miss {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := slices.Clone(t.missed)
-	for _, i := range t.standing {
+// allUnused returns the injections that no request has met, the active ones last.
+func (all *injections) allUnused() []unusedInjection {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	unused := slices.Clone(all.unused)
+	for _, i := range all.active {
 		if i.met == 0 {
-			all = append(all, miss{i.match, i.faults})
+			unused = append(unused, unusedInjection{i.match, i.faults})
 		}
 	}
-	return all
+	return unused
 }
 
-// meet returns the injections that a request meets.
-func (t *faultTable) meet(r Request, seed uint64) []*Injection {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// of returns the injections for a request.
+func (all *injections) of(r Request, seed uint64) []*Injection {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	var met []*Injection
-	for _, i := range t.standing {
-		if !i.match.selects(r) {
+	for _, i := range all.active {
+		if !i.match.describes(r) {
 			continue
 		}
-		if i.match.meets(i.selected, seed, i.number) {
+		if i.match.selectsNth(i.described, seed, i.number) {
 			i.met++
 			met = append(met, i)
 		}
-		i.selected++
+		i.described++
 	}
 	return met
 }
 
-// call is a request that has met faults.
+// call is a request with faults.
 type call struct {
-	server    *Server
-	request   *http.Request
-	path      requestPath
-	out       *outlet
-	injection *Injection // whose fault is being applied
+	server  *Server
+	request *http.Request
+	path    requestPath
+	out     *outlet
 
-	answered      bool // nothing is left to do
+	answered      bool // the rest of the answer is discarded
 	stages        []stage
-	lag           *replica
+	replica       *replica
 	refuseStreams bool
 	expireTokens  bool
-	// badPage changes a page of a list and returns its objects; nil leaves it.
-	badPage func(page []object, from position, meta *metav1.ListMeta, token string) []object
+	badPage       func(page *listPage, from position, token string) // nil leaves pages as they are
 }
 
 type callKey struct{}
 
-// callOf returns the call of a request, nil if it has met no fault.
+// callOf returns the call of a request, one without faults if there is none.
 func callOf(r *http.Request) *call {
-	c, _ := r.Context().Value(callKey{}).(*call)
-	return c
+	if c, ok := r.Context().Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
 }
 
-// withFaults lets a request meet the faults that are injected for it.
-func (s *Server) withFaults(w http.ResponseWriter, r *http.Request, entry *Request) {
-	met := s.faults.meet(*entry, s.o.Seed)
+// serveWithFaults answers a request with the faults that are injected for it.
+func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *Request) {
+	met := s.faults.of(*entry, s.o.Seed)
 	if len(met) == 0 {
 		s.handler.ServeHTTP(w, r)
 		return
@@ -152,41 +149,35 @@ func (s *Server) withFaults(w http.ResponseWriter, r *http.Request, entry *Reque
 			names = append(names, f.name)
 		}
 	}
-	s.requests.met(entry, names)
+	s.requests.addFaults(entry, names)
 	for _, i := range met {
-		c.injection = i
 		for _, f := range i.faults {
-			if f.begin == nil {
-				continue // the zero value is no fault
+			if f.begin != nil { // the zero value has no effect
+				f.begin(c, i)
 			}
-			if f.begin(c); c.answered {
+			if c.answered {
 				return
 			}
 		}
 	}
 	s.handler.ServeHTTP(c.out, c.request)
-	c.out.finish()
+	if !c.answered {
+		c.out.through(0, frameData{n: lastFrame}) //nolint:errcheck // the answer ends in any case
+	}
 }
 
 // wait waits until a time has passed, the injection is lifted, or the client is gone,
-// which is its end.
-func (c *call) wait(d time.Duration) {
+// which ends the request.
+func (c *call) wait(i *Injection, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-c.injection.lifted:
+	case <-i.lifted:
 	case <-c.request.Context().Done():
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// refuse answers with the Status of a code.
-func (c *call) refuse(code int, retryAfter time.Duration) {
-	status := statusOfCode(code, c.path, retryAfter)
-	writeStatus(c.out, c.request, &status)
-	c.answered = true
-}
-
-// errTruncated ends an answer of which a part was kept back.
+// errTruncated ends an answer of which a part was withheld.
 var errTruncated = errors.New("apisim: the answer was cut short by a fault")

@@ -3,17 +3,17 @@ package apisim
 import (
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
-	"strings"
+	"strconv"
+	"time"
 
-	"github.com/tidwall/btree"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// position is what a continue token says: which state the pages are of, and the
-// key that the last one ended with.
+// position is the content of a continue token: the version of the pages, and the key at
+// the end of the last one.
 type position struct {
 	Version uint64 `json:"rv"`
 	After   string `json:"after"`
@@ -25,20 +25,19 @@ func (p position) next(after string) position {
 	return position{Version: p.Version, After: after, Pages: p.Pages + 1}
 }
 
-// pageNumber returns which page of a list a request asks for, 0 if it asks for something
-// else.
+// pageNumber returns the number of the page of a list request, 0 for other requests.
 func pageNumber(verb, token string) int {
 	if verb != "list" {
 		return 0
 	}
-	p, _ := parseToken(token) // a malformed token is answered with an error later
+	p, _ := parseToken(token) // the answer to a malformed token is an error
 	return p.Pages + 1
 }
 
 func (p position) token() string {
 	data, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // two plain fields always marshal
+		panic(err) // plain fields always marshal
 	}
 	return base64.RawURLEncoding.EncodeToString(data)
 }
@@ -55,126 +54,182 @@ func parseToken(token string) (position, error) {
 	return p, nil
 }
 
-func (s *Server) serveList(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	data, f, err := s.list(r, res, p)
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	write(w, f.contentType(), http.StatusOK, data)
+// listRequest is a parsed request for a list or a watch.
+type listRequest struct {
+	*internalversion.ListOptions
+	form     form
+	selected objectSelection
+	version  uint64 // 0 is any
 }
 
-func (s *Server) list(r *http.Request, res *resource, p requestPath) ([]byte, form, error) {
-	f, err := negotiate(r, res, listed)
-	if err != nil {
-		return nil, f, err
+// parseList reads and validates a request for a list or a watch.
+func (x *exchange) parseList(c content) (l listRequest, err error) {
+	if l.form, err = x.negotiate(x.res, c); err != nil {
+		return l, err
 	}
-	o, err := s.listOptions(r)
-	if err != nil {
-		return nil, f, err
+	l.ListOptions = &internalversion.ListOptions{}
+	if err = x.decodeParameters(l.ListOptions); err != nil {
+		return l, err
 	}
-	selected, err := newSelection(res, p, o)
-	if err != nil {
-		return nil, f, err
+	x.server.mu.Lock()
+	streams := !x.server.refuseStreams && !x.call.refuseStreams
+	x.server.mu.Unlock()
+	if problems := validation.ValidateListOptions(l.ListOptions, streams); len(problems) > 0 {
+		return l, errInvalidOptions("ListOptions", problems)
 	}
-	objects, from, err := s.stateFor(r, res, o)
-	if err != nil {
-		return nil, f, err
-	}
-	if o.Continue == "" && o.ResourceVersion == "0" {
-		o.Limit = 0 // as in Kubernetes, whose watch cache answers this
-	}
-	page, meta := pageOf(objects, from, selected, o.Limit)
-	if c := callOf(r); c != nil && c.badPage != nil {
-		page = c.badPage(page, from, &meta, o.Continue)
-	}
-	data, err := encodeList(res, f, meta, page)
-	return data, f, err
+	l.selected, err = newSelection(x.server.o.Scheme, x.res, x.path, l.ListOptions)
+	return l, err
 }
 
-// stateFor returns the state that a list is of, and the position at which its page
-// begins.
-func (s *Server) stateFor(r *http.Request, res *resource, o *internalversion.ListOptions) (*btree.Map[string, object], position, error) {
-	if o.Continue != "" {
-		return s.continued(r, res, o)
+// parseVersion reads a resource version; "" is 0.
+func parseVersion(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
 	}
-	version, err := parseVersion(o.ResourceVersion)
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(
+			`Invalid value: "` + text + `": the resource version is not a number`)
+	}
+	return version, nil
+}
+
+// futureWait is how long a request waits for a version of the future, as in a real server.
+const futureWait = 3 * time.Second
+
+// await waits until the server has reached a version.
+func (x *exchange) await(version uint64) error {
+	timer := time.NewTimer(futureWait)
+	defer timer.Stop()
+	for {
+		x.server.mu.Lock()
+		current, advanced := x.server.version, (<-chan struct{})(x.server.advanced)
+		x.server.mu.Unlock()
+		if replica := x.replica(); replica != nil {
+			current, advanced = min(current, replica.version), replica.caughtUp
+		}
+		if version <= current {
+			return nil
+		}
+		select {
+		case <-advanced:
+		case <-timer.C:
+			return errTooNew(version, current)
+		case <-x.r.Context().Done():
+			return x.r.Context().Err()
+		}
+	}
+}
+
+// listPage is one page of a list, or all of it.
+type listPage struct {
+	objects []object
+	meta    metav1.ListMeta
+}
+
+func (x *exchange) list() (answer, error) {
+	l, err := x.parseList(objectList)
+	if err != nil {
+		return answer{}, err
+	}
+	objects, from, err := x.stateFor(l)
+	if err != nil {
+		return answer{}, err
+	}
+	if l.Continue == "" && l.ResourceVersion == "0" {
+		l.Limit = 0 // as of Kubernetes' watch cache
+	}
+	page := pageOf(objects, from, l.selected, l.Limit)
+	if x.call.badPage != nil {
+		x.call.badPage(&page, from, l.Continue)
+	}
+	data, err := encodeList(x.res, l.form, page.meta, page.objects)
+	return answer{data, l.form.contentType()}, err
+}
+
+// stateFor returns the state for a list, and the position of its page.
+func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
+	if l.Continue != "" {
+		return x.continued(l)
+	}
+	version, err := parseVersion(l.ResourceVersion)
+	if err == nil {
+		err = x.await(version)
+	}
 	if err != nil {
 		return nil, position{}, err
 	}
-	if err := s.await(r, version); err != nil {
-		return nil, position{}, err
-	}
-	lag := lagOf(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// A page of a version that is not 0 is of exactly that version, unless the
-	// match says otherwise: so it was before there was a match.
-	exact := o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || (o.ResourceVersionMatch == "" && version > 0 && o.Limit > 0)
-	if !exact && lag != nil && o.ResourceVersion != "" {
-		return lag.ofLocked(res), position{Version: lag.version}, nil
-	}
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	// A page of a version that is not 0 is of exactly that version, unless the match says
+	// otherwise: so it was before there was a match.
+	exact := l.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
+		l.ResourceVersionMatch == "" && version > 0 && l.Limit > 0
 	if !exact {
-		return res.objects.Copy(), position{Version: s.version}, nil
+		if replica := x.replica(); replica != nil && l.ResourceVersion != "" {
+			return replica.objectsOfLocked(x.res), position{Version: replica.version}, nil
+		}
+		return x.res.objects.Copy(), position{Version: x.server.version}, nil
 	}
-	objects, ok := res.at(version)
+	objects, ok := x.res.at(version)
 	if !ok {
-		return nil, position{}, errExpired(version, res.floor)
+		return nil, position{}, errExpired(version, x.res.floor)
 	}
 	return objects, position{Version: version}, nil
 }
 
-// continued returns the state of the pages before. When the history no longer
-// reaches it, the error carries a token to go on with the present state, which is
-// inconsistent with the pages before.
-func (s *Server) continued(r *http.Request, res *resource, o *internalversion.ListOptions) (*btree.Map[string, object], position, error) {
-	from, err := parseToken(o.Continue)
+// continued returns the state of the pages before. When the history no longer reaches it,
+// the error has a token to go on with the present state, which is inconsistent with the
+// pages before.
+func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
+	from, err := parseToken(l.Continue)
 	if err != nil {
 		return nil, from, err
 	}
-	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
-		return nil, from, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+	if l.ResourceVersion != "" && l.ResourceVersion != "0" {
+		return nil, from, apierrors.NewBadRequest(
+			"specifying resource version is not allowed when using continue")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
 	if from.Version == 0 { // a token of the error below
-		return res.objects.Copy(), position{Version: s.version, After: from.After, Pages: from.Pages}, nil
+		from.Version = x.server.version
+		return x.res.objects.Copy(), from, nil
 	}
-	objects, ok := res.at(from.Version)
-	if c := callOf(r); !ok || c != nil && c.expireTokens {
-		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results.")
+	objects, ok := x.res.at(from.Version)
+	if !ok || x.call.expireTokens {
+		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display " +
+			"a consistent list result. You can start a new list without the continue parameter, " +
+			"or use the continue token in this response to retrieve the remainder of the results.")
 		err.ErrStatus.ListMeta.Continue = position{After: from.After, Pages: from.Pages}.token()
 		return nil, from, err
 	}
 	return objects, from, nil
 }
 
-// pageOf returns the selected objects from a position on, limit at the most; 0 is no
-// limit.
-func pageOf(objects *btree.Map[string, object], from position, selected selection, limit int64) ([]object, metav1.ListMeta) {
-	meta := metav1.ListMeta{ResourceVersion: versionString(from.Version)}
-	var page []object
-	var last string
+// pageOf returns the selected objects from a position on, at most limit; 0 is no limit.
+func pageOf(objects *objectTree, from position, selected objectSelection, limit int64) listPage {
+	page := listPage{meta: metav1.ListMeta{ResourceVersion: versionString(from.Version)}}
+	last := ""
 	remaining := int64(0)
-	prefix := selected.prefix()
-	objects.Ascend(max(prefix, from.After), func(key string, obj object) bool {
-		switch {
-		case !strings.HasPrefix(key, prefix):
-			return false
-		case key == from.After || !selected.matches(obj):
-		case limit > 0 && int64(len(page)) == limit:
-			remaining++
-			return selected.everything() // how many remain is only said when it is cheap
-		default:
-			page, last = append(page, obj), key
+	for key, obj := range inNamespace(objects, selected.namespace, from.After) {
+		if key == from.After || !selected.matches(obj) {
+			continue
 		}
-		return true
-	})
-	if remaining > 0 {
-		meta.Continue = from.next(last).token()
-		if selected.everything() {
-			meta.RemainingItemCount = &remaining
+		if limit == 0 || int64(len(page.objects)) < limit {
+			page.objects, last = append(page.objects, obj), key
+			continue
+		}
+		remaining++
+		if !selected.isEverything() {
+			break // the rest is counted only where that is cheap
 		}
 	}
-	return page, meta
+	if remaining > 0 {
+		page.meta.Continue = from.next(last).token()
+		if selected.isEverything() {
+			page.meta.RemainingItemCount = &remaining
+		}
+	}
+	return page
 }

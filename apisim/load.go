@@ -25,23 +25,15 @@ type document struct {
 	object *unstructured.Unstructured
 }
 
-func (d document) fail(err error) error {
-	name := d.object.GetName()
-	if name == "" {
-		name = "without a name"
-	}
-	return fmt.Errorf("apisim: %s: document %d (%s %s): %w", d.file, d.number, d.object.GetKind(), name, err)
-}
-
 // Load adds the objects of files in YAML or JSON, which may hold several documents and
 // lists, as `kubectl get -o yaml` writes them. A name may be a pattern, or a directory,
-// which stands for all files below it that end in .yaml, .yml or .json; one without any is
-// an error.
+// which stands for all files below it that end in .yaml, .yml or .json; a name without any
+// file is an error.
 //
-// Objects keep what the system gave them where they came from, such as UIDs, status and
-// creation timestamps, but for resource versions. Definitions and namespaces are added
-// first, whatever their place, and namespaces that are not among them are made. A
-// namespaced object without a namespace goes to "default". Unknown fields are errors.
+// Objects keep their system metadata, such as UIDs and creation timestamps, and their
+// status, but not their resource versions. Definitions and namespaces are added first, and
+// missing namespaces are created. A namespaced object without a namespace goes to
+// "default". Unknown fields are errors.
 func (s *Server) Load(files ...string) error {
 	var all []document
 	for _, name := range files {
@@ -60,8 +52,8 @@ func (s *Server) Load(files ...string) error {
 	return s.add(all)
 }
 
-// LoadFrom adds the objects that are read, as [Server.Load] does. name is what errors
-// call the source.
+// LoadFrom adds the objects that it reads, as [Server.Load] does. name is the name of the
+// source in errors.
 func (s *Server) LoadFrom(name string, from io.Reader) error {
 	documents, err := readDocuments(name, from)
 	if err != nil {
@@ -79,13 +71,14 @@ func filesOf(name string) ([]string, error) {
 	if len(matches) == 0 {
 		return nil, fmt.Errorf("apisim: no file matches %s", name)
 	}
+	extensions := []string{".yaml", ".yml", ".json"}
 	var files []string
 	for _, match := range matches {
 		err := filepath.WalkDir(match, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			if path == match || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			if path == match || slices.Contains(extensions, filepath.Ext(path)) {
 				files = append(files, path)
 			}
 			return nil
@@ -121,45 +114,44 @@ func readDocuments(name string, from io.Reader) ([]document, error) {
 		if err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null") {
 			continue // a document of comments
 		}
-		var u *unstructured.Unstructured
 		if err == nil {
-			u, err = readObject(raw.Raw)
+			err = readObjects(raw.Raw, func(u *unstructured.Unstructured) {
+				documents = append(documents, document{name, number, u})
+			})
 		}
-		if err != nil {
-			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
-		}
-		if !u.IsList() {
-			documents = append(documents, document{name, number, u})
-			continue
-		}
-		err = u.EachListItem(func(item runtime.Object) error {
-			documents = append(documents, document{name, number, item.(*unstructured.Unstructured)})
-			return nil
-		})
 		if err != nil {
 			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
 		}
 	}
 }
 
-// readObject reads one document. What it refuses would be refused anyhow, in the words of
-// the JSON package.
-func readObject(raw []byte) (*unstructured.Unstructured, error) {
+// readObjects reads one document, an object or a list, and calls add with each object.
+func readObjects(raw []byte, add func(u *unstructured.Unstructured)) error {
 	if raw[0] != '{' {
-		return nil, errors.New("it is no object, which has apiVersion, kind and metadata")
+		return errors.New("it is no object, which has apiVersion, kind and metadata")
 	}
 	var kind metav1.TypeMeta
 	if err := json.Unmarshal(raw, &kind); err != nil {
-		return nil, err
+		return err
 	}
 	if kind.Kind == "" {
-		return nil, errors.New("it has no kind")
+		return errors.New("it has no kind")
 	}
 	u := &unstructured.Unstructured{}
-	return u, u.UnmarshalJSON(raw)
+	if err := u.UnmarshalJSON(raw); err != nil {
+		return err
+	}
+	if !u.IsList() {
+		add(u)
+		return nil
+	}
+	return u.EachListItem(func(item runtime.Object) error {
+		add(item.(*unstructured.Unstructured))
+		return nil
+	})
 }
 
-// add stores documents: first what the others need.
+// add stores documents, definitions and namespaces first.
 func (s *Server) add(documents []document) error {
 	rank := func(d document) int {
 		switch d.object.GetKind() {
@@ -173,14 +165,19 @@ func (s *Server) add(documents []document) error {
 	}
 	slices.SortStableFunc(documents, func(a, b document) int { return rank(a) - rank(b) })
 	for _, d := range documents {
-		if err := s.addOne(d.object); err != nil {
-			return d.fail(err)
+		if err := s.addObject(d.object); err != nil {
+			name := d.object.GetName()
+			if name == "" {
+				name = "without a name"
+			}
+			return fmt.Errorf("apisim: %s: document %d (%s %s): %w",
+				d.file, d.number, d.object.GetKind(), name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Server) addOne(u *unstructured.Unstructured) error {
+func (s *Server) addObject(u *unstructured.Unstructured) error {
 	if u.GetAPIVersion() == "" {
 		return errors.New("it has no apiVersion")
 	}
@@ -207,11 +204,12 @@ func (s *Server) addOne(u *unstructured.Unstructured) error {
 			return err
 		}
 	}
-	_, err = s.create(r, obj, writing{part: seeded})
-	if apierrors.IsAlreadyExists(err) && slices.Contains(standingNamespaces, obj.GetName()) && r.gvr() == namespaces {
+	_, err = s.create(r, obj, writeOptions{part: withSystemMetadata})
+	if apierrors.IsAlreadyExists(err) && r.gvr() == namespaces &&
+		slices.Contains(initialNamespaces, obj.GetName()) {
 		obj.SetResourceVersion("")
 		obj.SetUID("")
-		_, _, err = s.update(r, obj, writing{part: mainResource})
+		_, _, err = s.update(r, obj, writeOptions{part: mainResource})
 	}
 	return err
 }
@@ -219,9 +217,10 @@ func (s *Server) addOne(u *unstructured.Unstructured) error {
 func (s *Server) ensureNamespace(name string) error {
 	r, err := s.find(namespaces)
 	if err != nil {
-		return nil //nolint:nilerr // where there are no namespaces, none is missing
+		return nil //nolint:nilerr // without namespaces none is missing
 	}
-	_, err = s.create(r, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, writing{part: seeded})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	_, err = s.create(r, namespace, writeOptions{part: withSystemMetadata})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -2,10 +2,7 @@ package apisim
 
 import (
 	"errors"
-	"fmt"
-	"iter"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,16 +10,15 @@ import (
 )
 
 var (
-	namespaces  = corev1.SchemeGroupVersion.WithResource("namespaces")
-	errStanding = errors.New("this namespace may not be deleted")
-	errEmptying = fmt.Errorf("%s", "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will automatically be purged by the system.")
-	// standingNamespaces are those that every cluster has.
-	standingNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
-	// immortalNamespaces are those that cannot be deleted.
-	immortalNamespaces = []string{"default", "kube-public", "kube-system"}
+	namespaces   = corev1.SchemeGroupVersion.WithResource("namespaces")
+	errProtected = errors.New("this namespace may not be deleted")
+	// initialNamespaces are those of every new cluster.
+	initialNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
+	// protectedNamespaces are those that cannot be deleted.
+	protectedNamespaces = []string{"default", "kube-public", "kube-system"}
 )
 
-// activate gives a namespace what every one has.
+// activate sets the label, the finalizer and the phase of a new namespace.
 func activate(n *corev1.Namespace) {
 	if n.Labels == nil {
 		n.Labels = make(map[string]string, 1)
@@ -36,65 +32,47 @@ func activate(n *corev1.Namespace) {
 	}
 }
 
-// deleteNamespaceLocked marks a namespace as terminating and does what its
-// controller would: it deletes the content, and then the namespace. What has
-// finalizers or a grace period keeps the namespace until it is gone too.
-func (s *Server) deleteNamespaceLocked(r *resource, before *corev1.Namespace, dryRun bool) (obj object, gone bool, err error) {
-	if slices.Contains(immortalNamespaces, before.Name) {
-		return nil, false, apierrors.NewForbidden(r.groupResource(), before.Name, errStanding)
+// deleteNamespaceLocked marks a namespace as terminating and does the work of its
+// controller: it deletes the content, and then the namespace. Objects with finalizers or a
+// grace period keep the namespace until they are removed too.
+func (s *Server) deleteNamespaceLocked(r *resource, before *corev1.Namespace, dryRun bool) (object,
+	error) {
+	if slices.Contains(protectedNamespaces, before.Name) {
+		return nil, apierrors.NewForbidden(r.groupResource(), before.Name, errProtected)
 	}
 	if before.DeletionTimestamp != nil {
 		if len(before.Spec.Finalizers) > 0 {
-			return nil, false, apierrors.NewConflict(r.groupResource(), before.Name, errEmptying)
+			return nil, errConflict(r, before, "The system is ensuring all content is removed from this "+
+				"namespace.  Upon completion, this namespace will automatically be purged by the system.")
 		}
-		return before, false, nil
+		return before, nil
 	}
 	after := before.DeepCopy()
-	begun := now()
-	after.DeletionTimestamp = &begun
+	after.DeletionTimestamp = new(now())
 	after.Status.Phase = corev1.NamespaceTerminating
 	if dryRun {
-		return after, false, nil
+		return after, nil
 	}
-	s.commitLocked(r, before.Name, before, after)
-	s.emptyNamespaceLocked(before.Name)
-	s.finishNamespaceLocked(before.Name)
-	return after, false, nil
-}
-
-// emptyNamespaceLocked deletes what a namespace holds, in an order that is always the
-// same.
-func (s *Server) emptyNamespaceLocked(namespace string) {
-	for _, r := range s.servedLocked() {
+	s.commitLocked(r, before, after)
+	for _, r := range s.servedLocked() { // always in the same order
 		if r.Namespaced {
-			s.emptyLocked(r, namespace)
+			s.deleteAllLocked(r, before.Name)
 		}
 	}
+	s.finishNamespaceLocked(before.Name)
+	return after, nil
 }
 
-// emptyLocked deletes the objects of a namespace, "" being all.
-func (s *Server) emptyLocked(r *resource, namespace string) {
-	var held []object
-	for obj := range r.contentLocked(namespace) {
-		held = append(held, obj)
-	}
-	for _, obj := range held {
-		s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), &metav1.DeleteOptions{}) //nolint:errcheck // it was found under this lock, and has no preconditions
-	}
-}
-
-// contentLocked returns the objects of a namespace, "" being all.
-func (r *resource) contentLocked(namespace string) iter.Seq[object] {
-	return func(yield func(object) bool) {
-		prefix := selection{namespace: namespace}.prefix()
-		r.objects.Ascend(prefix, func(key string, obj object) bool {
-			return strings.HasPrefix(key, prefix) && yield(obj)
-		})
+// deleteAllLocked deletes the objects of a namespace, "" being all.
+func (s *Server) deleteAllLocked(r *resource, namespace string) {
+	for _, obj := range inNamespace(r.objects.Copy(), namespace, "") {
+		o := &metav1.DeleteOptions{}
+		s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), o) //nolint:errcheck // it exists
 	}
 }
 
-// finishNamespaceLocked goes on with a namespace that is terminating: when nothing is
-// left in it, the system's finalizer goes, and with the last finalizer the namespace.
+// finishNamespaceLocked goes on with a terminating namespace: when it is empty, the
+// system's finalizer goes, and with the last finalizer the namespace.
 func (s *Server) finishNamespaceLocked(name string) {
 	all, ok := s.resources[namespaces]
 	if name == "" || !ok || all.removed {
@@ -108,17 +86,22 @@ func (s *Server) finishNamespaceLocked(name string) {
 		if !r.Namespaced || r.removed {
 			continue
 		}
-		for range r.contentLocked(name) {
-			return // something is left
+		for range inNamespace(&r.objects, name, "") {
+			return
 		}
 	}
 	before := obj.(*corev1.Namespace)
 	after := before.DeepCopy()
-	after.Spec.Finalizers = slices.DeleteFunc(after.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
+	after.Spec.Finalizers = without(after.Spec.Finalizers, corev1.FinalizerKubernetes)
 	switch {
 	case isFinished(before, after):
-		s.commitLocked(all, name, before, nil)
+		s.commitLocked(all, before, nil)
 	case len(after.Spec.Finalizers) != len(before.Spec.Finalizers):
-		s.commitLocked(all, name, before, after)
+		s.commitLocked(all, before, after)
 	}
+}
+
+// without returns a list without an element. It changes the list.
+func without[T comparable](list []T, element T) []T {
+	return slices.DeleteFunc(list, func(one T) bool { return one == element })
 }

@@ -5,14 +5,15 @@ import (
 	"reflect"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// object is an API object: a Go type of the scheme, or a map. One that is stored is
-// immutable; a typed one has no kind then, as its resource says it.
+// object is an API object: a Go type of the scheme, or a map. A stored object is
+// immutable. A stored object of a Go type has no kind: its resource has it.
 type object interface {
 	metav1.Object
 	runtime.Object
@@ -20,22 +21,23 @@ type object interface {
 
 func versionString(version uint64) string { return strconv.FormatUint(version, 10) }
 
-func keyOf(namespace, name string) string {
+// key returns the key of a name in a collection.
+func key(namespace, name string) string {
 	if namespace == "" {
 		return name
 	}
 	return namespace + "/" + name
 }
 
+func keyOf(obj object) string { return key(obj.GetNamespace(), obj.GetName()) }
+
 // clone returns a copy that may be changed.
-func clone(obj object) object { return obj.DeepCopyObject().(object) }
+func clone[T object](obj T) T { return obj.DeepCopyObject().(T) }
 
 // shallow returns a copy whose own fields may be set, and nothing below them.
 func shallow(obj object) object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		fields := make(map[string]any, len(u.Object))
-		maps.Copy(fields, u.Object)
-		return &unstructured.Unstructured{Object: fields}
+		return &unstructured.Unstructured{Object: maps.Clone(u.Object)}
 	}
 	of := reflect.ValueOf(obj).Elem()
 	copied := reflect.New(of.Type())
@@ -43,8 +45,7 @@ func shallow(obj object) object {
 	return copied.Interface().(object)
 }
 
-// withKind returns obj with its kind, as it is shown outside of lists, in the version
-// that was asked for.
+// withKind returns obj with its kind in the version of the request.
 func withKind(obj object, gvk schema.GroupVersionKind) object {
 	if obj.GetObjectKind().GroupVersionKind() == gvk {
 		return obj // maps always have one
@@ -63,63 +64,39 @@ func atVersion(obj object, version uint64) object {
 
 // metadataOf returns the metadata of an object as an object of its own.
 func metadataOf(obj object) *metav1.PartialObjectMetadata {
-	partial := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Name: obj.GetName(), GenerateName: obj.GetGenerateName(), Namespace: obj.GetNamespace(),
-		UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Generation: obj.GetGeneration(),
-		CreationTimestamp: obj.GetCreationTimestamp(), DeletionTimestamp: obj.GetDeletionTimestamp(),
-		DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(), Labels: obj.GetLabels(),
-		Annotations: obj.GetAnnotations(), OwnerReferences: obj.GetOwnerReferences(),
-		Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(),
-	}}
+	partial := meta.AsPartialObjectMetadata(obj)
 	partial.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
 	return partial
 }
 
-// statusOf returns the status of an object, if it has one.
-func statusOf(obj object) (status any, ok bool) {
-	if u, isMap := obj.(*unstructured.Unstructured); isMap {
-		status, ok = u.Object["status"]
-		return status, ok
-	}
-	field := reflect.ValueOf(obj).Elem().FieldByName("Status")
-	if !field.IsValid() {
-		return nil, false
-	}
-	return field.Interface(), true
-}
-
-// setStatus gives dst the status of src. They are of one type.
+// setStatus gives dst the status of src, which is of the same type. A nil src has none.
 func setStatus(dst, src object) {
 	if u, isMap := dst.(*unstructured.Unstructured); isMap {
-		if status, ok := statusOf(src); ok {
+		delete(u.Object, "status")
+		if src == nil {
+			return
+		}
+		if status, ok := src.(*unstructured.Unstructured).Object["status"]; ok {
 			u.Object["status"] = status
-		} else {
-			delete(u.Object, "status")
 		}
 		return
 	}
-	if field := reflect.ValueOf(dst).Elem().FieldByName("Status"); field.IsValid() {
+	field := reflect.ValueOf(dst).Elem().FieldByName("Status")
+	switch {
+	case !field.IsValid():
+	case src == nil:
+		field.SetZero()
+	default:
 		field.Set(reflect.ValueOf(src).Elem().FieldByName("Status"))
 	}
 }
 
-// clearStatus takes the status away.
-func clearStatus(obj object) {
-	if u, isMap := obj.(*unstructured.Unstructured); isMap {
-		delete(u.Object, "status")
-		return
-	}
-	if field := reflect.ValueOf(obj).Elem().FieldByName("Status"); field.IsValid() {
-		field.SetZero()
-	}
-}
-
-// counted returns an object without metadata, and without the status if that is
-// written separately: what a generation counts.
-func counted(r *resource, obj object) any {
+// desired returns the fields of an object whose changes begin a generation: all but the
+// metadata, and the status if that is written separately.
+func desired(r *resource, obj object) any {
 	bare := shallow(obj)
 	if r.HasStatus {
-		clearStatus(bare)
+		setStatus(bare, nil)
 	}
 	if u, isMap := bare.(*unstructured.Unstructured); isMap {
 		delete(u.Object, "metadata")

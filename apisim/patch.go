@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxPatchOperations is how many operations a JSON patch may have, which is what a
-// real server takes.
+// maxPatchOperations is how many operations a JSON patch may have, as of a real server.
 const maxPatchOperations = 10_000
 
 // patch is the body of a PATCH request.
@@ -27,8 +26,8 @@ type patch struct {
 	data []byte
 }
 
-// patchTypes returns the media types of the patches that a resource takes: the
-// strategic one needs a Go type, whose tags say how its lists are merged.
+// patchTypes returns the media types of the patches for a resource. The strategic one
+// needs a Go type, whose tags say how its lists are merged.
 func patchTypes(res *resource) []string {
 	kinds := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if res.typed {
@@ -44,13 +43,14 @@ func readPatch(r *http.Request, res *resource) (patch, error) {
 	if err != nil || !slices.Contains(patchTypes(res), mediaType) {
 		return patch{}, errUnsupportedBody(patchTypes(res)...)
 	}
-	data, err := body(r)
+	data, err := readBody(r)
 	return patch{kind: types.PatchType(mediaType), data: data}, err
 }
 
-// apply returns an object with the patch applied to it, and warns of what is in it
-// and not in the object.
-func (p patch) apply(d *decoder, res *resource, stored object) (obj object, warnings []error, err error) {
+// apply returns an object with the patch applied to it. The warnings are about fields of
+// the patch that the object does not have.
+func (p patch) apply(d *decoder, res *resource, stored object) (obj object, warnings []error,
+	err error) {
 	original, err := json.Marshal(withKind(stored, res.gvk()))
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,8 @@ func (p patch) applyOperations(original []byte) ([]byte, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	if len(operations) > maxPatchOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum "+
+			"operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
 	}
 	patched, err := operations.Apply(original)
 	if err != nil {
@@ -102,11 +103,14 @@ func (p patch) mergeStrategically(original []byte, stored object) ([]byte, error
 	}
 	patched, err := strategicpatch.StrategicMergePatch(original, p.data, stored)
 	switch {
-	case errors.Is(err, mergepatch.ErrBadJSONDoc), errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys), errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
+	case errors.Is(err, mergepatch.ErrBadJSONDoc),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys),
+		errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
 		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
 		return nil, apierrors.NewBadRequest(err.Error())
-	case errors.Is(err, mergepatch.ErrNoListOfLists), errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
+	case errors.Is(err, mergepatch.ErrNoListOfLists),
+		errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
 		return nil, errPatchFails(err)
 	}
 	return patched, err
@@ -122,35 +126,13 @@ func (p patch) mustBeObject() error {
 
 // errPatched is the answer to a patch after which the object cannot be read.
 func errPatched(data []byte, err error) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(data), err.Error())})
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(data), err.Error()),
+	})
 }
 
-// errPatchFails is the answer to a patch that can be read and does not fit the
-// object, which says no more than that.
+// errPatchFails is the answer to a patch that does not fit the object.
 func errPatchFails(err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-}
-
-// rewrite changes an object by a function of its newest state: when another write
-// comes between, the function is called again.
-func (s *Server) rewrite(r *resource, p requestPath, w writing, change func(before object) (object, error)) (object, error) {
-	for {
-		before, err := s.get(r, p.namespace, p.name)
-		if err != nil {
-			return nil, err
-		}
-		after, err := change(before)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		present, err := r.getLocked(p.namespace, p.name)
-		if err == nil && present == before {
-			after, err = s.replaceLocked(r, before, after, w)
-		}
-		s.mu.Unlock()
-		if err != nil || present == before {
-			return after, err
-		}
-	}
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "",
+		schema.GroupResource{}, "", err.Error(), 0, false)
 }

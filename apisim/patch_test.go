@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,9 +19,7 @@ func (b *bench) deployment(name string, containers ...string) *appsv1.Deployment
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: name, Image: name + ":1"})
 	}
 	made, err := b.server.Create(b.ctx, d)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return made.(*appsv1.Deployment)
 }
 
@@ -51,9 +48,7 @@ func TestPatchesOfEachKind(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				made := b.deployment("web", "a", "b")
 				got, err := b.typed.AppsV1().Deployments("default").Patch(b.ctx, "web", test.kind, []byte(test.patch), metav1.PatchOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				if images(got) != test.want {
 					b.Errorf("images are %q, want %q", images(got), test.want)
 				}
@@ -115,20 +110,6 @@ func TestPatchesThatAreRefused(t *testing.T) {
 	})
 }
 
-func TestPatchOfTheVersionIsAPrecondition(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		made := b.create("a")
-		patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"data":{"k":"v"}}`, made.ResourceVersion)
-		maps := b.typed.CoreV1().ConfigMaps("default")
-		if got, err := maps.Patch(b.ctx, "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil || got.Data["k"] != "v" {
-			b.Errorf("the version is the present one: %v, %v", got, err)
-		}
-		if _, err := maps.Patch(b.ctx, "a", types.MergePatchType, patch, metav1.PatchOptions{}); !apierrors.IsConflict(err) {
-			b.Errorf("the version is an old one: %v", err)
-		}
-	})
-}
-
 func TestPatchesAtOnceAllCount(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.create("a")
@@ -151,9 +132,7 @@ func TestPatchesAtOnceAllCount(t *testing.T) {
 
 func TestPatchOfACustomResource(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, HasStatus: true}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, HasStatus: true}))
 		const path = "/apis/example.com/v1/namespaces/default/widgets"
 		if code, text := b.get("POST", path, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1,"parts":[1,2]}}`); code != 201 {
 			b.Fatalf("%d %s", code, text)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// random is the chance of a server, all of which comes from one seed.
+// random makes all that is random in a server, from one seed.
 type random struct {
 	mu     sync.Mutex // guards source
 	source *rand.Rand
@@ -19,10 +19,10 @@ type random struct {
 func newRandom(seed uint64) *random { return &random{source: rand.New(rand.NewPCG(seed, seed))} }
 
 const (
-	// nameLetters make names without vowels, which spell nothing, and without
-	// digits that look like letters, as a real server's are.
+	// nameLetters are those of a real server: no vowels, which could spell words, and no
+	// digits that look like letters.
 	nameLetters = "bcdfghjklmnpqrstvwxz2456789"
-	// suffixLength is how many of them follow metadata.generateName.
+	// suffixLength is how many of them are appended to metadata.generateName.
 	suffixLength = 5
 	// longestPrefix is how much of metadata.generateName is kept, so that the name
 	// is a DNS label.

@@ -1,42 +1,62 @@
 package apisim
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // requestLimit is how many requests the log keeps.
 const requestLimit = 10_000
 
-// Request is one request that the server was sent.
+// Request is one request to the server.
 type Request struct {
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection,
-	// or the HTTP method for a path that names no resource.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or the
+	// HTTP method for a path that names no resource.
 	Verb string
-	// Resource, Subresource, Namespace and Name are what the path names. The name of
-	// a list or a watch is that of its field selector metadata.name.
+	// Resource, Subresource, Namespace and Name are those of the path. The name of a list
+	// or a watch is that of its field selector metadata.name.
 	Resource                     schema.GroupVersionResource
 	Subresource, Namespace, Name string
 	// Query holds the parameters.
 	Query url.Values
 	// UserAgent is the header of that name.
 	UserAgent string
-	// Status is the status of the answer, 0 while there is none and when the
-	// connection was dropped before it.
+	// Status is the status of the answer, 0 before it and when the connection was dropped
+	// before it.
 	Status int
 	page   int // of a list, 0 for other requests
-	// Faults names the faults that met the request.
+	// Faults names the faults of the request.
 	Faults []string
 	// Time is when the request came.
 	Time time.Time
 }
 
+// requestOf returns the entry of a new request in the log.
+func requestOf(r *http.Request) Request {
+	p, _ := parsePath(r.URL.Path) // a path without a resource is logged as such
+	query := r.URL.Query()
+	name := ""
+	if selector, err := fields.ParseSelector(query.Get("fieldSelector")); err == nil {
+		name, _ = selector.RequiresExactMatch("metadata.name")
+	}
+	verb := p.verb(r)
+	return Request{
+		page: pageNumber(verb, query.Get("continue")), Verb: verb, Resource: p.gvr,
+		Subresource: p.subresource, Namespace: p.namespace, Name: cmp.Or(p.name, name),
+		Query: query, UserAgent: r.UserAgent(), Time: time.Now(),
+	}
+}
+
+// resourceText returns the resource as [Match] and [Rule] write it.
 func (r Request) resourceText() string {
 	text := r.Resource.GroupResource().String()
 	if r.Subresource != "" {
@@ -48,40 +68,39 @@ func (r Request) resourceText() string {
 // String returns the request in one line, such as
 // "list pods namespace=default ?limit=500 200".
 func (r Request) String() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s", r.Verb, r.resourceText())
+	text := r.Verb + " " + r.resourceText()
 	if r.Namespace != "" {
-		fmt.Fprintf(&text, " namespace=%s", r.Namespace)
+		text += " namespace=" + r.Namespace
 	}
 	if r.Name != "" {
-		fmt.Fprintf(&text, " name=%s", r.Name)
+		text += " name=" + r.Name
 	}
 	if len(r.Query) > 0 {
-		fmt.Fprintf(&text, " ?%s", r.Query.Encode())
+		text += " ?" + r.Query.Encode()
 	}
-	fmt.Fprintf(&text, " %d", r.Status)
+	text += fmt.Sprint(" ", r.Status)
 	if len(r.Faults) > 0 {
-		fmt.Fprintf(&text, " faults=%s", strings.Join(r.Faults, ","))
+		text += " faults=" + strings.Join(r.Faults, ",")
 	}
-	return text.String()
+	return text
 }
 
 // Requests are some requests, the oldest first.
 type Requests []Request
 
-// Of returns those that are meant. Skip and Times count them; Probability is not
-// used.
+// Of returns the requests that a match selects. Its Probability has no effect.
 func (list Requests) Of(m Match) Requests {
 	m.Probability = 0
 	var found Requests
 	n := 0
 	for _, r := range list {
-		if m.selects(r) {
-			if m.meets(n, 0, 0) {
-				found = append(found, r)
-			}
-			n++
+		if !m.describes(r) {
+			continue
 		}
+		if m.selectsNth(n, 0, 0) {
+			found = append(found, r)
+		}
+		n++
 	}
 	return found
 }
@@ -96,27 +115,34 @@ func (list Requests) String() string {
 }
 
 // Requests returns the newest requests, at most 10,000.
-func (s *Server) Requests() Requests { return s.requests.list() }
+func (s *Server) Requests() Requests {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	return copied(s.requests.kept)
+}
 
-// ForgetRequests empties the log, for what comes next to be counted by itself.
-func (s *Server) ForgetRequests() { s.requests.forget() }
+// ForgetRequests empties the log, so that later requests are counted by themselves.
+func (s *Server) ForgetRequests() {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	s.requests.kept = nil
+}
 
-// Watches returns the watches that are running, in the order in which they came.
+// Watches returns the running watches, the oldest first.
 func (s *Server) Watches() Requests {
 	running, _ := s.requests.watches()
 	return running
 }
 
 type requestLog struct {
-	mu    sync.Mutex // guards all, and what may change in the elements of kept
-	kept  []*Request
-	open  []*Request    // the watches that are running
-	ended chan struct{} // closed when one of them ends; nil while nobody waits
+	mu      sync.Mutex // guards all, and Status and Faults of the entries
+	kept    []*Request
+	running []*Request    // watches
+	ended   chan struct{} // closed when a watch ends; nil while nothing waits for that
 }
 
-// begin notes a request, and end the status of its answer.
+// begin adds a request.
 func (l *requestLog) begin(r Request) *Request {
-	r.Time = time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.kept) >= requestLimit {
@@ -124,11 +150,12 @@ func (l *requestLog) begin(r Request) *Request {
 	}
 	l.kept = append(l.kept, &r)
 	if r.Verb == "watch" {
-		l.open = append(l.open, &r)
+		l.running = append(l.running, &r)
 	}
 	return &r
 }
 
+// end adds the status of the answer.
 func (l *requestLog) end(entry *Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,40 +163,28 @@ func (l *requestLog) end(entry *Request, status int) {
 	if entry.Verb != "watch" {
 		return
 	}
-	l.open = slices.DeleteFunc(l.open, func(other *Request) bool { return other == entry })
+	l.running = slices.DeleteFunc(l.running, func(other *Request) bool { return other == entry })
 	if l.ended != nil {
 		close(l.ended)
 		l.ended = nil
 	}
 }
 
-// watches returns the watches that are running, and what is closed when one ends.
+// addFaults adds the names of the faults of a request.
+func (l *requestLog) addFaults(entry *Request, names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry.Faults = names
+}
+
+// watches returns the running watches, and a channel that is closed when one ends.
 func (l *requestLog) watches() (Requests, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {
 		l.ended = make(chan struct{})
 	}
-	return copied(l.open), l.ended
-}
-
-// met notes the faults that a request has met.
-func (l *requestLog) met(entry *Request, faults []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	entry.Faults = faults
-}
-
-func (l *requestLog) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.kept = nil
-}
-
-func (l *requestLog) list() Requests {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return copied(l.kept)
+	return copied(l.running), l.ended
 }
 
 func copied(entries []*Request) Requests {

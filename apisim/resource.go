@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,8 +13,7 @@ import (
 
 // Resource describes a resource that is not built in, for [Server.Register].
 type Resource struct {
-	// Group, Version and Name, the plural, are its path; Kind is the kind of its
-	// objects.
+	// Group, Version and Name, the plural, are its path; Kind is the kind of its objects.
 	Group, Version, Name, Kind string
 	// Singular is the name of one object; the default is Kind in lower case.
 	Singular string
@@ -25,65 +25,76 @@ type Resource struct {
 	HasStatus bool
 }
 
-// resource is one version in which a collection is served. It is immutable but for
-// the mark that it is retired.
+// resource is one version in which a collection is served. Only retired changes.
 type resource struct {
 	Resource
 	*collection
-	typed    bool   // objects are Go types of the scheme, not maps
-	listKind string // "" is the kind with List behind it
-	// storedAs is the version that objects held as maps are stored in.
-	storedAs schema.GroupVersion
+	typed    bool                // objects are Go types of the scheme, not maps
+	listKind string              // "" is the kind with the suffix List
+	storedAs schema.GroupVersion // of objects that are maps
 	columns  []printerColumn
-	fields   []string // paths of custom fields that can be selected by
+	fields   []string // paths of custom fields that objects can be selected by
 	scale    *scalePaths
 
-	// retired says that this version is no longer served, or served otherwise. The
-	// server's lock guards it.
+	// retired is set when this version is no longer served, or replaced. The server's lock
+	// guards it.
 	retired bool
 }
 
-func (r *resource) gvr() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}
+func (r *resource) gv() schema.GroupVersion {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-func (r *resource) gvk() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
-}
+func (r *resource) gvr() schema.GroupVersionResource { return r.gv().WithResource(r.Name) }
 
-func (r *resource) groupResource() schema.GroupResource {
-	return schema.GroupResource{Group: r.Group, Resource: r.Name}
-}
+func (r *resource) gvk() schema.GroupVersionKind { return r.gv().WithKind(r.Kind) }
+
+func (r *resource) groupResource() schema.GroupResource { return r.gvr().GroupResource() }
 
 func (r *resource) listGVK() schema.GroupVersionKind {
-	gvk := r.gvk()
-	gvk.Kind += "List"
 	if r.listKind != "" {
-		gvk.Kind = r.listKind
+		return r.gv().WithKind(r.listKind)
 	}
-	return gvk
+	return r.gv().WithKind(r.Kind + "List")
 }
 
-// builtinResources returns the built-in resources that today's servers have and
-// whose Go types the scheme knows.
+// newObject returns an object without content.
+func (r *resource) newObject(scheme *runtime.Scheme) (object, error) {
+	if !r.typed {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(r.gvk())
+		return u, nil
+	}
+	obj, err := scheme.New(r.gvk())
+	if err != nil {
+		return nil, err
+	}
+	return obj.(object), nil
+}
+
+// builtinResources returns the built-in resources that present servers have and whose Go
+// types the scheme knows.
 func builtinResources(scheme *runtime.Scheme) map[schema.GroupVersionResource]*resource {
 	resources := make(map[schema.GroupVersionResource]*resource)
 	for _, b := range builtin.All() {
-		if b.Removed == "" && scheme.Recognizes(b.GVK()) {
-			resources[b.GVR()] = &resource{typed: true, collection: newCollection(), Resource: Resource{
-				Group: b.Group, Version: b.Version, Name: b.Resource, Kind: b.Kind,
-				Singular: b.Singular(), ShortNames: b.ShortNames(), Categories: b.Categories(),
-				Namespaced: b.Namespaced, HasStatus: b.HasStatus,
-			}, scale: builtinScale(b.Group, b.Resource)}
+		if b.Removed != "" || !scheme.Recognizes(b.GVK()) {
+			continue
 		}
+		r := &resource{typed: true, collection: newCollection(), columns: defaultColumns()}
+		r.Resource = Resource{
+			Group: b.Group, Version: b.Version, Name: b.Resource, Kind: b.Kind,
+			Singular: b.Singular(), ShortNames: b.ShortNames(), Categories: b.Categories(),
+			Namespaced: b.Namespaced, HasStatus: b.HasStatus,
+		}
+		r.scale = builtinScale(r)
+		resources[b.GVR()] = r
 	}
-	crds := definitionsResource()
-	resources[crds.gvr()] = crds
+	resources[definitions] = definitionsResource()
 	return resources
 }
 
-// Register adds a resource whose objects are held as maps, which stands for a
-// custom resource.
+// Register adds a resource whose objects are held as maps, which stands for a custom
+// resource.
 func (s *Server) Register(r Resource) error {
 	if r.Version == "" || r.Name == "" || r.Kind == "" {
 		return fmt.Errorf("apisim: a resource needs a version, a name and a kind, got %+v", r)
@@ -91,7 +102,8 @@ func (s *Server) Register(r Resource) error {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.Kind)
 	}
-	added := &resource{Resource: r, columns: defaultColumns(), storedAs: schema.GroupVersion{Group: r.Group, Version: r.Version}, collection: newCollection()}
+	added := &resource{Resource: r, columns: defaultColumns(), collection: newCollection()}
+	added.storedAs = added.gv()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, exists := s.resources[added.gvr()]; exists {

@@ -10,11 +10,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// requestPath is what the path of a request names.
+// requestPath holds the names in the path of a request.
 type requestPath struct {
 	gvr                          schema.GroupVersionResource
 	namespace, name, subresource string
@@ -34,9 +33,10 @@ func parsePath(path string) (requestPath, bool) {
 	default:
 		return p, false
 	}
-	// namespaces/NAME/RESOURCE is a resource in a namespace, but namespaces/NAME
-	// and its subresources are the namespace itself.
-	if parts[0] == "namespaces" && len(parts) >= 3 && !slices.Contains([]string{"status", "finalize"}, parts[2]) {
+	// namespaces/NAME/RESOURCE is a resource in a namespace, but namespaces/NAME and its
+	// subresources are the namespace itself.
+	if parts[0] == "namespaces" && len(parts) >= 3 &&
+		!slices.Contains([]string{"status", "finalize"}, parts[2]) {
 		p.namespace = parts[1]
 		parts = parts[2:]
 	}
@@ -48,162 +48,240 @@ func parsePath(path string) (requestPath, bool) {
 	return p, true
 }
 
-// verb returns what a request does, in Kubernetes' words.
+// verb returns the verb of a request, the HTTP method if the path names no resource.
 func (p requestPath) verb(r *http.Request) string {
 	if p.gvr.Resource == "" {
 		return r.Method
 	}
-	switch {
-	case r.Method == http.MethodGet && isWatch(r):
-		return "watch"
-	case r.Method == http.MethodGet && p.name != "":
-		return "get"
-	case r.Method == http.MethodGet:
+	switch r.Method {
+	case http.MethodGet:
+		if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
+			return "watch"
+		}
+		if p.name != "" {
+			return "get"
+		}
 		return "list"
-	case r.Method == http.MethodPost:
+	case http.MethodPost:
 		return "create"
-	case r.Method == http.MethodPut:
+	case http.MethodPut:
 		return "update"
-	case r.Method == http.MethodPatch:
+	case http.MethodPatch:
 		return "patch"
-	case r.Method == http.MethodDelete && p.name == "":
-		return "deletecollection"
-	case r.Method == http.MethodDelete:
+	case http.MethodDelete:
+		if p.name == "" {
+			return "deletecollection"
+		}
 		return "delete"
 	default:
 		return r.Method
 	}
 }
 
-func isWatch(r *http.Request) bool {
-	value := r.URL.Query().Get("watch")
-	return value == "true" || value == "1"
-}
-
 // serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if isHealth(r.URL.Path) {
-		io.WriteString(w, "ok") //nolint:errcheck // a client that is gone needs no answer
+	switch strings.Trim(r.URL.Path, "/") {
+	case "healthz", "livez", "readyz":
+		io.WriteString(w, "ok") //nolint:errcheck // the client is gone
 		return
 	}
-	p, ok := parsePath(r.URL.Path)
-	if err := s.authorize(r, p); err != nil {
+	if err := s.authorize(r); err != nil {
 		writeError(w, r, err)
 		return
 	}
 	if s.serveDiscovery(w, r) {
 		return
 	}
+	p, ok := parsePath(r.URL.Path)
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
 	res, err := s.find(p.gvr)
-	if err == nil && !p.fits(res) {
-		err = errNoResource()
-	}
 	if err != nil {
 		writeError(w, r, err)
 		return
 	}
-	verb := p.verb(r)
-	if p.subresource == "finalize" && verb != "update" {
-		verb = r.Method // there is nothing to read
-	}
-	if p.subresource == "scale" {
-		s.serveScale(w, r, res, p, verb)
+	x := &exchange{server: s, w: w, r: r, path: p, verb: p.verb(r), res: res, call: callOf(r)}
+	x.serve()
+}
+
+// exchange is a request to a resource, and its answer.
+type exchange struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	path   requestPath
+	verb   string
+	res    *resource
+	call   *call
+	status int // of an answer that is not an error, 0 is 200
+}
+
+// answer is a body and its media type.
+type answer struct {
+	data        []byte
+	contentType string
+}
+
+func (x *exchange) serve() {
+	if err := x.check(); err != nil {
+		writeError(x.w, x.r, err)
 		return
 	}
-	switch verb {
+	var a answer
+	var err error
+	switch x.verb {
 	case "watch":
-		s.serveWatch(w, r, res, p)
+		if err = x.watch(); err == nil {
+			return
+		}
 	case "list":
-		s.serveList(w, r, res, p)
+		a, err = x.list()
 	case "get":
-		obj, err := s.read(r, res, p)
-		s.answer(w, r, res, http.StatusOK, obj, err)
+		a, err = x.single(x.get())
 	case "create":
-		s.serveCreate(w, r, res, p)
+		a, err = x.single(x.create())
 	case "update":
-		s.serveUpdate(w, r, res, p)
+		a, err = x.single(x.update())
 	case "patch":
-		s.servePatch(w, r, res, p)
+		a, err = x.single(x.patch())
 	case "delete":
-		s.serveDelete(w, r, res, p)
+		a, err = x.delete()
 	case "deletecollection":
-		s.serveDeleteCollection(w, r, res, p)
-	default:
-		writeError(w, r, errMethod(r.Method))
-	}
-}
-
-// fits reports whether a path can be one of a resource: the namespace its own, and
-// the subresource one that it has.
-func (p requestPath) fits(res *resource) bool {
-	if p.namespace != "" && !res.Namespaced {
-		return false
-	}
-	switch p.subresource {
-	case "":
-		return true
-	case "status":
-		return res.HasStatus
-	case "finalize":
-		return res.gvr() == namespaces
-	case "scale":
-		return res.scale != nil
-	default:
-		return false
-	}
-}
-
-// answer writes an object, or an error.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, res *resource, code int, obj object, err error) {
-	var f form
-	var data []byte
-	if err == nil {
-		f, err = negotiate(r, res, single)
-	}
-	if err == nil {
-		data, err = encode(f, shown(res, f, obj))
+		a, err = x.deleteCollection()
 	}
 	if err != nil {
-		writeError(w, r, err)
+		writeError(x.w, x.r, err)
 		return
 	}
-	write(w, f.contentType(), code, data)
+	write(x.w, a.contentType, cmp.Or(x.status, http.StatusOK), a.data)
+}
+
+// check refuses a path that the resource does not have, and a verb that it has not.
+func (x *exchange) check() error {
+	p, verbs := x.path, x.res.verbs()
+	if p.subresource != "" {
+		subresources := x.res.subresources()
+		at := slices.IndexFunc(subresources, func(s subresource) bool { return s.name == p.subresource })
+		if at < 0 {
+			return errNoResource()
+		}
+		verbs = subresources[at].verbs
+	}
+	if p.namespace != "" && !x.res.Namespaced {
+		return errNoResource()
+	}
+	misplaced := x.verb == "create" && p.name != "" ||
+		(x.verb == "update" || x.verb == "patch") && p.name == ""
+	if misplaced || !slices.Contains(verbs, x.verb) {
+		return errMethod(x.r.Method)
+	}
+	return nil
+}
+
+// bodyResource returns the resource of the objects in bodies and answers.
+func (x *exchange) bodyResource() *resource {
+	if x.path.subresource == "scale" {
+		return scales()
+	}
+	return x.res
+}
+
+// body returns the object in an answer for a stored object: itself, or its scale.
+func (x *exchange) body(stored object) (object, error) {
+	if x.path.subresource == "scale" {
+		return x.res.scale.of(stored)
+	}
+	return stored, nil
+}
+
+// single returns the answer for an object.
+func (x *exchange) single(stored object, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	res := x.bodyResource()
+	f, err := x.negotiate(res, singleObject)
+	if err != nil {
+		return answer{}, err
+	}
+	obj, err := x.body(stored)
+	if err != nil {
+		return answer{}, err
+	}
+	data, err := encode(f, inForm(res, f, obj))
+	return answer{data, f.contentType()}, err
+}
+
+// get returns the object of the path, as new as the request asks for.
+func (x *exchange) get() (object, error) {
+	asked := x.r.URL.Query().Get("resourceVersion")
+	version, err := parseVersion(asked)
+	if err == nil {
+		err = x.await(version)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	replica := x.replica()
+	if replica == nil || asked == "" {
+		return x.res.getLocked(x.path.namespace, x.path.name)
+	}
+	obj, ok := replica.objectsOfLocked(x.res).Get(key(x.path.namespace, x.path.name))
+	if !ok {
+		return nil, errNotFound(x.res, x.path.name)
+	}
+	return obj, nil
+}
+
+// replica returns the lagging replica that serves the request, nil if there is none.
+func (x *exchange) replica() *replica {
+	if r := x.call.replica; r != nil && r.isBehind() {
+		return r
+	}
+	return nil
 }
 
 func write(w http.ResponseWriter, contentType string, code int, data []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
-	w.Write(data) //nolint:errcheck // a client that is gone needs no answer
+	w.Write(data) //nolint:errcheck // the client is gone
 }
 
-// writeError writes the Status of an error, in protobuf if that is what the client
-// would rather read.
-func writeError(w http.ResponseWriter, r *http.Request, err error) { writeStatus(w, r, statusFor(err)) }
+// writeError writes the Status of an error.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	writeStatus(w, r, statusFor(err))
+}
 
-// writeStatus writes a Status. One of success names no code.
+// prefersProtobuf reports whether protobuf is the first media type that a client accepts.
+func prefersProtobuf(r *http.Request) bool {
+	return strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf)
+}
+
+// writeStatus writes the Status of a failure.
 func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(status.Details.RetryAfterSeconds))
 	}
-	f := form{protobuf: strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf)}
+	f := form{protobuf: prefersProtobuf(r)}
 	data, err := encode(f, status)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, f.contentType(), cmp.Or(int(status.Code), http.StatusOK), data)
+	write(w, f.contentType(), int(status.Code), data)
 }
 
-// writeJSON writes something that is no API object of a resource.
-func writeJSON(w http.ResponseWriter, value runtime.Object) {
+// writeJSON writes a value that is not an object of a resource.
+func writeJSON(w http.ResponseWriter, contentType string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	write(w, mediaJSON, http.StatusOK, data)
+	write(w, contentType, http.StatusOK, data)
 }

@@ -2,19 +2,14 @@ package apisim
 
 import (
 	"errors"
-	"net/http"
-	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// scalePaths say where a custom object has its replicas, with a dot before each name.
-// Built-in types know it themselves.
+// scalePaths are the paths of the fields of an object that its subresource scale has.
 type scalePaths struct {
 	Spec     string `json:"specReplicasPath"`
 	Status   string `json:"statusReplicasPath"`
@@ -22,144 +17,87 @@ type scalePaths struct {
 }
 
 // builtinScale returns the scale of a built-in resource, nil if it has none.
-func builtinScale(group, name string) *scalePaths {
-	switch group + "/" + name {
-	case "/replicationcontrollers", "apps/deployments", "apps/replicasets", "apps/statefulsets":
-		return &scalePaths{}
-	default:
-		return nil
-	}
-}
-
-// scales stands for the kind that the subresource scale is of.
-func scales() *resource {
-	return &resource{Resource: Resource{Group: autoscalingv1.GroupName, Version: "v1", Name: "scales", Kind: "Scale", Namespaced: true}, typed: true}
-}
-
-var errNoReplicas = errors.New("the object has no replicas at the path that its definition names")
-
-// of returns the scale of an object.
-func (p *scalePaths) of(obj object) *autoscalingv1.Scale {
-	s := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
-		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-		ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
-	}}
-	switch obj := obj.(type) {
-	case *appsv1.Deployment:
-		s.Spec.Replicas, s.Status.Replicas, s.Status.Selector = replicas(obj.Spec.Replicas), obj.Status.Replicas, selectorText(obj.Spec.Selector)
-	case *appsv1.ReplicaSet:
-		s.Spec.Replicas, s.Status.Replicas, s.Status.Selector = replicas(obj.Spec.Replicas), obj.Status.Replicas, selectorText(obj.Spec.Selector)
-	case *appsv1.StatefulSet:
-		s.Spec.Replicas, s.Status.Replicas, s.Status.Selector = replicas(obj.Spec.Replicas), obj.Status.Replicas, selectorText(obj.Spec.Selector)
-	case *corev1.ReplicationController:
-		s.Spec.Replicas, s.Status.Replicas, s.Status.Selector = replicas(obj.Spec.Replicas), obj.Status.Replicas, labels.Set(obj.Spec.Selector).String()
-	case *unstructured.Unstructured:
-		wanted, _, _ := unstructured.NestedInt64(obj.Object, fieldsOfPath(p.Spec)...)        //nolint:errcheck // what is no number counts as none
-		present, _, _ := unstructured.NestedInt64(obj.Object, fieldsOfPath(p.Status)...)     //nolint:errcheck // likewise
-		selector, _, _ := unstructured.NestedString(obj.Object, fieldsOfPath(p.Selector)...) //nolint:errcheck // likewise
-		s.Spec.Replicas, s.Status.Replicas, s.Status.Selector = int32(wanted), int32(present), selector
-	}
-	return s
-}
-
-// set gives an object, which may be changed, a number of replicas.
-func (p *scalePaths) set(obj object, n int32) error {
-	switch obj := obj.(type) {
-	case *appsv1.Deployment:
-		obj.Spec.Replicas = &n
-	case *appsv1.ReplicaSet:
-		obj.Spec.Replicas = &n
-	case *appsv1.StatefulSet:
-		obj.Spec.Replicas = &n
-	case *corev1.ReplicationController:
-		obj.Spec.Replicas = &n
-	case *unstructured.Unstructured:
-		if unstructured.SetNestedField(obj.Object, int64(n), fieldsOfPath(p.Spec)...) != nil {
-			return errNoReplicas
-		}
+func builtinScale(r *resource) *scalePaths {
+	if r.isBuiltin("deployments.apps", "replicasets.apps", "statefulsets.apps") {
+		return &scalePaths{".spec.replicas", ".status.replicas", ".spec.selector"}
 	}
 	return nil
 }
 
-// replicas returns a number that is 1 where it is not given.
-func replicas(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
+// scales stands for the kind of the subresource scale.
+func scales() *resource {
+	return &resource{typed: true, Resource: Resource{
+		Group: autoscalingv1.GroupName, Version: "v1", Name: "scales", Kind: "Scale", Namespaced: true,
+	}}
 }
 
-func selectorText(s *metav1.LabelSelector) string {
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	if err != nil {
-		return ""
+var errNoReplicas = errors.New(
+	"the object has no replicas at the path that its definition names")
+
+// fieldsOf returns an object as a map, which may share parts of it.
+func fieldsOf(obj object) (map[string]any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.Object, nil
 	}
-	return selector.String()
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 }
 
-// fieldsOfPath splits a path such as ".spec.replicas".
-func fieldsOfPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
-
-func (s *Server) serveScale(w http.ResponseWriter, r *http.Request, res *resource, p requestPath, verb string) {
-	var obj object
-	var err error
-	switch verb {
-	case "get":
-		obj, err = s.get(res, p.namespace, p.name)
-	case "update":
-		obj, err = s.updateScale(w, r, res, p)
-	case "patch":
-		obj, err = s.patchScale(w, r, res, p)
-	default:
-		err = errMethod(r.Method)
-	}
-	if err == nil {
-		obj = res.scale.of(obj)
-	}
-	s.answer(w, r, scales(), http.StatusOK, obj, err)
-}
-
-func (s *Server) updateScale(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) (object, error) {
-	o, err := parseWriteOptions(r, &metav1.UpdateOptions{})
+// of returns the scale of an object. Fields that are missing or of another type count as
+// empty, but for the replicas of a built-in object, whose default is 1.
+func (p *scalePaths) of(obj object) (object, error) {
+	s := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(), CreationTimestamp: obj.GetCreationTimestamp(),
+	}}
+	values, err := fieldsOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.requestObject(w, r, scales(), p, o)
-	if err != nil {
-		return nil, err
-	}
-	return s.rewrite(res, p, writing{mainResource, o.dryRun}, func(before object) (object, error) { return p.scaled(res, before, given) })
-}
-
-func (s *Server) patchScale(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) (object, error) {
-	given, err := readPatch(r, scales())
-	if err != nil {
-		return nil, err
-	}
-	o, err := parseWriteOptions(r, &metav1.PatchOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return s.rewrite(res, p, writing{mainResource, o.dryRun}, func(before object) (object, error) {
-		scale, warnings, err := given.apply(s.decoder, scales(), res.scale.of(before))
-		if err == nil {
-			err = o.check(w, scales(), warnings)
-		}
+	at := func(path string) any {
+		value, _, err := unstructured.NestedFieldNoCopy(values, splitPath(path)...)
 		if err != nil {
-			return nil, err
+			return nil
 		}
-		return p.scaled(res, before, scale)
-	})
+		return value
+	}
+	if n, ok := at(p.Spec).(int64); ok {
+		s.Spec.Replicas = int32(n)
+	} else if _, isMap := obj.(*unstructured.Unstructured); !isMap {
+		s.Spec.Replicas = 1
+	}
+	if n, ok := at(p.Status).(int64); ok {
+		s.Status.Replicas = int32(n)
+	}
+	switch selector := at(p.Selector).(type) {
+	case string:
+		s.Status.Selector = selector
+	case map[string]any:
+		var given metav1.LabelSelector
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &given)
+		if parsed, invalid := metav1.LabelSelectorAsSelector(&given); err == nil && invalid == nil {
+			s.Status.Selector = parsed.String()
+		}
+	}
+	return s, nil
 }
 
-// scaled returns an object with the replicas of a scale that was sent for it.
-func (p requestPath) scaled(res *resource, before, scale object) (object, error) {
-	if err := p.checkNames(scale); err != nil {
-		return nil, err
-	}
-	if err := checkPreconditions(res, before, string(scale.GetUID()), scale.GetResourceVersion()); err != nil {
+// apply returns an object with the replicas of a scale that was sent for it.
+func (p *scalePaths) apply(res *resource, before, scale object) (object, error) {
+	err := checkPreconditions(res, before, string(scale.GetUID()), scale.GetResourceVersion())
+	if err != nil {
 		return nil, err
 	}
 	after := clone(before)
-	return after, res.scale.set(after, scale.(*autoscalingv1.Scale).Spec.Replicas)
+	values, err := fieldsOf(after)
+	if err != nil {
+		return nil, err
+	}
+	replicas := int64(scale.(*autoscalingv1.Scale).Spec.Replicas)
+	if unstructured.SetNestedField(values, replicas, splitPath(p.Spec)...) != nil {
+		return nil, errNoReplicas
+	}
+	if res.typed {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(values, after)
+	}
+	return after, err
 }

@@ -19,21 +19,20 @@ import (
 
 // Options are the choices of a [Server]. The zero value is ready.
 type Options struct {
-	// HistoryLimit is how many events of each resource can be watched from the
-	// past; 0 means 10,000. A watch that begins before them, or falls behind
-	// them, is told that its version is gone.
+	// HistoryLimit is how many past events of each resource can be watched; 0 means 10,000.
+	// A watch that begins before them, or falls behind them, gets 410 Gone.
 	HistoryLimit int
-	// BookmarkInterval is how often a watch that allows bookmarks gets one; 0
-	// means a minute, the least is a millisecond.
+	// BookmarkInterval is how often a watch that allows bookmarks gets one; 0 means a
+	// minute, the minimum is a millisecond.
 	BookmarkInterval time.Duration
-	// Seed decides all that is random: UIDs, generated names, timeouts of watches,
-	// and which requests a fault of some probability meets. 0 takes a random one,
-	// which [Server.Seed] tells.
+	// Seed decides all that is random: UIDs, generated names, timeouts of watches, and the
+	// requests that a [Match] with a probability selects. 0 takes a random one, which
+	// [Server.Seed] returns.
 	Seed uint64
 	// Scheme knows the Go types of the built-in resources; nil means client-go's.
 	Scheme *runtime.Scheme
-	// Middleware wraps the handler of every request, for a test to look at
-	// requests or to answer in the server's place; nil leaves it.
+	// Middleware wraps the handler of every request, for a test to look at requests or to
+	// answer in the server's place; nil is none.
 	Middleware func(http.Handler) http.Handler
 	// Logger receives a line per request; nil discards them.
 	Logger *slog.Logger
@@ -42,15 +41,15 @@ type Options struct {
 const (
 	defaultHistoryLimit     = 10_000
 	defaultBookmarkInterval = time.Minute
-	// leastBookmarkInterval keeps watches from being busy with bookmarks alone.
-	leastBookmarkInterval = time.Millisecond
+	// minBookmarkInterval keeps watches from sending nothing but bookmarks.
+	minBookmarkInterval = time.Millisecond
 )
 
-// errClosed is what calls on a closed server return.
+// errClosed is the error of calls on a closed server.
 var errClosed = errors.New("apisim: the server is closed")
 
-// Server is a Kubernetes API server in memory. All its methods may be called from
-// any goroutine.
+// Server is a Kubernetes API server in memory. All its methods may be called from any
+// goroutine.
 type Server struct {
 	o       Options
 	handler http.Handler
@@ -63,26 +62,50 @@ type Server struct {
 	serving   sync.WaitGroup // the goroutines of Serve and of requests
 	conns     connections
 
-	mu        sync.Mutex // guards the rest; held for no I/O
-	resources map[schema.GroupVersionResource]*resource
-	version   uint64          // of the newest write
-	advanced  chan struct{}   // closed at the next write
-	refusing  bool            // streamed lists
-	users     map[string]User // by token; without any, everyone may do everything
-	closed    bool
+	mu            sync.Mutex // guards the rest; held for no I/O
+	resources     map[schema.GroupVersionResource]*resource
+	version       uint64        // of the newest write
+	advanced      chan struct{} // closed at the next write
+	refuseStreams bool          // no streamed lists
+	users         map[string]User
+	closed        bool
 
 	requests requestLog
-	faults   faultTable
+	faults   injections
 }
 
-// New returns a server that holds the namespaces every cluster begins with. It can
-// be reached through Config at once; Listen makes it reachable over TCP too.
+// New returns a server with the namespaces of every new cluster. Config reaches it at
+// once; Listen makes it reachable over TCP too.
 func New(o Options) (*Server, error) {
-	if o.HistoryLimit < 0 {
-		return nil, fmt.Errorf("apisim: Options.HistoryLimit is %d: give a number of events, or 0 for %d", o.HistoryLimit, defaultHistoryLimit)
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
-	if o.BookmarkInterval != 0 && o.BookmarkInterval < leastBookmarkInterval {
-		return nil, fmt.Errorf("apisim: Options.BookmarkInterval is %v: give %v or more, or 0 for %v", o.BookmarkInterval, leastBookmarkInterval, defaultBookmarkInterval)
+	s := &Server{
+		o: o, decoder: newDecoder(o.Scheme), random: newRandom(o.Seed), pipe: newPipeListener(),
+		resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}),
+	}
+	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
+	s.handler = http.HandlerFunc(s.serve)
+	if o.Middleware != nil {
+		s.handler = o.Middleware(s.handler)
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ConnState: s.conns.observe}
+	if err := s.createNamespaces(initialNamespaces...); err != nil {
+		return nil, err
+	}
+	s.listen(s.pipe)
+	return s, nil
+}
+
+// complete checks the options and sets defaults.
+func (o *Options) complete() error {
+	if o.HistoryLimit < 0 {
+		return fmt.Errorf("apisim: Options.HistoryLimit is %d: give a number of events, or 0 for %d",
+			o.HistoryLimit, defaultHistoryLimit)
+	}
+	if o.BookmarkInterval != 0 && o.BookmarkInterval < minBookmarkInterval {
+		return fmt.Errorf("apisim: Options.BookmarkInterval is %v: give %v or more, or 0 for %v",
+			o.BookmarkInterval, minBookmarkInterval, defaultBookmarkInterval)
 	}
 	if o.HistoryLimit == 0 {
 		o.HistoryLimit = defaultHistoryLimit
@@ -99,32 +122,25 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, decoder: newDecoder(o.Scheme), random: newRandom(o.Seed), resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}), pipe: newPipeListener()}
-	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
-	s.handler = http.HandlerFunc(s.serve)
-	if o.Middleware != nil {
-		s.handler = o.Middleware(s.handler)
-	}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ConnState: s.conns.observe}
-	if err := s.createNamespaces(standingNamespaces...); err != nil {
-		return nil, err
-	}
-	s.serving.Go(func() { s.http.Serve(s.pipe) }) //nolint:errcheck // it returns when the listener is closed, with that error
-	return s, nil
+	return nil
 }
 
-// Config returns a client configuration that reaches the server through memory,
-// without a port and without a rate limit. It works within a testing/synctest
-// bubble.
+// listen serves the connections of a listener until Close.
+func (s *Server) listen(l net.Listener) {
+	s.serving.Go(func() { s.http.Serve(l) }) //nolint:errcheck // the error says that l is closed
+}
+
+// Config returns a client configuration that reaches the server through memory, without a
+// port and without a rate limit. It works within a testing/synctest bubble.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: "http://apisim.invalid", Transport: s.transport, QPS: -1}
 }
 
-// Seed returns the seed of all that is random, to run a test again as it was.
+// Seed returns the seed of all that is random, to repeat a run.
 func (s *Server) Seed() uint64 { return s.o.Seed }
 
-// Listen makes the server reachable over TCP as well and returns its URL. An
-// address with port 0 takes a free one.
+// Listen makes the server reachable over TCP as well and returns its URL. An address with
+// port 0 takes a free one.
 func (s *Server) Listen(address string) (url string, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -133,15 +149,15 @@ func (s *Server) Listen(address string) (url string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		listener.Close() //nolint:errcheck // nothing was served
+		listener.Close() //nolint:errcheck // it was not used
 		return "", errClosed
 	}
-	s.serving.Go(func() { s.http.Serve(gatedListener{listener, s.pipe}) }) //nolint:errcheck // as in New
+	s.listen(tcpListener{listener, s.pipe})
 	return "http://" + listener.Addr().String(), nil
 }
 
-// Close ends all watches and connections and waits for every goroutine of the
-// server. It may be called more than once.
+// Close ends all watches and connections and waits for every goroutine of the server. It
+// may be called more than once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -167,17 +183,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.serving.Done()
-	recorded := s.requests.begin(requestOf(r))
+	entry := s.requests.begin(requestOf(r))
 	status := &statusWriter{ResponseWriter: w}
 	defer func() {
-		s.requests.end(recorded, status.code)
+		s.requests.end(entry, status.code)
 		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
-			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()), slog.Int("status", status.code))
+			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()),
+			slog.Int("status", status.code))
 	}()
-	s.withFaults(status, r, recorded)
+	s.serveWithFaults(status, r, entry)
 }
 
-// enter counts a request, unless Close has begun to wait for those that there are.
+// enter counts a request, unless the server is closed.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +204,7 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
-// statusWriter notes the status of an answer.
+// statusWriter keeps the status of an answer.
 type statusWriter struct {
 	http.ResponseWriter
 	code int

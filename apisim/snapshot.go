@@ -3,22 +3,23 @@ package apisim
 import (
 	"maps"
 
-	"github.com/tidwall/btree"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Snapshot is the state of a server at a moment: its resources, their objects, and the
 // version. It costs little to take and to keep.
 type Snapshot struct {
-	server    *Server
-	version   uint64
-	resources map[schema.GroupVersionResource]*resource
-	objects   map[*collection]*btree.Map[string, object]
-	marks     map[*collection]marks
+	server      *Server
+	version     uint64
+	resources   map[schema.GroupVersionResource]*resource
+	collections map[*collection]collectionState
 }
 
-// marks are what a collection says of itself beside its objects.
-type marks struct{ removed, terminating bool }
+// collectionState is the part of a collection that a snapshot keeps.
+type collectionState struct {
+	objects              *objectTree
+	removed, terminating bool
+}
 
 // Snapshot returns the present state.
 func (s *Server) Snapshot() *Snapshot {
@@ -26,22 +27,30 @@ func (s *Server) Snapshot() *Snapshot {
 	defer s.mu.Unlock()
 	taken := &Snapshot{
 		server: s, version: s.version, resources: maps.Clone(s.resources),
-		objects: make(map[*collection]*btree.Map[string, object]), marks: make(map[*collection]marks),
+		collections: make(map[*collection]collectionState),
 	}
 	for _, r := range s.resources {
-		if _, done := taken.objects[r.collection]; !done {
-			taken.objects[r.collection] = r.objects.Copy()
-			taken.marks[r.collection] = marks{r.removed, r.terminating}
+		if _, done := taken.collections[r.collection]; !done {
+			taken.collections[r.collection] = collectionState{r.objects.Copy(), r.removed, r.terminating}
 		}
 	}
 	return taken
 }
 
+// Objects returns how many objects the snapshot holds.
+func (t *Snapshot) Objects() int {
+	count := 0
+	for _, c := range t.collections {
+		count += c.objects.Len()
+	}
+	return count
+}
+
 // Rewind restores a snapshot, as a cluster whose storage is restored from a backup:
-// what was written since is gone without an event, and resource versions begin again
-// from that of the snapshot, so that later writes have versions that clients have seen
-// before. All connections are cut, and the past cannot be watched. The snapshot must be
-// of this server; it may be restored again.
+// later writes are undone without an event, and resource versions continue from that of
+// the snapshot, so that later writes have versions that clients have seen before. All
+// connections are cut, and the history is empty. The snapshot must be of this server; it
+// may be restored again.
 func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")
@@ -61,10 +70,34 @@ func (s *Server) Rewind(to *Snapshot) {
 	for _, r := range s.resources {
 		r.retired = false
 	}
-	for held, objects := range to.objects {
-		held.objects = *objects.Copy()
-		held.removed, held.terminating = to.marks[held].removed, to.marks[held].terminating
-		held.forget(to.version)
-		held.wake()
+	for c, state := range to.collections {
+		c.objects = *state.objects.Copy()
+		c.removed, c.terminating = state.removed, state.terminating
+		c.compact(to.version)
+		c.wake()
 	}
+}
+
+// replica is an old state of the server, which is served until it catches up.
+type replica struct {
+	*Snapshot
+	caughtUp <-chan struct{}
+}
+
+// isBehind reports whether the replica has not caught up.
+func (r *replica) isBehind() bool {
+	select {
+	case <-r.caughtUp:
+		return false
+	default:
+		return true
+	}
+}
+
+// objectsOfLocked returns the objects of a resource, none if it was not there.
+func (r *replica) objectsOfLocked(res *resource) *objectTree {
+	if c, ok := r.collections[res.collection]; ok {
+		return c.objects.Copy()
+	}
+	return &objectTree{}
 }

@@ -13,21 +13,15 @@ func TestRewind(t *testing.T) {
 		b.create("a", "n=1")
 		gone := b.create("gone")
 		b.define()
-		if _, err := b.dynamic().Resource(widgetsV1).Namespace("default").Create(b.ctx, widget("v1", "w"), metav1.CreateOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		b.done(b.dynamic().Resource(widgetsV1).Namespace("default").Create(b.ctx, widget("v1", "w"), metav1.CreateOptions{}))
 		snapshot := b.server.Snapshot()
 		version := b.version()
 		later := func() {
 			b.relabel("a", "n=2")
 			b.remove("gone")
 			b.create("new")
-			if err := b.dynamic().Resource(definitions).Delete(b.ctx, "widgets.example.com", metav1.DeleteOptions{}); err != nil {
-				b.Fatal(err)
-			}
-			if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "gadgets", Kind: "Gadget"}); err != nil {
-				b.Fatal(err)
-			}
+			b.must(b.dynamic().Resource(definitions).Delete(b.ctx, "widgets.example.com", metav1.DeleteOptions{}))
+			b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "gadgets", Kind: "Gadget"}))
 		}
 		for range 2 {
 			later()
@@ -61,8 +55,6 @@ func TestRewind(t *testing.T) {
 
 func number(b *bench, version string) uint64 {
 	n, err := parseVersion(version)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.must(err)
 	return n
 }

@@ -1,11 +1,8 @@
 package apisim
 
-import (
-	"time"
-)
+import "time"
 
-// TB is what the package needs of a test; *testing.T, *testing.B and *testing.F have
-// it.
+// TB is the part of *testing.T, *testing.B and *testing.F that the package needs.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -15,22 +12,20 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// leakGrace is how long the end of a test waits for watches to end, so that clients
-// that were stopped a moment ago are not taken for leaks.
+// leakGrace is how long the end of a test waits for watches to end, so that clients that
+// were stopped a moment ago do not count as leaks.
 const leakGrace = time.Second
 
 // Start starts a server for a test, with the objects of the files that [Server.Load]
-// finds. At the end of the test, after what the test has cleaned up itself, it fails
-// the test if watches are still running a second later, logs which faults no request has
-// met and with which seed the test has failed, and closes the server. It works within a
-// testing/synctest bubble.
+// finds. After the test's own cleanups it fails the test if watches are still running a
+// second later, logs the faults that no request has met and the seed of a test that has
+// failed, and closes the server. It works within a testing/synctest bubble.
 func Start(t TB, files ...string) *Server {
 	t.Helper()
 	return Options{}.Start(t, files...)
 }
 
-// Start starts a server of these options for a test, as the function of that name
-// does.
+// Start starts a server of these options for a test, as the function of that name does.
 func (o Options) Start(t TB, files ...string) *Server {
 	t.Helper()
 	s, err := New(o)
@@ -41,8 +36,8 @@ func (o Options) Start(t TB, files ...string) *Server {
 	t.Cleanup(func() {
 		t.Helper()
 		s.checkLeaks(t)
-		for _, m := range s.faults.misses() {
-			t.Logf("apisim: no request met the faults %v of the match %+v", m.faults, m.match)
+		for _, i := range s.faults.allUnused() {
+			t.Logf("apisim: no request met the faults %v of the match %+v", i.faults, i.match)
 		}
 		if t.Failed() {
 			t.Logf("apisim: the seed of this run is %d: Options{Seed: %[1]d} repeats it", s.Seed())
@@ -57,27 +52,28 @@ func (o Options) Start(t TB, files ...string) *Server {
 	return s
 }
 
-// checkLeaks fails a test that leaves watches behind.
+// checkLeaks fails a test that leaves watches running.
 func (s *Server) checkLeaks(t TB) {
 	t.Helper()
-	over := time.NewTimer(leakGrace)
-	defer over.Stop()
+	timeout := time.NewTimer(leakGrace)
+	defer timeout.Stop()
 	for {
-		left, ended := s.requests.watches()
-		if len(left) == 0 {
+		running, ended := s.requests.watches()
+		if len(running) == 0 {
 			return
 		}
 		select {
 		case <-ended:
-		case <-over.C:
-			t.Errorf("apisim: the test leaves %d watches running: stop what opened them, or end its context, before the test ends\n%v", len(left), left)
+		case <-timeout.C:
+			t.Errorf("apisim: the test leaves %d watches running: stop what opened them, "+
+				"or end its context, before the test ends\n%v", len(running), running)
 			return
 		}
 	}
 }
 
-// ExpectRequests fails a test unless the server was sent so many of the requests that
-// are meant, and shows the log.
+// ExpectRequests fails a test, and shows the log, unless the match selects so many
+// requests.
 func (s *Server) ExpectRequests(t TB, m Match, count int) {
 	t.Helper()
 	all := s.Requests()

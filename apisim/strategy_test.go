@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 )
@@ -100,9 +99,8 @@ func TestScalesOfBuiltInTypes(t *testing.T) {
 			&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: selector}, Status: appsv1.DeploymentStatus{Replicas: 2}},
 			&appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector}, Status: appsv1.ReplicaSetStatus{Replicas: 2}},
 			&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector}, Status: appsv1.StatefulSetStatus{Replicas: 2}},
-			&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Selector: map[string]string{"app": "a"}}, Status: corev1.ReplicationControllerStatus{Replicas: 2}},
 		)
-		for _, path := range []string{"/apis/apps/v1/namespaces/default/deployments", "/apis/apps/v1/namespaces/default/replicasets", "/apis/apps/v1/namespaces/default/statefulsets", "/api/v1/namespaces/default/replicationcontrollers"} {
+		for _, path := range []string{"/apis/apps/v1/namespaces/default/deployments", "/apis/apps/v1/namespaces/default/replicasets", "/apis/apps/v1/namespaces/default/statefulsets"} {
 			if code, text := b.get("GET", path+"/a/scale", ""); code != 200 || !strings.Contains(text, `"spec":{"replicas":1},"status":{"replicas":2,"selector":"app=a"}`) {
 				b.Errorf("%s: %d %s", path, code, text)
 			}
@@ -143,17 +141,11 @@ func TestBookmarksInEveryForm(t *testing.T) {
 		version := b.version()
 		o := metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true}
 		onlyMetadata, err := metadata.NewForConfig(config(b.server, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		asMaps, err := b.dynamic().Resource(widgetsV1).Watch(b.ctx, o)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		asMetadata, err := onlyMetadata.Resource(widgetsV1).Watch(b.ctx, o)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		maps, meta := b.collect(asMaps), b.collect(asMetadata)
 		time.Sleep(61 * time.Second)
 		b.want("maps", maps(), "BOOKMARK @"+version)

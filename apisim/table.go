@@ -1,96 +1,140 @@
 package apisim
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
+	"reflect"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/util/jsonpath"
 )
 
-// table is how objects of a resource are shown as rows.
-type table struct {
-	headers []metav1.TableColumnDefinition
-	cells   func(obj object) []any
+// printerColumn is a column that a definition gives the tables of its resource.
+type printerColumn struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Format      string `json:"format"`
+	Description string `json:"description"`
+	Priority    int32  `json:"priority"`
+	JSONPath    string `json:"jsonPath"`
 }
 
-func header(name, kind, description string) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: kind, Description: description}
+const creationPath = ".metadata.creationTimestamp"
+
+// defaultColumns are those of built-in types, and of definitions that have none.
+func defaultColumns() []printerColumn {
+	return []printerColumn{{Name: "Age", Type: "date", JSONPath: creationPath}}
 }
 
-// wide is a header that is only shown when more is asked for.
-func wide(name, kind, description string) metav1.TableColumnDefinition {
-	h := header(name, kind, description)
-	h.Priority = 1
-	return h
-}
-
-var (
-	nameHeader = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: "Name is unique within a namespace."}
-	ageHeader  = header("Age", "string", "How long ago the object was created.")
-)
-
-// tableOf returns the table of a resource: that of the definition for custom ones, its
-// own for those that controllers deal with most, and name and age for the others.
-func tableOf(r *resource) table {
-	if !r.typed {
-		return customTable(r.columns)
+func (c printerColumn) parse() (*jsonpath.JSONPath, error) {
+	path := jsonpath.New(c.Name)
+	if err := path.Parse("{" + c.JSONPath + "}"); err != nil {
+		return nil, err
 	}
-	switch r.Group + "/" + r.Name {
-	case "/pods":
-		return podTable()
-	case "/nodes":
-		return nodeTable()
-	case "/namespaces":
-		return namespaceTable()
-	case "/configmaps":
-		return configMapTable()
-	case "/secrets":
-		return secretTable()
-	case "/services":
-		return serviceTable()
-	case "/events":
-		return eventTable()
-	case "apps/deployments":
-		return deploymentTable()
-	case "apps/replicasets":
-		return replicaSetTable()
-	case "apps/statefulsets":
-		return statefulSetTable()
-	default:
-		return plainTable()
+	return path.AllowMissingKeys(true), nil
+}
+
+func (c printerColumn) header() metav1.TableColumnDefinition {
+	description := cmp.Or(c.Description,
+		"Custom resource definition column (in JSONPath format): "+c.JSONPath)
+	return metav1.TableColumnDefinition{
+		Name: c.Name, Type: c.Type, Format: c.Format, Description: description, Priority: c.Priority,
 	}
 }
 
-func customTable(columns []printerColumn) table {
-	t := table{headers: []metav1.TableColumnDefinition{nameHeader}}
-	for _, c := range columns {
-		t.headers = append(t.headers, c.header())
+// cell returns the value of the column for an object, nil if the object has none.
+func (c printerColumn) cell(obj object) any {
+	if c.Type == "date" && c.JSONPath == creationPath {
+		return age(obj.GetCreationTimestamp().Time)
 	}
-	t.cells = func(obj object) []any {
-		cells := []any{obj.GetName()}
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok { // a bookmark in a form that has no content
-			u = &unstructured.Unstructured{}
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok { // a bookmark in a form without content
+		return nil
+	}
+	path, err := c.parse()
+	if err != nil {
+		return nil
+	}
+	results, err := path.FindResults(u.Object)
+	if err != nil || len(results) == 0 || len(results[0]) == 0 {
+		return nil
+	}
+	value := results[0][0].Interface()
+	if c.Type == "string" {
+		var text bytes.Buffer
+		if path.PrintResults(&text, []reflect.Value{reflect.ValueOf(value)}) != nil {
+			return nil
 		}
-		for _, c := range columns {
-			cells = append(cells, c.cell(u))
-		}
-		return cells
+		return text.String()
 	}
-	return t
+	return c.convert(value)
 }
 
-// tabled returns objects as a table in a form.
-func tabled(r *resource, f form, meta metav1.ListMeta, objects ...object) *metav1.Table {
-	t := tableOf(r)
-	shown := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
-	shown.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Table"))
-	if !f.headless {
-		shown.ColumnDefinitions = t.headers
+// convert returns a JSON value as one of the column's type, nil if it is of another.
+func (c printerColumn) convert(value any) any {
+	switch value := value.(type) {
+	case int64:
+		switch c.Type {
+		case "integer":
+			return value
+		case "number":
+			return float64(value)
+		}
+	case float64:
+		switch c.Type {
+		case "integer":
+			return int64(value)
+		case "number":
+			return value
+		}
+	case bool:
+		if c.Type == "boolean" {
+			return value
+		}
+	case string:
+		if c.Type != "date" {
+			return nil
+		}
+		t, err := time.Parse(time.RFC3339, value)
+		if err != nil {
+			return "<invalid>"
+		}
+		return age(t)
+	}
+	return nil
+}
+
+func age(t time.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(t))
+}
+
+// tableOf returns objects of a resource as a table.
+func tableOf(r *resource, f form, meta metav1.ListMeta, objects ...object) *metav1.Table {
+	t := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
+	t.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Table"))
+	if !f.withoutColumns {
+		t.ColumnDefinitions = []metav1.TableColumnDefinition{{
+			Name: "Name", Type: "string", Format: "name",
+			Description: "Name is unique within a namespace.",
+		}}
+		for _, c := range r.columns {
+			t.ColumnDefinitions = append(t.ColumnDefinitions, c.header())
+		}
 	}
 	for _, obj := range objects {
-		row := metav1.TableRow{Cells: t.cells(obj)}
+		row := metav1.TableRow{Cells: []any{obj.GetName()}}
+		for _, c := range r.columns {
+			row.Cells = append(row.Cells, c.cell(obj))
+		}
 		switch f.include {
 		case metav1.IncludeNone:
 		case metav1.IncludeObject:
@@ -98,12 +142,12 @@ func tabled(r *resource, f form, meta metav1.ListMeta, objects ...object) *metav
 		default:
 			row.Object = runtime.RawExtension{Object: metadataOf(obj)}
 		}
-		shown.Rows = append(shown.Rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	return shown
+	return t
 }
 
-// parseInclude reads what a table is asked to have of the objects in its rows.
+// parseInclude reads the parameter includeObject of a table.
 func parseInclude(value string) (metav1.IncludeObjectPolicy, error) {
 	switch policy := metav1.IncludeObjectPolicy(value); policy {
 	case "":
@@ -111,6 +155,7 @@ func parseInclude(value string) (metav1.IncludeObjectPolicy, error) {
 	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 		return policy, nil
 	default:
-		return "", fmt.Errorf("must be 'Metadata', 'Object', 'None', or empty, got %q", value)
+		return "", apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: "+
+			"includeObject: must be 'Metadata', 'Object', 'None', or empty, got %q", value))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,9 +56,7 @@ func TestStatusWritesOfOldTypesMayChangeMetadata(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "u"}
 		pod, err := b.typed.CoreV1().Pods("default").Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, metav1.CreateOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		pod.Labels, pod.OwnerReferences, pod.Status.Phase = map[string]string{"a": "b"}, []metav1.OwnerReference{owner}, corev1.PodRunning
 		if pod, err = b.typed.CoreV1().Pods("default").UpdateStatus(b.ctx, pod, metav1.UpdateOptions{}); err != nil || pod.Labels["a"] != "b" || pod.OwnerReferences != nil || pod.Status.Phase != corev1.PodRunning {
 			b.Errorf("the pod is %+v, %v", pod, err)
@@ -107,80 +104,26 @@ func TestWhatAnUpdateCannotChange(t *testing.T) {
 	})
 }
 
-func TestUpdateOfWhatIsMissing(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		if _, err := b.typed.CoreV1().ConfigMaps("default").Update(b.ctx, configMap("a"), metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
-			b.Errorf("a config map: %v", err)
-		}
-		const path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
-		lease := `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l"%s}}`
-		if code, text := b.get("PUT", path, fmt.Sprintf(lease, `,"uid":"u"`)); code != 409 {
-			b.Errorf("a lease of a UID: %d %s", code, text)
-		}
-		if code, text := b.get("PUT", path, fmt.Sprintf(lease, "")); code != 201 {
-			b.Errorf("a lease, which an update makes: %d %s", code, text)
-		}
-		if code, text := b.get("PUT", path, fmt.Sprintf(lease, "")); code != 422 || !strings.Contains(text, "must be specified for an update") {
-			b.Errorf("an update of a lease of no version: %d %s", code, text)
-		}
-		leases := b.typed.CoordinationV1().Leases("default")
-		got, err := leases.Get(b.ctx, "l", metav1.GetOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		got.Spec = coordinationv1.LeaseSpec{HolderIdentity: new("me")}
-		if _, err := leases.Update(b.ctx, got, metav1.UpdateOptions{}); err != nil {
-			b.Errorf("an update of its version: %v", err)
-		}
-		if _, err := leases.Update(b.ctx, got, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-			b.Errorf("an update of the version before: %v", err)
-		}
-	})
-}
-
 func TestGeneratedNamesAreFreeOnesAndComeFromTheSeed(t *testing.T) {
 	names := func() (names []string) {
 		inBubble(t, Options{Seed: 7}, func(b *bench) {
-			if b.server.Seed() != 7 {
-				b.Errorf("the seed is %d", b.server.Seed())
-			}
-			for range 3 {
-				made, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+			for _, prefix := range []string{"web-", "web-", strings.Repeat("x", 100)} {
+				given := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+				made, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, given, metav1.CreateOptions{})
+				b.must(err)
 				names = append(names, made.Name, string(made.UID))
-			}
-			long, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.Repeat("x", 100)}}, metav1.CreateOptions{})
-			if err != nil || len(long.Name) != 63 {
-				b.Errorf("of a long prefix: %v, %v", long.Name, err)
+				b.server.random = newRandom(b.server.Seed()) // the next name would be the same
 			}
 		})
 		return names
 	}
 	first, second := names(), names()
-	if fmt.Sprint(first) != fmt.Sprint(second) || first[0] == first[2] || len(first[0]) != len("web-")+suffixLength {
+	if fmt.Sprint(first) != fmt.Sprint(second) || len(first[0]) != len("web-")+suffixLength || len(first[4]) != 63 {
 		t.Errorf("one seed made %v and %v", first, second)
 	}
-	inBubble(t, Options{Seed: 7}, func(b *bench) {
-		b.create(first[0]) // takes a UID: the names of this run are not those of the first
-		first := newRandom(b.server.Seed())
-		first.uid()
-		first.uid() // of the create below
-		taken := first.name("web-")
-		free := first.name("web-")
-		for range 4 {
-			first.uid()
-		}
-		b.server.random = newRandom(7)
-		b.create(taken)
-		b.server.random = newRandom(7)
-		b.server.random.uid()
-		made, err := b.typed.CoreV1().ConfigMaps("default").Create(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}, metav1.CreateOptions{})
-		if err != nil || made.Name != free {
-			b.Errorf("%s was taken: got %s, want %s, %v", taken, made.Name, free, err)
-		}
-	})
+	if first[0] == first[2] {
+		t.Errorf("the name %s was given twice", first[0])
+	}
 }
 
 func TestUnknownFields(t *testing.T) {
@@ -208,9 +151,7 @@ func TestUnknownFields(t *testing.T) {
 
 func TestBodiesInYAML(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}))
 		for path, body := range map[string]string{
 			"/api/v1/namespaces/default/configmaps":           "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {k: v}\n",
 			"/apis/example.com/v1/namespaces/default/widgets": "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec: {k: v}\n",

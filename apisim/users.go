@@ -8,42 +8,38 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
 )
 
-// User is who sends requests with a bearer token.
+// User is a sender of requests with a bearer token.
 type User struct {
-	// Name is how messages call the user, such as
-	// "system:serviceaccount:default:web".
+	// Name is the name in messages, such as "system:serviceaccount:default:web".
 	Name string
 	// Token is the bearer token. It must not be empty, and no other user's.
 	Token string
-	// Allow is what the user may do, beside asking which resources there are; nil is
-	// nothing.
+	// Allow lists what the user may do, besides discovery; nil is nothing.
 	Allow []Rule
 }
 
 // Rule allows verbs on resources.
 type Rule struct {
-	// Verbs are get, list, watch, create, update, patch, delete and
-	// deletecollection; "*" is any.
+	// Verbs are get, list, watch, create, update, patch, delete and deletecollection;
+	// "*" is any.
 	Verbs []string
-	// Resources are plurals with their group, and with their subresource, such as
-	// "pods", "pods/status", "deployments.apps" and "widgets.example.com/scale"; "*"
-	// is any, with its subresources.
+	// Resources are plurals with their group, and with their subresource, such as "pods",
+	// "pods/status", "deployments.apps" and "widgets.example.com/scale"; "*" is any, with
+	// its subresources.
 	Resources []string
-	// Namespaces are where it is allowed; nil is everywhere, and for resources
-	// without namespaces too.
+	// Namespaces are the allowed namespaces; nil is all of them, and resources without
+	// namespaces too.
 	Namespaces []string
-	// Names are those of the objects; nil is any. A list or a watch is of one object
-	// if it has the field selector metadata.name.
+	// Names are those of the objects; nil is any. A list or a watch is of one object if it
+	// has the field selector metadata.name.
 	Names []string
 }
 
-// SetUsers makes the server answer 401 to requests without the token of one of the
-// users, and 403 to what its user is not allowed. It takes the place of the users
-// before; without any, everyone may do everything, which is how a server begins.
-// Watches that are running go on.
+// SetUsers makes the server answer 401 to requests without the token of a user, and 403
+// to requests that no rule of the user allows. It replaces the users before. A server
+// without users, as it is at first, allows everything. Running watches go on.
 func (s *Server) SetUsers(users ...User) error {
 	known := make(map[string]User, len(users))
 	for _, u := range users {
@@ -58,9 +54,9 @@ func (s *Server) SetUsers(users ...User) error {
 	return nil
 }
 
-// authorize refuses a request that its sender is not allowed. Paths that name no
-// resource are allowed to every user.
-func (s *Server) authorize(r *http.Request, p requestPath) error {
+// authorize refuses a request that no rule of its sender allows. Every user may send
+// requests that name no resource.
+func (s *Server) authorize(r *http.Request) error {
 	s.mu.Lock()
 	users := s.users
 	s.mu.Unlock()
@@ -72,54 +68,33 @@ func (s *Server) authorize(r *http.Request, p requestPath) error {
 	if !ok || !known {
 		return apierrors.NewUnauthorized("Unauthorized")
 	}
-	if p.gvr.Resource == "" {
+	asked := requestOf(r)
+	allows := func(rule Rule) bool { return rule.allows(asked) }
+	if asked.Resource.Resource == "" || slices.ContainsFunc(user.Allow, allows) {
 		return nil
 	}
-	asked := p
-	asked.name = p.nameOf(r)
-	verb := p.verb(r)
-	if slices.ContainsFunc(user.Allow, func(rule Rule) bool { return rule.allows(asked, verb) }) {
-		return nil
-	}
-	return errForbidden(user, asked, verb)
+	return errForbidden(user, asked)
 }
 
-// nameOf returns the name of the one object that a request is about, "" if it is
-// about several or a new one.
-func (p requestPath) nameOf(r *http.Request) string {
-	if p.name != "" {
-		return p.name
-	}
-	selector, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
-	if err != nil {
-		return ""
-	}
-	name, _ := selector.RequiresExactMatch("metadata.name")
-	return name
-}
-
-func (rule Rule) allows(p requestPath, verb string) bool {
-	resource := p.gvr.GroupResource().String()
-	if p.subresource != "" {
-		resource += "/" + p.subresource
-	}
+func (rule Rule) allows(r Request) bool {
 	has := func(list []string, value string) bool {
 		return slices.Contains(list, value) || slices.Contains(list, "*")
 	}
-	return has(rule.Verbs, verb) && has(rule.Resources, resource) &&
-		(rule.Namespaces == nil || has(rule.Namespaces, p.namespace)) &&
-		(rule.Names == nil || slices.Contains(rule.Names, p.name))
+	return has(rule.Verbs, r.Verb) && has(rule.Resources, r.resourceText()) &&
+		(rule.Namespaces == nil || has(rule.Namespaces, r.Namespace)) &&
+		(rule.Names == nil || slices.Contains(rule.Names, r.Name))
 }
 
-func errForbidden(u User, p requestPath, verb string) error {
-	resource := p.gvr.Resource
-	if p.subresource != "" {
-		resource += "/" + p.subresource
+func errForbidden(u User, r Request) error {
+	resource := r.Resource.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
 	}
 	where := "at the cluster scope"
-	if p.namespace != "" {
-		where = fmt.Sprintf("in the namespace %q", p.namespace)
+	if r.Namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", r.Namespace)
 	}
-	message := fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", u.Name, verb, resource, p.gvr.Group, where)
-	return apierrors.NewForbidden(p.gvr.GroupResource(), p.name, errors.New(message))
+	message := fmt.Sprintf("User %q cannot %s resource %q in API group %q %s",
+		u.Name, r.Verb, resource, r.Resource.Group, where)
+	return apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, errors.New(message))
 }

@@ -58,9 +58,7 @@ func TestUsers(t *testing.T) {
 				b.Errorf("%s %s as %q: %d %s, want %d %s", test.method, test.path, test.token, code, text, test.code, test.says)
 			}
 		}
-		if err := b.server.SetUsers(); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.SetUsers())
 		if code, text := b.get("GET", maps, ""); code != 200 {
 			b.Errorf("without users: %d %s", code, text)
 		}

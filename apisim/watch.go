@@ -3,80 +3,61 @@ package apisim
 import (
 	"errors"
 	"net/http"
-	"sort"
 	"time"
 
-	"github.com/tidwall/btree"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 const (
-	// A watch that names no timeout lasts between one and two of these.
+	// A watch without a timeout lasts between one and two of these.
 	minWatchTimeout = 30 * time.Minute
-	// timeoutNotice is how long before its timeout a watch gets a bookmark, which is
-	// what a real server does.
+	// timeoutNotice is how long before its timeout a watch gets a bookmark, as in a real
+	// server.
 	timeoutNotice = 2 * time.Second
 	// maxWatchBatch is how many events are written before a flush.
 	maxWatchBatch = 500
 )
 
-// watch is one running watch. It has no buffer of its own: it reads the history of
-// its resource from a position, and ends when the history no longer reaches there.
-type watch struct {
-	server    *Server
-	resource  *resource
-	selection selection
-	form      form
-	bookmarks bool
-
-	w        http.ResponseWriter
-	call     *call    // nil if the request has met no fault
-	lag      *replica // what the watch is served from, nil once it has caught up
+// watcher is one running watch. It has no buffer: it reads the history of its resource
+// from a position, and ends when the history no longer reaches there.
+type watcher struct {
+	*exchange
+	listRequest
 	flush    func() error
-	position int    // in the resource's history, counted from its beginning
-	after    uint64 // events up to this version are not wanted; it may be in the future
-	sent     uint64 // the version up to which everything was sent
+	lagging  *replica // serves the watch, nil once it has caught up
+	position int      // in the history, see collection.dropped
+	after    uint64   // events up to this version are left out; it may be in the future
+	sent     uint64   // all up to this version was sent
 }
 
-// errEnded says that a watch is over and nothing is left to say.
+// errEnded ends a watch without an event.
 var errEnded = errors.New("the watch is over")
 
-func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, res *resource, p requestPath) {
-	f, err := negotiate(r, res, stream)
+// watch answers a watch. An error comes before the head of the answer.
+func (x *exchange) watch() error {
+	l, err := x.parseList(eventStream)
 	if err != nil {
-		writeError(w, r, err)
-		return
+		return err
 	}
-	o, err := s.listOptions(r)
-	if err != nil {
-		writeError(w, r, err)
-		return
+	if l.version, err = parseVersion(l.ResourceVersion); err != nil {
+		return err
 	}
-	selected, err := newSelection(res, p, o)
-	if err != nil {
-		writeError(w, r, err)
-		return
+	w := &watcher{
+		exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush, lagging: x.replica(),
 	}
-	version, err := parseVersion(o.ResourceVersion)
-	if err != nil {
-		writeError(w, r, err)
-		return
+	x.w.Header().Set("Content-Type", l.form.contentType())
+	x.w.WriteHeader(http.StatusOK)
+	if !x.call.answered { // by a fault at the head
+		w.run()
 	}
-	watch := &watch{server: s, resource: res, selection: selected, form: f, bookmarks: o.AllowWatchBookmarks, w: w, call: callOf(r), lag: lagOf(r), flush: http.NewResponseController(w).Flush}
-	w.Header().Set("Content-Type", f.contentType())
-	w.WriteHeader(http.StatusOK)
-	if watch.call != nil && watch.call.answered {
-		return // a fault has ended it at its head
-	}
-	watch.run(r, o, version)
+	return nil
 }
 
-// run sends the initial state, if one is wanted, and then events until the watch
-// ends.
-func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uint64) {
+// run sends the initial state, if it is requested, and then events until the watch ends.
+func (w *watcher) run() {
 	timeout := w.server.random.duration(minWatchTimeout, 2*minWatchTimeout)
-	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
-		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
+	if w.TimeoutSeconds != nil && *w.TimeoutSeconds > 0 {
+		timeout = time.Duration(*w.TimeoutSeconds) * time.Second
 	}
 	end := time.NewTimer(timeout)
 	defer end.Stop()
@@ -86,85 +67,93 @@ func (w *watch) run(r *http.Request, o *internalversion.ListOptions, version uin
 		defer timer.Stop()
 		notice = timer.C
 	}
-	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
-	wanted := streamed || (o.SendInitialEvents == nil && version == 0)
-	if streamed && o.ResourceVersion == "" && w.lag != nil {
-		version = w.server.newest() // a replica waits until it has seen all
-	}
-	if streamed {
-		if err := w.server.await(r, version); err != nil {
-			w.fail(err)
-			return
-		}
-	}
-	if err := w.begin(version, wanted, o.ResourceVersion == ""); err != nil {
+	if err := w.begin(); err != nil {
 		w.fail(err)
 		return
 	}
-	if streamed && w.bookmark(true) != nil {
-		return
-	}
 	if w.flush() == nil {
-		w.follow(r, notice, end.C)
+		w.follow(notice, end.C)
 	}
 }
 
-// begin finds the position of the watch, and sends the present state if it is
-// wanted. newest says that no other state will do.
-func (w *watch) begin(version uint64, initial, newest bool) error {
-	if w.behind() && !newest && initial && version <= w.lag.version {
-		objects := w.lag.of(w.resource)
-		if err := w.seek(w.lag.version); err != nil {
+// begin sends the initial state, if it is requested.
+func (w *watcher) begin() error {
+	streamed := w.SendInitialEvents != nil && *w.SendInitialEvents
+	initial := streamed || w.SendInitialEvents == nil && w.version == 0
+	if streamed {
+		if w.ResourceVersion == "" && w.lagging != nil {
+			w.server.mu.Lock()
+			w.version = w.server.version // the replica has to catch up first
+			w.server.mu.Unlock()
+		}
+		if err := w.await(w.version); err != nil {
 			return err
 		}
-		return w.sendState(objects)
 	}
-	w.server.mu.Lock()
-	res := w.resource
-	if initial || version == 0 {
-		objects := res.objects.Copy()
-		w.position, w.sent = res.dropped+len(res.history), w.server.version
-		w.server.mu.Unlock()
-		if initial {
-			return w.sendState(objects)
+	objects, err := w.seek(initial)
+	if err != nil {
+		return err
+	}
+	if initial {
+		if err := w.sendState(objects); err != nil {
+			return err
 		}
-		return nil
 	}
-	w.server.mu.Unlock()
-	return w.seek(version)
-}
-
-// seek puts the watch behind the events up to a version.
-func (w *watch) seek(version uint64) error {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	res := w.resource
-	if version < res.floor {
-		return errExpired(version, res.floor)
+	if streamed {
+		return w.bookmark(true)
 	}
-	w.position = res.dropped + sort.Search(len(res.history), func(i int) bool { return res.history[i].version > version })
-	w.after, w.sent = version, version
 	return nil
 }
 
-// sendState sends objects as ADDED events.
-func (w *watch) sendState(objects *btree.Map[string, object]) error {
-	var err error
-	objects.Scan(func(_ string, obj object) bool {
-		if w.selection.matches(obj) {
-			var frame []byte
-			if frame, err = encodeEvent(w.resource, w.form, "ADDED", obj); err == nil {
-				err = w.write("ADDED", keyOf(obj.GetNamespace(), obj.GetName()), frame)
-			}
-		}
-		return err == nil
-	})
-	return err
+// seek finds the position of the watch, and the initial state if that is requested.
+func (w *watcher) seek(initial bool) (*objectTree, error) {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	res, version := w.res, w.version
+	var objects *objectTree
+	switch {
+	case initial && w.isBehind() && w.ResourceVersion != "" && version <= w.lagging.version:
+		objects, version = w.lagging.objectsOfLocked(res), w.lagging.version
+	case initial || version == 0:
+		w.position, w.sent = res.end(), w.server.version
+		return res.objects.Copy(), nil
+	}
+	if version < res.floor {
+		return nil, errExpired(version, res.floor)
+	}
+	w.position = res.dropped + res.after(version)
+	w.after, w.sent = version, version
+	return objects, nil
 }
 
-// follow sends events as they come, until the client is gone, the time is up, or
-// the history has left the watch behind.
-func (w *watch) follow(r *http.Request, notice, end <-chan time.Time) {
+// isBehind reports whether the watch is served from a replica that has not caught up.
+func (w *watcher) isBehind() bool {
+	if w.lagging != nil && !w.lagging.isBehind() {
+		w.lagging = nil
+	}
+	return w.lagging != nil
+}
+
+// sendState sends objects as ADDED events.
+func (w *watcher) sendState(objects *objectTree) error {
+	for key, obj := range inNamespace(objects, "", "") {
+		if !w.selected.matches(obj) {
+			continue
+		}
+		frame, err := encodeEvent(w.res, w.form, watch.Added, obj)
+		if err == nil {
+			err = w.write(watch.Added, key, frame)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow sends events as they come, until the client is gone, the time is over, or the
+// history has left the watch behind.
+func (w *watcher) follow(notice, end <-chan time.Time) {
 	ticker := time.NewTicker(w.server.o.BookmarkInterval)
 	defer ticker.Stop()
 	for {
@@ -179,62 +168,66 @@ func (w *watch) follow(r *http.Request, notice, end <-chan time.Time) {
 			}
 			continue
 		}
+		var caughtUp <-chan struct{}
+		if w.lagging != nil {
+			caughtUp = w.lagging.caughtUp
+		}
 		select {
 		case <-changed:
-		case <-w.catchesUp():
+			continue
+		case <-caughtUp:
+			continue
 		case <-ticker.C:
-			if w.tellVersion() != nil {
-				return
-			}
 		case <-notice:
-			if w.tellVersion() != nil {
-				return
-			}
 		case <-end:
 			return
-		case <-r.Context().Done():
+		case <-w.r.Context().Done():
+			return
+		}
+		if w.sendVersion() != nil {
 			return
 		}
 	}
 }
 
-// next returns the events at the position, or what to wait for when there are none.
-func (w *watch) next() (events []*event, changed <-chan struct{}, err error) {
+// next returns the events at the position, and a channel that is closed after the newest.
+func (w *watcher) next() (events []*event, changed <-chan struct{}, err error) {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	res := w.resource
+	res := w.res
 	switch {
 	case w.server.closed || res.removed:
 		return nil, nil, errEnded
 	case w.position < res.compacted:
 		return nil, nil, errExpired(w.sent, res.floor)
 	case w.position < res.dropped:
-		return nil, nil, errEnded // it was too slow: it resumes, and is told then
+		return nil, nil, errEnded // too slow: the client resumes, and gets the error then
 	}
-	events = res.history[w.position-res.dropped:]
+	history := res.history
+	if w.isBehind() {
+		history = history[:max(w.position-res.dropped, res.after(w.lagging.version))]
+	}
+	events = history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
-	if w.behind() {
-		events = events[:sort.Search(len(events), func(i int) bool { return events[i].version > w.lag.version })]
-	}
 	if len(events) == 0 && res.retired {
 		return nil, nil, errEnded
 	}
 	w.position += len(events)
 	if len(events) > 0 {
-		w.sent = max(w.sent, events[len(events)-1].version) // a watch of the future stays there
+		w.sent = max(w.sent, events[len(events)-1].version) // a version of the future stays
 	}
 	return events, res.changed, nil
 }
 
-// tellVersion sends a bookmark, whose version counts the writes to other resources
-// too if nothing of this one is left to send.
-func (w *watch) tellVersion() error {
+// sendVersion sends a bookmark with the version of the newest write to any resource, if
+// nothing of this one is left to send.
+func (w *watcher) sendVersion() error {
 	w.server.mu.Lock()
 	if w.sent > w.server.version {
 		w.server.mu.Unlock()
-		return nil // it began in the future, for which the server cannot vouch
+		return nil // the watch began in the future
 	}
-	if w.position == w.resource.dropped+len(w.resource.history) && !w.behind() {
+	if w.position == w.res.end() && !w.isBehind() {
 		w.sent = max(w.sent, w.server.version)
 	}
 	w.server.mu.Unlock()
@@ -245,70 +238,56 @@ func (w *watch) tellVersion() error {
 }
 
 // send writes the events that the watch sees.
-func (w *watch) send(events []*event) error {
+func (w *watcher) send(events []*event) error {
 	for _, e := range events {
 		if e.version <= w.after {
 			continue
 		}
-		kind, frame, err := e.frame(w.resource, w.form, w.selection)
+		kind, frame, err := e.frame(w.res, w.form, w.selected)
+		if err == nil && kind != "" {
+			err = w.write(kind, e.key, frame)
+		}
 		if err != nil {
-			return err
-		}
-		if kind == "" {
-			continue
-		}
-		if err := w.write(kind, e.key, frame); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write sends a frame. Of the tables of a watch only the first names the columns.
-func (w *watch) write(kind, key string, frame []byte) error {
-	if w.call != nil {
-		w.call.out.next = frameData{kind: kind, key: key}
+// write sends a frame. Of the tables of a watch only the first has columns.
+func (w *watcher) write(kind watch.EventType, key string, frame []byte) error {
+	if w.call.out != nil {
+		w.call.out.next = frameData{event: kind, key: key}
 	}
-	w.form.headless = w.form.table
+	w.form.withoutColumns = w.form.table
 	_, err := w.w.Write(frame)
 	return err
 }
 
-// bookmark tells the version up to which everything was sent, if the watch allows
-// it.
-func (w *watch) bookmark(endsInitial bool) error {
-	if !w.bookmarks {
+// bookmark sends the version up to which all was sent, if the watch allows bookmarks.
+func (w *watcher) bookmark(endsInitial bool) error {
+	if !w.AllowWatchBookmarks {
 		return nil
 	}
-	obj, err := bookmarkOf(w.server.o.Scheme, w.resource, w.form, w.sent, endsInitial)
+	obj, err := newBookmark(w.server.o.Scheme, w.res, w.form, w.sent, endsInitial)
 	if err != nil {
 		return err
 	}
-	frame, err := encodeEvent(w.resource, w.form, "BOOKMARK", obj)
+	frame, err := encodeEvent(w.res, w.form, watch.Bookmark, obj)
 	if err != nil {
 		return err
 	}
-	return w.write("BOOKMARK", "", frame)
+	return w.write(watch.Bookmark, "", frame)
 }
 
-// fail ends the watch with an ERROR event, as a real server does for what it finds
-// out after the answer has begun.
-func (w *watch) fail(err error) {
+// fail ends the watch with an ERROR event, as a real server does with an error after the
+// head of the answer.
+func (w *watcher) fail(err error) {
 	if errors.Is(err, errEnded) {
 		return
 	}
-	status := statusFor(err)
-	raw, err := encode(w.form, status)
-	if err != nil {
-		return
-	}
-	frame, err := frameOf(w.form, watchError, raw)
-	if err != nil {
-		return
-	}
-	if w.write(watchError, "", frame) == nil {
-		w.flush() //nolint:errcheck // the watch is over either way
+	frame, err := encodeFrame(w.form, watch.Error, statusFor(err))
+	if err == nil && w.write(watch.Error, "", frame) == nil {
+		w.flush() //nolint:errcheck // the watch is over
 	}
 }
-
-const watchError = "ERROR"

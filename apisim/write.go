@@ -1,71 +1,179 @@
 package apisim
 
 import (
-	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
+	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// part is what a write may change.
-type part uint8
+// objectPart is the part of an object that a write may change.
+type objectPart uint8
 
 const (
-	// wholeObject is a write past the API, which seeds and tests use: object and
-	// status in one.
-	wholeObject part = iota
-	// seeded is a wholeObject that keeps the system's metadata it was given.
-	seeded
-	// mainResource leaves the status of a resource that has one as it is.
+	// wholeObject is object and status, for writes of tests past the API.
+	wholeObject objectPart = iota
+	// withSystemMetadata is a wholeObject with the metadata that the system sets otherwise.
+	withSystemMetadata
+	// mainResource is all but the status, if the resource has one.
 	mainResource
-	// statusOnly changes nothing but the status, and with some types the metadata.
+	// statusOnly is the status, and with some types the metadata.
 	statusOnly
-	// finalizersOnly changes nothing but the finalizers of a namespace's content.
+	// finalizersOnly is the finalizers in the specification of a namespace.
 	finalizersOnly
 )
 
-// writing says how something is written.
-type writing struct {
-	part   part
-	dryRun bool // answer as if, and store nothing
+// writeOptions are the choices of a write.
+type writeOptions struct {
+	part            objectPart
+	dryRun          bool // answer as if, and store nothing
+	fieldValidation string
 }
 
-var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+// writeOptions reads the parameters of a create, an update or a patch.
+func (x *exchange) writeOptions() (writeOptions, error) {
+	o := &metav1.PatchOptions{} // it has the fields of the others too
+	if err := x.decodeParameters(o); err != nil {
+		return writeOptions{}, err
+	}
+	if x.verb != "patch" {
+		o.Force = nil
+	}
+	if problems := optionsvalidation.ValidatePatchOptions(o, ""); len(problems) > 0 {
+		kind := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
+		return writeOptions{}, errInvalidOptions(kind, problems)
+	}
+	part := mainResource
+	switch x.path.subresource {
+	case "status":
+		part = statusOnly
+	case "finalize":
+		part = finalizersOnly
+	}
+	return writeOptions{part, len(o.DryRun) > 0, o.FieldValidation}, nil
+}
 
-// now is the time as the API writes it, in seconds.
-func now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
-
-// checkMetadata refuses what no object of a resource may have.
-func checkMetadata(r *resource, obj object) error {
-	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, r.nameRule(), field.NewPath("metadata"))
-	if len(problems) > 0 {
-		return apierrors.NewInvalid(r.gvk().GroupKind(), obj.GetName(), problems)
+// decodeParameters reads the parameters of the request into options.
+func (x *exchange) decodeParameters(into runtime.Object) error {
+	codec, query := internalscheme.ParameterCodec, x.r.URL.Query()
+	if err := codec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
 }
 
-// asStored gives an object the form it is stored in: a typed one without a kind, as
-// its resource says it, and a map in the one version that all are stored in.
-func asStored(r *resource, obj object) {
-	if r.typed {
-		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		if secret, ok := obj.(*corev1.Secret); ok {
-			mergeStringData(secret)
-		}
-		return
+// checkFields carries out the option fieldValidation for unknown fields: nothing, a
+// warning each, which is the default, or an error.
+func (x *exchange) checkFields(o writeOptions, warnings []error) error {
+	switch {
+	case len(warnings) == 0 || o.fieldValidation == metav1.FieldValidationIgnore:
+		return nil
+	case o.fieldValidation == metav1.FieldValidationStrict:
+		return errUnhandled(x.bodyResource().gvk(), runtime.NewStrictDecodingError(warnings))
 	}
-	obj.GetObjectKind().SetGroupVersionKind(r.storedAs.WithKind(r.Kind))
+	for _, warning := range warnings {
+		if header, err := net.NewWarningHeader(299, "", warning.Error()); err == nil {
+			x.w.Header().Add("Warning", header)
+		}
+	}
+	return nil
 }
 
-// mergeStringData moves the data of a secret that was given as text to where it is
-// kept.
-func mergeStringData(secret *corev1.Secret) {
+// given reads the object in the body and the options, and gives the object the namespace
+// of the path.
+func (x *exchange) given() (object, writeOptions, error) {
+	o, err := x.writeOptions()
+	if err != nil {
+		return nil, o, err
+	}
+	data, err := readBody(x.r)
+	if err != nil {
+		return nil, o, err
+	}
+	res := x.bodyResource()
+	decoder, err := x.server.decoder.forType(x.r.Header.Get("Content-Type"), res.typed)
+	if err != nil {
+		return nil, o, err
+	}
+	obj, warnings, err := decodeAs(decoder, data, res)
+	if err == nil {
+		err = x.checkFields(o, warnings)
+	}
+	if err != nil {
+		return nil, o, err
+	}
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(x.path.namespace)
+	}
+	return obj, o, x.path.checkNamespace(obj)
+}
+
+func (p requestPath) checkNamespace(obj object) error {
+	if obj.GetNamespace() != p.namespace {
+		return apierrors.NewBadRequest(
+			"the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// checkNames refuses an object that is not the one of the path.
+func (p requestPath) checkNames(obj object) error {
+	switch {
+	case obj.GetName() == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was "+
+			"undeterminable: name must be provided", p.name))
+	case obj.GetName() != p.name:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the "+
+			"name on the URL (%s)", obj.GetName(), p.name))
+	}
+	return p.checkNamespace(obj)
+}
+
+// now is the time as the API writes it, in seconds.
+func now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
+
+// checkObject refuses an object that a resource cannot hold.
+func checkObject(r *resource, obj object) error {
+	if r.gvr() != definitions {
+		return nil
+	}
+	_, err := parseDefinition(obj)
+	return err
+}
+
+// checkMetadata refuses the metadata of a new object.
+func checkMetadata(r *resource, obj object) error {
+	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, r.nameRule(),
+		field.NewPath("metadata"))
+	if len(problems) > 0 {
+		return errInvalid(r, obj.GetName(), problems...)
+	}
+	return nil
+}
+
+// setStoredForm gives an object the form in which it is stored: a typed one without a kind,
+// and a map in the one version in which all are stored.
+func setStoredForm(r *resource, obj object) {
+	if !r.typed {
+		obj.GetObjectKind().SetGroupVersionKind(r.storedAs.WithKind(r.Kind))
+		return
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	secret, ok := obj.(*corev1.Secret)
+	if !ok {
+		return
+	}
 	for key, value := range secret.StringData {
 		if secret.Data == nil {
 			secret.Data = make(map[string][]byte)
@@ -75,34 +183,28 @@ func mergeStringData(secret *corev1.Secret) {
 	secret.StringData = nil
 }
 
-// checkObject refuses what a resource cannot hold, beyond its metadata.
-func checkObject(r *resource, obj object) error {
-	if r.gvr() != definitions {
-		return nil
-	}
-	_, err := parseDefinition(obj)
-	return err
-}
-
-// commitLocked stores a new state, or none for a delete, and records the event. The
-// state is not shared yet: it gets the version of the write.
-func (s *Server) commitLocked(r *resource, key string, before, after object) {
+// commitLocked stores a new state, or none for a delete, and appends the event. The state
+// is not shared yet: it gets the version of the write.
+func (s *Server) commitLocked(r *resource, before, after object) {
 	s.advanceLocked()
-	s.storeLocked(r, key, before, after)
+	s.storeLocked(r, before, after)
 }
 
 // storeLocked is commitLocked for one of several writes of one version.
-func (s *Server) storeLocked(r *resource, key string, before, after object) {
+func (s *Server) storeLocked(r *resource, before, after object) {
 	if r.gvr() == definitions {
 		s.defineLocked(before, after)
 	}
+	e := &event{version: s.version, before: before, after: after}
 	if after != nil {
+		e.key = keyOf(after)
 		after.SetResourceVersion(versionString(s.version))
-		r.objects.Set(key, after)
+		r.objects.Set(e.key, after)
 	} else {
-		r.objects.Delete(key)
+		e.key = keyOf(before)
+		r.objects.Delete(e.key)
 	}
-	r.record(newEvent(s.version, key, before, after), s.o.HistoryLimit)
+	r.add(e, s.o.HistoryLimit)
 }
 
 // advanceLocked begins the next version.
@@ -112,11 +214,11 @@ func (s *Server) advanceLocked() {
 	s.advanced = make(chan struct{})
 }
 
-// checkPreconditions refuses a write that was meant for another state. Empty
-// conditions are none.
+// checkPreconditions refuses a write for another state. Empty conditions are ignored.
 func checkPreconditions(r *resource, stored object, uid, version string) error {
 	if uid != "" && uid != string(stored.GetUID()) {
-		return apierrors.NewConflict(r.groupResource(), stored.GetName(), fmt.Errorf("%s: UID in precondition: %s, UID in object meta: %s", "Precondition failed", uid, stored.GetUID()))
+		return errConflict(r, stored, "Precondition failed: UID in precondition: %s, "+
+			"UID in object meta: %s", uid, stored.GetUID())
 	}
 	if version != "" && version != stored.GetResourceVersion() {
 		return apierrors.NewConflict(r.groupResource(), stored.GetName(), errModified)
@@ -124,30 +226,89 @@ func checkPreconditions(r *resource, stored object, uid, version string) error {
 	return nil
 }
 
-// finishLocked goes on with the deletion of what an object that is gone was held in.
-func (s *Server) finishLocked(r *resource, namespace string) {
-	s.finishNamespaceLocked(namespace)
-	s.finishDefinitionLocked(r.definition)
+func errConflict(r *resource, obj object, format string, args ...any) error {
+	return apierrors.NewConflict(r.groupResource(), obj.GetName(), fmt.Errorf(format, args...))
 }
 
-// checkNamespaceLocked refuses to create something in a namespace that is missing or
-// about to go.
-func (s *Server) checkNamespaceLocked(r *resource, obj object) error {
-	all, ok := s.resources[namespaces]
-	if !r.Namespaced || !ok || all.removed {
-		return nil // where there are no namespaces, none is missing
+// rewrite changes an object by a function of its newest state, which is called again when
+// another write comes between.
+func (x *exchange) rewrite(o writeOptions, change func(before object) (object, error)) (object,
+	error) {
+	s := x.server
+	for {
+		before, err := s.get(x.res, x.path.namespace, x.path.name)
+		if err != nil {
+			return nil, err
+		}
+		after, err := change(before)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		present, err := x.res.getLocked(x.path.namespace, x.path.name)
+		if err == nil && present == before {
+			after, err = s.replaceLocked(x.res, before, after, o)
+		}
+		s.mu.Unlock()
+		if err != nil || present == before {
+			return after, err
+		}
 	}
-	name := obj.GetNamespace()
-	namespace, ok := all.objects.Get(name)
-	if !ok {
-		return apierrors.NewNotFound(namespaces.GroupResource(), name)
+}
+
+func (x *exchange) create() (object, error) {
+	obj, o, err := x.given()
+	if err != nil {
+		return nil, err
 	}
-	if namespace.GetDeletionTimestamp() == nil {
-		return nil
+	x.status = http.StatusCreated
+	return x.server.create(x.res, obj, o)
+}
+
+func (x *exchange) update() (object, error) {
+	obj, o, err := x.given()
+	if err == nil {
+		err = x.path.checkNames(obj)
 	}
-	err := apierrors.NewForbidden(r.groupResource(), obj.GetName(), fmt.Errorf("unable to create new content in namespace %s because it is being terminated", name))
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", name), Field: "metadata.namespace",
+	if err != nil {
+		return nil, err
+	}
+	if x.path.subresource == "scale" {
+		return x.rewrite(o, func(before object) (object, error) {
+			return x.res.scale.apply(x.res, before, obj)
+		})
+	}
+	stored, created, err := x.server.update(x.res, obj, o)
+	if created {
+		x.status = http.StatusCreated
+	}
+	return stored, err
+}
+
+func (x *exchange) patch() (object, error) {
+	given, err := readPatch(x.r, x.bodyResource())
+	if err != nil {
+		return nil, err
+	}
+	o, err := x.writeOptions()
+	if err != nil {
+		return nil, err
+	}
+	return x.rewrite(o, func(before object) (object, error) {
+		body, err := x.body(before)
+		if err != nil {
+			return nil, err
+		}
+		after, warnings, err := given.apply(x.server.decoder, x.bodyResource(), body)
+		if err != nil {
+			return nil, err
+		}
+		if err := x.checkFields(o, warnings); err != nil {
+			return nil, errPatched(given.data, err)
+		}
+		if err := x.path.checkNames(after); err != nil || x.path.subresource != "scale" {
+			return after, err
+		}
+		return x.res.scale.apply(x.res, before, after)
 	})
-	return err
 }

@@ -6,14 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -28,23 +26,17 @@ func TestWritesInBothEncodings(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				client, err := kubernetes.NewForConfig(config(b.server, contentType))
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				pods := client.CoreV1().Pods("default")
 				given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}, Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 				made, err := pods.Create(b.ctx, given, metav1.CreateOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				if !strings.HasPrefix(made.Name, "web-") || made.UID == "" || made.ResourceVersion == "" || made.Generation != 1 || made.CreationTimestamp.IsZero() || made.Status.Phase != corev1.PodPending {
 					b.Errorf("created %+v", made)
 				}
 				made.Spec.NodeName, made.Status.Phase = "other", corev1.PodFailed
 				updated, err := pods.Update(b.ctx, made, metav1.UpdateOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.must(err)
 				if updated.Generation != 2 || updated.Spec.NodeName != "other" || updated.Status.Phase != corev1.PodPending || updated.ResourceVersion == made.ResourceVersion {
 					b.Errorf("updated %+v", updated)
 				}
@@ -64,9 +56,7 @@ func TestWritesInBothEncodings(t *testing.T) {
 				if err := pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{Preconditions: wrong}); !apierrors.IsConflict(err) {
 					b.Errorf("a delete of another UID: %v", err)
 				}
-				if err := pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{}); err != nil {
-					b.Error(err)
-				}
+				b.must(pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{}))
 				if _, err := pods.Get(b.ctx, made.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 					b.Errorf("a deleted pod: %v", err)
 				}
@@ -111,6 +101,7 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 			"version on create":      {"POST", maps, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","resourceVersion":"1"}}`, 500, "resourceVersion should not be set"},
 			"another name on update": {"PUT", maps + "/b", object("a"), 400, "does not match the name on the URL"},
 			"too large":              {"POST", maps, `"` + strings.Repeat("x", maxBody) + `"`, 413, "limit is"},
+			"update of no UID":       {"PUT", "/apis/coordination.k8s.io/v1/namespaces/default/leases/l", `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"l","uid":"u"}}`, 409, "uid mismatch"},
 			"label selector":         {"GET", maps + "?labelSelector=a+in+b", "", 400, "unable to parse requirement"},
 			"field selector":         {"GET", maps + "?fieldSelector=data.x%3D1", "", 400, "is not a known field selector"},
 			"version":                {"GET", maps + "?resourceVersion=abc", "", 400, "abc"},
@@ -138,9 +129,7 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 
 func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", ShortNames: []string{"wi"}, Namespaced: true, HasStatus: true}); err != nil {
-			b.Fatal(err)
-		}
+		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", ShortNames: []string{"wi"}, Namespaced: true, HasStatus: true}))
 		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}); err == nil {
 			b.Error("a resource was registered twice")
 		}
@@ -148,15 +137,11 @@ func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 			b.Error("a resource without a kind was registered")
 		}
 		client, err := dynamic.NewForConfig(config(b.server, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default")
 		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(1)}}}
 		made, err := widgets.Create(b.ctx, widget, metav1.CreateOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		made.Object["spec"] = map[string]any{"size": int64(2)}
 		made.Object["status"] = map[string]any{"ready": true}
 		updated, err := widgets.Update(b.ctx, made, metav1.UpdateOptions{})
@@ -172,64 +157,10 @@ func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 			b.Errorf("listed %v, %v", list, err)
 		}
 		onlyMetadata, err := metadata.NewForConfig(config(b.server, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.must(err)
 		meta, err := onlyMetadata.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default").Get(b.ctx, "a", metav1.GetOptions{})
 		if err != nil || meta.Name != "a" {
 			b.Errorf("metadata %+v, %v", meta, err)
-		}
-	})
-}
-
-func TestDiscoveryFindsResources(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		client, err := discovery.NewDiscoveryClientForConfig(config(b.server, ""))
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, lists, err := client.ServerGroupsAndResources()
-		if err != nil {
-			b.Fatal(err)
-		}
-		found := map[string]metav1.APIResource{}
-		for _, list := range lists {
-			for _, r := range list.APIResources {
-				found[list.GroupVersion+"/"+r.Name] = r
-			}
-		}
-		deployments := found["apps/v1/deployments"]
-		if !deployments.Namespaced || deployments.Kind != "Deployment" || deployments.ShortNames[0] != "deploy" || deployments.SingularName != "deployment" {
-			b.Errorf("deployments are %+v", deployments)
-		}
-		if nodes := found["v1/nodes"]; nodes.Kind != "Node" || nodes.Namespaced {
-			b.Errorf("nodes are %+v", nodes)
-		}
-		if _, ok := found["extensions/v1beta1/deployments"]; ok {
-			b.Error("a version is served that Kubernetes no longer has")
-		}
-		if v, err := client.ServerVersion(); err != nil || v.Major != "1" {
-			b.Errorf("version %v, %v", v, err)
-		}
-		if code, text := b.get("GET", "/readyz", ""); code != 200 || text != "ok" {
-			b.Errorf("readyz: %d %s", code, text)
-		}
-	})
-}
-
-func TestRequestsAreLogged(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		b.create("a")
-		if _, _, err := b.list(metav1.ListOptions{Limit: 7}); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := b.typed.CoreV1().ConfigMaps("default").Get(b.ctx, "nosuch", metav1.GetOptions{}); err == nil {
-			b.Error("found nosuch")
-		}
-		log := b.server.Requests()
-		if len(log) != 2 || log[0].Verb != "list" || log[0].Resource != configMaps || log[0].Namespace != "default" || log[0].Query.Get("limit") != "7" ||
-			log[0].Status != 200 || !log[0].Time.Equal(time.Now()) || log[1].Verb != "get" || log[1].Status != 404 {
-			b.Errorf("the log is %+v", log)
 		}
 	})
 }

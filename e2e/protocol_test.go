@@ -14,7 +14,7 @@ func TestProtocol(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t)
 	protocoltest.Run(t, protocoltest.Server{
-		Config: server.Config(), Patience: time.Minute,
+		Config: server.Config(), EventTimeout: time.Minute,
 		Forget: func() error { return forget(t.Context(), server) },
 	})
 }

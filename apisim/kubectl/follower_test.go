@@ -41,11 +41,11 @@ func (f *follower) read(out io.Reader) {
 	}
 }
 
-// next returns the next lines, or those that come while it has patience.
+// next returns the next lines, or fewer if they do not come in time.
 func (f *follower) next(count int) string {
 	f.Helper()
-	over := time.NewTimer(patience)
-	defer over.Stop()
+	timeout := time.NewTimer(commandTimeout)
+	defer timeout.Stop()
 	var text strings.Builder
 	for range count {
 		select {
@@ -54,7 +54,7 @@ func (f *follower) next(count int) string {
 				return f.normalise(text.String())
 			}
 			text.WriteString(line)
-		case <-over.C:
+		case <-timeout.C:
 			return f.normalise(text.String())
 		}
 	}
@@ -96,8 +96,8 @@ func (s *session) stop(count int) string {
 func (s *session) end() string {
 	s.Helper()
 	f := s.leave("end")
-	over := time.AfterFunc(patience, func() { f.command.Process.Kill() }) //nolint:errcheck // it has ended by itself
-	defer over.Stop()
+	timeout := time.AfterFunc(commandTimeout, func() { f.command.Process.Kill() }) //nolint:errcheck // it has ended by itself
+	defer timeout.Stop()
 	var text strings.Builder
 	for line := range f.lines {
 		text.WriteString(line)

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the sessions anew, with what kubectl prints now")
 
-// patience is how long a command may take; each takes a fraction of a second.
-const patience = time.Minute
+// commandTimeout is how long a command may take; each takes a fraction of a second.
+const commandTimeout = time.Minute
 
 // TestSessions replays each session and compares what kubectl prints.
 func TestSessions(t *testing.T) {
@@ -160,14 +160,14 @@ func (s *session) run(step step) string {
 
 func (s *session) once(command string) string {
 	s.Helper()
-	ctx, stop := context.WithTimeout(s.Context(), patience)
+	ctx, stop := context.WithTimeout(s.Context(), commandTimeout)
 	defer stop()
 	c := s.command(ctx, command)
 	var out, failure bytes.Buffer
 	c.Stdout, c.Stderr = &out, &failure
 	err := c.Run()
 	if ctx.Err() != nil {
-		s.Fatalf("$ %s: still running after %v; it has printed\n%s%s", command, patience, out.String(), failure.String())
+		s.Fatalf("$ %s: still running after %v; it has printed\n%s%s", command, commandTimeout, out.String(), failure.String())
 	}
 	return s.outcome(err, out.String(), failure.String())
 }
@@ -207,7 +207,7 @@ func (s *session) command(ctx context.Context, line string) *exec.Cmd {
 	}
 	c := exec.CommandContext(ctx, self, args[1:]...)
 	c.Env = []string{asKubectl + "=1", "HOME=" + s.home, "KUBECONFIG=" + s.kubeconfig(), "TZ=UTC", "PATH=/nowhere"}
-	c.WaitDelay = patience
+	c.WaitDelay = commandTimeout
 	return c
 }
 

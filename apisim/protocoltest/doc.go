@@ -1,20 +1,20 @@
-// Package protocoltest tests how an API server lists and watches. [Run] asks any
-// [Server], apisim or a real one, for what informers rely on, and fails the test where
-// an answer is another; [Tests] are the same, one by one.
+// Package protocoltest tests how an API server lists and watches. [Run] sends a [Server],
+// apisim or a real one, the requests that informers depend on, and fails the test for each
+// wrong answer; [Tests] are the same, one by one.
 //
 //	Run ─▶ a namespace of its own ─▶ list  versions, matches, pages, tokens, selectors
 //	                              ─▶ watch  events, selections, bookmarks, timeouts, 410
-//	                              ─▶ stream initial events, their end, what follows
+//	                              ─▶ stream initial events, their end, later events
 //	                              ─▶ forms  JSON, protobuf, metadata alone, tables
 //
 // # Algorithm
 //
-//  1. Run makes a namespace with a generated name, and deletes it at the end. Nothing
-//     else of the server is touched or counted on.
-//  2. Each test makes its own config maps, as these need no controller and no
-//     defaults, and tells what its watches bring by type, name and version.
-//  3. What should come is waited for, up to [Server].Patience. That nothing more comes
-//     is shown by a write that is made last, and must be the next event.
+//  1. Run creates a namespace with a generated name, and deletes it at the end. It uses
+//     nothing else of the server.
+//  2. Each test creates its own config maps, as these need no controller and no defaults,
+//     and compares events by type, name and version.
+//  3. An event is waited for, up to [Server].EventTimeout. To show that no event comes, a
+//     test makes a last write, which must be the next event.
 //
 // # Any server
 //
@@ -24,7 +24,7 @@
 //
 // # Concurrency properties
 //
-// The tests run one after the other, and leave nothing behind. Each of them may run
-// within a testing/synctest bubble, where it takes no time; otherwise they wait for
-// bookmarks and timeouts, some thirty seconds in all.
+// The tests run one after the other, and leave nothing behind. Each of them may run within
+// a testing/synctest bubble, where it takes no time; otherwise they wait for bookmarks and
+// timeouts, some thirty seconds in all.
 package protocoltest

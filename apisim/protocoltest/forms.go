@@ -23,12 +23,14 @@ func forms(r *rig) {
 
 	asMaps, err := maps.Resource(resource).Namespace(r.namespace).List(r.ctx, o)
 	r.must(err)
-	if len(asMaps.Items) != 1 || asMaps.GetKind() != "ConfigMapList" || asMaps.Items[0].GetName() != "a" {
+	if len(asMaps.Items) != 1 || asMaps.GetKind() != "ConfigMapList" ||
+		asMaps.Items[0].GetName() != "a" {
 		r.Errorf("as maps: %v", asMaps)
 	}
 	asMetadata, err := onlyMetadata.Resource(resource).Namespace(r.namespace).List(r.ctx, o)
 	r.must(err)
-	if len(asMetadata.Items) != 1 || asMetadata.Items[0].Labels["n"] != "1" || asMetadata.Items[0].ResourceVersion != a.ResourceVersion {
+	if len(asMetadata.Items) != 1 || asMetadata.Items[0].Labels["n"] != "1" ||
+		asMetadata.Items[0].ResourceVersion != a.ResourceVersion {
 		r.Errorf("as metadata: %v", asMetadata)
 	}
 	o.ResourceVersion = a.ResourceVersion
@@ -46,12 +48,15 @@ func forms(r *rig) {
 
 func (r *rig) table() {
 	raw, err := r.client.CoreV1().RESTClient().Get().Namespace(r.namespace).Resource("configmaps").
-		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").VersionedParams(&metav1.ListOptions{FieldSelector: selected}, metav1.ParameterCodec).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		VersionedParams(&metav1.ListOptions{FieldSelector: selected}, metav1.ParameterCodec).
 		DoRaw(r.ctx)
 	r.must(err)
 	var table metav1.Table
 	r.must(json.Unmarshal(raw, &table))
-	if table.Kind != "Table" || len(table.ColumnDefinitions) < 2 || len(table.Rows) != 1 || len(table.Rows[0].Cells) != len(table.ColumnDefinitions) || table.Rows[0].Cells[0] != "a" {
+	columns := len(table.ColumnDefinitions)
+	if table.Kind != "Table" || columns < 2 || len(table.Rows) != 1 ||
+		len(table.Rows[0].Cells) != columns || table.Rows[0].Cells[0] != "a" {
 		r.Errorf("as a table: %s", raw)
 	}
 }

@@ -17,17 +17,20 @@ func (r *rig) isNewer(a, b string) bool {
 	return order > 0
 }
 
-// listVersions: versions grow with every write, and a list has one that is not before
-// those of its items.
+// listVersions: versions grow with every write, and that of a list is not older than those
+// of its items.
 func listVersions(r *rig) {
 	a := r.create("a")
 	b := r.create("b")
 	changed := r.update("a", "n=1")
-	if !r.isNewer(b.ResourceVersion, a.ResourceVersion) || !r.isNewer(changed.ResourceVersion, b.ResourceVersion) {
-		r.Errorf("the versions are %s, %s, %s", a.ResourceVersion, b.ResourceVersion, changed.ResourceVersion)
+	if !r.isNewer(b.ResourceVersion, a.ResourceVersion) ||
+		!r.isNewer(changed.ResourceVersion, b.ResourceVersion) {
+		r.Errorf("the versions are %s, %s, %s",
+			a.ResourceVersion, b.ResourceVersion, changed.ResourceVersion)
 	}
 	if same := r.update("a", "n=1"); same.ResourceVersion != changed.ResourceVersion {
-		r.Errorf("an update that changes nothing made version %s of %s", same.ResourceVersion, changed.ResourceVersion)
+		r.Errorf("an update that changes nothing made version %s of %s",
+			same.ResourceVersion, changed.ResourceVersion)
 	}
 	names, list, err := r.list(metav1.ListOptions{})
 	r.must(err)
@@ -36,7 +39,7 @@ func listVersions(r *rig) {
 	}
 }
 
-// listMatches: what resourceVersion and resourceVersionMatch mean together.
+// listMatches: resourceVersion and resourceVersionMatch together.
 func listMatches(r *rig) {
 	a := r.create("a")
 	b := r.create("b")
@@ -54,31 +57,36 @@ func listMatches(r *rig) {
 		{a.ResourceVersion, metav1.ResourceVersionMatchExact, 9, "a"},
 		{a.ResourceVersion, "", 9, "a"}, // exact, for clients from before there was a match
 	} {
-		o := metav1.ListOptions{ResourceVersion: test.version, ResourceVersionMatch: test.match, Limit: test.limit}
+		o := metav1.ListOptions{
+			ResourceVersion: test.version, ResourceVersionMatch: test.match, Limit: test.limit,
+		}
 		names, list, err := r.list(o)
 		if err != nil {
 			r.Errorf("%+v: %v", test, err)
 			continue
 		}
 		exact := test.want == "a"
-		if test.match == metav1.ResourceVersionMatchNotOlderThan && test.version == a.ResourceVersion && names == "a" {
+		notOlder := test.match == metav1.ResourceVersionMatchNotOlderThan
+		if notOlder && test.version == a.ResourceVersion && names == "a" {
 			continue // it may be older than b
 		}
 		if names != test.want || exact && list.ResourceVersion != a.ResourceVersion {
 			r.Errorf("%+v lists %s at %s", test, names, list.ResourceVersion)
 		}
 	}
+	exact := metav1.ResourceVersionMatchExact
 	for name, o := range map[string]metav1.ListOptions{
-		"a match of no version":   {ResourceVersionMatch: metav1.ResourceVersionMatchExact},
-		"exactly any":             {ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchExact},
+		"a match of no version":   {ResourceVersionMatch: exact},
+		"exactly any":             {ResourceVersion: "0", ResourceVersionMatch: exact},
 		"an unknown match":        {ResourceVersion: "1", ResourceVersionMatch: "Nearly"},
-		"a match with a continue": {ResourceVersion: "1", ResourceVersionMatch: metav1.ResourceVersionMatchExact, Continue: "x"},
+		"a match with a continue": {ResourceVersion: "1", ResourceVersionMatch: exact, Continue: "x"},
 	} {
 		if _, _, err := r.list(o); !apierrors.IsInvalid(err) {
 			r.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := r.list(metav1.ListOptions{ResourceVersion: "x"}); !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) && !apierrors.IsInternalError(err) {
+	_, _, err := r.list(metav1.ListOptions{ResourceVersion: "x"})
+	if !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) && !apierrors.IsInternalError(err) {
 		r.Errorf("no number: %v", err)
 	}
 }
@@ -87,10 +95,14 @@ func listMatches(r *rig) {
 func listFuture(r *rig) {
 	_, list, err := r.list(metav1.ListOptions{})
 	r.must(err)
-	o := metav1.ListOptions{ResourceVersion: list.ResourceVersion + "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
-	err = r.client.CoreV1().RESTClient().Get().Namespace(r.namespace).Resource("configmaps").VersionedParams(&o, metav1.ParameterCodec).
-		MaxRetries(0).Do(r.ctx).Error()
-	if !apierrors.IsTimeout(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+	o := metav1.ListOptions{
+		ResourceVersion:      list.ResourceVersion + "0",
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}
+	err = r.client.CoreV1().RESTClient().Get().Namespace(r.namespace).Resource("configmaps").
+		VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Do(r.ctx).Error()
+	tooLarge := apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+	if !apierrors.IsTimeout(err) || !tooLarge {
 		r.Errorf("a list of the future: %v", err)
 	}
 }
@@ -133,15 +145,17 @@ func listPages(r *rig) {
 	}
 	r.create("last")
 	r.must(r.server.Forget())
-	_, _, err = r.list(metav1.ListOptions{Limit: 2, LabelSelector: "page=yes", Continue: first.Continue})
+	o.Continue = first.Continue
+	_, _, err = r.list(o)
 	if !apierrors.IsResourceExpired(err) {
-		r.Fatalf("a token of a state that is forgotten: %v", err)
+		r.Fatalf("a token of a dropped state: %v", err)
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Continue == "" {
-		r.Fatalf("it brings no token to go on with: %v", err)
+		r.Fatalf("the error has no token to go on with: %v", err)
 	}
-	if rest, _, err := r.list(metav1.ListOptions{LabelSelector: "page=yes", Continue: status.Status().Continue}); err != nil || rest != "a2 a2b" {
+	o.Limit, o.Continue = 0, status.Status().Continue
+	if rest, _, err := r.list(o); err != nil || rest != "a2 a2b" {
 		r.Errorf("the rest, as it is now, is %q, %v", rest, err)
 	}
 }
@@ -165,11 +179,16 @@ func listSelectors(r *rig) {
 		{"app", "metadata.name!=a", "b"},
 		{"app=nosuch", "", ""},
 	} {
-		if names, _, err := r.list(metav1.ListOptions{LabelSelector: test.labels, FieldSelector: test.fields}); err != nil || names != test.want {
-			r.Errorf("labels %q and fields %q select %q, %v, want %q", test.labels, test.fields, names, err, test.want)
+		o := metav1.ListOptions{LabelSelector: test.labels, FieldSelector: test.fields}
+		if names, _, err := r.list(o); err != nil || names != test.want {
+			r.Errorf("labels %q and fields %q select %q, %v, want %q",
+				test.labels, test.fields, names, err, test.want)
 		}
 	}
-	for _, o := range []metav1.ListOptions{{LabelSelector: "a b"}, {LabelSelector: "a in"}, {FieldSelector: "data.k=v"}, {FieldSelector: "x"}} {
+	for _, o := range []metav1.ListOptions{
+		{LabelSelector: "a b"}, {LabelSelector: "a in"}, {FieldSelector: "x"},
+		{FieldSelector: "data.k=v"},
+	} {
 		if _, _, err := r.list(o); !apierrors.IsBadRequest(err) {
 			r.Errorf("labels %q, fields %q: %v", o.LabelSelector, o.FieldSelector, err)
 		}

@@ -15,19 +15,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is the server to be tested.
+// Server is the server under test.
 type Server struct {
-	// Config reaches it, as someone who may do everything.
+	// Config is of a client that may do everything.
 	Config *rest.Config
-	// Forget makes it forget the past of all resources, so that older versions are
-	// 410 Gone; nil leaves out what needs that.
+	// Forget drops the history of all resources, so that older versions are 410 Gone; nil
+	// leaves out the tests that need that.
 	Forget func() error
-	// Patience is how long an event is waited for; 0 means 30 seconds.
-	Patience time.Duration
+	// EventTimeout is how long an event is waited for; 0 means 30 seconds.
+	EventTimeout time.Duration
 }
 
-// Run tests a server that is there for all tests. In a testing/synctest bubble tests
-// cannot have tests of their own: use Tests there, with a bubble for each.
+// Run tests a server that all tests share. In a testing/synctest bubble a test cannot have
+// subtests: use Tests there, with a bubble for each.
 func Run(t *testing.T, s Server) {
 	for name, test := range Tests() {
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -39,8 +39,9 @@ func Tests() iter.Seq2[string, func(t *testing.T, s Server)] {
 	return func(yield func(string, func(t *testing.T, s Server)) bool) {
 		for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 			encoding := contentType[strings.LastIndexAny(contentType, "/.")+1:]
-			for _, test := range tests() {
-				if !yield(encoding+"/"+test.name, func(t *testing.T, s Server) { s.run(t, contentType, test.run) }) {
+			for _, test := range tests {
+				run := func(t *testing.T, s Server) { s.run(t, contentType, test.run) }
+				if !yield(encoding+"/"+test.name, run) {
 					return
 				}
 			}
@@ -49,20 +50,20 @@ func Tests() iter.Seq2[string, func(t *testing.T, s Server)] {
 	}
 }
 
-type test struct {
+var tests = []struct {
 	name string
 	run  func(r *rig)
+}{
+	{"list/versions", listVersions}, {"list/matches", listMatches}, {"list/future", listFuture},
+	{"list/pages", listPages}, {"list/selectors", listSelectors}, {"watch/events", watchEvents},
+	{"watch/selection", watchSelection}, {"watch/initial", watchInitial},
+	{"watch/bookmarks", watchBookmarks}, {"watch/timeout", watchTimeout},
+	{"watch/future", watchFuture}, {"watch/forgotten", watchForgotten}, {"stream/list", streamList},
+	{"stream/version", streamVersion}, {"stream/future", streamFuture},
+	{"stream/refused", streamRefused},
 }
 
-func tests() []test {
-	return []test{
-		{"list/versions", listVersions}, {"list/matches", listMatches}, {"list/future", listFuture}, {"list/pages", listPages}, {"list/selectors", listSelectors},
-		{"watch/events", watchEvents}, {"watch/selection", watchSelection}, {"watch/initial", watchInitial}, {"watch/bookmarks", watchBookmarks}, {"watch/timeout", watchTimeout},
-		{"watch/future", watchFuture}, {"watch/forgotten", watchForgotten}, {"stream/list", streamList}, {"stream/version", streamVersion}, {"stream/future", streamFuture}, {"stream/refused", streamRefused},
-	}
-}
-
-// rig is what a test needs: a namespace of its own, and who asks.
+// rig is a test with a namespace of its own and a client.
 type rig struct {
 	*testing.T
 	server    Server
@@ -72,9 +73,9 @@ type rig struct {
 	ctx       context.Context
 }
 
-func (s Server) run(t *testing.T, contentType string, run func(r *rig)) {
-	if s.Patience == 0 {
-		s.Patience = 30 * time.Second
+func (s Server) run(t *testing.T, contentType string, test func(r *rig)) {
+	if s.EventTimeout == 0 {
+		s.EventTimeout = 30 * time.Second
 	}
 	config := rest.CopyConfig(s.Config)
 	if contentType != "" {
@@ -86,16 +87,18 @@ func (s Server) run(t *testing.T, contentType string, run func(r *rig)) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	namespace, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "protocol-"}}, metav1.CreateOptions{})
+	given := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "protocol-"}}
+	namespace, err := client.CoreV1().Namespaces().Create(ctx, given, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
+		err := client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{})
+		if err != nil {
 			t.Errorf("deleting the namespace of the test: %v", err)
 		}
 	}()
-	run(&rig{T: t, server: s, config: config, client: client, namespace: namespace.Name, ctx: ctx})
+	test(&rig{T: t, server: s, config: config, client: client, namespace: namespace.Name, ctx: ctx})
 }
 
 // must fails the test now if there is an error.
@@ -118,14 +121,16 @@ func labelled(name string, labels ...string) *corev1.ConfigMap {
 
 func (r *rig) create(name string, labels ...string) *corev1.ConfigMap {
 	r.Helper()
-	made, err := r.client.CoreV1().ConfigMaps(r.namespace).Create(r.ctx, labelled(name, labels...), metav1.CreateOptions{})
+	maps := r.client.CoreV1().ConfigMaps(r.namespace)
+	made, err := maps.Create(r.ctx, labelled(name, labels...), metav1.CreateOptions{})
 	r.must(err)
 	return made
 }
 
 func (r *rig) update(name string, labels ...string) *corev1.ConfigMap {
 	r.Helper()
-	made, err := r.client.CoreV1().ConfigMaps(r.namespace).Update(r.ctx, labelled(name, labels...), metav1.UpdateOptions{})
+	maps := r.client.CoreV1().ConfigMaps(r.namespace)
+	made, err := maps.Update(r.ctx, labelled(name, labels...), metav1.UpdateOptions{})
 	r.must(err)
 	return made
 }
@@ -135,7 +140,7 @@ func (r *rig) remove(name string) {
 	r.must(r.client.CoreV1().ConfigMaps(r.namespace).Delete(r.ctx, name, metav1.DeleteOptions{}))
 }
 
-// list returns the names of what a list finds, and the list.
+// list returns the names of the objects of a list, and the list.
 func (r *rig) list(o metav1.ListOptions) (string, *corev1.ConfigMapList, error) {
 	list, err := r.client.CoreV1().ConfigMaps(r.namespace).List(r.ctx, o)
 	if err != nil {
@@ -164,28 +169,34 @@ func (r *rig) watch(o metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// next returns the next event but for bookmarks that come by themselves, described as
-// TYPE name@version.
+// receive returns the next event of a watch, and whether the watch has not ended.
+func (r *rig) receive(w watch.Interface) (e watch.Event, open bool) {
+	r.Helper()
+	timer := time.NewTimer(r.server.EventTimeout)
+	defer timer.Stop()
+	select {
+	case e, open = <-w.ResultChan():
+	case <-timer.C:
+		r.Fatalf("no event came for %v", r.server.EventTimeout)
+	}
+	return e, open
+}
+
+// next returns the next event that is not a periodic bookmark, as TYPE name@version.
 func (r *rig) next(w watch.Interface) string {
 	r.Helper()
-	timer := time.NewTimer(r.server.Patience)
-	defer timer.Stop()
 	for {
-		select {
-		case e, open := <-w.ResultChan():
-			if !open {
-				return "END"
-			}
-			if text := describe(e); text != "" {
-				return text
-			}
-		case <-timer.C:
-			r.Fatalf("no event came for %v", r.server.Patience)
+		e, open := r.receive(w)
+		if !open {
+			return "END"
+		}
+		if text := describe(e); text != "" {
+			return text
 		}
 	}
 }
 
-// expect asks for the next events of a watch.
+// expect checks the next events of a watch.
 func (r *rig) expect(w watch.Interface, want ...string) {
 	r.Helper()
 	for _, text := range want {
@@ -195,7 +206,7 @@ func (r *rig) expect(w watch.Interface, want ...string) {
 	}
 }
 
-// describe returns "" for a bookmark that only tells a version.
+// describe returns "" for a periodic bookmark.
 func describe(e watch.Event) string {
 	if status, ok := e.Object.(*metav1.Status); ok {
 		return fmt.Sprintf("%s %d", e.Type, status.Code)

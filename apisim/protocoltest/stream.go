@@ -6,14 +6,15 @@ import (
 )
 
 func streamed() metav1.ListOptions {
-	yes := true
-	return metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true}
+	return metav1.ListOptions{
+		SendInitialEvents: new(true), AllowWatchBookmarks: true,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}
 }
 
 const endOfInitial = "BOOKMARK that ends the initial events"
 
-// streamList: the state as events, the bookmark that says that this was all, and what
-// follows.
+// streamList: the state as events, the bookmark at its end, and the later events.
 func streamList(r *rig) {
 	a, b := r.create("a"), r.create("b")
 	w := r.watch(streamed())
@@ -48,7 +49,7 @@ func streamVersion(r *rig) {
 	}
 }
 
-// streamFuture: a streamed list of a version that is not reached in time ends with that.
+// streamFuture: a streamed list of a version that is not reached in time ends with 504.
 func streamFuture(r *rig) {
 	a := r.create("a")
 	o := streamed()
@@ -56,13 +57,15 @@ func streamFuture(r *rig) {
 	r.expect(r.watch(o), "ERROR 504", "END")
 }
 
-// streamRefused: what must not be asked for together.
+// streamRefused: options that exclude each other.
 func streamRefused(r *rig) {
 	without := streamed()
 	without.ResourceVersionMatch = ""
 	exact := streamed()
 	exact.ResourceVersion, exact.ResourceVersionMatch = "1", metav1.ResourceVersionMatchExact
-	for name, o := range map[string]metav1.ListOptions{"without a match": without, "of an exact version": exact} {
+	for name, o := range map[string]metav1.ListOptions{
+		"without a match": without, "of an exact version": exact,
+	} {
 		w, err := r.client.CoreV1().ConfigMaps(r.namespace).Watch(r.ctx, o)
 		if err == nil {
 			w.Stop()

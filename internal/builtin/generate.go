@@ -53,14 +53,16 @@ func main() {
 		log.Fatal(err)
 	}
 	slices.SortFunc(all, func(a, b resource) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.version, b.version), cmp.Compare(a.plural, b.plural))
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.version, b.version),
+			cmp.Compare(a.plural, b.plural))
 	})
 	if err := os.WriteFile("table.go", source(all), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// resourcesIn reads the package of one version of a group. Other directories have no resources.
+// resourcesIn reads the package of one version of a group. Other directories have no
+// resources.
 func resourcesIn(dir string, release int) ([]resource, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -70,7 +72,8 @@ func resourcesIn(dir string, release int) ([]resource, error) {
 	var group string
 	var found []resource
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(filepath.Base(name), "zz_") || strings.HasSuffix(name, ".pb.go") {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".pb.go") ||
+			strings.HasPrefix(filepath.Base(name), "zz_") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
@@ -93,10 +96,12 @@ func resourcesIn(dir string, release int) ([]resource, error) {
 	return found, nil
 }
 
-var removal = regexp.MustCompile(`func \(in \*(\w+)\) APILifecycleRemoved\(\) \(major, minor int\) \{\s*return 1, (\d+)\s`)
+var removal = regexp.MustCompile(
+	`func \(in \*(\w+)\) APILifecycleRemoved\(\) \(major, minor int\) \{\s*return 1, (\d+)\s`)
 
-// removalsIn returns the minor release that stops serving each kind. The API server goes by these functions too: their
-// generator knows the release also of types whose comments say only when they were introduced or deprecated.
+// removalsIn returns the minor release that stops serving each kind. The API server uses
+// these functions too: their generator knows the release also of types whose comments have
+// only that of their introduction or deprecation.
 func removalsIn(dir string) (map[string]int, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "zz_generated.prerelease-lifecycle.go"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -152,15 +157,18 @@ func resourcesOf(file *ast.File) []resource {
 	return found
 }
 
-// marksBetween returns the comment lines that begin with a plus between the end of a declaration and the next one.
+// marksBetween returns the comment lines that begin with a plus between the end of a
+// declaration and the next one.
 func marksBetween(file *ast.File, end token.Pos, decl ast.Decl) []string {
 	var marks []string
 	for _, comments := range file.Comments {
-		if comments.Pos() < end || comments.Pos() > decl.End() || comments.End() > decl.Pos() && !isDoc(decl, comments) {
+		if comments.Pos() < end || comments.Pos() > decl.End() ||
+			comments.End() > decl.Pos() && !isDoc(decl, comments) {
 			continue
 		}
 		for _, line := range comments.List {
-			if text := strings.TrimSpace(strings.TrimPrefix(line.Text, "//")); strings.HasPrefix(text, "+") {
+			text := strings.TrimSpace(strings.TrimPrefix(line.Text, "//"))
+			if strings.HasPrefix(text, "+") {
 				marks = append(marks, text)
 			}
 		}
@@ -173,13 +181,14 @@ func isDoc(decl ast.Decl, comments *ast.CommentGroup) bool {
 	return ok && general.Doc == comments
 }
 
-// listed says whether objects of the type can be listed.
+// listed reports whether objects of the type can be listed.
 func listed(marks []string) bool {
 	for _, mark := range marks {
 		if mark == "+genclient:noVerbs" {
 			return false
 		}
-		if verbs, ok := strings.CutPrefix(mark, "+genclient:onlyVerbs="); ok && !slices.Contains(strings.Split(verbs, ","), "list") {
+		verbs, ok := strings.CutPrefix(mark, "+genclient:onlyVerbs=")
+		if ok && !slices.Contains(strings.Split(verbs, ","), "list") {
 			return false
 		}
 	}
@@ -187,8 +196,9 @@ func listed(marks []string) bool {
 }
 
 func hasField(fields *ast.StructType, name string) bool {
+	isName := func(ident *ast.Ident) bool { return ident.Name == name }
 	return slices.ContainsFunc(fields.Fields.List, func(field *ast.Field) bool {
-		return slices.ContainsFunc(field.Names, func(ident *ast.Ident) bool { return ident.Name == name })
+		return slices.ContainsFunc(field.Names, isName)
 	})
 }
 
@@ -198,7 +208,8 @@ func plural(kind string) string {
 	switch {
 	case name == "endpoints":
 		return name
-	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"), strings.HasSuffix(name, "sh"):
+	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"),
+		strings.HasSuffix(name, "sh"):
 		return name + "es"
 	case strings.HasSuffix(name, "y") && !strings.ContainsAny(name[len(name)-2:len(name)-1], "aeiou"):
 		return name[:len(name)-1] + "ies"
@@ -211,7 +222,8 @@ func source(all []resource) []byte {
 	b.WriteString("// Code generated by generate.go from k8s.io/api. DO NOT EDIT.\n\npackage builtin\n\n")
 	b.WriteString("// table is ordered by group, version and plural.\nvar table = [...]Resource{\n")
 	for _, r := range all {
-		fmt.Fprintf(&b, "{Group: %q, Version: %q, Resource: %q, Kind: %q, Namespaced: %t, HasStatus: %t, Removed: %q},\n",
+		fmt.Fprintf(&b, "{Group: %q, Version: %q, Resource: %q, Kind: %q, Namespaced: %t, "+
+			"HasStatus: %t, Removed: %q},\n",
 			r.group, r.version, r.plural, r.kind, r.namespaced, r.status, r.removed)
 	}
 	b.WriteString("}\n")

@@ -52,19 +52,3 @@ func TestAllIsACopy(t *testing.T) {
 		t.Error("a caller can change the table")
 	}
 }
-
-func BenchmarkForGVR(b *testing.B) {
-	last := table[len(table)-1].GVR()
-	b.ReportAllocs()
-	for b.Loop() {
-		ForGVR(last)
-	}
-}
-
-func BenchmarkForGVK(b *testing.B) {
-	last := table[len(table)-1].GVK()
-	b.ReportAllocs()
-	for b.Loop() {
-		ForGVK(last)
-	}
-}

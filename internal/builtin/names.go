@@ -1,87 +1,63 @@
 package builtin
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Singular returns the name of one object of the resource, as discovery gives it.
-func (r Resource) Singular() string { return strings.ToLower(r.Kind) }
-
-// ShortNames returns what people type instead of the plural, such as "po" for pods; nil for most resources.
-func (r Resource) ShortNames() []string {
-	var names string
-	switch r.Group + "/" + r.Resource {
-	case "/componentstatuses":
-		names = "cs"
-	case "/configmaps":
-		names = "cm"
-	case "/endpoints":
-		names = "ep"
-	case "/events", "events.k8s.io/events":
-		names = "ev"
-	case "/limitranges":
-		names = "limits"
-	case "/namespaces":
-		names = "ns"
-	case "/nodes":
-		names = "no"
-	case "/persistentvolumeclaims":
-		names = "pvc"
-	case "/persistentvolumes":
-		names = "pv"
-	case "/pods":
-		names = "po"
-	case "/replicationcontrollers":
-		names = "rc"
-	case "/resourcequotas":
-		names = "quota"
-	case "/serviceaccounts":
-		names = "sa"
-	case "/services":
-		names = "svc"
-	case "apps/daemonsets", "extensions/daemonsets":
-		names = "ds"
-	case "apps/deployments", "extensions/deployments":
-		names = "deploy"
-	case "apps/replicasets", "extensions/replicasets":
-		names = "rs"
-	case "apps/statefulsets":
-		names = "sts"
-	case "autoscaling/horizontalpodautoscalers":
-		names = "hpa"
-	case "batch/cronjobs":
-		names = "cj"
-	case "certificates.k8s.io/certificatesigningrequests":
-		names = "csr"
-	case "networking.k8s.io/ingresses", "extensions/ingresses":
-		names = "ing"
-	case "networking.k8s.io/ipaddresses":
-		names = "ip"
-	case "networking.k8s.io/networkpolicies", "extensions/networkpolicies":
-		names = "netpol"
-	case "policy/poddisruptionbudgets":
-		names = "pdb"
-	case "scheduling.k8s.io/priorityclasses":
-		names = "pc"
-	case "storage.k8s.io/storageclasses":
-		names = "sc"
-	case "storage.k8s.io/volumeattributesclasses":
-		names = "vac"
-	default:
-		return nil
-	}
-	return []string{names}
+// shortNames has the abbreviations of resources.
+var shortNames = map[string]string{
+	"componentstatuses": "cs", "configmaps": "cm", "endpoints": "ep", "events": "ev",
+	"events.events.k8s.io": "ev", "limitranges": "limits", "namespaces": "ns", "nodes": "no",
+	"persistentvolumeclaims": "pvc", "persistentvolumes": "pv", "pods": "po",
+	"replicationcontrollers": "rc", "resourcequotas": "quota", "serviceaccounts": "sa",
+	"services": "svc", "daemonsets.apps": "ds", "daemonsets.extensions": "ds",
+	"deployments.apps": "deploy", "deployments.extensions": "deploy", "replicasets.apps": "rs",
+	"replicasets.extensions": "rs", "statefulsets.apps": "sts",
+	"horizontalpodautoscalers.autoscaling": "hpa", "cronjobs.batch": "cj",
+	"certificatesigningrequests.certificates.k8s.io": "csr", "ingresses.networking.k8s.io": "ing",
+	"ingresses.extensions": "ing", "ipaddresses.networking.k8s.io": "ip",
+	"networkpolicies.networking.k8s.io": "netpol", "networkpolicies.extensions": "netpol",
+	"poddisruptionbudgets.policy": "pdb", "priorityclasses.scheduling.k8s.io": "pc",
+	"storageclasses.storage.k8s.io": "sc", "volumeattributesclasses.storage.k8s.io": "vac",
 }
 
-// Categories returns the groups of resources that the resource belongs to. The one that matters is "all", which
-// stands for the workloads and services of a namespace.
+// categories has the resources of the categories.
+var categories = map[string][]string{
+	"all": {
+		"pods", "replicationcontrollers", "services", "daemonsets.apps", "deployments.apps",
+		"replicasets.apps", "statefulsets.apps", "horizontalpodautoscalers.autoscaling",
+		"cronjobs.batch", "jobs.batch",
+	},
+	"api-extensions": {
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io",
+		"validatingwebhookconfigurations.admissionregistration.k8s.io",
+		"validatingadmissionpolicies.admissionregistration.k8s.io",
+		"mutatingadmissionpolicies.admissionregistration.k8s.io",
+	},
+}
+
+func (r Resource) name() string { return r.GVR().GroupResource().String() }
+
+// Singular returns the name of one object of the resource, as in discovery.
+func (r Resource) Singular() string { return strings.ToLower(r.Kind) }
+
+// ShortNames returns the abbreviations of the plural, such as "po" for pods; nil for most
+// resources.
+func (r Resource) ShortNames() []string {
+	if short, ok := shortNames[r.name()]; ok {
+		return []string{short}
+	}
+	return nil
+}
+
+// Categories returns the categories of the resource: "all", which stands for the workloads
+// and services of a namespace, or "api-extensions"; nil for most resources.
 func (r Resource) Categories() []string {
-	switch r.Group + "/" + r.Resource {
-	case "/pods", "/replicationcontrollers", "/services",
-		"apps/daemonsets", "apps/deployments", "apps/replicasets", "apps/statefulsets",
-		"autoscaling/horizontalpodautoscalers", "batch/cronjobs", "batch/jobs":
-		return []string{"all"}
-	case "admissionregistration.k8s.io/mutatingwebhookconfigurations", "admissionregistration.k8s.io/validatingwebhookconfigurations",
-		"admissionregistration.k8s.io/validatingadmissionpolicies", "admissionregistration.k8s.io/mutatingadmissionpolicies":
-		return []string{"api-extensions"}
+	for category, names := range categories {
+		if slices.Contains(names, r.name()) {
+			return []string{category}
+		}
 	}
 	return nil
 }

@@ -13,8 +13,10 @@ type Resource struct {
 	Resource       string // the plural in URLs, such as "networkpolicies"
 	Kind           string
 	Namespaced     bool
-	HasStatus      bool   // there is a subresource "status"
-	Removed        string // the release that no longer serves this version, such as "1.16"; "" while it is served
+	HasStatus      bool // there is a subresource "status"
+	// Removed is the first release without this version, such as "1.16"; "" while it is
+	// served.
+	Removed string
 }
 
 // GVR returns the group, the version and the plural.
@@ -43,7 +45,8 @@ func ForGVK(gvk schema.GroupVersionKind) (Resource, bool) {
 // ForGVR returns the resource of a plural.
 func ForGVR(gvr schema.GroupVersionResource) (Resource, bool) {
 	resources := of(gvr.GroupVersion())
-	i, found := slices.BinarySearchFunc(resources, gvr.Resource, func(r Resource, name string) int { return cmp.Compare(r.Resource, name) })
+	byName := func(r Resource, name string) int { return cmp.Compare(r.Resource, name) }
+	i, found := slices.BinarySearchFunc(resources, gvr.Resource, byName)
 	if !found {
 		return Resource{}, false
 	}
@@ -52,9 +55,10 @@ func ForGVR(gvr schema.GroupVersionResource) (Resource, bool) {
 
 // of returns the part of the table for a version of a group.
 func of(gv schema.GroupVersion) []Resource {
-	first, found := slices.BinarySearchFunc(table[:], gv, func(r Resource, gv schema.GroupVersion) int {
+	byVersion := func(r Resource, gv schema.GroupVersion) int {
 		return cmp.Or(cmp.Compare(r.Group, gv.Group), cmp.Compare(r.Version, gv.Version))
-	})
+	}
+	first, found := slices.BinarySearchFunc(table[:], gv, byVersion)
 	if !found {
 		return nil
 	}

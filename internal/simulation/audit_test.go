@@ -23,7 +23,7 @@ const quiet = 15 * time.Minute
 func (w *world) settle() {
 	w.liftAll()
 	for _, s := range w.subjects {
-		for _, h := range s.witnesses {
+		for _, h := range s.checkers {
 			h.unblock()
 		}
 	}
@@ -32,20 +32,20 @@ func (w *world) settle() {
 	synctest.Wait()
 }
 
-// audit compares everything with the server. A hard one leaves a fault in place that an
-// informer can live with.
-func (w *world) audit(hard bool) {
+// audit compares everything with the server. With lasting it does so during a lasting
+// fault.
+func (w *world) audit(lasting bool) {
 	w.Helper()
 	w.note("audit")
 	w.settle()
-	if hard {
-		defer w.hardship()()
+	if lasting {
+		defer w.beginLasting()()
 	}
-	w.tally.audits++
+	w.totals.counts["audits"]++
 	for _, s := range w.subjects {
 		w.auditSubject(s)
 	}
-	w.ledger.reset()
+	w.writeLog.reset()
 }
 
 func (w *world) auditSubject(s *subject) {
@@ -64,44 +64,44 @@ func (w *world) auditSubject(s *subject) {
 			w.Errorf("%s: the index has %v for %s, without %s", s.kind, keys, is.n, key)
 		}
 	}
-	resumed := s.audited && health.Lists == s.lists && !w.ledger.isTorn(s.scope.resource) && !s.code.forget()
-	expected := w.ledger.edges(s.scope)
-	for _, h := range s.witnesses {
-		w.auditWitness(s, h, cache, resumed, expected)
+	resumed := s.audited && health.Lists == s.lists && !w.writeLog.hasGap(s.scope.resource) && !s.code.forget()
+	expected := w.writeLog.edges(s.scope)
+	for _, h := range s.checkers {
+		w.auditChecker(s, h, cache, resumed, expected)
 	}
 	s.lists, s.audited = health.Lists, true
 }
 
-// auditWitness compares what a handler was told with the cache and the ledger. resumed
+// auditChecker compares the events of a handler with the cache and the writes. resumed
 // says that no list has taken the place of events since the last audit.
-func (w *world) auditWitness(s *subject, h *witness, cache map[string]state, resumed bool, expected map[string][]edge) {
+func (w *world) auditChecker(s *subject, h *checker, cache map[string]state, resumed bool, expected map[string][]edge) {
 	w.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name := s.kind + ", " + h.name
 	if h.problem != nil {
-		w.Errorf("%s: %v; it was told last %v", name, h.problem, h.last)
+		w.Errorf("%s: %v; its last events are %v", name, h.problem, h.last)
 	}
 	if !maps.Equal(h.holds, cache) {
-		w.Errorf("%s: what it was told adds up to\n%v\nthe cache holds\n%v\nhealth %+v", name, sorted(h.holds), sorted(cache), h.registration.health())
+		w.Errorf("%s: its events add up to\n%v\nthe cache holds\n%v\nhealth %+v", name, sorted(h.holds), sorted(cache), h.registration.health())
 	}
 	if !h.registration.synced() {
 		w.Errorf("%s: not synced", name)
 	}
 	for _, how := range h.ended {
 		if how == "replaced" {
-			w.tally.replaced++
+			w.totals.counts["objects replaced by an update"]++
 		} else {
-			w.tally.deletes++
+			w.totals.counts["objects deleted"]++
 		}
 		if how != "deleted" && resumed && h.policy != tidings.ConflateState {
-			w.Errorf("%s: told of an end as %s without a list; it was told last %v", name, how, h.last)
+			w.Errorf("%s: an object ended as %s without a list; the last events are %v", name, how, h.last)
 		}
 	}
 	if resumed && h.audited && h.policy != tidings.ConflateState {
-		w.tally.exact++
+		w.totals.counts["handlers compared event by event"]++
 		if !maps.EqualFunc(h.edges, expected, slices.Equal[[]edge]) {
-			w.Errorf("%s: told of adds and deletes\n%v\nthe server made\n%v", name, sorted(h.edges), sorted(expected))
+			w.Errorf("%s: adds and deletes it received\n%v\nthe server made\n%v", name, sorted(h.edges), sorted(expected))
 		}
 	}
 	h.edges, h.ended, h.audited, h.rewound = map[string][]edge{}, map[string]string{}, true, false

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// TestDays lives a day of virtual time for each seed. doc.go says what is compared.
+// TestDays runs a day of virtual time for each seed. doc.go says what is compared.
 func TestDays(t *testing.T) {
 	if *days.One != 0 {
-		var all tally
-		synctest.Test(t, func(t *testing.T) { live(t, *days.One, &all) })
-		t.Log(&all)
+		all := newTotals()
+		synctest.Test(t, func(t *testing.T) { runDay(t, *days.One, all) })
+		t.Log(all)
 		return
 	}
 	next := source(t)
-	var all tally
+	all := newTotals()
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for seed, ok := next(); ok; seed, ok = next() {
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { live(t, seed, &all) })
+					synctest.Test(t, func(t *testing.T) { runDay(t, seed, all) })
 				})
 			}
 		})
 	}
 	workers.Wait()
-	t.Log(&all)
+	t.Log(all)
 }
 
-// source returns what gives the seeds.
+// source returns the generator of seeds.
 func source(t *testing.T) func() (seed uint64, ok bool) {
 	first, began := *firstOne, time.Now()
 	if *soak > 0 {

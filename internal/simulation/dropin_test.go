@@ -146,13 +146,13 @@ func (i *dropInInformer) handle(f func(event), o handlerOptions) registration {
 			f(event{kind: tidings.Updated, resync: stateOf(was) == stateOf(is), key: keyOf(is), old: stateOf(was), new: stateOf(is)})
 		},
 		DeleteFunc: func(obj any) {
-			told := event{kind: tidings.Deleted}
+			deleted := event{kind: tidings.Deleted}
 			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				told.tombstone, obj = true, unknown.Obj
+				deleted.tombstone, obj = true, unknown.Obj
 			}
 			last := obj.(metav1.Object)
-			told.key, told.old = keyOf(last), stateOf(last)
-			f(told)
+			deleted.key, deleted.old = keyOf(last), stateOf(last)
+			f(deleted)
 		},
 	}, o.resync)
 	if err != nil {

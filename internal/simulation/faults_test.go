@@ -5,59 +5,58 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// standing is something that is wrong until it is lifted.
-type standing struct {
+// activeFault is a fault until it is lifted.
+type activeFault struct {
 	name      string
 	lift      func()
 	injection *apisim.Injection // nil if it is of the server as a whole
 }
 
-// stands reports whether something of that name is wrong.
-func (w *world) stands(name string) bool {
-	for _, s := range w.standing {
-		if s.name == name {
-			return true
-		}
-	}
-	return false
+// met counts a fault.
+func (w *world) met(name string, n int) { w.totals.faults[name] += n }
+
+// isActive reports whether a fault of that name is active.
+func (w *world) isActive(name string) bool {
+	return slices.ContainsFunc(w.active, func(f *activeFault) bool { return f.name == name })
 }
 
-// lift ends the nth of what is wrong, if there is one.
+// lift ends the nth active fault, if there is one.
 func (w *world) lift(n int) {
-	if n >= len(w.standing) {
+	if n >= len(w.active) {
 		return
 	}
-	s := w.standing[n]
+	s := w.active[n]
 	w.note("lift %s", s.name)
 	s.lift()
 	if s.injection != nil {
-		w.tally.met(s.name, s.injection.Met())
+		w.met(s.name, s.injection.Met())
 	}
-	w.standing = append(w.standing[:n:n], w.standing[n+1:]...)
+	w.active = append(w.active[:n:n], w.active[n+1:]...)
 }
 
-// liftAll ends all that is wrong.
+// liftAll ends all faults.
 func (w *world) liftAll() {
-	for len(w.standing) > 0 {
+	for len(w.active) > 0 {
 		w.lift(0)
 	}
 }
 
-// faulty is a kind of fault of requests.
-type faulty struct {
+// requestFault is a kind of fault of requests.
+type requestFault struct {
 	name string
-	// verbs are those of requests that it makes sense for; none means list and watch.
+	// verbs are those of the requests that can have it; none means list and watch.
 	verbs []string
 	make  func(w *world) apisim.Fault
 }
 
-var faultyRequests = []faulty{
+var requestFaults = []requestFault{
 	{"Refuse", nil, func(w *world) apisim.Fault {
 		code := []int{401, 403, 404, 410, 429, 500, 503, 504}[w.random.IntN(8)]
 		return apisim.Refuse(code, []time.Duration{0, 0, time.Second, 10 * time.Second}[w.random.IntN(4)])
@@ -95,7 +94,7 @@ var faultyRequests = []faulty{
 	{"Answer", nil, func(w *world) apisim.Fault {
 		page := []string{"<html>log in first</html>", "", "{}", "null", `{"kind":"Status","code":200}`}[w.random.IntN(5)]
 		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) {
-			io.WriteString(rw, page) //nolint:errcheck // a client that is gone needs no answer
+			io.WriteString(rw, page) //nolint:errcheck // the client is gone
 		})
 	}},
 }
@@ -108,12 +107,12 @@ func (w *world) anyFrame(least int) int {
 	return apisim.EachFrame
 }
 
-// fault makes something wrong with some requests.
+// fault injects a fault into some requests.
 func (w *world) fault() {
-	if len(w.standing) >= 5 {
+	if len(w.active) >= 5 {
 		w.lift(0)
 	}
-	f := faultyRequests[w.random.IntN(len(faultyRequests))]
+	f := requestFaults[w.random.IntN(len(requestFaults))]
 	verbs := f.verbs
 	if verbs == nil {
 		verbs = []string{"list", "watch", "watch", ""}
@@ -131,16 +130,16 @@ func (w *world) fault() {
 	made := f.make(w)
 	w.note("inject %v at %+v", made, m)
 	i := w.server.Inject(m, made)
-	w.standing = append(w.standing, &standing{f.name, i.Lift, i})
+	w.active = append(w.active, &activeFault{f.name, i.Lift, i})
 	if w.random.IntN(3) > 0 {
-		// Watches that run do not meet it: they are made to begin anew.
+		// Running watches do not meet it: they have to begin anew.
 		w.cut()
 	}
 }
 
 // touch writes in the middle of a request.
 func (w *world) touch() {
-	l := &w.ledger
+	l := &w.writeLog
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	obj, err := w.server.Get(context.Background(), configMaps, "a", "touched")

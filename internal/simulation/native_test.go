@@ -97,14 +97,14 @@ func (i *nativeInformer[T]) nextTerm() informer {
 
 func (i *nativeInformer[T]) handle(f func(event), o handlerOptions) registration {
 	r, err := i.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
-		told := event{kind: e.Type, resync: e.Resync, tombstone: e.Tombstone, key: e.Key()}
+		received := event{kind: e.Type, resync: e.Resync, tombstone: e.Tombstone, key: e.Key()}
 		if e.Type != tidings.Added {
-			told.old = stateOf(e.Old)
+			received.old = stateOf(e.Old)
 		}
 		if e.Type != tidings.Deleted {
-			told.new = stateOf(e.New)
+			received.new = stateOf(e.New)
 		}
-		f(told)
+		f(received)
 	}), tidings.HandlerOptions{Name: o.name, Policy: o.policy, Limit: o.limit, Resync: o.resync, IsolatePanics: true})
 	if err != nil {
 		i.w.Fatal(err)
@@ -135,14 +135,14 @@ func (i *nativeInformer[T]) stop() error {
 	return i.factory.Shutdown(context.Background())
 }
 
-func askTyped(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*corev1.ConfigMap], error) {
+func newTyped(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*corev1.ConfigMap], error) {
 	return tidings.For[*corev1.ConfigMap](f, s)
 }
 
-func askDynamic(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*unstructured.Unstructured], error) {
+func newDynamic(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*unstructured.Unstructured], error) {
 	return tidings.Dynamic(f, widgets, s)
 }
 
-func askMetadata(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
+func newMetadata(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
 	return tidings.Metadata(f, configMaps, s)
 }

@@ -10,15 +10,15 @@ import (
 // cut breaks all connections.
 func (w *world) cut() {
 	w.note("cut the connections")
-	w.tally.met("CutConnections", 1)
+	w.met("CutConnections", 1)
 	w.server.CutConnections()
 }
 
-// persist notes what is wrong until it is lifted.
+// persist adds a fault of the server, which is active until it is lifted.
 func (w *world) persist(name, how string, lift func()) {
 	w.note("%s %s", name, how)
-	w.tally.met(name, 1)
-	w.standing = append(w.standing, &standing{name: name, lift: lift})
+	w.met(name, 1)
+	w.active = append(w.active, &activeFault{name: name, lift: lift})
 }
 
 // outage disturbs the server as a whole.
@@ -29,28 +29,28 @@ func (w *world) outage() {
 	case 2:
 		o := apisim.RestartOptions{KeepHistory: w.random.IntN(2) == 0, Down: w.between(0, 300)}
 		w.note("restart with %+v", o)
-		w.tally.met(map[bool]string{true: "Restart with history", false: "Restart without history"}[o.KeepHistory], 1)
+		w.met(map[bool]string{true: "Restart with history", false: "Restart without history"}[o.KeepHistory], 1)
 		w.server.Restart(o)
 	case 3:
 		w.note("compact")
-		w.tally.met("Compact", 1)
+		w.met("Compact", 1)
 		w.server.Compact()
 		if w.random.IntN(2) == 0 {
 			w.cut()
 		}
 	case 4:
-		if !w.stands("SetAvailable") {
+		if !w.isActive("SetAvailable") {
 			w.server.SetAvailable(false)
 			w.persist("SetAvailable", "false", func() { w.server.SetAvailable(true) })
 		}
 	case 5:
-		if !w.stands("RemoveResource") {
-			w.ledger.tear(widgets)
+		if !w.isActive("RemoveResource") {
+			w.writeLog.addGaps(widgets)
 			w.server.RemoveResource(widgets)
 			w.persist("RemoveResource", "widgets", func() { w.server.RestoreResource(widgets) })
 		}
 	case 6:
-		if !w.stands("RefuseStreamedLists") {
+		if !w.isActive("RefuseStreamedLists") {
 			w.server.RefuseStreamedLists(true)
 			w.persist("RefuseStreamedLists", "true", func() { w.server.RefuseStreamedLists(false) })
 			if w.random.IntN(2) == 0 {
@@ -59,7 +59,7 @@ func (w *world) outage() {
 			}
 		}
 	case 7:
-		if !w.stands("SetUsers") {
+		if !w.isActive("SetUsers") {
 			w.forbid()
 		}
 	}
@@ -125,7 +125,7 @@ func (w *world) reorder() {
 		synctest.Wait()
 	}
 	i.Lift()
-	w.tally.met("Reorder", i.Met())
+	w.met("Reorder", i.Met())
 	w.cut()
 	w.note("lift Reorder")
 }
@@ -135,15 +135,15 @@ func (w *world) reorder() {
 func (w *world) rewind() {
 	w.settle()
 	for _, s := range w.subjects {
-		for _, h := range s.witnesses {
+		for _, h := range s.checkers {
 			h.mu.Lock()
 			h.rewound = true
 			h.mu.Unlock()
 		}
 	}
 	w.note("rewind")
-	w.tally.met("Rewind", 1)
-	w.ledger.tear(configMaps, widgets)
+	w.met("Rewind", 1)
+	w.writeLog.addGaps(configMaps, widgets)
 	w.server.Rewind(w.backup)
 	w.audit(false)
 	w.backup = w.server.Snapshot()

@@ -50,14 +50,14 @@ type subject struct {
 	code *userCode
 
 	informer
-	witnesses []*witness
-	lists     uint64 // begun at the last audit; unknown if audited is not set
-	audited   bool   // it was running at the last audit
+	checkers []*checker
+	lists    uint64 // begun at the last audit; unknown if audited is not set
+	audited  bool   // it was running at the last audit
 }
 
 // begin makes i the informer of the subject.
 func (s *subject) begin(i informer) {
-	s.informer, s.witnesses, s.audited, s.lists = i, nil, false, 0
+	s.informer, s.checkers, s.audited, s.lists = i, nil, false, 0
 }
 
 // informer is a running informer of any kind.
@@ -83,7 +83,7 @@ type handlerOptions struct {
 	resync time.Duration
 	policy tidings.Policy
 	limit  int
-	panics bool // now and then, after it has noted what it was told
+	panics bool // now and then, after an event
 }
 
 // state is what is compared of an object.
@@ -97,7 +97,7 @@ func stateOf(obj metav1.Object) state {
 
 func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
-// event is what a handler was told, in the same words for all kinds.
+// event is an event of a handler, in one type for all kinds of informers.
 type event struct {
 	kind              tidings.EventType
 	resync, tombstone bool

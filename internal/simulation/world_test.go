@@ -39,20 +39,20 @@ type world struct {
 	seed     uint64
 	random   *rand.Rand // of the schedule, which is one goroutine
 	server   *apisim.Server
-	ledger   ledger
+	writeLog writeLog
 	subjects []*subject
-	standing []*standing
+	active   []*activeFault
 	backup   *apisim.Snapshot
 	written  int
 	touched  int
 	joined   int
 	history  []string
-	tally    tally
+	totals   *totals
 }
 
-// live runs the day of a seed and counts it.
-func live(t *testing.T, seed uint64, all *tally) {
-	w := &world{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
+// runDay runs the day of a seed and counts it.
+func runDay(t *testing.T, seed uint64, all *totals) {
+	w := &world{T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), totals: newTotals()}
 	defer w.save()
 	began := time.Now()
 	w.begin()
@@ -63,8 +63,9 @@ func live(t *testing.T, seed uint64, all *tally) {
 		w.audit(w.random.IntN(3) == 0)
 	}
 	w.end()
-	w.tally.seeds, w.tally.lived, w.tally.writes = 1, time.Since(began), w.written
-	all.add(&w.tally)
+	w.totals.lived = time.Since(began)
+	w.totals.counts["seeds"], w.totals.counts["writes"] = 1, w.written
+	all.add(w.totals)
 }
 
 // begin starts a server with some objects, and informers of all kinds.
@@ -82,7 +83,7 @@ func (w *world) begin() {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	w.create(newObject(configMaps, "a", "touched", "touched-0"))
-	w.ledger.reset()
+	w.writeLog.reset()
 	for range w.random.IntN(20) {
 		w.write()
 	}
@@ -143,7 +144,7 @@ func (w *world) step() {
 	case n < 65:
 		w.fault()
 	case n < 75:
-		w.lift(w.random.IntN(1 + len(w.standing)))
+		w.lift(w.random.IntN(1 + len(w.active)))
 	case n < 82:
 		w.outage()
 	case n < 86:
@@ -153,7 +154,7 @@ func (w *world) step() {
 	case n < 94:
 		w.expire()
 	case n < 96:
-		w.trouble()
+		w.failUserCode()
 	case n < 98:
 		w.restart(w.anySubject())
 	default:
@@ -167,7 +168,7 @@ func (w *world) step() {
 	case n < 18:
 		time.Sleep(w.between(10, 600))
 	default:
-		// What is wrong for hours is mostly the same failure again and again.
+		// Faults that last for hours mostly repeat the same failure.
 		if w.random.IntN(5) > 0 {
 			w.liftAll()
 		}
@@ -191,7 +192,7 @@ func (w *world) burst() {
 // write makes one random change.
 func (w *world) write() {
 	resource := configMaps
-	if w.random.IntN(3) == 0 && !w.stands("RemoveResource") {
+	if w.random.IntN(3) == 0 && !w.isActive("RemoveResource") {
 		resource = widgets
 	}
 	namespace, name := namespaces[w.random.IntN(len(namespaces))], fmt.Sprint("object-", w.random.IntN(names))
@@ -231,7 +232,7 @@ func (w *world) expire() {
 		w.entry(obj, new(m.GetLabels()["n"]), nil)
 	}
 	w.note("expire configmaps of %s: %v", namespace, expired)
-	w.tally.met("Expire", 1)
+	w.met("Expire", 1)
 	if err := w.server.Expire(context.Background(), configMaps, namespace, expired...); err != nil {
 		w.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func newObject(resource schema.GroupVersionResource, namespace, name, n string) 
 	return u
 }
 
-// create, update and remove write to the server and to the ledger.
+// create, update and remove write to the server and to the writeLog.
 func (w *world) create(obj runtime.Object) {
 	w.Helper()
 	made, err := w.server.Create(context.Background(), obj)
@@ -284,7 +285,7 @@ func (w *world) entry(obj runtime.Object, before, after *string) {
 		resource = widgets
 	}
 	m := obj.(metav1.Object)
-	w.ledger.note(change{resource, m.GetNamespace(), m.GetName(), string(m.GetUID()), before, after})
+	w.writeLog.note(change{resource, m.GetNamespace(), m.GetName(), string(m.GetUID()), before, after})
 }
 
 func (w *world) anySubject() *subject { return w.subjects[w.random.IntN(len(w.subjects))] }
@@ -298,14 +299,14 @@ func (w *world) start(s *subject) {
 
 // stop stops an informer under whatever faults there are.
 func (w *world) stop(s *subject) {
-	for _, h := range s.witnesses {
+	for _, h := range s.checkers {
 		h.unblock()
 	}
 	if err := s.informer.stop(); err != nil {
 		w.Errorf("%s did not stop: %v", s.kind, err)
 	}
-	for _, h := range s.witnesses {
-		w.tally.events += h.calls
+	for _, h := range s.checkers {
+		w.totals.counts["events"] += h.calls
 	}
 	s.informer = nil
 }
@@ -319,7 +320,7 @@ func (w *world) restart(s *subject) {
 		return
 	}
 	w.note("%s begins a new term", s.kind)
-	old := s.witnesses
+	old := s.checkers
 	s.begin(of.nextTerm())
 	w.join(s)
 	w.join(s)
@@ -330,38 +331,38 @@ func (w *world) restart(s *subject) {
 	}
 	synctest.Wait()
 	for _, h := range old {
-		w.tally.events += h.calls
+		w.totals.counts["events"] += h.calls
 	}
 }
 
 // join adds a handler.
 func (w *world) join(s *subject) {
-	if len(s.witnesses) >= 4 {
+	if len(s.checkers) >= 4 {
 		return
 	}
 	w.joined++
 	o := handlerOptions{
-		name: fmt.Sprint("witness-", w.joined), limit: 1 + w.random.IntN(20), resync: resyncPeriods[w.random.IntN(len(resyncPeriods))],
+		name: fmt.Sprint("checker-", w.joined), limit: 1 + w.random.IntN(20), resync: resyncPeriods[w.random.IntN(len(resyncPeriods))],
 		policy: []tidings.Policy{tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded}[w.random.IntN(4)],
 		panics: w.random.IntN(8) == 0,
 	}
 	if _, native := s.informer.(*dropInInformer); native {
 		o.policy, o.panics = tidings.ConflateUpdates, false
 	}
-	h := newWitness(o, s.compares)
+	h := newChecker(o, s.compares)
 	w.note("%+v joins %s", o, s.kind)
 	h.registration = s.informer.handle(h.handle, o)
-	s.witnesses = append(s.witnesses, h)
+	s.checkers = append(s.checkers, h)
 }
 
 // disturb blocks, frees or removes a handler.
 func (w *world) disturb() {
 	s := w.anySubject()
-	if len(s.witnesses) == 0 {
+	if len(s.checkers) == 0 {
 		return
 	}
-	n := w.random.IntN(len(s.witnesses))
-	h := s.witnesses[n]
+	n := w.random.IntN(len(s.checkers))
+	h := s.checkers[n]
 	switch w.random.IntN(5) {
 	case 0:
 		w.note("%s leaves %s", h.name, s.kind)
@@ -369,9 +370,9 @@ func (w *world) disturb() {
 		h.registration.remove()
 		synctest.Wait()
 		h.mu.Lock()
-		w.tally.events += h.calls
+		w.totals.counts["events"] += h.calls
 		h.mu.Unlock()
-		s.witnesses = append(s.witnesses[:n:n], s.witnesses[n+1:]...)
+		s.checkers = append(s.checkers[:n:n], s.checkers[n+1:]...)
 	case 1, 2:
 		w.note("%s of %s blocks", h.name, s.kind)
 		h.block()
@@ -384,12 +385,12 @@ func (w *world) disturb() {
 // subjects returns an informer of each kind.
 func subjects() []*subject {
 	return []*subject{
-		{kind: "native-typed", scope: scope{resource: configMaps}, open: native(askTyped), compares: true},
-		{kind: "native-selecting", scope: scope{resource: configMaps, hides: true}, open: native(askTyped), compares: true},
-		{kind: "native-transforming", scope: scope{resource: configMaps}, open: native(askTyped), compares: true, code: &userCode{hows: []string{"error", "nil", "panic"}}},
-		{kind: "native-one-object", scope: scope{resource: configMaps, name: "object-1"}, open: native(askTyped), compares: true},
-		{kind: "native-dynamic", scope: scope{resource: widgets}, open: native(askDynamic), compares: true},
-		{kind: "native-metadata", scope: scope{resource: configMaps, namespaces: []string{"a", "b"}}, open: native(askMetadata), compares: true},
+		{kind: "native-typed", scope: scope{resource: configMaps}, open: native(newTyped), compares: true},
+		{kind: "native-selecting", scope: scope{resource: configMaps, hides: true}, open: native(newTyped), compares: true},
+		{kind: "native-transforming", scope: scope{resource: configMaps}, open: native(newTyped), compares: true, code: &userCode{hows: []string{"error", "nil", "panic"}}},
+		{kind: "native-one-object", scope: scope{resource: configMaps, name: "object-1"}, open: native(newTyped), compares: true},
+		{kind: "native-dynamic", scope: scope{resource: widgets}, open: native(newDynamic), compares: true},
+		{kind: "native-metadata", scope: scope{resource: configMaps, namespaces: []string{"a", "b"}}, open: native(newMetadata), compares: true},
 		{kind: "drop-in-clientset", scope: scope{resource: configMaps, hides: true}, open: dropIn(fromClientset), compares: true},
 		{kind: "drop-in-typed", scope: scope{resource: configMaps}, open: dropIn(fromTypedClient)},
 		{kind: "drop-in-transforming", scope: scope{resource: configMaps}, open: dropIn(fromClientset), compares: true, code: &userCode{hows: []string{"error"}}},

@@ -3,7 +3,7 @@
 //
 //	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, factory ─▶ view
 //	     ├─ watch ─▶ watcher:       cluster ──────── factory ─▶ view
-//	     ├─ serve ─▶ service:       apisim ◀─ files, archive
+//	     ├─ serve ─▶ service:       apisim ◀─ files
 //	     ├─ completion              names: cluster ─ resolve
 //	     └─ version, help
 //

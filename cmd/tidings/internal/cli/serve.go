@@ -10,8 +10,6 @@ import (
 type serveOptions struct {
 	listen     string
 	load       []string
-	restore    string
-	save       string
 	kubeconfig string
 	seed       uint64
 }
@@ -39,10 +37,6 @@ Nothing needs to be installed. Ctrl-C ends the server.`,
   # with what a real cluster holds
   kubectl get deployments,pods -A -o yaml | tidings serve --load -
 
-  # keep the state, and go on with it the next day
-  tidings serve --load manifests --save state.json
-  tidings serve --restore state.json --save state.json
-
   # in a script: the kubeconfig is there when the server is ready
   tidings serve --write-kubeconfig test.kubeconfig &`,
 		Args: noArguments,
@@ -57,8 +51,6 @@ Nothing needs to be installed. Ctrl-C ends the server.`,
 	flags.SortFlags = false
 	flags.StringVar(&o.listen, "listen", anyPort, "the address on which the API server listens; port 0 takes a free one")
 	flags.StringArrayVar(&o.load, "load", nil, "begin with the objects of this file, or of all .yaml, .yml and .json files below this directory; - is the standard input; may be repeated")
-	flags.StringVar(&o.restore, "restore", "", "begin with the state of this file, which --save has written; what --load names is added")
-	flags.StringVar(&o.save, "save", "", "keep the state in this file: it is written at the end, and every 10s while there are changes")
 	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides UIDs and generated names, for runs that are to repeat (default a random one)")
 	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "", "write a kubeconfig of the server to this file (default a temporary one, which is printed)")
 	return cmd

@@ -166,74 +166,6 @@ func TestServeIsWatched(t *testing.T) {
 	s.end(t)
 }
 
-func TestServeSavesAndRestores(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	state := filepath.Join(t.TempDir(), "state.json")
-	first := served(t, "--load", manifests(t), "--save", state)
-	first.out.await(t, "the state is kept in "+state)
-	if _, err := os.Stat(state); err != nil {
-		t.Errorf("there is no state from the beginning: %v", err)
-	}
-	made, err := first.typed.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.end(t)
-	if want := "── 9 objects saved in " + state + "\n"; !strings.HasSuffix(first.out.String(), want) {
-		t.Errorf("%q is not at the end of %s", want, first.out)
-	}
-	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("others can read the state: %v, %v", info, err)
-	}
-
-	run(ctx, "serve", "--save", state).expect(t, 1, state+" is there already: go on from it with --restore "+state)
-	second := served(t, "--restore", state, "--save", state, "--load", textFile(t, t.TempDir(), "d.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n"))
-	second.out.await(t, ", with 9 objects of "+state+", and 1 object loaded\n")
-	got, err := second.typed.CoreV1().ConfigMaps("default").Get(ctx, "c", metav1.GetOptions{})
-	if err != nil || got.UID != made.UID || got.ResourceVersion != made.ResourceVersion {
-		t.Errorf("restored is %v, %v", got, err)
-	}
-	widget, err := second.dynamic.Resource(widgets).Namespace("team").Get(ctx, "w", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	widget.SetLabels(map[string]string{"changed": "yes"})
-	if _, err := second.dynamic.Resource(widgets).Namespace("team").Update(ctx, widget, metav1.UpdateOptions{}); err != nil {
-		t.Error(err)
-	}
-	second.end(t)
-
-	third := served(t, "--restore", state)
-	if widget, err := third.dynamic.Resource(widgets).Namespace("team").Get(ctx, "w", metav1.GetOptions{}); err != nil || widget.GetLabels()["changed"] != "yes" {
-		t.Errorf("restored again is %v, %v", widget, err)
-	}
-	if _, err := third.typed.CoreV1().ConfigMaps("default").Get(ctx, "d", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
-	third.end(t)
-	if files, err := os.ReadDir(filepath.Dir(state)); err != nil || len(files) != 1 {
-		t.Errorf("there are other files beside the state: %v, %v", files, err)
-	}
-}
-
-func TestServeSaysThatItCannotSave(t *testing.T) {
-	t.Parallel()
-	directory := filepath.Join(t.TempDir(), "soon-gone")
-	if err := os.Mkdir(directory, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	s := served(t, "--save", filepath.Join(directory, "state.json"))
-	if err := os.RemoveAll(directory); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s.interrupt()
-	outcome{<-s.code, s.out.String(), s.err.String()}.expect(t, 1, "the state cannot be saved in "+directory, "--save needs a directory that is there")
-}
-
 func TestServeListens(t *testing.T) {
 	t.Parallel()
 	s := served(t, "--listen", "0.0.0.0:0", "-v")
@@ -257,9 +189,6 @@ func TestServeRefuses(t *testing.T) {
 	broken := textFile(t, directory, "broken.yaml", "a: [")
 	misspelt := textFile(t, directory, "misspelt.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {nodename: node-1}\n")
 	definition := textFile(t, directory, "definition.yaml", widgetDefinitionFile)
-	defined := filepath.Join(directory, "state.json")
-	served(t, "--load", definition, "--save", defined).end(t)
-	cut := textFile(t, directory, "cut.json", `{"format":"tidings-apisim-snapshot/1","resourceVersion":9,"sections":1}`)
 	for _, c := range []struct {
 		args  []string
 		parts []string
@@ -268,16 +197,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--load", broken}, []string{"--load: " + broken + ": document 1: ", "as `kubectl get -o yaml` prints them"}},
 		{[]string{"--load", misspelt}, []string{misspelt + ": document 1 (Pod p)", `unknown field "spec.nodename"`}},
 		{[]string{"--load", definition, "--load", definition}, []string{`"widgets.example.com" already exists`}},
-		{[]string{"--restore", defined, "--load", definition}, []string{`"widgets.example.com" already exists: leave out what was restored, or --restore`}},
 		{[]string{"--load", widget}, []string{"(Widget w): no resource serves the kind Widget of example.com/v1: load its CustomResourceDefinition too\n"}},
-		{[]string{"--restore", missing}, []string{"--restore: open " + missing + ": no such file or directory: name a file that --save has written"}},
-		{[]string{"--restore", directory}, []string{"--restore " + directory + ": ", "is a directory: name a file that --save has written"}},
-		{[]string{"--restore", widget}, []string{"--restore " + widget + ": it does not begin with the format"}},
-		{[]string{"--restore", cut}, []string{"--restore " + cut + ": it ends too early: name a file"}},
-		{[]string{"--save", directory}, []string{"--save " + directory + " is not a file"}},
-		{[]string{"--save", widget}, []string{widget + " is there already"}},
-		{[]string{"--save", widget, "--restore", cut}, []string{widget + " is there already"}},
-		{[]string{"--save", filepath.Join(missing, "state")}, []string{"the state cannot be saved in " + missing, "--save needs a directory"}},
 		{[]string{"--listen", "8080"}, []string{"cannot listen on 8080: ", "such as 127.0.0.1:8080"}},
 		{[]string{"--write-kubeconfig", widget}, []string{widget + " exists and is not one that tidings has written"}},
 	} {

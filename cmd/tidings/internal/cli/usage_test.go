@@ -125,7 +125,7 @@ func TestHelp(t *testing.T) {
 		{"help watch", []string{"--selector", "Which cluster", "tidings watch pods,deployments"}},
 		{"help help", []string{"tidings help [COMMAND]"}},
 		{"demo --help", []string{"--pods", "(default 2000)", "--churn", "(default 50)", "--for", "(default 30s)", "tidings demo --seed 42"}},
-		{"serve --help", []string{"--load", "--save", "--restore", "--listen", "tidings serve --restore state.json --save state.json"}},
+		{"serve --help", []string{"--load", "--listen", "tidings serve --load manifests"}},
 		{"watch --help", []string{"--selector", "Which cluster", "--kubeconfig", "--context", "tidings watch pods,deployments"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {

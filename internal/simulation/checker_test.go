@@ -8,9 +8,9 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// witness is a handler that adds up what it is told, and checks that each event follows
+// checker is a handler that adds up its events, and checks that each event follows
 // from the ones before.
-type witness struct {
+type checker struct {
 	handlerOptions
 	registration registration
 	compares     bool // it may not be taken back to an older version
@@ -19,7 +19,7 @@ type witness struct {
 	mu      sync.Mutex // guards the rest
 	holds   map[string]state
 	edges   map[string][]edge // by key, since the last audit
-	ended   map[string]string // UIDs since the last audit: how it was told of the end
+	ended   map[string]string // UIDs since the last audit: the kind of the event that ended it
 	calls   int
 	blocked chan struct{} // closed when it may go on, nil if it may
 	rewound bool          // versions may be any until the next audit
@@ -27,7 +27,7 @@ type witness struct {
 	last    []event // the newest events, for the report
 }
 
-// edge is the beginning or the end of an object for whoever watches a scope.
+// edge is the beginning or the end of an object in a scope.
 type edge struct {
 	begins bool
 	uid    string
@@ -37,11 +37,11 @@ func (e edge) String() string {
 	return map[bool]string{true: "+", false: "-"}[e.begins] + e.uid[:min(len(e.uid), 8)]
 }
 
-func newWitness(o handlerOptions, compares bool) *witness {
-	return &witness{handlerOptions: o, compares: compares, holds: map[string]state{}, edges: map[string][]edge{}, ended: map[string]string{}}
+func newChecker(o handlerOptions, compares bool) *checker {
+	return &checker{handlerOptions: o, compares: compares, holds: map[string]state{}, edges: map[string][]edge{}, ended: map[string]string{}}
 }
 
-func (w *witness) block() {
+func (w *checker) block() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.blocked == nil {
@@ -49,7 +49,7 @@ func (w *witness) block() {
 	}
 }
 
-func (w *witness) unblock() {
+func (w *checker) unblock() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.blocked != nil {
@@ -59,7 +59,7 @@ func (w *witness) unblock() {
 }
 
 // handle is called by the informer.
-func (w *witness) handle(e event) {
+func (w *checker) handle(e event) {
 	w.mu.Lock()
 	blocked := w.blocked
 	w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *witness) handle(e event) {
 }
 
 // take notes an event and returns whether to panic.
-func (w *witness) take(e event) bool {
+func (w *checker) take(e event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls++
@@ -96,48 +96,48 @@ func (w *witness) take(e event) bool {
 		if e.tombstone {
 			how = "tombstone"
 		}
-		// The delete ends what it was told of, whatever state came with it.
+		// The delete ends the object that it knows, whatever state came with it.
 		w.end(e.key, w.holds[e.key], how)
 		delete(w.holds, e.key)
 	}
 	return w.panics && w.calls%7 == 0
 }
 
-func (w *witness) begin(key string, s state) {
+func (w *checker) begin(key string, s state) {
 	w.holds[key] = s
 	w.edges[key] = append(w.edges[key], edge{true, s.uid})
 	delete(w.ended, s.uid)
 }
 
-func (w *witness) end(key string, s state, how string) {
+func (w *checker) end(key string, s state, how string) {
 	w.edges[key] = append(w.edges[key], edge{false, s.uid})
 	w.ended[s.uid] = how
 }
 
 // judge returns what is wrong with an event.
-func (w *witness) judge(e event) error {
+func (w *checker) judge(e event) error {
 	before, known := w.holds[e.key]
 	switch {
 	case known == (e.kind == tidings.Added):
-		return fmt.Errorf("told %v, known before: %v", e, known)
+		return fmt.Errorf("received %v, known before: %v", e, known)
 	case e.kind == tidings.Updated && e.old != before:
-		return fmt.Errorf("told %v, what it was told before was %v", e, before)
+		return fmt.Errorf("received %v, the state before was %v", e, before)
 	case e.kind == tidings.Updated && e.resync && e.new != before:
-		return fmt.Errorf("told %v, what it was told before was %v", e, before)
+		return fmt.Errorf("received %v, the state before was %v", e, before)
 	case e.kind == tidings.Deleted && e.old.uid != before.uid && w.policy != tidings.ConflateState:
 		// ConflateState leaves out the update to another incarnation that was before it.
-		return fmt.Errorf("told %v, what it was told before was %v", e, before)
+		return fmt.Errorf("received %v, the state before was %v", e, before)
 	case e.kind == tidings.Added || w.rewound || !w.compares:
 		return nil
 	case e.kind == tidings.Updated && !e.resync && e.new == before:
-		return fmt.Errorf("told %v, which says nothing", e)
+		return fmt.Errorf("received %v without a change", e)
 	}
 	now := e.new
 	if e.kind == tidings.Deleted {
 		now = e.old
 	}
 	if order, ok := delta.CompareDecimal(now.version, before.version); !ok || order < 0 {
-		return fmt.Errorf("told %v, which goes back from %v", e, before)
+		return fmt.Errorf("received %v, which goes back from %v", e, before)
 	}
 	return nil
 }

@@ -109,15 +109,15 @@ func transform[T any](c *userCode) func(T) (T, error) {
 	}
 }
 
-// trouble makes the functions of the user fail, those of one informer.
-func (w *world) trouble() {
+// failUserCode makes the functions of the user of one informer fail.
+func (w *world) failUserCode() {
 	s := w.anySubject()
 	if s.code == nil {
 		return
 	}
 	how, every := s.code.hows[w.random.IntN(len(s.code.hows))], 1+w.random.IntN(4)
 	w.note("every call of number %d of the functions of %s fails: %s", every, s.kind, how)
-	w.tally.met("functions of the user", 1)
+	w.met("functions of the user", 1)
 	s.code.begin(how, every)
 }
 
@@ -136,16 +136,16 @@ func (w *world) healAll() {
 	}
 }
 
-// hard is a fault that an informer can live with for ever.
-type hard struct {
+// lastingFault is a fault with which an informer stays in step.
+type lastingFault struct {
 	name  string
 	match apisim.Match
 	make  func(w *world) apisim.Fault
 }
 
-// hardships fail either each watch, where lists have to take its place, or now and then
-// a page of a list.
-var hardships = []hard{
+// lastingFaults fail either every watch, so that lists have to replace it, or now and then a
+// page of a list.
+var lastingFaults = []lastingFault{
 	{"watches refused", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
 		return apisim.Refuse([]int{400, 403, 500, 503, 504}[w.random.IntN(5)], 0)
 	}},
@@ -161,7 +161,7 @@ var hardships = []hard{
 	{"watches of unknown events", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault {
 		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
-			io.WriteString(rw, `{"type":"STRANGE","object":{}}`+"\n") //nolint:errcheck // a client that is gone needs no answer
+			io.WriteString(rw, `{"type":"STRANGE","object":{}}`+"\n") //nolint:errcheck // the client is gone
 		})
 	}},
 	{"pages refused", apisim.Match{Verb: "list", Probability: 0.125}, func(w *world) apisim.Fault {
@@ -171,12 +171,11 @@ var hardships = []hard{
 	{"pages dropped", apisim.Match{Verb: "list", Probability: 0.125}, func(*world) apisim.Fault { return apisim.Drop() }},
 }
 
-// hardship begins one of them, writes, and gives the informers time to come into step all
-// the same. It returns what ends it.
-func (w *world) hardship() (end func()) {
-	h := hardships[w.random.IntN(len(hardships))]
+// beginLasting injects one of them, writes, and gives the informers time to come into step.
+func (w *world) beginLasting() (end func()) {
+	h := lastingFaults[w.random.IntN(len(lastingFaults))]
 	fault := h.make(w)
-	w.note("hardship: %s: %v", h.name, fault)
+	w.note("lasting fault: %s: %v", h.name, fault)
 	i := w.server.Inject(h.match, fault)
 	if h.match.Verb == "list" {
 		w.server.RefuseStreamedLists(true)
@@ -189,6 +188,6 @@ func (w *world) hardship() (end func()) {
 	return func() {
 		i.Lift()
 		w.server.RefuseStreamedLists(false)
-		w.tally.met(h.name, i.Met())
+		w.met(h.name, i.Met())
 	}
 }

@@ -6,50 +6,50 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ledger holds what was written since the last audit.
-type ledger struct {
+// writeLog holds the writes since the last audit.
+type writeLog struct {
 	mu      sync.Mutex // guards the rest
 	changes []change
-	// torn are resources whose objects went or came without an event since then.
-	torn map[schema.GroupVersionResource]bool
+	// gaps are the resources with changes without an event since then.
+	gaps map[schema.GroupVersionResource]bool
 }
 
-// change is a write that has been done. n is "" where there is no object.
+// change is a write.
 type change struct {
 	resource             schema.GroupVersionResource
 	namespace, name, uid string
 	before, after        *string // the label n, nil where there is no object
 }
 
-func (l *ledger) note(c change) {
+func (l *writeLog) note(c change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changes = append(l.changes, c)
 }
 
-// tear notes that events alone do not tell what became of a resource.
-func (l *ledger) tear(resources ...schema.GroupVersionResource) {
+// addGaps notes that objects of some resources changed without events.
+func (l *writeLog) addGaps(resources ...schema.GroupVersionResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, resource := range resources {
-		l.torn[resource] = true
+		l.gaps[resource] = true
 	}
 }
 
-func (l *ledger) isTorn(resource schema.GroupVersionResource) bool {
+func (l *writeLog) hasGap(resource schema.GroupVersionResource) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.torn[resource]
+	return l.gaps[resource]
 }
 
-func (l *ledger) reset() {
+func (l *writeLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.changes, l.torn = nil, map[schema.GroupVersionResource]bool{}
+	l.changes, l.gaps = nil, map[schema.GroupVersionResource]bool{}
 }
 
-// edges returns which objects began and ended for whoever holds a scope, by key.
-func (l *ledger) edges(s scope) map[string][]edge {
+// edges returns which objects began and ended in a scope, by key.
+func (l *writeLog) edges(s scope) map[string][]edge {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found := map[string][]edge{}
