@@ -65,18 +65,18 @@ func (k Kind) Path() string {
 
 // New returns the object of a number, from 0 on. It panics on a kind that is none of the
 // constants.
-func (k Kind) New(seed uint64, number int) Object {
+func (k Kind) New(number int) Object {
 	switch k {
 	case Pods:
-		return Pod(seed, number)
+		return Pod(number)
 	case UnlikePods:
-		return UnlikePod(seed, number)
+		return UnlikePod(number)
 	case Deployments:
-		return Deployment(seed, number)
+		return Deployment(number)
 	case ConfigMaps:
-		return ConfigMap(seed, number)
+		return ConfigMap(number)
 	case Widgets:
-		return Widget(seed, number)
+		return Widget(number)
 	}
 	panic(fmt.Sprintf("objects: no kind %q: use one of the constants", string(k)))
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // Pod returns the pod of a number: replica number%40 of workload number/40.
-func Pod(seed uint64, number int) *corev1.Pod {
-	w := workloadOf(seed, number/Replicas)
-	r := randomOf(seed, "pod", number)
+func Pod(number int) *corev1.Pod {
+	w := workloadOf(number / Replicas)
+	r := randomOf("pod", number)
 	created := r.time()
 	token := "kube-api-access-" + r.suffix(5)
 	pod := &corev1.Pod{
@@ -60,7 +60,7 @@ func Pod(seed uint64, number int) *corev1.Pod {
 func containerStatus(r random, name, image string, created metav1.Time) corev1.ContainerStatus {
 	return corev1.ContainerStatus{
 		Name: name, Ready: true, Started: new(true), Image: image,
-		ImageID:     image[:strings.LastIndexByte(image, ':')] + "@sha256:" + randomOf(0, image, 0).hex(64),
+		ImageID:     image[:strings.LastIndexByte(image, ':')] + "@sha256:" + seeded(0, image, 0).hex(64),
 		ContainerID: "containerd://" + r.hex(64),
 		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: after(created, 3)}},
 	}

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
@@ -18,13 +19,17 @@ const Namespaces = 50
 // random makes what is random in one object, always the same for the same object.
 type random struct{ *rand.Rand }
 
-// randomOf returns the source of one object: what tells kinds, and objects of a kind, apart.
-func randomOf(seed uint64, what string, number int) random {
-	h := uint64(14695981039346656037) // FNV-1a
-	for _, c := range []byte(what) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return random{rand.New(rand.NewPCG(seed^h, uint64(number)))}
+// seed is the seed of everything that differs between runs of another seed.
+const seed = 1
+
+// randomOf returns the random numbers of one object: of the object of a number among those
+// that what names.
+func randomOf(what string, number int) random { return seeded(seed, what, number) }
+
+func seeded(seed uint64, what string, number int) random {
+	h := fnv.New64a()
+	h.Write([]byte(what)) // never fails
+	return random{rand.New(rand.NewPCG(seed^h.Sum64(), uint64(number)))}
 }
 
 // from returns n characters of an alphabet.

@@ -12,10 +12,10 @@ import (
 // UnlikePod returns a pod of the shape of [Pod] that has nothing in common with any other
 // one: strings, numbers, times and keys of maps are random. Namespace and version are
 // those of Pod.
-func UnlikePod(seed uint64, number int) *corev1.Pod {
-	pod := Pod(seed, number)
+func UnlikePod(number int) *corev1.Pod {
+	pod := Pod(number)
 	namespace, version := pod.Namespace, pod.ResourceVersion
-	randomOf(seed, "unlike", number).scramble(reflect.ValueOf(pod).Elem())
+	randomOf("unlike", number).scramble(reflect.ValueOf(pod).Elem())
 	pod.Namespace, pod.ResourceVersion = namespace, version
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	return pod

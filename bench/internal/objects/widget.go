@@ -12,9 +12,9 @@ import (
 // of workload number/40. As operators' objects do, those of a workload have the greater
 // part of their spec in common; names, addresses, times and counts are their own. It
 // panics if it cannot be held as maps, which it always can.
-func Widget(seed uint64, number int) *unstructured.Unstructured {
-	w := workloadOf(seed, number/Replicas)
-	r := randomOf(seed, "widget", number)
+func Widget(number int) *unstructured.Unstructured {
+	w := workloadOf(number / Replicas)
+	r := randomOf("widget", number)
 	created := r.time()
 	name := fmt.Sprintf("%s-%s%d", w.name, r.suffix(5), number%Replicas)
 	content := map[string]any{

@@ -22,8 +22,8 @@ type workload struct {
 	image     string
 }
 
-func workloadOf(seed uint64, number int) workload {
-	r := randomOf(seed, "workload", number)
+func workloadOf(number int) workload {
+	r := randomOf("workload", number)
 	name := fmt.Sprintf("%s-%d", r.word(), number)
 	return workload{
 		random: r, number: number, name: name, namespace: Namespace(number),
@@ -31,9 +31,6 @@ func workloadOf(seed uint64, number int) workload {
 		image: "registry.example.com/" + Namespace(number) + "/" + name,
 	}
 }
-
-// OwnerUID returns the UID of the replica set that owns the pods of a workload.
-func OwnerUID(seed uint64, number int) types.UID { return workloadOf(seed, number).set }
 
 // Track is the label of one workload in a hundred.
 func Track(workload int) string { return fmt.Sprintf("track-%02d", workload%100) }

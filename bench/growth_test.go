@@ -1,0 +1,234 @@
+package bench
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/bench/internal/feed"
+	"github.com/tidings-go/tidings/bench/internal/stack"
+)
+
+// growth measures the heap while one handler of two does not return.
+type growth struct {
+	pods, events int
+	thing        string // that a handler which does not return makes the heap keep
+	perThing     int    // events
+	heapLimit    float64
+	// next makes the batches of one round, after so many events.
+	next func(f *feed.Feed, done, round int) [][]feed.Event
+}
+
+// BenchmarkStuck is updates of a few keys while one handler of two does not return.
+func BenchmarkStuck(b *testing.B) {
+	n := pick(100, 1_000, 10_000)
+	growth{
+		pods: n, events: pick(20_000, 100_000, 10_000_000), thing: "update", perThing: 1,
+		heapLimit: pick[float64](1<<30, 256<<20, 2<<30),
+		next: func(f *feed.Feed, done, round int) [][]feed.Event {
+			return updates(f, done, round, n)
+		},
+	}.run(b)
+}
+
+// BenchmarkChurn is objects that are created and deleted, each under a name of its own, while one
+// handler of two does not return. A lifetime is two events.
+func BenchmarkChurn(b *testing.B) {
+	n := pick(200, 1_000, 10_000)
+	growth{
+		pods: n, events: pick(10_000, 50_000, 2_000_000), thing: "lifetime", perThing: 2,
+		heapLimit: pick[float64](1<<30, 256<<20, 4<<30),
+		next: func(f *feed.Feed, done, round int) [][]feed.Event {
+			return lifetimes(f, done, round, n)
+		},
+	}.run(b)
+}
+
+// lifetimes makes batches of objects that are added and, in the batch after, deleted.
+func lifetimes(f *feed.Feed, done, round, objects int) [][]feed.Event {
+	var batches [][]feed.Event
+	for made := done; made < done+round; made += 2 * batchSize {
+		var added, deleted []feed.Event
+		for i := range batchSize {
+			e := f.Add((made/2+i)%objects, fmt.Sprintf("short-lived-%d", made/2+i))
+			added = append(added, e)
+		}
+		for _, e := range added {
+			deleted = append(deleted, f.Delete(e.Object))
+		}
+		batches = append(batches, added, deleted)
+	}
+	return batches
+}
+
+func (g growth) run(b *testing.B) {
+	for _, policy := range []tidings.Policy{
+		tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded,
+	} {
+		name := fmt.Sprintf("pods=%d/events=%d/%v", g.pods, g.events, policy)
+		stacks := stack.All()
+		if policy != tidings.ConflateUpdates { // client-go's interfaces have no policies
+			stacks = []stack.Stack{stack.Native()}
+		}
+		onStacks(b, name, nil, stacks, func(b *testing.B, s stack.Stack, _ stack.Target) {
+			g.benchmark(b, s, policy)
+		})
+	}
+}
+
+func (g growth) benchmark(b *testing.B, s stack.Stack, policy tidings.Policy) {
+	all := pods(g.pods)
+	var marks []int // the numbers of events, in whole rounds, after which the heap is reported
+	for _, part := range []int{100, 20, 4, 1} {
+		round := roundOf(g.pods)
+		if n := g.events / part / round * round; n > 0 {
+			marks = append(marks, n)
+		}
+	}
+	// Without a stuck handler, the second mark is enough.
+	without, _ := g.grow(b, s, all, marks[:min(2, len(marks))], nil)
+	heaps, reached := g.grow(b, s, all, marks, &policy)
+	kept := max(heaps[len(heaps)-1]-without[len(without)-1], 0)
+	b.ReportMetric(without[len(without)-1], "not-stuck-B")
+	for i, heap := range heaps[:len(heaps)-1] {
+		b.ReportMetric(heap, fmt.Sprintf("after-%d-events-B", marks[i]))
+	}
+	b.ReportMetric(kept/float64(reached/g.perThing), "kept-B/"+g.thing)
+	b.ReportMetric(float64(reached), "events-within-limit")
+}
+
+// grow sends rounds of events and measures the heap at the marks and at the end, after so many
+// events. It ends early where the heap grows over the limit. With a policy, there is a handler
+// that does not return until the end. Then it has to learn what the other one has.
+func (g growth) grow(
+	b *testing.B, s stack.Stack, all []*corev1.Pod, marks []int, stuck *tidings.Policy,
+) (heaps []float64, reached int) {
+	f := feed.New(all)
+	informer, err := s.FromMemory(f, stack.Options{})
+	counters, _ := newCounters(1)
+	good, held := newView(), newView()
+	if err == nil && stuck != nil {
+		err = informer.AddHandler(held.handle, *stuck)
+	}
+	started := start(b, informer, err, func(c stack.Change, before, after metav1.Object) {
+		good.handle(c, before, after)
+		counters[0].count()
+	})
+	held.hold()
+	round := roundOf(g.pods)
+	for over := false; reached < marks[len(marks)-1] && !over; {
+		send(b, f, g.next(f, reached, round), round, counters...)
+		reached += round
+		over = heapBound() > g.heapLimit && liveHeap() > g.heapLimit
+		if reached == marks[len(heaps)] {
+			heaps = append(heaps, liveHeap())
+		}
+	}
+	heaps = append(heaps, liveHeap())
+	if stuck != nil {
+		held.catchUp(b, good, *stuck == tidings.ConflateState)
+	}
+	started.stop()
+	return heaps, reached
+}
+
+// view is what a handler knows: the version of every object, and how many came and went. It can
+// hold the handler's calls.
+type view struct {
+	mu             sync.Mutex // guards what follows
+	versions       map[string]string
+	added, deleted int
+	release        chan struct{} // calls wait until it is closed; nil: they return at once
+	goal           *view         // what this view is compared with; nil: nothing
+	fewer          bool          // the numbers of adds and deletes are not compared
+	differing      int           // how many keys differ from the goal's
+	caughtUp       chan struct{} // closed when this view is like its goal
+}
+
+func newView() *view { return &view{versions: map[string]string{}, caughtUp: make(chan struct{})} }
+
+// hold makes calls wait from now on.
+func (v *view) hold() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.release = make(chan struct{})
+}
+
+// handle is the handler.
+func (v *view) handle(c stack.Change, _, o metav1.Object) {
+	v.mu.Lock()
+	release := v.release
+	v.mu.Unlock()
+	if release != nil {
+		<-release
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := key(o)
+	v.differing -= v.differsLocked(key)
+	switch c {
+	case stack.Added:
+		v.added++
+		v.versions[key] = o.GetResourceVersion()
+	case stack.Updated:
+		v.versions[key] = o.GetResourceVersion()
+	case stack.Deleted:
+		v.deleted++
+		delete(v.versions, key)
+	}
+	v.differing += v.differsLocked(key)
+	v.compareLocked()
+}
+
+// differsLocked returns 1 if a key is not as the goal has it, and 0 otherwise.
+func (v *view) differsLocked(key string) int {
+	if v.goal == nil {
+		return 0
+	}
+	mine, here := v.versions[key]
+	theirs, there := v.goal.versions[key]
+	if mine == theirs && here == there {
+		return 0
+	}
+	return 1
+}
+
+// compareLocked closes caughtUp when the view has become like its goal.
+func (v *view) compareLocked() {
+	if v.goal == nil || v.differing > 0 {
+		return
+	}
+	if v.fewer || v.added == v.goal.added && v.deleted == v.goal.deleted {
+		v.goal = nil
+		close(v.caughtUp)
+	}
+}
+
+// catchUp releases the calls and waits until the view is like another, which must not change any
+// more. With fewer, it may have seen fewer adds and deletes.
+func (v *view) catchUp(b *testing.B, goal *view, fewer bool) {
+	v.mu.Lock()
+	v.goal, v.fewer = goal, fewer
+	for key := range goal.versions {
+		v.differing += v.differsLocked(key)
+	}
+	for key := range v.versions {
+		if _, ok := goal.versions[key]; !ok {
+			v.differing++
+		}
+	}
+	v.compareLocked()
+	close(v.release)
+	v.mu.Unlock()
+	await(b, v.caughtUp, func() string {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return fmt.Sprintf("the handler that was stuck has seen %d adds and %d deletes, and has "+
+			"%d objects wrong; want %d, %d and 0",
+			v.added, v.deleted, v.differing, goal.added, goal.deleted)
+	})
+}
