@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/tidingstest"
 )
 
-// TestConformance puts informers of every kind to the contract, on a real API server whose
+// TestConformance runs the contract's tests on informers of every kind, on a real API server whose
 // connections can be cut: in client-go's default encodings, and in JSON alone.
 func TestConformance(t *testing.T) {
 	for name, contentType := range map[string]string{"default": "", "json": "application/json"} {
@@ -28,8 +28,8 @@ func TestConformance(t *testing.T) {
 }
 
 // TestConformanceCBOR does so in the third encoding, which a server offers with a feature
-// gate only, and which a dynamic client of client-go asks for with gates of its own. What
-// reads for itself asks for JSON, and has to be given that.
+// gate only, and which a dynamic client of client-go requests with gates of its own. Informers
+// with a source of our own request JSON, and must receive that.
 func TestConformanceCBOR(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsAllowCBOR, true)
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsPreferCBOR, true)
@@ -52,8 +52,8 @@ func TestConformanceCBOR(t *testing.T) {
 	}
 }
 
-// TestConformanceRestart tries the faults that take a real server many seconds each, on
-// some kinds.
+// TestConformanceRestart tests the faults that take a real server many seconds each, on some
+// kinds.
 func TestConformanceRestart(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t)
@@ -67,8 +67,8 @@ func TestConformanceRestart(t *testing.T) {
 	}
 }
 
-// behindProxy has informers reach a server through a proxy, which can cut what goes
-// through it. Who writes goes past it.
+// behindProxy returns a server whose informers connect through a proxy, which can cut their
+// connections. Writers connect directly.
 func behindProxy(t *testing.T, server *apiserver.Server) tidingstest.Server {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(server.Config())

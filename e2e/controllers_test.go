@@ -34,26 +34,25 @@ var controllers = []string{
 
 const nodes = 3
 
-// TestControllers lets the controllers and the scheduler of Kubernetes do their work on
-// the informers of this project, and then on client-go's, and compares what becomes of
-// the same wishes.
+// TestControllers runs the controllers and the scheduler of Kubernetes on the informers of this
+// project, and then on client-go's, and compares the results of the same steps.
 func TestControllers(t *testing.T) {
-	told := map[string][]string{}
+	results := map[string][]string{}
 	for name, informers := range map[string]cluster.Informers{"tidings": cluster.Tidings(), "client-go": cluster.ClientGo()} {
-		if !t.Run(name, func(t *testing.T) { told[name] = runControllers(t, informers) }) {
+		if !t.Run(name, func(t *testing.T) { results[name] = runControllers(t, informers) }) {
 			return
 		}
 	}
-	for i, want := range told["client-go"] {
-		if got := told["tidings"][i]; got != want {
-			t.Errorf("the world differs at step %d\ntidings:\n%s\nclient-go:\n%s", i, got, want)
+	for i, want := range results["client-go"] {
+		if got := results["tidings"][i]; got != want {
+			t.Errorf("the results differ at step %d\ntidings:\n%s\nclient-go:\n%s", i, got, want)
 		}
 	}
 }
 
-// runControllers returns what the world is after each step.
+// runControllers returns the description of the world after each step.
 func runControllers(t *testing.T, informers cluster.Informers) []string {
-	server := apiserver.Options{Arguments: []string{"--disable-admission-plugins="}}.Start(t) // service accounts are wanted
+	server := apiserver.Options{Arguments: []string{"--disable-admission-plugins="}}.Start(t) // for service accounts
 	ctx, stop := context.WithCancel(t.Context())
 	c, err := cluster.Start(ctx, server.Config(), informers, nodes, controllers...)
 	if err != nil {
@@ -67,14 +66,14 @@ func runControllers(t *testing.T, informers cluster.Informers) []string {
 		t.Fatal(err)
 	}
 	w := &world{T: t, client: client}
-	var told []string
+	var results []string
 	for _, step := range steps {
 		if err := step.do(ctx, w); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		told = append(told, step.name+"\n"+w.becomes(ctx, step.name, step.want))
+		results = append(results, step.name+"\n"+w.becomes(ctx, step.name, step.want))
 	}
-	return told
+	return results
 }
 
 // world is a namespace in which controllers work.
@@ -85,10 +84,10 @@ type world struct {
 
 const shop = "shop"
 
-// patience is how long the world may take to become what it should.
+// patience is how long the tests wait for a state.
 const patience = 90 * time.Second
 
-// becomes waits until the description of the world is what it should be, and returns it.
+// becomes waits until the description of the world is the wanted one, and returns it.
 func (w *world) becomes(ctx context.Context, step, want string) string {
 	w.Helper()
 	want = strings.Join(strings.Fields(want), " ")
@@ -102,7 +101,7 @@ func (w *world) becomes(ctx context.Context, step, want string) string {
 		return is == want, err
 	})
 	if err != nil {
-		w.Fatalf("%s: %v\nthe world is: %s\nand should be: %s", step, err, is, want)
+		w.Fatalf("%s: %v\nthe world is: %s\nwant:         %s", step, err, is, want)
 	}
 	w.Logf("%-40s %v", step, time.Since(began).Round(time.Millisecond))
 	return is
@@ -127,11 +126,10 @@ func eventually(ctx context.Context, within time.Duration, holds func(context.Co
 	}
 }
 
-// describe says what there is in the namespace, without what names and addresses chance
-// gave it.
+// describe lists the objects of the namespace, without random names and addresses.
 func (w *world) describe(ctx context.Context) (string, error) {
 	var all []string
-	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	o := metav1.ListOptions{}
 	deployments, err1 := w.client.AppsV1().Deployments(shop).List(ctx, o)
 	sets, err2 := w.client.AppsV1().ReplicaSets(shop).List(ctx, o)
@@ -143,22 +141,22 @@ func (w *world) describe(ctx context.Context) (string, error) {
 	accounts, err8 := w.client.CoreV1().ServiceAccounts(shop).List(ctx, o)
 	_, missing := w.client.CoreV1().Namespaces().Get(ctx, shop, metav1.GetOptions{})
 	if apierrors.IsNotFound(missing) {
-		say("no namespace")
+		add("no namespace")
 	}
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		return "", err
 	}
 	for _, d := range deployments.Items {
-		say("deployment/%s:%d/%d/%d", d.Name, d.Status.ReadyReplicas, d.Status.UpdatedReplicas, d.Status.Replicas)
+		add("deployment/%s:%d/%d/%d", d.Name, d.Status.ReadyReplicas, d.Status.UpdatedReplicas, d.Status.Replicas)
 	}
 	for _, s := range sets.Items {
-		say("replicaset/%s:%d", s.Spec.Template.Spec.Containers[0].Image, s.Status.ReadyReplicas)
+		add("replicaset/%s:%d", s.Spec.Template.Spec.Containers[0].Image, s.Status.ReadyReplicas)
 	}
 	for _, d := range daemons.Items {
-		say("daemonset/%s:%d/%d", d.Name, d.Status.NumberReady, d.Status.DesiredNumberScheduled)
+		add("daemonset/%s:%d/%d", d.Name, d.Status.NumberReady, d.Status.DesiredNumberScheduled)
 	}
 	for _, j := range jobs.Items {
-		say("job/%s:%d", j.Name, j.Status.Succeeded)
+		add("job/%s:%d", j.Name, j.Status.Succeeded)
 	}
 	count := map[string]int{}
 	for _, p := range pods.Items {
@@ -169,7 +167,7 @@ func (w *world) describe(ctx context.Context) (string, error) {
 		count[fmt.Sprintf("%s-of-%s", strings.ToLower(string(p.Status.Phase)), owner)]++
 	}
 	for what, n := range count {
-		say("pods/%s:%d", what, n)
+		add("pods/%s:%d", what, n)
 	}
 	for _, s := range slicesOf.Items {
 		ready := 0
@@ -178,20 +176,20 @@ func (w *world) describe(ctx context.Context) (string, error) {
 				ready++
 			}
 		}
-		say("endpoints/%s:%d", s.Labels[discoveryv1.LabelServiceName], ready)
+		add("endpoints/%s:%d", s.Labels[discoveryv1.LabelServiceName], ready)
 	}
 	for _, q := range quotas.Items {
 		used := q.Status.Used[corev1.ResourcePods]
-		say("quota/%s:%s", q.Name, used.String())
+		add("quota/%s:%s", q.Name, used.String())
 	}
 	for _, a := range accounts.Items {
-		say("account/%s", a.Name)
+		add("account/%s", a.Name)
 	}
 	slices.Sort(all)
 	return strings.Join(all, " "), nil
 }
 
-// step is a wish and what the world should be then.
+// step is a change and the world that it should lead to.
 type step struct {
 	name string
 	do   func(context.Context, *world) error
@@ -273,7 +271,7 @@ var steps = []step{
 		return err
 	}, `account/default daemonset/watch:3/3 deployment/web:12/12/12 endpoints/web:12 job/count:4 pods/running-of-DaemonSet:3
 		pods/running-of-ReplicaSet:12 pods/succeeded-of-Job:4 quota/all:15 replicaset/web:1:12 replicaset/web:2:0`},
-	{"delete what has dependents", func(ctx context.Context, w *world) error {
+	{"delete owners", func(ctx context.Context, w *world) error {
 		background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 		return errors.Join(
 			w.client.AppsV1().Deployments(shop).Delete(ctx, "web", background),

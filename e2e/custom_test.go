@@ -82,30 +82,20 @@ func createWidget(t *testing.T, client dynamic.Interface, name string) {
 // awaitWidgets waits until the server has so many widgets, and every follower just those.
 func awaitWidgets(t *testing.T, client dynamic.Interface, all []*follow.Follower, count int) {
 	t.Helper()
-	var wrong []string
-	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
+	agree(t, all, func(ctx context.Context) (follow.State, error) {
 		list, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		is := follow.State{}
+		state := follow.State{}
 		for _, w := range list.Items {
-			is[w.GetNamespace()+"/"+w.GetName()] = string(w.GetUID()) + "@" + w.GetResourceVersion()
+			state.Add(&w)
 		}
-		wrong = nil
-		for _, f := range all {
-			for _, what := range f.Check(is) {
-				wrong = append(wrong, f.Name+": "+what)
-			}
+		if len(state) != count {
+			return nil, fmt.Errorf("the server has %d widgets, want %d", len(state), count)
 		}
-		if len(is) != count {
-			return false, fmt.Errorf("the server has %d widgets, want %d", len(is), count)
-		}
-		return len(wrong) == 0, nil
+		return state, nil
 	})
-	if err != nil {
-		t.Fatalf("%v:\n%s", err, strings.Join(wrong, "\n"))
-	}
 }
 
 // allow lets the user "reader" list and watch config maps, or takes it back.

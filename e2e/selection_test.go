@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/internal/reflector"
 )
 
-// TestOptionalDefinition starts informers of a type that is not installed, and that they
-// can do without. Nobody waits for it, and the objects come with the type.
+// TestOptionalDefinition starts optional informers of a type that is not installed. The factory
+// does not wait for them, and the objects come with the type.
 func TestOptionalDefinition(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t)
@@ -41,7 +41,7 @@ func TestOptionalDefinition(t *testing.T) {
 	}
 	defer factory.Shutdown(context.WithoutCancel(t.Context())) //nolint:errcheck // no handler can block it
 	if err := factory.WaitForSync(t.Context()); err != nil {
-		t.Fatalf("a type that is optional holds up others: %v", err)
+		t.Fatalf("the factory waits for an optional type: %v", err)
 	}
 	for _, h := range []tidings.Health{whole.Health(), onlyMetadata.Health()} {
 		if h.State != reflector.NoSuchResource || !h.Synced || h.LastError == nil {
@@ -81,17 +81,16 @@ func TestNamespacesComeAndGo(t *testing.T) {
 			if len(f.Namespaces) == 0 {
 				continue
 			}
-			if err := f.Hold(held...); err != nil {
+			if err := f.Follow(held...); err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 		}
 	}
 	pause(t.Context(), time.Second)
-	churn.end()
+	churn.end(t)
 	some := slices.DeleteFunc(slices.Clone(all), func(f *follow.Follower) bool { return len(f.Namespaces) == 0 })
 	if len(some) == 0 {
-		t.Fatal("nobody follows some namespaces only")
+		t.Fatal("no follower follows some namespaces only")
 	}
 	settle(t, server, all)
-	report(t, churn, some)
 }

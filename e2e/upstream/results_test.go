@@ -25,7 +25,7 @@ func TestResults(t *testing.T) {
 {"Action":"skip","Package":"a/empty"}
 `
 	var out strings.Builder
-	r := newResults(&out)
+	r := &results{out: &out, running: map[string]*running{}}
 	if err := r.read(strings.NewReader(events)); err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +38,6 @@ func TestResults(t *testing.T) {
 		}
 	}
 	if err := r.read(strings.NewReader("not JSON")); err == nil {
-		t.Error("what is no JSON was read")
+		t.Error("text that is not JSON is no error")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/apiserver"
 )
 
-// startServer starts an API server and returns the environment that has
-// controller-runtime's envtest use it.
+// startServer starts an API server and returns the environment that makes controller-runtime's
+// envtest use it.
 func startServer(ctx context.Context, dir string) (s *apiserver.Server, environment []string, err error) {
 	s, err = apiserver.New(ctx, apiserver.Options{})
 	if err != nil {
