@@ -60,7 +60,9 @@ func TestRestoredBackupUnnoticed(t *testing.T) {
 
 // diverge backs the server up, waits until informers have seen a later state, and returns a
 // function that restores the backup.
-func diverge(t *testing.T, server *apiserver.Server, churn *churn, all []*follow.Follower) func(context.Context) error {
+func diverge(
+	t *testing.T, server *apiserver.Server, churn *churn, all []*follow.Follower,
+) func(context.Context) error {
 	t.Helper()
 	pause(t.Context(), time.Second)
 	restore, err := server.Backup(t.Context())

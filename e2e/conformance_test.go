@@ -33,7 +33,8 @@ func TestConformance(t *testing.T) {
 func TestConformanceCBOR(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsAllowCBOR, true)
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsPreferCBOR, true)
-	server := apiserver.Options{Arguments: []string{"--feature-gates=CBORServingAndStorage=true"}}.Start(t)
+	gates := []string{"--feature-gates=CBORServingAndStorage=true"}
+	server := apiserver.Options{Arguments: gates}.Start(t)
 	for _, row := range []struct {
 		kind string
 		cbor bool
@@ -41,7 +42,9 @@ func TestConformanceCBOR(t *testing.T) {
 		t.Run(row.kind, func(t *testing.T) {
 			s := behindProxy(t, server)
 			var lists, watches atomic.Int64
-			s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counter{next, &lists, &watches} })
+			s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return &counter{next, &lists, &watches}
+			})
 			t.Cleanup(func() {
 				if n, m := lists.Load(), watches.Load(); n+m > 0 != row.cbor {
 					t.Errorf("%d answers and %d streams came in CBOR", n, m)

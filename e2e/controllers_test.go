@@ -26,8 +26,9 @@ import (
 
 // controllers are those that run in the tests, by their names in kube-controller-manager.
 var controllers = []string{
-	names.DeploymentController, names.ReplicaSetController, names.StatefulSetController, names.DaemonSetController,
-	names.JobController, names.CronJobController, names.NamespaceController, names.GarbageCollectorController,
+	names.DeploymentController, names.ReplicaSetController, names.StatefulSetController,
+	names.DaemonSetController, names.JobController, names.CronJobController,
+	names.NamespaceController, names.GarbageCollectorController,
 	names.ServiceAccountController, names.ResourceQuotaController, names.EndpointSliceController,
 	names.DisruptionController, names.PodGarbageCollectorController, names.TTLAfterFinishedController,
 }
@@ -38,7 +39,9 @@ const nodes = 3
 // project, and then on client-go's, and compares the results of the same steps.
 func TestControllers(t *testing.T) {
 	results := map[string][]string{}
-	for name, informers := range map[string]cluster.Informers{"tidings": cluster.Tidings(), "client-go": cluster.ClientGo()} {
+	for name, informers := range map[string]cluster.Informers{
+		"tidings": cluster.Tidings(), "client-go": cluster.ClientGo(),
+	} {
 		if !t.Run(name, func(t *testing.T) { results[name] = runControllers(t, informers) }) {
 			return
 		}
@@ -52,7 +55,8 @@ func TestControllers(t *testing.T) {
 
 // runControllers returns the description of the world after each step.
 func runControllers(t *testing.T, informers cluster.Informers) []string {
-	server := apiserver.Options{Arguments: []string{"--disable-admission-plugins="}}.Start(t) // for service accounts
+	arguments := []string{"--disable-admission-plugins="} // for service accounts
+	server := apiserver.Options{Arguments: arguments}.Start(t)
 	ctx, stop := context.WithCancel(t.Context())
 	c, err := cluster.Start(ctx, server.Config(), informers, nodes, controllers...)
 	if err != nil {
@@ -108,7 +112,9 @@ func (w *world) becomes(ctx context.Context, step, want string) string {
 }
 
 // eventually asks again and again whether something holds, until it does.
-func eventually(ctx context.Context, within time.Duration, holds func(context.Context) (bool, error)) error {
+func eventually(
+	ctx context.Context, within time.Duration, holds func(context.Context) (bool, error),
+) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -147,7 +153,8 @@ func (w *world) describe(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, d := range deployments.Items {
-		add("deployment/%s:%d/%d/%d", d.Name, d.Status.ReadyReplicas, d.Status.UpdatedReplicas, d.Status.Replicas)
+		add("deployment/%s:%d/%d/%d", d.Name, d.Status.ReadyReplicas, d.Status.UpdatedReplicas,
+			d.Status.Replicas)
 	}
 	for _, s := range sets.Items {
 		add("replicaset/%s:%d", s.Spec.Template.Spec.Containers[0].Image, s.Status.ReadyReplicas)
@@ -219,7 +226,8 @@ func (w *world) change(ctx context.Context, f func(*appsv1.Deployment)) error {
 
 var steps = []step{
 	{"create a namespace", func(ctx context.Context, w *world) error {
-		_, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{})
+		_, err := w.client.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{})
 		return err
 	}, `account/default`},
 	{"limit its pods", func(ctx context.Context, w *world) error {
@@ -232,32 +240,39 @@ var steps = []step{
 	{"roll out", func(ctx context.Context, w *world) error {
 		_, err := w.client.AppsV1().Deployments(shop).Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
-			Spec:       appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template("web:1")},
+			Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)),
+				Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template("web:1")},
 		}, metav1.CreateOptions{})
 		return err
-	}, `account/default deployment/web:3/3/3 pods/running-of-ReplicaSet:3 quota/all:3 replicaset/web:1:3`},
+	}, `account/default deployment/web:3/3/3 pods/running-of-ReplicaSet:3 quota/all:3
+		replicaset/web:1:3`},
 	{"serve", func(ctx context.Context, w *world) error {
 		_, err := w.client.CoreV1().Services(shop).Create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
 			Spec:       corev1.ServiceSpec{Selector: app, Ports: []corev1.ServicePort{{Port: 80}}},
 		}, metav1.CreateOptions{})
 		return err
-	}, `account/default deployment/web:3/3/3 endpoints/web:3 pods/running-of-ReplicaSet:3 quota/all:3 replicaset/web:1:3`},
+	}, `account/default deployment/web:3/3/3 endpoints/web:3 pods/running-of-ReplicaSet:3
+		quota/all:3 replicaset/web:1:3`},
 	{"scale", func(ctx context.Context, w *world) error {
 		return w.change(ctx, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(12)) })
-	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12 quota/all:12 replicaset/web:1:12`},
+	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12
+		quota/all:12 replicaset/web:1:12`},
 	{"roll forward", func(ctx context.Context, w *world) error {
 		return w.change(ctx, func(d *appsv1.Deployment) { d.Spec.Template = template("web:2") })
-	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12 quota/all:12 replicaset/web:1:0 replicaset/web:2:12`},
+	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12
+		quota/all:12 replicaset/web:1:0 replicaset/web:2:12`},
 	{"roll back", func(ctx context.Context, w *world) error {
 		return w.change(ctx, func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") })
-	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12 quota/all:12 replicaset/web:1:12 replicaset/web:2:0`},
+	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12
+		quota/all:12 replicaset/web:1:12 replicaset/web:2:0`},
 	{"run a job and a daemon", func(ctx context.Context, w *world) error {
 		spec := template("job:1").Spec
 		spec.RestartPolicy = corev1.RestartPolicyNever
 		_, err := w.client.BatchV1().Jobs(shop).Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: "count"},
-			Spec:       batchv1.JobSpec{Completions: new(int32(4)), Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: spec}},
+			Spec: batchv1.JobSpec{Completions: new(int32(4)), Parallelism: new(int32(2)),
+				Template: corev1.PodTemplateSpec{Spec: spec}},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -266,16 +281,19 @@ var steps = []step{
 		watch.Labels = map[string]string{"app": "watch"}
 		_, err = w.client.AppsV1().DaemonSets(shop).Create(ctx, &appsv1.DaemonSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "watch"},
-			Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: watch.Labels}, Template: watch},
+			Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: watch.Labels},
+				Template: watch},
 		}, metav1.CreateOptions{})
 		return err
-	}, `account/default daemonset/watch:3/3 deployment/web:12/12/12 endpoints/web:12 job/count:4 pods/running-of-DaemonSet:3
+	}, `account/default daemonset/watch:3/3 deployment/web:12/12/12 endpoints/web:12 job/count:4
+		pods/running-of-DaemonSet:3
 		pods/running-of-ReplicaSet:12 pods/succeeded-of-Job:4 quota/all:15 replicaset/web:1:12 replicaset/web:2:0`},
 	{"delete owners", func(ctx context.Context, w *world) error {
 		background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 		return errors.Join(
 			w.client.AppsV1().Deployments(shop).Delete(ctx, "web", background),
-			w.client.BatchV1().Jobs(shop).Delete(ctx, "count", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}),
+			w.client.BatchV1().Jobs(shop).Delete(ctx, "count",
+				metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}),
 		)
 	}, `account/default daemonset/watch:3/3 endpoints/web:0 pods/running-of-DaemonSet:3 quota/all:3`},
 	{"delete the namespace", func(ctx context.Context, w *world) error {

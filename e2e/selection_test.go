@@ -32,7 +32,8 @@ func TestOptionalDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onlyMetadata, err := tidings.Metadata(factory, widgets, tidings.Selection{Optional: true, Namespace: "default"})
+	onlyMetadata, err := tidings.Metadata(factory, widgets,
+		tidings.Selection{Optional: true, Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestOptionalDefinition(t *testing.T) {
 	}
 	install(t, client)
 	createWidget(t, client, "a")
-	made, err := client.Resource(widgets).Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
+	made, err := client.Resource(widgets).Namespace("default").Get(t.Context(), "a",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func TestOptionalDefinition(t *testing.T) {
 	if got, err := whole.Lister().Get("default/a"); err != nil || got.GetUID() != made.GetUID() {
 		t.Errorf("the cache has %v, %v", got, err)
 	}
-	if got, err := onlyMetadata.Lister().Get("default/a"); err != nil || got.GetUID() != made.GetUID() {
+	if got, err := onlyMetadata.Lister().Get("default/a"); err != nil ||
+		got.GetUID() != made.GetUID() {
 		t.Errorf("the cache of metadata has %v, %v", got, err)
 	}
 }
@@ -88,7 +91,8 @@ func TestNamespacesComeAndGo(t *testing.T) {
 	}
 	pause(t.Context(), time.Second)
 	churn.end(t)
-	some := slices.DeleteFunc(slices.Clone(all), func(f *follow.Follower) bool { return len(f.Namespaces) == 0 })
+	some := slices.DeleteFunc(slices.Clone(all),
+		func(f *follow.Follower) bool { return len(f.Namespaces) == 0 })
 	if len(some) == 0 {
 		t.Fatal("no follower follows some namespaces only")
 	}

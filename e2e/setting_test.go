@@ -12,7 +12,8 @@ import (
 
 // etcd calls f with a client of a server's etcd.
 func etcd(s *apiserver.Server, f func(*clientv3.Client) error) error {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Etcd()}, DialTimeout: 10 * time.Second})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Etcd()},
+		DialTimeout: 10 * time.Second})
 	if err != nil {
 		return fmt.Errorf("reach etcd: %w", err)
 	}

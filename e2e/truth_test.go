@@ -35,7 +35,8 @@ func startServer(t *testing.T) *apiserver.Server {
 	}
 	for _, name := range namespaces {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), n,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,8 +69,10 @@ func configMaps(ctx context.Context, s *apiserver.Server) (follow.State, error) 
 		}
 		for _, kv := range stored.Kvs {
 			key := strings.TrimPrefix(string(kv.Key), prefix)
-			if _, version, _ := strings.Cut(state[key], "@"); version != strconv.FormatInt(kv.ModRevision, 10) {
-				return fmt.Errorf("etcd has %s at revision %d, the server lists %q", key, kv.ModRevision, state[key])
+			_, version, _ := strings.Cut(state[key], "@")
+			if version != strconv.FormatInt(kv.ModRevision, 10) {
+				return fmt.Errorf("etcd has %s at revision %d, the server lists %q", key, kv.ModRevision,
+					state[key])
 			}
 		}
 		return nil

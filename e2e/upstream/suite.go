@@ -25,15 +25,18 @@ var suites = []suite{
 		packages: []string{"dynamic/dynamicinformer", "examples/fake-client", "tools/watch"},
 	},
 	{
-		module:   "k8s.io/kubernetes",
-		trees:    []string{"pkg", "plugin"},
-		packages: []string{"pkg/controller/...", "pkg/quota/...", "pkg/scheduler/...", "plugin/pkg/admission/..."},
-		skip:     "^TestPreemptionPolicyValuesAreUnchanged$", // reads a file of Kubernetes' repository that is in no module
+		module: "k8s.io/kubernetes",
+		trees:  []string{"pkg", "plugin"},
+		packages: []string{"pkg/controller/...", "pkg/quota/...", "pkg/scheduler/...",
+			"plugin/pkg/admission/..."},
+		// It reads a file of Kubernetes' repository that is in no module.
+		skip: "^TestPreemptionPolicyValuesAreUnchanged$",
 	},
 	{
-		module:   "k8s.io/apiserver",
-		trees:    []string{"pkg"},
-		packages: []string{"pkg/admission/...", "pkg/quota/...", "pkg/util/flowcontrol", "pkg/util/peerproxy", "pkg/util/proxy"},
+		module: "k8s.io/apiserver",
+		trees:  []string{"pkg"},
+		packages: []string{"pkg/admission/...", "pkg/quota/...", "pkg/util/flowcontrol",
+			"pkg/util/peerproxy", "pkg/util/proxy"},
 	},
 	{
 		module:   "k8s.io/cloud-provider",
@@ -46,10 +49,11 @@ var suites = []suite{
 		packages: []string{"pkg/controllers/..."},
 	},
 	{
-		module:   "sigs.k8s.io/controller-runtime",
-		version:  "v0.25.2",
-		trees:    []string{"pkg"},
-		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/cluster", "pkg/controller", "pkg/handler", "pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
-		server:   true,
+		module:  "sigs.k8s.io/controller-runtime",
+		version: "v0.25.2",
+		trees:   []string{"pkg"},
+		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/cluster", "pkg/controller", "pkg/handler",
+			"pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
+		server: true,
 	},
 }

@@ -31,7 +31,8 @@ func prepare(ctx context.Context, s suite, dir string, original bool) (main stri
 		module += "@" + s.version
 	}
 	var found struct{ Dir, Error string }
-	if err := goJSON(ctx, filepath.Join(root, "e2e"), &found, "mod", "download", "-json", module); err != nil {
+	if err := goJSON(ctx, filepath.Join(root, "e2e"), &found, "mod", "download", "-json",
+		module); err != nil {
 		return "", err
 	}
 	if found.Error != "" {

@@ -54,51 +54,92 @@ var (
 // attacks returns the harmful answers of a server, or of a proxy before it.
 func attacks() []attack {
 	return []attack{
-		{name: "429, retry after 68 years", match: all, answer: status(429, 2147483647, "busy"), first: true},
-		{name: "503 with Retry-After of a day, by a proxy", match: all, answer: retryAfter(86_400), quiet: true},
-		{name: "ERROR event, retry after 68 years", match: watches, answer: errorEvent(429, 2147483647, "busy"), noList: true},
-		{name: "ERROR event 500 for ever", match: watches, faults: []apisim.Fault{apisim.Fail(apisim.EachFrame, 500)}},
-		{name: "ERROR event with a message of 256 KB", match: watches, answer: errorEvent(500, 0, strings.Repeat("x", 256<<10))},
-		{name: "refusal with a message of 256 KB", match: all, answer: status(500, 0, strings.Repeat("x", 256<<10)), first: true},
-		{name: "a continue token that repeats", match: lists, answer: pagesOf(func(int) string { return "again" }, 2), pages: true, first: true},
-		{name: "pages that stay empty", match: lists, answer: pagesOf(func(n int) string { return fmt.Sprint("token-", n) }, 0), pages: true, first: true},
-		{name: "pages of the same two objects without end", match: lists, answer: pagesOf(func(n int) string { return fmt.Sprint("token-", n) }, 2), pages: true, first: true, most: 2 * leastRequests},
-		{name: "a list of 30,000 empty objects", match: lists, answer: emptyItems(30_000), pages: true, first: true, quiet: true},
-		{name: "gzip of 16 MB in the place of two answers", match: twice, answer: gzipBomb(16 << 20), first: true, quiet: true},
+		{name: "429, retry after 68 years", match: all, answer: status(429, 2147483647, "busy"),
+			first: true},
+		{name: "503 with Retry-After of a day, by a proxy", match: all, answer: retryAfter(86_400),
+			quiet: true},
+		{name: "ERROR event, retry after 68 years", match: watches,
+			answer: errorEvent(429, 2147483647, "busy"), noList: true},
+		{name: "ERROR event 500 for ever", match: watches,
+			faults: []apisim.Fault{apisim.Fail(apisim.EachFrame, 500)}},
+		{name: "ERROR event with a message of 256 KB", match: watches,
+			answer: errorEvent(500, 0, strings.Repeat("x", 256<<10))},
+		{name: "refusal with a message of 256 KB", match: all,
+			answer: status(500, 0, strings.Repeat("x", 256<<10)), first: true},
+		{name: "a continue token that repeats", match: lists,
+			answer: pagesOf(func(int) string { return "again" }, 2), pages: true, first: true},
+		{name: "pages that stay empty", match: lists,
+			answer: pagesOf(newToken, 0), pages: true, first: true},
+		{name: "pages of the same two objects without end", match: lists,
+			answer: pagesOf(newToken, 2), pages: true, first: true, most: 2 * leastRequests},
+		{name: "a list of 30,000 empty objects", match: lists, answer: emptyItems(30_000), pages: true,
+			first: true, quiet: true},
+		{name: "gzip of 16 MB in the place of two answers", match: twice, answer: gzipBomb(16 << 20),
+			first: true, quiet: true},
 		{name: "watches refused with 414", match: watches, answer: proxy(http.StatusRequestURITooLong)},
-		{name: "watches refused with 431", match: watches, answer: proxy(http.StatusRequestHeaderFieldsTooLarge)},
+		{name: "watches refused with 431", match: watches,
+			answer: proxy(http.StatusRequestHeaderFieldsTooLarge)},
 		{name: "watches refused with 500", match: watches, answer: status(500, 0, "no")},
-		{name: "watches refused with 504", match: watches, answer: status(504, 0, "Too large resource version")},
+		{name: "watches refused with 504", match: watches,
+			answer: status(504, 0, "Too large resource version")},
 		{name: "a version of 2^64-1", match: watches, answer: bookmark("18446744073709551615")},
-		{name: "a version of 20,000 digits", match: watches, answer: bookmark(strings.Repeat("9", 20_000))},
+		{name: "a version of 20,000 digits", match: watches,
+			answer: bookmark(strings.Repeat("9", 20_000))},
 		{name: "bookmarks that go back", match: watches, answer: bookmark("1")},
 		{name: "unknown events", match: watches, answer: frames(`{"type":"STRANGE","object":{}}`)},
-		{name: "noise in the place of events", match: watches, faults: []apisim.Fault{apisim.Garble(apisim.EachFrame)}},
+		{name: "noise in the place of events", match: watches,
+			faults: []apisim.Fault{apisim.Garble(apisim.EachFrame)}},
 		{name: "watches that end at once", match: watches, answer: frames()},
 		{name: "a frame of 4 GB announced", match: watches, answer: hugeFrame()},
 		{name: "objects of another type", match: watches, answer: frames(strange("Pod", ""))},
 		{name: "redirects to another host", match: all, answer: redirect(), first: true},
 		{name: "redirects in a circle", match: all, answer: redirectHome(), first: true},
 		{name: "ERROR events of all codes", match: watches, answer: inTurn(errorEvents()...)},
-		{name: "bookmarks of no number", match: watches, answer: inTurn(bookmark("x"), bookmark("007"), bookmark("-1"), bookmark("1e9"))},
-		{name: "a watch that replays", match: watches, faults: []apisim.Fault{apisim.Duplicate(apisim.EachFrame), apisim.CutAfter(3)}, quiet: true},
-		{name: "lists without a version", match: lists, answer: list("", "", object("object-0", "1")), pages: true, first: true, quiet: true},
-		{name: "pages whose versions go up and down", match: lists, answer: inTurn(list("1", "t1", object("object-0", "1")), list("2", "t2", object("object-1", "2")), list("1", "", object("object-2", "1"))), pages: true, first: true, quiet: true},
-		{name: "lists whose versions go up and down", match: lists, answer: inTurn(list("1", "", object("object-0", "1")), list("2", "", object("object-0", "1")), list("1", "", object("object-0", "1"))), pages: true, first: true, quiet: true},
-		{name: "a streamed list without an end", match: watches, answer: drip(strings.Repeat(event("ADDED", "a", "3")+"\n", 10), time.Second), first: true, most: 2 * leastRequests, noList: true, quiet: true},
-		{name: "a streamed list that ends twice", match: watches, answer: frames(event("ADDED", "a", "3"), initialEnd, initialEnd), noList: true, credible: true},
-		{name: "two servers, one of which refuses", match: all, faults: []apisim.Fault{apisim.Refuse(500, 0)}, half: true, quiet: true},
-		{name: "two servers, one of which lags", match: all, faults: []apisim.Fault{apisim.Lag()}, half: true, quiet: true},
-		{name: "a list of a byte each ten seconds", match: lists, answer: drip(" ", 10*time.Second), pages: true, first: true},
-		{name: "a watch of a byte each ten seconds", match: watches, answer: drip(" ", 10*time.Second), noList: true, quiet: true},
+		{name: "bookmarks of no number", match: watches,
+			answer: inTurn(bookmark("x"), bookmark("007"), bookmark("-1"), bookmark("1e9"))},
+		{name: "a watch that replays", match: watches,
+			faults: []apisim.Fault{apisim.Duplicate(apisim.EachFrame), apisim.CutAfter(3)}, quiet: true},
+		{name: "lists without a version", match: lists, answer: list("", "", object("object-0", "1")),
+			pages: true, first: true, quiet: true},
+		{name: "pages whose versions go up and down", match: lists,
+			answer: inTurn(list("1", "t1", object("object-0", "1")),
+				list("2", "t2", object("object-1", "2")),
+				list("1", "", object("object-2", "1"))),
+			pages: true, first: true, quiet: true},
+		{name: "lists whose versions go up and down", match: lists,
+			answer: inTurn(list("1", "", object("object-0", "1")), list("2", "", object("object-0", "1")),
+				list("1", "", object("object-0", "1"))), pages: true, first: true, quiet: true},
+		{name: "a streamed list without an end", match: watches,
+			answer: drip(strings.Repeat(event("ADDED", "a", "3")+"\n", 10), time.Second),
+			first:  true, most: 2 * leastRequests, noList: true, quiet: true},
+		{name: "a streamed list that ends twice", match: watches,
+			answer: frames(event("ADDED", "a", "3"), initialEnd, initialEnd), noList: true, credible: true},
+		{name: "two servers, one of which refuses", match: all,
+			faults: []apisim.Fault{apisim.Refuse(500, 0)}, half: true, quiet: true},
+		{name: "two servers, one of which lags", match: all, faults: []apisim.Fault{apisim.Lag()},
+			half: true, quiet: true},
+		{name: "a list of a byte each ten seconds", match: lists, answer: drip(" ", 10*time.Second),
+			pages: true, first: true},
+		{name: "a watch of a byte each ten seconds", match: watches, answer: drip(" ", 10*time.Second),
+			noList: true, quiet: true},
 		{name: "headers of 900 KB", match: all, answer: headers(900 << 10), first: true},
 		{name: "headers of 2 MB", match: all, answer: headers(2 << 20), first: true},
-		{name: "an object whose labels are no map", match: watches, answer: frames(strange("ConfigMap", `,"labels":5`)), noList: true, most: 2 * leastRequests},
-		{name: "a login page", match: all, answer: answerAs("text/html", 200, "<html>log in first</html>")},
-		{name: "an event ahead, then one behind, once", match: once, answer: frames(event("MODIFIED", "object-0", far), event("MODIFIED", "object-1", "3")), noList: true, quiet: true},
-		{name: "a delete ahead, then an event behind, once", match: once, answer: frames(event("DELETED", "object-0", far), event("MODIFIED", "object-1", "3")), noList: true, quiet: true},
-		{name: "ends of lists of no number, and others of watches", match: watches, answer: inTurn(frames(endOfList("x")), frames(endOfList("y"))), noList: true, most: 2 * leastRequests},
-		{name: "ends of lists, near and far", match: watches, answer: inTurn(frames(endOfList("1")), frames(endOfList(far))), pages: true, noList: true, most: 2 * leastRequests},
+		{name: "an object whose labels are no map", match: watches,
+			answer: frames(strange("ConfigMap", `,"labels":5`)), noList: true, most: 2 * leastRequests},
+		{name: "a login page", match: all,
+			answer: answerAs("text/html", 200, "<html>log in first</html>")},
+		{name: "an event ahead, then one behind, once", match: once,
+			answer: frames(event("MODIFIED", "object-0", far), event("MODIFIED", "object-1", "3")),
+			noList: true, quiet: true},
+		{name: "a delete ahead, then an event behind, once", match: once,
+			answer: frames(event("DELETED", "object-0", far), event("MODIFIED", "object-1", "3")),
+			noList: true, quiet: true},
+		{name: "ends of lists of no number, and others of watches", match: watches,
+			answer: inTurn(frames(endOfList("x")), frames(endOfList("y"))),
+			noList: true, most: 2 * leastRequests},
+		{name: "ends of lists, near and far", match: watches,
+			answer: inTurn(frames(endOfList("1")), frames(endOfList(far))),
+			pages:  true, noList: true, most: 2 * leastRequests},
 	}
 }
 
@@ -122,7 +163,8 @@ func strange(kind, metadata string) string {
 
 // endOfList is the bookmark that ends a streamed list of a version.
 func endOfList(version string) string {
-	return strings.Replace(initialEnd, `"resourceVersion":"3"`, fmt.Sprintf(`"resourceVersion":%q`, version), 1)
+	return strings.Replace(initialEnd, `"resourceVersion":"3"`,
+		fmt.Sprintf(`"resourceVersion":%q`, version), 1)
 }
 
 // inTurn gives one answer after the other, and begins anew.
@@ -134,7 +176,8 @@ func inTurn(answers ...http.HandlerFunc) http.HandlerFunc {
 }
 
 func errorEvents() (answers []http.HandlerFunc) {
-	for _, code := range []int{0, 200, 400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 502, 503, 504, 599, -1} {
+	for _, code := range []int{0, 200, 400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 502, 503, 504,
+		599, -1} {
 		answers = append(answers, errorEvent(code, 0, "no"))
 	}
 	return answers
@@ -181,7 +224,9 @@ func headers(size int) http.HandlerFunc {
 }
 
 // answer answers with a body in JSON.
-func answer(code int, body string) http.HandlerFunc { return answerAs("application/json", code, body) }
+func answer(code int, body string) http.HandlerFunc {
+	return answerAs("application/json", code, body)
+}
 
 // answerAs answers with a body of a media type.
 func answerAs(mediaType string, code int, body string) http.HandlerFunc {
@@ -246,6 +291,8 @@ func hugeFrame() http.HandlerFunc {
 	body := append(binary.BigEndian.AppendUint32(nil, 0xffff_ffff), make([]byte, 1000)...)
 	return answerAs("application/vnd.kubernetes.protobuf;stream=watch", 200, string(body))
 }
+
+func newToken(n int) string { return fmt.Sprint("token-", n) }
 
 // pagesOf answers each request with so many objects and the token of its number.
 func pagesOf(token func(n int) string, objects int) http.HandlerFunc {

@@ -87,7 +87,8 @@ func kinds() (names []string, open map[string]func(tidingstest.Setting) (subject
 			if err != nil {
 				return nil, err
 			}
-			return clientGo{informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer()}, nil
+			factory := informers.NewSharedInformerFactory(client, 0)
+			return clientGo{factory.Core().V1().ConfigMaps().Informer()}, nil
 		},
 	}
 	for _, k := range tidingstest.Kinds() {
@@ -145,7 +146,8 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 	}
 	server.RefuseStreamedLists(a.pages)
 	config := server.Config()
-	informer, err := open(tidingstest.Setting{Config: config, Namespaces: []string{"default"}, Index: func(tidings.Object) ([]string, error) { return nil, nil }})
+	informer, err := open(tidingstest.Setting{Config: config, Namespaces: []string{"default"},
+		Index: func(tidings.Object) ([]string, error) { return nil, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,8 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 	}
 	// Virtual time passes for informers that send requests without a pause, as client-go does
 	// after bookmarks.
-	hostile := server.Inject(a.match, append([]apisim.Fault{apisim.Delay(500 * time.Millisecond)}, faults...)...)
+	hostile := server.Inject(a.match, append([]apisim.Fault{apisim.Delay(500 * time.Millisecond)},
+		faults...)...)
 	begun := len(server.Requests())
 	server.CutConnections()
 	if a.first {
@@ -202,7 +205,8 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 // write creates or changes an object.
 func write(t *testing.T, server *apisim.Server, n int, value string) {
 	t.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("object-", n), Labels: map[string]string{"value": value}}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: fmt.Sprint("object-", n), Labels: map[string]string{"value": value}}}
 	_, err := server.Create(context.Background(), obj)
 	if err != nil {
 		_, err = server.Update(context.Background(), obj)
@@ -213,7 +217,9 @@ func write(t *testing.T, server *apisim.Server, n int, value string) {
 }
 
 // await waits until the cache is the server's state, and returns how long that took.
-func await(t *testing.T, server *apisim.Server, informer subject, most time.Duration) time.Duration {
+func await(
+	t *testing.T, server *apisim.Server, informer subject, most time.Duration,
+) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for time.Since(began) < most {
@@ -259,7 +265,8 @@ func (o outcome) check(t *testing.T, a attack, kind string, clientGo outcome) {
 		most = a.most
 	}
 	if o.requests > most {
-		t.Errorf("%s: %d requests in %v, client-go %d, want at most %d", kind, o.requests, length, clientGo.requests, most)
+		t.Errorf("%s: %d requests in %v, client-go %d, want at most %d", kind, o.requests, length,
+			clientGo.requests, most)
 	}
 	if o.heap > heapLimit {
 		t.Errorf("%s: %d MiB of heap, client-go %d", kind, o.heap>>20, clientGo.heap>>20)
@@ -274,7 +281,8 @@ func (o outcome) check(t *testing.T, a attack, kind string, clientGo outcome) {
 		t.Errorf("%s: the cache did not follow, though lists were answered", kind)
 	}
 	if o.recovered > recovery && !a.credible {
-		t.Errorf("%s: in step %v after the server was honest again, client-go after %v", kind, o.recovered, clientGo.recovered)
+		t.Errorf("%s: in step %v after the server was honest again, client-go after %v", kind,
+			o.recovered, clientGo.recovered)
 	}
 }
 
@@ -285,10 +293,12 @@ func line(table *strings.Builder, a attack, names []string, outcomes map[string]
 	var worst outcome
 	for _, name := range names[1:] {
 		o := outcomes[name]
-		worst.requests, worst.heap, worst.recovered = max(worst.requests, o.requests), max(worst.heap, o.heap), max(worst.recovered, o.recovered)
+		worst.requests = max(worst.requests, o.requests)
+		worst.heap, worst.recovered = max(worst.heap, o.heap), max(worst.recovered, o.recovered)
 	}
 	of := outcomes[stock]
-	fmt.Fprintf(table, "| %s | %d, %d | %d MiB, %d MiB | %v, %v |\n", a.name, of.requests, worst.requests,
+	fmt.Fprintf(table, "| %s | %d, %d | %d MiB, %d MiB | %v, %v |\n", a.name, of.requests,
+		worst.requests,
 		of.heap>>20, worst.heap>>20, of.recovered.Round(time.Second), worst.recovered.Round(time.Second))
 }
 

@@ -49,7 +49,8 @@ type listed struct {
 
 // load parses and type-checks the packages of directories.
 func load(ctx context.Context, root string, dirs []string) ([]*pkg, error) {
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard",
+	args := []string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard",
 		"cmp", "os", "strconv", "sync/atomic"} // the helpers import these
 	for _, dir := range dirs {
 		args = append(args, "./"+dir)

@@ -32,7 +32,9 @@ type result struct {
 }
 
 // runAll runs the mutants of the sample.
-func runAll(ctx context.Context, o options, suites []*suite, sample []*mutant, k known) ([]result, error) {
+func runAll(
+	ctx context.Context, o options, suites []*suite, sample []*mutant, k known,
+) ([]result, error) {
 	var mu sync.Mutex // guards results
 	var results []result
 	began := time.Now()

@@ -83,7 +83,8 @@ func (s *suite) list(ctx context.Context) error {
 	for name := range strings.FieldsSeq(string(out)) {
 		s.tests = append(s.tests, &test{name: name, reaches: map[int]bool{}})
 	}
-	s.flags = []string{"-rapid.seed=1", "-rapid.checks=50", "-rapid.shrinktime=1ms", "-rapid.nofailfile"}
+	s.flags = []string{"-rapid.seed=1", "-rapid.checks=50", "-rapid.shrinktime=1ms",
+		"-rapid.nofailfile"}
 	if s.command(ctx, nil, append(s.flags, "-test.list", "^$")...).Run() != nil {
 		s.flags = nil
 	}
@@ -108,7 +109,9 @@ type outcome struct {
 }
 
 // run runs tests.
-func (s *suite) run(ctx context.Context, env string, timeout time.Duration, tests ...*test) (outcome, error) {
+func (s *suite) run(
+	ctx context.Context, env string, timeout time.Duration, tests ...*test,
+) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout+time.Second)
 	defer cancel()
 	var names []string
@@ -148,7 +151,8 @@ func (s *suite) cover(ctx context.Context, parallel int) (failing []string, err 
 		if end.failed || end.took > testLimit {
 			mu.Lock()
 			defer mu.Unlock()
-			failing = append(failing, fmt.Sprintf("%s %s: %s, %v of a processor", s.dir, t.name, reason(end.out),
+			failing = append(failing, fmt.Sprintf("%s %s: %s, %v of a processor", s.dir, t.name,
+				reason(end.out),
 				end.took.Round(time.Millisecond)))
 			return nil
 		}

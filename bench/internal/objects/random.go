@@ -66,7 +66,8 @@ func after(t metav1.Time, seconds int) metav1.Time {
 
 // word returns a name that reads like one.
 func (r random) word() string {
-	first := []string{"billing", "catalog", "checkout", "search", "ledger", "mail", "media", "orders", "profile", "report", "session", "stock"}
+	first := []string{"billing", "catalog", "checkout", "search", "ledger", "mail", "media", "orders",
+		"profile", "report", "session", "stock"}
 	second := []string{"api", "worker", "cache", "gateway", "indexer", "proxy", "sync", "store"}
 	return first[r.IntN(len(first))] + "-" + second[r.IntN(len(second))]
 }

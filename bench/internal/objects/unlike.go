@@ -2,7 +2,6 @@ package objects
 
 import (
 	"reflect"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,13 +25,14 @@ func UnlikePod(number int) *corev1.Pod {
 func (r random) scramble(v reflect.Value) {
 	switch v.Interface().(type) {
 	case metav1.Time:
-		v.Set(reflect.ValueOf(metav1.NewTime(epoch.Add(time.Duration(r.IntN(1_000_000_000)) * time.Second))))
+		v.Set(reflect.ValueOf(after(metav1.NewTime(epoch), r.IntN(1_000_000_000))))
 		return
 	case resource.Quantity:
 		v.Set(reflect.ValueOf(*resource.NewQuantity(int64(r.Int32()), resource.DecimalSI)))
 		return
 	case metav1.FieldsV1:
-		v.Set(reflect.ValueOf(*metav1.NewFieldsV1(`"` + r.hex(len(v.Addr().Interface().(*metav1.FieldsV1).GetRawBytes())) + `"`)))
+		size := len(v.Addr().Interface().(*metav1.FieldsV1).GetRawBytes())
+		v.Set(reflect.ValueOf(*metav1.NewFieldsV1(`"` + r.hex(size) + `"`)))
 		return
 	}
 	switch v.Kind() {

@@ -30,9 +30,13 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
+type newInformer = func(
+	cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers,
+) cache.SharedIndexInformer
+
 // constructors are what client-go and the drop-in differ in.
 type constructors struct {
-	informer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+	informer newInformer
 	memory   func(cache.ListerWatcher) cache.ListerWatcher
 	factory  func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
 	dynamic  func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory

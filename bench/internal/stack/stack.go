@@ -99,7 +99,9 @@ type Informer interface {
 
 // Environment returns the variable that makes informers of client-go and of the drop-in
 // list as a server sends: in pages, or streamed.
-func Environment(paged bool) string { return fmt.Sprintf("KUBE_FEATURE_WatchListClient=%t", !paged) }
+func Environment(paged bool) string {
+	return fmt.Sprintf("KUBE_FEATURE_WatchListClient=%t", !paged)
+}
 
 // visit reads one object, as a program that lists does, and counts it.
 func visit(o metav1.Object) int {

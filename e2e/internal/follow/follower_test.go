@@ -39,9 +39,10 @@ func TestCheck(t *testing.T) {
 		"an add comes twice": {func(f *Follower) { f.added(changed); f.added(changed) }, server, []string{
 			`a/x becomes "1@2" after "", but it was "1@2"`,
 		}},
-		"an update skips a state": {func(f *Follower) { f.added(other); f.updated(one, changed) }, server, []string{
-			`a/x becomes "1@2" after "1@1", but it was "2@3"`,
-		}},
+		"an update skips a state": {func(f *Follower) { f.added(other); f.updated(one, changed) }, server,
+			[]string{
+				`a/x becomes "1@2" after "1@1", but it was "2@3"`,
+			}},
 		"a delete comes twice": {func(f *Follower) {
 			f.added(one)
 			f.deleted("a/x")
