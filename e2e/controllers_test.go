@@ -165,16 +165,8 @@ func (w *world) describe(ctx context.Context) (string, error) {
 	for _, j := range jobs.Items {
 		add("job/%s:%d", j.Name, j.Status.Succeeded)
 	}
-	count := map[string]int{}
-	for _, p := range pods.Items {
-		owner := "nobody"
-		if len(p.OwnerReferences) > 0 {
-			owner = p.OwnerReferences[0].Kind
-		}
-		count[fmt.Sprintf("%s-of-%s", strings.ToLower(string(p.Status.Phase)), owner)]++
-	}
-	for what, n := range count {
-		add("pods/%s:%d", what, n)
+	for group, n := range countPods(pods.Items) {
+		add("pods/%s:%d", group, n)
 	}
 	for _, s := range slicesOf.Items {
 		ready := 0
@@ -194,6 +186,19 @@ func (w *world) describe(ctx context.Context) (string, error) {
 	}
 	slices.Sort(all)
 	return strings.Join(all, " "), nil
+}
+
+// countPods counts pods by phase and kind of their owner.
+func countPods(pods []corev1.Pod) map[string]int {
+	count := map[string]int{}
+	for _, p := range pods {
+		owner := "nobody"
+		if len(p.OwnerReferences) > 0 {
+			owner = p.OwnerReferences[0].Kind
+		}
+		count[fmt.Sprintf("%s-of-%s", strings.ToLower(string(p.Status.Phase)), owner)]++
+	}
+	return count
 }
 
 // step is a change and the world that it should lead to.

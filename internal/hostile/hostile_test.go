@@ -113,7 +113,7 @@ type outcome struct {
 func TestHostileServers(t *testing.T) {
 	names, open := kinds()
 	var table strings.Builder
-	for _, a := range attacks() {
+	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
 			outcomes := map[string]outcome{}
 			for _, name := range names {
@@ -178,6 +178,21 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 	write(t, server, 0, "meanwhile")
 	time.Sleep(length)
 	synctest.Wait()
+	o = a.observe(t, server, begun, informer)
+	hostile.Lift()
+	write(t, server, 1, "after")
+	o.recovered = await(t, server, informer, 10*recovery)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("the informer did not stop: %v", err)
+	}
+	return o
+}
+
+// observe returns the outcome at the end of an attack that began after so many requests.
+func (a attack) observe(
+	t *testing.T, server *apisim.Server, begun int, informer subject,
+) (o outcome) {
 	for _, r := range server.Requests()[begun:] {
 		// The pages of an honest list are one request.
 		if a.match.Verb != "watch" || r.Query.Get("continue") == "" {
@@ -192,13 +207,6 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 		}
 	}
 	o.followed = maps.Equal(state(informer.List()), serverState(t, server))
-	hostile.Lift()
-	write(t, server, 1, "after")
-	o.recovered = await(t, server, informer, 10*recovery)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("the informer did not stop: %v", err)
-	}
 	return o
 }
 
