@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
-// runBenchmarks runs benchmarks in their smallest size in another process, and returns by
-// benchmark and stack what they report. Each benchmark checks what its stack did.
+// runBenchmarks runs benchmarks in their smallest size in another process, and returns their
+// figures. Each benchmark checks the work of its stack.
 func runBenchmarks(t *testing.T, arguments ...string) map[string]map[string]float64 {
 	t.Helper()
 	program, err := os.Executable()

@@ -17,8 +17,8 @@ import (
 // growth measures the heap while one handler of two does not return.
 type growth struct {
 	pods, events int
-	thing        string // that a handler which does not return makes the heap keep
-	perThing     int    // events
+	thing        string // "update" or "lifetime", of perThing events
+	perThing     int
 	heapLimit    float64
 	// next makes the batches of one round, after so many events.
 	next func(f *feed.Feed, done, round int) [][]feed.Event
@@ -106,22 +106,22 @@ func (g growth) benchmark(b *testing.B, s stack.Stack, policy tidings.Policy) {
 
 // grow sends rounds of events and measures the heap at the marks and at the end, after so many
 // events. It ends early where the heap grows over the limit. With a policy, there is a handler
-// that does not return until the end. Then it has to learn what the other one has.
+// that does not return until the end. Then it has to receive the state of the other one.
 func (g growth) grow(
 	b *testing.B, s stack.Stack, all []*corev1.Pod, marks []int, stuck *tidings.Policy,
 ) (heaps []float64, reached int) {
 	f := feed.New(all)
 	informer, err := s.FromMemory(f, stack.Options{})
 	counters, _ := newCounters(1)
-	good, held := newView(), newView()
+	free, stuckView := newView(), newView()
 	if err == nil && stuck != nil {
-		err = informer.AddHandler(held.handle, *stuck)
+		err = informer.AddHandler(stuckView.handle, *stuck)
 	}
 	started := start(b, informer, err, func(c stack.Change, before, after metav1.Object) {
-		good.handle(c, before, after)
+		free.handle(c, before, after)
 		counters[0].count()
 	})
-	held.hold()
+	stuckView.hold()
 	round := roundOf(g.pods)
 	for over := false; reached < marks[len(marks)-1] && !over; {
 		send(b, f, g.next(f, reached, round), round, counters...)
@@ -133,14 +133,14 @@ func (g growth) grow(
 	}
 	heaps = append(heaps, liveHeap())
 	if stuck != nil {
-		held.catchUp(b, f, good, *stuck == tidings.ConflateState)
+		stuckView.catchUp(b, f, free, *stuck == tidings.ConflateState)
 	}
 	started.stop()
 	return heaps, reached
 }
 
-// view is what a handler knows: the version of every object, and how many came and went. It can
-// hold the handler's calls.
+// view is a handler. It keeps the version of every object, counts adds and deletes, and can make
+// calls wait.
 type view struct {
 	mu             sync.Mutex // guards what follows
 	versions       map[string]string

@@ -114,27 +114,27 @@ func status(b testing.TB, name string) float64 {
 	return 0
 }
 
-// TestMeasure checks that memory which is held, and then released, is in the figures.
+// TestMeasure checks that the figures include memory that is in use, and not after its release.
 func TestMeasure(t *testing.T) {
 	const size = 64 << 20
 	before, resident := liveHeap(), residentSet(t)
 	resetPeak(t)
-	var held []byte
+	var buffer []byte
 	u := measured(t, func() {
-		held = make([]byte, size)
-		for i := range held {
-			held[i] = byte(i)
+		buffer = make([]byte, size)
+		for i := range buffer {
+			buffer[i] = byte(i)
 		}
 	})
 	if u.bytes < size || u.allocs < 1 || u.cpu <= 0 || u.wall <= 0 {
 		t.Errorf("the usage of %d bytes is %+v", size, u)
 	}
-	// A tenth less, for what earlier tests kept may be freed meanwhile.
+	// A tenth less, because objects of earlier tests may be freed meanwhile.
 	if liveHeap() < before+size*9/10 || heapBound() < before+size*9/10 {
 		t.Errorf("the heap grew by %.0f bytes, want at least %d", liveHeap()-before, size)
 	}
-	runtime.KeepAlive(held)
-	held = nil
+	runtime.KeepAlive(buffer)
+	buffer = nil
 	if after := liveHeap(); after > before+size/2 {
 		t.Errorf("the heap has %.0f bytes after the release, %.0f before", after, before)
 	}

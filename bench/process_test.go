@@ -27,13 +27,13 @@ var (
 	processes = flag.Bool("processes", true, "run each benchmark in a process of its own")
 )
 
-// workerURL is the variable that tells a worker that it is one, and the address of its server.
+// workerURL is the environment variable of workers: the address of the server, or empty.
 const workerURL = "TIDINGS_BENCH_WORKER"
 
 // workerLimit is how long a worker may take.
 const workerLimit = 15 * time.Minute
 
-// higher are the units of which more is better. benchstat is told.
+// higher are the units of which more is better, for benchstat.
 var higher = []string{
 	"objects/s", "updates/s", "notifications/s", "reads/s", "beside-writer-reads/s",
 	"events-within-limit",
@@ -100,7 +100,7 @@ func onStacks(
 						runWorker(b, t)
 					}
 				}
-				b.ReportMetric(0, "ns/op") // hides what says nothing here
+				b.ReportMetric(0, "ns/op") // hides the time of the process
 			})
 		}
 	})

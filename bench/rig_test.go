@@ -78,7 +78,7 @@ func start(
 	}}
 }
 
-// await waits until a channel has a value or is closed. missing describes what has not come.
+// await waits until a channel has a value or is closed; missing says why it has not.
 func await(b *testing.B, done <-chan struct{}, missing func() string) {
 	b.Helper()
 	select {

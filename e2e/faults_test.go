@@ -18,7 +18,7 @@ import (
 
 var (
 	crashes = flag.Int("crashes", 10, "how many times TestCrashes kills the server")
-	seed    = flag.Uint64("seed", 1, "the number that decides what is written and when faults come")
+	seed    = flag.Uint64("seed", 1, "the seed of writes and faults")
 )
 
 // rate is how many writes a second are made while faults come.

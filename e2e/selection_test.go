@@ -78,13 +78,13 @@ func TestOptionalDefinition(t *testing.T) {
 func TestNamespacesComeAndGo(t *testing.T) {
 	t.Parallel()
 	server, all, churn := setting(t)
-	for _, held := range [][]string{{"b", "c"}, {"a"}, {"a", "b", "c"}, {"c"}} {
+	for _, some := range [][]string{{"b", "c"}, {"a"}, {"a", "b", "c"}, {"c"}} {
 		pause(t.Context(), time.Second)
 		for _, f := range all {
 			if len(f.Namespaces) == 0 {
 				continue
 			}
-			if err := f.Follow(held...); err != nil {
+			if err := f.Follow(some...); err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 		}

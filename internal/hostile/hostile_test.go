@@ -100,7 +100,7 @@ func kinds() (names []string, open map[string]func(tidingstest.Setting) (subject
 	return names, open
 }
 
-// outcome is what was measured of an informer under an attack.
+// outcome is the measurement of an informer under an attack.
 type outcome struct {
 	requests  int
 	heap      uint64 // bytes at the peak, above those before

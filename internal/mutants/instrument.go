@@ -85,7 +85,7 @@ func (w *finder) block() string {
 	return ""
 }
 
-// short joins lines and cuts what is long.
+// short joins lines and cuts long texts.
 func short(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 160 {

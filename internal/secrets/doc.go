@@ -5,7 +5,7 @@
 //
 // # Concurrency properties
 //
-// The test sets what is global to the process: klog's output and client-go's metrics.
+// The test sets global variables of the process: klog's output and client-go's metrics.
 //
 // # Memory
 //

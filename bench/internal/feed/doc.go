@@ -17,5 +17,5 @@
 // # Memory
 //
 // A feed holds the pods of the initial set. Informers of all stacks hold those very
-// objects, so what they add to the heap is the stack's own.
+// objects, so the rest of the heap is the stack's own.
 package feed

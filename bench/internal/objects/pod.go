@@ -70,17 +70,17 @@ func containerStatus(r random, name, image string, created metav1.Time) corev1.C
 	}
 }
 
-// Next returns a new state of a pod, which differs in its version. What did not change is shared
-// with pod, which is not written to.
+// Next returns a new state of a pod, which differs in its version. It shares the rest with
+// pod, which is not written to.
 func Next(pod *corev1.Pod, version string) *corev1.Pod {
 	next := *pod
 	next.ResourceVersion = version
 	return &next
 }
 
-// Touch writes to an object what a manager changes in it when it says that it is still
-// there: the time of its entry among the managed fields, and of a pod a condition's time.
-func Touch(o Object, update int) {
+// Heartbeat changes an object as a manager that only reports that it is alive: the time of its
+// entry among the managed fields, and a condition's time of a pod.
+func Heartbeat(o Object, update int) {
 	later := metav1.NewTime(epoch.Add(300*24*time.Hour + time.Duration(update)*time.Second))
 	managers := o.GetManagedFields()
 	managers[len(managers)-1].Time = &later
@@ -90,8 +90,8 @@ func Touch(o Object, update int) {
 	}
 }
 
-// Renamed returns a pod like another one under a name and a UID of its own. What did not
-// change is shared with pod, which is not written to.
+// Renamed returns a pod like another one under a name and a UID of its own. It shares the
+// rest with pod, which is not written to.
 func Renamed(pod *corev1.Pod, name, version string) *corev1.Pod {
 	next := *pod
 	next.Name, next.UID, next.ResourceVersion = name, types.UID("uid-"+name), version

@@ -16,7 +16,7 @@ const Replicas = 40
 // Namespaces is how many namespaces the workloads are spread over.
 const Namespaces = 50
 
-// random makes what is random in one object, always the same for the same object.
+// random makes the random values of one object, always the same for the same object.
 type random struct{ *rand.Rand }
 
 // seed is the seed of everything that differs between runs of another seed.
@@ -54,7 +54,7 @@ func (r random) uid() types.UID {
 // epoch is when the oldest object was made.
 var epoch = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
 
-// time returns a time within the 200 days after epoch, in whole seconds as the API has it.
+// time returns a time within the 200 days after epoch, in whole seconds as in the API.
 func (r random) time() metav1.Time {
 	return metav1.NewTime(epoch.Add(time.Duration(r.IntN(200*24*3600)) * time.Second))
 }

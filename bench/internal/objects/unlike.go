@@ -20,8 +20,8 @@ func UnlikePod(number int) *corev1.Pod {
 	return pod
 }
 
-// scramble writes something random over everything that v holds, but for booleans and
-// for what is empty. Strings keep their length, from eight characters on.
+// scramble overwrites all values in v with random ones, but for booleans and empty values. Strings
+// keep their length, from eight characters on.
 func (r random) scramble(v reflect.Value) {
 	switch v.Interface().(type) {
 	case metav1.Time:

@@ -11,7 +11,7 @@ import (
 // Widget returns an object of a custom resource, of about 3 KB in JSON: widget number%40
 // of workload number/40. As operators' objects do, those of a workload have the greater
 // part of their spec in common; names, addresses, times and counts are their own. It
-// panics if it cannot be held as maps, which it always can.
+// panics if the JSON cannot be decoded.
 func Widget(number int) *unstructured.Unstructured {
 	w := workloadOf(number / Replicas)
 	r := randomOf("widget", number)

@@ -24,5 +24,5 @@
 //
 // # What a caller must do
 //
-// Run it in another process than the informer, or it is a part of what is measured.
+// Run it in another process than the informer, or its cost is measured too.
 package server

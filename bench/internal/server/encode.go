@@ -47,7 +47,7 @@ type Spec struct {
 // Counts says how a relist changes a cache.
 type Counts struct{ Deleted, Changed, Added int }
 
-// After counts what a relist changes of n objects.
+// After counts the changes of a relist of n objects.
 func After(n int) Counts {
 	return Counts{Deleted: (n + 99) / 100, Changed: (n + 98) / 100, Added: (n + 99) / 100}
 }
@@ -95,7 +95,7 @@ func Encode(s Spec) (*Encoded, error) {
 	}
 	for i := range s.Updates {
 		o := s.Kind.New(i % s.Objects)
-		objects.Touch(o, i)
+		objects.Heartbeat(o, i)
 		o.SetResourceVersion(fmt.Sprint(FirstUpdate + i))
 		if e.updates, err = s.appendFrame(e.updates, watch.Modified, o); err != nil {
 			return fail(err)

@@ -53,7 +53,7 @@ type Target struct {
 	server.Spec
 }
 
-// Change says what a handler is notified of.
+// Change is the type of a notification.
 type Change int
 
 // The changes.
