@@ -296,7 +296,8 @@ func newToken(n int) string { return fmt.Sprint("token-", n) }
 func pagesOf(token func(n int) string, objects int) http.HandlerFunc {
 	var items []string
 	for i := range objects {
-		items = append(items, object(fmt.Sprint("page-", i), "3"))
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":"page-%d","namespace":"default",`+
+			`"uid":"u%[1]d","resourceVersion":"3"}}`, i))
 	}
 	n := 0
 	return func(w http.ResponseWriter, r *http.Request) {
