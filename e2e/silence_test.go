@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/apiserver"
-	"github.com/tidings-go/tidings/e2e/internal/follow"
 	"github.com/tidings-go/tidings/internal/reflector"
 )
 
