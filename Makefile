@@ -16,9 +16,10 @@ BENCH ?= .
 COUNT ?= 1
 # How often the tests of a real API server kill it.
 CRASHES ?= 10
-# Which cases `make bench` and `make bench-quick` run, and which packages `make upstream`
-# tests, as a regular expression.
+# Which benchmarks `make bench` and `make bench-quick` run, and which packages `make upstream`
+# tests, as a regular expression; how often `make bench` runs each.
 ONLY ?=
+ROUNDS ?= 5
 # How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,delta`.
 SAMPLE ?= 1000
 # The packages that test, race and bench-go look at.
@@ -121,13 +122,21 @@ fuzz: ## Run each fuzz target for FUZZTIME (default 30s).
 	done; \
 	if [ "$$found" = 0 ]; then echo "no fuzz targets in $(PKG)"; fi
 
+# Each round runs every benchmark once on each stack; benchstat summarises the rounds.
+define compare
+	@cd bench && $(GO) test -c -o ../bin/bench.test . && for round in $$(seq $(1)); do \
+		../bin/bench.test -test.run '^$$' -test.bench '$(or $(ONLY),.)' -size $(2); \
+	done | tee ../bin/$@.txt
+	@cd bench && $(GO) tool benchstat -col /stack $(3) ../bin/$@.txt
+endef
+
 .PHONY: bench
-bench: ## Compare with client-go, in about 1.5 hours (ONLY='reads|idle' for a part).
-	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench $(if $(ONLY),-only '$(ONLY)')
+bench: ## Compare with client-go, in about two hours (ROUNDS, ONLY='Reads|Idle' for a part).
+	$(call compare,$(ROUNDS),full,-confidence 0.9)
 
 .PHONY: bench-quick
-bench-quick: ## Compare with client-go, in less than two minutes (ONLY).
-	@cd bench && $(GO) build -o ../bin/bench . && ../bin/bench -quick $(if $(ONLY),-only '$(ONLY)')
+bench-quick: ## Compare with client-go, in about two minutes (ONLY).
+	$(call compare,1,quick,-alpha 1)
 
 .PHONY: guard
 guard: ## Fail if the key benchmarks allocate more than 110 % of what is recorded.

@@ -1,9 +1,12 @@
-// Command bench runs the same work through client-go, through Tidings and through
-// Tidings' drop-in for client-go, each in processes of their own, and prints what it cost
-// as a table in Markdown. README.md says how to run it and what it measures.
+// Package bench compares client-go, Tidings and Tidings' drop-in for client-go in time and
+// memory, with Go benchmarks, which benchstat summarises. README.md describes them and says how
+// to run them.
 //
-//	bench ──▶ report.Runner ──▶ worker processes ──▶ a stack, a workload, metrics
-//	               └──────────▶ server processes ──▶ encoded objects
+//	test binary ──▶ worker: the same binary, for one benchmark on one stack
+//	     └── serves encoded objects ──HTTP──▶ worker's informer
+//
+// Each benchmark runs in a process of its own, so that its CPU time, its heap and its peak of
+// memory are those of one informer.
 //
 // # Concurrency properties
 //
@@ -11,6 +14,6 @@
 //
 // # Memory
 //
-// With 200,000 pods client-go needs about 6 GB and the server 1 GB. A workload that
-// grows without bound ends at its heap limit.
-package main
+// With 200,000 pods client-go needs about 6 GB and the server 1 GB. A benchmark whose heap
+// grows without bound ends at its limit.
+package bench

@@ -10,12 +10,12 @@ import (
 	"github.com/tidings-go/tidings/e2e/internal/follow"
 )
 
-// outage is how long the server must have been out of reach for informers to look at its
-// version before they go on.
+// outage is how long the server must have been unreachable for informers to check its
+// version before they resume.
 const outage = 10 * time.Second
 
-// TestRestoredBackup has etcd go back to an earlier state, with versions that were given
-// before, during an outage that is as long as such work takes.
+// TestRestoredBackup restores an earlier state of etcd during an outage that is as long as
+// such work takes. Its next versions were used before.
 func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	server, all, churn := setting(t)
@@ -43,18 +43,13 @@ func TestRestoredBackup(t *testing.T) {
 	goOn(t, server, all)
 }
 
-// TestRestoredBackupUnnoticed does it so quickly that informers find nothing but watches
-// from versions that the server has not reached. They have to doubt the quiet, at the end
-// of a watch, which is minutes by default.
+// TestRestoredBackupUnnoticed does it so quickly that informers just resume their watches, from
+// versions that the server has not reached. They have to suspect a watch without events when it
+// ends, which is after minutes by default.
 func TestRestoredBackupUnnoticed(t *testing.T) {
 	t.Parallel()
-	server := apiserver.Start(t)
-	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
-		t.Fatal(err)
-	}
-	all := following(t, func(ctx context.Context) ([]*follow.Follower, error) {
-		return follow.Brief(ctx, server.Config(), 5*time.Second)
-	})
+	server := startServer(t)
+	all := followBriefly(t, server.Config(), 5*time.Second)
 	restore := diverge(t, server, startChurn(t, server.Config(), rate, *seed), all)
 	if err := restore(t.Context()); err != nil {
 		t.Fatal(err)
@@ -63,9 +58,11 @@ func TestRestoredBackupUnnoticed(t *testing.T) {
 	goOn(t, server, all)
 }
 
-// diverge backs the server up and returns what restores that, when informers have seen a
-// later state.
-func diverge(t *testing.T, server *apiserver.Server, churn *churn, all []*follow.Follower) func(context.Context) error {
+// diverge backs the server up, waits until informers have seen a later state, and returns a
+// function that restores the backup.
+func diverge(
+	t *testing.T, server *apiserver.Server, churn *churn, all []*follow.Follower,
+) func(context.Context) error {
 	t.Helper()
 	pause(t.Context(), time.Second)
 	restore, err := server.Backup(t.Context())
@@ -73,17 +70,16 @@ func diverge(t *testing.T, server *apiserver.Server, churn *churn, all []*follow
 		t.Fatal(err)
 	}
 	pause(t.Context(), 3*time.Second)
-	churn.end()
+	churn.end(t)
 	settle(t, server, all)
 	return restore
 }
 
-// goOn writes what has versions that informers have seen before.
+// goOn writes objects whose versions informers have seen before.
 func goOn(t *testing.T, server *apiserver.Server, all []*follow.Follower) {
 	t.Helper()
 	churn := startChurn(t, server.Config(), rate, *seed+1)
 	pause(t.Context(), 3*time.Second)
-	churn.end()
+	churn.end(t)
 	settle(t, server, all)
-	report(t, churn, all)
 }

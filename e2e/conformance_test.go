@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/tidingstest"
 )
 
-// TestConformance puts informers of every kind to the contract, on a real API server whose
+// TestConformance runs the contract's tests on informers of every kind, on a real API server whose
 // connections can be cut: in client-go's default encodings, and in JSON alone.
 func TestConformance(t *testing.T) {
 	for name, contentType := range map[string]string{"default": "", "json": "application/json"} {
@@ -28,12 +28,13 @@ func TestConformance(t *testing.T) {
 }
 
 // TestConformanceCBOR does so in the third encoding, which a server offers with a feature
-// gate only, and which a dynamic client of client-go asks for with gates of its own. What
-// reads for itself asks for JSON, and has to be given that.
+// gate only, and which a dynamic client of client-go requests with gates of its own. Informers
+// with a source of our own request JSON, and must receive that.
 func TestConformanceCBOR(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsAllowCBOR, true)
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsPreferCBOR, true)
-	server := apiserver.Options{Arguments: []string{"--feature-gates=CBORServingAndStorage=true"}}.Start(t)
+	gates := []string{"--feature-gates=CBORServingAndStorage=true"}
+	server := apiserver.Options{Arguments: gates}.Start(t)
 	for _, row := range []struct {
 		kind string
 		cbor bool
@@ -41,7 +42,9 @@ func TestConformanceCBOR(t *testing.T) {
 		t.Run(row.kind, func(t *testing.T) {
 			s := behindProxy(t, server)
 			var lists, watches atomic.Int64
-			s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &counter{next, &lists, &watches} })
+			s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return &counter{next, &lists, &watches}
+			})
 			t.Cleanup(func() {
 				if n, m := lists.Load(), watches.Load(); n+m > 0 != row.cbor {
 					t.Errorf("%d answers and %d streams came in CBOR", n, m)
@@ -52,8 +55,8 @@ func TestConformanceCBOR(t *testing.T) {
 	}
 }
 
-// TestConformanceRestart tries the faults that take a real server many seconds each, on
-// some kinds.
+// TestConformanceRestart tests the faults that take a real server many seconds each, on some
+// kinds.
 func TestConformanceRestart(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t)
@@ -67,8 +70,8 @@ func TestConformanceRestart(t *testing.T) {
 	}
 }
 
-// behindProxy has informers reach a server through a proxy, which can cut what goes
-// through it. Who writes goes past it.
+// behindProxy returns a server whose informers connect through a proxy, which can cut their
+// connections. Writers connect directly.
 func behindProxy(t *testing.T, server *apiserver.Server) tidingstest.Server {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(server.Config())

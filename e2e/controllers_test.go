@@ -26,34 +26,37 @@ import (
 
 // controllers are those that run in the tests, by their names in kube-controller-manager.
 var controllers = []string{
-	names.DeploymentController, names.ReplicaSetController, names.StatefulSetController, names.DaemonSetController,
-	names.JobController, names.CronJobController, names.NamespaceController, names.GarbageCollectorController,
+	names.DeploymentController, names.ReplicaSetController, names.StatefulSetController,
+	names.DaemonSetController, names.JobController, names.CronJobController,
+	names.NamespaceController, names.GarbageCollectorController,
 	names.ServiceAccountController, names.ResourceQuotaController, names.EndpointSliceController,
 	names.DisruptionController, names.PodGarbageCollectorController, names.TTLAfterFinishedController,
 }
 
 const nodes = 3
 
-// TestControllers lets the controllers and the scheduler of Kubernetes do their work on
-// the informers of this project, and then on client-go's, and compares what becomes of
-// the same wishes.
+// TestControllers runs the controllers and the scheduler of Kubernetes on the informers of this
+// project, and then on client-go's, and compares the results of the same steps.
 func TestControllers(t *testing.T) {
-	told := map[string][]string{}
-	for name, informers := range map[string]cluster.Informers{"tidings": cluster.Tidings(), "client-go": cluster.ClientGo()} {
-		if !t.Run(name, func(t *testing.T) { told[name] = runControllers(t, informers) }) {
+	results := map[string][]string{}
+	for name, informers := range map[string]cluster.Informers{
+		"tidings": cluster.Tidings(), "client-go": cluster.ClientGo(),
+	} {
+		if !t.Run(name, func(t *testing.T) { results[name] = runControllers(t, informers) }) {
 			return
 		}
 	}
-	for i, want := range told["client-go"] {
-		if got := told["tidings"][i]; got != want {
-			t.Errorf("the world differs at step %d\ntidings:\n%s\nclient-go:\n%s", i, got, want)
+	for i, want := range results["client-go"] {
+		if got := results["tidings"][i]; got != want {
+			t.Errorf("the results differ at step %d\ntidings:\n%s\nclient-go:\n%s", i, got, want)
 		}
 	}
 }
 
-// runControllers returns what the world is after each step.
+// runControllers returns the description of the world after each step.
 func runControllers(t *testing.T, informers cluster.Informers) []string {
-	server := apiserver.Options{Arguments: []string{"--disable-admission-plugins="}}.Start(t) // service accounts are wanted
+	arguments := []string{"--disable-admission-plugins="} // for service accounts
+	server := apiserver.Options{Arguments: arguments}.Start(t)
 	ctx, stop := context.WithCancel(t.Context())
 	c, err := cluster.Start(ctx, server.Config(), informers, nodes, controllers...)
 	if err != nil {
@@ -67,14 +70,14 @@ func runControllers(t *testing.T, informers cluster.Informers) []string {
 		t.Fatal(err)
 	}
 	w := &world{T: t, client: client}
-	var told []string
+	var results []string
 	for _, step := range steps {
 		if err := step.do(ctx, w); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		told = append(told, step.name+"\n"+w.becomes(ctx, step.name, step.want))
+		results = append(results, step.name+"\n"+w.becomes(ctx, step.name, step.want))
 	}
-	return told
+	return results
 }
 
 // world is a namespace in which controllers work.
@@ -85,10 +88,10 @@ type world struct {
 
 const shop = "shop"
 
-// patience is how long the world may take to become what it should.
+// patience is how long the tests wait for a state.
 const patience = 90 * time.Second
 
-// becomes waits until the description of the world is what it should be, and returns it.
+// becomes waits until the description of the world is the wanted one, and returns it.
 func (w *world) becomes(ctx context.Context, step, want string) string {
 	w.Helper()
 	want = strings.Join(strings.Fields(want), " ")
@@ -102,14 +105,16 @@ func (w *world) becomes(ctx context.Context, step, want string) string {
 		return is == want, err
 	})
 	if err != nil {
-		w.Fatalf("%s: %v\nthe world is: %s\nand should be: %s", step, err, is, want)
+		w.Fatalf("%s: %v\nthe world is: %s\nwant:         %s", step, err, is, want)
 	}
 	w.Logf("%-40s %v", step, time.Since(began).Round(time.Millisecond))
 	return is
 }
 
 // eventually asks again and again whether something holds, until it does.
-func eventually(ctx context.Context, within time.Duration, holds func(context.Context) (bool, error)) error {
+func eventually(
+	ctx context.Context, within time.Duration, holds func(context.Context) (bool, error),
+) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -127,11 +132,10 @@ func eventually(ctx context.Context, within time.Duration, holds func(context.Co
 	}
 }
 
-// describe says what there is in the namespace, without what names and addresses chance
-// gave it.
+// describe lists the objects of the namespace, without random names and addresses.
 func (w *world) describe(ctx context.Context) (string, error) {
 	var all []string
-	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	o := metav1.ListOptions{}
 	deployments, err1 := w.client.AppsV1().Deployments(shop).List(ctx, o)
 	sets, err2 := w.client.AppsV1().ReplicaSets(shop).List(ctx, o)
@@ -143,33 +147,26 @@ func (w *world) describe(ctx context.Context) (string, error) {
 	accounts, err8 := w.client.CoreV1().ServiceAccounts(shop).List(ctx, o)
 	_, missing := w.client.CoreV1().Namespaces().Get(ctx, shop, metav1.GetOptions{})
 	if apierrors.IsNotFound(missing) {
-		say("no namespace")
+		add("no namespace")
 	}
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		return "", err
 	}
 	for _, d := range deployments.Items {
-		say("deployment/%s:%d/%d/%d", d.Name, d.Status.ReadyReplicas, d.Status.UpdatedReplicas, d.Status.Replicas)
+		add("deployment/%s:%d/%d/%d", d.Name, d.Status.ReadyReplicas, d.Status.UpdatedReplicas,
+			d.Status.Replicas)
 	}
 	for _, s := range sets.Items {
-		say("replicaset/%s:%d", s.Spec.Template.Spec.Containers[0].Image, s.Status.ReadyReplicas)
+		add("replicaset/%s:%d", s.Spec.Template.Spec.Containers[0].Image, s.Status.ReadyReplicas)
 	}
 	for _, d := range daemons.Items {
-		say("daemonset/%s:%d/%d", d.Name, d.Status.NumberReady, d.Status.DesiredNumberScheduled)
+		add("daemonset/%s:%d/%d", d.Name, d.Status.NumberReady, d.Status.DesiredNumberScheduled)
 	}
 	for _, j := range jobs.Items {
-		say("job/%s:%d", j.Name, j.Status.Succeeded)
+		add("job/%s:%d", j.Name, j.Status.Succeeded)
 	}
-	count := map[string]int{}
-	for _, p := range pods.Items {
-		owner := "nobody"
-		if len(p.OwnerReferences) > 0 {
-			owner = p.OwnerReferences[0].Kind
-		}
-		count[fmt.Sprintf("%s-of-%s", strings.ToLower(string(p.Status.Phase)), owner)]++
-	}
-	for what, n := range count {
-		say("pods/%s:%d", what, n)
+	for group, n := range countPods(pods.Items) {
+		add("pods/%s:%d", group, n)
 	}
 	for _, s := range slicesOf.Items {
 		ready := 0
@@ -178,20 +175,33 @@ func (w *world) describe(ctx context.Context) (string, error) {
 				ready++
 			}
 		}
-		say("endpoints/%s:%d", s.Labels[discoveryv1.LabelServiceName], ready)
+		add("endpoints/%s:%d", s.Labels[discoveryv1.LabelServiceName], ready)
 	}
 	for _, q := range quotas.Items {
 		used := q.Status.Used[corev1.ResourcePods]
-		say("quota/%s:%s", q.Name, used.String())
+		add("quota/%s:%s", q.Name, used.String())
 	}
 	for _, a := range accounts.Items {
-		say("account/%s", a.Name)
+		add("account/%s", a.Name)
 	}
 	slices.Sort(all)
 	return strings.Join(all, " "), nil
 }
 
-// step is a wish and what the world should be then.
+// countPods counts pods by phase and kind of their owner.
+func countPods(pods []corev1.Pod) map[string]int {
+	count := map[string]int{}
+	for _, p := range pods {
+		owner := "nobody"
+		if len(p.OwnerReferences) > 0 {
+			owner = p.OwnerReferences[0].Kind
+		}
+		count[fmt.Sprintf("%s-of-%s", strings.ToLower(string(p.Status.Phase)), owner)]++
+	}
+	return count
+}
+
+// step is a change and the world that it should lead to.
 type step struct {
 	name string
 	do   func(context.Context, *world) error
@@ -221,7 +231,8 @@ func (w *world) change(ctx context.Context, f func(*appsv1.Deployment)) error {
 
 var steps = []step{
 	{"create a namespace", func(ctx context.Context, w *world) error {
-		_, err := w.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{})
+		_, err := w.client.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}}, metav1.CreateOptions{})
 		return err
 	}, `account/default`},
 	{"limit its pods", func(ctx context.Context, w *world) error {
@@ -234,32 +245,39 @@ var steps = []step{
 	{"roll out", func(ctx context.Context, w *world) error {
 		_, err := w.client.AppsV1().Deployments(shop).Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
-			Spec:       appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template("web:1")},
+			Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)),
+				Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template("web:1")},
 		}, metav1.CreateOptions{})
 		return err
-	}, `account/default deployment/web:3/3/3 pods/running-of-ReplicaSet:3 quota/all:3 replicaset/web:1:3`},
+	}, `account/default deployment/web:3/3/3 pods/running-of-ReplicaSet:3 quota/all:3
+		replicaset/web:1:3`},
 	{"serve", func(ctx context.Context, w *world) error {
 		_, err := w.client.CoreV1().Services(shop).Create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
 			Spec:       corev1.ServiceSpec{Selector: app, Ports: []corev1.ServicePort{{Port: 80}}},
 		}, metav1.CreateOptions{})
 		return err
-	}, `account/default deployment/web:3/3/3 endpoints/web:3 pods/running-of-ReplicaSet:3 quota/all:3 replicaset/web:1:3`},
+	}, `account/default deployment/web:3/3/3 endpoints/web:3 pods/running-of-ReplicaSet:3
+		quota/all:3 replicaset/web:1:3`},
 	{"scale", func(ctx context.Context, w *world) error {
 		return w.change(ctx, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(12)) })
-	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12 quota/all:12 replicaset/web:1:12`},
+	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12
+		quota/all:12 replicaset/web:1:12`},
 	{"roll forward", func(ctx context.Context, w *world) error {
 		return w.change(ctx, func(d *appsv1.Deployment) { d.Spec.Template = template("web:2") })
-	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12 quota/all:12 replicaset/web:1:0 replicaset/web:2:12`},
+	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12
+		quota/all:12 replicaset/web:1:0 replicaset/web:2:12`},
 	{"roll back", func(ctx context.Context, w *world) error {
 		return w.change(ctx, func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") })
-	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12 quota/all:12 replicaset/web:1:12 replicaset/web:2:0`},
+	}, `account/default deployment/web:12/12/12 endpoints/web:12 pods/running-of-ReplicaSet:12
+		quota/all:12 replicaset/web:1:12 replicaset/web:2:0`},
 	{"run a job and a daemon", func(ctx context.Context, w *world) error {
 		spec := template("job:1").Spec
 		spec.RestartPolicy = corev1.RestartPolicyNever
 		_, err := w.client.BatchV1().Jobs(shop).Create(ctx, &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: "count"},
-			Spec:       batchv1.JobSpec{Completions: new(int32(4)), Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: spec}},
+			Spec: batchv1.JobSpec{Completions: new(int32(4)), Parallelism: new(int32(2)),
+				Template: corev1.PodTemplateSpec{Spec: spec}},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -268,16 +286,19 @@ var steps = []step{
 		watch.Labels = map[string]string{"app": "watch"}
 		_, err = w.client.AppsV1().DaemonSets(shop).Create(ctx, &appsv1.DaemonSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "watch"},
-			Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: watch.Labels}, Template: watch},
+			Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: watch.Labels},
+				Template: watch},
 		}, metav1.CreateOptions{})
 		return err
-	}, `account/default daemonset/watch:3/3 deployment/web:12/12/12 endpoints/web:12 job/count:4 pods/running-of-DaemonSet:3
+	}, `account/default daemonset/watch:3/3 deployment/web:12/12/12 endpoints/web:12 job/count:4
+		pods/running-of-DaemonSet:3
 		pods/running-of-ReplicaSet:12 pods/succeeded-of-Job:4 quota/all:15 replicaset/web:1:12 replicaset/web:2:0`},
-	{"delete what has dependents", func(ctx context.Context, w *world) error {
+	{"delete owners", func(ctx context.Context, w *world) error {
 		background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 		return errors.Join(
 			w.client.AppsV1().Deployments(shop).Delete(ctx, "web", background),
-			w.client.BatchV1().Jobs(shop).Delete(ctx, "count", metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}),
+			w.client.BatchV1().Jobs(shop).Delete(ctx, "count",
+				metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}),
 		)
 	}, `account/default daemonset/watch:3/3 endpoints/web:0 pods/running-of-DaemonSet:3 quota/all:3`},
 	{"delete the namespace", func(ctx context.Context, w *world) error {

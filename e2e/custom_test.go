@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,7 +18,8 @@ import (
 
 var (
 	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 )
 
 // install installs the definition of widgets, and returns when they are served.
@@ -30,14 +30,17 @@ func install(t *testing.T, client dynamic.Interface) {
 		"metadata": map[string]any{"name": "widgets.example.com"},
 		"spec": map[string]any{
 			"group": "example.com", "scope": "Namespaced",
-			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget",
+				"listKind": "WidgetList"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+					"x-kubernetes-preserve-unknown-fields": true}},
 			}},
 		},
 	}}
-	if _, err := client.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+	if _, err := client.Resource(definitions).Create(t.Context(), definition,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
@@ -52,7 +55,8 @@ func install(t *testing.T, client dynamic.Interface) {
 // uninstall deletes the definition of widgets, and returns when it has gone with them.
 func uninstall(t *testing.T, client dynamic.Interface) {
 	t.Helper()
-	if err := client.Resource(definitions).Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{}); err != nil {
+	if err := client.Resource(definitions).Delete(t.Context(), "widgets.example.com",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
@@ -71,7 +75,8 @@ func createWidget(t *testing.T, client dynamic.Interface, name string) {
 	}}
 	// A definition that has just been installed may refuse writes for a moment.
 	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
-		_, err := client.Resource(widgets).Namespace("default").Create(ctx, widget, metav1.CreateOptions{})
+		_, err := client.Resource(widgets).Namespace("default").Create(ctx, widget,
+			metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})
 	if err != nil {
@@ -82,30 +87,20 @@ func createWidget(t *testing.T, client dynamic.Interface, name string) {
 // awaitWidgets waits until the server has so many widgets, and every follower just those.
 func awaitWidgets(t *testing.T, client dynamic.Interface, all []*follow.Follower, count int) {
 	t.Helper()
-	var wrong []string
-	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
+	agree(t, all, func(ctx context.Context) (follow.State, error) {
 		list, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		is := follow.State{}
+		state := follow.State{}
 		for _, w := range list.Items {
-			is[w.GetNamespace()+"/"+w.GetName()] = string(w.GetUID()) + "@" + w.GetResourceVersion()
+			state.Add(&w)
 		}
-		wrong = nil
-		for _, f := range all {
-			for _, what := range f.Check(is) {
-				wrong = append(wrong, f.Name+": "+what)
-			}
+		if len(state) != count {
+			return nil, fmt.Errorf("the server has %d widgets, want %d", len(state), count)
 		}
-		if len(is) != count {
-			return false, fmt.Errorf("the server has %d widgets, want %d", len(is), count)
-		}
-		return len(wrong) == 0, nil
+		return state, nil
 	})
-	if err != nil {
-		t.Fatalf("%v:\n%s", err, strings.Join(wrong, "\n"))
-	}
 }
 
 // allow lets the user "reader" list and watch config maps, or takes it back.
@@ -119,13 +114,16 @@ func allow(t *testing.T, client kubernetes.Interface, yes bool) {
 	} else {
 		_, err = roles.Create(t.Context(), &rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Rules:      []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}},
+			Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{""},
+				Resources: []string{"configmaps"}}},
 		}, metav1.CreateOptions{})
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			_, err = bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
 				ObjectMeta: metav1.ObjectMeta{Name: name},
-				RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: name},
-				Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: "reader"}},
+				RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole",
+					Name: name},
+				Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io",
+					Name: "reader"}},
 			}, metav1.CreateOptions{})
 		}
 	}

@@ -1,23 +1,22 @@
 // Package e2e has the tests that need a real API server. They are a module of their own,
-// for what Kubernetes requires.
+// because of Kubernetes' many requirements.
 //
-//	protocol     what apisim promises, asked of a real server
+//	protocol     the tests of apisim's answers, on a real server
 //	crashes      kill -9 and restart under load, compaction, lost connections
 //	backups      an earlier state restored, with its resource versions
 //	silence      connections that carry nothing any more and do not break
-//	definitions  a custom type that comes and goes; permissions taken and given
+//	definitions  a custom type that is deleted and installed; permissions revoked and granted
 //	conformance  the contract, for informers of every kind, in every encoding
 //	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's
 //
-// The command upstream runs the tests of others: those of programs that were written for
-// client-go's informers, on the drop-in.
+// The command upstream runs the tests of programs that were written for client-go's
+// informers, on the drop-in.
 //
-// Beside every fault run informers of every kind, each with a handler. In the end the
-// cache of each, and what its handler makes of what it was told, have to be what etcd
-// holds, and no handler may have been told what cannot be.
+// Informers of every kind run during every fault, each with a handler. In the end the cache
+// of each, and the sum of its handler's events, must equal the content of etcd, and no event
+// may contradict the state before it.
 //
-// Tests that mostly wait run side by side, each with a server of its own, when the others
-// are over.
+// Tests that mostly wait run in parallel, each with a server of its own, after the others.
 //
 //	go test . -crashes 50 -seed 7
 package e2e

@@ -18,20 +18,17 @@ import (
 
 var (
 	crashes = flag.Int("crashes", 10, "how many times TestCrashes kills the server")
-	seed    = flag.Uint64("seed", 1, "the number that decides what is written and when faults come")
+	seed    = flag.Uint64("seed", 1, "the seed of writes and faults")
 )
 
 // rate is how many writes a second are made while faults come.
 const rate = 300
 
-// setting is a server that is written to, and informers of every kind beside it.
+// setting returns a server with churn, and informers of every kind.
 func setting(t *testing.T) (*apiserver.Server, []*follow.Follower, *churn) {
 	t.Helper()
-	server := apiserver.Start(t)
-	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
-		t.Fatal(err)
-	}
-	all := followAll(t, server.Config())
+	server := startServer(t)
+	all := followConfigMaps(t, server.Config())
 	return server, all, startChurn(t, server.Config(), rate, *seed)
 }
 
@@ -59,13 +56,12 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 	pause(t.Context(), time.Second)
-	churn.end()
+	churn.end(t)
 	settle(t, server, all)
-	report(t, churn, all)
 }
 
-// TestCompaction makes etcd forget its history under load, and kills the server, so that
-// nobody can go on where they were.
+// TestCompaction makes etcd forget its history under load, and kills the server, so that no
+// informer can resume.
 func TestCompaction(t *testing.T) {
 	server, all, churn := setting(t)
 	for range 3 {
@@ -80,22 +76,17 @@ func TestCompaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	churn.end()
+	churn.end(t)
 	settle(t, server, all)
-	report(t, churn, all)
 }
 
-// TestLostConnections has every connection go through a proxy that cuts, delays and
-// swallows what goes through it.
+// TestLostConnections sends every connection through a proxy that cuts, delays and swallows.
 func TestLostConnections(t *testing.T) {
-	server := apiserver.Start(t)
-	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t)
 	p := startProxy(t, server)
 	through := server.Config()
 	through.Host = p.URL()
-	all := followAll(t, through)
+	all := followConfigMaps(t, through)
 	churn := startChurn(t, server.Config(), rate, *seed) // past the proxy
 	random := rand.New(rand.NewPCG(*seed, 1))
 	for range *crashes {
@@ -108,17 +99,16 @@ func TestLostConnections(t *testing.T) {
 		case 2:
 			p.Swallow()
 			pause(t.Context(), 2*time.Second)
-			p.Cut() // what was swallowed is gone: such a connection cannot be mended
+			p.Cut() // a connection that has lost bytes cannot be repaired
 		}
 	}
 	p.Delay(0)
-	churn.end()
+	churn.end(t)
 	settle(t, server, all)
-	report(t, churn, all)
 }
 
-// TestDefinitionComesAndGoes deletes and installs a custom resource definition, under
-// informers of its objects.
+// TestDefinitionComesAndGoes deletes and installs a custom resource definition while informers
+// of its objects run.
 func TestDefinitionComesAndGoes(t *testing.T) {
 	server := apiserver.Start(t)
 	client, err := dynamic.NewForConfig(server.Config())
@@ -126,18 +116,7 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(t, client)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	all, err := follow.Custom(ctx, server.Config(), widgets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		stop()
-		for _, f := range all {
-			f.Stop()
-		}
-	}()
+	all := startFollowers(t, server.Config(), follow.Options{Resource: widgets, PageSize: 5})
 	for round := range 3 {
 		for n := range 20 {
 			createWidget(t, client, fmt.Sprintf("round-%d-%d", round, n))
@@ -149,14 +128,11 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestPermissionTakenAndGiven takes the right to list and watch from a user whose
-// informers run. A watch that runs survives that; what comes after a cut does not, until
-// the right is given back.
+// TestPermissionTakenAndGiven revokes the permission to list and watch of a user whose
+// informers run. Their watches survive that; after a cut informers fail until the permission is
+// granted again.
 func TestPermissionTakenAndGiven(t *testing.T) {
-	server := apiserver.Start(t)
-	if err := makeNamespaces(t.Context(), server.Config()); err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t)
 	client, err := kubernetes.NewForConfig(server.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -168,11 +144,11 @@ func TestPermissionTakenAndGiven(t *testing.T) {
 	}
 	p := startProxy(t, server)
 	user.Host = p.URL()
-	all := followAll(t, user)
+	all := followConfigMaps(t, user)
 	churn := startChurn(t, server.Config(), 100, *seed)
 	pause(t.Context(), 2*time.Second)
 	allow(t, client, false)
-	churn.end()
+	churn.end(t)
 	settle(t, server, all) // the watches go on
 
 	churn = startChurn(t, server.Config(), 100, *seed+1)
@@ -184,7 +160,6 @@ func TestPermissionTakenAndGiven(t *testing.T) {
 		}
 	}
 	allow(t, client, true)
-	churn.end()
+	churn.end(t)
 	settle(t, server, all)
-	report(t, churn, all)
 }

@@ -31,7 +31,8 @@ func BenchmarkFirstList(b *testing.B) {
 	data := map[string]string{"text": strings.Repeat("x", 1<<10)}
 	for i := range objects {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("map-", i)}, Data: data}
-		if _, err := kube.CoreV1().ConfigMaps("default").Create(b.Context(), m, metav1.CreateOptions{}); err != nil {
+		if _, err := kube.CoreV1().ConfigMaps("default").Create(b.Context(), m,
+			metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -39,7 +40,8 @@ func BenchmarkFirstList(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	maps := source.NewTyped(client, source.Resource{Version: "v1", Name: "configmaps", Kind: "ConfigMap", Scope: source.ScopeNamespaced},
+	maps := source.NewTyped(client, source.Resource{Version: "v1", Name: "configmaps",
+		Kind: "ConfigMap", Scope: source.ScopeNamespaced},
 		func() *corev1.ConfigMap { return new(corev1.ConfigMap) }, source.RESTOptions{Namespace: "default"})
 	for name, version := range map[string]string{"at hand": "0", "consistent": ""} {
 		b.Run(name, func(b *testing.B) {

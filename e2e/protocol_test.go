@@ -8,8 +8,8 @@ import (
 	"github.com/tidings-go/tidings/apisim/protocoltest"
 )
 
-// TestProtocol asks a real API server what apisim is asked too, so that apisim can be
-// believed.
+// TestProtocol runs the tests of apisim's protocol on a real API server, to show that apisim
+// answers as it does.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/health"
 )
 
-// TestOptionalDefinition starts informers of a type that is not installed, and that they
-// can do without. Nobody waits for it, and the objects come with the type.
+// TestOptionalDefinition starts optional informers of a type that is not installed. The factory
+// does not wait for them, and the objects come with the type.
 func TestOptionalDefinition(t *testing.T) {
 	t.Parallel()
 	server := apiserver.Start(t)
@@ -32,7 +32,8 @@ func TestOptionalDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	onlyMetadata, err := tidings.Metadata(factory, widgets, tidings.Selection{Optional: true, Namespace: "default"})
+	onlyMetadata, err := tidings.Metadata(factory, widgets,
+		tidings.Selection{Optional: true, Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestOptionalDefinition(t *testing.T) {
 	}
 	defer factory.Shutdown(context.WithoutCancel(t.Context())) //nolint:errcheck // no handler can block it
 	if err := factory.WaitForSync(t.Context()); err != nil {
-		t.Fatalf("a type that is optional holds up others: %v", err)
+		t.Fatalf("the factory waits for an optional type: %v", err)
 	}
 	for _, h := range []tidings.Health{whole.Health(), onlyMetadata.Health()} {
 		if h.State != health.NoSuchResource || !h.Synced || h.LastError == nil {
@@ -50,7 +51,8 @@ func TestOptionalDefinition(t *testing.T) {
 	}
 	install(t, client)
 	createWidget(t, client, "a")
-	made, err := client.Resource(widgets).Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
+	made, err := client.Resource(widgets).Namespace("default").Get(t.Context(), "a",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func TestOptionalDefinition(t *testing.T) {
 	if got, err := whole.Lister().Get("default/a"); err != nil || got.GetUID() != made.GetUID() {
 		t.Errorf("the cache has %v, %v", got, err)
 	}
-	if got, err := onlyMetadata.Lister().Get("default/a"); err != nil || got.GetUID() != made.GetUID() {
+	if got, err := onlyMetadata.Lister().Get("default/a"); err != nil ||
+		got.GetUID() != made.GetUID() {
 		t.Errorf("the cache of metadata has %v, %v", got, err)
 	}
 }
@@ -75,23 +78,23 @@ func TestOptionalDefinition(t *testing.T) {
 func TestNamespacesComeAndGo(t *testing.T) {
 	t.Parallel()
 	server, all, churn := setting(t)
-	for _, held := range [][]string{{"b", "c"}, {"a"}, {"a", "b", "c"}, {"c"}} {
+	for _, some := range [][]string{{"b", "c"}, {"a"}, {"a", "b", "c"}, {"c"}} {
 		pause(t.Context(), time.Second)
 		for _, f := range all {
 			if len(f.Namespaces) == 0 {
 				continue
 			}
-			if err := f.Hold(held...); err != nil {
+			if err := f.Follow(some...); err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 		}
 	}
 	pause(t.Context(), time.Second)
-	churn.end()
-	some := slices.DeleteFunc(slices.Clone(all), func(f *follow.Follower) bool { return len(f.Namespaces) == 0 })
+	churn.end(t)
+	some := slices.DeleteFunc(slices.Clone(all),
+		func(f *follow.Follower) bool { return len(f.Namespaces) == 0 })
 	if len(some) == 0 {
-		t.Fatal("nobody follows some namespaces only")
+		t.Fatal("no follower follows some namespaces only")
 	}
 	settle(t, server, all)
-	report(t, churn, some)
 }

@@ -12,7 +12,8 @@ import (
 
 // etcd calls f with a client of a server's etcd.
 func etcd(s *apiserver.Server, f func(*clientv3.Client) error) error {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Etcd()}, DialTimeout: 10 * time.Second})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Etcd()},
+		DialTimeout: 10 * time.Second})
 	if err != nil {
 		return fmt.Errorf("reach etcd: %w", err)
 	}
@@ -20,7 +21,7 @@ func etcd(s *apiserver.Server, f func(*clientv3.Client) error) error {
 	return f(client)
 }
 
-// compact makes etcd forget all but the present state.
+// compact makes etcd forget all but the latest state.
 func compact(ctx context.Context, s *apiserver.Server) error {
 	return etcd(s, func(c *clientv3.Client) error {
 		now, err := c.Get(ctx, "/registry/none")
@@ -32,8 +33,8 @@ func compact(ctx context.Context, s *apiserver.Server) error {
 	})
 }
 
-// forget compacts etcd, and starts the server again, which has the past of every
-// resource in memory too.
+// forget compacts etcd and restarts the server, which has the history of every resource in
+// memory too.
 func forget(ctx context.Context, s *apiserver.Server) error {
 	if err := compact(ctx, s); err != nil {
 		return err

@@ -22,26 +22,30 @@ import (
 	"github.com/tidings-go/tidings/e2e/internal/follow"
 )
 
-// namespaces are those that are written to. Some followers follow the first two alone.
+// namespaces are those of the objects. Some followers follow the first two alone.
 var namespaces = []string{"a", "b", "c"}
 
-// makeNamespaces creates the namespaces.
-func makeNamespaces(ctx context.Context, config *rest.Config) error {
-	client, err := kubernetes.NewForConfig(config)
+// startServer starts a server with the namespaces.
+func startServer(t *testing.T) *apiserver.Server {
+	t.Helper()
+	server := apiserver.Start(t)
+	client, err := kubernetes.NewForConfig(server.Config())
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	for _, name := range namespaces {
-		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-			return err
+		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), n,
+			metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return nil
+	return server
 }
 
-// truth is what the server answers now, which it may not have from a cache, checked
-// against what etcd holds.
-func truth(ctx context.Context, s *apiserver.Server) (follow.State, error) {
+// configMaps lists the server's config maps, not from its cache, and compares them with
+// etcd's.
+func configMaps(ctx context.Context, s *apiserver.Server) (follow.State, error) {
 	client, err := kubernetes.NewForConfig(s.Config())
 	if err != nil {
 		return nil, err
@@ -52,46 +56,56 @@ func truth(ctx context.Context, s *apiserver.Server) (follow.State, error) {
 	}
 	state := follow.State{}
 	for _, c := range list.Items {
-		state[c.Namespace+"/"+c.Name] = string(c.UID) + "@" + c.ResourceVersion
+		state.Add(&c)
 	}
 	return state, etcd(s, func(c *clientv3.Client) error {
 		const prefix = "/registry/configmaps/"
-		held, err := c.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		stored, err := c.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
 			return err
 		}
-		if len(held.Kvs) != len(state) {
-			return fmt.Errorf("etcd holds %d config maps, the server lists %d", len(held.Kvs), len(state))
+		if len(stored.Kvs) != len(state) {
+			return fmt.Errorf("etcd has %d config maps, the server lists %d", len(stored.Kvs), len(state))
 		}
-		for _, kv := range held.Kvs {
+		for _, kv := range stored.Kvs {
 			key := strings.TrimPrefix(string(kv.Key), prefix)
-			if _, version, _ := strings.Cut(state[key], "@"); version != strconv.FormatInt(kv.ModRevision, 10) {
-				return fmt.Errorf("etcd holds %s at revision %d, the server lists %q", key, kv.ModRevision, state[key])
+			_, version, _ := strings.Cut(state[key], "@")
+			if version != strconv.FormatInt(kv.ModRevision, 10) {
+				return fmt.Errorf("etcd has %s at revision %d, the server lists %q", key, kv.ModRevision,
+					state[key])
 			}
 		}
 		return nil
 	})
 }
 
-// settle waits until every follower agrees with the truth, and fails the test if one
-// does not, or was told what cannot be.
+// settle waits until every follower agrees with the server's config maps.
 func settle(t *testing.T, s *apiserver.Server, all []*follow.Follower) {
+	t.Helper()
+	agree(t, all, func(ctx context.Context) (follow.State, error) { return configMaps(ctx, s) })
+}
+
+// agree waits until every follower agrees with the server's state, and fails the test if one
+// does not, or has received an impossible event.
+func agree(
+	t *testing.T, all []*follow.Follower, server func(context.Context) (follow.State, error),
+) {
 	t.Helper()
 	began := time.Now()
 	defer func() { t.Logf("all agreed after %v", time.Since(began).Round(time.Millisecond)) }()
 	var wrong []string
 	err := eventually(t.Context(), patience, func(ctx context.Context) (bool, error) {
-		is, err := truth(ctx, s)
+		state, err := server(ctx)
 		if err != nil {
 			return false, err
 		}
 		wrong = nil
 		for _, f := range all {
-			differ := f.Check(is)
-			for _, what := range differ {
-				wrong = append(wrong, f.Name+": "+what)
+			differences := f.Check(state)
+			for _, difference := range differences {
+				wrong = append(wrong, f.Name+": "+difference)
 			}
-			if len(differ) > 0 {
+			if len(differences) > 0 {
 				wrong = append(wrong, fmt.Sprintf("%s: health %+v", f.Name, f.Health()))
 			}
 		}
@@ -102,24 +116,30 @@ func settle(t *testing.T, s *apiserver.Server, all []*follow.Follower) {
 	}
 }
 
-// followAll starts followers of every kind, which end before the server does.
-func followAll(t *testing.T, config *rest.Config) []*follow.Follower {
+// followConfigMaps starts followers of every kind of config maps.
+func followConfigMaps(t *testing.T, config *rest.Config) []*follow.Follower {
 	t.Helper()
-	return following(t, func(ctx context.Context) ([]*follow.Follower, error) {
-		return follow.All(ctx, config, namespaces[:2]...)
+	return startFollowers(t, config, follow.Options{
+		Resource: follow.ConfigMaps, Namespaces: namespaces[:2], PageSize: 50,
 	})
 }
 
-// following has followers end before the server does.
-func following(t *testing.T, start func(context.Context) ([]*follow.Follower, error)) []*follow.Follower {
+// followBriefly starts followers of config maps whose watches last so long.
+func followBriefly(t *testing.T, config *rest.Config, watch time.Duration) []*follow.Follower {
+	t.Helper()
+	return startFollowers(t, config, follow.Options{
+		Resource: follow.ConfigMaps, WatchTimeout: watch, PageSize: 50,
+	})
+}
+
+// startFollowers starts followers, which end before the server does.
+func startFollowers(t *testing.T, config *rest.Config, o follow.Options) []*follow.Follower {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	all, err := start(ctx)
+	all, wait, err := follow.Start(ctx, config, o)
 	t.Cleanup(func() {
 		stop()
-		for _, f := range all {
-			f.Stop()
-		}
+		wait()
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,20 +147,18 @@ func following(t *testing.T, start func(context.Context) ([]*follow.Follower, er
 	return all
 }
 
-// churn is what writes to config maps, so many times a second and without regard for
-// errors, until it is stopped.
+// churn writes config maps, so many times a second and without regard for errors, until end.
 type churn struct {
-	client  kubernetes.Interface
-	stop    context.CancelFunc
-	running sync.WaitGroup
-
-	made, refused, deletes atomic.Int64
+	client        kubernetes.Interface
+	stop          context.CancelFunc
+	running       sync.WaitGroup
+	made, refused atomic.Int64
 }
 
 // mapNames is how many config maps a namespace may have.
 const mapNames = 100
 
-// writers is how many writes may be under way.
+// writers is how many writes may be in progress.
 const writers = 8
 
 func startChurn(t *testing.T, config *rest.Config, perSecond int, seed uint64) *churn {
@@ -168,14 +186,19 @@ func startChurn(t *testing.T, config *rest.Config, perSecond int, seed uint64) *
 			}
 		})
 	}
-	t.Cleanup(c.end)
+	t.Cleanup(func() {
+		c.stop()
+		c.running.Wait()
+	})
 	return c
 }
 
-// end stops the writing and returns when the last write has ended.
-func (c *churn) end() {
+// end stops writing, returns when the last write has ended, and logs how many there were.
+func (c *churn) end(t *testing.T) {
+	t.Helper()
 	c.stop()
 	c.running.Wait()
+	t.Logf("%d writes, %d refused", c.made.Load(), c.refused.Load())
 }
 
 // write creates, changes or deletes a config map.
@@ -187,9 +210,7 @@ func (c *churn) write(ctx context.Context, random *rand.Rand) {
 	}
 	var err error
 	if random.IntN(4) == 0 {
-		if err = maps.Delete(ctx, obj.Name, metav1.DeleteOptions{}); err == nil {
-			c.deletes.Add(1)
-		}
+		err = maps.Delete(ctx, obj.Name, metav1.DeleteOptions{})
 	} else if _, err = maps.Update(ctx, obj, metav1.UpdateOptions{}); err != nil {
 		_, err = maps.Create(ctx, obj, metav1.CreateOptions{})
 	}
@@ -198,14 +219,4 @@ func (c *churn) write(ctx context.Context, random *rand.Rand) {
 		return
 	}
 	c.made.Add(1)
-}
-
-// report logs what was survived.
-func report(t *testing.T, c *churn, all []*follow.Follower) {
-	t.Helper()
-	t.Logf("%d writes, %d of them deletes; %d refused", c.made.Load(), c.deletes.Load(), c.refused.Load())
-	for _, f := range all {
-		events, deletes := f.Counts()
-		t.Logf("%-26s told of %d events, %d of them deletes", f.Name, events, deletes)
-	}
 }

@@ -11,112 +11,110 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// remedy is how to record anew.
-const remedy = "make guard-update"
-
 const (
-	// allowed is how much of what was recorded may be used, slack how many bytes per
+	// allowed is how much of the recorded figure may be used, slack how many bytes per
 	// operation on top.
 	allowed = 1.10
 	slack   = 16
 )
 
-// result is what one operation of a benchmark allocates.
-type result struct {
-	// name is the benchmark with its package, as in store/BenchmarkSet/batch=1.
-	name string
-	// least and most are what its runs allocated.
-	least, most cost
-}
-
 // cost is what one operation allocates.
 type cost struct{ bytes, allocations float64 }
 
-// results are what benchmarks allocate, in the order in which they ran, each once.
-type results []result
+// result is the cost of one benchmark in several runs.
+type result struct {
+	name        string // with its package, as in store/BenchmarkSet/batch=1
+	least, most cost
+}
 
 // processors is the suffix that says how many processors a benchmark ran on.
 var processors = regexp.MustCompile(`-\d+$`)
 
-// parse reads results in the format of Go's benchmarks, without those whose names match
-// but.
-func parse(from io.Reader, file string, but *regexp.Regexp) (list results, err error) {
+// parse reads results in the format of Go's benchmarks, in their order and each benchmark once,
+// without those whose names match except.
+func parse(from io.Reader, file string, except *regexp.Regexp) (list []result, err error) {
 	index := map[string]int{}
 	reader := benchfmt.NewReader(from, file)
 	for reader.Scan() {
-		var r *benchfmt.Result
-		switch record := reader.Result().(type) {
-		case *benchfmt.Result:
-			r = record
-		case *benchfmt.SyntaxError:
-			return nil, record
-		default:
+		r, ok := reader.Result().(*benchfmt.Result)
+		if failure, isError := reader.Result().(*benchfmt.SyntaxError); isError {
+			return nil, failure
+		} else if !ok {
 			continue
 		}
-		name := r.GetConfig("pkg") + "/Benchmark" + processors.ReplaceAllString(r.Name.String(), "")
-		if but != nil && but.MatchString(name) {
+		name := processors.ReplaceAllString(r.Name.String(), "")
+		name = r.GetConfig("pkg") + "/Benchmark" + name
+		if except != nil && except.MatchString(name) {
 			continue
 		}
 		bytes, ok := r.Value("B/op")
 		allocations, also := r.Value("allocs/op")
 		if !ok || !also {
-			return nil, fmt.Errorf("%s says nothing of allocations", name)
+			return nil, fmt.Errorf("%s does not report allocations", name)
 		}
 		i, seen := index[name]
 		if !seen {
 			i = len(list)
 			index[name] = i
-			list = append(list, result{name, cost{bytes, allocations}, cost{bytes, allocations}})
+			c := cost{bytes, allocations}
+			list = append(list, result{name, c, c})
 		}
-		list[i].least = cost{min(list[i].least.bytes, bytes), min(list[i].least.allocations, allocations)}
-		list[i].most = cost{max(list[i].most.bytes, bytes), max(list[i].most.allocations, allocations)}
+		least, most := &list[i].least, &list[i].most
+		*least = cost{min(least.bytes, bytes), min(least.allocations, allocations)}
+		*most = cost{max(most.bytes, bytes), max(most.allocations, allocations)}
 	}
 	return list, reader.Err()
 }
 
 // record writes the most that each benchmark allocated to a file.
-func (l results) record(file string) error {
+func record(list []result, file string) error {
 	var b strings.Builder
 	pkg := ""
-	for _, r := range l {
+	for _, r := range list {
 		in, name, _ := strings.Cut(r.name, "/Benchmark")
 		if in != pkg {
 			pkg = in
 			fmt.Fprintf(&b, "pkg: %s\n", pkg)
 		}
-		fmt.Fprintf(&b, "Benchmark%s 1 %.0f B/op %.0f allocs/op\n", name, r.most.bytes, r.most.allocations)
+		fmt.Fprintf(&b, "Benchmark%s 1 %.0f B/op %.0f allocs/op\n",
+			name, r.most.bytes, r.most.allocations)
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
 // compare returns an error that names every benchmark that allocates more in all its runs
-// than recorded, was not recorded, or is recorded and has gone.
-func (l results) compare(recorded results) error {
-	before := map[string]result{}
+// than recorded, was not recorded, or is recorded and did not run.
+func compare(measured, recorded []result) error {
+	before := map[string]cost{}
 	for _, r := range recorded {
-		before[r.name] = r
+		before[r.name] = r.most
 	}
 	var failures []error
-	for _, r := range l {
-		was, ok := before[r.name]
-		old, now := was.most, r.least
+	failed := func(format string, arguments ...any) {
+		failures = append(failures, fmt.Errorf(format, arguments...))
+	}
+	for _, r := range measured {
+		old, ok := before[r.name]
 		delete(before, r.name)
 		switch {
 		case !ok:
-			failures = append(failures, fmt.Errorf("%s is not recorded", r.name))
-		case now.allocations > old.allocations*allowed:
-			failures = append(failures, fmt.Errorf("%s: %.0f allocations per operation, recorded are %.0f", r.name, now.allocations, old.allocations))
-		case now.bytes > old.bytes*allowed+slack:
-			failures = append(failures, fmt.Errorf("%s: %.0f bytes per operation, recorded are %.0f", r.name, now.bytes, old.bytes))
+			failed("%s is not recorded", r.name)
+		case r.least.allocations > old.allocations*allowed:
+			failed("%s: %.0f allocations per operation, recorded are %.0f",
+				r.name, r.least.allocations, old.allocations)
+		case r.least.bytes > old.bytes*allowed+slack:
+			failed("%s: %.0f bytes per operation, recorded are %.0f",
+				r.name, r.least.bytes, old.bytes)
 		}
 	}
 	for _, r := range recorded {
 		if _, gone := before[r.name]; gone {
-			failures = append(failures, fmt.Errorf("%s is recorded and did not run", r.name))
+			failed("%s is recorded and did not run", r.name)
 		}
 	}
 	if len(failures) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w\nIf that is meant, record anew with %s and say why in the commit", errors.Join(failures...), remedy)
+	return fmt.Errorf("%w\nIf this is intended, run make guard-update and say why in the commit",
+		errors.Join(failures...))
 }

@@ -51,17 +51,18 @@ func replaceImports(name string, text []byte) ([]byte, error) {
 // have an ending.
 func replaceIn(module string, directories []string, ending string) error {
 	for _, dir := range directories {
-		err := filepath.WalkDir(filepath.Join(module, dir), func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && entry.Name() == "testdata":
-				return fs.SkipDir
-			case entry.IsDir() || !strings.HasSuffix(path, ending):
-				return nil
-			}
-			return replaceFile(path)
-		})
+		err := filepath.WalkDir(filepath.Join(module, dir),
+			func(path string, entry fs.DirEntry, err error) error {
+				switch {
+				case err != nil:
+					return err
+				case entry.IsDir() && entry.Name() == "testdata":
+					return fs.SkipDir
+				case entry.IsDir() || !strings.HasSuffix(path, ending):
+					return nil
+				}
+				return replaceFile(path)
+			})
 		if err != nil {
 			return err
 		}

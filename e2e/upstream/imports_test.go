@@ -30,7 +30,8 @@ var path = "k8s.io/client-go/tools/cache"
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if _, err := replaceImports("broken.go", []byte("package")); err == nil || !strings.Contains(err.Error(), "broken.go") {
+	if _, err := replaceImports("broken.go", []byte("package")); err == nil ||
+		!strings.Contains(err.Error(), "broken.go") {
 		t.Errorf("a file without a package name: error %v, want one that names it", err)
 	}
 }

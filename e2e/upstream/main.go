@@ -3,15 +3,15 @@
 // controller-runtime's cache, sources and managers, which get a real API server.
 //
 // It copies a module out of the module cache, replaces the imports of client-go's packages
-// by those of the drop-in, in the tests and in what they test, and changes nothing else.
+// by those of the drop-in, in the tests and in the code under test, and changes nothing else.
 //
 //	go run ./upstream                     # all, about half an hour
 //	go run ./upstream -only 'job|daemon'  # the packages whose names match
-//	go run ./upstream -original           # as they are: on client-go's informers
+//	go run ./upstream -original           # on client-go's informers
 //	go run ./upstream -list
 //
-// Run it in the directory e2e. It prints a line for each package, and what a package that
-// fails has printed. A test that fails on both stacks is not about informers.
+// Run it in the directory e2e. It prints a line for each package, and the output of a package
+// that fails. A test that fails on both stacks is not about informers.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -31,15 +32,6 @@ import (
 	"time"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "upstream:", err)
-		os.Exit(1)
-	}
-}
-
 // options are the flags.
 type options struct {
 	only     *regexp.Regexp
@@ -48,30 +40,28 @@ type options struct {
 	timeout  time.Duration
 }
 
-func parse(arguments []string) (o options, err error) {
-	flags := flag.NewFlagSet("upstream", flag.ContinueOnError)
-	only := flags.String("only", "", "a regular expression: run the packages whose names match")
-	flags.BoolVar(&o.list, "list", false, "list the packages and run none")
-	flags.BoolVar(&o.original, "original", false, "replace no imports: run the tests on client-go's informers")
-	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "the time that the tests of a package have")
-	if err := flags.Parse(arguments); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("%q is no flag; the packages are chosen with -only", flags.Arg(0))
-	}
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("upstream: ")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var o options
+	only := flag.String("only", "", "a regular expression: run the packages whose names match")
+	flag.BoolVar(&o.list, "list", false, "list the packages and run none")
+	flag.BoolVar(&o.original, "original", false, "replace no imports: run on client-go's informers")
+	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "the time limit of a package's tests")
+	flag.Parse()
+	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
-		return o, fmt.Errorf("-only: %w", err)
+		log.Fatalf("-only: %v", err)
 	}
-	return o, nil
+	if err := run(ctx, os.Stdout, o); err != nil {
+		log.Fatal(err)
+	}
 }
 
-func run(ctx context.Context, out io.Writer, arguments []string) error {
-	o, err := parse(arguments)
-	if err != nil {
-		return err
-	}
-	r := newResults(out)
+func run(ctx context.Context, out io.Writer, o options) error {
+	r := &results{out: out, running: map[string]*running{}}
 	for _, s := range suites {
 		if err := runSuite(ctx, s, o, r); err != nil {
 			return fmt.Errorf("%s: %w", s.module, err)
@@ -83,24 +73,26 @@ func run(ctx context.Context, out io.Writer, arguments []string) error {
 	case r.packages == 0:
 		return fmt.Errorf("no package with tests matches %q; -list names them", o.only)
 	case len(r.failed) > 0:
-		return fmt.Errorf("%d of %d packages failed: %s", len(r.failed), r.packages, strings.Join(r.failed, ", "))
+		return fmt.Errorf("%d of %d packages failed: %s",
+			len(r.failed), r.packages, strings.Join(r.failed, ", "))
 	}
-	fmt.Fprintf(out, "%d tests of %d packages passed, %d were skipped\n", r.passed, r.packages, r.skipped)
+	fmt.Fprintf(out, "%d tests of %d packages passed, %d were skipped\n",
+		r.passed, r.packages, r.skipped)
 	return nil
 }
 
-// runSuite runs the packages of a suite that are chosen.
+// runSuite runs the selected packages of a suite.
 func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
 	dir, err := directory(s, o.original)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	w, err := prepare(ctx, s, dir, o.original)
+	main, err := prepare(ctx, s, dir, o.original)
 	if err != nil {
 		return err
 	}
-	packages, err := w.packages(ctx, s, o.only)
+	packages, err := packagesOf(ctx, main, s, o.only)
 	if err != nil || len(packages) == 0 {
 		return err
 	}
@@ -110,10 +102,10 @@ func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
 	}
 	flags := []string{"-timeout", o.timeout.String(), "-skip", s.skip}
 	if !s.server {
-		return w.test(ctx, packages, nil, flags, r)
+		return test(ctx, main, packages, nil, flags, r)
 	}
 	for _, p := range packages {
-		if err := w.testWithServer(ctx, dir, p, flags, r); err != nil {
+		if err := testWithServer(ctx, dir, main, p, flags, r); err != nil {
 			return err
 		}
 	}
@@ -121,7 +113,7 @@ func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
 }
 
 // directory returns an empty directory, the same for every run, so that the go command
-// finds what it has built before.
+// reuses its builds.
 func directory(s suite, original bool) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -138,39 +130,46 @@ func directory(s suite, original bool) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// modules lets the go command add to the copy's go.mod and go.sum what the tests require
-// and the module's users do not.
+// modules lets the go command add the requirements of the tests alone to the copy's go.mod and
+// go.sum.
 const modules = "-mod=mod"
 
-// packages returns the packages of a suite whose names match and that have tests.
-func (w workspace) packages(ctx context.Context, s suite, only *regexp.Regexp) ([]string, error) {
-	arguments := []string{"list", modules, "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
+// packagesOf returns the packages of a suite whose names match and that have tests.
+func packagesOf(
+	ctx context.Context, main string, s suite, only *regexp.Regexp,
+) ([]string, error) {
+	const withTests = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"
+	arguments := []string{"list", modules, "-f", withTests}
 	for _, p := range s.packages {
 		arguments = append(arguments, s.module+"/"+p)
 	}
-	text, err := goOutput(ctx, w.main, arguments...)
+	text, err := goOutput(ctx, main, arguments...)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(strings.Fields(string(text)), func(p string) bool { return !only.MatchString(p) }), nil
+	unwanted := func(p string) bool { return !only.MatchString(p) }
+	return slices.DeleteFunc(strings.Fields(string(text)), unwanted), nil
 }
 
-// testWithServer runs the tests of a package with an API server that has nothing in it yet.
-func (w workspace) testWithServer(ctx context.Context, dir, name string, flags []string, r *results) (err error) {
+// testWithServer runs the tests of a package with a new API server.
+func testWithServer(
+	ctx context.Context, dir, main, name string, flags []string, r *results,
+) (err error) {
 	server, environment, err := startServer(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	return w.test(ctx, []string{name}, environment, flags, r)
+	return test(ctx, main, []string{name}, environment, flags, r)
 }
 
 // test runs the tests of packages, one package after the other: many of them measure time.
-func (w workspace) test(ctx context.Context, packages, environment, flags []string, r *results) error {
-	c := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", modules, "-json", "-p=1"}, flags, packages)...)
-	c.Dir = w.main
-	c.Env = append(os.Environ(), environment...)
-	c.Stderr = os.Stderr
+func test(
+	ctx context.Context, main string, packages, environment, flags []string, r *results,
+) error {
+	arguments := slices.Concat([]string{"test", modules, "-json", "-p=1"}, flags, packages)
+	c := exec.CommandContext(ctx, "go", arguments...)
+	c.Dir, c.Env, c.Stderr = main, append(os.Environ(), environment...), os.Stderr
 	events, err := c.StdoutPipe()
 	if err != nil {
 		return err
@@ -184,7 +183,7 @@ func (w workspace) test(ctx context.Context, packages, environment, flags []stri
 		_, _ = io.Copy(io.Discard, events) // so that it ends
 	}
 	if err := c.Wait(); err != nil && len(r.failed) == failed {
-		return errors.Join(read, fmt.Errorf("go test: %w", err)) // it is not about a package
+		return errors.Join(read, fmt.Errorf("go test: %w", err)) // no package failed
 	}
 	return read
 }

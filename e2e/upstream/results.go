@@ -6,21 +6,22 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// event is a line of what go test -json prints. See go doc test2json.
+// event is a line of the output of go test -json. See go doc test2json.
 type event struct {
 	Action      string
 	Package     string
-	ImportPath  string // of what is built, in place of Package
+	ImportPath  string // of a package that is built, in place of Package
 	Test        string
 	Elapsed     float64
 	Output      string
 	FailedBuild string
 }
 
-// results counts what tests came to, and prints a line for each package.
+// results counts the results of tests, and prints a line for each package.
 type results struct {
 	out      io.Writer
 	packages int      // with tests
@@ -28,7 +29,7 @@ type results struct {
 	skipped  int      // of them
 	failed   []string // packages
 
-	running map[string]*running // by package, or by what is built
+	running map[string]*running // by package
 }
 
 // running is a package whose tests run.
@@ -36,10 +37,6 @@ type running struct {
 	output          strings.Builder
 	passed, skipped int
 	failed          []string
-}
-
-func newResults(out io.Writer) *results {
-	return &results{out: out, running: map[string]*running{}}
 }
 
 // read counts the events of a run until its end.
@@ -51,7 +48,7 @@ func (r *results) read(events io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("what go test -json prints: %w", err)
+			return fmt.Errorf("output of go test -json: %w", err)
 		}
 		r.add(e)
 	}
@@ -70,9 +67,10 @@ func (r *results) add(e event) {
 	switch {
 	case e.Action == "output" || e.Action == "build-output":
 		p.output.WriteString(e.Output)
-		if m := specs.FindStringSubmatch(plain(e.Output)); m != nil {
-			p.passed += number(m[1])
-			p.skipped += number(m[3])
+		if m := specs.FindStringSubmatch(colours.ReplaceAllString(e.Output, "")); m != nil {
+			passed, _ := strconv.Atoi(m[1]) // digits
+			skipped, _ := strconv.Atoi(m[3])
+			p.passed, p.skipped = p.passed+passed, p.skipped+skipped
 		}
 	case e.Test != "" && e.Action == "pass":
 		p.passed++
@@ -85,7 +83,7 @@ func (r *results) add(e event) {
 	}
 }
 
-// end counts a package that is over.
+// end counts a package whose tests have ended.
 func (r *results) end(e event, p *running) {
 	switch e.Action {
 	case "pass":
@@ -95,7 +93,8 @@ func (r *results) end(e event, p *running) {
 		if built := r.running[e.FailedBuild]; built != nil {
 			fmt.Fprint(r.out, built.output.String())
 		}
-		fmt.Fprintf(r.out, "%sFAIL  %-70s %s\n", p.output.String(), e.Package, strings.Join(p.failed, ", "))
+		fmt.Fprintf(r.out, "%sFAIL  %-70s %s\n",
+			p.output.String(), e.Package, strings.Join(p.failed, ", "))
 	default:
 		return // it starts, or has no tests
 	}
@@ -107,14 +106,3 @@ func (r *results) end(e event, p *running) {
 
 // colours are the escape sequences that Ginkgo prints.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
-
-func plain(s string) string { return colours.ReplaceAllString(s, "") }
-
-// number returns the number that a few digits are.
-func number(digits string) int {
-	n := 0
-	for _, d := range digits {
-		n = 10*n + int(d-'0')
-	}
-	return n
-}

@@ -25,12 +25,14 @@ func TestResults(t *testing.T) {
 {"Action":"skip","Package":"a/empty"}
 `
 	var out strings.Builder
-	r := newResults(&out)
+	r := &results{out: &out, running: map[string]*running{}}
 	if err := r.read(strings.NewReader(events)); err != nil {
 		t.Fatal(err)
 	}
-	if r.packages != 3 || r.passed != 276 || r.skipped != 3 || !slices.Equal(r.failed, []string{"a/specs", "a/broken"}) {
-		t.Errorf("%d packages, %d passed, %d skipped, failed %v; want 3, 276, 3, [a/specs a/broken]", r.packages, r.passed, r.skipped, r.failed)
+	if r.packages != 3 || r.passed != 276 || r.skipped != 3 ||
+		!slices.Equal(r.failed, []string{"a/specs", "a/broken"}) {
+		t.Errorf("%d packages, %d passed, %d skipped, failed %v; want 3, 276, 3, [a/specs a/broken]",
+			r.packages, r.passed, r.skipped, r.failed)
 	}
 	for _, want := range []string{"ok    a/good", "a.go:1: undefined", "TestSpecs\n"} {
 		if !strings.Contains(out.String(), want) {
@@ -38,6 +40,6 @@ func TestResults(t *testing.T) {
 		}
 	}
 	if err := r.read(strings.NewReader("not JSON")); err == nil {
-		t.Error("what is no JSON was read")
+		t.Error("text that is not JSON is no error")
 	}
 }

@@ -10,19 +10,24 @@ import (
 	"github.com/tidings-go/tidings/apiserver"
 )
 
-// startServer starts an API server and returns the environment that has
-// controller-runtime's envtest use it.
-func startServer(ctx context.Context, dir string) (s *apiserver.Server, environment []string, err error) {
+// startServer starts an API server and returns the environment that makes controller-runtime's
+// envtest use it.
+func startServer(
+	ctx context.Context, dir string,
+) (s *apiserver.Server, environment []string, err error) {
 	s, err = apiserver.New(ctx, apiserver.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
 	config, kubeconfig := s.Config(), api.NewConfig()
 	const name = "upstream"
-	kubeconfig.Clusters[name] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &api.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken}
+	kubeconfig.Clusters[name] = &api.Cluster{Server: config.Host,
+		CertificateAuthorityData: config.CAData}
+	kubeconfig.AuthInfos[name] = &api.AuthInfo{ClientCertificateData: config.CertData,
+		ClientKeyData: config.KeyData, Token: config.BearerToken}
 	kubeconfig.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	kubeconfig.CurrentContext = name
 	file := filepath.Join(dir, "kubeconfig")
-	return s, []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + file}, clientcmd.WriteToFile(*kubeconfig, file)
+	environment = []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + file}
+	return s, environment, clientcmd.WriteToFile(*kubeconfig, file)
 }

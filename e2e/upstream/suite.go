@@ -1,22 +1,22 @@
 package main
 
-// suite is the tests of a module that is written for client-go's informers.
+// suite selects tests of a module that is written for client-go's informers.
 type suite struct {
 	// module is the path, and version the version; "" is the one that e2e/go.mod
 	// requires, with which the tests are then built.
 	module, version string
-	// trees are the directories in which imports are replaced. Where the counterpart
-	// is built from the module itself, tests are those in whose tests alone they are.
+	// trees are the directories in which imports are replaced, tests those in whose tests
+	// alone they are, because the counterpart is built from the module itself.
 	trees, tests []string
 	// packages are the patterns of the packages whose tests run, below the module.
 	packages []string
-	// skip are tests that are left out, as go test -skip has them.
+	// skip selects tests that are left out, as go test -skip does.
 	skip string
 	// server says that the tests need an API server.
 	server bool
 }
 
-// suites are what can be run.
+// suites are all suites.
 var suites = []suite{
 	{
 		module:   "k8s.io/client-go",
@@ -25,15 +25,18 @@ var suites = []suite{
 		packages: []string{"dynamic/dynamicinformer", "examples/fake-client", "tools/watch"},
 	},
 	{
-		module:   "k8s.io/kubernetes",
-		trees:    []string{"pkg", "plugin"},
-		packages: []string{"pkg/controller/...", "pkg/quota/...", "pkg/scheduler/...", "plugin/pkg/admission/..."},
-		skip:     "^TestPreemptionPolicyValuesAreUnchanged$", // reads a file of Kubernetes' repository that is in no module
+		module: "k8s.io/kubernetes",
+		trees:  []string{"pkg", "plugin"},
+		packages: []string{"pkg/controller/...", "pkg/quota/...", "pkg/scheduler/...",
+			"plugin/pkg/admission/..."},
+		// It reads a file of Kubernetes' repository that is in no module.
+		skip: "^TestPreemptionPolicyValuesAreUnchanged$",
 	},
 	{
-		module:   "k8s.io/apiserver",
-		trees:    []string{"pkg"},
-		packages: []string{"pkg/admission/...", "pkg/quota/...", "pkg/util/flowcontrol", "pkg/util/peerproxy", "pkg/util/proxy"},
+		module: "k8s.io/apiserver",
+		trees:  []string{"pkg"},
+		packages: []string{"pkg/admission/...", "pkg/quota/...", "pkg/util/flowcontrol",
+			"pkg/util/peerproxy", "pkg/util/proxy"},
 	},
 	{
 		module:   "k8s.io/cloud-provider",
@@ -46,10 +49,11 @@ var suites = []suite{
 		packages: []string{"pkg/controllers/..."},
 	},
 	{
-		module:   "sigs.k8s.io/controller-runtime",
-		version:  "v0.25.2",
-		trees:    []string{"pkg"},
-		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/cluster", "pkg/controller", "pkg/handler", "pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
-		server:   true,
+		module:  "sigs.k8s.io/controller-runtime",
+		version: "v0.25.2",
+		trees:   []string{"pkg"},
+		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/cluster", "pkg/controller", "pkg/handler",
+			"pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
+		server: true,
 	},
 }

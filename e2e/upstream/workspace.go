@@ -18,49 +18,50 @@ const (
 	e2e     = tidings + "/e2e"
 )
 
-// workspace is a copy of a suite's module that can be built with this repository.
-type workspace struct {
-	main string // directory of the main module
-}
-
-// prepare copies a suite's module into a directory and sets its go.mod, or one beside it,
-// so that it is built with this repository. It replaces imports unless they are to stay as
-// they are.
-func prepare(ctx context.Context, s suite, dir string, original bool) (w workspace, err error) {
+// prepare copies a suite's module into a directory and edits its go.mod, or one beside it, so
+// that it is built with this repository. It replaces imports unless original is set. It returns
+// the directory of the main module.
+func prepare(ctx context.Context, s suite, dir string, original bool) (main string, err error) {
 	root, err := rootOf(ctx)
 	if err != nil {
-		return w, err
+		return "", err
 	}
 	module := s.module
 	if s.version != "" {
 		module += "@" + s.version
 	}
 	var found struct{ Dir, Error string }
-	if err := goJSON(ctx, filepath.Join(root, "e2e"), &found, "mod", "download", "-json", module); err != nil {
-		return w, err
+	if err := goJSON(ctx, filepath.Join(root, "e2e"), &found, "mod", "download", "-json",
+		module); err != nil {
+		return "", err
 	}
 	if found.Error != "" {
-		return w, errors.New(found.Error)
+		return "", errors.New(found.Error)
 	}
-	w = workspace{main: filepath.Join(dir, "module")}
-	if err := copyModule(w.main, found.Dir); err != nil {
-		return w, err
+	main = filepath.Join(dir, "module")
+	if err := copyModule(main, found.Dir); err != nil {
+		return "", err
 	}
 	if !original {
-		if err := errors.Join(replaceIn(w.main, s.trees, ".go"), replaceIn(w.main, s.tests, "_test.go")); err != nil {
-			return w, err
+		err := errors.Join(replaceIn(main, s.trees, ".go"), replaceIn(main, s.tests, "_test.go"))
+		if err != nil {
+			return "", err
 		}
 	}
-	edits := []string{"-replace=" + tidings + "=" + root, "-require=" + tidings + "@v0.0.0-00010101000000-000000000000"}
+	edits := []string{
+		"mod", "edit", "-replace=" + tidings + "=" + root,
+		"-require=" + tidings + "@v0.0.0-00010101000000-000000000000",
+	}
 	if s.version == "" {
 		// The module's own go.mod may name directories that only its repository has.
-		edits = append(edits, "-module=upstream", "-replace="+s.module+"="+w.main)
-		w.main = filepath.Join(dir, "main")
-		if err := copyFiles(w.main, filepath.Join(root, "e2e"), "go.mod", "go.sum"); err != nil {
-			return w, err
+		edits = append(edits, "-module=upstream", "-replace="+s.module+"="+main)
+		main = filepath.Join(dir, "main")
+		if err := copyFiles(main, filepath.Join(root, "e2e"), "go.mod", "go.sum"); err != nil {
+			return "", err
 		}
 	}
-	return w, goRun(ctx, w.main, append([]string{"mod", "edit"}, edits...)...)
+	_, err = goOutput(ctx, main, edits...)
+	return main, err
 }
 
 // rootOf returns the directory of this repository. The working directory has to be in the
@@ -71,13 +72,14 @@ func rootOf(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if found.Path != e2e {
-		return "", fmt.Errorf("the working directory is in the module %s, and has to be in %s: run it in the directory e2e", found.Path, e2e)
+		return "", fmt.Errorf("the working directory is in module %s: run it in the directory e2e",
+			found.Path)
 	}
 	return filepath.Dir(found.Dir), nil
 }
 
-// copyModule copies a module of the module cache, whose files cannot be written. What is
-// vendored stays behind.
+// copyModule copies a module of the module cache, whose files are read-only, without its
+// vendored packages.
 func copyModule(to, from string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -99,7 +101,7 @@ func copyModule(to, from string) error {
 	})
 }
 
-// copyFiles copies files of a directory into another one, which is made if need be.
+// copyFiles copies files of a directory into another one, which it creates.
 func copyFiles(to, from string, names ...string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -116,7 +118,7 @@ func copyFiles(to, from string, names ...string) error {
 	return nil
 }
 
-// goJSON runs the go command in a directory and decodes what it prints.
+// goJSON runs the go command in a directory and decodes its output.
 func goJSON(ctx context.Context, dir string, into any, arguments ...string) error {
 	text, err := goOutput(ctx, dir, arguments...)
 	if err != nil {
@@ -125,12 +127,7 @@ func goJSON(ctx context.Context, dir string, into any, arguments ...string) erro
 	return json.Unmarshal(text, into)
 }
 
-func goRun(ctx context.Context, dir string, arguments ...string) error {
-	_, err := goOutput(ctx, dir, arguments...)
-	return err
-}
-
-// goOutput runs the go command in a directory and returns what it prints.
+// goOutput runs the go command in a directory and returns its output.
 func goOutput(ctx context.Context, dir string, arguments ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "go", arguments...)
 	c.Dir = dir

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,27 +18,28 @@ import (
 // attack is how a server answers while it is hostile.
 type attack struct {
 	name string
-	// match says which requests it is about; Verb is list or watch.
+	// match selects the requests that are attacked; Verb is list or watch.
 	match apisim.Match
-	// answer is called for each of them; faults is what else may happen to them.
+	// answer is called for each of them; faults are the faults otherwise.
 	answer http.HandlerFunc
 	faults []apisim.Fault
 	// half of the requests are attacked, as behind a load balancer.
 	half bool
-	// pages makes every list one in pages.
+	// pages makes the server refuse streamed lists.
 	pages bool
 	// first begins the attack before the informer has listed.
 	first bool
-	// patience says that no list answers the attack: the server asks for patience, keeps a
-	// watch open, or says of objects what is not true.
-	patience bool
-	// credible says that the answer cannot be told from the truth: an informer that takes it for
-	// a list keeps it until something leads to the next one.
+	// noList says that the attack does not make informers list: the server asks them to wait,
+	// keeps a watch open, or sends objects that do not exist.
+	noList bool
+	// credible says that the answer looks like a correct list: an informer keeps it until
+	// something leads to the next one.
 	credible bool
-	// most requests are let pass where client-go has no bound; 0 is what client-go sends.
+	// most is how many requests are allowed where client-go has no bound; 0 allows as many as
+	// client-go sends.
 	most int
-	// quiet says that nothing is wrong that an informer could notice, at least in the end or
-	// in the place of client-go's own client, which waits for itself.
+	// quiet says that an informer cannot detect the attack, at least not in the end or not
+	// behind client-go's client, which waits by itself.
 	quiet bool
 }
 
@@ -49,84 +51,131 @@ var (
 	once    = apisim.Match{Verb: "watch", Resource: "configmaps", Times: 1}
 )
 
-// attacks has the ways in which a server, or a proxy before it, can do harm.
-func attacks() []attack {
-	return []attack{
-		{name: "429, retry after 68 years", match: all, answer: status(429, 2147483647, "busy"), first: true},
-		{name: "503 with Retry-After of a day, by a proxy", match: all, answer: retryAfter(86_400), quiet: true},
-		{name: "ERROR event, retry after 68 years", match: watches, answer: errorEvent(429, 2147483647, "busy"), patience: true},
-		{name: "ERROR event 500 for ever", match: watches, faults: []apisim.Fault{apisim.Fail(apisim.EachFrame, 500)}},
-		{name: "ERROR event with a message of 256 KB", match: watches, answer: errorEvent(500, 0, strings.Repeat("x", 256<<10))},
-		{name: "refusal with a message of 256 KB", match: all, answer: status(500, 0, strings.Repeat("x", 256<<10)), first: true},
-		{name: "a continue token that repeats", match: lists, answer: pagesOf(func(int) string { return "again" }, 2), pages: true, first: true},
-		{name: "pages that stay empty", match: lists, answer: pagesOf(func(n int) string { return fmt.Sprint("token-", n) }, 0), pages: true, first: true},
-		{name: "pages of the same two objects without end", match: lists, answer: pagesOf(func(n int) string { return fmt.Sprint("token-", n) }, 2), pages: true, first: true, most: 2 * leastRequests},
-		{name: "a list of 30,000 empty objects", match: lists, answer: emptyItems(30_000), pages: true, first: true, quiet: true},
-		{name: "gzip of 16 MB in the place of two answers", match: twice, answer: gzipBomb(16 << 20), first: true, quiet: true},
-		{name: "watches refused with 414", match: watches, answer: proxy(http.StatusRequestURITooLong)},
-		{name: "watches refused with 431", match: watches, answer: proxy(http.StatusRequestHeaderFieldsTooLarge)},
-		{name: "watches refused with 500", match: watches, answer: status(500, 0, "no")},
-		{name: "watches refused with 504", match: watches, answer: status(504, 0, "Too large resource version")},
-		{name: "a version of 2^64-1", match: watches, answer: bookmark("18446744073709551615")},
-		{name: "a version of 20,000 digits", match: watches, answer: bookmark(strings.Repeat("9", 20_000))},
-		{name: "bookmarks that go back", match: watches, answer: bookmark("1")},
-		{name: "unknown events", match: watches, answer: frames(`{"type":"STRANGE","object":{}}`)},
-		{name: "noise in the place of events", match: watches, faults: []apisim.Fault{apisim.Garble(apisim.EachFrame)}},
-		{name: "watches that end at once", match: watches, answer: frames()},
-		{name: "a frame of 4 GB announced", match: watches, answer: hugeFrame()},
-		{name: "objects of another type", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99"}}}`)},
-		{name: "redirects to another host", match: all, answer: redirect(), first: true},
-		{name: "redirects in a circle", match: all, answer: redirectHome(), first: true},
-		{name: "ERROR events of all codes", match: watches, answer: inTurn(errorEvents()...)},
-		{name: "bookmarks of no number", match: watches, answer: inTurn(bookmark("x"), bookmark("007"), bookmark("-1"), bookmark("1e9"))},
-		{name: "a watch that replays", match: watches, faults: []apisim.Fault{apisim.Duplicate(apisim.EachFrame), apisim.CutAfter(3)}, quiet: true},
-		{name: "lists without a version", match: lists, answer: list("", "", object("object-0", "1")), pages: true, first: true, quiet: true},
-		{name: "pages whose versions go up and down", match: lists, answer: inTurn(list("1", "t1", object("object-0", "1")), list("2", "t2", object("object-1", "2")), list("1", "", object("object-2", "1"))), pages: true, first: true, quiet: true},
-		{name: "lists whose versions go up and down", match: lists, answer: inTurn(list("1", "", object("object-0", "1")), list("2", "", object("object-0", "1")), list("1", "", object("object-0", "1"))), pages: true, first: true, quiet: true},
-		{name: "a streamed list without an end", match: watches, answer: drip(strings.Repeat(added, 10), time.Second), first: true, most: 2 * leastRequests, patience: true, quiet: true},
-		{name: "a streamed list that ends twice", match: watches, answer: frames(added[:len(added)-1], initialEnd, initialEnd), patience: true, credible: true},
-		{name: "two servers, one of which refuses", match: all, faults: []apisim.Fault{apisim.Refuse(500, 0)}, half: true, quiet: true},
-		{name: "two servers, one of which lags", match: all, faults: []apisim.Fault{apisim.Lag()}, half: true, quiet: true},
-		{name: "a list of a byte each ten seconds", match: lists, answer: drip(" ", 10*time.Second), pages: true, first: true},
-		{name: "a watch of a byte each ten seconds", match: watches, answer: drip(" ", 10*time.Second), patience: true, quiet: true},
-		{name: "headers of 900 KB", match: all, answer: headers(900 << 10), first: true},
-		{name: "headers of 2 MB", match: all, answer: headers(2 << 20), first: true},
-		{name: "an object whose labels are no map", match: watches, answer: frames(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"99","labels":5}}}`), patience: true, most: 2 * leastRequests},
-		{name: "a login page", match: all, answer: login()},
-		{name: "an event ahead, then one behind, once", match: once, answer: frames(event("MODIFIED", "object-0", far), event("MODIFIED", "object-1", "3")), patience: true, quiet: true},
-		{name: "a delete ahead, then an event behind, once", match: once, answer: frames(event("DELETED", "object-0", far), event("MODIFIED", "object-1", "3")), patience: true, quiet: true},
-		{name: "ends of lists of no number, and others of watches", match: watches, answer: inTurn(frames(endOfList("x")), frames(endOfList("y"))), patience: true, most: 2 * leastRequests},
-		{name: "ends of lists, near and far", match: watches, answer: inTurn(frames(endOfList("1")), frames(endOfList(far))), pages: true, patience: true, most: 2 * leastRequests},
-	}
+// attacks are the harmful answers of a server, or of a proxy before it.
+var attacks = []attack{
+	{name: "429, retry after 68 years", match: all, answer: status(429, 2147483647, "busy"),
+		first: true},
+	{name: "503 with Retry-After of a day, by a proxy", match: all, answer: retryAfter(86_400),
+		quiet: true},
+	{name: "ERROR event, retry after 68 years", match: watches,
+		answer: errorEvent(429, 2147483647, "busy"), noList: true},
+	{name: "ERROR event 500 for ever", match: watches,
+		faults: []apisim.Fault{apisim.Fail(apisim.EachFrame, 500)}},
+	{name: "ERROR event with a message of 256 KB", match: watches,
+		answer: errorEvent(500, 0, strings.Repeat("x", 256<<10))},
+	{name: "refusal with a message of 256 KB", match: all,
+		answer: status(500, 0, strings.Repeat("x", 256<<10)), first: true},
+	{name: "a continue token that repeats", match: lists,
+		answer: pagesOf(func(int) string { return "again" }, 2), pages: true, first: true},
+	{name: "pages that stay empty", match: lists,
+		answer: pagesOf(newToken, 0), pages: true, first: true},
+	{name: "pages of the same two objects without end", match: lists,
+		answer: pagesOf(newToken, 2), pages: true, first: true, most: 2 * leastRequests},
+	{name: "a list of 30,000 empty objects", match: lists, answer: emptyItems(30_000), pages: true,
+		first: true, quiet: true},
+	{name: "gzip of 16 MB in the place of two answers", match: twice, answer: gzipBomb(16 << 20),
+		first: true, quiet: true},
+	{name: "watches refused with 414", match: watches, answer: proxy(http.StatusRequestURITooLong)},
+	{name: "watches refused with 431", match: watches,
+		answer: proxy(http.StatusRequestHeaderFieldsTooLarge)},
+	{name: "watches refused with 500", match: watches, answer: status(500, 0, "no")},
+	{name: "watches refused with 504", match: watches,
+		answer: status(504, 0, "Too large resource version")},
+	{name: "a version of 2^64-1", match: watches, answer: bookmark("18446744073709551615")},
+	{name: "a version of 20,000 digits", match: watches,
+		answer: bookmark(strings.Repeat("9", 20_000))},
+	{name: "bookmarks that go back", match: watches, answer: bookmark("1")},
+	{name: "unknown events", match: watches, answer: frames(`{"type":"STRANGE","object":{}}`)},
+	{name: "noise in the place of events", match: watches,
+		faults: []apisim.Fault{apisim.Garble(apisim.EachFrame)}},
+	{name: "watches that end at once", match: watches, answer: frames()},
+	{name: "a frame of 4 GB announced", match: watches, answer: hugeFrame()},
+	{name: "objects of another type", match: watches, answer: frames(strange("Pod", ""))},
+	{name: "redirects to another host", match: all, answer: redirect(), first: true},
+	{name: "redirects in a circle", match: all, answer: redirectHome(), first: true},
+	{name: "ERROR events of all codes", match: watches, answer: inTurn(errorEvents()...)},
+	{name: "bookmarks of no number", match: watches,
+		answer: inTurn(bookmark("x"), bookmark("007"), bookmark("-1"), bookmark("1e9"))},
+	{name: "a watch that replays", match: watches,
+		faults: []apisim.Fault{apisim.Duplicate(apisim.EachFrame), apisim.CutAfter(3)}, quiet: true},
+	{name: "lists without a version", match: lists, answer: list("", "", object("object-0", "1")),
+		pages: true, first: true, quiet: true},
+	{name: "pages whose versions go up and down", match: lists,
+		answer: inTurn(list("1", "t1", object("object-0", "1")),
+			list("2", "t2", object("object-1", "2")),
+			list("1", "", object("object-2", "1"))),
+		pages: true, first: true, quiet: true},
+	{name: "lists whose versions go up and down", match: lists,
+		answer: inTurn(list("1", "", object("object-0", "1")), list("2", "", object("object-0", "1")),
+			list("1", "", object("object-0", "1"))), pages: true, first: true, quiet: true},
+	{name: "a streamed list without an end", match: watches,
+		answer: drip(strings.Repeat(event("ADDED", "a", "3")+"\n", 10), time.Second),
+		first:  true, most: 2 * leastRequests, noList: true, quiet: true},
+	{name: "a streamed list that ends twice", match: watches,
+		answer: frames(event("ADDED", "a", "3"), initialEnd, initialEnd), noList: true, credible: true},
+	{name: "two servers, one of which refuses", match: all,
+		faults: []apisim.Fault{apisim.Refuse(500, 0)}, half: true, quiet: true},
+	{name: "two servers, one of which lags", match: all, faults: []apisim.Fault{apisim.Lag()},
+		half: true, quiet: true},
+	{name: "a list of a byte each ten seconds", match: lists, answer: drip(" ", 10*time.Second),
+		pages: true, first: true},
+	{name: "a watch of a byte each ten seconds", match: watches, answer: drip(" ", 10*time.Second),
+		noList: true, quiet: true},
+	{name: "headers of 900 KB", match: all, answer: headers(900 << 10), first: true},
+	{name: "headers of 2 MB", match: all, answer: headers(2 << 20), first: true},
+	{name: "an object whose labels are no map", match: watches,
+		answer: frames(strange("ConfigMap", `,"labels":5`)), noList: true, most: 2 * leastRequests},
+	{name: "a login page", match: all,
+		answer: answerAs("text/html", 200, "<html>log in first</html>")},
+	{name: "an event ahead, then one behind, once", match: once,
+		answer: frames(event("MODIFIED", "object-0", far), event("MODIFIED", "object-1", "3")),
+		noList: true, quiet: true},
+	{name: "a delete ahead, then an event behind, once", match: once,
+		answer: frames(event("DELETED", "object-0", far), event("MODIFIED", "object-1", "3")),
+		noList: true, quiet: true},
+	{name: "ends of lists of no number, and others of watches", match: watches,
+		answer: inTurn(frames(endOfList("x")), frames(endOfList("y"))),
+		noList: true, most: 2 * leastRequests},
+	{name: "ends of lists, near and far", match: watches,
+		answer: inTurn(frames(endOfList("1")), frames(endOfList(far))),
+		pages:  true, noList: true, most: 2 * leastRequests},
 }
 
-// added is a frame of an object, and initialEnd the bookmark that ends a streamed list.
-const (
-	added      = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"}}}` + "\n"
-	initialEnd = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}`
-)
+// initialEnd is the bookmark that ends a streamed list.
+const initialEnd = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",` +
+	`"metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}`
 
 // far is a version that the server will not reach.
 const far = "1000000000000000000"
 
 // event is a frame of an object.
 func event(of, name, version string) string {
-	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default","uid":"uid-x","resourceVersion":%q}}}`, of, name, version)
+	return fmt.Sprintf(`{"type":%q,"object":%s}`, of, object(name, version))
+}
+
+// strange is a frame of an object of a kind with more metadata.
+func strange(kind, metadata string) string {
+	return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"v1","kind":%q,"metadata":`+
+		`{"name":"a","namespace":"default","uid":"u","resourceVersion":"99"%s}}}`, kind, metadata)
 }
 
 // endOfList is the bookmark that ends a streamed list of a version.
 func endOfList(version string) string {
-	return strings.Replace(initialEnd, `"resourceVersion":"3"`, fmt.Sprintf(`"resourceVersion":%q`, version), 1)
+	return strings.Replace(initialEnd, `"resourceVersion":"3"`,
+		fmt.Sprintf(`"resourceVersion":%q`, version), 1)
 }
 
 // inTurn gives one answer after the other, and begins anew.
 func inTurn(answers ...http.HandlerFunc) http.HandlerFunc {
 	var n atomic.Int64
-	return func(w http.ResponseWriter, r *http.Request) { answers[int(n.Add(1)-1)%len(answers)](w, r) }
+	return func(w http.ResponseWriter, r *http.Request) {
+		answers[int(n.Add(1)-1)%len(answers)](w, r)
+	}
 }
 
 func errorEvents() (answers []http.HandlerFunc) {
-	for _, code := range []int{0, 200, 400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 502, 503, 504, 599, -1} {
+	for _, code := range []int{0, 200, 400, 401, 403, 404, 409, 410, 413, 422, 429, 500, 502, 503, 504,
+		599, -1} {
 		answers = append(answers, errorEvent(code, 0, "no"))
 	}
 	return answers
@@ -134,16 +183,17 @@ func errorEvents() (answers []http.HandlerFunc) {
 
 // object is an item of a list, in JSON.
 func object(name, version string) string {
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"default","uid":"uid-%[1]s","resourceVersion":%q}}`, name, version)
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,`+
+		`"namespace":"default","uid":"uid-%[1]s","resourceVersion":%q}}`, name, version)
 }
 
 // list answers with a page.
 func list(version, token string, items ...string) http.HandlerFunc {
-	body := fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`, version, token, strings.Join(items, ","))
-	return frames(body)
+	return frames(fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":`+
+		`{"resourceVersion":%q,"continue":%q},"items":[%s]}`, version, token, strings.Join(items, ",")))
 }
 
-// drip sends the same again and again, for half of the time at most.
+// drip sends a text again and again, for half of the time at most.
 func drip(text string, every time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -171,14 +221,29 @@ func headers(size int) http.HandlerFunc {
 	}
 }
 
-// status answers with a Status.
-func status(code, retryAfter int, message string) http.HandlerFunc {
-	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":"InternalError","details":{"retryAfterSeconds":%d},"code":%d}`, message, retryAfter, code)
+// answer answers with a body in JSON.
+func answer(code int, body string) http.HandlerFunc {
+	return answerAs("application/json", code, body)
+}
+
+// answerAs answers with a body of a media type.
+func answerAs(mediaType string, code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", mediaType)
 		w.WriteHeader(code)
 		io.WriteString(w, body) //nolint:errcheck // a client that is gone needs no answer
 	}
+}
+
+// status answers with a Status.
+func status(code, retryAfter int, message string) http.HandlerFunc {
+	return answer(code, statusObject(code, retryAfter, message))
+}
+
+func statusObject(code, retryAfter int, message string) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,`+
+		`"reason":"InternalError","details":{"retryAfterSeconds":%d},"code":%d}`,
+		message, retryAfter, code)
 }
 
 func retryAfter(seconds int) http.HandlerFunc {
@@ -190,13 +255,6 @@ func retryAfter(seconds int) http.HandlerFunc {
 
 func proxy(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not through here", code) }
-}
-
-func login() http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		io.WriteString(w, "<html>log in first</html>") //nolint:errcheck // a client that is gone needs no answer
-	}
 }
 
 // redirect sends the client to a host that is not the server's.
@@ -214,51 +272,44 @@ func redirectHome() http.HandlerFunc {
 
 // frames answers a watch with events in JSON, and ends it.
 func frames(events ...string) http.HandlerFunc {
-	body := strings.Join(append(events, ""), "\n")
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, body) //nolint:errcheck // a client that is gone needs no answer
-	}
+	return answer(http.StatusOK, strings.Join(append(events, ""), "\n"))
 }
 
 func errorEvent(code, retryAfter int, message string) http.HandlerFunc {
-	return frames(fmt.Sprintf(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":"InternalError","details":{"retryAfterSeconds":%d},"code":%d}}`, message, retryAfter, code))
+	return frames(`{"type":"ERROR","object":` + statusObject(code, retryAfter, message) + `}`)
 }
 
 func bookmark(version string) http.HandlerFunc {
-	return frames(fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":%q}}}`, version))
+	return frames(fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",`+
+		`"metadata":{"resourceVersion":%q}}}`, version))
 }
 
 // hugeFrame announces a frame in protobuf and sends a little of it.
 func hugeFrame() http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
-		w.Write(append(binary.BigEndian.AppendUint32(nil, 0xffff_ffff), make([]byte, 1000)...)) //nolint:errcheck // as above
-	}
+	body := append(binary.BigEndian.AppendUint32(nil, 0xffff_ffff), make([]byte, 1000)...)
+	return answerAs("application/vnd.kubernetes.protobuf;stream=watch", 200, string(body))
 }
+
+func newToken(n int) string { return fmt.Sprint("token-", n) }
 
 // pagesOf answers each request with so many objects and the token of its number.
 func pagesOf(token func(n int) string, objects int) http.HandlerFunc {
 	var items []string
 	for i := range objects {
-		items = append(items, fmt.Sprintf(`{"metadata":{"name":"page-%d","namespace":"default","uid":"u%d","resourceVersion":"3"}}`, i, i))
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":"page-%d","namespace":"default",`+
+			`"uid":"u%[1]d","resourceVersion":"3"}}`, i))
 	}
 	n := 0
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		n++
 		time.Sleep(time.Second) // client-go reads them without an end
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":%q},"items":[%s]}`, token(n), strings.Join(items, ","))
+		list("9", token(n), items...)(w, r)
 	}
 }
 
-// emptyItems answers with a list of objects that have nothing, not even a name.
+// emptyItems answers with a list of objects without any field.
 func emptyItems(n int) http.HandlerFunc {
-	body := `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{}` + strings.Repeat(",{}", n-1) + `]}`
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, body) //nolint:errcheck // a client that is gone needs no answer
-	}
+	return list("1", "", slices.Repeat([]string{"{}"}, n)...)
 }
 
 // gzipBomb answers with so many bytes of blanks, compressed.
@@ -270,10 +321,10 @@ func gzipBomb(size int) http.HandlerFunc {
 		z.Write(blank) //nolint:errcheck // a buffer takes it
 	}
 	z.Close() //nolint:errcheck // as above
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	send := answer(http.StatusOK, body.String())
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(body.Bytes()) //nolint:errcheck // a client that is gone needs no answer
+		send(w, r)
 	}
 }
 

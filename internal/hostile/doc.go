@@ -1,6 +1,6 @@
 // Package hostile has no code of its own. Its test runs informers of every kind, and
-// client-go's beside them, against a server that answers as it likes for ten minutes of
-// virtual time and then turns honest.
+// client-go's, against a server that sends harmful answers for ten minutes of virtual time and
+// then correct ones.
 //
 //	attack ──▶ apisim ──▶ informers: native, drop-in, client-go
 //	                │            │
@@ -11,10 +11,10 @@
 //
 //  1. Requests: an informer sends no more than client-go's does, or than one in ten
 //     seconds, whichever is more.
-//  2. Heap: what an attack takes at its peak stays below a bound for all attacks.
-//  3. Health: the informer says that it is in trouble, in a text that is bounded.
-//  4. Cache: where watches alone are attacked, lists keep it in step.
-//  5. Recovery: when the server is honest again, the cache is its state within minutes.
+//  2. Heap: its peak during an attack stays below one bound for all attacks.
+//  3. Health: it reports an error, in a text of bounded length.
+//  4. Cache: where watches alone are attacked, lists keep it up to date.
+//  5. Recovery: after the attack, the cache equals the server's state within minutes.
 //
 // # How to run it
 //

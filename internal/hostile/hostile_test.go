@@ -33,16 +33,16 @@ import (
 var printTable = flag.Bool("hostile.table", false, "print the table of docs/security.md")
 
 const (
-	// objects there are of the honest server.
+	// objects is how many objects the server has.
 	objects = 20
-	// leastRequests are what every informer may send while a server is hostile: one in
-	// ten seconds.
+	// leastRequests is how many requests every informer may send while a server is hostile:
+	// one in ten seconds.
 	leastRequests = int(length / (10 * time.Second))
-	// heapLimit bounds what an attack may take beside the test's own answers.
+	// heapLimit bounds the heap of an attack, beside the test's own answers.
 	heapLimit = 256 << 20
 	// messageLimit bounds the text of an error in Health, in bytes.
 	messageLimit = 4 << 10
-	// recovery is how long it may take until an informer is in step with an honest server.
+	// recovery is how long an informer may take to catch up with an honest server.
 	recovery = 10 * time.Minute
 	// stock is the kind that all others are compared with.
 	stock = "client-go"
@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// subject is what the test needs of an informer of any kind.
+// subject is an informer of any kind.
 type subject interface {
 	Run(ctx context.Context) error
 	List() []tidings.Object
@@ -79,7 +79,7 @@ func (c clientGo) List() (list []tidings.Object) {
 	return list
 }
 
-// kinds returns what makes an informer of each kind, client-go's first.
+// kinds returns constructors of informers of each kind, client-go's first.
 func kinds() (names []string, open map[string]func(tidingstest.Setting) (subject, error)) {
 	names, open = []string{stock}, map[string]func(tidingstest.Setting) (subject, error){
 		stock: func(s tidingstest.Setting) (subject, error) {
@@ -87,7 +87,8 @@ func kinds() (names []string, open map[string]func(tidingstest.Setting) (subject
 			if err != nil {
 				return nil, err
 			}
-			return clientGo{informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer()}, nil
+			factory := informers.NewSharedInformerFactory(client, 0)
+			return clientGo{factory.Core().V1().ConfigMaps().Informer()}, nil
 		},
 	}
 	for _, k := range tidingstest.Kinds() {
@@ -99,12 +100,12 @@ func kinds() (names []string, open map[string]func(tidingstest.Setting) (subject
 	return names, open
 }
 
-// outcome is what an informer did under an attack.
+// outcome is the measurement of an informer under an attack.
 type outcome struct {
 	requests  int
-	heap      uint64 // bytes at the peak, beyond those of before
+	heap      uint64 // bytes at the peak, above those before
 	lastError string // of Health
-	healthy   bool   // Health says that nothing is wrong
+	healthy   bool   // Health reports no error
 	followed  bool   // the cache was the server's state while it was hostile
 	recovered time.Duration
 }
@@ -112,7 +113,7 @@ type outcome struct {
 func TestHostileServers(t *testing.T) {
 	names, open := kinds()
 	var table strings.Builder
-	for _, a := range attacks() {
+	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
 			outcomes := map[string]outcome{}
 			for _, name := range names {
@@ -145,7 +146,8 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 	}
 	server.RefuseStreamedLists(a.pages)
 	config := server.Config()
-	informer, err := open(tidingstest.Setting{Config: config, Namespaces: []string{"default"}, Index: func(tidings.Object) ([]string, error) { return nil, nil }})
+	informer, err := open(tidingstest.Setting{Config: config, Namespaces: []string{"default"},
+		Index: func(tidings.Object) ([]string, error) { return nil, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +165,10 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 	if a.half {
 		a.match.Probability = 0.5
 	}
-	// One who asks without a pause, as client-go does after bookmarks, has time pass.
-	hostile := server.Inject(a.match, append([]apisim.Fault{apisim.Delay(500 * time.Millisecond)}, faults...)...)
+	// Virtual time passes for informers that send requests without a pause, as client-go does
+	// after bookmarks.
+	hostile := server.Inject(a.match, append([]apisim.Fault{apisim.Delay(500 * time.Millisecond)},
+		faults...)...)
 	begun := len(server.Requests())
 	server.CutConnections()
 	if a.first {
@@ -174,6 +178,21 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 	write(t, server, 0, "meanwhile")
 	time.Sleep(length)
 	synctest.Wait()
+	o = a.observe(t, server, begun, informer)
+	hostile.Lift()
+	write(t, server, 1, "after")
+	o.recovered = await(t, server, informer, 10*recovery)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("the informer did not stop: %v", err)
+	}
+	return o
+}
+
+// observe returns the outcome at the end of an attack that began after so many requests.
+func (a attack) observe(
+	t *testing.T, server *apisim.Server, begun int, informer subject,
+) (o outcome) {
 	for _, r := range server.Requests()[begun:] {
 		// The pages of an honest list are one request.
 		if a.match.Verb != "watch" || r.Query.Get("continue") == "" {
@@ -188,20 +207,14 @@ func (a attack) run(t *testing.T, open func(tidingstest.Setting) (subject, error
 		}
 	}
 	o.followed = maps.Equal(state(informer.List()), serverState(t, server))
-	hostile.Lift()
-	write(t, server, 1, "after")
-	o.recovered = await(t, server, informer, 10*recovery)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Errorf("the informer did not stop: %v", err)
-	}
 	return o
 }
 
 // write creates or changes an object.
 func write(t *testing.T, server *apisim.Server, n int, value string) {
 	t.Helper()
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("object-", n), Labels: map[string]string{"value": value}}}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: fmt.Sprint("object-", n), Labels: map[string]string{"value": value}}}
 	_, err := server.Create(context.Background(), obj)
 	if err != nil {
 		_, err = server.Update(context.Background(), obj)
@@ -212,7 +225,9 @@ func write(t *testing.T, server *apisim.Server, n int, value string) {
 }
 
 // await waits until the cache is the server's state, and returns how long that took.
-func await(t *testing.T, server *apisim.Server, informer subject, most time.Duration) time.Duration {
+func await(
+	t *testing.T, server *apisim.Server, informer subject, most time.Duration,
+) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for time.Since(began) < most {
@@ -225,8 +240,8 @@ func await(t *testing.T, server *apisim.Server, informer subject, most time.Dura
 	return most
 }
 
-// state returns the version of each object by name. Objects without one are left out, and so
-// are those of another kind in an informer that holds any kind: drop-ins and client-go keep them.
+// state returns the version of each object by name, without objects that have no name, and
+// without those of another kind in an informer of any kind: drop-ins and client-go keep them.
 func state(list []tidings.Object) map[string]string {
 	versions := map[string]string{}
 	for _, obj := range list {
@@ -258,41 +273,45 @@ func (o outcome) check(t *testing.T, a attack, kind string, clientGo outcome) {
 		most = a.most
 	}
 	if o.requests > most {
-		t.Errorf("%s: %d requests in %v, client-go %d, want at most %d", kind, o.requests, length, clientGo.requests, most)
+		t.Errorf("%s: %d requests in %v, client-go %d, want at most %d", kind, o.requests, length,
+			clientGo.requests, most)
 	}
 	if o.heap > heapLimit {
 		t.Errorf("%s: %d MiB of heap, client-go %d", kind, o.heap>>20, clientGo.heap>>20)
 	}
 	if o.healthy && !a.quiet {
-		t.Errorf("%s: its health says that nothing is wrong", kind)
+		t.Errorf("%s: its health reports no error", kind)
 	}
 	if len(o.lastError) > messageLimit {
 		t.Errorf("%s: the last error of its health has %d bytes", kind, len(o.lastError))
 	}
-	if a.match.Verb == "watch" && !a.patience && !o.followed {
+	if a.match.Verb == "watch" && !a.noList && !o.followed {
 		t.Errorf("%s: the cache did not follow, though lists were answered", kind)
 	}
 	if o.recovered > recovery && !a.credible {
-		t.Errorf("%s: in step %v after the server was honest again, client-go after %v", kind, o.recovered, clientGo.recovered)
+		t.Errorf("%s: in step %v after the server was honest again, client-go after %v", kind,
+			o.recovered, clientGo.recovered)
 	}
 }
 
 const head = "| attack | requests in 10 minutes: client-go, most of ours | heap at the peak: client-go, most of ours | in step again: client-go, latest of ours |\n| --- | --- | --- | --- |\n"
 
-// line writes what an attack did.
+// line writes the outcomes of an attack.
 func line(table *strings.Builder, a attack, names []string, outcomes map[string]outcome) {
 	var worst outcome
 	for _, name := range names[1:] {
 		o := outcomes[name]
-		worst.requests, worst.heap, worst.recovered = max(worst.requests, o.requests), max(worst.heap, o.heap), max(worst.recovered, o.recovered)
+		worst.requests = max(worst.requests, o.requests)
+		worst.heap, worst.recovered = max(worst.heap, o.heap), max(worst.recovered, o.recovered)
 	}
 	of := outcomes[stock]
-	fmt.Fprintf(table, "| %s | %d, %d | %d MiB, %d MiB | %v, %v |\n", a.name, of.requests, worst.requests,
+	fmt.Fprintf(table, "| %s | %d, %d | %d MiB, %d MiB | %v, %v |\n", a.name, of.requests,
+		worst.requests,
 		of.heap>>20, worst.heap>>20, of.recovered.Round(time.Second), worst.recovered.Round(time.Second))
 }
 
-// watchHeap returns the heap of now and what returns its peak since then. It samples in
-// real time, outside of any bubble.
+// watchHeap returns the size of the heap, and a function that returns its peak since then. It
+// samples in real time, outside of any bubble.
 func watchHeap() (before uint64, stop func() (peak uint64)) {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

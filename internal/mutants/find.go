@@ -5,10 +5,11 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
-// change is what a mutant is recognised by: no number of a line.
+// change identifies a mutant, without the number of a line.
 type change struct {
 	File     string `json:"file"`
 	Function string `json:"function"`
@@ -29,8 +30,8 @@ type mutant struct {
 
 func (m *mutant) is(c change) bool { return m.change == c }
 
-// site is a place with one mutant or more, and the edits that hold them all.
-type site struct {
+// point is a piece of code with one mutant or more, and the edits that add them.
+type point struct {
 	mutants    []*mutant
 	edits      []edit
 	begin, end int // lines
@@ -39,14 +40,14 @@ type site struct {
 // finder walks one file.
 type finder struct {
 	*pkg
-	file  *file
-	next  *int // the number of the next mutant
-	stack []ast.Node
-	sites []*site
+	file   *file
+	next   *int // the number of the next mutant
+	stack  []ast.Node
+	points []*point
 }
 
-// find lists the sites of a file, outer ones before those in them.
-func (p *pkg) find(f *file, next *int) []*site {
+// find lists the points of a file, outer ones before inner ones.
+func (p *pkg) find(f *file, next *int) []*point {
 	w := &finder{pkg: p, file: f, next: next}
 	if ast.IsGenerated(f.syntax) {
 		return nil
@@ -65,10 +66,10 @@ func (p *pkg) find(f *file, next *int) []*site {
 			return false
 		})
 	}
-	return w.sites
+	return w.points
 }
 
-// visit adds the sites that a node has, and reports whether to go into it.
+// visit adds the points of a node, and reports whether to visit its children.
 func (w *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ArrayType, *ast.ChanType, *ast.FuncType, *ast.InterfaceType, *ast.MapType,
@@ -81,7 +82,7 @@ func (w *finder) visit(n ast.Node) bool {
 	case *ast.CaseClause:
 		w.statements(n.Body)
 	case *ast.CommClause:
-		w.receive(n.Comm)
+		w.communication(n.Comm)
 		w.statements(n.Body)
 	case *ast.IfStmt:
 		w.condition(n.Cond, n.Else == nil)
@@ -99,7 +100,7 @@ func (w *finder) visit(n ast.Node) bool {
 		w.field(n)
 	case *ast.CallExpr:
 		for _, arg := range n.Args {
-			w.negated(arg)
+			w.value(arg)
 		}
 	case *ast.BinaryExpr:
 		w.binary(n)
@@ -110,33 +111,32 @@ func (w *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// binary adds operands that are ignored, bounds that are swapped, and - for +.
+// swaps are the operators of numbers that mutants replace, and the helpers that do so.
+var swaps = map[token.Token]struct {
+	to     token.Token
+	helper string
+}{
+	token.LSS: {token.LEQ, "Less"}, token.LEQ: {token.LSS, "LessEqual"},
+	token.GTR: {token.GEQ, "Greater"}, token.GEQ: {token.GTR, "GreaterEqual"},
+	token.ADD: {token.SUB, "Add"}, token.SUB: {token.ADD, "Sub"},
+}
+
+// binary adds operands that are ignored, and operators that are swapped.
 func (w *finder) binary(n *ast.BinaryExpr) {
-	if w.info.Types[n].Value != nil {
-		return
-	}
-	other := map[token.Token]token.Token{
-		token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
-		token.ADD: token.SUB, token.SUB: token.ADD,
-	}[n.Op]
-	helper := map[token.Token]string{
-		token.LSS: "Less", token.LEQ: "LessEqual", token.GTR: "Greater", token.GEQ: "GreaterEqual",
-		token.ADD: "Add", token.SUB: "Sub",
-	}[n.Op]
+	swap, ok := swaps[n.Op]
 	switch {
-	case n.Op == token.LAND || n.Op == token.LOR:
-		join, constant := " || mutantOn(%d))", "true"
-		if n.Op == token.LOR {
-			join, constant = " && !mutantOn(%d))", "false"
-		}
-		for _, operand := range []ast.Expr{n.X, n.Y} {
-			w.wrap(operand, "operand", constant, "((", ")"+join)
-		}
-	case helper != "" && isNumber(w.info.TypeOf(n.X)) && isNumber(w.info.TypeOf(n.Y)):
-		after := w.text(n.X) + " " + other.String() + " " + w.text(n.Y)
-		s := w.wrap(n, n.Op.String(), after, "mutant"+helper+"(%d, ", ")")
+	case w.info.Types[n].Value != nil:
+	case n.Op == token.LAND:
+		w.wrap(n.X, "operand", "true", "((", always)
+		w.wrap(n.Y, "operand", "true", "((", always)
+	case n.Op == token.LOR:
+		w.wrap(n.X, "operand", "false", "((", never)
+		w.wrap(n.Y, "operand", "false", "((", never)
+	case ok && isNumber(w.info.TypeOf(n.X)) && isNumber(w.info.TypeOf(n.Y)):
+		after := w.text(n.X) + " " + swap.to.String() + " " + w.text(n.Y)
+		p := w.wrap(n, n.Op.String(), after, "mutant"+swap.helper+"(%d, ", ")")
 		at := w.offset(n.OpPos)
-		s.edits = append(s.edits, edit{at: at, end: at + len(n.Op.String()), text: ","})
+		p.edits = append(p.edits, edit{at: at, end: at + len(n.Op.String()), text: ","})
 	}
 }
 
@@ -150,16 +150,18 @@ func (w *finder) constant(e ast.Expr) bool {
 	if !ok || basic.Info()&types.IsInteger == 0 || w.isCapacity(e) {
 		return true
 	}
+	helper := "mutantMoreOrLess["
 	if tv.Value.String() == "0" {
-		w.wrap(e, "constant", "("+w.text(e)+" + 1)", "mutantMore["+basic.Name()+"](%d, ", ")")
-		return true
+		helper = "mutantMore["
 	}
-	s := w.wrap(e, "constant", "("+w.text(e)+" + 1)", "mutantMoreOrLess["+basic.Name()+"](%d, ", ")")
-	s.mutants = append(s.mutants, w.mutant(e, "constant", "("+w.text(e)+" - 1)"))
+	p := w.wrap(e, "constant", "("+w.text(e)+" + 1)", helper+basic.Name()+"](%d, ", ")")
+	if tv.Value.String() != "0" {
+		p.mutants = append(p.mutants, w.mutant(e, "constant", "("+w.text(e)+" - 1)"))
+	}
 	return true
 }
 
-// isCapacity reports whether e is how much room a slice or a map is made with.
+// isCapacity reports whether e is the capacity of a slice or a map that is made.
 func (w *finder) isCapacity(e ast.Expr) bool {
 	call, ok := w.stack[len(w.stack)-2].(*ast.CallExpr)
 	if !ok || len(call.Args) < 2 || call.Args[len(call.Args)-1] != e {
@@ -173,40 +175,49 @@ func (w *finder) isCapacity(e ast.Expr) bool {
 	return isMap || len(call.Args) == 3
 }
 
-// condition adds a condition that is negated, always true, or never.
+// The ends of conditions that begin with "((".
+const (
+	negated = ") != mutantOn(%d))"
+	never   = ") && !mutantOn(%d))"
+	always  = ") || mutantOn(%d))"
+)
+
+func (w *finder) negate(e ast.Expr) {
+	w.wrap(e, "negate", "!("+w.text(e)+")", "((", negated)
+}
+
+// condition adds a condition that is negated and, if droppable, never or always true.
 func (w *finder) condition(e ast.Expr, droppable bool) {
 	if w.info.Types[e].Value != nil {
 		return
 	}
-	w.wrap(e, "negate", "!("+w.text(e)+")", "((", ") != mutantOn(%d))")
+	w.negate(e)
 	if droppable {
-		w.wrap(e, "never", "false", "((", ") && !mutantOn(%d))")
-		w.wrap(e, "always", "true", "((", ") || mutantOn(%d))")
+		w.wrap(e, "never", "false", "((", never)
+		w.wrap(e, "always", "true", "((", always)
 	}
 }
 
-// negated adds the negation of a comparison, a logical expression or a constant.
-func (w *finder) negated(e ast.Expr) {
+// value adds the negation of a comparison, a logical expression or a constant.
+func (w *finder) value(e ast.Expr) {
 	basic, ok := w.info.TypeOf(e).(*types.Basic)
 	if !ok || basic.Info()&types.IsBoolean == 0 {
 		return
 	}
 	switch n := ast.Unparen(e).(type) {
 	case *ast.BinaryExpr, *ast.UnaryExpr:
+		w.negate(e)
 	case *ast.Ident:
-		if w.info.Types[n].Value == nil {
-			return
+		if w.info.Types[n].Value != nil {
+			w.negate(e)
 		}
-	default:
-		return
 	}
-	w.wrap(e, "negate", "!("+w.text(e)+")", "((", ") != mutantOn(%d))")
 }
 
 // assign adds x -= y for x += y and the like, and negated values.
 func (w *finder) assign(n *ast.AssignStmt) {
 	for _, e := range n.Rhs {
-		w.negated(e)
+		w.value(e)
 	}
 	other := map[token.Token]string{token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+="}[n.Tok]
 	if other == "" || !isNumber(w.info.TypeOf(n.Lhs[0])) || w.info.Types[n.Rhs[0]].Value != nil {
@@ -219,7 +230,7 @@ func (w *finder) assign(n *ast.AssignStmt) {
 func (w *finder) results(n *ast.ReturnStmt) {
 	results := w.signature().Results()
 	for i, e := range n.Results {
-		w.negated(e)
+		w.value(e)
 		if len(n.Results) != results.Len() || w.info.Types[e].IsNil() {
 			continue
 		}
@@ -239,14 +250,14 @@ func (w *finder) field(n *ast.KeyValueExpr) {
 	if !ok || !v.IsField() || w.info.Types[n.Value].IsNil() {
 		return
 	}
-	w.negated(n.Value)
+	w.value(n.Value)
 	if types.Identical(v.Type(), w.info.TypeOf(n.Value)) && w.info.Types[n.Value].Value == nil {
 		w.wrap(n.Value, "field", "zero", "mutantZero(%d, ", ")")
 	}
 }
 
-// receive adds a case of a select that is never taken.
-func (w *finder) receive(s ast.Stmt) {
+// communication adds a case of a select that is never taken.
+func (w *finder) communication(s ast.Stmt) {
 	var channel ast.Expr
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -267,77 +278,66 @@ func (w *finder) receive(s ast.Stmt) {
 // cases adds cases of a switch that are never taken. A switch with a value becomes one
 // of conditions.
 func (w *finder) cases(n *ast.SwitchStmt) {
-	equal := ""
-	s := &site{}
+	p := &point{begin: w.line(n.Pos()), end: w.line(n.End())}
+	open, closing := "((", ""
 	if n.Tag != nil {
 		_, plain := n.Tag.(*ast.Ident)
 		if len(n.Body.List) == 0 || n.Init != nil && !plain {
 			return
 		}
 		from, to := w.offset(n.Tag.Pos()), w.offset(n.Tag.End())
-		if equal = "mutantTag == ("; plain {
-			equal = w.text(n.Tag) + " == ("
-			s.edits = append(s.edits, edit{at: from, end: to, text: "true"})
+		if plain {
+			open, closing = "(("+w.text(n.Tag)+" == (", ")"
+			p.edits = append(p.edits, edit{at: from, end: to, text: "true"})
 		} else {
-			s.edits = append(s.edits, edit{at: from, end: from, text: "mutantTag := "},
+			open, closing = "((mutantTag == (", ")"
+			p.edits = append(p.edits, edit{at: from, end: from, text: "mutantTag := "},
 				edit{at: to, end: to, text: "; true", closes: true})
 		}
 	}
-	s.begin, s.end = w.line(n.Pos()), w.line(n.End())
-	w.sites = append(w.sites, s)
+	w.points = append(w.points, p)
 	for _, clause := range n.Body.List {
 		c := clause.(*ast.CaseClause)
 		if len(c.List) == 0 {
 			continue
 		}
-		on := fmt.Sprintf(") && !mutantOn(%d))", *w.next)
 		m := w.mutant(c.List[0], "case", "never")
-		s.mutants = append(s.mutants, m)
+		p.mutants = append(p.mutants, m)
 		for _, e := range c.List {
 			from, to := w.offset(e.Pos()), w.offset(e.End())
-			end := on
-			if equal != "" {
-				end = ")" + on
-			}
-			s.edits = append(s.edits, edit{at: from, end: from, text: "((" + equal},
-				edit{at: to, end: to, text: end, closes: true})
+			p.edits = append(p.edits, edit{at: from, end: from, text: open},
+				edit{at: to, end: to, text: closing + fmt.Sprintf(never, m.id), closes: true})
 		}
 	}
-	if len(s.mutants) == 0 {
-		w.sites = w.sites[:len(w.sites)-1]
+	if len(p.mutants) == 0 {
+		w.points = w.points[:len(w.points)-1]
 	}
 }
 
 // statements adds statements that are left out.
 func (w *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
+		drop := true
 		switch n := s.(type) {
 		case *ast.AssignStmt:
-			if n.Tok == token.DEFINE {
-				continue
-			}
+			drop = n.Tok != token.DEFINE
 		case *ast.BranchStmt:
-			if n.Tok == token.FALLTHROUGH {
-				continue
-			}
+			drop = n.Tok != token.FALLTHROUGH
 		case *ast.ExprStmt:
-			if w.isLog(n.X) {
-				continue
-			}
-		case *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt, *ast.RangeStmt,
-			*ast.ForStmt:
+			drop = !w.isLog(n.X)
+		case *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt,
+			*ast.RangeStmt, *ast.ForStmt:
 		default:
-			continue
+			drop = false
 		}
-		if w.isNeeded(s) {
-			continue
+		if drop && !w.isTerminal(s) {
+			w.wrap(s, "drop", "", "if !mutantOn(%d) { ", " }")
 		}
-		w.wrap(s, "drop", "", "if !mutantOn(%d) { ", " }")
 	}
 }
 
-// isNeeded reports whether a function may not end otherwise than through s.
-func (w *finder) isNeeded(s ast.Stmt) bool {
+// isTerminal reports whether a function with results may have no other end than s.
+func (w *finder) isTerminal(s ast.Stmt) bool {
 	switch n := s.(type) {
 	case *ast.ReturnStmt:
 	case *ast.ForStmt:
@@ -351,8 +351,8 @@ func (w *finder) isNeeded(s ast.Stmt) bool {
 	default:
 		return false
 	}
-	for i := len(w.stack) - 1; i >= 0; i-- {
-		switch n := w.stack[i].(type) {
+	for _, n := range slices.Backward(w.stack) {
+		switch n := n.(type) {
 		case *ast.RangeStmt:
 			return false
 		case *ast.ForStmt:
@@ -381,10 +381,10 @@ func (w *finder) isLog(e ast.Expr) bool {
 		strings.HasSuffix(w.info.TypeOf(method.X).String(), "log/slog.Logger")
 }
 
-// signature returns the signature of the function around.
+// signature returns the signature of the innermost function.
 func (w *finder) signature() *types.Signature {
-	for i := len(w.stack) - 1; i >= 0; i-- {
-		switch n := w.stack[i].(type) {
+	for _, n := range slices.Backward(w.stack) {
+		switch n := n.(type) {
 		case *ast.FuncLit:
 			return w.info.TypeOf(n).Underlying().(*types.Signature)
 		case *ast.FuncDecl:
@@ -394,7 +394,7 @@ func (w *finder) signature() *types.Signature {
 	return &types.Signature{}
 }
 
-// function returns the name of the declaration around, with its receiver.
+// function returns the name of the enclosing declaration, with its receiver.
 func (w *finder) function() string {
 	d, ok := w.stack[0].(*ast.FuncDecl)
 	if !ok {

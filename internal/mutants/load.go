@@ -31,13 +31,13 @@ type pkg struct {
 	last     int
 }
 
-// file is one of its files.
+// file is a file of a package.
 type file struct {
 	name   string // absolute
 	rel    string // relative to the root of the module, with slashes
 	text   []byte
 	syntax *ast.File
-	sites  []*site
+	points []*point
 }
 
 // listed is an entry of go list.
@@ -47,9 +47,10 @@ type listed struct {
 	DepOnly, Standard             bool
 }
 
-// load parses and checks the packages of those directories.
+// load parses and type-checks the packages of directories.
 func load(ctx context.Context, root string, dirs []string) ([]*pkg, error) {
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard",
+	args := []string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard",
 		"cmp", "os", "strconv", "sync/atomic"} // the helpers import these
 	for _, dir := range dirs {
 		args = append(args, "./"+dir)
@@ -85,7 +86,7 @@ func load(ctx context.Context, root string, dirs []string) ([]*pkg, error) {
 	return packages, nil
 }
 
-// parse reads the files of a package that nobody generated.
+// parse reads the files of a package.
 func parse(root string, l listed, exports map[string]string) (*pkg, error) {
 	p := &pkg{abs: l.Dir, path: l.ImportPath, name: l.Name, fset: token.NewFileSet()}
 	var err error

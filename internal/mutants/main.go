@@ -1,7 +1,7 @@
 // Mutants changes the engine in small ways, one at a time, and runs the tests against
-// each changed program: a change that no test notices is a survivor.
+// each changed program: a change that no test detects is a survivor.
 //
-//	packages ─▶ find ─▶ weave ─▶ one test binary per suite ─▶ cover ─▶ sample ─▶ run
+//	packages ─▶ find ─▶ instrument ─▶ one test binary per suite ─▶ cover ─▶ sample ─▶ run
 //
 // In these steps:
 //
@@ -9,22 +9,22 @@
 //     conditions negated, always or never true; operands of && and || ignored; < for <=,
 //     + for -; integers off by one; statements, calls, defers and fields of literals left
 //     out; errors that are not returned; cases of switch and select that are never taken.
-//     Statements that only log are left alone.
-//  2. weave writes all of them into copies of the files. Each is behind a condition that
-//     the environment variable MUTANT turns on, so that all of them need one compilation.
+//     It skips statements that only log.
+//  2. instrument writes all of them into copies of the files. Each is behind a condition that
+//     the environment variable MUTANT turns on, so that one compilation is enough.
 //     Mutants that do not compile are dropped. The go command takes the copies through
 //     -overlay.
-//  3. cover runs every test once, without a mutant: how long it takes, and which mutants
-//     would change what it does. Tests that fail then, or take more than six seconds of a
-//     processor, are left out, and named.
+//  3. cover runs every test once, without a mutant, to measure its time and to record which
+//     mutants would change it. Tests that fail then, or take more than six seconds of a
+//     processor, are left out, and reported.
 //  4. A random sample of the mutants is run: first the tests of the package, then those of
 //     the other suites, the quick ones first, and only tests that the mutant changes.
 //
 // A mutant is killed if a test fails, or takes three times as long as without it and five
-// seconds more. Survivors that are known to change nothing that the contract promises are
-// in survivors.json, with the reason. They are recognised by file, function, block and
-// text; one that no mutant is any more is an error. -again runs the survivors of an earlier
-// run, to see what new tests do.
+// seconds more. survivors.json lists survivors that change nothing that the contract promises,
+// with the reason. They are identified by file, function, block and text. An entry that no
+// longer is a mutant is an error. -again runs the survivors of an earlier run, to see the
+// effect of new tests.
 //
 // # Concurrency properties
 //
@@ -50,7 +50,7 @@ import (
 	"time"
 )
 
-// options are what a run is given.
+// options are the flags.
 type options struct {
 	dir      string         // the root of the module
 	packages []string       // directories whose code is changed
@@ -58,11 +58,11 @@ type options struct {
 	sample   int            // how many mutants run; 0 is all
 	seed     uint64         // of the sample
 	parallel int            // processes
-	slack    time.Duration  // added to three times what tests take without a mutant
+	slack    time.Duration  // added to three times the time that tests take without a mutant
 	only     *regexp.Regexp // of "file function"; nil selects all
-	again    string         // a file of results whose survivors run again; "" if it is not given
-	known    string         // a file of survivors with reasons; "" if it is not given
-	out      string         // the file of results; "" if it is not written
+	again    string         // a file of results whose survivors run again; "" is none
+	known    string         // a file of survivors with reasons; "" is none
+	out      string         // the file of results; "" is none
 }
 
 func main() {
@@ -70,21 +70,31 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o := options{dir: ".", slack: 5 * time.Second}
-	packages := flag.String("packages", "store,internal/delta,internal/fanout,internal/reflector,source,.", "directories whose code is changed")
-	suites := flag.String("suites", ".,clientgo/cache", "directories whose tests run on survivors of their package's own")
-	only := flag.String("only", "", "a regular expression for file and function, as in 'store/.* Range'")
+	list := func(to *[]string) func(string) error {
+		return func(s string) error {
+			*to = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
+			return nil
+		}
+	}
+	o.packages = []string{
+		"store", "internal/delta", "internal/fanout", "internal/reflector", "source", ".",
+	}
+	o.suites = []string{".", "clientgo/cache"}
+	flag.Func("packages", "directories whose code is changed", list(&o.packages))
+	flag.Func("suites", "directories whose tests run on survivors of their package's own",
+		list(&o.suites))
+	flag.Func("only", "a regular expression for file and function, as in 'store/.* Range'",
+		func(s string) (err error) {
+			o.only, err = regexp.Compile(s)
+			return err
+		})
 	flag.IntVar(&o.sample, "sample", 1000, "how many mutants run; 0 is all")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "the seed of the sample")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many processes run at a time")
-	flag.StringVar(&o.again, "again", "", "run the survivors of this file of results, and no others")
-	flag.StringVar(&o.known, "known", "internal/mutants/survivors.json", "survivors with their reasons")
+	flag.StringVar(&o.again, "again", "", "run only the survivors of this file of results")
+	flag.StringVar(&o.known, "known", "internal/mutants/survivors.json", "survivors with reasons")
 	flag.StringVar(&o.out, "out", "bin/mutants.json", "the file to write all results to")
 	flag.Parse()
-	comma := func(r rune) bool { return r == ',' }
-	o.packages, o.suites = strings.FieldsFunc(*packages, comma), strings.FieldsFunc(*suites, comma)
-	if *only != "" {
-		o.only = regexp.MustCompile(*only)
-	}
 	r, err := run(ctx, o)
 	if err != nil {
 		log.Fatal(err)
@@ -124,7 +134,7 @@ func run(ctx context.Context, o options) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := weaveAll(packages, work)
+	overlay, err := instrumentAll(packages, work)
 	if err != nil {
 		return nil, err
 	}

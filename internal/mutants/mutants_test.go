@@ -14,7 +14,8 @@ import (
 // TestTiny runs all mutants of a package whose survivors are known.
 func TestTiny(t *testing.T) {
 	excuse := known{
-		{change{"tiny.go", "Name", "func Name(digit int) string {", "case 1:", "case never:"}, "an example"},
+		{change{"tiny.go", "Name", "func Name(digit int) string {", "case 1:", "case never:"},
+			"an example"},
 		{change{"tiny.go", "Gone", "", "a", "b"}, "an example"},
 	}
 	o := options{dir: "testdata/tiny", packages: []string{"."}, parallel: 2, slack: time.Second}

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// known are the survivors that change nothing which the contract promises.
+// known are the survivors that change nothing that the contract promises.
 type known []knownMutant
 
 type knownMutant struct {
@@ -67,7 +67,7 @@ func (k known) reason(m *mutant) string {
 	return ""
 }
 
-// stale returns those that no mutant of these files is any more.
+// stale returns the entries for files of these mutants that none of the mutants matches.
 func (k known) stale(all []*mutant) known {
 	var stale known
 	for _, e := range k {
@@ -79,7 +79,7 @@ func (k known) stale(all []*mutant) known {
 	return stale
 }
 
-// report is what a run found.
+// report is the result of a run.
 type report struct {
 	seed    uint64
 	found   int
@@ -97,25 +97,27 @@ func (r *report) write(to io.Writer) {
 	fmt.Fprintf(to, "%d of %d mutants, seed %d\n\n", len(r.results), r.found, r.seed)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "package\tmutants\tkilled\ttimeout\tknown\tsurvived\tuncovered\t")
-	counts := map[string]map[verdict]int{}
+	type count struct {
+		name string
+		verdict
+	}
+	counts := map[count]int{}
 	var packages []string
 	for _, x := range r.results {
-		if counts[x.Package] == nil {
-			counts[x.Package] = map[verdict]int{}
+		if !slices.Contains(packages, x.Package) {
 			packages = append(packages, x.Package)
 		}
 		for _, name := range []string{x.Package, "all"} {
-			if counts[name] == nil {
-				counts[name] = map[verdict]int{}
-			}
-			counts[name][x.Verdict]++
-			counts[name]["all"]++
+			counts[count{name, x.Verdict}]++
+			counts[count{name, "all"}]++
 		}
 	}
 	for _, name := range append(packages, "all") {
-		c := counts[name]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			name, c["all"], c[killed], c[timeout], c[excused], c[survived], c[uncovered])
+		fmt.Fprint(table, name, "\t")
+		for _, v := range []verdict{"all", killed, timeout, excused, survived, uncovered} {
+			fmt.Fprint(table, counts[count{name, v}], "\t")
+		}
+		fmt.Fprintln(table)
 	}
 	table.Flush()
 	for _, v := range []verdict{survived, uncovered} {
@@ -125,11 +127,11 @@ func (r *report) write(to io.Writer) {
 		}
 	}
 	for _, e := range r.stale {
-		fmt.Fprintf(to, "\n%s: no longer a mutant of %s: take it out of the known ones\n- %s\n+ %s\n",
+		fmt.Fprintf(to, "\n%s: no longer a mutant of %s: remove it from the known ones\n- %s\n+ %s\n",
 			e.File, e.Function, e.Before, e.After)
 	}
 	for _, name := range r.leftOut {
-		fmt.Fprintf(to, "\nleft out, for it fails without a mutant or takes too long: %s\n", name)
+		fmt.Fprintf(to, "\nleft out, because it fails without a mutant or takes too long: %s\n", name)
 	}
 }
 

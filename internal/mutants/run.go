@@ -18,7 +18,7 @@ const (
 	killed    verdict = "killed"
 	timeout   verdict = "timeout" // killed: the tests took too long
 	survived  verdict = "survived"
-	uncovered verdict = "uncovered" // survived: no test comes to a state that it changes
+	uncovered verdict = "uncovered" // survived: no test reaches a state that it changes
 	excused   verdict = "known"     // survived or uncovered, with a reason
 )
 
@@ -32,7 +32,9 @@ type result struct {
 }
 
 // runAll runs the mutants of the sample.
-func runAll(ctx context.Context, o options, suites []*suite, sample []*mutant, k known) ([]result, error) {
+func runAll(
+	ctx context.Context, o options, suites []*suite, sample []*mutant, k known,
+) ([]result, error) {
 	var mu sync.Mutex // guards results
 	var results []result
 	began := time.Now()
@@ -99,9 +101,9 @@ func (m *mutant) order(o options, suites []*suite) []*suite {
 	return append(own, others...)
 }
 
-var said = regexp.MustCompile(`(?m)^(--- FAIL: \S+|panic: .*|fatal error: .*)`)
+var failureLine = regexp.MustCompile(`(?m)^(--- FAIL: \S+|panic: .*|fatal error: .*)`)
 
-// reason is the first line that says why tests failed.
+// reason returns the first line that says why tests failed.
 func reason(out []byte) string {
-	return short(string(said.Find(out)))
+	return short(string(failureLine.Find(out)))
 }

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// batch is how long the tests of one process take together, at least.
-	batch = time.Second
-	// longest is how much time of a processor one test may take without a mutant.
-	longest = 6 * time.Second
-	// wait is how long a test without a mutant may take on a busy machine.
-	wait = 5 * time.Minute
-	// addresses is what each process may have, in KiB.
-	addresses = 8 << 20
+	// batchTime is how long the tests of one process take together, at least.
+	batchTime = time.Second
+	// testLimit is how much time of a processor one test may take without a mutant.
+	testLimit = 6 * time.Second
+	// coverLimit is how long a test without a mutant may take on a busy machine.
+	coverLimit = 5 * time.Minute
+	// addressLimit is how much memory each process may map, in KiB.
+	addressLimit = 8 << 20
 )
 
 // suite is the test binary of a package, with all mutants in it.
@@ -71,10 +71,10 @@ func buildSuites(ctx context.Context, o options, work, overlay string) ([]*suite
 	return suites, nil
 }
 
-// list finds the tests. Those of rapid get the same random values each time.
+// list finds the tests. rapid uses the same random values each time.
 func (s *suite) list(ctx context.Context) error {
 	if _, err := os.Stat(s.binary); errors.Is(err, os.ErrNotExist) {
-		return nil // there are none
+		return nil // it has no tests
 	}
 	out, err := s.command(ctx, nil, "-test.list", "^(Test|Fuzz|Example)").Output()
 	if err != nil {
@@ -83,16 +83,17 @@ func (s *suite) list(ctx context.Context) error {
 	for name := range strings.FieldsSeq(string(out)) {
 		s.tests = append(s.tests, &test{name: name, reaches: map[int]bool{}})
 	}
-	s.flags = []string{"-rapid.seed=1", "-rapid.checks=50", "-rapid.shrinktime=1ms", "-rapid.nofailfile"}
+	s.flags = []string{"-rapid.seed=1", "-rapid.checks=50", "-rapid.shrinktime=1ms",
+		"-rapid.nofailfile"}
 	if s.command(ctx, nil, append(s.flags, "-test.list", "^$")...).Run() != nil {
 		s.flags = nil
 	}
 	return nil
 }
 
-// command is the test binary with more variables and arguments.
+// command returns a command that runs the test binary.
 func (s *suite) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
-	script := fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addresses)
+	script := fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressLimit)
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, s.binary}, args...)...)
 	cmd.Dir, cmd.Env = s.abs, append(os.Environ(), "TMPDIR="+s.work)
 	cmd.Env = append(cmd.Env, env...)
@@ -108,7 +109,9 @@ type outcome struct {
 }
 
 // run runs tests.
-func (s *suite) run(ctx context.Context, env string, timeout time.Duration, tests ...*test) (outcome, error) {
+func (s *suite) run(
+	ctx context.Context, env string, timeout time.Duration, tests ...*test,
+) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout+time.Second)
 	defer cancel()
 	var names []string
@@ -127,7 +130,8 @@ func (s *suite) run(ctx context.Context, env string, timeout time.Duration, test
 	return outcome{out: out, failed: err != nil, took: p.UserTime() + p.SystemTime()}, nil
 }
 
-// cover runs each test by itself, notes what it reaches, and leaves out those that fail.
+// cover runs each test alone and records which mutants it reaches. It returns those that fail
+// or take too long.
 func (s *suite) cover(ctx context.Context, parallel int) (failing []string, err error) {
 	began := time.Now()
 	var mu sync.Mutex // guards failing
@@ -139,15 +143,16 @@ func (s *suite) cover(ctx context.Context, parallel int) (failing []string, err 
 		defer os.Remove(file.Name())
 		defer file.Close()
 		began := time.Now()
-		end, err := s.run(ctx, "MUTANT_COVER="+file.Name(), wait, t)
+		end, err := s.run(ctx, "MUTANT_COVER="+file.Name(), coverLimit, t)
 		if err != nil {
 			return err
 		}
 		t.took = time.Since(began)
-		if end.failed || end.took > longest {
+		if end.failed || end.took > testLimit {
 			mu.Lock()
 			defer mu.Unlock()
-			failing = append(failing, fmt.Sprintf("%s %s: %s, %v of a processor", s.dir, t.name, reason(end.out),
+			failing = append(failing, fmt.Sprintf("%s %s: %s, %v of a processor", s.dir, t.name,
+				reason(end.out),
 				end.took.Round(time.Millisecond)))
 			return nil
 		}
@@ -167,12 +172,12 @@ func (s *suite) cover(ctx context.Context, parallel int) (failing []string, err 
 // in one process.
 func (s *suite) batches(id int) [][]*test {
 	var all [][]*test
-	sum := batch
+	sum := batchTime
 	for _, t := range s.tests {
 		if !t.reaches[id] {
 			continue
 		}
-		if sum >= batch {
+		if sum >= batchTime {
 			all, sum = append(all, nil), 0
 		}
 		all[len(all)-1] = append(all[len(all)-1], t)
@@ -181,28 +186,26 @@ func (s *suite) batches(id int) [][]*test {
 	return all
 }
 
-// each calls f for all, with so many goroutines, until the first error.
-func each[T any](ctx context.Context, parallel int, all []T, f func(context.Context, T) error) error {
+// each calls f for all, so many at a time, until the first error.
+func each[T any](
+	ctx context.Context, parallel int, all []T, f func(context.Context, T) error,
+) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work := make(chan T)
+	slots := make(chan struct{}, parallel)
 	var group sync.WaitGroup
-	for range parallel {
-		group.Go(func() {
-			for v := range work {
-				if err := f(ctx, v); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
 	for _, v := range all {
+		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
-		work <- v
+		group.Go(func() {
+			if err := f(ctx, v); err != nil {
+				cancel(err)
+			}
+			<-slots
+		})
 	}
-	close(work)
 	group.Wait()
 	return context.Cause(ctx)
 }

@@ -1,13 +1,13 @@
-// Package secrets has no code of its own. Its test plants a bearer token and the content
-// of Secrets, lets informers of every kind meet answers of every kind, also with a Secret in each field that is malformed, with the highest
-// level of logs, and looks for what it planted in all that is printed: logs, errors,
-// health, metrics. docs/security.md says what is promised.
+// Package secrets has no code of its own. Its test plants a bearer token and the content of
+// Secrets, sends informers faulty answers of many kinds, among them Secrets with one malformed
+// field, and searches the output for the planted texts: logs of the highest level, errors,
+// health, metrics. docs/security.md has the guarantee.
 //
 // # Concurrency properties
 //
-// The test sets what is global to the process: klog's output and client-go's metrics.
+// The test sets global variables of the process: klog's output and client-go's metrics.
 //
 // # Memory
 //
-// All that is printed is kept until the test ends.
+// The output is kept until the test ends.
 package secrets

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,16 +37,18 @@ import (
 const (
 	plantedToken = "planted-bearer-token"
 	plantedData  = "planted-content"
-	// plantedNumber is the content where a number stands.
+	// plantedNumber is the content of numbers.
 	plantedNumber = "31337313373133731337"
 )
 
-// planted are the forms in which what was planted could be found.
-var planted = []string{"planted-", plantedNumber[:10], base64.StdEncoding.EncodeToString([]byte(plantedData))[:16]}
+// planted are the texts to search for.
+var planted = []string{
+	"planted-", plantedNumber[:10], base64.StdEncoding.EncodeToString([]byte(plantedData))[:16],
+}
 
 var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// output takes all that is printed.
+// output collects the output.
 type output struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
@@ -59,24 +60,25 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// print takes a value in the forms in which programs print it.
+// print prints values in the forms that programs use.
 func (o *output) print(values ...any) {
 	for _, v := range values {
 		fmt.Fprintf(o, "%v\n%+v\n%#v\n", v, v, v)
 	}
 }
 
-// search fails the test for each line with what was planted.
+// search fails the test for each line with a planted text.
 func (o *output) search(t *testing.T) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found := 0
 	for line := range strings.Lines(o.text.String()) {
-		if i := slices.IndexFunc(planted, func(p string) bool { return strings.Contains(line, p) }); i >= 0 && found < 10 {
-			found++
-			at := strings.Index(line, planted[i])
-			t.Errorf("printed: …%s", line[max(0, at-200):min(len(line), at+100)])
+		for _, p := range planted {
+			if at := strings.Index(line, p); at >= 0 && found < 10 {
+				found++
+				t.Errorf("printed: …%s", line[max(0, at-200):min(len(line), at+100)])
+			}
 		}
 	}
 	if o.text.Len() < 10_000 {
@@ -87,72 +89,101 @@ func (o *output) search(t *testing.T) {
 func TestMain(m *testing.M) {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)
-	for name, value := range map[string]string{"v": "10", "logtostderr": "false", "alsologtostderr": "false", "stderrthreshold": "FATAL"} {
-		if err := flags.Set(name, value); err != nil {
-			panic(err)
-		}
+	err := flags.Parse([]string{"-v=10", "-logtostderr=false", "-stderrthreshold=FATAL"})
+	if err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// faults are what happens to the answers, one after the other.
+// faults are faults of answers.
 var faults = map[string][]apisim.Fault{
-	"cut within an answer":       {apisim.CutWithin(1)},
-	"cut within a later frame":   {apisim.CutWithin(3)},
-	"half a frame":               {apisim.Truncate(1)},
-	"half of each frame":         {apisim.Truncate(apisim.EachFrame)},
-	"noise":                      {apisim.Garble(apisim.EachFrame)},
-	"too large":                  {apisim.Inflate(apisim.EachFrame, 100_000)},
-	"401":                        {apisim.Refuse(401, 0)},
-	"403":                        {apisim.Refuse(403, 0)},
-	"500":                        {apisim.Refuse(500, 0)},
-	"an ERROR event":             {apisim.Fail(1, 500)},
-	"no streamed lists":          {apisim.RefuseStreams()},
-	"an event twice":             {apisim.Duplicate(apisim.EachFrame)},
-	"the rest of another frame":  {answer(`planted-content","kind":"Secret"}`)},
-	"no status":                  {answer(`{"type":"ERROR","object":["planted-content"]}`)},
-	"an odd list":                {answer(`{"kind":"SecretList","items":{"data":"planted-content"}}`)},
-	"an odd event":               {answer(`{"type":["planted-content"],"object":{"data":"planted-content"}}`)},
-	"another kind":               {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","data":{"k":"planted-content"},"metadata":{"name":"x"}}}`)},
-	"odd data":                   {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":"planted-content"}}`)},
-	"no base64":                  {answer(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":{"k":"planted-content"}}}`)},
-	"a short frame":              {answer("\x00\x00\xff\xffplanted-content")},
-	"a refusal that is a Secret": {answerAs(500, `{"kind":"Secret","data":{"k":"planted-content"},"code":"planted-content"}`)},
-	"a refusal in markup":        {answerAs(502, `<html>planted-content`)},
-	"a refusal in text":          {answerAs(429, `planted-content`)},
-	"a Secret as a Status":       {answer(`{"type":"ERROR","object":{"apiVersion":"v1","kind":"Secret","data":{"k":"planted-content"}}}`)},
-	"a page to log in":           {answer(`<html>planted-content`)},
-	"an unknown event":           {answer(`{"type":"planted-content","object":{}}`)},
-	"a kind":                     {answer(`{"apiVersion":"planted-content","kind":"planted-content","items":[],"metadata":{}}`)},
-	"a frame without magic":      {answer("\x00\x00\x00\x1a\x0a\x05ADDED\x12\x11\x0a\x0fplanted-content")},
+	"cut within an answer":     {apisim.CutWithin(1)},
+	"cut within a later frame": {apisim.CutWithin(3)},
+	"half a frame":             {apisim.Truncate(1)},
+	"half of each frame":       {apisim.Truncate(apisim.EachFrame)},
+	"noise":                    {apisim.Garble(apisim.EachFrame)},
+	"too large":                {apisim.Inflate(apisim.EachFrame, 100_000)},
+	"401":                      {apisim.Refuse(401, 0)},
+	"403":                      {apisim.Refuse(403, 0)},
+	"500":                      {apisim.Refuse(500, 0)},
+	"an ERROR event":           {apisim.Fail(1, 500)},
+	"no streamed lists":        {apisim.RefuseStreams()},
+	"an event twice":           {apisim.Duplicate(apisim.EachFrame)},
+	"the rest of another frame": {
+		answer(`planted-content","kind":"Secret"}`),
+	},
+	"no status":     {answer(`{"type":"ERROR","object":["planted-content"]}`)},
+	"an odd list":   {answer(`{"kind":"SecretList","items":{"data":"planted-content"}}`)},
+	"an odd event":  {answer(`{"type":["planted-content"],"object":{"data":"planted-content"}}`)},
+	"another kind":  {answer(added("Pod", `"data":{"k":"planted-content"},`+named))},
+	"odd data":      {answer(added("Secret", named+`,"data":"planted-content"`))},
+	"no base64":     {answer(added("Secret", named+`,"data":{"k":"planted-content"}`))},
+	"a short frame": {answer("\x00\x00\xff\xffplanted-content")},
+	"a refusal that is a Secret": {
+		answerAs(500, `{"kind":"Secret","data":{"k":"planted-content"},"code":"planted-content"}`),
+	},
+	"a refusal in markup": {answerAs(502, `<html>planted-content`)},
+	"a refusal in text":   {answerAs(429, `planted-content`)},
+	"a Secret as a Status": {
+		answer(`{"type":"ERROR","object":` + object("Secret", `"data":{"k":"planted-content"}`) + `}`),
+	},
+	"a page to log in": {answer(`<html>planted-content`)},
+	"an unknown event": {answer(`{"type":"planted-content","object":{}}`)},
+	"a kind": {
+		answer(`{"apiVersion":"planted-content","kind":"planted-content","items":[],"metadata":{}}`),
+	},
+	"a frame without magic": {
+		answer("\x00\x00\x00\x1a\x0a\x05ADDED\x12\x11\x0a\x0fplanted-content"),
+	},
 }
 
-// malformed returns answers, in lists and in events, with a Secret in which one field has a
-// value that it cannot have. Numbers and kinds are quoted by decoders too.
+const named = `"metadata":{"name":"x"}`
+
+// object is an object in JSON, added the event of one.
+func object(kind, fields string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":%q,%s}`, kind, fields)
+}
+
+func added(kind, fields string) string {
+	return `{"type":"ADDED","object":` + object(kind, fields) + `}`
+}
+
+// malformed returns answers, lists and events, with a Secret in which one field has a value of
+// another type. Decoders quote numbers and kinds too.
 func malformed() map[string][]apisim.Fault {
 	all := map[string][]apisim.Fault{}
-	for name, field := range map[string]string{
-		"time": `"metadata":{"name":"x","creationTimestamp":%s}`, "number": `"metadata":{"name":"x","generation":%s}`,
-		"text": `"metadata":{"name":%s}`, "labels": `"metadata":{"name":"x","labels":%s}`, "label": `"metadata":{"name":"x","labels":{"planted-key":%s}}`,
-		"annotations": `"metadata":{"name":"x","annotations":{"kubectl.kubernetes.io/last-applied-configuration":%s}}`, "data": `"metadata":{"name":"x"},"data":%s`,
-		"entry": `"metadata":{"name":"x"},"data":{"planted-key":%s}`, "type": `"metadata":{"name":"x"},"type":%s`, "immutable": `"metadata":{"name":"x"},"immutable":%s`,
+	for name, fields := range map[string]string{
+		"time":   `"metadata":{"name":"x","creationTimestamp":%s}`,
+		"number": `"metadata":{"name":"x","generation":%s}`,
+		"text":   `"metadata":{"name":%s}`,
+		"labels": `"metadata":{"name":"x","labels":%s}`,
+		"label":  `"metadata":{"name":"x","labels":{"planted-key":%s}}`,
+		"annotations": `"metadata":{"name":"x","annotations":` +
+			`{"kubectl.kubernetes.io/last-applied-configuration":%s}}`,
+		"data":      named + `,"data":%s`,
+		"entry":     named + `,"data":{"planted-key":%s}`,
+		"type":      named + `,"type":%s`,
+		"immutable": named + `,"immutable":%s`,
 	} {
 		for form, value := range map[string]string{
-			"text": `"planted-content!"`, "a number": plantedNumber, "a list": `["planted-content"]`, "an object": `{"planted-key":{"k":"planted-content"}}`, "no JSON": `planted-content`,
+			"text": `"planted-content!"`, "a number": plantedNumber, "a list": `["planted-content"]`,
+			"an object": `{"planted-key":{"k":"planted-content"}}`, "no JSON": `planted-content`,
 		} {
 			if name == "text" && form == "text" {
-				continue // a name, which errors are to say
+				continue // a name, which errors may quote
 			}
-			object := `{"apiVersion":"v1","kind":"Secret",` + fmt.Sprintf(field, value) + `}`
-			all[form+" as "+name+", listed"] = []apisim.Fault{answer(`{"kind":"SecretList","apiVersion":"v1","metadata":{},"items":[` + object + `]}`)}
-			all[form+" as "+name+", watched"] = []apisim.Fault{answer(`{"type":"ADDED","object":` + object + `}`)}
+			fields := fmt.Sprintf(fields, value)
+			list := `{"kind":"SecretList","apiVersion":"v1","metadata":{},"items":[%s]}`
+			list = fmt.Sprintf(list, object("Secret", fields))
+			all[form+" as "+name+", listed"] = []apisim.Fault{answer(list)}
+			all[form+" as "+name+", watched"] = []apisim.Fault{answer(added("Secret", fields))}
 		}
 	}
 	return all
 }
 
-// answer answers with a body that no server should send, in the media type that was
-// asked for first.
+// answer answers with a faulty body, in the media type that the request prefers.
 func answer(body string) apisim.Fault { return answerAs(http.StatusOK, body) }
 
 // answerAs does so with a code.
@@ -168,47 +199,54 @@ func answerAs(code int, body string) apisim.Fault {
 	})
 }
 
-// TestNothingSecretIsPrinted guards what errors say of an answer.
+// TestNothingSecretIsPrinted searches the output of informers after faults.
 func TestNothingSecretIsPrinted(t *testing.T) {
 	o := &output{}
 	klog.SetOutput(o)
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, message string, pairs ...any) {
-		o.print(err, message, pairs)
-	}}
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(_ context.Context, err error, message string, pairs ...any) {
+			o.print(err, message, pairs)
+		},
+	}
 	metrics.RequestResult, metrics.RequestLatency = meter{o}, meter{o}
 	all := malformed()
 	maps.Copy(all, faults)
 	for name, fault := range all {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { meet(t, o, fault) })
+			synctest.Test(t, func(t *testing.T) { run(t, o, fault) })
 		})
 	}
 	klog.Flush()
 	o.search(t)
 }
 
-// meter prints what metrics are given.
+// meter prints the labels of metrics.
 type meter struct{ o *output }
 
-func (m meter) Increment(_ context.Context, code, method, host string) { m.o.print(code, method, host) }
+func (m meter) Increment(_ context.Context, code, method, host string) {
+	m.o.print(code, method, host)
+}
+
 func (m meter) Observe(_ context.Context, verb string, u url.URL, _ time.Duration) {
 	m.o.print(verb, u.String())
 }
 
-// meet runs informers under a fault and prints whatever they say.
-func meet(t *testing.T, o *output, fault []apisim.Fault) {
+// run runs informers under a fault and prints their errors and their health.
+func run(t *testing.T, o *output, fault []apisim.Fault) {
 	server, err := apisim.New(apisim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close() //nolint:errcheck // the test is over
-	allowed := apisim.User{Name: "reader", Token: plantedToken, Allow: []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}}}}
-	if err := server.SetUsers(allowed); err != nil {
+	all := []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}}}
+	reader := apisim.User{Name: "reader", Token: plantedToken, Allow: all}
+	if err := server.SetUsers(reader); err != nil {
 		t.Fatal(err)
 	}
 	create := func(name string) {
-		made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"k": []byte(plantedData)}}
-		if _, err := server.Create(t.Context(), made); err != nil {
+		s := &corev1.Secret{Data: map[string][]byte{"k": []byte(plantedData)}}
+		s.Namespace, s.Name = "default", name
+		if _, err := server.Create(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +255,7 @@ func meet(t *testing.T, o *output, fault []apisim.Fault) {
 	config.BearerToken = plantedToken
 
 	ctx, cancel := context.WithCancel(t.Context())
-	factory, own := native(t, o, config), ownStruct(t, o, config)
+	factory, own := native(t, o, config), custom(t, o, config)
 	dropIn, informer := clientset(t, o, config)
 	for _, verb := range []string{"", "list", "watch"} {
 		i := server.Inject(apisim.Match{Verb: verb, Resource: "secrets"}, fault...)
@@ -244,14 +282,16 @@ func meet(t *testing.T, o *output, fault []apisim.Fault) {
 	dropIn.Shutdown()
 	for _, h := range own.Health() {
 		if h.Decoding.After.Shared != 0 {
-			t.Errorf("%d Secrets in a struct of a program's own share", h.Decoding.After.Shared)
+			t.Errorf("%d Secrets of a custom type share values", h.Decoding.After.Shared)
 		}
 	}
 	o.print(factory.Shutdown(context.Background()), own.Shutdown(context.Background()))
 }
 
-// inspect prints what can be asked.
-func inspect(o *output, factory *tidings.Factory, informer cache.SharedIndexInformer, more ...tidings.Health) {
+// inspect prints health and errors.
+func inspect(
+	o *output, factory *tidings.Factory, informer cache.SharedIndexInformer, more ...tidings.Health,
+) {
 	soon, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	o.print(factory.WaitForSync(soon))
@@ -261,41 +301,51 @@ func inspect(o *output, factory *tidings.Factory, informer cache.SharedIndexInfo
 	}
 }
 
-// native returns a factory with informers of each kind, whose handlers and functions fail.
-func native(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
+// must fails the test if err is not nil.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newFactory returns a factory with the highest level of logs and low limits.
+func newFactory(
+	t *testing.T, o *output, config *rest.Config, scheme *runtime.Scheme,
+) *tidings.Factory {
+	options := &slog.HandlerOptions{Level: slog.Level(-100)}
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
-		Logger:        slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.Level(-100)})),
+		Scheme: scheme, Logger: slog.New(slog.NewTextHandler(o, options)),
 		MaxFrameBytes: 10_000, MaxListBytes: 10_000,
 		DetectMutations: true, OnMutation: func(m tidings.Mutation) { o.print(m, m.Error()) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return factory
+}
+
+// native returns a factory with informers of each kind, whose handlers and functions fail.
+func native(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
+	factory := newFactory(t, o, config, nil)
 	typed, err := tidings.For[*corev1.Secret](factory, tidings.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = typed.AddHandler(tidings.Funcs[*corev1.Secret]{OnAdd: func(s *corev1.Secret, _ bool) {
 		s.Data["k"] = []byte(plantedData + " twice")
 		panic("a handler that panics")
 	}}, tidings.HandlerOptions{IsolatePanics: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	failing := tidings.NewTransform(func(s *corev1.Secret) (*corev1.Secret, error) { panic("a transform that panics") })
-	if _, err := tidings.For[*corev1.Secret](factory, tidings.Selection{Transform: failing}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tidings.Dynamic(factory, secretsResource, tidings.Selection{Namespace: "default"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tidings.Metadata(factory, secretsResource, tidings.Selection{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	failing := tidings.NewTransform(func(s *corev1.Secret) (*corev1.Secret, error) {
+		panic("a transform that panics")
+	})
+	_, err = tidings.For[*corev1.Secret](factory, tidings.Selection{Transform: failing})
+	must(t, err)
+	_, err = tidings.Dynamic(factory, secretsResource, tidings.Selection{Namespace: "default"})
+	must(t, err)
+	_, err = tidings.Metadata(factory, secretsResource, tidings.Selection{})
+	must(t, err)
 	return factory
 }
 
-// login is a struct of a program's own that it decodes Secrets into.
+// login is a custom type for Secrets.
 type login struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -308,33 +358,25 @@ func (l *login) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
-// ownStruct returns a factory with an informer of Secrets as a struct of a program's own.
-func ownStruct(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
+// custom returns a factory with an informer of Secrets as a custom type.
+func custom(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Secret"), &login{})
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
-		Scheme: scheme, Logger: slog.New(slog.NewTextHandler(o, &slog.HandlerOptions{Level: slog.Level(-100)})), MaxFrameBytes: 10_000, MaxListBytes: 10_000,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tidings.For[*login](factory, tidings.Selection{}); err != nil {
-		t.Fatal(err)
-	}
+	factory := newFactory(t, o, config, scheme)
+	_, err := tidings.For[*login](factory, tidings.Selection{})
+	must(t, err)
 	return factory
 }
 
 // clientset returns an informer of the drop-in that reads with our decoder.
-func clientset(t *testing.T, o *output, config *rest.Config) (informers.SharedInformerFactory, cache.SharedIndexInformer) {
+func clientset(
+	t *testing.T, o *output, config *rest.Config,
+) (informers.SharedInformerFactory, cache.SharedIndexInformer) {
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Secrets().Informer()
-	err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { o.print(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, informer.SetWatchErrorHandlerWithContext(
+		func(_ context.Context, _ *cache.Reflector, err error) { o.print(err) }))
 	return factory, informer
 }

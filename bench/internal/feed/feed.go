@@ -20,29 +20,23 @@ import (
 // Event is a change of a pod.
 type Event = source.Event[*corev1.Pod]
 
+// firstVersion is the resource version of the initial set.
+const firstVersion = 100_000_000
+
 // Feed yields pods and their changes. Make it with [New].
 type Feed struct {
 	pods    []*corev1.Pod
 	batches chan []Event
-	version int // of the newest event made
+	version int // of the newest event
 }
 
 // New returns a feed whose initial set is pods. It does not write to them.
 func New(pods []*corev1.Pod) *Feed {
-	return &Feed{pods: pods, batches: make(chan []Event), version: 100_000_000}
+	return &Feed{pods: pods, batches: make(chan []Event), version: firstVersion}
 }
 
-// Pods returns the pods of numbers 0 to n-1.
-func Pods(seed uint64, n int) []*corev1.Pod {
-	pods := make([]*corev1.Pod, n)
-	for i := range pods {
-		pods[i] = objects.Pod(seed, i)
-	}
-	return pods
-}
-
-// Send hands a batch to the informer and returns when it was taken. The error is that of
-// the context. The slice must not be written to afterwards.
+// Send hands a batch to the informer and returns when the informer has taken it. The error
+// is that of the context. The slice must not be written to afterwards.
 func (f *Feed) Send(ctx context.Context, batch []Event) error {
 	select {
 	case f.batches <- batch:
@@ -52,32 +46,32 @@ func (f *Feed) Send(ctx context.Context, batch []Event) error {
 	}
 }
 
-// next returns the version after the newest.
-func (f *Feed) next() string {
+// nextVersion returns the version after the newest.
+func (f *Feed) nextVersion() string {
 	f.version++
 	return strconv.Itoa(f.version)
 }
 
 // Update makes a new state of pod i of the initial set, with a version above all before.
 func (f *Feed) Update(i int) Event {
-	return event(source.Modified, objects.Next(f.pods[i], f.next()))
+	return event(source.Modified, objects.Next(f.pods[i], f.nextVersion()))
 }
 
 // Add makes a pod like number i of the initial set under another name.
 func (f *Feed) Add(i int, name string) Event {
-	return event(source.Added, objects.Renamed(f.pods[i], name, f.next()))
+	return event(source.Added, objects.Renamed(f.pods[i], name, f.nextVersion()))
 }
 
-// Delete makes the end of a pod.
+// Delete makes the deletion of a pod.
 func (f *Feed) Delete(pod *corev1.Pod) Event {
-	return event(source.Deleted, objects.Next(pod, f.next()))
+	return event(source.Deleted, objects.Next(pod, f.nextVersion()))
 }
 
 func event(t source.EventType, pod *corev1.Pod) Event {
 	return Event{Type: t, Item: source.ItemOf(pod)}
 }
 
-// errStream is the answer to whoever lists.
+// errStream is the error of every list request.
 var errStream = errors.New("feed: the initial set is streamed: watch with initial events")
 
 // List returns an error: the initial set is streamed.
@@ -85,8 +79,10 @@ func (f *Feed) List(context.Context, source.ListOptions) (source.Page[*corev1.Po
 	return source.Page[*corev1.Pod]{}, errStream
 }
 
-// Watch opens a stream, with the initial set if that is asked for.
-func (f *Feed) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.Pod], error) {
+// Watch opens a stream, with the initial set if o asks for it.
+func (f *Feed) Watch(
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[*corev1.Pod], error) {
 	s := &stream{ctx: ctx, batches: f.batches}
 	if o.SendInitialEvents {
 		s.initial = f.initial()
@@ -101,7 +97,9 @@ func (f *Feed) initial() []Event {
 		events = append(events, event(source.Added, pod))
 	}
 	slices.SortFunc(events, func(a, b Event) int { return strings.Compare(a.Key, b.Key) })
-	return append(events, Event{Type: source.InitialEventsEnd, Item: source.Item[*corev1.Pod]{Version: "100000000"}})
+	end := Event{Type: source.InitialEventsEnd}
+	end.Version = strconv.Itoa(firstVersion)
+	return append(events, end)
 }
 
 type stream struct {
@@ -110,7 +108,7 @@ type stream struct {
 	batches <-chan []Event
 }
 
-// initialBatch is how many objects of the initial set are handed on at once.
+// initialBatch is how many objects of the initial set one call of Next returns.
 const initialBatch = 500
 
 func (s *stream) Next() ([]Event, error) {
@@ -133,13 +131,56 @@ func (s *stream) Close() error { return nil }
 // ListerWatcher returns the feed as client-go's informers and the drop-in read it.
 func (f *Feed) ListerWatcher() cache.ListerWatcher {
 	return &cache.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, errStream },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return nil, errStream
+		},
+		WatchFuncWithContext: func(
+			ctx context.Context, o metav1.ListOptions,
+		) (watch.Interface, error) {
 			var initial []Event
 			if o.SendInitialEvents != nil && *o.SendInitialEvents {
 				initial = f.initial()
 			}
-			return newWatcher(ctx, initial, f.batches), nil
+			events := make(chan watch.Event)
+			w := watch.NewProxyWatcher(events)
+			go f.forward(ctx, w.StopChan(), initial, events)
+			return w, nil
 		},
 	}
+}
+
+// forward sends single events until the context ends or the watch is stopped.
+func (f *Feed) forward(
+	ctx context.Context, stop <-chan struct{}, batch []Event, to chan<- watch.Event,
+) {
+	defer close(to)
+	for {
+		for i := range batch {
+			select {
+			case to <- watchEvent(&batch[i]):
+			case <-ctx.Done():
+				return
+			case <-stop:
+				return
+			}
+		}
+		batch = nil // an idle watch holds no objects
+		select {
+		case batch = <-f.batches:
+		case <-ctx.Done():
+			return
+		case <-stop:
+			return
+		}
+	}
+}
+
+func watchEvent(e *Event) watch.Event {
+	if e.Type != source.InitialEventsEnd {
+		return watch.Event{Type: watch.EventType(e.Type.String()), Object: e.Object}
+	}
+	end := &corev1.Pod{}
+	end.ResourceVersion = e.Version
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	return watch.Event{Type: watch.Bookmark, Object: end}
 }

@@ -1,20 +1,18 @@
 package objects
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is what this package makes.
+// Object is an object of any kind.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Kind is a kind of objects, by the plural name of its resource or what is said of it.
+// Kind is a kind of objects, by the plural name of its resource.
 type Kind string
 
 // The kinds.
@@ -31,52 +29,35 @@ const (
 	Widgets Kind = "widgets"
 )
 
-// Resource returns group, version and plural name of the kind.
-func (k Kind) Resource() schema.GroupVersionResource {
-	name := k
-	if k == UnlikePods {
-		name = Pods
-	}
-	return k.GroupVersionKind().GroupVersion().WithResource(string(name))
+// kinds describes the kinds.
+var kinds = map[Kind]struct {
+	group, kind, resource string
+	object                func(number int) Object
+}{
+	Pods:        {"", "Pod", "pods", func(n int) Object { return Pod(n) }},
+	UnlikePods:  {"", "Pod", "pods", func(n int) Object { return UnlikePod(n) }},
+	Deployments: {"apps", "Deployment", "deployments", func(n int) Object { return Deployment(n) }},
+	ConfigMaps:  {"", "ConfigMap", "configmaps", func(n int) Object { return ConfigMap(n) }},
+	Widgets:     {"shop.example.com", "Widget", "widgets", func(n int) Object { return Widget(n) }},
 }
 
-// GroupVersionKind returns what objects of the kind have as apiVersion and kind.
+// Resource returns group, version and plural name of the kind.
+func (k Kind) Resource() schema.GroupVersionResource {
+	return k.GroupVersionKind().GroupVersion().WithResource(kinds[k].resource)
+}
+
+// GroupVersionKind returns group, version and kind of its objects.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {
-	switch k {
-	case Pods, UnlikePods:
-		return schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	case Deployments:
-		return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	case ConfigMaps:
-		return schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	default:
-		return schema.GroupVersionKind{Group: "shop.example.com", Version: "v1", Kind: "Widget"}
-	}
+	return schema.GroupVersionKind{Group: kinds[k].group, Version: "v1", Kind: kinds[k].kind}
 }
 
 // Path returns the path of the resource on a server.
 func (k Kind) Path() string {
-	r := k.Resource()
-	if r.Group == "" {
-		return "/api/" + r.Version + "/" + r.Resource
+	if kinds[k].group == "" {
+		return "/api/v1/" + kinds[k].resource
 	}
-	return "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource
+	return "/apis/" + kinds[k].group + "/v1/" + kinds[k].resource
 }
 
-// New returns the object of a number, from 0 on. It panics on a kind that is none of the
-// constants.
-func (k Kind) New(seed uint64, number int) Object {
-	switch k {
-	case Pods:
-		return Pod(seed, number)
-	case UnlikePods:
-		return UnlikePod(seed, number)
-	case Deployments:
-		return Deployment(seed, number)
-	case ConfigMaps:
-		return ConfigMap(seed, number)
-	case Widgets:
-		return Widget(seed, number)
-	}
-	panic(fmt.Sprintf("objects: no kind %q: use one of the constants", string(k)))
-}
+// New returns the object of a number, from 0 on.
+func (k Kind) New(number int) Object { return kinds[k].object(number) }

@@ -7,34 +7,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
-var kinds = []Kind{Pods, UnlikePods, Deployments, ConfigMaps, Widgets}
-
-// TestRepeatable makes objects twice: only the seed and the number may matter.
-func TestRepeatable(t *testing.T) {
-	for _, kind := range kinds {
-		for number := range 100 {
-			first, again := kind.New(1, number), kind.New(1, number)
-			if !equality.Semantic.DeepEqual(first, again) {
-				t.Fatalf("%s %d differs when it is made again", kind, number)
-			}
-			if other := kind.New(2, number); other.GetUID() == first.GetUID() {
-				t.Fatalf("%s %d has the UID %s for two seeds", kind, number, other.GetUID())
-			}
-		}
-	}
-}
-
-// TestUnique asks for one key, one UID and one version per object.
-func TestUnique(t *testing.T) {
-	for _, kind := range kinds {
+// TestObjects makes objects twice: they are equal, and each has its own key, UID and version.
+func TestObjects(t *testing.T) {
+	for _, kind := range []Kind{Pods, UnlikePods, Deployments, ConfigMaps, Widgets} {
 		seen := map[string]int{}
 		for number := range 5_000 {
-			o := kind.New(1, number)
-			for _, own := range []string{"key " + o.GetNamespace() + "/" + o.GetName(), "uid " + string(o.GetUID()), "version " + o.GetResourceVersion()} {
+			o := kind.New(number)
+			if number < 100 && !equality.Semantic.DeepEqual(o, kind.New(number)) {
+				t.Fatalf("%s %d differs when it is made again", kind, number)
+			}
+			for _, own := range []string{
+				"key " + o.GetNamespace() + "/" + o.GetName(), "uid " + string(o.GetUID()),
+				"version " + o.GetResourceVersion(),
+			} {
 				if before, ok := seen[own]; ok {
 					t.Fatalf("%s %d and %d have the same %s", kind, before, number, own)
 				}
@@ -44,37 +31,36 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// TestPodsOfAWorkload asks that the pods of a workload share their template, and that the
+// TestPodsOfAWorkload checks that the pods of a workload share their template, and that the
 // rest is their own.
 func TestPodsOfAWorkload(t *testing.T) {
-	first, second, other := Pod(1, 0), Pod(1, 1), Pod(1, Replicas)
-	if first.OwnerReferences[0].UID != OwnerUID(1, 0) || second.OwnerReferences[0].UID != OwnerUID(1, 0) || other.OwnerReferences[0].UID != OwnerUID(1, 1) {
+	first, second, other := Pod(0), Pod(1), Pod(Replicas)
+	owner := func(p *corev1.Pod) any { return p.OwnerReferences[0].UID }
+	if owner(first) != owner(second) || owner(first) == owner(other) {
 		t.Error("owners are not those of the workloads")
 	}
-	if !equality.Semantic.DeepEqual(first.Labels, second.Labels) {
-		t.Errorf("labels of one workload differ: %v and %v", first.Labels, second.Labels)
+	env := func(p *corev1.Pod) any { return p.Spec.Containers[0].Env }
+	if !equality.Semantic.DeepEqual(first.Labels, second.Labels) ||
+		!equality.Semantic.DeepEqual(env(first), env(second)) {
+		t.Error("the labels or environments of one workload differ")
 	}
-	if !equality.Semantic.DeepEqual(first.Spec.Containers[0].Env, second.Spec.Containers[0].Env) {
-		t.Error("the environments of one workload differ")
-	}
-	token := func(p *corev1.Pod) string { return p.Spec.Volumes[1].Name }
-	for what, pair := range map[string][2]string{
-		"token volume": {token(first), token(second)},
-		"container id": {first.Status.ContainerStatuses[0].ContainerID, second.Status.ContainerStatuses[0].ContainerID},
-		"address":      {first.Status.PodIP, second.Status.PodIP},
-		"time":         {first.CreationTimestamp.String(), second.CreationTimestamp.String()},
+	for _, own := range []func(*corev1.Pod) string{
+		func(p *corev1.Pod) string { return p.Spec.Volumes[1].Name }, // the token
+		func(p *corev1.Pod) string { return p.Status.ContainerStatuses[0].ContainerID },
+		func(p *corev1.Pod) string { return p.Status.PodIP },
+		func(p *corev1.Pod) string { return p.CreationTimestamp.String() },
 	} {
-		if pair[0] == pair[1] {
-			t.Errorf("two pods have the same %s %s", what, pair[0])
+		if own(first) == own(second) {
+			t.Errorf("two pods have the same %s", own(first))
 		}
 	}
 }
 
-// TestUnlikePods asks that two of them have no string in common, but for the namespace and
+// TestUnlikePods checks that two of them have no string in common, but for the namespace and
 // names of API versions.
 func TestUnlikePods(t *testing.T) {
 	texts := func(number int) map[string]bool {
-		raw, err := json.Marshal(UnlikePod(1, number))
+		raw, err := json.Marshal(UnlikePod(number))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,25 +81,13 @@ func TestUnlikePods(t *testing.T) {
 	}
 }
 
-// TestWidgetSize asks for about 3 KB in JSON.
-func TestWidgetSize(t *testing.T) {
-	raw, err := json.Marshal(Widget(1, 12_345))
-	if err != nil {
-		t.Fatal(err)
+// TestSizes checks the sizes that the README names: widgets in JSON, pods in protobuf.
+func TestSizes(t *testing.T) {
+	raw, err := json.Marshal(Widget(12_345))
+	if err != nil || len(raw) < 2_800 || len(raw) > 3_500 {
+		t.Errorf("a widget has %d bytes in JSON, want about 3,000: %v", len(raw), err)
 	}
-	if len(raw) < 2_800 || len(raw) > 3_500 {
-		t.Errorf("a widget has %d bytes in JSON, want about 3,000", len(raw))
-	}
-}
-
-// TestPodSize asks for about 5 KB in protobuf.
-func TestPodSize(t *testing.T) {
-	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	raw, err := runtime.Encode(info.Serializer, Pod(1, 12_345))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(raw) < 4_800 || len(raw) > 5_500 {
-		t.Errorf("a pod has %d bytes in protobuf, want about 5,000", len(raw))
+	if n := Pod(12_345).Size(); n < 4_800 || n > 5_500 {
+		t.Errorf("a pod has %d bytes in protobuf, want about 5,000", n)
 	}
 }

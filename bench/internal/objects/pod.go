@@ -11,21 +11,23 @@ import (
 )
 
 // Pod returns the pod of a number: replica number%40 of workload number/40.
-func Pod(seed uint64, number int) *corev1.Pod {
-	w := workloadOf(seed, number/Replicas)
-	r := randomOf(seed, "pod", number)
+func Pod(number int) *corev1.Pod {
+	w := workloadOf(number / Replicas)
+	r := randomOf("pod", number)
 	created := r.time()
 	token := "kube-api-access-" + r.suffix(5)
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: fmt.Sprintf("%s-%s-%s%d", w.name, w.hash, r.suffix(5), number%Replicas),
-			GenerateName: w.name + "-" + w.hash + "-", UID: r.uid(), ResourceVersion: Version(number), CreationTimestamp: created,
+			Namespace: w.namespace, GenerateName: w.name + "-" + w.hash + "-",
+			Name: fmt.Sprintf("%s-%s-%s%d", w.name, w.hash, r.suffix(5), number%Replicas),
+			UID:  r.uid(), ResourceVersion: Version(number), CreationTimestamp: created,
 			Labels: w.labels(),
 			Annotations: map[string]string{
 				"prometheus.io/scrape": "true", "prometheus.io/port": "8080", "prometheus.io/path": "/metrics",
 				"checksum/config": w.hex(64), "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
-				"mesh.example.com/status": `{"revision":"2-19-4","containers":["proxy"],"volumes":["config"],"inject":"` + w.hex(120) + `"}`,
+				"mesh.example.com/status": `{"revision":"2-19-4","containers":["proxy"],` +
+					`"volumes":["config"],"inject":"` + w.hex(120) + `"}`,
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: w.name + "-" + w.hash, UID: w.set,
@@ -49,7 +51,8 @@ func Pod(seed uint64, number int) *corev1.Pod {
 	node := r.IntN(1000)
 	pod.Spec.NodeName = fmt.Sprintf("node-%d.eu-west-1.compute.internal", node)
 	pod.Status.HostIP, pod.Status.HostIPs = ip(1<<21+node), []corev1.HostIP{{IP: ip(1<<21 + node)}}
-	for i, condition := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled} {
+	for i, condition := range []corev1.PodConditionType{corev1.PodReadyToStartContainers,
+		corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled} {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 			Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: after(created, i*2),
 		})
@@ -58,24 +61,26 @@ func Pod(seed uint64, number int) *corev1.Pod {
 }
 
 func containerStatus(r random, name, image string, created metav1.Time) corev1.ContainerStatus {
+	running := &corev1.ContainerStateRunning{StartedAt: after(created, 3)}
 	return corev1.ContainerStatus{
 		Name: name, Ready: true, Started: new(true), Image: image,
-		ImageID:     image[:strings.LastIndexByte(image, ':')] + "@sha256:" + randomOf(0, image, 0).hex(64),
+		ImageID:     image[:strings.LastIndexByte(image, ':')] + "@sha256:" + seeded(0, image, 0).hex(64),
 		ContainerID: "containerd://" + r.hex(64),
-		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: after(created, 3)}},
+		State:       corev1.ContainerState{Running: running},
 	}
 }
 
-// Next returns a new state of a pod, which differs in its version. What did not change is shared with pod, which is not written to.
+// Next returns a new state of a pod, which differs in its version. It shares the rest with
+// pod, which is not written to.
 func Next(pod *corev1.Pod, version string) *corev1.Pod {
 	next := *pod
 	next.ResourceVersion = version
 	return &next
 }
 
-// Touch writes to an object what a manager changes in it when it says that it is still
-// there: the time of its entry among the managed fields, and of a pod a condition's time.
-func Touch(o Object, update int) {
+// Heartbeat changes an object as a manager that only reports that it is alive: the time of its
+// entry among the managed fields, and a condition's time of a pod.
+func Heartbeat(o Object, update int) {
 	later := metav1.NewTime(epoch.Add(300*24*time.Hour + time.Duration(update)*time.Second))
 	managers := o.GetManagedFields()
 	managers[len(managers)-1].Time = &later
@@ -85,8 +90,8 @@ func Touch(o Object, update int) {
 	}
 }
 
-// Renamed returns a pod like another one under a name and a UID of its own. What did not
-// change is shared with pod, which is not written to.
+// Renamed returns a pod like another one under a name and a UID of its own. It shares the
+// rest with pod, which is not written to.
 func Renamed(pod *corev1.Pod, name, version string) *corev1.Pod {
 	next := *pod
 	next.Name, next.UID, next.ResourceVersion = name, types.UID("uid-"+name), version

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
@@ -15,16 +16,20 @@ const Replicas = 40
 // Namespaces is how many namespaces the workloads are spread over.
 const Namespaces = 50
 
-// random makes what is random in one object, always the same for the same object.
+// random makes the random values of one object, always the same for the same object.
 type random struct{ *rand.Rand }
 
-// randomOf returns the source of one object: what tells kinds, and objects of a kind, apart.
-func randomOf(seed uint64, what string, number int) random {
-	h := uint64(14695981039346656037) // FNV-1a
-	for _, c := range []byte(what) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return random{rand.New(rand.NewPCG(seed^h, uint64(number)))}
+// seed is the seed of everything that differs between runs of another seed.
+const seed = 1
+
+// randomOf returns the random numbers of one object: of the object of a number among those
+// that what names.
+func randomOf(what string, number int) random { return seeded(seed, what, number) }
+
+func seeded(seed uint64, what string, number int) random {
+	h := fnv.New64a()
+	h.Write([]byte(what)) // never fails
+	return random{rand.New(rand.NewPCG(seed^h.Sum64(), uint64(number)))}
 }
 
 // from returns n characters of an alphabet.
@@ -49,7 +54,7 @@ func (r random) uid() types.UID {
 // epoch is when the oldest object was made.
 var epoch = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
 
-// time returns a time within the 200 days after epoch, in whole seconds as the API has it.
+// time returns a time within the 200 days after epoch, in whole seconds as in the API.
 func (r random) time() metav1.Time {
 	return metav1.NewTime(epoch.Add(time.Duration(r.IntN(200*24*3600)) * time.Second))
 }
@@ -61,7 +66,8 @@ func after(t metav1.Time, seconds int) metav1.Time {
 
 // word returns a name that reads like one.
 func (r random) word() string {
-	first := []string{"billing", "catalog", "checkout", "search", "ledger", "mail", "media", "orders", "profile", "report", "session", "stock"}
+	first := []string{"billing", "catalog", "checkout", "search", "ledger", "mail", "media", "orders",
+		"profile", "report", "session", "stock"}
 	second := []string{"api", "worker", "cache", "gateway", "indexer", "proxy", "sync", "store"}
 	return first[r.IntN(len(first))] + "-" + second[r.IntN(len(second))]
 }

@@ -2,7 +2,6 @@ package objects
 
 import (
 	"reflect"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,27 +11,28 @@ import (
 // UnlikePod returns a pod of the shape of [Pod] that has nothing in common with any other
 // one: strings, numbers, times and keys of maps are random. Namespace and version are
 // those of Pod.
-func UnlikePod(seed uint64, number int) *corev1.Pod {
-	pod := Pod(seed, number)
+func UnlikePod(number int) *corev1.Pod {
+	pod := Pod(number)
 	namespace, version := pod.Namespace, pod.ResourceVersion
-	randomOf(seed, "unlike", number).scramble(reflect.ValueOf(pod).Elem())
+	randomOf("unlike", number).scramble(reflect.ValueOf(pod).Elem())
 	pod.Namespace, pod.ResourceVersion = namespace, version
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	return pod
 }
 
-// scramble writes something random over everything that v holds, but for booleans and
-// for what is empty. Strings keep their length, from eight characters on.
+// scramble overwrites all values in v with random ones, but for booleans and empty values. Strings
+// keep their length, from eight characters on.
 func (r random) scramble(v reflect.Value) {
 	switch v.Interface().(type) {
 	case metav1.Time:
-		v.Set(reflect.ValueOf(metav1.NewTime(epoch.Add(time.Duration(r.IntN(1_000_000_000)) * time.Second))))
+		v.Set(reflect.ValueOf(after(metav1.NewTime(epoch), r.IntN(1_000_000_000))))
 		return
 	case resource.Quantity:
 		v.Set(reflect.ValueOf(*resource.NewQuantity(int64(r.Int32()), resource.DecimalSI)))
 		return
 	case metav1.FieldsV1:
-		v.Set(reflect.ValueOf(*metav1.NewFieldsV1(`"` + r.hex(len(v.Addr().Interface().(*metav1.FieldsV1).GetRawBytes())) + `"`)))
+		size := len(v.Addr().Interface().(*metav1.FieldsV1).GetRawBytes())
+		v.Set(reflect.ValueOf(*metav1.NewFieldsV1(`"` + r.hex(size) + `"`)))
 		return
 	}
 	switch v.Kind() {

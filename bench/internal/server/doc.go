@@ -1,12 +1,12 @@
-// Package server serves the objects of a benchmark over HTTP: [New] encodes them all, and
-// the [Server] that it returns is an http.Handler that answers lists and watches by
-// writing what is encoded already, so that it costs next to nothing beside a client.
+// Package server serves the objects of a benchmark over HTTP: [Encode] makes the [Encoded]
+// objects of a [Spec], and [Encoded.Handler] an http.Handler that answers lists and watches by
+// writing bytes that are encoded already, so that it costs next to nothing beside a client.
 //
 //	GET path?watch&sendInitialEvents ──▶ frames of all objects, a bookmark, then silence
 //	GET path?watch                   ──▶ silence
 //	GET path?limit&continue          ──▶ a page
+//	POST /updates                    ──▶ the watches send the updates
 //	POST /relist                     ──▶ ends the watches with 410 Gone; the next list differs
-//	POST /reset                      ──▶ the first list again
 //
 // # The list after a relist
 //
@@ -15,14 +15,14 @@
 //
 // # Concurrency properties
 //
-// A Server may be called from any goroutine.
+// A handler may be called from any goroutine. Several handlers may serve the same objects.
 //
 // # Memory
 //
-// The encoded objects, once: as frames or as items of lists, in protobuf or in JSON, as
-// [Spec] says. With [Spec.Relist], twice.
+// The encoded objects, once: as frames or as items of lists, in protobuf or in JSON. With
+// [Spec.Relist], twice.
 //
 // # What a caller must do
 //
-// Run it in a process of its own, or it is a part of what is measured.
+// Run it in another process than the informer, or its cost is measured too.
 package server

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -11,158 +10,117 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Server answers lists and watches of one resource. Make it with [New].
-type Server struct {
-	spec  Spec
-	lists [2]list // before and after a relist
-	gone  []byte  // the frame that ends a watch with 410
-	news  []byte  // the frames of the updates
-
-	mu       sync.Mutex    // guards what follows
-	relisted bool          // which list is sent
-	over     chan struct{} // closed when the running watches are to end
-	moving   chan struct{} // closed when they are to send the updates
+// contentTypes are those of lists; those of watches have a suffix in protobuf.
+var contentTypes = map[Encoding]string{
+	JSON: "application/json", Protobuf: "application/vnd.kubernetes.protobuf",
 }
 
-// New encodes the objects of a server.
-func New(s Spec) (*Server, error) {
-	fail := func(err error) (*Server, error) {
-		return nil, fmt.Errorf("server: encode %d %s in %s: %w", s.Objects, s.Kind, s.Encoding, err)
-	}
-	server := &Server{spec: s, over: make(chan struct{}), moving: make(chan struct{})}
-	var err error
-	if server.lists[0], err = encode(s, false); err != nil {
-		return fail(err)
-	}
-	if s.Relist {
-		if server.lists[1], err = encode(s, true); err != nil {
-			return fail(err)
-		}
-	}
-	if server.news, err = encodeUpdates(s); err != nil {
-		return fail(err)
-	}
-	gone := &metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
-		Reason: metav1.StatusReasonExpired, Code: http.StatusGone, Message: "too old resource version",
-	}
-	if server.gone, err = appendFrame(nil, s.Encoding, watch.Error, gone); err != nil {
-		return fail(err)
-	}
-	return server, nil
+// handler answers lists and watches of one resource.
+type handler struct {
+	*Encoded
+	relisted, updated       chan struct{} // closed by a POST
+	relistOnce, updatedOnce sync.Once
+}
+
+// Handler returns a server in its first state: neither relisted nor updated.
+func (e *Encoded) Handler() http.Handler {
+	return &handler{Encoded: e, relisted: make(chan struct{}), updated: make(chan struct{})}
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch watching := query.Get("watch") == "true" || query.Get("watch") == "1"; {
-	case r.URL.Path == "/relist" && r.Method == http.MethodPost && s.spec.Relist:
-		s.set(true)
-	case r.URL.Path == "/updates" && r.Method == http.MethodPost && s.spec.Updates > 0:
-		s.move()
-	case r.URL.Path == "/reset" && r.Method == http.MethodPost:
-		s.set(false)
-	case r.URL.Path != s.spec.Kind.Path() || r.Method != http.MethodGet:
+	case r.URL.Path == "/relist" && r.Method == http.MethodPost && h.spec.Relist:
+		h.relistOnce.Do(func() { close(h.relisted) })
+	case r.URL.Path == "/updates" && r.Method == http.MethodPost && h.spec.Updates > 0:
+		h.updatedOnce.Do(func() { close(h.updated) })
+	case r.URL.Path != h.spec.Kind.Path() || r.Method != http.MethodGet:
 		http.NotFound(w, r)
 	case watching:
-		s.watch(w, r, query.Get("sendInitialEvents") == "true")
-	case s.spec.Way == Paged:
-		s.page(w, query.Get("limit"), query.Get("continue"))
+		h.watch(w, r, query.Get("sendInitialEvents") == "true")
+	case h.spec.Paged:
+		h.page(w, query.Get("limit"), query.Get("continue"))
 	default:
 		http.Error(w, "this server streams its lists", http.StatusBadRequest)
 	}
 }
 
-// set says which list is sent from now on, and ends the running watches.
-func (s *Server) set(relisted bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.relisted = relisted
-	close(s.over)
-	s.over = make(chan struct{})
+// list returns the list to send, and what ends the watches after it.
+func (h *handler) list() (list, <-chan struct{}) {
 	select {
-	case <-s.moving:
-		s.moving = make(chan struct{})
+	case <-h.relisted:
+		return h.lists[1], nil
 	default:
+		return h.lists[0], h.relisted
 	}
 }
 
-// move has the running watches send the updates, once until the next reset.
-func (s *Server) move() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.moving:
-	default:
-		close(s.moving)
-	}
-}
-
-// present returns the list to send, its version, and what ends a watch and what has it
-// send the updates.
-func (s *Server) present() (l list, at string, over, moving <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.relisted {
-		return s.lists[1], version(true), s.over, s.moving
-	}
-	return s.lists[0], version(false), s.over, s.moving
-}
-
-// chunk is how much is written at once.
-const chunk = 1 << 20
-
-func (s *Server) watch(w http.ResponseWriter, r *http.Request, initial bool) {
-	if initial && s.spec.Way == Paged {
+func (h *handler) watch(w http.ResponseWriter, r *http.Request, initial bool) {
+	if initial && h.spec.Paged {
 		refuse(w)
 		return
 	}
-	list, _, over, moving := s.present()
-	w.Header().Set("Content-Type", map[Encoding]string{
-		JSON: "application/json", Protobuf: "application/vnd.kubernetes.protobuf;stream=watch",
-	}[s.spec.Encoding])
-	w.WriteHeader(http.StatusOK)
+	l, relisted := h.list()
+	updated := h.updated
+	contentType := contentTypes[h.spec.Encoding]
+	if h.spec.Encoding == Protobuf {
+		contentType += ";stream=watch"
+	}
+	w.Header().Set("Content-Type", contentType)
 	if !initial {
-		list.bytes = nil
+		l.bytes = nil
 	}
-	if !write(w, list.bytes) {
-		return
-	}
-	for {
+	for send := l.bytes; write(w, send); {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-moving:
-			if !write(w, s.news) {
-				return
-			}
-			moving = nil
-		case <-over:
-			write(w, s.gone) // the watch ends with the request; that it was written shows at the client
+		case <-updated:
+			updated, send = nil, h.updates
+		case <-relisted:
+			write(w, h.gone) // the watch ends with the request
 			return
 		}
 	}
 }
 
-// refuse answers as a server does that does not stream lists.
-func refuse(w http.ResponseWriter) {
-	status := apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "", field.ErrorList{
-		field.Forbidden(field.NewPath("sendInitialEvents"), "this server lists in pages"),
-	}).Status()
-	status.APIVersion, status.Kind = "v1", "Status"
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(int(status.Code))
-	if err := json.NewEncoder(w).Encode(status); err != nil {
-		return // the client has gone
+// chunk is how much is written at once.
+const chunk = 1 << 20
+
+// write writes in chunks, and reports whether the client took everything.
+func write(w http.ResponseWriter, frames []byte) bool {
+	for len(frames) > 0 {
+		n := min(chunk, len(frames))
+		if _, err := w.Write(frames[:n]); err != nil {
+			return false // the client has gone
+		}
+		frames = frames[n:]
 	}
+	return http.NewResponseController(w).Flush() == nil
 }
 
-func (s *Server) page(w http.ResponseWriter, limit, token string) {
-	list, version, _, _ := s.present()
-	first, last := 0, len(list.ends)
+// refuse answers as a server does that does not stream lists.
+func refuse(w http.ResponseWriter) {
+	path := field.NewPath("sendInitialEvents")
+	status := apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "",
+		field.ErrorList{field.Forbidden(path, "this server lists in pages")}).Status()
+	status.APIVersion, status.Kind = "v1", "Status"
+	body, err := json.Marshal(status)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	write(w, body)
+}
+
+// page answers a list request. A continue token is the number of the next object.
+func (h *handler) page(w http.ResponseWriter, limit, token string) {
+	l, _ := h.list()
+	first, last := 0, len(l.ends)
 	if token != "" {
 		n, err := strconv.Atoi(token)
 		if err != nil || n < 0 || n > last {
@@ -174,32 +132,17 @@ func (s *Server) page(w http.ResponseWriter, limit, token string) {
 	if n, err := strconv.Atoi(limit); err == nil && n > 0 {
 		last = min(last, first+n)
 	}
-	meta := metav1.ListMeta{ResourceVersion: version}
-	if remaining := len(list.ends) - last; remaining > 0 {
+	meta := metav1.ListMeta{ResourceVersion: l.version}
+	if remaining := len(l.ends) - last; remaining > 0 {
 		meta.Continue, meta.RemainingItemCount = strconv.Itoa(last), new(int64(remaining))
 	}
-	items := list.bytes[start(list, first):start(list, last)]
-	if s.spec.Encoding == JSON && len(items) > 0 {
-		items = items[:len(items)-1] // the comma
-	}
-	head, tail, err := page(s.spec.Encoding, s.spec.Kind, meta, len(items))
+	ends := append([]int{0}, l.ends[:last]...)
+	body, err := h.spec.page(meta, l.bytes[ends[first]:ends[last]])
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", map[Encoding]string{JSON: "application/json", Protobuf: "application/vnd.kubernetes.protobuf"}[s.spec.Encoding])
-	w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(items)+len(tail)))
-	for _, part := range [][]byte{head, items, tail} {
-		if _, err := w.Write(part); err != nil {
-			return // the client has gone
-		}
-	}
-}
-
-// start returns where item i of a list in pages begins.
-func start(l list, i int) int {
-	if i == 0 {
-		return 0
-	}
-	return l.ends[i-1]
+	w.Header().Set("Content-Type", contentTypes[h.spec.Encoding])
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	write(w, body)
 }

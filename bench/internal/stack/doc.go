@@ -7,15 +7,15 @@
 //	native      tidings.NewInformer      tidings.For, tidings.Dynamic
 //	drop-in     clientgo/cache           clientgo/informers, clientgo/dynamicinformer
 //
-// Each stack is used as its own documentation says: what it has a call for is done by
-// that call, and what it has none for by the loop that its users write. client-go and the
-// drop-in differ in the constructors alone.
+// Each stack is used as its own documentation says: through its own call where it has one,
+// and by the loop that its users write where it has none. client-go and the drop-in differ
+// in the constructors alone.
 //
 // # Concurrency properties
 //
-// An informer is set up by one goroutine and then read by any number.
+// One goroutine sets an informer up. Any number of goroutines may read it.
 //
 // # Memory
 //
-// An informer adds nothing to what its stack holds but a few closures per handler.
+// An informer adds a few closures per handler to what its stack holds.
 package stack

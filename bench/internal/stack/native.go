@@ -3,7 +3,6 @@ package stack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,54 +15,44 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
-	"github.com/tidings-go/tidings/bench/internal/server"
 	"github.com/tidings-go/tidings/internal/dedup"
 )
 
-// native is Tidings by its own API.
-type native struct{}
-
-func (native) Name() string { return Native }
-
-func (native) Policies() []string {
-	var names []string
-	for _, p := range policies {
-		names = append(names, p.String())
+// Native is Tidings by its own API.
+func Native() Stack {
+	return Stack{
+		Name: "native", Policies: true,
+		FromMemory: nativeFromMemory, FromServer: nativeFromServer, Decoder: nativeDecoder,
 	}
-	return names
 }
 
-// policies are those under which a stuck handler does not hold up the others.
-var policies = []tidings.Policy{tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded}
-
-// LeavesOut reports whether a handler of a policy may not be told of objects that came
-// and went.
-func LeavesOut(policy string) bool { return policy == tidings.ConflateState.String() }
-
-func (native) FromMemory(f *feed.Feed, o Options) (Informer, error) {
-	// Nothing has decoded these objects: see fromMemory.
-	informer, err := tidings.NewInformer(f, tidings.InformerOptions[*corev1.Pod]{Name: "pods", Sharing: tidings.ShareNothing})
+func nativeFromMemory(f *feed.Feed, o Options) (Informer, error) {
+	// These objects share what they have in common already: see DropIn.
+	informer, err := tidings.NewInformer(f, tidings.InformerOptions[*corev1.Pod]{
+		Name: "pods", Sharing: tidings.ShareNothing,
+	})
 	if err != nil {
 		return nil, err
 	}
 	return newNative(informer, informer.Run, o)
 }
 
-func (native) FromServer(t Target, o Options) (Informer, error) {
+func nativeFromServer(t Target, o Options) (Informer, error) {
 	if o.ListerWatcher {
-		return nil, errors.New("stack: the native API reads from a server by itself")
+		return nil, errors.New("stack: the native API has no ListerWatcher")
 	}
-	factory, err := tidings.NewFactory(&rest.Config{Host: t.URL, QPS: -1}, tidings.FactoryOptions{NoStreamedLists: t.Way == server.Paged})
+	config := &rest.Config{Host: t.URL, QPS: -1}
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{NoStreamedLists: t.Paged})
 	if err != nil {
 		return nil, err
 	}
 	switch t.Kind {
 	case objects.Pods, objects.UnlikePods:
-		return fromFactory[*corev1.Pod](factory, tidings.For, o)
+		return fromFactory[*corev1.Pod](factory, o)
 	case objects.Deployments:
-		return fromFactory[*appsv1.Deployment](factory, tidings.For, o)
+		return fromFactory[*appsv1.Deployment](factory, o)
 	case objects.ConfigMaps:
-		return fromFactory[*corev1.ConfigMap](factory, tidings.For, o)
+		return fromFactory[*corev1.ConfigMap](factory, o)
 	case objects.Widgets:
 		informer, err := tidings.Dynamic(factory, t.Kind.Resource(), tidings.Selection{})
 		if err != nil {
@@ -71,10 +60,10 @@ func (native) FromServer(t Target, o Options) (Informer, error) {
 		}
 		return newNative(informer, runFactory(factory), o)
 	}
-	return nil, unsupported(t.Kind)
+	return nil, errUnsupported(t.Kind)
 }
 
-func (native) Decoder() func([]byte) (metav1.Object, error) {
+func nativeDecoder() func([]byte) (metav1.Object, error) {
 	decoder := dedup.NewDecoder(new(dedup.Table), &corev1.Pod{}, dedup.ShareAll)
 	return func(message []byte) (metav1.Object, error) {
 		pod := &corev1.Pod{}
@@ -82,8 +71,8 @@ func (native) Decoder() func([]byte) (metav1.Object, error) {
 	}
 }
 
-func fromFactory[T tidings.Object](factory *tidings.Factory, ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error), o Options) (Informer, error) {
-	informer, err := ask(factory, tidings.Selection{})
+func fromFactory[T objects.Object](factory *tidings.Factory, o Options) (Informer, error) {
+	informer, err := tidings.For[T](factory, tidings.Selection{})
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +94,16 @@ func runFactory(f *tidings.Factory) func(context.Context) error {
 type nativeInformer[T tidings.Object] struct {
 	informer *tidings.Informer[T]
 	run      func(context.Context) error
-	handlers []*tidings.Registration
 	lister   tidings.Lister[T]
+	synced   []<-chan struct{}
 }
 
-func newNative[T tidings.Object](informer *tidings.Informer[T], run func(context.Context) error, o Options) (Informer, error) {
+func newNative[T tidings.Object](
+	informer *tidings.Informer[T], run func(context.Context) error, o Options,
+) (Informer, error) {
 	for name, index := range o.Indexes {
-		if err := informer.AddIndex(name, func(object T) ([]string, error) { return index(object), nil }); err != nil {
+		values := func(object T) ([]string, error) { return index(object), nil }
+		if err := informer.AddIndex(name, values); err != nil {
 			return nil, err
 		}
 	}
@@ -123,46 +115,26 @@ func newNative[T tidings.Object](informer *tidings.Informer[T], run func(context
 			return nil, err
 		}
 	}
-	return &nativeInformer[T]{informer: informer, run: run, lister: informer.Lister()}, nil
+	synced := []<-chan struct{}{informer.Synced()}
+	return &nativeInformer[T]{informer, run, informer.Lister(), synced}, nil
 }
 
-func (i *nativeInformer[T]) AddHandler(h Handler) error {
-	var funcs tidings.Funcs[T]
-	if h.Add != nil {
-		funcs.OnAdd = func(object T, _ bool) { h.Add(object) }
+func (i *nativeInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {
+	r, err := i.informer.AddHandler(tidings.Funcs[T]{
+		OnAdd:    func(object T, _ bool) { h(Added, nil, object) },
+		OnUpdate: func(before, after T) { h(Updated, before, after) },
+		OnDelete: func(object T) { h(Deleted, nil, object) },
+	}, tidings.HandlerOptions{Policy: policy})
+	if err != nil {
+		return err
 	}
-	if h.Update != nil {
-		funcs.OnUpdate = func(before, after T) { h.Update(before, after) }
-	}
-	if h.Delete != nil {
-		funcs.OnDelete = func(object T) { h.Delete(object) }
-	}
-	var o tidings.HandlerOptions
-	known := h.Policy == ""
-	for _, p := range policies {
-		if p.String() == h.Policy {
-			o.Policy, known = p, true
-		}
-	}
-	if !known {
-		return fmt.Errorf("stack: %s has no policy %q", Native, h.Policy)
-	}
-	r, err := i.informer.AddHandler(funcs, o)
-	i.handlers = append(i.handlers, r)
-	return err
+	i.synced = append(i.synced, r.Synced())
+	return nil
 }
 
 func (i *nativeInformer[T]) Run(ctx context.Context) error { return i.run(ctx) }
 
-func (i *nativeInformer[T]) WaitForSync(ctx context.Context) error {
-	// The informer is run by another goroutine, perhaps later: its channels may be
-	// waited for before.
-	waits := []<-chan struct{}{i.informer.Synced()}
-	for _, h := range i.handlers {
-		waits = append(waits, h.Synced())
-	}
-	return waitAll(ctx, waits)
-}
+func (i *nativeInformer[T]) WaitForSync(ctx context.Context) error { return waitAll(ctx, i.synced) }
 
 func (i *nativeInformer[T]) Len() int { return i.lister.Len() }
 
@@ -199,16 +171,4 @@ func count[T tidings.Object](found iter.Seq2[string, T]) int {
 		n += visit(object)
 	}
 	return n
-}
-
-// waitAll waits until all channels are closed.
-func waitAll(ctx context.Context, waits []<-chan struct{}) error {
-	for _, wait := range waits {
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return fmt.Errorf("stack: wait for sync: %w", context.Cause(ctx))
-		}
-	}
-	return nil
 }

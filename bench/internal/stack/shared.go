@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
@@ -29,58 +30,76 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// shared is a stack of client-go's interfaces: client-go itself, or the drop-in.
-type shared struct {
-	name       string
-	newMemory  func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
-	newFactory func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
-	newWatched func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
-	newDynamic func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory
-	newClient  func(*rest.Config) (dynamic.Interface, error)
-	decoder    func([]byte) (metav1.Object, error)
+type newInformer = func(
+	cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers,
+) cache.SharedIndexInformer
+
+// constructors are what client-go and the drop-in differ in.
+type constructors struct {
+	informer newInformer
+	memory   func(cache.ListerWatcher) cache.ListerWatcher
+	factory  func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
+	dynamic  func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory
+	client   func(*rest.Config) (dynamic.Interface, error)
 }
 
-func clientGo() Stack {
-	return shared{ClientGo, cache.NewSharedIndexInformer, informers.NewSharedInformerFactory, cache.NewSharedIndexInformer, dynamicinformer.NewDynamicSharedInformerFactory, dynamicClient, unmarshal}
+// ClientGo is client-go.
+func ClientGo() Stack {
+	c := constructors{
+		informer: cache.NewSharedIndexInformer,
+		memory:   func(lw cache.ListerWatcher) cache.ListerWatcher { return lw },
+		factory:  informers.NewSharedInformerFactory,
+		dynamic:  dynamicinformer.NewDynamicSharedInformerFactory,
+		client:   dynamicClient,
+	}
+	return Stack{
+		Name: "client-go", FromMemory: c.fromMemory, FromServer: c.fromServer,
+		// The generated code, as client-go's decoder uses it.
+		Decoder: func() func([]byte) (metav1.Object, error) {
+			return func(message []byte) (metav1.Object, error) {
+				pod := &corev1.Pod{}
+				return pod, pod.Unmarshal(message)
+			}
+		},
+	}
 }
 
-func dropIn() Stack {
-	return shared{DropIn, fromMemory, tidingsinformers.NewSharedInformerFactory, tidingscache.NewSharedIndexInformer, tidingsdynamic.NewDynamicSharedInformerFactory, readingClient, nil}
+// DropIn is client-go's API with Tidings behind it.
+func DropIn() Stack {
+	c := constructors{
+		informer: tidingscache.NewSharedIndexInformer,
+		// No decoder made the objects of a feed. They share what they have in common, so
+		// looking for it would be for nothing.
+		memory: func(lw cache.ListerWatcher) cache.ListerWatcher {
+			nothing := tidingscache.SharingOptions{AtMost: source.ShareNothing}
+			return tidingscache.WithSharing(lw, nothing)
+		},
+		factory: tidingsinformers.NewSharedInformerFactory,
+		dynamic: tidingsdynamic.NewDynamicSharedInformerFactory,
+		client: func(config *rest.Config) (dynamic.Interface, error) {
+			return tidingsdynamic.NewClient(config, nil)
+		},
+	}
+	return Stack{Name: "drop-in", FromMemory: c.fromMemory, FromServer: c.fromServer}
 }
 
-// fromMemory makes the drop-in's informer of objects that nothing has decoded: they have
-// the parts in common that they were made with, so that there is nothing to look for.
-func fromMemory(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return tidingscache.NewSharedIndexInformer(tidingscache.WithSharing(lw, tidingscache.SharingOptions{AtMost: source.ShareNothing}), example, resync, indexers)
-}
-
-// dynamicClient makes client-go's client, which decodes by itself.
 func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-// readingClient makes the drop-in's, which has its informers read.
-func readingClient(config *rest.Config) (dynamic.Interface, error) {
-	return tidingsdynamic.NewClient(config, nil)
+func (c constructors) fromMemory(f *feed.Feed, o Options) (Informer, error) {
+	informer := c.informer(c.memory(f.ListerWatcher()), &corev1.Pod{}, 0, cache.Indexers{})
+	return newShared[*corev1.Pod](informer, objects.Pods, o)
 }
 
-func (s shared) Name() string { return s.name }
-
-// Policies has the default alone: client-go's interfaces have no word for another.
-func (s shared) Policies() []string { return []string{""} }
-
-func (s shared) FromMemory(f *feed.Feed, o Options) (Informer, error) {
-	return newShared[*corev1.Pod](s.newMemory(f.ListerWatcher(), &corev1.Pod{}, 0, cache.Indexers{}), objects.Pods, o)
-}
-
-func (s shared) FromServer(t Target, o Options) (Informer, error) {
+func (c constructors) fromServer(t Target, o Options) (Informer, error) {
 	config := &rest.Config{Host: t.URL, QPS: -1}
 	if t.Encoding == server.Protobuf {
 		config.ContentType = runtime.ContentTypeProtobuf
 		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	if t.Kind == objects.Widgets {
-		newClient := s.newClient
+		newClient := c.client
 		if o.ListerWatcher {
 			newClient = dynamicClient
 		}
@@ -88,90 +107,78 @@ func (s shared) FromServer(t Target, o Options) (Informer, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newShared[*unstructured.Unstructured](s.newDynamic(client, 0).ForResource(t.Kind.Resource()).Informer(), t.Kind, o)
+		informer := c.dynamic(client, 0).ForResource(t.Kind.Resource()).Informer()
+		return newShared[*unstructured.Unstructured](informer, t.Kind, o)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	if o.ListerWatcher {
-		if t.Kind != objects.Pods {
-			return nil, unsupported(t.Kind)
-		}
-		lw := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
-		return newShared[*corev1.Pod](s.newWatched(lw, &corev1.Pod{}, 0, cache.Indexers{}), t.Kind, o)
-	}
-	factory := s.newFactory(client, 0)
-	switch t.Kind {
-	case objects.Pods, objects.UnlikePods:
+	factory := c.factory(client, 0)
+	switch {
+	case t.Kind == objects.Pods && o.ListerWatcher:
+		pods := client.CoreV1().RESTClient()
+		lw := cache.NewListWatchFromClient(pods, "pods", metav1.NamespaceAll, fields.Everything())
+		informer := c.informer(lw, &corev1.Pod{}, 0, cache.Indexers{})
+		return newShared[*corev1.Pod](informer, t.Kind, o)
+	case o.ListerWatcher:
+		return nil, errUnsupported(t.Kind)
+	case t.Kind == objects.Pods || t.Kind == objects.UnlikePods:
 		return newShared[*corev1.Pod](factory.Core().V1().Pods().Informer(), t.Kind, o)
-	case objects.Deployments:
-		return newShared[*appsv1.Deployment](factory.Apps().V1().Deployments().Informer(), t.Kind, o)
-	case objects.ConfigMaps:
+	case t.Kind == objects.Deployments:
+		informer := factory.Apps().V1().Deployments().Informer()
+		return newShared[*appsv1.Deployment](informer, t.Kind, o)
+	case t.Kind == objects.ConfigMaps:
 		return newShared[*corev1.ConfigMap](factory.Core().V1().ConfigMaps().Informer(), t.Kind, o)
 	}
-	return nil, unsupported(t.Kind)
+	return nil, errUnsupported(t.Kind)
 }
 
-func (s shared) Decoder() func([]byte) (metav1.Object, error) { return s.decoder }
-
-// unmarshal decodes with the generated code, as client-go's decoder does.
-func unmarshal(message []byte) (metav1.Object, error) {
-	pod := &corev1.Pod{}
-	return pod, pod.Unmarshal(message)
-}
-
-// sharedInformer is an Informer on one of client-go's interface.
+// sharedInformer is an Informer on client-go's interface.
 type sharedInformer[T objects.Object] struct {
 	informer cache.SharedIndexInformer
-	handlers []cache.ResourceEventHandlerRegistration
 	lister   listers.ResourceIndexer[T]
+	synced   []<-chan struct{}
 }
 
-func newShared[T objects.Object](informer cache.SharedIndexInformer, kind objects.Kind, o Options) (Informer, error) {
+func newShared[T objects.Object](
+	informer cache.SharedIndexInformer, kind objects.Kind, o Options,
+) (Informer, error) {
 	// client-go's factories add this index to every informer.
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	for name := range informer.GetIndexer().GetIndexers() {
 		delete(indexers, name)
 	}
 	for name, index := range o.Indexes {
-		indexers[name] = func(object any) ([]string, error) {
-			o, ok := object.(metav1.Object)
-			if !ok {
-				return nil, fmt.Errorf("%T has no metadata", object)
-			}
-			return index(o), nil
-		}
+		indexers[name] = func(object any) ([]string, error) { return index(object.(T)), nil }
 	}
 	if err := informer.AddIndexers(indexers); err != nil {
 		return nil, err
 	}
 	lister := listers.New[T](informer.GetIndexer(), kind.Resource().GroupResource())
-	return &sharedInformer[T]{informer: informer, lister: lister}, nil
+	synced := []<-chan struct{}{informer.HasSyncedChecker().Done()}
+	return &sharedInformer[T]{informer, lister, synced}, nil
 }
 
-func (i *sharedInformer[T]) AddHandler(h Handler) error {
-	if h.Policy != "" {
-		return fmt.Errorf("stack: client-go's handlers have no policy %q", h.Policy)
+func (i *sharedInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {
+	if policy != tidings.ConflateUpdates {
+		return fmt.Errorf("stack: client-go's handlers have no policy %v", policy)
 	}
-	var funcs cache.ResourceEventHandlerFuncs
-	if h.Add != nil {
-		funcs.AddFunc = func(object any) { h.Add(object.(T)) }
-	}
-	if h.Update != nil {
-		funcs.UpdateFunc = func(before, after any) { h.Update(before.(T), after.(T)) }
-	}
-	if h.Delete != nil {
-		funcs.DeleteFunc = func(object any) {
+	r, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { h(Added, nil, object.(T)) },
+		UpdateFunc: func(before, after any) { h(Updated, before.(T), after.(T)) },
+		DeleteFunc: func(object any) {
 			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = unknown.Obj
 			}
-			h.Delete(object.(T))
-		}
+			h(Deleted, nil, object.(T))
+		},
+	})
+	if err != nil {
+		return err
 	}
-	r, err := i.informer.AddEventHandler(funcs)
-	i.handlers = append(i.handlers, r)
-	return err
+	i.synced = append(i.synced, r.HasSyncedChecker().Done())
+	return nil
 }
 
 func (i *sharedInformer[T]) Run(ctx context.Context) error {
@@ -179,13 +186,7 @@ func (i *sharedInformer[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-func (i *sharedInformer[T]) WaitForSync(ctx context.Context) error {
-	waits := []<-chan struct{}{i.informer.HasSyncedChecker().Done()}
-	for _, h := range i.handlers {
-		waits = append(waits, h.HasSyncedChecker().Done())
-	}
-	return waitAll(ctx, waits)
-}
+func (i *sharedInformer[T]) WaitForSync(ctx context.Context) error { return waitAll(ctx, i.synced) }
 
 func (i *sharedInformer[T]) Len() int { return len(i.informer.GetIndexer().ListKeys()) }
 
@@ -198,25 +199,21 @@ func (i *sharedInformer[T]) Get(key string) (metav1.Object, bool) {
 }
 
 func (i *sharedInformer[T]) Namespace(namespace string) int {
-	return visitAll(listers.NewNamespaced(i.lister, namespace).List(labels.Everything()))
+	found, err := listers.NewNamespaced(i.lister, namespace).List(labels.Everything())
+	return countIf(found, err, nil)
 }
 
 func (i *sharedInformer[T]) Select(selector labels.Selector) int {
-	return visitAll(i.lister.List(selector))
+	found, err := i.lister.List(selector)
+	return countIf(found, err, nil)
 }
 
 func (i *sharedInformer[T]) Owned(namespace, uid string) int {
 	found, err := listers.NewNamespaced(i.lister, namespace).List(labels.Everything())
-	if err != nil {
-		return -1
-	}
-	n := 0
-	for _, object := range found {
-		if owns(object, uid) {
-			n += visit(object)
-		}
-	}
-	return n
+	return countIf(found, err, func(o metav1.Object) bool {
+		owner := metav1.GetControllerOfNoCopy(o)
+		return owner != nil && string(owner.UID) == uid
+	})
 }
 
 func (i *sharedInformer[T]) Lookup(index, value string) int {
@@ -231,16 +228,19 @@ func (i *sharedInformer[T]) Lookup(index, value string) int {
 	return n
 }
 
-func (i *sharedInformer[T]) All() int { return visitAll(i.lister.List(labels.Everything())) }
+func (i *sharedInformer[T]) All() int { return i.Select(labels.Everything()) }
 
-// visitAll visits the objects of a list and counts them; -1 says that there was none.
-func visitAll[T objects.Object](found []T, err error) int {
+// countIf visits the objects that a condition holds for, or all, and counts them; -1 stands
+// for an error.
+func countIf[T objects.Object](found []T, err error, condition func(metav1.Object) bool) int {
 	if err != nil {
 		return -1
 	}
 	n := 0
 	for _, object := range found {
-		n += visit(object)
+		if condition == nil || condition(object) {
+			n += visit(object)
+		}
 	}
 	return n
 }

@@ -7,32 +7,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
 )
 
 // Stack makes informers.
-type Stack interface {
+type Stack struct {
 	// Name names the stack.
-	Name() string
-	// Policies are the policies for slow handlers that a handler can be given; the
-	// first is the default.
-	Policies() []string
+	Name string
+	// Policies reports whether handlers can be given a policy.
+	Policies bool
 	// FromMemory returns an informer of the pods of a feed.
-	FromMemory(f *feed.Feed, o Options) (Informer, error)
-	// FromServer returns an informer of what a server has.
-	FromServer(t Target, o Options) (Informer, error)
-	// Decoder returns what makes a pod of a protobuf message without an envelope;
-	// nil where that is what another stack has.
-	Decoder() func(message []byte) (metav1.Object, error)
+	FromMemory func(f *feed.Feed, o Options) (Informer, error)
+	// FromServer returns an informer of the objects of a server.
+	FromServer func(t Target, o Options) (Informer, error)
+	// Decoder returns a function that makes a pod of a protobuf message without an
+	// envelope; nil where the stack uses the decoder of another one.
+	Decoder func() func(message []byte) (metav1.Object, error)
 }
+
+// All returns the stacks, client-go's first.
+func All() []Stack { return []Stack{ClientGo(), Native(), DropIn()} }
 
 // Options are the choices of an informer. The zero value is ready.
 type Options struct {
 	// Indexes are index functions by name.
 	Indexes map[string]func(metav1.Object) []string
-	// ListerWatcher has the objects come from a client-go ListerWatcher, which
+	// ListerWatcher makes the informer read from a client-go ListerWatcher, which
 	// decodes by itself, as controller-runtime's does. The native API has no such
 	// thing.
 	ListerWatcher bool
@@ -46,24 +49,32 @@ type Options struct {
 type Target struct {
 	// URL is the address of the server.
 	URL string
-	// Spec is what it was started with.
+	// Spec is the server's.
 	server.Spec
 }
 
-// Handler is told of changes. Functions that are nil are left out.
-type Handler struct {
-	// Add is told of a new object, Update of a new state, Delete of the last state.
-	Add    func(metav1.Object)
-	Update func(before, after metav1.Object)
-	Delete func(metav1.Object)
-	// Policy is one of the stack's policies; "" is its default.
-	Policy string
-}
+// Change is the type of a notification.
+type Change int
 
-// Informer keeps a cache of objects. What it yields is shared and read-only.
+// The changes.
+const (
+	// Added is a new object.
+	Added Change = iota
+	// Updated is a new state of an object.
+	Updated
+	// Deleted is the last state of an object that is gone.
+	Deleted
+)
+
+// Handler receives a change: the state after it, or the last state of a deleted object.
+// before is nil unless the change is Updated.
+type Handler func(c Change, before, after metav1.Object)
+
+// Informer keeps a cache of objects. The objects that it yields are shared and read-only.
 type Informer interface {
-	// AddHandler adds a handler; before Run.
-	AddHandler(h Handler) error
+	// AddHandler adds a handler; before Run. Stacks without policies accept the default,
+	// ConflateUpdates, alone.
+	AddHandler(h Handler, policy tidings.Policy) error
 	// Run runs until the context ends.
 	Run(ctx context.Context) error
 	// WaitForSync waits until the cache holds the initial set and every handler has
@@ -86,39 +97,13 @@ type Informer interface {
 	All() int
 }
 
-// The names of the stacks.
-const (
-	ClientGo = "client-go"
-	Native   = "native"
-	DropIn   = "drop-in"
-)
-
-// All returns the stacks, client-go's first.
-func All() []Stack { return []Stack{clientGo(), native{}, dropIn()} }
-
-// ByName returns the stack of a name.
-func ByName(name string) (Stack, error) {
-	for _, s := range All() {
-		if s.Name() == name {
-			return s, nil
-		}
-	}
-	return nil, fmt.Errorf("stack: there is no stack %q: use one of %s, %s, %s", name, ClientGo, Native, DropIn)
+// Environment returns the variable that makes informers of client-go and of the drop-in
+// list as a server sends: in pages, or streamed.
+func Environment(paged bool) string {
+	return fmt.Sprintf("KUBE_FEATURE_WatchListClient=%t", !paged)
 }
 
-// Environment returns what the environment of a process has to say for its informers to
-// list in the way of a server. client-go and the drop-in ask the environment.
-func Environment(way server.Way) []string {
-	return []string{fmt.Sprintf("KUBE_FEATURE_WatchListClient=%t", way != server.Paged)}
-}
-
-// owns reports whether an object is controlled by the owner of a UID.
-func owns(o metav1.Object, uid string) bool {
-	owner := metav1.GetControllerOfNoCopy(o)
-	return owner != nil && string(owner.UID) == uid
-}
-
-// visit looks at one object, as a program that lists does.
+// visit reads one object, as a program that lists does, and counts it.
 func visit(o metav1.Object) int {
 	if o.GetName() == "" {
 		return 0
@@ -126,7 +111,19 @@ func visit(o metav1.Object) int {
 	return 1
 }
 
-// unsupported is the error for a kind that has no informer here.
-func unsupported(k objects.Kind) error {
-	return fmt.Errorf("stack: no informer for %q: use one of the kinds of package objects", string(k))
+// waitAll waits until all channels are closed.
+func waitAll(ctx context.Context, waits []<-chan struct{}) error {
+	for _, wait := range waits {
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return fmt.Errorf("stack: wait for sync: %w", context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// errUnsupported is the error for a kind without an informer.
+func errUnsupported(k objects.Kind) error {
+	return fmt.Errorf("stack: no informer for %q: use one of the kinds of package objects", k)
 }

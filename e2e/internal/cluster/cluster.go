@@ -8,14 +8,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster is what runs beside an API server.
+// Cluster runs controllers, a scheduler and nodes beside an API server.
 type Cluster struct {
 	running sync.WaitGroup
 }
 
 // Start starts the controllers of these names, a scheduler and so many nodes. They run
 // until ctx ends.
-func Start(ctx context.Context, config *rest.Config, i Informers, nodes int, controllers ...string) (*Cluster, error) {
+func Start(
+	ctx context.Context, config *rest.Config, i Informers, nodes int, controllers ...string,
+) (*Cluster, error) {
 	c := &Cluster{}
 	if err := c.startNodes(ctx, config, nodes); err != nil {
 		return nil, fmt.Errorf("nodes: %w", err)
@@ -29,5 +31,5 @@ func Start(ctx context.Context, config *rest.Config, i Informers, nodes int, con
 	return c, nil
 }
 
-// Wait returns when all has ended that Start began.
+// Wait returns when the cluster has ended.
 func (c *Cluster) Wait() { c.running.Wait() }

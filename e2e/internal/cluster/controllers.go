@@ -27,7 +27,9 @@ const resync = 30 * time.Second
 // endGrace is how long controllers may take to end.
 const endGrace = time.Minute
 
-func (c *Cluster) startControllers(ctx context.Context, config *rest.Config, i Informers, wanted []string) error {
+func (c *Cluster) startControllers(
+	ctx context.Context, config *rest.Config, i Informers, wanted []string,
+) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -41,11 +43,13 @@ func (c *Cluster) startControllers(ctx context.Context, config *rest.Config, i I
 		return err
 	}
 	component.Generic.Controllers = []string{"*"}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(client.Discovery()))
+	discovery := cacheddiscovery.NewMemCacheClient(client.Discovery())
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(discovery)
 	shared := i.Shared(client, resync, dropManagedFields)
 	onlyMetadata := i.Metadata(metadataClient, resync, dropManagedFields)
+	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
 	controllers := app.ControllerContext{
-		ClientBuilder:                   clientbuilder.SimpleControllerClientBuilder{ClientConfig: config},
+		ClientBuilder:                   builder,
 		InformerFactory:                 shared,
 		ObjectOrMetadataInformerFactory: informerfactory.NewInformerFactory(shared, onlyMetadata),
 		ComponentConfig:                 component,
@@ -55,7 +59,8 @@ func (c *Cluster) startControllers(ctx context.Context, config *rest.Config, i I
 		ControllerManagerMetrics:        controllersmetrics.NewControllerManagerMetrics("cluster"),
 	}
 	controllers.GraphBuilder = garbagecollector.NewDependencyGraphBuilder(ctx, metadataClient, mapper,
-		map[schema.GroupResource]struct{}{{Resource: "events"}: {}, {Group: "events.k8s.io", Resource: "events"}: {}},
+		map[schema.GroupResource]struct{}{{Resource: "events"}: {},
+			{Group: "events.k8s.io", Resource: "events"}: {}},
 		controllers.ObjectOrMetadataInformerFactory, controllers.InformersStarted)
 	all, err := build(ctx, controllers, wanted)
 	if err != nil {
@@ -73,7 +78,9 @@ func (c *Cluster) startControllers(ctx context.Context, config *rest.Config, i I
 }
 
 // build makes the controllers of these names from kube-controller-manager's table.
-func build(ctx context.Context, c app.ControllerContext, wanted []string) ([]app.Controller, error) {
+func build(
+	ctx context.Context, c app.ControllerContext, wanted []string,
+) ([]app.Controller, error) {
 	table := app.NewControllerDescriptors()
 	var all []app.Controller
 	for _, name := range wanted {

@@ -1,5 +1,5 @@
-// Package cluster runs the controllers and the scheduler of Kubernetes, as they are,
-// beside an API server, with informers of one's choice, and stands in for the kubelets.
+// Package cluster runs the unchanged controllers and scheduler of Kubernetes beside an API
+// server, with given [Informers], and stands in for the kubelets.
 //
 //	Informers ─▶ shared factory ─▶ controllers by name (the table of kube-controller-manager)
 //	          └▶ metadata factory ─▶ garbage collector, resource quota

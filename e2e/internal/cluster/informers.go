@@ -24,26 +24,33 @@ import (
 // Informers make the factories that a cluster runs on.
 type Informers struct {
 	// Shared and Metadata are those of the controllers.
-	Shared   func(kubernetes.Interface, time.Duration, cache.TransformFunc) informers.SharedInformerFactory
-	Metadata func(metadata.Interface, time.Duration, cache.TransformFunc) metadatainformer.SharedInformerFactory
+	Shared func(kubernetes.Interface, time.Duration,
+		cache.TransformFunc) informers.SharedInformerFactory
+	Metadata func(metadata.Interface, time.Duration,
+		cache.TransformFunc) metadatainformer.SharedInformerFactory
 	// Plain and Dynamic are those of the scheduler, Pods its informer of pods.
 	Plain   func(kubernetes.Interface, time.Duration) informers.SharedInformerFactory
 	Dynamic func(dynamic.Interface, time.Duration) dynamicinformer.DynamicSharedInformerFactory
-	Pods    func(kubernetes.Interface, time.Duration, func(*metav1.ListOptions)) cache.SharedIndexInformer
+	Pods    func(kubernetes.Interface, time.Duration,
+		func(*metav1.ListOptions)) cache.SharedIndexInformer
 }
 
 // Tidings are the informers of this project's drop-ins.
 func Tidings() Informers {
 	return Informers{
-		Shared: func(c kubernetes.Interface, resync time.Duration, transform cache.TransformFunc) informers.SharedInformerFactory {
+		Shared: func(c kubernetes.Interface, resync time.Duration,
+			transform cache.TransformFunc) informers.SharedInformerFactory {
 			return ours.NewSharedInformerFactoryWithOptions(c, resync, ours.WithTransform(transform))
 		},
-		Metadata: func(c metadata.Interface, resync time.Duration, transform cache.TransformFunc) metadatainformer.SharedInformerFactory {
-			return ourmetadata.NewSharedInformerFactoryWithOptions(c, resync, ourmetadata.WithTransform(transform))
+		Metadata: func(c metadata.Interface, resync time.Duration,
+			transform cache.TransformFunc) metadatainformer.SharedInformerFactory {
+			return ourmetadata.NewSharedInformerFactoryWithOptions(c, resync,
+				ourmetadata.WithTransform(transform))
 		},
 		Plain:   ours.NewSharedInformerFactory,
 		Dynamic: ourdynamic.NewDynamicSharedInformerFactory,
-		Pods: func(c kubernetes.Interface, resync time.Duration, tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
+		Pods: func(c kubernetes.Interface, resync time.Duration,
+			tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
 			return ours.NewFilteredFor[*corev1.Pod](c, metav1.NamespaceAll, resync, cache.Indexers{}, tweak)
 		},
 	}
@@ -52,16 +59,22 @@ func Tidings() Informers {
 // ClientGo are client-go's informers.
 func ClientGo() Informers {
 	return Informers{
-		Shared: func(c kubernetes.Interface, resync time.Duration, transform cache.TransformFunc) informers.SharedInformerFactory {
-			return informers.NewSharedInformerFactoryWithOptions(c, resync, informers.WithTransform(transform))
+		Shared: func(c kubernetes.Interface, resync time.Duration,
+			transform cache.TransformFunc) informers.SharedInformerFactory {
+			return informers.NewSharedInformerFactoryWithOptions(c, resync,
+				informers.WithTransform(transform))
 		},
-		Metadata: func(c metadata.Interface, resync time.Duration, transform cache.TransformFunc) metadatainformer.SharedInformerFactory {
-			return metadatainformer.NewSharedInformerFactoryWithOptions(c, resync, metadatainformer.WithTransform(transform))
+		Metadata: func(c metadata.Interface, resync time.Duration,
+			transform cache.TransformFunc) metadatainformer.SharedInformerFactory {
+			return metadatainformer.NewSharedInformerFactoryWithOptions(c, resync,
+				metadatainformer.WithTransform(transform))
 		},
 		Plain:   informers.NewSharedInformerFactory,
 		Dynamic: dynamicinformer.NewDynamicSharedInformerFactory,
-		Pods: func(c kubernetes.Interface, resync time.Duration, tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
-			return coreinformers.NewFilteredPodInformer(c, metav1.NamespaceAll, resync, cache.Indexers{}, tweak)
+		Pods: func(c kubernetes.Interface, resync time.Duration,
+			tweak func(*metav1.ListOptions)) cache.SharedIndexInformer {
+			return coreinformers.NewFilteredPodInformer(c, metav1.NamespaceAll, resync, cache.Indexers{},
+				tweak)
 		},
 	}
 }
@@ -74,10 +87,13 @@ var unfinished = fields.AndSelectors(
 
 // forScheduler returns the scheduler's factory, whose informer of pods has a selector
 // and a transform of its own.
-func (i Informers) forScheduler(client kubernetes.Interface) (informers.SharedInformerFactory, error) {
+func (i Informers) forScheduler(
+	client kubernetes.Interface,
+) (informers.SharedInformerFactory, error) {
 	factory := i.Plain(client, 0)
 	var err error
-	factory.InformerFor(&corev1.Pod{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	factory.InformerFor(&corev1.Pod{}, func(c kubernetes.Interface,
+		resync time.Duration) cache.SharedIndexInformer {
 		informer := i.Pods(c, resync, func(o *metav1.ListOptions) { o.FieldSelector = unfinished })
 		err = informer.SetTransform(dropManagedFields)
 		return informer

@@ -17,11 +17,11 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// workers is how many pods are worked on at a time.
+// workers is how many pods are reconciled at a time.
 const workers = 4
 
-// kubelets make of the pods that are bound to a node what kubelets would: they run, get an
-// address, and end when they are deleted; those of jobs succeed.
+// kubelets stand in for the kubelets: pods that are bound to a node run, get an address, and end
+// when they are deleted; those of jobs succeed.
 type kubelets struct {
 	client    kubernetes.Interface
 	pods      *tidings.Informer[*corev1.Pod]
@@ -51,7 +51,9 @@ func (c *Cluster) startNodes(ctx context.Context, config *rest.Config, count int
 		client: client, pods: pods, addresses: addresses(ctx),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 	}
-	_, err = pods.AddHandler(tidings.HandlerFunc[*corev1.Pod](func(e tidings.Event[*corev1.Pod]) { k.queue.Add(e.Key()) }), tidings.HandlerOptions{})
+	_, err = pods.AddHandler(tidings.HandlerFunc[*corev1.Pod](func(e tidings.Event[*corev1.Pod]) {
+		k.queue.Add(e.Key())
+	}), tidings.HandlerOptions{})
 	if err != nil {
 		return err
 	}
@@ -76,17 +78,19 @@ func createNode(ctx context.Context, client kubernetes.Interface, name string) e
 	if err != nil {
 		return err
 	}
-	// The server takes every new node for one that is not ready, and no controller runs
-	// that would take that back.
+	// The server taints every new node as not ready, and no controller that removes the taint
+	// runs.
 	node.Spec.Taints = nil
 	if node, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
 	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("500"),
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods: resource.MustParse("500"),
 	}
 	node.Status.Allocatable = node.Status.Capacity
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady,
+		Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
 	_, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
 	return err
 }
@@ -159,13 +163,18 @@ func (k *kubelets) run(ctx context.Context, pod *corev1.Pod) error {
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &now
 	pod.Status.PodIP, pod.Status.PodIPs = address.String(), []corev1.PodIP{{IP: address.String()}}
 	ready := corev1.ConditionTrue
-	finished := slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Job" })
+	finished := slices.ContainsFunc(pod.OwnerReferences,
+		func(o metav1.OwnerReference) bool { return o.Kind == "Job" })
 	if finished {
 		pod.Status.Phase, ready = corev1.PodSucceeded, corev1.ConditionFalse
 	}
-	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady || c.Type == corev1.ContainersReady })
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady || c.Type == corev1.ContainersReady
+		})
 	for _, condition := range []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady} {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: condition, Status: ready, LastTransitionTime: now})
+		pod.Status.Conditions = append(pod.Status.Conditions,
+			corev1.PodCondition{Type: condition, Status: ready, LastTransitionTime: now})
 	}
 	return nil
 }

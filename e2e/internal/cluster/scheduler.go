@@ -29,7 +29,8 @@ func (c *Cluster) startScheduler(ctx context.Context, config *rest.Config, i Inf
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return err
 	}
-	s, err := scheduler.New(ctx, client, factory, dynamicFactory, profile.NewRecorderFactory(broadcaster), scheduler.WithKubeConfig(config))
+	s, err := scheduler.New(ctx, client, factory, dynamicFactory,
+		profile.NewRecorderFactory(broadcaster), scheduler.WithKubeConfig(config))
 	if err != nil {
 		return err
 	}

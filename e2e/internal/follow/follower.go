@@ -5,40 +5,83 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 )
 
-// Follower is an informer and what its handler was told.
+// State is the identity of each object, UID@version, by namespace/name.
+type State map[string]string
+
+// Add adds an object.
+func (s State) Add(obj metav1.Object) { s[keyOf(obj)] = identityOf(obj) }
+
+func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
+
+func identityOf(obj metav1.Object) string {
+	return string(obj.GetUID()) + "@" + obj.GetResourceVersion()
+}
+
+// Follower is an informer with a handler.
 type Follower struct {
-	// Name says of what kind it is.
+	// Name says of what kind the informer is.
 	Name string
 	// Namespaces are those it follows; none means all.
 	Namespaces []string
-	// Cache returns what the informer's cache holds.
+	// Cache returns the state of the informer's cache.
 	Cache func() State
+	// Health returns the health of the informer.
+	Health func() tidings.Health
 
-	fold        *fold
-	synced      func() bool
-	health      func() tidings.Health
-	stop        func()
 	add, remove func(namespace string) error // nil if Namespaces cannot change
+
+	mu         sync.Mutex // guards what follows
+	state      State      // the sum of the handler's events
+	impossible []string   // events that contradict the state before them
 }
 
-// Told returns what the handler's fold is, and what it was told that cannot be.
-func (f *Follower) Told() (State, []string) { return f.fold.snapshot() }
+// limit bounds the lists of differences and of impossible events.
+const limit = 20
 
-// Synced reports whether the cache holds the first list.
-func (f *Follower) Synced() bool { return f.synced() }
+// added, updated and deleted are the handler.
+func (f *Follower) added(obj metav1.Object) { f.set(keyOf(obj), "", identityOf(obj)) }
 
-// Health returns how the informer is.
-func (f *Follower) Health() tidings.Health { return f.health() }
+func (f *Follower) updated(before, after metav1.Object) {
+	f.set(keyOf(after), identityOf(before), identityOf(after))
+}
+
+// set applies an add, for which before is "", or an update.
+func (f *Follower) set(key, before, after string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if has := f.state[key]; has != before {
+		f.refuseLocked("%s becomes %q after %q, but it was %q", key, after, before, has)
+	}
+	f.state[key] = after
+}
+
+func (f *Follower) deleted(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state[key] == "" {
+		f.refuseLocked("%s is deleted, but it was not there", key)
+	}
+	delete(f.state, key)
+}
+
+func (f *Follower) refuseLocked(format string, args ...any) {
+	if len(f.impossible) < limit {
+		f.impossible = append(f.impossible, fmt.Sprintf(format, args...))
+	}
+}
 
 // FailedAt returns when the informer has last failed to reach the server: the earliest of
 // its watches, if it has several.
 func (f *Follower) FailedAt() time.Time {
-	h := f.health()
+	h := f.Health()
 	at := h.LastErrorAt
 	for _, watch := range h.Namespaces {
 		if watch.LastErrorAt.Before(at) {
@@ -48,18 +91,10 @@ func (f *Follower) FailedAt() time.Time {
 	return at
 }
 
-// Counts returns how many events, and how many deletes, the handler was told.
-func (f *Follower) Counts() (events, deletes int) {
-	f.fold.mu.Lock()
-	defer f.fold.mu.Unlock()
-	return f.fold.events, f.fold.deletes
-}
-
-// Hold has a running informer follow these namespaces, and no others. It must not be called
-// beside Check.
-func (f *Follower) Hold(namespaces ...string) error {
+// Follow makes a running informer follow these namespaces, and no others.
+func (f *Follower) Follow(namespaces ...string) error {
 	if len(f.Namespaces) == 0 || f.add == nil {
-		return fmt.Errorf("%s cannot change what it follows", f.Name)
+		return fmt.Errorf("%s cannot change its namespaces", f.Name)
 	}
 	for _, n := range namespaces {
 		if err := f.add(n); err != nil {
@@ -78,35 +113,31 @@ func (f *Follower) Hold(namespaces ...string) error {
 	return nil
 }
 
-// Stop returns when the informer has ended. Its context has to have ended before.
-func (f *Follower) Stop() { f.stop() }
-
-// Check returns how the cache and the handler's fold differ from what is true: nothing,
-// when they agree and nothing was told that cannot be.
-func (f *Follower) Check(truth State) []string {
+// Check returns the differences between the server's state, the cache, and the sum of the
+// handler's events, and the events that were impossible.
+func (f *Follower) Check(server State) []string {
 	if len(f.Namespaces) > 0 {
-		truth = maps.Clone(truth)
-		maps.DeleteFunc(truth, func(key, _ string) bool {
+		server = maps.Clone(server)
+		maps.DeleteFunc(server, func(key, _ string) bool {
 			namespace, _, _ := strings.Cut(key, "/")
 			return !slices.Contains(f.Namespaces, namespace)
 		})
 	}
-	told, wrong := f.Told()
-	return slices.Concat(wrong, differences("the cache", f.Cache(), truth), differences("the handler", told, truth))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Concat(f.impossible, differences("cache", f.Cache(), server),
+		differences("handler", f.state, server))
 }
 
-// differences says how a state differs from the truth, up to a limit.
-func differences(whose string, state, truth State) []string {
-	var all []string
-	for _, key := range slices.Sorted(maps.Keys(truth)) {
-		if state[key] != truth[key] {
-			all = append(all, fmt.Sprintf("%s has %q of %s, which is %s", whose, state[key], key, truth[key]))
+// differences compares the state that something has with the server's.
+func differences(owner string, has, server State) (all []string) {
+	keys := maps.Clone(server)
+	maps.Copy(keys, has)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if has[key] != server[key] && len(all) < limit {
+			all = append(all,
+				fmt.Sprintf("%s of the %s is %q, the server's is %q", key, owner, has[key], server[key]))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(state)) {
-		if _, there := truth[key]; !there {
-			all = append(all, fmt.Sprintf("%s has %s of %s, which is gone", whose, state[key], key))
-		}
-	}
-	return all[:min(len(all), wrongLimit)]
+	return all
 }

@@ -21,153 +21,144 @@ import (
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
 )
 
-// configMaps are what All follows: no controller writes to them here.
-var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+// ConfigMaps are the objects that most tests write: no controller does.
+var ConfigMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// starter starts informers. The first error ends it.
-type starter struct {
-	ctx    context.Context
-	config *rest.Config
-	all    []*Follower
-	err    error
+// Options choose informers.
+type Options struct {
+	// Resource is the resource to follow. Only ConfigMaps have typed informers.
+	Resource schema.GroupVersionResource
+	// Namespaces adds informers of package tidings that follow these alone.
+	Namespaces []string
+	// PageSize is that of the informers that list in pages.
+	PageSize int64
+	// WatchTimeout is how long a watch lasts, up to twice of it; 0 is the default.
+	// Otherwise only informers run that have this option.
+	WatchTimeout time.Duration
 }
 
-// All starts an informer of config maps of every kind, those of package tidings in some
-// namespaces and in all. They run until ctx ends.
-func All(ctx context.Context, config *rest.Config, namespaces ...string) ([]*Follower, error) {
-	s := &starter{ctx: ctx, config: config}
-	s.natives("streamed", configMaps, tidings.FactoryOptions{})
-	s.natives(fmt.Sprintf("in %d namespaces", len(namespaces)), configMaps, tidings.FactoryOptions{Namespaces: namespaces})
-	s.natives("paged", configMaps, tidings.FactoryOptions{NoStreamedLists: true, PageSize: 50})
-	s.dropIns(configMaps)
-	return s.all, s.err
+// followers are those of one Start.
+type followers struct {
+	all  []*Follower
+	ends []func()
 }
 
-// Brief starts informers of config maps of every kind that can be told how long a watch
-// lasts: from that time to twice of it. They run until ctx ends.
-func Brief(ctx context.Context, config *rest.Config, watch time.Duration) ([]*Follower, error) {
-	s := &starter{ctx: ctx, config: config}
-	s.natives("streamed", configMaps, tidings.FactoryOptions{WatchTimeout: watch})
-	s.natives("paged", configMaps, tidings.FactoryOptions{WatchTimeout: watch, NoStreamedLists: true, PageSize: 50})
-	return s.all, s.err
-}
-
-// Custom starts an informer of each kind that needs no Go type, of a custom resource.
-// They run until ctx ends.
-func Custom(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource) ([]*Follower, error) {
-	s := &starter{ctx: ctx, config: config}
-	s.natives("streamed", resource, tidings.FactoryOptions{})
-	s.natives("paged", resource, tidings.FactoryOptions{NoStreamedLists: true, PageSize: 5})
-	s.dropIns(resource)
-	return s.all, s.err
+// Start starts informers of every kind, which run until ctx ends; then wait returns once they
+// have ended. With an error, the informers before it run.
+func Start(
+	ctx context.Context, config *rest.Config, o Options,
+) (all []*Follower, wait func(), err error) {
+	var s followers
+	streamed := tidings.FactoryOptions{WatchTimeout: o.WatchTimeout}
+	paged := tidings.FactoryOptions{
+		WatchTimeout: o.WatchTimeout, NoStreamedLists: true, PageSize: o.PageSize,
+	}
+	err = errors.Join(s.natives(ctx, config, "streamed", o.Resource, streamed),
+		s.natives(ctx, config, "paged", o.Resource, paged))
+	if len(o.Namespaces) > 0 {
+		some := tidings.FactoryOptions{Namespaces: o.Namespaces}
+		name := fmt.Sprintf("in %d namespaces", len(o.Namespaces))
+		err = errors.Join(err, s.natives(ctx, config, name, o.Resource, some))
+	}
+	if o.WatchTimeout == 0 {
+		err = errors.Join(err, s.dropIns(ctx, config, o.Resource))
+	}
+	return s.all, func() {
+		for _, end := range s.ends {
+			end()
+		}
+	}, err
 }
 
 // natives starts the informers of package tidings.
-func (s *starter) natives(how string, resource schema.GroupVersionResource, o tidings.FactoryOptions) {
-	if s.err != nil {
-		return
-	}
-	factory, err := tidings.NewFactory(s.config, o)
+func (s *followers) natives(
+	ctx context.Context, config *rest.Config, how string, resource schema.GroupVersionResource,
+	o tidings.FactoryOptions,
+) error {
+	factory, err := tidings.NewFactory(config, o)
 	if err != nil {
-		s.err = err
-		return
+		return err
 	}
-	first := len(s.all)
-	if resource == configMaps {
+	if resource == ConfigMaps {
 		i, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
-		addNative(s, "typed, "+how, i, err)
+		if err := addNative(s, "typed, "+how, o.Namespaces, i, err); err != nil {
+			return err
+		}
 	}
 	unstructured, err := tidings.Dynamic(factory, resource, tidings.Selection{})
-	addNative(s, "dynamic, "+how, unstructured, err)
+	if err := addNative(s, "dynamic, "+how, o.Namespaces, unstructured, err); err != nil {
+		return err
+	}
 	onlyMetadata, err := tidings.Metadata(factory, resource, tidings.Selection{})
-	addNative(s, "metadata, "+how, onlyMetadata, err)
-	if s.err != nil {
-		return
+	if err := addNative(s, "metadata, "+how, o.Namespaces, onlyMetadata, err); err != nil {
+		return err
 	}
-	for _, f := range s.all[first:] {
-		f.Namespaces = o.Namespaces
-	}
-	// The first stops the factory, and with it the others.
-	s.all[first].stop = func() { factory.Shutdown(context.WithoutCancel(s.ctx)) } //nolint:errcheck // the handlers do not block
-	s.err = factory.Start(s.ctx)
+	s.ends = append(s.ends, func() {
+		factory.Shutdown(context.WithoutCancel(ctx)) //nolint:errcheck // the handlers do not block
+	})
+	return factory.Start(ctx)
 }
 
-func addNative[T tidings.Object](s *starter, name string, i *tidings.Informer[T], err error) {
-	if s.err != nil || err != nil {
-		s.err = errors.Join(s.err, err)
-		return
+func addNative[T tidings.Object](
+	s *followers, name string, namespaces []string, i *tidings.Informer[T], err error,
+) error {
+	if err != nil {
+		return err
 	}
-	fold := &fold{state: State{}}
-	_, s.err = i.AddHandler(tidings.Funcs[T]{
-		OnAdd:    func(obj T, _ bool) { fold.added(obj) },
-		OnUpdate: func(before, after T) { fold.updated(before, after) },
-		OnDelete: func(last T) { fold.deleted(keyOf(last)) },
-	}, tidings.HandlerOptions{})
-	s.all = append(s.all, &Follower{
-		Name: name, fold: fold, synced: i.HasSynced, stop: func() {},
-		health: i.Health, add: i.AddNamespace, remove: i.RemoveNamespace,
+	f := &Follower{
+		Name: name, Namespaces: namespaces, state: State{},
+		Health: i.Health, add: i.AddNamespace, remove: i.RemoveNamespace,
 		Cache: func() State {
 			state := State{}
 			for _, obj := range i.Lister().All() {
-				state[keyOf(obj)] = identityOf(obj)
+				state.Add(obj)
 			}
 			return state
 		},
-	})
+	}
+	s.all = append(s.all, f)
+	_, err = i.AddHandler(tidings.Funcs[T]{
+		OnAdd:    func(obj T, _ bool) { f.added(obj) },
+		OnUpdate: func(before, after T) { f.updated(before, after) },
+		OnDelete: func(last T) { f.deleted(keyOf(last)) },
+	}, tidings.HandlerOptions{})
+	return err
 }
 
 // dropIns starts the informers of the packages that replace client-go's.
-func (s *starter) dropIns(resource schema.GroupVersionResource) {
-	if s.err != nil {
-		return
-	}
-	client, err1 := kubernetes.NewForConfig(s.config)
-	dynamicClient, err2 := dynamic.NewForConfig(s.config)
-	metadataClient, err3 := metadata.NewForConfig(s.config)
-	if s.err = errors.Join(err1, err2, err3); s.err != nil {
-		return
+func (s *followers) dropIns(
+	ctx context.Context, config *rest.Config, resource schema.GroupVersionResource,
+) error {
+	client, err1 := kubernetes.NewForConfig(config)
+	dynamicClient, err2 := dynamic.NewForConfig(config)
+	metadataClient, err3 := metadata.NewForConfig(config)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
 	}
 	typed := informers.NewSharedInformerFactory(client, 0)
 	unstructured := dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 	onlyMetadata := metadatainformer.NewSharedInformerFactory(metadataClient, 0)
-	first := len(s.all)
-	if resource == configMaps {
-		s.addDropIn("clientgo typed", typed.Core().V1().ConfigMaps().Informer())
+	var err error
+	if resource == ConfigMaps {
+		err = s.addDropIn("clientgo typed", typed.Core().V1().ConfigMaps().Informer())
 	}
-	s.addDropIn("clientgo dynamic", unstructured.ForResource(resource).Informer())
-	s.addDropIn("clientgo metadata", onlyMetadata.ForResource(resource).Informer())
-	if s.err != nil {
-		return
+	err = errors.Join(err,
+		s.addDropIn("clientgo dynamic", unstructured.ForResource(resource).Informer()),
+		s.addDropIn("clientgo metadata", onlyMetadata.ForResource(resource).Informer()))
+	for _, factory := range []interface {
+		Start(stop <-chan struct{})
+		Shutdown()
+	}{typed, unstructured, onlyMetadata} {
+		factory.Start(ctx.Done())
+		s.ends = append(s.ends, factory.Shutdown)
 	}
-	s.all[first].stop = func() {
-		typed.Shutdown()
-		unstructured.Shutdown()
-		onlyMetadata.Shutdown()
-	}
-	typed.Start(s.ctx.Done())
-	unstructured.Start(s.ctx.Done())
-	onlyMetadata.Start(s.ctx.Done())
+	return err
 }
 
-func (s *starter) addDropIn(name string, i cache.SharedIndexInformer) {
-	if s.err != nil {
-		return
-	}
-	fold := &fold{state: State{}}
-	_, s.err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { fold.added(obj.(metav1.Object)) },
-		UpdateFunc: func(before, after any) { fold.updated(before.(metav1.Object), after.(metav1.Object)) },
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				fold.deleted(tombstone.Key)
-				return
-			}
-			fold.deleted(keyOf(obj.(metav1.Object)))
-		},
-	})
-	s.all = append(s.all, &Follower{
-		Name: name, fold: fold, synced: i.HasSynced, stop: func() {},
-		health: func() tidings.Health {
+func (s *followers) addDropIn(name string, i cache.SharedIndexInformer) error {
+	f := &Follower{
+		Name: name, state: State{},
+		Health: func() tidings.Health {
 			health, ok := cache.HealthOf(i)
 			if !ok {
 				health.LastError = fmt.Errorf("%T is no informer of this project", i)
@@ -177,9 +168,24 @@ func (s *starter) addDropIn(name string, i cache.SharedIndexInformer) {
 		Cache: func() State {
 			state := State{}
 			for _, obj := range i.GetStore().List() {
-				state[keyOf(obj.(metav1.Object))] = identityOf(obj.(metav1.Object))
+				state.Add(obj.(metav1.Object))
 			}
 			return state
 		},
+	}
+	s.all = append(s.all, f)
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { f.added(obj.(metav1.Object)) },
+		UpdateFunc: func(before, after any) {
+			f.updated(before.(metav1.Object), after.(metav1.Object))
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				f.deleted(tombstone.Key)
+				return
+			}
+			f.deleted(keyOf(obj.(metav1.Object)))
+		},
 	})
+	return err
 }

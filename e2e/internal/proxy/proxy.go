@@ -1,9 +1,9 @@
-// Package proxy is a TCP proxy that cuts, delays and swallows what goes through it.
+// Package proxy is a TCP [Proxy] that cuts connections, and delays or swallows their bytes.
 //
-//	client ──▶ Proxy ──▶ server       Cut      every connection breaks
-//	       ◀── delay ◀──              Delay    what the server sends comes later
-//	                                  Swallow  it does not come at all
-//	                                  Silence  nor on the connections that there are
+//	client ──▶ Proxy ──▶ server       Cut      breaks every connection
+//	       ◀── delay ◀──              Delay    delays the server's bytes
+//	                                  Swallow  withholds the server's bytes until Cut
+//	                                  Silence  drops the bytes of the existing connections
 //
 // # Concurrency properties
 //
@@ -29,8 +29,8 @@ type Proxy struct {
 	conns   map[net.Conn]bool
 	closed  bool
 	delay   time.Duration
-	swallow chan struct{} // closed when nothing is swallowed any more; nil while nothing is
-	silence chan struct{} // closed when the connections that there are fall silent for ever
+	swallow chan struct{} // closed by Cut; nil while nothing is swallowed
+	silence chan struct{} // closed when the existing connections fall silent
 }
 
 // Start starts a proxy before the server of a URL.
@@ -48,8 +48,8 @@ func Start(server string) (*Proxy, error) {
 	return p, nil
 }
 
-// URL returns the proxy's address. The server's certificate is for 127.0.0.1, and so
-// for this.
+// URL returns the proxy's address. The server's certificate is valid for it: it names
+// 127.0.0.1.
 func (p *Proxy) URL() string { return "https://" + p.listener.Addr().String() }
 
 // Cut breaks every connection, and ends Swallow.
@@ -65,18 +65,18 @@ func (p *Proxy) cutLocked() {
 		p.swallow = nil
 	}
 	for c := range p.conns {
-		c.Close() //nolint:errcheck // it is to break
+		c.Close() //nolint:errcheck // it breaks
 	}
 }
 
-// Delay has what the server sends wait so long from now on; 0 ends it.
+// Delay delays the server's bytes so long from now on; 0 ends it.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Swallow lets nothing through that the server sends, until Cut. The connections stay.
+// Swallow withholds the server's bytes until Cut. The connections stay.
 func (p *Proxy) Swallow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,9 +85,9 @@ func (p *Proxy) Swallow() {
 	}
 }
 
-// Silence has the connections that there are carry nothing any more, in either direction,
-// and stay open to both ends, as when a firewall forgets them. Cut and Close end them.
-// Connections that are made from then on are not affected.
+// Silence drops the bytes of the existing connections from now on, in either direction. They
+// stay open at both ends, as when a firewall forgets them, until Cut or Close. Later connections
+// are not affected.
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,8 +134,8 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// pipe copies until either end fails, and then breaks both. Once it is to be silent it
-// only reads, so that it learns of the end.
+// pipe copies until either end fails, and then breaks both. Once silent it only reads, to
+// detect the end.
 func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}) {
 	defer from.Close()
 	defer to.Close()
@@ -156,7 +156,7 @@ func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}
 	}
 }
 
-// hold waits as the proxy is told to.
+// hold waits as Delay and Swallow say.
 func (p *Proxy) hold() {
 	p.mu.Lock()
 	delay, swallow := p.delay, p.swallow
@@ -176,8 +176,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// add takes up connections and returns what is closed when they are to fall silent. It is
-// nil if the proxy is closed.
+// add registers connections and returns a channel that Silence closes; nil if the proxy is
+// closed.
 func (p *Proxy) add(all ...net.Conn) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// echo answers every connection with what it sends.
+// echo returns a server that sends back every byte.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -22,7 +22,7 @@ func echo(t *testing.T) string {
 			}
 			go func() {
 				defer c.Close()
-				io.Copy(c, c) //nolint:errcheck // the connection is to break
+				io.Copy(c, c) //nolint:errcheck // the connection breaks
 			}()
 		}
 	}()
@@ -39,7 +39,7 @@ func dial(t *testing.T, p *Proxy) net.Conn {
 	return c
 }
 
-// ask sends a byte and returns what comes back.
+// ask sends a byte and reads the answer.
 func ask(c net.Conn) (int, error) {
 	if _, err := c.Write([]byte("x")); err != nil {
 		return 0, err
@@ -47,7 +47,8 @@ func ask(c net.Conn) (int, error) {
 	return c.Read(make([]byte, 1))
 }
 
-func TestSilenceIsOfTheConnectionsThatThereAre(t *testing.T) {
+// TestSilence checks that existing connections fall silent until the next cut, and new ones work.
+func TestSilence(t *testing.T) {
 	p, err := Start(echo(t))
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func TestSilenceIsOfTheConnectionsThatThereAre(t *testing.T) {
 	defer p.Close()
 	old := dial(t, p)
 	if n, err := ask(old); n != 1 {
-		t.Fatalf("before all: %d bytes, %v", n, err)
+		t.Fatalf("before the silence: %d bytes, %v", n, err)
 	}
 	p.Silence()
 	answer := make(chan int, 1)
@@ -70,16 +71,16 @@ func TestSilenceIsOfTheConnectionsThatThereAre(t *testing.T) {
 	}
 	select {
 	case n := <-answer:
-		t.Fatalf("the connection of before has ended, with %d bytes", n)
+		t.Fatalf("the old connection has ended, with %d bytes", n)
 	default:
 	}
 	p.Cut()
 	if n := <-answer; n != 0 {
-		t.Errorf("the connection of before brought %d bytes", n)
+		t.Errorf("the old connection received %d bytes", n)
 	}
 }
 
-func TestCutBreaksEveryConnection(t *testing.T) {
+func TestCut(t *testing.T) {
 	p, err := Start(echo(t))
 	if err != nil {
 		t.Fatal(err)

@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// helpers is the file that every changed package gets.
+// helpers is the file that is added to every instrumented package.
 //
 //go:embed helpers.go.txt
 var helpers string
 
-// edit replaces the bytes from at to end. Where several begin at one place, those that
-// close go first, the last one made first.
+// edit replaces the bytes from at to end. Of several at one place, those that close come
+// first, in reverse order.
 type edit struct {
 	at, end int
 	text    string
@@ -36,22 +36,20 @@ func (w *finder) text(n ast.Node) string {
 	return string(w.file.text[w.offset(n.Pos()):w.offset(n.End())])
 }
 
-// wrap adds a site with one mutant around a node; the mutant's number is put into the texts.
-func (w *finder) wrap(n ast.Node, kind, after, open, closing string) *site {
-	number := func(text string) string {
-		return strings.ReplaceAll(text, "%d", fmt.Sprint(*w.next))
-	}
+// wrap adds a point with one mutant around a node; its number replaces %d in the texts.
+func (w *finder) wrap(n ast.Node, kind, after, open, closing string) *point {
+	m := w.mutant(n, kind, after)
+	number := func(text string) string { return strings.ReplaceAll(text, "%d", fmt.Sprint(m.id)) }
 	from, to := w.offset(n.Pos()), w.offset(n.End())
-	s := &site{begin: w.line(n.Pos()), end: w.line(n.End()), edits: []edit{
+	p := &point{mutants: []*mutant{m}, begin: w.line(n.Pos()), end: w.line(n.End()), edits: []edit{
 		{at: from, end: from, text: number(open)},
 		{at: to, end: to, text: number(closing), closes: true},
 	}}
-	s.mutants = []*mutant{w.mutant(n, kind, after)}
-	w.sites = append(w.sites, s)
-	return s
+	w.points = append(w.points, p)
+	return p
 }
 
-// mutant numbers a mutant that puts a text in the place of a node.
+// mutant numbers a mutant that replaces a node by a text.
 func (w *finder) mutant(n ast.Node, kind, after string) *mutant {
 	from, to := w.offset(n.Pos()), w.offset(n.End())
 	begin, end := w.lines(from, to)
@@ -74,12 +72,12 @@ func (w *finder) lines(from, to int) (begin, end int) {
 	return begin, len(w.file.text)
 }
 
-// block returns the line that the innermost block around begins in.
+// block returns the first line of the innermost block.
 func (w *finder) block() string {
-	for i := len(w.stack) - 1; i >= 0; i-- {
-		switch w.stack[i].(type) {
+	for _, n := range slices.Backward(w.stack) {
+		switch n.(type) {
 		case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
-			at := w.offset(w.stack[i].Pos())
+			at := w.offset(n.Pos())
 			begin, end := w.lines(at, at)
 			return short(string(w.file.text[begin:end]))
 		}
@@ -87,7 +85,7 @@ func (w *finder) block() string {
 	return ""
 }
 
-// short joins lines and cuts what is long.
+// short joins lines and cuts long texts.
 func short(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > 160 {
@@ -96,18 +94,18 @@ func short(text string) string {
 	return text
 }
 
-// weaveAll finds the mutants of all packages, writes the changed files into work, and returns
-// the name of the overlay.
-func weaveAll(packages []*pkg, work string) (string, error) {
+// instrumentAll finds the mutants of all packages, writes the instrumented files into work, and
+// returns the name of the overlay.
+func instrumentAll(packages []*pkg, work string) (string, error) {
 	next := 1
 	replace := map[string]string{}
 	for i, p := range packages {
 		p.first = next
 		for _, f := range p.files {
-			f.sites = p.find(f, &next)
+			f.points = p.find(f, &next)
 		}
 		p.last = next
-		texts, err := p.weave()
+		texts, err := p.instrument()
 		if err != nil {
 			return "", err
 		}
@@ -127,12 +125,12 @@ func weaveAll(packages []*pkg, work string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// weave returns the changed files, and drops the sites that do not compile.
-func (p *pkg) weave() (map[string][]byte, error) {
+// instrument returns the instrumented files, and drops the points that do not compile.
+func (p *pkg) instrument() (map[string][]byte, error) {
 	for {
 		texts := map[string][]byte{}
 		for _, f := range p.files {
-			texts[f.name] = f.woven()
+			texts[f.name] = f.instrumented()
 		}
 		texts[filepath.Join(p.abs, "zz_mutants.go")] = fmt.Appendf(nil, helpers, p.name, p.first, p.last)
 		failed, err := p.check(texts)
@@ -149,11 +147,11 @@ func (p *pkg) weave() (map[string][]byte, error) {
 	}
 }
 
-// woven returns the text of a file with the edits of its sites.
-func (f *file) woven() []byte {
+// instrumented returns the text of a file with the edits of its points.
+func (f *file) instrumented() []byte {
 	opens, closes, skips := map[int]string{}, map[int]string{}, map[int]int{}
-	for _, s := range f.sites {
-		for _, e := range s.edits {
+	for _, p := range f.points {
+		for _, e := range p.edits {
 			if e.closes {
 				closes[e.at] = e.text + closes[e.at]
 				continue
@@ -174,7 +172,7 @@ func (f *file) woven() []byte {
 	return out
 }
 
-// check returns the errors of the changed package. Lines are the same as before.
+// check returns the type errors of the instrumented package. Its lines have the same numbers.
 func (p *pkg) check(texts map[string][]byte) (failed []types.Error, err error) {
 	fset := token.NewFileSet()
 	var syntax []*ast.File
@@ -195,35 +193,33 @@ func (p *pkg) check(texts map[string][]byte) (failed []types.Error, err error) {
 	return failed, err
 }
 
-// drop takes out the sites around the line of an error that have the fewest lines, and returns
+// drop removes the points around the line of an error that have the fewest lines, and returns
 // how many there were.
 func (p *pkg) drop(e types.Error) int {
 	at := e.Fset.Position(e.Pos)
-	for _, f := range p.files {
-		if f.name != at.Filename {
-			continue
-		}
-		shortest := 1 << 30
-		for _, s := range f.sites {
-			if s.begin <= at.Line && at.Line <= s.end {
-				shortest = min(shortest, s.end-s.begin)
-			}
-		}
-		n := len(f.sites)
-		f.sites = slices.DeleteFunc(f.sites, func(s *site) bool {
-			return s.begin <= at.Line && at.Line <= s.end && s.end-s.begin == shortest
-		})
-		return n - len(f.sites)
+	i := slices.IndexFunc(p.files, func(f *file) bool { return f.name == at.Filename })
+	if i < 0 {
+		return 0
 	}
-	return 0
+	f, before := p.files[i], len(p.files[i].points)
+	around := func(p *point) bool { return p.begin <= at.Line && at.Line <= p.end }
+	shortest := 1 << 30
+	for _, p := range f.points {
+		if around(p) {
+			shortest = min(shortest, p.end-p.begin)
+		}
+	}
+	f.points = slices.DeleteFunc(f.points, func(p *point) bool {
+		return around(p) && p.end-p.begin == shortest
+	})
+	return before - len(f.points)
 }
 
-// mutants are those that compile.
-func (p *pkg) mutants() []*mutant {
-	var all []*mutant
+// mutants returns the mutants that compile.
+func (p *pkg) mutants() (all []*mutant) {
 	for _, f := range p.files {
-		for _, s := range f.sites {
-			all = append(all, s.mutants...)
+		for _, p := range f.points {
+			all = append(all, p.mutants...)
 		}
 	}
 	return all
