@@ -20,17 +20,15 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Target is the cluster that a command speaks to, as the kubeconfig names it.
+// Target is the cluster of a command, in the words of the kubeconfig.
 type Target struct {
-	// Server is its address, Context and User the names in the kubeconfig; each
-	// is "" where it is not known.
+	// Server is its address, Context and User are names in the kubeconfig; "" means unknown.
 	Server, Context, User string
-	// Configured says whether a kubeconfig, a flag or the pod that the command
-	// runs in named the server.
+	// Configured says whether a kubeconfig, a flag or the pod of the command names the server.
 	Configured bool
-	// ClusterScoped says that what was asked for has no namespace.
+	// ClusterScoped says that the requested objects have no namespace.
 	ClusterScoped bool
-	// Kubeconfig is the file, or the files, that were looked at.
+	// Kubeconfig is the file, or the files, that were read.
 	Kubeconfig string
 }
 
@@ -46,8 +44,8 @@ func (e *Explained) Error() string { return e.line }
 // Unwrap returns the error that was explained.
 func (e *Explained) Unwrap() error { return e.err }
 
-// Explain returns err with a line that says what to do about it. What it cannot
-// explain, it returns as it is, in one line.
+// Explain returns err with a line that says what to do about it. An error that it cannot explain
+// keeps its text, in one line.
 func (t Target) Explain(err error) error {
 	if err == nil || isUsage(err) {
 		return err
@@ -74,7 +72,7 @@ func (t Target) line(err error) string {
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
 		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector", t.server(), innermost(err))
 	case isMissing(err):
-		return fmt.Sprintf("%s has no %s any more: `kubectl api-resources` lists what it has", t.server(), resourceOf(err))
+		return fmt.Sprintf("%s no longer has %s: `kubectl api-resources` lists its types", t.server(), resourceOf(err))
 	default:
 		return err.Error()
 	}
@@ -107,7 +105,7 @@ func (t Target) ofUser() string {
 	return fmt.Sprintf(" of user %q", t.User)
 }
 
-// forbidden says which permission is missing and how to check it.
+// forbidden returns a line about a missing permission and how to check it.
 func (t Target) forbidden(err error) string {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if !ok {
@@ -124,8 +122,7 @@ func (t Target) forbidden(err error) string {
 		t.ofUser(), resource, where, t.server(), resource, scope)
 }
 
-// resourceOf names the resource of a request as kubectl takes it, without the
-// version.
+// resourceOf returns the resource of a request in the form of kubectl, without the version.
 func resourceOf(err error) string {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if !ok {
@@ -162,7 +159,7 @@ func unreachable(err error) bool {
 	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// untrusted reports whether err is about the certificate that the server showed.
+// untrusted reports whether err is about the certificate of the server.
 func untrusted(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
@@ -174,8 +171,7 @@ func untrusted(err error) bool {
 	return ok
 }
 
-// Reason says in a few words why a server did not answer, those of the operating
-// system where it has some.
+// Reason describes in a few words why a server did not answer.
 func Reason(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
@@ -192,7 +188,7 @@ func Reason(err error) string {
 	return innermost(err).Error()
 }
 
-// innermost takes off what says again which request it was.
+// innermost returns the error without the parts that describe the request.
 func innermost(err error) error {
 	if sourceErr, ok := errors.AsType[*source.Error](err); ok {
 		err = sourceErr.Err
