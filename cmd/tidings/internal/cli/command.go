@@ -137,31 +137,21 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionOf returns the version of a binary in a line; info may be nil.
+// versionOf returns the version of a binary, which includes the commit; info may be nil.
 func versionOf(info *debug.BuildInfo) string {
-	version, revision, changed, client := "(devel)", "", "", ""
+	version, built := "(devel)", runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH
 	if info == nil {
 		info = new(debug.BuildInfo)
 	}
 	if info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	for _, setting := range info.Settings {
-		switch {
-		case setting.Key == "vcs.revision":
-			revision = "commit " + setting.Value[:min(len(setting.Value), 12)]
-		case setting.Key == "vcs.modified" && setting.Value == "true":
-			changed = " with changes"
-		}
-	}
 	for _, module := range info.Deps {
 		if module.Path == "k8s.io/client-go" {
-			client = "client-go " + module.Version
+			built = "client-go " + module.Version + ", " + built
 		}
 	}
-	parts := []string{revision + changed, client, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-	return fmt.Sprintf("tidings %s (%s)", version, strings.Join(parts, ", "))
+	return fmt.Sprintf("tidings %s (%s)", version, built)
 }
 
 // maxTypos is how many letters of a name may be wrong for a similar one to be suggested.

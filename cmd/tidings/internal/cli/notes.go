@@ -69,28 +69,17 @@ func (c *watchedCluster) contents() string {
 	return c.prefixed(strings.Join(append(inNamespaces, clusterScoped...), ", "))
 }
 
-// noteStates prints which informers have changed their state, in one line for all with the same
-// text.
+// noteStates prints which informers have changed their state.
 func (w *watcher) noteStates() {
-	var notes []string
-	names := make(map[string][]string)
 	for t := range w.types() {
 		health := t.informer.Health()
 		if health.State == t.state {
 			continue
 		}
 		t.state = health.State
-		note := w.stateNote(t, health)
-		if note == "" {
-			continue
+		if note := w.stateNote(t, health); note != "" {
+			w.printer.note(t.String() + ": " + note)
 		}
-		if names[note] == nil {
-			notes = append(notes, note)
-		}
-		names[note] = append(names[note], t.String())
-	}
-	for _, note := range notes {
-		w.printer.note(strings.Join(names[note], ", ") + ": " + note)
 	}
 }
 

@@ -16,7 +16,9 @@ import (
 func (f *Fleet) disturb(a *app, now time.Time) (bool, error) {
 	switch roll := f.rng.IntN(100); {
 	case roll < 10 && a.database != nil:
-		return true, f.disturbDatabase(a, now)
+		return true, update(f, &a.database, func(u *unstructured.Unstructured) {
+			setPhase(u, "FailingOver", now)
+		})
 	case roll < 25 && !a.foreign:
 		return true, update(f, &a.deployment, func(d *appsv1.Deployment) {
 			next := revision(d) + 1
@@ -73,21 +75,6 @@ func (f *Fleet) crash(a *app, now time.Time) error {
 	})
 }
 
-// disturbDatabase begins a backup, an upgrade or a failover.
-func (f *Fleet) disturbDatabase(a *app, now time.Time) error {
-	kind, version := f.rng.IntN(3), fmt.Sprintf("%d.%d", 16+f.rng.IntN(2), 1+f.rng.IntN(9))
-	return update(f, &a.database, func(u *unstructured.Unstructured) {
-		switch kind {
-		case 0:
-			setPhase(u, "BackingUp", now)
-		case 1:
-			setField(u, version, "spec", "version")
-		default:
-			setPhase(u, "FailingOver", now)
-		}
-	})
-}
-
 // changeConfig changes one value of an application's configuration.
 func (f *Fleet) changeConfig(a *app) error {
 	key, value := "pool.size", strconv.Itoa(4+f.rng.IntN(60))
@@ -110,23 +97,10 @@ func (f *Fleet) changeConfig(a *app) error {
 	})
 }
 
+// heartbeat updates the conditions of a node.
 func (f *Fleet) heartbeat(now time.Time) error {
-	return f.updateNode(f.rng.IntN(len(f.nodes)), func(node *corev1.Node) { setHeartbeat(node, now) })
-}
-
-// cordon cordons a node, or uncordons the one that it has cordoned.
-func (f *Fleet) cordon() error {
-	i, closed := f.cordoned, false
-	f.cordoned = -1
-	if i < 0 {
-		i, closed = f.rng.IntN(len(f.nodes)), true
-		f.cordoned = i
-	}
-	return f.updateNode(i, func(node *corev1.Node) { node.Spec.Unschedulable = closed })
-}
-
-func (f *Fleet) updateNode(i int, change func(*corev1.Node)) error {
-	err := update(f, &f.nodes[i], change)
+	i := f.rng.IntN(len(f.nodes))
+	err := update(f, &f.nodes[i], func(node *corev1.Node) { setHeartbeat(node, now) })
 	if isConflict(err) {
 		f.Touch("")
 		return nil

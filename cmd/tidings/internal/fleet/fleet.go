@@ -42,7 +42,6 @@ type Fleet struct {
 	templates  templates
 	namespaces []string
 	nodes      []*corev1.Node
-	cordoned   int // index of the node that the fleet has cordoned, -1 for none
 	apps       []*app
 	busy       []*app   // to be reconciled
 	urgent     []*app   // to be reconciled first, because another client has changed them
@@ -72,9 +71,9 @@ const (
 	appsPerDatabase = 3
 	// maxBusy is how many applications are busy at once, unless other clients make more so.
 	maxBusy = 8
-	// heartbeatOdds, configOdds and cordonOdds are how many of a thousand steps are the
-	// heartbeat of a node, a changed configuration, and a node being cordoned or uncordoned.
-	heartbeatOdds, configOdds, cordonOdds = 150, 30, 10
+	// heartbeatOdds and configOdds are how many of a thousand steps are the heartbeat of a node
+	// and a changed configuration.
+	heartbeatOdds, configOdds = 150, 30
 	// answersPerSecond is how often Run calls Answer if it makes no changes of its own.
 	answersPerSecond = 100
 	// streamOfSeed is the second half of the generator's seed, any fixed number.
@@ -85,7 +84,7 @@ const (
 func New(server *apisim.Server, o Options) *Fleet {
 	o.Pods = max(1, o.Pods)
 	return &Fleet{
-		o: o, server: server, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)), cordoned: -1,
+		o: o, server: server, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)),
 		touched: make(map[string]bool),
 	}
 }
@@ -134,7 +133,7 @@ func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
 // createApp creates the application with an index, with running pods.
 func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
 	namespace := f.namespaces[i%len(f.namespaces)]
-	a := f.newApp(namespace, appName(i/len(f.namespaces)), replicas)
+	a := f.newApp(namespace, numbered(appNames, i/len(f.namespaces)), replicas)
 	f.apps = append(f.apps, a)
 	service := f.newService(a)
 	if err := create(f, &service); err != nil {
@@ -203,8 +202,6 @@ func (f *Fleet) Step(now time.Time) error {
 		if a := f.idleApp(); a != nil && a.config != nil {
 			return f.tolerate(a, f.changeConfig(a))
 		}
-	case roll < heartbeatOdds+configOdds+cordonOdds:
-		return f.cordon()
 	}
 	if len(f.busy) < maxBusy {
 		if a := f.idleApp(); a != nil {

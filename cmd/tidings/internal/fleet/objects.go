@@ -58,9 +58,9 @@ func readTemplates() (t templates, err error) {
 }
 
 var (
-	namespaceNames = strings.Fields("shop payments search media billing identity analytics support logistics platform")
-	subjects       = strings.Fields("cart catalog checkout invoice ledger login mail orders pricing profile reviews session stock thumbnail tracking")
-	roles          = strings.Fields("api web worker cache gateway sync")
+	namespaceNames = strings.Fields("shop payments search media billing identity analytics support")
+	appNames       = strings.Fields("cart-api catalog-web checkout-worker invoice-cache login-gateway " +
+		"mail-worker orders-api pricing-sync profile-web reviews-api session-cache stock-sync tracking-web")
 )
 
 // numbered returns the i-th of names, with a number once they are used up.
@@ -69,16 +69,6 @@ func numbered(names []string, i int) string {
 		return names[i]
 	}
 	return fmt.Sprintf("%s-%d", names[i%len(names)], i/len(names)+1)
-}
-
-// appName returns the i-th name of an application in a namespace.
-func appName(i int) string {
-	subject := subjects[i%len(subjects)]
-	role := roles[(i%len(subjects)+i/len(subjects))%len(roles)]
-	if round := i / (len(subjects) * len(roles)); round > 0 {
-		return fmt.Sprintf("%s-%s-%d", subject, role, round+1)
-	}
-	return subject + "-" + role
 }
 
 // randomName returns characters as the API server generates them in names.

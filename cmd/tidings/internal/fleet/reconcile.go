@@ -28,7 +28,7 @@ func (f *Fleet) reconcile(a *app, now time.Time) (bool, error) {
 		return true, f.replaceSet(a)
 	}
 	for _, next := range []func(*app, time.Time) (bool, error){
-		f.startPods, f.reportStatus, f.restartContainers, f.fitSize, f.tendDatabase,
+		f.startPods, f.reportStatus, f.restartContainers, f.fitSize, f.failOver,
 	} {
 		if wrote, err := next(a, now); wrote || err != nil {
 			return wrote, err
@@ -166,32 +166,17 @@ func (f *Fleet) removePod(a *app, i int) error {
 	return remove(f, pod)
 }
 
-// tendDatabase completes the backup, the upgrade or the failover of a database.
-func (f *Fleet) tendDatabase(a *app, now time.Time) (bool, error) {
+// failOver completes the failover of a database.
+func (f *Fleet) failOver(a *app, now time.Time) (bool, error) {
 	if a.database == nil {
 		return false, nil
 	}
-	text := func(path ...string) string {
-		value, _, _ := unstructured.NestedString(a.database.Object, path...)
-		return value
-	}
-	phase, version := text("status", "phase"), text("spec", "version")
-	if phase == "Ready" && version == text("status", "version") {
+	if phase, _, _ := unstructured.NestedString(a.database.Object, "status", "phase"); phase == "Ready" {
 		return false, nil
 	}
 	return true, update(f, &a.database, func(u *unstructured.Unstructured) {
-		if phase == "Ready" {
-			setPhase(u, "Upgrading", now)
-			return
-		}
 		setPhase(u, "Ready", now)
-		switch phase {
-		case "BackingUp":
-			setField(u, now.UTC().Format(time.RFC3339), "status", "lastBackup")
-		case "FailingOver":
-			setPrimary(u, f.rng.Int64N(3))
-		}
-		setField(u, version, "status", "version")
+		setPrimary(u, f.rng.Int64N(3))
 	})
 }
 
