@@ -44,7 +44,8 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	}
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig cannot be read: %w: correct it, or name another with --kubeconfig", err)
+		return nil, fmt.Errorf("the kubeconfig cannot be read: %w: correct it, or name another "+
+			"with --kubeconfig", err)
 	}
 	if c.target.Context == "" {
 		c.target.Context = raw.CurrentContext
@@ -62,7 +63,8 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 		return nil, c.target.Explain(err)
 	}
 	c.target.Server = withoutUser(c.config.Host)
-	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" || c.config.BearerTokenFile != ""
+	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" ||
+		c.config.BearerTokenFile != ""
 	c.config.QPS, c.config.Burst = requestsPerSecond, requestBurst
 	prepare(c.config)
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
@@ -79,7 +81,8 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 	named := new(clientcmdapi.Context)
 	if name := c.target.Context; name != "" {
 		if named = raw.Contexts[name]; named == nil {
-			return fmt.Errorf("%s (`kubectl config get-contexts`)", missing(c.target, "context", name, "", raw.Contexts))
+			return fmt.Errorf("%s (`kubectl config get-contexts`)",
+				missing(c.target, "context", name, "", raw.Contexts))
 		}
 	}
 	c.target.User = named.AuthInfo
@@ -88,10 +91,12 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 		cluster, naming = given, ""
 	}
 	if raw.Clusters[cluster] == nil && cluster != "" && *c.flags.APIServer == "" {
-		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server", missing(c.target, "cluster", cluster, naming, raw.Clusters))
+		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server",
+			missing(c.target, "cluster", cluster, naming, raw.Clusters))
 	}
 	if user := *c.flags.AuthInfoName; raw.AuthInfos[user] == nil && user != "" {
-		return fmt.Errorf("%s: choose one with --user", missing(c.target, "user", user, "", raw.AuthInfos))
+		return fmt.Errorf("%s: choose one with --user",
+			missing(c.target, "user", user, "", raw.AuthInfos))
 	}
 	return nil
 }
@@ -102,7 +107,8 @@ func missing[V any](target problem.Target, what, name, naming string, all map[st
 	if len(all) > 0 {
 		has = strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 	}
-	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what, name, naming, has)
+	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what,
+		name, naming, has)
 }
 
 // namespace returns the namespace of the flags or the context, and whether a flag names it.

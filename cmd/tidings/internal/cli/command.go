@@ -40,7 +40,8 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone away knows why
-		fmt.Fprintln(s.Err, view.Clean(problem.Message(err), false)) //nolint:errcheck // nowhere else to print it
+		message := view.Clean(problem.Message(err), false)
+		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
 	}
 	return problem.Code(err)
 }
@@ -72,7 +73,8 @@ shows every change as it happens, with the fields that changed.`,
 		Args:          noSuchCommand,
 
 		SuggestionsMinimumDistance: maxTypos,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&c.verbose, "verbose", "v", false, "log details on the error stream")
@@ -84,7 +86,8 @@ shows every change as it happens, with the fields that changed.`,
 		if slices.Contains(words, c.colours) {
 			return nil
 		}
-		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never", c.colours)
+		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never",
+			c.colours)
 	}
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
@@ -93,10 +96,12 @@ shows every change as it happens, with the fields that changed.`,
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
 			cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
-			cmd.Long = "Completion prints a script with which a shell completes commands, flags, types and contexts."
+			cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
+				"types and contexts."
 			cmd.Example = "  # in bash, until this shell ends\n  source <(tidings completion bash)"
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-				return problem.Usage(cmd.CommandPath(), "name a shell: %s", strings.Join(commandNames(cmd), ", "))
+				return problem.Usage(cmd.CommandPath(), "name a shell: %s",
+					strings.Join(commandNames(cmd), ", "))
 			}
 		}
 	}
@@ -185,7 +190,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return problem.Usage(cmd.CommandPath(), "%s takes no arguments, only flags: %q", cmd.CommandPath(), args[0])
+	return problem.Usage(cmd.CommandPath(), "%s takes no arguments, only flags: %q",
+		cmd.CommandPath(), args[0])
 }
 
 // commandNames returns the names of the commands in the help.
@@ -216,7 +222,8 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag := invalid.GetFlag()
 		if form := forms[flag.Value.Type()]; form != "" {
-			err = problem.Reworded(fmt.Sprintf("--%s %q: write %s", flag.Name, invalid.GetValue(), form), err)
+			err = problem.Reworded(fmt.Sprintf("--%s %q: write %s", flag.Name,
+				invalid.GetValue(), form), err)
 		}
 	}
 	return &problem.UsageError{Command: cmd.CommandPath(), Err: err}

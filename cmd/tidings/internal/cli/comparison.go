@@ -34,7 +34,8 @@ func addTyped[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) 
 }
 
 // addType adds a type with its informer to a demo.
-func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind, informer *tidings.Informer[T]) error {
+func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
+	informer *tidings.Informer[T]) error {
 	plural, singular := meta.UnsafeGuessKindToResource(kind) // the names of the demo's types are regular
 	t := demoType{
 		of:       view.Type{Kind: kind, Singular: singular.Resource, Plural: plural.Resource},
@@ -47,7 +48,8 @@ func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind, i
 			return objects
 		},
 	}
-	registration, err := informer.AddHandler(view.Handler[T](t.of, d.receive), tidings.HandlerOptions{Name: "print"})
+	registration, err := informer.AddHandler(view.Handler[T](t.of, d.receive),
+		tidings.HandlerOptions{Name: "print"})
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,8 @@ func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 		}
 		found.objects += len(served)
 		if live := counts[i].Live(); live != int64(len(served)) {
-			found.add("the handler's events leave %d %s, the server has %d", live, t.of.Plural, len(served))
+			found.add("the handler's events leave %d %s, the server has %d", live, t.of.Plural,
+				len(served))
 		}
 		cached := t.cached()
 		for _, item := range served {

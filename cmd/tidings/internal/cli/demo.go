@@ -66,12 +66,16 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&o.pods, "pods", 2000, "the number of pods; the other objects are in proportion")
-	flags.Float64Var(&o.churn, "churn", 50, "the number of changes per second; 0 for none except reactions to yours")
+	flags.Float64Var(&o.churn, "churn", 50,
+		"the number of changes per second; 0 for none except reactions to yours")
 	flags.DurationVar(&o.length, "for", 30*time.Second, "how long to run; 0 until Ctrl-C")
-	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides the objects and their changes (default random; it is printed)")
-	flags.StringVar(&o.listen, "listen", anyPort, "the address of the API server; port 0 means a free one")
+	flags.Uint64Var(&o.seed, "seed", 0,
+		"the number that decides the objects and their changes (default random; it is printed)")
+	flags.StringVar(&o.listen, "listen", anyPort,
+		"the address of the API server; port 0 means a free one")
 	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
-		"write the kubeconfig of the server to this file (default a temporary one, whose path is printed)")
+		"write the kubeconfig of the server to this file "+
+			"(default a temporary one, whose path is printed)")
 	return cmd
 }
 
@@ -79,9 +83,11 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 func (o demoOptions) check(command string) error {
 	switch {
 	case o.pods < 1 || o.pods > maxDemoPods:
-		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods, maxDemoPods)
+		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods,
+			maxDemoPods)
 	case !(o.churn >= 0 && o.churn <= maxDemoChurn):
-		return problem.Usage(command, "--churn %s: choose a number from 0 to %d", strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
+		return problem.Usage(command, "--churn %s: choose a number from 0 to %d",
+			strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
 	case o.length < 0:
 		return problem.Usage(command, "--for %v is negative: 0 means until Ctrl-C", o.length)
 	}

@@ -81,9 +81,9 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if err != nil {
 		return err
 	}
-	d.fleet = fleet.New(d.server.Server, fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: func(c fleet.Change) {
-		d.lag.Written(c.Object.GetResourceVersion(), c.Began)
-	}})
+	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
+	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
+	d.fleet = fleet.New(d.server.Server, options)
 	if err := d.server.listen(d.o.listen, d.screen); err != nil {
 		return err
 	}
@@ -125,7 +125,8 @@ func (d *demonstration) middleware(next http.Handler) http.Handler {
 // addTypes creates an informer for each type of the fleet.
 func (d *demonstration) addTypes(c *common) (err error) {
 	config := &rest.Config{Host: d.server.local, QPS: -1}
-	d.factory, err = tidings.NewFactory(config, tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})})
+	d.factory, err = tidings.NewFactory(config,
+		tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})})
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,8 @@ func (d *demonstration) sync(ctx, following context.Context) error {
 		rate = view.Counted(whole, "change", "changes")
 	}
 	return say(d.screen, "%d informers hold its %s after %s; now %s per second %s",
-		len(d.types), view.Counted(d.initial, "object", "objects"), view.Short(d.synced), rate, until)
+		len(d.types), view.Counted(d.initial, "object", "objects"), view.Short(d.synced),
+		rate, until)
 }
 
 // churn changes the cluster and draws the status line until the time is up.
@@ -305,19 +307,26 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 		folded += t.handler().Folded
 	}
 	counts := d.lag.Counts()
-	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)), view.Count(int64(counts.Seen)))
+	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
+		view.Count(int64(counts.Seen)))
 	if folded > 0 {
-		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow", view.Counted(folded, "update", "updates"))
+		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
+			view.Counted(folded, "update", "updates"))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted), view.Table(d.printer.tally.Counts(), p))
-	row := func(name, text string) { fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text) }
+	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
+		view.Table(d.printer.tally.Counts(), p))
+	row := func(name, text string) {
+		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
+	}
 	row("changes", seen)
 	if counts.Seen > 0 {
-		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, from the write to the handler",
+		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, "+
+			"from the write to the handler",
 			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)), view.Short(d.lag.Quantile(1))))
 	}
-	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"), view.Short(d.synced)))
+	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
+		view.Short(d.synced)))
 	row("peak heap", view.Bytes(d.peak)+", including the server in this process")
 	paint := p.Green
 	if found.differences > 0 {

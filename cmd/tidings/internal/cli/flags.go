@@ -39,7 +39,8 @@ func newClusterFlags() *clusterFlags {
 	f.AddFlags(f.set)
 	f.Namespace = new("")
 	f.set.StringSliceVar(&f.contexts, "context", nil,
-		"The name of the kubeconfig context to use; several, separated by commas, are watched at once")
+		"The name of the kubeconfig context to use; several, separated by commas, are watched "+
+			"at once")
 	return f
 }
 
@@ -47,19 +48,23 @@ func newClusterFlags() *clusterFlags {
 // the flags.
 func (f *clusterFlags) check(command string) error {
 	if f.set.Changed("context") && strings.Join(f.contexts, "") == "" {
-		return problem.Usage(command, "--context is empty: `kubectl config get-contexts` lists the contexts")
+		return problem.Usage(command, "--context is empty: `kubectl config get-contexts` lists "+
+			"the contexts")
 	}
 	if name := *f.Namespace; name != "" {
 		if wrong := validation.ValidateNamespaceName(name, false); len(wrong) > 0 {
-			return problem.Usage(command, "--namespace %q is no name of a namespace: %s", name, strings.Join(wrong, "; "))
+			return problem.Usage(command, "--namespace %q is no name of a namespace: %s", name,
+				strings.Join(wrong, "; "))
 		}
 	}
 	if _, err := clientcmd.ParseTimeout(*f.Timeout); err != nil {
 		return problem.Usage(command,
-			"--request-timeout %q: write a number of seconds, or one with its unit, as in 30s or 5m", *f.Timeout)
+			"--request-timeout %q: write a number of seconds, or one with its unit, as in "+
+				"30s or 5m", *f.Timeout)
 	}
 	if server := *f.APIServer; server != "" {
-		if _, _, err := rest.DefaultServerURL(server, "", schema.GroupVersion{}, false); err != nil {
+		_, _, err := rest.DefaultServerURL(server, "", schema.GroupVersion{}, false)
+		if err != nil {
 			return problem.Usage(command, "--server %q: %w", server, err)
 		}
 	}
@@ -102,7 +107,9 @@ func (f *clusterFlags) of(context string) *genericclioptions.ConfigFlags {
 }
 
 // completeContexts completes the names of contexts, also after a comma.
-func (f *clusterFlags) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (f *clusterFlags) completeContexts(
+	_ *cobra.Command, _ []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
 	raw, err := f.of("").ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -37,7 +37,8 @@ func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
 	if path == "" {
 		var err error
 		if k.directory, err = os.MkdirTemp("", "tidings-"); err != nil {
-			return nil, fmt.Errorf("cannot create a directory for the kubeconfig: %w: name a file with --write-kubeconfig", err)
+			return nil, fmt.Errorf("cannot create a directory for the kubeconfig: %w: name a file "+
+				"with --write-kubeconfig", err)
 		}
 		k.path = filepath.Join(k.directory, "kubeconfig")
 	}
@@ -53,7 +54,8 @@ func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
 	config.CurrentContext = kubeconfigName
 	if err := clientcmd.WriteToFile(*config, k.path); err != nil {
 		return nil, errors.Join(
-			fmt.Errorf("cannot write the kubeconfig: %w: name another file with --write-kubeconfig", err), k.remove())
+			fmt.Errorf("cannot write the kubeconfig: %w: name another file with "+
+				"--write-kubeconfig", err), k.remove())
 	}
 	return k, nil
 }
@@ -67,12 +69,14 @@ func checkKubeconfig(path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && len(present.Clusters) == 1 && len(present.Contexts) == 1 && len(present.AuthInfos) == 1 {
+	if err == nil && len(present.Clusters) == 1 && len(present.Contexts) == 1 &&
+		len(present.AuthInfos) == 1 {
 		if user := present.AuthInfos[kubeconfigName]; user != nil && user.Token == kubeconfigToken {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s exists and is no kubeconfig of tidings: name another file with --write-kubeconfig", path)
+	return fmt.Errorf("%s exists and is no kubeconfig of tidings: name another file with "+
+		"--write-kubeconfig", path)
 }
 
 // plainWord matches words that a shell takes literally.

@@ -17,7 +17,8 @@ func (w *watcher) showProgress(now time.Time) {
 	var parts []string
 	for t := range w.types() {
 		if health := t.informer.Health(); !health.Synced {
-			parts = append(parts, fmt.Sprintf("%s: %s so far", t, view.Counted(health.Listed, "object", "objects")))
+			parts = append(parts, fmt.Sprintf("%s: %s so far", t,
+				view.Counted(health.Listed, "object", "objects")))
 		}
 	}
 	text := "listing " + strings.Join(parts, ", ")
@@ -94,7 +95,8 @@ func (w *watcher) stateNote(t *watchedType, health tidings.Health) string {
 		return "the watch is silent; connecting again"
 	case reflector.BackingOff:
 		if problem.Lost(health.LastError) {
-			return fmt.Sprintf("lost %s (%s); trying again", t.cluster.target.Server, problem.Reason(health.LastError))
+			return fmt.Sprintf("lost %s (%s); trying again", t.cluster.target.Server,
+				problem.Reason(health.LastError))
 		}
 	case reflector.Forbidden, reflector.NoSuchResource:
 	default:
@@ -120,7 +122,8 @@ func (w *watcher) drawStatus(now time.Time) {
 	parts := w.printer.status(informers, now)
 	if w.goal != nil {
 		p := w.goal.Progress(0)
-		parts = append([]string{view.Printable(fmt.Sprintf("%s: %d of %d", w.o.condition, p.Met, p.Met+p.Unmet))}, parts...)
+		parts = append([]string{view.Printable(fmt.Sprintf("%s: %d of %d", w.o.condition, p.Met,
+			p.Met+p.Unmet))}, parts...)
 	}
 	if w.o.timeout > 0 {
 		parts = append(parts, remaining(w.o.timeout, w.began, now))
@@ -133,7 +136,8 @@ func (w *watcher) drawStatus(now time.Time) {
 		}
 	}
 	if len(failing) > 0 {
-		line += " · " + screen.Palette().Red(view.Printable("not watching "+strings.Join(failing, ", ")))
+		line += " · " + screen.Palette().Red(view.Printable("not watching "+strings.Join(failing,
+			", ")))
 	}
 	screen.SetStatus(line)
 }
@@ -151,7 +155,8 @@ func (w *watcher) noteReached() {
 	if met := w.goal.Progress(0).Met; met > 0 {
 		objects = view.Counted(met, "object", "objects")
 	}
-	w.printer.note(fmt.Sprintf("%s: %s, after %s", w.o.condition, objects, view.Short(time.Since(w.began))))
+	w.printer.note(fmt.Sprintf("%s: %s, after %s", w.o.condition, objects,
+		view.Short(time.Since(w.began))))
 }
 
 // interrupted returns the error of a watch after Ctrl-C: nil, unless it was to wait.
@@ -180,10 +185,12 @@ func (w *watcher) timedOut() error {
 		if more := p.Unmet - len(p.Waiting); more > 0 {
 			waiting += fmt.Sprintf(" and %d more", more)
 		}
-		why = append(why, fmt.Sprintf("%d of %s not yet: %s", p.Unmet, view.Counted(p.Met+p.Unmet, "object", "objects"), waiting))
+		why = append(why, fmt.Sprintf("%d of %s not yet: %s", p.Unmet,
+			view.Counted(p.Met+p.Unmet, "object", "objects"), waiting))
 	}
 	if !w.synced {
 		why = append(why, "not everything was listed")
 	}
-	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, view.Short(w.o.timeout), strings.Join(why, "; "))
+	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, view.Short(w.o.timeout),
+		strings.Join(why, "; "))
 }

@@ -65,11 +65,13 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 			version = health.Version
 		}
 	}
-	parts := []string{view.Counted(len(informers), "type", "types"), view.Counted(objects, "object", "objects")}
+	parts := []string{view.Counted(len(informers), "type", "types"), view.Counted(objects,
+		"object", "objects")}
 	if version != "" {
 		parts = append(parts, "RV "+view.Printable(version))
 	}
-	return append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)), "heap "+view.Bytes(heapSize()))
+	return append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)),
+		"heap "+view.Bytes(heapSize()))
 }
 
 // statusLine joins the parts of a status line.

@@ -62,12 +62,16 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.listen, "listen", anyPort, "the address of the API server; port 0 means a free one")
-	flags.StringArrayVar(&o.load, "load", nil, "begin with the objects of this file, or of all .yaml, .yml and .json "+
-		"files below this directory; - is the standard input; may be repeated")
-	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides UIDs and generated names (default random)")
+	flags.StringVar(&o.listen, "listen", anyPort,
+		"the address of the API server; port 0 means a free one")
+	flags.StringArrayVar(&o.load, "load", nil,
+		"begin with the objects of this file, or of all .yaml, .yml and .json "+
+			"files below this directory; - is the standard input; may be repeated")
+	flags.Uint64Var(&o.seed, "seed", 0,
+		"the number that decides UIDs and generated names (default random)")
 	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
-		"write the kubeconfig of the server to this file (default a temporary one, whose path is printed)")
+		"write the kubeconfig of the server to this file "+
+			"(default a temporary one, whose path is printed)")
 	return cmd
 }
 
@@ -77,13 +81,15 @@ func (o serveOptions) check(command string) error {
 	for _, name := range o.load {
 		switch name {
 		case "":
-			return problem.Usage(command, "--load is empty: name a file or a directory, or - for the standard input")
+			return problem.Usage(command, "--load is empty: name a file or a directory, or - for "+
+				"the standard input")
 		case standardInput:
 			inputs++
 		}
 	}
 	if inputs > 1 {
-		return problem.Usage(command, "--load - is given twice: the standard input can be read once")
+		return problem.Usage(command, "--load - is given twice: "+
+			"the standard input can be read once")
 	}
 	return nil
 }
@@ -131,7 +137,8 @@ func (s *server) load(ctx context.Context, names []string, in io.Reader) (string
 		return "no objects but the namespaces of every cluster", nil
 	}
 	before := s.Snapshot().Objects()
-	files := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == standardInput })
+	files := slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { return name == standardInput })
 	err := s.Load(files...)
 	if err == nil && len(files) < len(names) {
 		input := make(chan error, 1)
@@ -152,10 +159,13 @@ func (s *server) load(ctx context.Context, names []string, in io.Reader) (string
 func explainLoad(err error) error {
 	hint := ""
 	if !errors.As(err, new(apierrors.APIStatus)) {
-		hint = ": name files of objects in YAML or JSON, as `kubectl get -o yaml` prints them, or directories of such files"
+		hint = ": name files of objects in YAML or JSON, as `kubectl get -o yaml` prints them, or " +
+			"directories of such files"
 	}
-	if text, ok := strings.CutSuffix(err.Error(), ": create its CustomResourceDefinition, or register it with Server.Register"); ok {
-		return rewordServer("--load: ", ": load its CustomResourceDefinition, too", problem.Reworded(text, err))
+	if text, ok := strings.CutSuffix(err.Error(),
+		": create its CustomResourceDefinition, or register it with Server.Register"); ok {
+		return rewordServer("--load: ", ": load its CustomResourceDefinition, too",
+			problem.Reworded(text, err))
 	}
 	return rewordServer("--load: ", hint, err)
 }

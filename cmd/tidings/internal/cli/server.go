@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,8 +32,13 @@ type server struct {
 // listen makes the server reachable. It warns if other machines reach it.
 func (s *server) listen(address string, screen *view.Screen) (err error) {
 	if s.url, err = s.Listen(address); err != nil {
-		return fmt.Errorf("the API server cannot listen on %s: %s: choose another address with --listen, such as 127.0.0.1:8080",
-			address, strings.TrimPrefix(err.Error(), fmt.Sprintf("apisim: cannot listen on %s: ", address)))
+		reason := strings.TrimPrefix(err.Error(),
+			fmt.Sprintf("apisim: cannot listen on %s: ", address))
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			reason = errno.Error()
+		}
+		return problem.Reworded(fmt.Sprintf("the API server cannot listen on %s: %s: "+
+			"choose another address with --listen, such as 127.0.0.1:8080", address, reason), err)
 	}
 	u, err := url.Parse(s.url)
 	if err != nil {
@@ -47,7 +53,8 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 		u.Host = net.JoinHostPort("localhost", u.Port())
 		s.local = u.String()
 	}
-	screen.Note(fmt.Sprintf("tidings: everybody who reaches %s may read and write everything there, "+
+	screen.Note(fmt.Sprintf("tidings: everybody who reaches %s may read and write "+
+		"everything there, "+
 		"without credentials: --listen %s makes it private to this machine", s.url, anyPort))
 	return nil
 }
@@ -102,7 +109,8 @@ func isLoopback(host string) bool {
 		host = name
 	}
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
+	return strings.EqualFold(host, "localhost") ||
+		err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 // isCrossOrigin reports whether a browser says that a page of another origin made a request.
@@ -112,7 +120,8 @@ func isCrossOrigin(r *http.Request) bool {
 		return true
 	}
 	for _, origin := range r.Header.Values("Origin") {
-		if u, err := url.Parse(origin); err != nil || u.Scheme != "http" || !strings.EqualFold(u.Host, r.Host) {
+		if u, err := url.Parse(origin); err != nil || u.Scheme != "http" ||
+			!strings.EqualFold(u.Host, r.Host) {
 			return true
 		}
 	}
@@ -150,7 +159,8 @@ func (s *server) publish(path, namespace string, screen *view.Screen) (err error
 	if s.kubeconfig, err = writeKubeconfig(path, s.local, namespace); err != nil {
 		return err
 	}
-	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s", shellQuoted(s.kubeconfig.path))
+	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s",
+		shellQuoted(s.kubeconfig.path))
 }
 
 // rewordServer returns an error of the server in the words of the command line.

@@ -27,7 +27,8 @@ type query struct {
 func parseQueries(command string, args []string) (queries []query, err error) {
 	if len(args) == 0 {
 		return nil, problem.Usage(command, "name a type to watch, as in "+
-			"`tidings watch pods`, `tidings watch pods,deployments` or `tidings watch deployment/web`")
+			"`tidings watch pods`, `tidings watch pods,deployments` "+
+			"or `tidings watch deployment/web`")
 	}
 	add := func(q query) {
 		if !slices.Contains(queries, q) {
@@ -46,7 +47,8 @@ func parseQueries(command string, args []string) (queries []query, err error) {
 		return queries, nil
 	}
 	names := args[1:]
-	if i := slices.IndexFunc(names, func(name string) bool { return name == "" || strings.Contains(name, ",") }); i >= 0 {
+	isNoName := func(name string) bool { return name == "" || strings.Contains(name, ",") }
+	if i := slices.IndexFunc(names, isNoName); i >= 0 {
 		return nil, problem.Usage(command,
 			"%q is no name of an object: separate types by commas, names by spaces", names[i])
 	}
@@ -107,7 +109,8 @@ func mappingOf(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 		kind, err := mapper.KindFor(partial)
 		switch ambiguous, ok := errors.AsType[*meta.AmbiguousResourceError](err); {
 		case ok:
-			return nil, fmt.Errorf("%q means several types: add the group, as in %s", name, groupNames(ambiguous.MatchingResources))
+			return nil, fmt.Errorf("%q means several types: add the group, as in %s", name,
+				groupNames(ambiguous.MatchingResources))
 		case err == nil:
 			return mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		case !meta.IsNoMatchError(err):
@@ -116,7 +119,8 @@ func mappingOf(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 	}
 	versionedKind, kind := schema.ParseKindArg(name)
 	if versionedKind != nil {
-		if mapping, err := mapper.RESTMapping(versionedKind.GroupKind(), versionedKind.Version); err == nil {
+		mapping, err := mapper.RESTMapping(versionedKind.GroupKind(), versionedKind.Version)
+		if err == nil {
 			return mapping, nil
 		}
 	}
@@ -149,7 +153,8 @@ func checkVerbs(d discovery.DiscoveryInterface, resource schema.GroupVersionReso
 	for _, served := range list.APIResources {
 		if served.Name == resource.Resource && !watchable.Match(list.GroupVersion, &served) {
 			return fmt.Errorf("the server cannot list and watch %s: "+
-				"`kubectl api-resources --verbs=list,watch` lists the types that it can", resource.Resource)
+				"`kubectl api-resources --verbs=list,watch` "+
+				"lists the types that it can", resource.Resource)
 		}
 	}
 	return nil
@@ -161,7 +166,8 @@ var watchable = discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}
 // typeNames returns the names of the types that can be watched: their plurals, with the group if
 // another type has the same plural.
 func typeNames(lists []*metav1.APIResourceList) []string {
-	resources, _ := discovery.GroupVersionResources(discovery.FilteredBy(watchable, lists)) // all that can be parsed
+	lists = discovery.FilteredBy(watchable, lists)
+	resources, _ := discovery.GroupVersionResources(lists) // those that can be parsed
 	byGroup := func(a, b schema.GroupVersionResource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	}

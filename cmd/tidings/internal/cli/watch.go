@@ -89,29 +89,31 @@ func newWatch(c *common) *cobra.Command {
 			}
 			return runWatch(cmd, c, o, clusters)
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return completeTypes(cmd.Context(), clusters, typed), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: clusters.completeTypes,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(clusters.Namespace, "namespace", "n", "", "watch this namespace instead of the context's")
+	flags.StringVarP(clusters.Namespace, "namespace", "n", "",
+		"watch this namespace instead of the context's")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "watch all namespaces")
-	flags.StringVarP(&o.labels, "selector", "l", "", "watch only objects with these labels, as in app=web,tier!=cache")
-	flags.StringVar(&o.fields, "field-selector", "", "watch only objects with these fields, as in spec.nodeName=node-1")
+	flags.StringVarP(&o.labels, "selector", "l", "",
+		"watch only objects with these labels, as in app=web,tier!=cache")
+	flags.StringVar(&o.fields, "field-selector", "",
+		"watch only objects with these fields, as in spec.nodeName=node-1")
 	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist at the start")
 	flags.StringVar(&o.until, "until", "", "end when all objects meet a condition: "+
 		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete")
-	flags.DurationVar(&o.timeout, "timeout", 0, "end after this time, as in 30s or 5m; 0 means never")
-	flags.StringVarP(&o.output, "output", "o", "", "print whole objects, as name, json or yaml, instead of the differences")
-	flags.BoolVar(&o.events, "output-watch-events", false, "with -o json or yaml, print each object in a watch event")
+	flags.DurationVar(&o.timeout, "timeout", 0,
+		"end after this time, as in 30s or 5m; 0 means never")
+	flags.StringVarP(&o.output, "output", "o", "",
+		"print whole objects, as name, json or yaml, instead of the differences")
+	flags.BoolVar(&o.events, "output-watch-events", false,
+		"with -o json or yaml, print each object in a watch event")
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "print the data of Secrets")
 	flags.AddFlagSet(clusters.set)
 	complete(cmd, "context", clusters.completeContexts)
-	complete(cmd, "output", cobra.FixedCompletions([]string{"name", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "output", cobra.FixedCompletions([]string{"name", "json", "yaml"},
+		cobra.ShellCompDirectiveNoFileComp))
 	complete(cmd, "until", cobra.FixedCompletions([]string{"condition=", "jsonpath=", "create", "delete"},
 		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	cmd.SetUsageFunc(usageWith("Flags for the cluster, as for kubectl", clusters.set))
@@ -128,7 +130,8 @@ func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
 				own.AddFlag(flag)
 			}
 		})
-		_, err := fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s:\n%s",
+		_, err := fmt.Fprintf(cmd.OutOrStderr(),
+			"Usage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s:\n%s",
 			cmd.UseLine(), cmd.Example, own.FlagUsages(), title, set.FlagUsages())
 		return err
 	}
@@ -137,26 +140,30 @@ func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
 // completeTimeout bounds how long completion waits for a cluster.
 const completeTimeout = 3 * time.Second
 
-// completeTypes returns the types of a cluster whose names begin with the last part of a
-// comma-separated list. It returns nil if the cluster does not answer.
-func completeTypes(ctx context.Context, clusters *clusterFlags, typed string) []string {
-	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
+// completeTypes completes the names of types, also after a comma. It completes nothing if the
+// cluster does not answer.
+func (f *clusterFlags) completeTypes(
+	cmd *cobra.Command, args []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 	defer cancel()
-	c, err := open(ctx, clusters.each()[0])
-	if err != nil {
-		return nil
+	c, err := open(ctx, f.each()[0])
+	if err != nil || len(args) > 0 {
+		return nil, none
 	}
 	discovery, err := c.flags.ToDiscoveryClient()
 	if err != nil {
-		return nil
+		return nil, none
 	}
 	lists, _ := discovery.ServerPreferredResources() // a part of the groups may not answer
 	last := strings.LastIndex(typed, ",") + 1
-	names := slices.DeleteFunc(typeNames(lists), func(name string) bool { return !strings.HasPrefix(name, typed[last:]) })
+	names := slices.DeleteFunc(typeNames(lists),
+		func(name string) bool { return !strings.HasPrefix(name, typed[last:]) })
 	for i := range names {
 		names[i] = typed[:last] + names[i]
 	}
-	return names
+	return names, none
 }
 
 // check returns an error for invalid flags, before the cluster is asked.
@@ -168,10 +175,12 @@ func (o *watchOptions) check(command string) error {
 		return problem.Usage(command, "--field-selector %q: %v", o.fields, err)
 	}
 	if name := o.queries[0].name; name != "" && (o.labels != "" || o.fields != "") {
-		return problem.Usage(command, "the name %q and a selector exclude each other: leave one out", name)
+		return problem.Usage(command, "the name %q and a selector exclude each other: "+
+			"leave one out", name)
 	}
 	if o.output != "" && !view.IsFormat(o.output) {
-		return problem.Usage(command, "--output %q: choose name, json or yaml, or leave it out to see the differences", o.output)
+		return problem.Usage(command, "--output %q: choose name, json or yaml, or leave it out to "+
+			"see the differences", o.output)
 	}
 	if o.events && o.output != "json" && o.output != "yaml" {
 		return problem.Usage(command, "--output-watch-events needs -o json or -o yaml")

@@ -110,7 +110,8 @@ func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags
 	}
 	options := tidings.FactoryOptions{Logger: c.logger(screen, secrecy)}
 	for i, watched := range clusters {
-		if err := watched.chooseNamespace(cmd.CommandPath(), o.allNamespaces, types[i]); err != nil {
+		err := watched.chooseNamespace(cmd.CommandPath(), o.allNamespaces, types[i])
+		if err != nil {
 			return err
 		}
 		if err := watched.addTypes(o, types[i], options); err != nil {
@@ -121,13 +122,15 @@ func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags
 }
 
 // discoverTypes finds the types of queries on all clusters at once.
-func discoverTypes(clusters []*watchedCluster, queries []query, screen *view.Screen) ([][]*meta.RESTMapping, error) {
+func discoverTypes(clusters []*watchedCluster, queries []query,
+	screen *view.Screen) ([][]*meta.RESTMapping, error) {
 	types, errs := make([][]*meta.RESTMapping, len(clusters)), make([]error, len(clusters))
 	var asked sync.WaitGroup
 	for i, c := range clusters {
 		asked.Go(func() {
 			late := time.AfterFunc(connectNote, func() {
-				screen.Note(screen.NotePalette().Dim("asking " + c.target.Server + " for its types …"))
+				screen.Note(screen.NotePalette().Dim("asking " + c.target.Server +
+					" for its types …"))
 			})
 			defer late.Stop()
 			types[i], errs[i] = c.discover(queries)
@@ -142,13 +145,15 @@ func discoverTypes(clusters []*watchedCluster, queries []query, screen *view.Scr
 
 // chooseNamespace sets the namespace to watch. A flag that names one for types without namespaces
 // is an error of the command line.
-func (c *watchedCluster) chooseNamespace(command string, all bool, types []*meta.RESTMapping) error {
+func (c *watchedCluster) chooseNamespace(command string, all bool,
+	types []*meta.RESTMapping) error {
 	namespace, explicit, err := c.cluster.namespace()
 	if err != nil {
 		return err
 	}
 	if explicit && !slices.ContainsFunc(types, isNamespaced) {
-		return problem.Usage(command, "%s have no namespace: leave out --namespace", types[0].Resource.Resource)
+		return problem.Usage(command, "%s have no namespace: leave out --namespace",
+			types[0].Resource.Resource)
 	}
 	if !all {
 		c.namespace = namespace
@@ -161,7 +166,8 @@ func isNamespaced(mapping *meta.RESTMapping) bool {
 }
 
 // addTypes creates the informers for queries, with the types of the queries.
-func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping, options tidings.FactoryOptions) (err error) {
+func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping,
+	options tidings.FactoryOptions) (err error) {
 	if c.factory, err = tidings.NewFactory(c.config, options); err != nil {
 		return c.target.Explain(err)
 	}
@@ -169,7 +175,8 @@ func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping, opt
 		kind := mapping.GroupVersionKind
 		of := view.Type{Kind: kind, Singular: strings.ToLower(kind.Kind), Plural: mapping.Resource.Resource, Context: c.label}
 		t := &watchedType{cluster: c, of: of, name: o.queries[i].name, namespaced: isNamespaced(mapping)}
-		if slices.ContainsFunc(c.types, func(other *watchedType) bool { return other.of == t.of && other.name == t.name }) {
+		if slices.ContainsFunc(c.types,
+			func(other *watchedType) bool { return other.of == t.of && other.name == t.name }) {
 			continue // the same type by another of its names
 		}
 		selection := tidings.Selection{AllNamespaces: true, Labels: o.labels, Fields: o.fields}
@@ -188,7 +195,8 @@ func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping, opt
 }
 
 // newWatcher returns a watcher of clusters with their types.
-func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy, clusters []*watchedCluster) *watcher {
+func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy,
+	clusters []*watchedCluster) *watcher {
 	w := &watcher{o: o, clusters: clusters, began: time.Now()}
 	var shown []view.Type
 	var names []string
@@ -247,8 +255,10 @@ func (w *watcher) run(ctx context.Context) error {
 
 func (w *watcher) start(ctx context.Context) (err error) {
 	for t := range w.types() {
-		handler := view.Handler[*unstructured.Unstructured](t.of, func(c view.Change) { w.receive(t, c) })
-		if t.registration, err = t.informer.AddHandler(handler, tidings.HandlerOptions{Name: "print"}); err != nil {
+		handler := view.Handler[*unstructured.Unstructured](t.of,
+			func(c view.Change) { w.receive(t, c) })
+		t.registration, err = t.informer.AddHandler(handler, tidings.HandlerOptions{Name: "print"})
+		if err != nil {
 			return err
 		}
 	}
@@ -345,7 +355,8 @@ func (w *watcher) checkSynced() (bool, error) {
 			return false, w.explain(t, health.LastError)
 		}
 		if health.State == reflector.BackingOff {
-			if note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError)); note != t.noted {
+			note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError))
+			if note != t.noted {
 				t.noted = note
 				w.printer.note(note)
 			}
@@ -360,7 +371,8 @@ func isHopeless(health tidings.Health) bool {
 	case reflector.Forbidden, reflector.NoSuchResource:
 		return health.LastError != nil
 	case reflector.BackingOff:
-		return health.LastError != nil && (problem.Unreachable(health.LastError) || apierrors.IsBadRequest(health.LastError))
+		return health.LastError != nil && (problem.Unreachable(health.LastError) ||
+			apierrors.IsBadRequest(health.LastError))
 	}
 	return false
 }

@@ -118,17 +118,19 @@ func schedule(pod *corev1.Pod, node string, now time.Time) {
 func (f *Fleet) startContainers(pod *corev1.Pod, now time.Time) {
 	pod.Status.Phase = corev1.PodRunning
 	if pod.Status.PodIP == "" {
-		pod.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", 64+f.rng.IntN(64), f.rng.IntN(256), 2+f.rng.IntN(250))
+		pod.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", 64+f.rng.IntN(64), f.rng.IntN(256),
+			2+f.rng.IntN(250))
 		pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
 		pod.Status.StartTime = new(metav1.NewTime(now))
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
 		for _, container := range pod.Spec.Containers {
-			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-				Name: container.Name, Image: container.Image,
-				ImageID:     container.Image + "@" + imageID(f.rng),
-				ContainerID: "containerd://" + imageID(f.rng)[len("sha256:"):],
-			})
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+				corev1.ContainerStatus{
+					Name: container.Name, Image: container.Image,
+					ImageID:     container.Image + "@" + imageID(f.rng),
+					ContainerID: "containerd://" + imageID(f.rng)[len("sha256:"):],
+				})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {

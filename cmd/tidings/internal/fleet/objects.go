@@ -59,8 +59,8 @@ func readTemplates() (t templates, err error) {
 
 var (
 	namespaceNames = strings.Fields("shop payments search media billing identity analytics support")
-	appNames       = strings.Fields("cart-api catalog-web checkout-worker invoice-cache login-gateway " +
-		"mail-worker orders-api pricing-sync profile-web reviews-api session-cache stock-sync tracking-web")
+	appNames       = strings.Fields("cart-api catalog-web checkout-worker invoice-cache " +
+		"login-gateway mail-worker orders-api pricing-sync reviews-api session-cache stock-sync")
 )
 
 // numbered returns the i-th of names, with a number once they are used up.
@@ -81,7 +81,8 @@ func randomName(rng *mathrand.Rand, length int) string {
 }
 
 func imageID(rng *mathrand.Rand) string {
-	return fmt.Sprintf("sha256:%016x%016x%016x%016x", rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64())
+	return fmt.Sprintf("sha256:%016x%016x%016x%016x", rng.Uint64(), rng.Uint64(), rng.Uint64(),
+		rng.Uint64())
 }
 
 func image(namespace, name string, revision int) string {
@@ -195,14 +196,21 @@ func (f *Fleet) newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels,
 			Annotations:     map[string]string{revisionAnnotation: d.Annotations[revisionAnnotation]},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			OwnerReferences: ownedBy(d, "Deployment"),
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: new(wanted(d)),
-			Selector: &metav1.LabelSelector{MatchLabels: withLabel(d.Spec.Selector.MatchLabels, hashLabel, hash)},
+			Selector: &metav1.LabelSelector{
+				MatchLabels: withLabel(d.Spec.Selector.MatchLabels, hashLabel, hash),
+			},
 			Template: *template,
 		},
 	}
+}
+
+func ownedBy(owner Object, kind string) []metav1.OwnerReference {
+	ref := metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind(kind))
+	return []metav1.OwnerReference{*ref}
 }
 
 // withLabel returns a copy of labels with one more.
@@ -228,7 +236,7 @@ func (f *Fleet) newPod(set *appsv1.ReplicaSet) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: set.Name + "-" + randomName(f.rng, 5),
 			GenerateName: set.Name + "-", Labels: template.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
+			OwnerReferences: ownedBy(set, "ReplicaSet"),
 		},
 		Spec:   template.Spec,
 		Status: corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBurstable},

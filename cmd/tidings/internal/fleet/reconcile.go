@@ -62,7 +62,8 @@ func (f *Fleet) startPods(a *app, now time.Time) (bool, error) {
 			node := f.randomNode()
 			return true, update(f, &a.pods[i], func(pod *corev1.Pod) { schedule(pod, node, now) })
 		case len(pod.Status.ContainerStatuses) == 0:
-			return true, update(f, &a.pods[i], func(pod *corev1.Pod) { f.startContainers(pod, now) })
+			return true, update(f, &a.pods[i],
+				func(pod *corev1.Pod) { f.startContainers(pod, now) })
 		}
 	}
 	return false, nil
@@ -115,7 +116,8 @@ func updateSet(f *Fleet, slot **appsv1.ReplicaSet, size, pods, ready int32) (boo
 	if set.Spec.Replicas == nil || *set.Spec.Replicas != size {
 		return true, update(f, slot, func(set *appsv1.ReplicaSet) { set.Spec.Replicas = new(size) })
 	}
-	if s := set.Status; s.Replicas == pods && s.ReadyReplicas == ready && s.ObservedGeneration == set.Generation {
+	if s := set.Status; s.Replicas == pods && s.ReadyReplicas == ready &&
+		s.ObservedGeneration == set.Generation {
 		return false, nil
 	}
 	return true, update(f, slot, func(set *appsv1.ReplicaSet) {
@@ -151,7 +153,8 @@ func (f *Fleet) fitSize(a *app, _ time.Time) (bool, error) {
 		}
 		return true, err
 	case len(a.pods) > int(want):
-		old := slices.IndexFunc(a.pods, func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, a.set) })
+		old := slices.IndexFunc(a.pods,
+			func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, a.set) })
 		if old < 0 {
 			old = len(a.pods) - 1
 		}
@@ -171,7 +174,8 @@ func (f *Fleet) failOver(a *app, now time.Time) (bool, error) {
 	if a.database == nil {
 		return false, nil
 	}
-	if phase, _, _ := unstructured.NestedString(a.database.Object, "status", "phase"); phase == "Ready" {
+	phase, _, _ := unstructured.NestedString(a.database.Object, "status", "phase")
+	if phase == "Ready" {
 		return false, nil
 	}
 	return true, update(f, &a.database, func(u *unstructured.Unstructured) {

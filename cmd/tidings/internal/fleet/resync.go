@@ -79,7 +79,8 @@ func (f *Fleet) resync(namespace string) error {
 // resyncApps brings the applications of a namespace to its deployments, without dependents. It
 // returns them by the UIDs of their deployments.
 func (f *Fleet) resyncApps(namespace string, deployments []*appsv1.Deployment) map[types.UID]*app {
-	f.leftovers = slices.DeleteFunc(f.leftovers, func(obj Object) bool { return obj.GetNamespace() == namespace })
+	f.leftovers = slices.DeleteFunc(f.leftovers,
+		func(obj Object) bool { return obj.GetNamespace() == namespace })
 	known := make(map[types.UID]*app)
 	f.apps = slices.DeleteFunc(f.apps, func(a *app) bool {
 		if a.deployment.Namespace == namespace {

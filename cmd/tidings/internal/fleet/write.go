@@ -50,10 +50,12 @@ func remove[T Object](f *Fleet, obj T) error {
 	return keep(f, "delete", began, new(obj), last, err)
 }
 
-func keep[T Object](f *Fleet, verb string, began time.Time, slot *T, stored runtime.Object, err error) error {
+func keep[T Object](f *Fleet, verb string, began time.Time, slot *T, stored runtime.Object,
+	err error) error {
 	old := *slot
 	if err != nil {
-		return fmt.Errorf("fleet: %s %T %s/%s: %w", verb, old, old.GetNamespace(), old.GetName(), err)
+		return fmt.Errorf("fleet: %s %T %s/%s: %w", verb, old, old.GetNamespace(), old.GetName(),
+			err)
 	}
 	*slot = stored.(T)
 	if f.o.OnWrite != nil && (*slot).GetResourceVersion() != old.GetResourceVersion() {

@@ -60,19 +60,26 @@ func (t Target) line(err error) string {
 	case clientcmd.IsConfigurationInvalid(err):
 		return fmt.Sprintf("the kubeconfig %s is not valid: %v", t.Kubeconfig, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Sprintf("%s does not accept the credentials%s: log in again, or choose another context (`kubectl config get-contexts`)", t.server(), t.ofUser())
+		return fmt.Sprintf("%s does not accept the credentials%s: log in again, or choose another "+
+			"context (`kubectl config get-contexts`)", t.server(), t.ofUser())
 	case apierrors.IsForbidden(err):
 		return t.forbidden(err)
 	case untrusted(err):
-		return fmt.Sprintf("the certificate of %s is not trusted: %v: check the cluster's certificate-authority in the kubeconfig, or --certificate-authority", t.server(), innermost(err))
+		return fmt.Sprintf("the certificate of %s is not trusted: %v: check the cluster's "+
+			"certificate-authority in the kubeconfig, or --certificate-authority",
+			t.server(), innermost(err))
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the kubeconfig, or with --server", t.server())
+		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the "+
+			"kubeconfig, or with --server", t.server())
 	case unreachable(err):
-		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right context? (`kubectl config get-contexts`)", t.server(), Reason(err))
+		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right "+
+			"context? (`kubectl config get-contexts`)", t.server(), Reason(err))
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
-		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector", t.server(), innermost(err))
+		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector",
+			t.server(), innermost(err))
 	case isMissing(err):
-		return fmt.Sprintf("%s no longer has %s: `kubectl api-resources` lists its types", t.server(), resourceOf(err))
+		return fmt.Sprintf("%s no longer has %s: `kubectl api-resources` lists its types",
+			t.server(), resourceOf(err))
 	default:
 		return err.Error()
 	}
@@ -83,7 +90,8 @@ func (t Target) noCluster() string {
 	if t.Kubeconfig != "" {
 		where = "there is no cluster in " + t.Kubeconfig
 	}
-	return where + ": name one with --kubeconfig, --context or --server (`kubectl config get-contexts`), or try `tidings demo`, which needs none"
+	return where + ": name one with --kubeconfig, --context or --server (`kubectl config " +
+		"get-contexts`), or try `tidings demo`, which needs none"
 }
 
 // server names the server and the context.
@@ -109,16 +117,19 @@ func (t Target) ofUser() string {
 func (t Target) forbidden(err error) string {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if !ok {
-		return fmt.Sprintf("%s forbids it to these credentials%s: %v: `kubectl auth can-i --list` says what they may do", t.server(), t.ofUser(), innermost(err))
+		return fmt.Sprintf("%s forbids it to these credentials%s: %v: `kubectl auth can-i --list` "+
+			"says what they may do", t.server(), t.ofUser(), innermost(err))
 	}
 	resource, scope, where := resourceOf(err), " -A", " in all namespaces"
 	switch {
 	case t.ClusterScoped:
 		scope, where = "", ""
 	case sourceErr.Namespace != "":
-		scope, where = " -n "+sourceErr.Namespace, fmt.Sprintf(" in namespace %q", sourceErr.Namespace)
+		scope = " -n " + sourceErr.Namespace
+		where = fmt.Sprintf(" in namespace %q", sourceErr.Namespace)
 	}
-	return fmt.Sprintf("the credentials%s may not list and watch %s%s on %s: ask for a role that may; `kubectl auth can-i list %s%s` checks it",
+	return fmt.Sprintf("the credentials%s may not list and watch %s%s on %s: ask for a role that "+
+		"may; `kubectl auth can-i list %s%s` checks it",
 		t.ofUser(), resource, where, t.server(), resource, scope)
 }
 
@@ -146,17 +157,21 @@ func Unreachable(err error) bool { return unreachable(err) || untrusted(err) }
 // Lost reports whether err says that the server does not answer or that a connection
 // to it broke.
 func Lost(err error) bool {
-	return Unreachable(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	return Unreachable(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func unreachable(err error) bool {
-	if sourceErr, ok := errors.AsType[*source.Error](err); ok && sourceErr.Phase == source.Connecting {
-		return !errors.Is(err, source.ErrWrongScope) && !errors.Is(err, source.ErrStreamedListRefused)
+	if sourceErr, ok := errors.AsType[*source.Error](err); ok &&
+		sourceErr.Phase == source.Connecting {
+		return !errors.Is(err, source.ErrWrongScope) &&
+			!errors.Is(err, source.ErrStreamedListRefused)
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, context.DeadlineExceeded)
+	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // untrusted reports whether err is about the certificate of the server.

@@ -34,7 +34,8 @@ func Parse(text string) (Condition, error) {
 			status = "True"
 		}
 		if kind == "" || status == "" {
-			return c, fmt.Errorf("%q is incomplete: write condition=TYPE or condition=TYPE=STATUS, as in condition=Ready", text)
+			return c, fmt.Errorf("%q is incomplete: write condition=TYPE or "+
+				"condition=TYPE=STATUS, as in condition=Ready", text)
 		}
 		c.meets = func(obj map[string]any) bool { return hasCondition(obj, kind, status) }
 		return c, nil
@@ -72,7 +73,8 @@ func hasCondition(obj map[string]any, kind, status string) bool {
 		if !known {
 			observed, known = number(state["observedGeneration"])
 		}
-		if generation, counted := number(metadata["generation"]); known && counted && observed < generation {
+		if generation, counted := number(metadata["generation"]); known && counted &&
+			observed < generation {
 			return false
 		}
 		is, _ := c["status"].(string)
@@ -95,17 +97,20 @@ func number(v any) (int64, bool) {
 func parsePath(text string) (func(map[string]any) bool, error) {
 	expression, want, valued := cutValue(text)
 	if strings.Trim(expression, "{}. ") == "" {
-		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in jsonpath={.status.phase}=Running", text)
+		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in "+
+			"jsonpath={.status.phase}=Running", text)
 	}
 	if valued && want == "" {
-		return nil, fmt.Errorf("jsonpath=%s has no value after the last =: leave the = out to wait for any value", text)
+		return nil, fmt.Errorf("jsonpath=%s has no value after the last =: leave the = out to "+
+			"wait for any value", text)
 	}
 	if !strings.HasPrefix(expression, "{") {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
 	path := jsonpath.New("until").AllowMissingKeys(true)
 	if err := path.Parse(expression); err != nil {
-		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in jsonpath={.status.phase}=Running", text, err)
+		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in "+
+			"jsonpath={.status.phase}=Running", text, err)
 	}
 	return func(obj map[string]any) bool {
 		found, err := path.FindResults(obj)

@@ -26,7 +26,8 @@ type selection struct {
 func NewGoal(c Condition, names ...string) *Goal {
 	g := &Goal{condition: c, reached: make(chan struct{})}
 	for _, name := range names {
-		g.selections = append(g.selections, selection{name, map[string]struct{}{}, map[string]struct{}{}})
+		g.selections = append(g.selections,
+			selection{name, map[string]struct{}{}, map[string]struct{}{}})
 	}
 	return g
 }

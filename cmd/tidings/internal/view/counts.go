@@ -112,7 +112,8 @@ func Table(counts []TypeCount, p Palette) string {
 		total.add(c)
 	}
 	if len(counts) > 1 {
-		names, counts, width = append(names, "total"), append(counts, total), max(width, len("total"))
+		names, counts = append(names, "total"), append(counts, total)
+		width = max(width, len("total"))
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -64,7 +64,8 @@ func rankOf(change fielddiff.Change) int {
 	path := change.Path
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
-	case path == "metadata.generation", last == "observedGeneration", strings.Contains(path, lastApplied):
+	case path == "metadata.generation", last == "observedGeneration",
+		strings.Contains(path, lastApplied):
 		return rankNoise
 	case slices.Contains(timeFields, last):
 		return rankTime
@@ -92,15 +93,18 @@ var identified = regexp.MustCompile(`\[(?:name|type)=([^\]]*)\]`)
 // noise only if there is nothing else, and neither the version nor the managed fields.
 func differencesOf(old, now tidings.Object) []difference {
 	changes := slices.DeleteFunc(fielddiff.Diff(old, now), func(c fielddiff.Change) bool {
-		return c.Path == "metadata.resourceVersion" || strings.HasPrefix(c.Path, "metadata.managedFields")
+		return c.Path == "metadata.resourceVersion" ||
+			strings.HasPrefix(c.Path, "metadata.managedFields")
 	})
-	slices.SortStableFunc(changes, func(a, b fielddiff.Change) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	slices.SortStableFunc(changes,
+		func(a, b fielddiff.Change) int { return cmp.Compare(rankOf(a), rankOf(b)) })
 	var differences []difference
 	for i, change := range changes {
 		if i > 0 && rankOf(change) == rankNoise {
 			break
 		}
-		d := difference{path: Printable(identified.ReplaceAllString(change.Path, "[$1]")), old: absent, now: absent}
+		path := Printable(identified.ReplaceAllString(change.Path, "[$1]"))
+		d := difference{path: path, old: absent, now: absent}
 		if line, old, now, ok := differingLines(change.Old, change.New); ok {
 			d.path, d.old, d.now = fmt.Sprintf("%s:%d", d.path, line), old, now
 		} else {
@@ -123,7 +127,8 @@ func differencesOf(old, now tidings.Object) []difference {
 func joined(differences []difference) (result []difference) {
 	for len(differences) > 0 {
 		first, same := differences[0], 1
-		for same < len(differences) && differences[same].old == first.old && differences[same].now == first.now {
+		for same < len(differences) && differences[same].old == first.old &&
+			differences[same].now == first.now {
 			same++
 		}
 		run := differences[:same]
@@ -169,7 +174,8 @@ func commonElements(run []difference) (string, bool) {
 	for i, d := range run {
 		before, rest, opened := strings.Cut(d.path, "[")
 		_, after, closed := strings.Cut(rest, "]")
-		if !opened || !closed || strings.HasPrefix(rest, `"`) || i > 0 && (before != list || after != field) {
+		if !opened || !closed || strings.HasPrefix(rest, `"`) ||
+			i > 0 && (before != list || after != field) {
 			return "", false
 		}
 		list, field = before, after

@@ -15,7 +15,9 @@ import (
 )
 
 // IsFormat reports whether Documents has a format.
-func IsFormat(format string) bool { return slices.Contains([]string{"name", "json", "yaml"}, format) }
+func IsFormat(format string) bool {
+	return slices.Contains([]string{"name", "json", "yaml"}, format)
+}
 
 // Documents renders the newest state of each change in a format that kubectl has, too.
 type Documents struct {

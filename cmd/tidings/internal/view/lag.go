@@ -85,8 +85,8 @@ func (l *Lag) Quantile(q float64) time.Duration {
 	rank, below := uint64(math.Ceil(q*float64(l.counts.Seen))), uint64(0)
 	for bucket, n := range l.buckets {
 		if below += n; below >= rank && n > 0 {
-			upper := time.Duration(float64(time.Microsecond) * math.Pow(lagGrowth, float64(bucket+1)))
-			return min(upper, l.longest)
+			upper := float64(time.Microsecond) * math.Pow(lagGrowth, float64(bucket+1))
+			return min(time.Duration(upper), l.longest)
 		}
 	}
 	return 0

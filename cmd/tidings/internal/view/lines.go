@@ -48,7 +48,8 @@ func NewLines(o LinesOptions) *Lines {
 	l := &Lines{o: o}
 	for _, of := range o.Types {
 		l.typeWidth = max(l.typeWidth, len(of.Singular))
-		l.contextWidth = max(l.contextWidth, min(maxContextWidth, utf8.RuneCountInString(of.Context)))
+		l.contextWidth = max(l.contextWidth,
+			min(maxContextWidth, utf8.RuneCountInString(of.Context)))
 	}
 	return l
 }
@@ -72,14 +73,16 @@ func (l *Lines) Render(c Change) string {
 	name = padded(name, column)
 	kind := padded(Printable(c.Of.Singular), l.typeWidth)
 	if l.contextWidth > 0 {
-		kind = padded(shortenedInside(Printable(c.Of.Context), maxContextWidth), l.contextWidth) + " " + kind
+		kind = padded(shortenedInside(Printable(c.Of.Context), maxContextWidth),
+			l.contextWidth) + " " + kind
 	}
 	room := 0
 	if width > 0 {
 		used := utf8.RuneCountInString(clock + " ~ " + kind + " " + name + "  ")
 		room = max(1, width-used)
 	}
-	line := p.Dim(clock) + " " + l.sign(c) + " " + p.Dim(kind) + " " + p.Cyan(name) + "  " + l.detail(c, room)
+	line := p.Dim(clock) + " " + l.sign(c) + " " + p.Dim(kind) + " " + p.Cyan(name) + "  " +
+		l.detail(c, room)
 	return clipped(strings.TrimRight(line, " "), width) + "\n"
 }
 
@@ -105,7 +108,8 @@ func (l *Lines) detail(c Change, width int) string {
 	if state := Printable(summary(c.Of.Kind.GroupKind(), Fields(c.Object()))); state != "" {
 		parts = append(parts, state)
 	}
-	if created := c.Object().GetCreationTimestamp(); !created.IsZero() && (c.Initial || c.Event == tidings.Deleted) {
+	created := c.Object().GetCreationTimestamp()
+	if !created.IsZero() && (c.Initial || c.Event == tidings.Deleted) {
 		word := "age "
 		if c.Event == tidings.Deleted {
 			word = "lived "
@@ -145,7 +149,8 @@ func (l *Lines) update(c Change, width int) string {
 		switch {
 		case i == 0 && width > 0:
 			d = d.within(max(room, 1))
-		case i > 0 && width > 0 && d.length()+len(separator) > room, width == 0 && i == maxDifferences:
+		case i > 0 && width > 0 && d.length()+len(separator) > room,
+			width == 0 && i == maxDifferences:
 			more = fmt.Sprintf("  +%d more", len(found)-i)
 		}
 		if more != "" {
@@ -156,7 +161,8 @@ func (l *Lines) update(c Change, width int) string {
 			b.WriteString(p.Dim(separator))
 			used += len(separator)
 		}
-		b.WriteString(p.Dim(d.path+" ") + shade(d.old, p.Red, p) + p.Dim(arrow) + shade(d.now, p.Green, p))
+		b.WriteString(p.Dim(d.path+" ") + shade(d.old, p.Red, p) + p.Dim(arrow) +
+			shade(d.now, p.Green, p))
 		used += d.length()
 	}
 	return b.String()

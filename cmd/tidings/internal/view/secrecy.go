@@ -34,7 +34,8 @@ func (s Secrecy) Apply(c Change) Change {
 	for _, obj := range []tidings.Object{c.Old, c.New} {
 		if obj != nil {
 			fields := Fields(obj)
-			values = append(append(values, textsIn(fields["data"])...), textsIn(fields["stringData"])...)
+			values = append(append(values, textsIn(fields["data"])...),
+				textsIn(fields["stringData"])...)
 		}
 	}
 	old, now := c.Old, c.New
@@ -52,7 +53,8 @@ func (s Secrecy) Apply(c Change) Change {
 }
 
 // errRedacted stands for an error that may quote a Secret.
-var errRedacted = errors.New("the server's answer cannot be decoded (not quoted: it may be the data of a Secret)")
+var errRedacted = errors.New("the server's answer cannot be decoded (not quoted: it may be the " +
+	"data of a Secret)")
 
 // Error returns an error that does not quote the server's answer if that may be a Secret.
 func (s Secrecy) Error(err error) error {
@@ -221,7 +223,8 @@ const gzipInBase64 = "H4sI"
 func copiesData(key, text string) bool {
 	name, trimmed := strings.ToLower(key), strings.TrimSpace(text)
 	return strings.Contains(name, "applied") || strings.Contains(name, "original") ||
-		strings.HasPrefix(text, gzipInBase64) || strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
+		strings.HasPrefix(text, gzipInBase64) ||
+		strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
 }
 
 // markChanged changes the markers of those values that have changed: values of the same length
@@ -237,7 +240,8 @@ func markChanged(before, after, redacted map[string]any) {
 		for key, value := range of(after) {
 			previous, existed := old[key]
 			mark, _ := markers[key].(string)
-			if existed && strings.HasPrefix(mark, hiddenPrefix) && !reflect.DeepEqual(previous, value) {
+			if existed && strings.HasPrefix(mark, hiddenPrefix) &&
+				!reflect.DeepEqual(previous, value) {
 				markers[key] = strings.TrimSuffix(mark, ">") + ", changed>"
 			}
 		}

@@ -41,7 +41,8 @@ func summary(kind schema.GroupKind, obj map[string]any) string {
 
 // fraction returns a number of the status and the one that it is to become.
 func fraction(obj map[string]any, status, wanted string) string {
-	return fmt.Sprintf("%d/%d", number(obj, "status", status), number(obj, strings.Split(wanted, ".")...))
+	return fmt.Sprintf("%d/%d", number(obj, "status", status),
+		number(obj, strings.Split(wanted, ".")...))
 }
 
 func podSummary(obj map[string]any) string {

@@ -59,7 +59,8 @@ func brief(old, now string) (string, string) {
 func withoutSameDay(old, now string) (string, string) {
 	before, errBefore := time.Parse(time.RFC3339, old)
 	after, errAfter := time.Parse(time.RFC3339, now)
-	if errBefore != nil || errAfter != nil || before.Format(time.DateOnly) != after.Format(time.DateOnly) {
+	if errBefore != nil || errAfter != nil ||
+		before.Format(time.DateOnly) != after.Format(time.DateOnly) {
 		return old, now
 	}
 	return old[len(time.DateOnly+"T"):], now[len(time.DateOnly+"T"):]
@@ -97,7 +98,9 @@ func withoutSamePrefix(old, now string) (string, string) {
 func differingLines(old, now any) (line int, before, after string, ok bool) {
 	a, aIsText := old.(string)
 	b, bIsText := now.(string)
-	multiline := func(text string) bool { return strings.Contains(strings.TrimSuffix(text, "\n"), "\n") }
+	multiline := func(text string) bool {
+		return strings.Contains(strings.TrimSuffix(text, "\n"), "\n")
+	}
 	if !aIsText || !bIsText || !multiline(a) && !multiline(b) {
 		return 0, "", "", false
 	}
