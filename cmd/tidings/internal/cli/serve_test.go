@@ -119,6 +119,11 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
+// made is the body of a request that creates an object.
+const made = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"c-"}}`
+
+type headers map[string]string
+
 // TestServersAnswerNoWebPage sends what a browser sends for a page from elsewhere, and what
 // programs send.
 func TestServersAnswerNoWebPage(t *testing.T) {
@@ -128,8 +133,6 @@ func TestServersAnswerNoWebPage(t *testing.T) {
 	_, host, _ := s.beside(t)
 	here := strings.TrimPrefix(host, "http://")
 	_, port, _ := strings.Cut(here, ":")
-	const made = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"c-"}}`
-	type headers map[string]string
 	for name, c := range map[string]struct {
 		body    string
 		headers headers
