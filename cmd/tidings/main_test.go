@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// process is a run of the command, with a directory of its own for temporary files.
+// process is a running command with its own directory for temporary files.
 type process struct {
 	*exec.Cmd
 	out       io.ReadCloser
@@ -22,7 +22,7 @@ type process struct {
 	temporary string
 }
 
-// start runs the command until it has said where its kubeconfig is.
+// start starts the command and waits until it has printed the path of its kubeconfig.
 func start(t *testing.T, binary string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), binary, args...), temporary: t.TempDir()}
@@ -45,7 +45,7 @@ func start(t *testing.T, binary string, args ...string) *process {
 	return nil
 }
 
-// tidy asks that the process left nothing behind and said nothing of its end.
+// tidy expects an empty directory and an empty error stream.
 func (p *process) tidy(t *testing.T) {
 	t.Helper()
 	left, err := os.ReadDir(p.temporary)
@@ -57,7 +57,7 @@ func (p *process) tidy(t *testing.T) {
 	}
 }
 
-// TestEnds ends the command in ways that only a process knows.
+// TestEnds ends the command in ways that need a process.
 func TestEnds(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "tidings")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -67,8 +67,7 @@ func TestEnds(t *testing.T) {
 	t.Run("the terminal is closed", func(t *testing.T) { terminalIsClosed(t, binary) })
 }
 
-// readerGoesAway is `tidings demo | head`: the command ends as it would otherwise, instead
-// of being killed.
+// readerGoesAway is `tidings demo | head`: the command ends by itself instead of being killed.
 func readerGoesAway(t *testing.T, binary string) {
 	p := start(t, binary, "demo", "--for", "0", "--pods", "20", "--churn", "100")
 	if err := p.out.Close(); err != nil {
@@ -80,16 +79,17 @@ func readerGoesAway(t *testing.T, binary string) {
 	p.tidy(t)
 }
 
-// terminalIsClosed asks that the server ends in good order when the terminal goes.
+// terminalIsClosed expects the command to clean up after the signal of a closed terminal.
 func terminalIsClosed(t *testing.T, binary string) {
 	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGHUP) // a process that is started where it is ignored ignores it, too
+	signal.Notify(caught, syscall.SIGHUP) // a process inherits it if it is ignored
 	defer signal.Stop(caught)
 	p := start(t, binary, "serve")
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for p.lines.Scan() {
+	if _, err := io.Copy(io.Discard, p.out); err != nil {
+		t.Error(err)
 	}
 	if err := p.Wait(); err != nil {
 		t.Error(err)

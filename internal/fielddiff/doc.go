@@ -1,6 +1,6 @@
-// Package fielddiff says in which fields two Kubernetes objects differ: [Diff]
-// returns a [Change] of a [Kind] for each, with a path as a user would write it, and
-// [Format] shows a value on one line.
+// Package fielddiff compares the fields of two Kubernetes objects: [Diff]
+// returns a [Change] of a [Kind] for each difference, with a path as a user would write it, and
+// [Format] formats a value on one line.
 //
 //	old ─▶ maps, as JSON has them ─┐
 //	                               ├─▶ walk both at once ─▶ []Change

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Kind says how a field differs.
+// Kind is the kind of a difference.
 type Kind uint8
 
 const (
@@ -36,9 +36,9 @@ type Change struct {
 	Old, New any
 }
 
-// Diff returns the fields in which two objects differ, in the order of their paths'
-// parts. Either may be nil, which has no fields. Something that cannot be shown as
-// JSON is compared and shown as a whole, under the empty path.
+// Diff returns the differences between two objects, in the order of the parts of their paths.
+// Either may be nil, which has no fields. A value that cannot be converted to JSON is compared as
+// a whole, under the empty path.
 func Diff(old, new any) []Change {
 	before, errBefore := tree(old)
 	after, errAfter := tree(new)
@@ -50,7 +50,7 @@ func Diff(old, new any) []Change {
 	return d.changes
 }
 
-// whole compares what has no fields.
+// whole compares values without fields.
 func whole(old, new any) []Change {
 	switch {
 	case reflect.DeepEqual(old, new):
@@ -228,11 +228,10 @@ func (d *differ) matched(path, key string, old, new map[string]any) {
 	}
 }
 
-// misread reports whether a character in brackets would be taken for their end, or
-// would break the line.
+// misread reports whether a character in brackets could end them or the line.
 func misread(r rune) bool { return strings.ContainsRune(`[]"`, r) || !strconv.IsPrint(r) }
 
-// order tells of two lists with the same elements in another order.
+// order adds a change for two lists with the same elements in another order.
 func (d *differ) order(path, key string, old, new []any) {
 	before, after := namesOf(old, key), namesOf(new, key)
 	if len(before) == len(after) && !slices.Equal(before, after) && sameElements(before, after) {
@@ -260,8 +259,8 @@ func toAny(names []string) []any {
 	return list
 }
 
-// identifiers are the fields by which the API tells elements of a list apart, the
-// most telling first.
+// identifiers are the fields by which the API identifies the elements of a list, the most specific
+// first.
 var identifiers = []string{"uid", "name", "type", "key", "ip", "containerPort", "port", "mountPath", "topologyKey", "manager"}
 
 // byIdentifier returns the elements of a list by a field, if all have it and no two
@@ -304,7 +303,7 @@ func join(path, key string) string {
 	}
 }
 
-// Format shows a value on one line of at most limit characters.
+// Format formats a value on one line of at most limit characters.
 func Format(value any, limit int) string {
 	var text string
 	switch v := value.(type) {

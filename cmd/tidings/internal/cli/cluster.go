@@ -16,25 +16,23 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
-	"github.com/tidings-go/tidings/cmd/tidings/internal/resolve"
 )
 
 const (
-	// requestsPerSecond and requestBurst are for lists and watches.
+	// requestsPerSecond and requestBurst limit lists and watches.
 	requestsPerSecond, requestBurst = 50, 100
-	// dialTimeout bounds how long a connection takes to come about.
+	// dialTimeout bounds how long connecting takes.
 	dialTimeout = 5 * time.Second
 )
 
-// cluster is the API server that the kubeconfig and the flags name.
+// cluster is the API server of a kubeconfig and flags.
 type cluster struct {
 	flags  *genericclioptions.ConfigFlags
 	config *rest.Config
 	target problem.Target
 }
 
-// open reads the kubeconfig. It sends nothing. Discovery, which takes no context,
-// ends with ctx.
+// open reads the kubeconfig. It sends nothing. Discovery, which accepts no context, ends with ctx.
 func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, error) {
 	c := &cluster{flags: flags}
 	loader := flags.ToRawKubeConfigLoader()
@@ -46,7 +44,8 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	}
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig cannot be read: %w: mend it, or name another with --kubeconfig", err)
+		return nil, fmt.Errorf("the kubeconfig cannot be read: %w: correct it, or name another "+
+			"with --kubeconfig", err)
 	}
 	if c.target.Context == "" {
 		c.target.Context = raw.CurrentContext
@@ -64,7 +63,8 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 		return nil, c.target.Explain(err)
 	}
 	c.target.Server = withoutUser(c.config.Host)
-	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" || c.config.BearerTokenFile != ""
+	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" ||
+		c.config.BearerTokenFile != ""
 	c.config.QPS, c.config.Burst = requestsPerSecond, requestBurst
 	prepare(c.config)
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
@@ -75,14 +75,14 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	return c, nil
 }
 
-// choose looks up the context, and the cluster and the user that it or a flag names.
-// Where a name is not there, client-go takes its default address, or speaks of an
-// "auth info".
+// choose finds the context, the cluster and the user. For a name that is missing, client-go would
+// use its default address, or mention an "auth info".
 func (c *cluster) choose(raw clientcmdapi.Config) error {
 	named := new(clientcmdapi.Context)
 	if name := c.target.Context; name != "" {
 		if named = raw.Contexts[name]; named == nil {
-			return fmt.Errorf("%s (`kubectl config get-contexts`)", missing(c.target, "context", name, "", raw.Contexts))
+			return fmt.Errorf("%s (`kubectl config get-contexts`)",
+				missing(c.target, "context", name, "", raw.Contexts))
 		}
 	}
 	c.target.User = named.AuthInfo
@@ -91,47 +91,27 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 		cluster, naming = given, ""
 	}
 	if raw.Clusters[cluster] == nil && cluster != "" && *c.flags.APIServer == "" {
-		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server", missing(c.target, "cluster", cluster, naming, raw.Clusters))
+		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server",
+			missing(c.target, "cluster", cluster, naming, raw.Clusters))
 	}
 	if user := *c.flags.AuthInfoName; raw.AuthInfos[user] == nil && user != "" {
-		return fmt.Errorf("%s: choose one with --user", missing(c.target, "user", user, "", raw.AuthInfos))
+		return fmt.Errorf("%s: choose one with --user",
+			missing(c.target, "user", user, "", raw.AuthInfos))
 	}
 	return nil
 }
 
-// missing says that a kubeconfig lacks a name, and which ones it has.
+// missing returns a text about a name that is not in the kubeconfig, with those that are.
 func missing[V any](target problem.Target, what, name, naming string, all map[string]V) string {
 	has := "none"
 	if len(all) > 0 {
 		has = strings.Join(slices.Sorted(maps.Keys(all)), ", ")
 	}
-	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what, name, naming, has)
+	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what,
+		name, naming, has)
 }
 
-// types finds the types of queries. Its errors say what to do.
-func (c *cluster) types(queries []query) ([]resolve.Type, error) {
-	mapper, err := c.flags.ToRESTMapper()
-	if err != nil {
-		return nil, c.target.Explain(err)
-	}
-	discovery, err := c.flags.ToDiscoveryClient()
-	if err != nil {
-		return nil, c.target.Explain(err)
-	}
-	resolver := resolve.New(mapper, discovery)
-	var types []resolve.Type
-	for _, q := range queries {
-		found, err := resolver.Resolve(q.kind)
-		if err != nil {
-			return nil, c.target.Explain(err)
-		}
-		types = append(types, found)
-	}
-	return types, nil
-}
-
-// namespace returns the namespace that the flags or the context name, and whether a
-// flag does.
+// namespace returns the namespace of the flags or the context, and whether a flag names it.
 func (c *cluster) namespace() (string, bool, error) {
 	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -140,7 +120,7 @@ func (c *cluster) namespace() (string, bool, error) {
 	return namespace, *c.flags.Namespace != "", nil
 }
 
-// prepare sets what all requests have in common.
+// prepare sets the options of all requests.
 func prepare(config *rest.Config) {
 	config.UserAgent = "tidings"
 	config.WarningHandler = rest.NoWarnings{}
@@ -149,15 +129,28 @@ func prepare(config *rest.Config) {
 	}
 }
 
-// boundTransport ends its requests with a context that is not theirs.
+// boundTransport cancels its requests with a context besides their own.
 type boundTransport struct {
 	ctx  context.Context
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request that ends with either context.
+// RoundTrip sends a request that either context cancels.
 func (t *boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
 	return t.next.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // the caller closes it
+}
+
+// withoutUser returns the address of a server without a user and a password.
+func withoutUser(host string) string {
+	at := strings.LastIndexByte(host, '@')
+	if at < 0 {
+		return host
+	}
+	scheme, _, found := strings.Cut(host, "://")
+	if !found {
+		return host[at+1:]
+	}
+	return scheme + "://" + host[at+1:]
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,17 +19,16 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// Streams are what a command reads and writes.
+// Streams are the streams and the environment of a command.
 type Streams struct {
 	// In, Out and Err are the standard streams.
 	In       io.Reader
 	Out, Err io.Writer
-	// Getenv reads the environment; nil is an empty one.
+	// Getenv reads the environment; nil means an empty one.
 	Getenv func(string) string
 }
 
-// Run runs a command line until it is done or ctx ends, and returns the code to exit
-// with.
+// Run runs a command line until it is done or ctx ends, and returns the exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
 	if s.Getenv == nil {
 		s.Getenv = func(string) string { return "" }
@@ -37,8 +39,9 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, syscall.EPIPE) { // nobody asks why there is no more for a reader that went away
-		fmt.Fprintln(s.Err, view.Clean(problem.Message(err), false)) //nolint:errcheck // there is nowhere else to say it
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone away knows why
+		message := view.Clean(problem.Message(err), false)
+		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
 	}
 	return problem.Code(err)
 }
@@ -54,13 +57,13 @@ func newRoot(s Streams) *cobra.Command {
 	c := &common{streams: s}
 	root := &cobra.Command{
 		Use:   "tidings",
-		Short: "Show what happens to the objects of a Kubernetes cluster",
+		Short: "Show changes of the objects of a Kubernetes cluster",
 		Long: `Tidings keeps an indexed copy of Kubernetes objects in step with the API server and
 shows every change as it happens, with the fields that changed.`,
-		Example: `  # a made-up cluster, busy for 30 seconds; nothing needs to be installed
+		Example: `  # a simulated, busy cluster, for 30 seconds; nothing needs to be installed
   tidings demo
 
-  # what happens to the pods and deployments of the current kubeconfig's namespace
+  # the pods and deployments of the current kubeconfig's namespace
   tidings watch pods,deployments
 
   # an API server with the objects of a directory, for tests
@@ -69,44 +72,161 @@ shows every change as it happens, with the fields that changed.`,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
 
-		SuggestionsMinimumDistance: 3,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: maxTypos,
+
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.PersistentFlags().BoolVarP(&c.verbose, "verbose", "v", false, "log what happens underneath, on the error stream")
-	root.PersistentFlags().StringVar(&c.colours, "color", view.ColoursAuto, "whether to colour: auto is on a terminal unless NO_COLOR is set; always, never")
-	complete(root, "color", view.ColoursAuto, view.ColoursAlways, view.ColoursNever)
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&c.verbose, "verbose", "v", false, "log details on the error stream")
+	flags.StringVar(&c.colours, "color", view.ColoursAuto,
+		"when to colour the output: auto is on a terminal unless NO_COLOR is set; always, never")
+	words := []string{view.ColoursAuto, view.ColoursAlways, view.ColoursNever}
+	complete(root, "color", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if view.IsColours(c.colours) {
+		if slices.Contains(words, c.colours) {
 			return nil
 		}
-		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never", c.colours)
+		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never",
+			c.colours)
 	}
-	root.SetFlagErrorFunc(flagMistake)
+	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newCompletion(), newVersion())
+	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newVersion())
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
+			cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
+				"types and contexts."
+			cmd.Example = "  # in bash, until this shell ends\n  source <(tidings completion bash)"
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+				return problem.Usage(cmd.CommandPath(), "name a shell: %s",
+					strings.Join(commandNames(cmd), ", "))
+			}
+		}
+	}
 	return root
 }
 
-// noSuchCommand accepts no arguments and offers commands with a name like the one
-// that was typed.
+// newHelp returns a help command that knows wrong names.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:    "help [COMMAND]",
+		Short:  "Print the help of a command",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if err := noSuchCommand(cmd.Root(), rest); err != nil {
+				return err
+			}
+			return target.Help()
+		},
+	}
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version [flags]",
+		Short:   "Print the version of tidings",
+		Long:    "Version prints the version of this program and of what it was built with.",
+		Example: "  tidings version",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info, _ := debug.ReadBuildInfo()
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionOf(info))
+			return err
+		},
+	}
+}
+
+// versionOf returns the version of a binary, which includes the commit; info may be nil.
+func versionOf(info *debug.BuildInfo) string {
+	version, built := "(devel)", runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH
+	if info == nil {
+		info = new(debug.BuildInfo)
+	}
+	if info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	for _, module := range info.Deps {
+		if module.Path == "k8s.io/client-go" {
+			built = "client-go " + module.Version + ", " + built
+		}
+	}
+	return fmt.Sprintf("tidings %s (%s)", version, built)
+}
+
+// maxTypos is how many letters of a name may be wrong for a similar one to be suggested.
+const maxTypos = 2
+
+// suggest returns up to three of the names that are similar to a mistyped one, as cobra does for
+// commands.
+func suggest(typed string, names []string) []string {
+	similar := &cobra.Command{SuggestionsMinimumDistance: maxTypos}
+	for _, name := range names {
+		similar.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	found := similar.SuggestionsFor(typed)
+	return found[:min(len(found), 3)]
+}
+
+// noSuchCommand accepts no arguments, and suggests commands with a similar name.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	hint := "the commands are " + strings.Join(commandNames(cmd), ", ")
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = "did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return problem.Usage(cmd.CommandPath(), "there is no command %q: %s", args[0], hint)
 }
 
-// noArguments accepts none.
+// noArguments accepts no arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return problem.Usage(cmd.CommandPath(), "%s takes no arguments, only flags: %q", cmd.CommandPath(), args[0])
+	return problem.Usage(cmd.CommandPath(), "%s takes no arguments, only flags: %q",
+		cmd.CommandPath(), args[0])
+}
+
+// commandNames returns the names of the commands in the help.
+func commandNames(root *cobra.Command) []string {
+	var names []string
+	for _, command := range root.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
+		}
+	}
+	return names
+}
+
+// complete registers the completion of a flag's values.
+func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
+		panic(err) // this package has not defined the flag
+	}
+}
+
+// explainFlag says in the words of the command line why a flag cannot be parsed. The errors of
+// the standard library's parsers name Go functions.
+func explainFlag(cmd *cobra.Command, err error) error {
+	forms := map[string]string{
+		"bool": "true or false", "int": "a whole number", "uint64": "a whole number, 0 or above",
+		"float64": "a number", "duration": "a number with its unit, as in 30s or 5m",
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := invalid.GetFlag()
+		if form := forms[flag.Value.Type()]; form != "" {
+			err = problem.Reworded(fmt.Sprintf("--%s %q: write %s", flag.Name,
+				invalid.GetValue(), form), err)
+		}
+	}
+	return &problem.UsageError{Command: cmd.CommandPath(), Err: err}
 }
 
 // screen returns the screen of a command.
@@ -115,8 +235,8 @@ func (c *common) screen(cmd *cobra.Command) *view.Screen {
 	return view.NewScreen(out, err, view.Detect(out, err, c.colours, c.streams.Getenv))
 }
 
-// logger returns the logger of a command, which shares the screen. What secrecy
-// hides stays hidden there too.
+// logger returns the logger of a command, which prints above the status line and does not quote
+// Secrets.
 func (c *common) logger(screen *view.Screen, secrecy view.Secrecy) *slog.Logger {
 	if !c.verbose {
 		return slog.New(slog.DiscardHandler)
@@ -130,21 +250,4 @@ func (c *common) logger(screen *view.Screen, secrecy view.Secrecy) *slog.Logger 
 			return attr
 		},
 	}))
-}
-
-// usageWith returns a usage function that lists the flags of set apart from the
-// command's own.
-func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
-	return func(cmd *cobra.Command) error {
-		own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-		own.SortFlags = false
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			if set.Lookup(flag.Name) == nil {
-				own.AddFlag(flag)
-			}
-		})
-		_, err := fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s:\n%s",
-			cmd.UseLine(), cmd.Example, own.FlagUsages(), title, set.FlagUsages())
-		return err
-	}
 }

@@ -29,29 +29,28 @@ func newDemo(c *common) *cobra.Command {
 	var o demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo [flags]",
-		Short: "Show what happens in a made-up, busy cluster",
-		Long: `Demo starts an API server in this process, fills it with a fleet of nodes, deployments, pods,
-a custom type and what goes with them, and changes it as a busy cluster would: rollouts, scaling,
-crashing containers, evictions, failovers, heartbeats. Informers follow it over HTTP, and every
-change they see is shown with the fields that differ. In the end the caches are compared with the
-server.
+		Short: "Show changes in a simulated, busy cluster",
+		Long: `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
+more on it, and changes them as a busy cluster would: rollouts, scaling, crashing containers,
+evictions, failovers, heartbeats. Informers follow it over HTTP, and every change that they receive
+is shown with the fields that differ. In the end the caches are compared with the server.
 
-The server's address is printed, and a kubeconfig is written, so that kubectl and "tidings watch"
-can be used beside it. The fleet bears what you do there, and acts on some of it: it carries out
-"kubectl scale" and "kubectl set image", replaces pods that you delete, cleans up after
-deployments that you delete, and gives pods to those that you create.
+Demo prints the server's address and writes a kubeconfig, so that kubectl and "tidings watch" can
+use the cluster, too. The cluster reacts to them: it carries out "kubectl scale" and "kubectl set
+image", replaces pods that you delete, cleans up after deployments that you delete, and creates
+pods for deployments that you create.
 
 Nothing needs to be installed, and nothing leaves this machine.`,
-		Example: `  # 2,000 pods, 50 changes a second, for 30 seconds
+		Example: `  # 2,000 pods, 50 changes per second, for 30 seconds
   tidings demo
 
-  # as big and as busy as you like, until Ctrl-C
+  # as large and as busy as you like, until Ctrl-C
   tidings demo --pods 20000 --churn 500 --for 0
 
   # the same cluster again
   tidings demo --seed 42
 
-  # something to play with, for kubectl in another terminal
+  # a cluster to experiment with, for kubectl in another terminal
   tidings demo --churn 20 --for 0 --write-kubeconfig demo.kubeconfig`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,24 +65,31 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&o.pods, "pods", 2000, "how many pods the fleet has; the rest is in proportion")
-	flags.Float64Var(&o.churn, "churn", 50, "how many changes are made a second; 0 for none but the answers to yours")
-	flags.DurationVar(&o.length, "for", 30*time.Second, "how long to go on; 0 until Ctrl-C")
-	flags.Uint64Var(&o.seed, "seed", 0, "the number that decides the fleet and what happens to it (default a random one, which is printed)")
-	flags.StringVar(&o.listen, "listen", anyPort, "the address on which the API server listens; port 0 takes a free one")
-	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "", "write a kubeconfig of the server to this file (default a temporary one, which is printed)")
+	flags.IntVar(&o.pods, "pods", 2000, "the number of pods; the other objects are in proportion")
+	flags.Float64Var(&o.churn, "churn", 50,
+		"the number of changes per second; 0 for none except reactions to yours")
+	flags.DurationVar(&o.length, "for", 30*time.Second, "how long to run; 0 until Ctrl-C")
+	flags.Uint64Var(&o.seed, "seed", 0,
+		"the number that decides the objects and their changes (default random; it is printed)")
+	flags.StringVar(&o.listen, "listen", anyPort,
+		"the address of the API server; port 0 means a free one")
+	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
+		"write the kubeconfig of the server to this file "+
+			"(default a temporary one, whose path is printed)")
 	return cmd
 }
 
-// check refuses flags that cannot be.
+// check returns an error for invalid flags.
 func (o demoOptions) check(command string) error {
 	switch {
 	case o.pods < 1 || o.pods > maxDemoPods:
-		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods, maxDemoPods)
+		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods,
+			maxDemoPods)
 	case !(o.churn >= 0 && o.churn <= maxDemoChurn):
-		return problem.Usage(command, "--churn %s: choose a number from 0 to %d", strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
+		return problem.Usage(command, "--churn %s: choose a number from 0 to %d",
+			strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
 	case o.length < 0:
-		return problem.Usage(command, "--for %v is negative: 0 goes on until Ctrl-C", o.length)
+		return problem.Usage(command, "--for %v is negative: 0 means until Ctrl-C", o.length)
 	}
 	return nil
 }

@@ -4,192 +4,192 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/spf13/cobra"
-
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
 const (
-	// statusEvery is how often a demo draws its status line on a terminal,
-	// statusLineEvery how often it prints one elsewhere.
+	// statusEvery is how often a demo draws its status line on a terminal, statusLineEvery how
+	// often it prints one elsewhere.
 	statusEvery, statusLineEvery = 250 * time.Millisecond, 5 * time.Second
+	// bookmarkEvery is the interval of bookmarks. The last comparison waits for one.
+	bookmarkEvery = time.Second
 	// settleTimeout bounds how long the caches may take to hold the last change.
 	settleTimeout = 15 * time.Second
-	// settleEvery is how often a demo looks whether its handlers are done.
+	// settleEvery is how often a demo checks whether its handlers are done.
 	settleEvery = 10 * time.Millisecond
+	// stopTimeout bounds how long a command waits for the informers to stop.
+	stopTimeout = 5 * time.Second
 )
 
-// demonstration is one run of the demo.
-//
-// It owns the server, the factory and, while the cluster is busy, the goroutine that
-// makes the changes; run ends all of them before it returns.
+// demonstration is one run of the demo. It owns the server, the factory and the goroutine that
+// makes the changes; run ends all of them.
 type demonstration struct {
 	o       demoOptions
 	screen  *view.Screen
-	server  *simulation
-	access  *kubeconfig
+	server  *server
 	fleet   *fleet.Fleet
 	factory *tidings.Factory
-	mirrors []*mirror
-	tally   *view.Tally
-	ledger  *view.Ledger
-	heap    view.Heap
-	synced  time.Duration // how long the first sync took
-	initial int64         // objects that it brought
+	types   []demoType
+	printer *printer
+	lag     view.Lag
+	peak    uint64        // largest heap size
+	synced  time.Duration // how long the first lists took
+	initial int           // objects that they brought
 
-	rendering sync.Mutex // held by one handler at a time; guards lines and failure
-	lines     *view.Lines
-	failure   error // the first of printing
-	failed    chan struct{}
+	writes sync.RWMutex // held for reading during a write over HTTP; guards closed
+	closed bool         // writes over HTTP are refused
 }
 
 func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
-	d := &demonstration{
-		o: o, screen: c.screen(cmd), ledger: view.NewLedger(), failed: make(chan struct{}),
+	d := &demonstration{o: o, screen: c.screen(cmd), server: new(server)}
+	defer d.screen.SetStatus("")
+	ctx := cmd.Context()
+	err := d.open(ctx, c)
+	if err == nil {
+		err = d.run(ctx)
 	}
-	defer d.screen.Close()
-	if err := d.open(cmd.Context(), c); err != nil {
-		if cmd.Context().Err() != nil {
-			return nil // Ctrl-C before there was anything to show
-		}
-		return err
+	if d.server.Server != nil {
+		err = errors.Join(err, d.server.close())
 	}
-	return d.run(cmd.Context())
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // Ctrl-C before the first lists were complete
+	}
+	return err
 }
 
-// open starts the server, fills it, and asks for the informers.
-func (d *demonstration) open(ctx context.Context, c *common) error {
-	if err := claimKubeconfig(d.o.kubeconfig); err != nil {
-		return err // before what takes long
+// open starts the server, creates its objects, and creates the informers.
+func (d *demonstration) open(ctx context.Context, c *common) (err error) {
+	if err := checkKubeconfig(d.o.kubeconfig); err != nil {
+		return err // before creating the objects, which takes long
 	}
 	began := time.Now()
-	server, err := newSimulation(d.o.listen)
+	d.server.Server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: d.middleware})
 	if err != nil {
 		return err
 	}
-	d.server = server
-	d.fleet = fleet.New(server, fleet.Options{Seed: d.o.seed, Pods: d.o.pods, Made: d.made})
+	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
+	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
+	d.fleet = fleet.New(d.server.Server, options)
+	if err := d.server.listen(d.o.listen, d.screen); err != nil {
+		return err
+	}
 	if err := d.fleet.Populate(ctx, began); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	if warning := server.at.warning(); warning != "" {
-		d.screen.Note(warning)
-	}
-	d.say("a made-up cluster of %s at %s, built in %s from seed %d", view.Counted(int64(d.o.pods), "pod", "pods"), server.at, view.Short(time.Since(began)), d.o.seed)
-	if d.access, err = writeKubeconfig(d.o.kubeconfig, server.URL(), d.fleet.Namespace()); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	d.say("for kubectl in another terminal: export KUBECONFIG=%s", d.access.quoted())
-	if err := d.follow(server.Config(), c); err != nil {
-		return errors.Join(err, server.Close(), d.access.remove())
-	}
-	return nil
-}
-
-// follow asks a factory for an informer of every type of the fleet.
-func (d *demonstration) follow(config *rest.Config, c *common) error {
-	var err error
-	if d.factory, err = tidings.NewFactory(config, tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})}); err != nil {
 		return err
 	}
-	add := func(m *mirror, err error) error {
-		d.mirrors = append(d.mirrors, m)
-		return err
-	}
-	err = errors.Join(
-		add(mirrored[*corev1.Node](d.factory, d.take)),
-		add(mirrored[*corev1.Namespace](d.factory, d.take)),
-		add(mirrored[*appsv1.Deployment](d.factory, d.take)),
-		add(mirrored[*appsv1.ReplicaSet](d.factory, d.take)),
-		add(mirrored[*corev1.Pod](d.factory, d.take)),
-		add(mirrored[*corev1.Service](d.factory, d.take)),
-		add(mirrored[*corev1.ConfigMap](d.factory, d.take)),
-		add(mirroredCustom(d.factory, fleet.Database, fleet.Databases, d.take)),
-	)
+	err = say(d.screen, "a simulated cluster with %s at %s, created in %s with --seed %d",
+		view.Counted(d.o.pods, "pod", "pods"), d.server, view.Short(time.Since(began)), d.o.seed)
 	if err != nil {
 		return err
 	}
-	types := make([]view.Type, len(d.mirrors))
-	for i, m := range d.mirrors {
-		types[i] = m.of
+	if err := d.server.publish(d.o.kubeconfig, d.fleet.Namespace(), d.screen); err != nil {
+		return err
 	}
-	d.tally = view.NewTally(types)
-	d.lines = view.NewLines(view.LinesOptions{Palette: d.screen.Palette(), Width: d.screen.Width, Types: types})
+	return d.addTypes(c)
+}
+
+// middleware tells the fleet about writes over HTTP, and refuses them once d is closed.
+func (d *demonstration) middleware(next http.Handler) http.Handler {
+	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		d.writes.RLock()
+		defer d.writes.RUnlock()
+		if d.closed {
+			refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+				"the demo is about to end: it accepts no more writes")
+			return
+		}
+		next.ServeHTTP(w, r)
+		_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
+		namespace, _, _ := strings.Cut(path, "/")
+		d.fleet.Touch(namespace)
+	}))
+}
+
+// addTypes creates an informer for each type of the fleet.
+func (d *demonstration) addTypes(c *common) (err error) {
+	config := &rest.Config{Host: d.server.local, QPS: -1}
+	d.factory, err = tidings.NewFactory(config,
+		tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})})
+	if err != nil {
+		return err
+	}
+	databases, err := tidings.Dynamic(d.factory, fleet.Databases, tidings.Selection{})
+	err = errors.Join(err,
+		addTyped[*corev1.Node](d, corev1.SchemeGroupVersion.WithKind("Node")),
+		addTyped[*corev1.Namespace](d, corev1.SchemeGroupVersion.WithKind("Namespace")),
+		addTyped[*appsv1.Deployment](d, appsv1.SchemeGroupVersion.WithKind("Deployment")),
+		addTyped[*appsv1.ReplicaSet](d, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")),
+		addTyped[*corev1.Pod](d, corev1.SchemeGroupVersion.WithKind("Pod")),
+		addTyped[*corev1.Service](d, corev1.SchemeGroupVersion.WithKind("Service")),
+		addTyped[*corev1.ConfigMap](d, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+	if err != nil {
+		return err
+	}
+	if err := addType(d, fleet.Database, databases); err != nil {
+		return err
+	}
+	var types []view.Type
+	for _, t := range d.types {
+		types = append(types, t.of)
+	}
+	d.printer = newPrinter(d.screen, view.Secrecy{}, types)
 	return nil
 }
 
-// made notes a change that the fleet made.
-func (d *demonstration) made(c fleet.Change) {
-	d.ledger.Made(c.Object.GetResourceVersion(), c.Began)
-}
-
-// take shows a change that an informer saw, and tells the fleet, as others may have made
-// it. It is called by the handlers.
-func (d *demonstration) take(c view.Change) {
-	d.tally.Count(c)
-	if obj, ok := c.Object().(fleet.Object); ok {
-		d.fleet.Hear(obj, c.Event == tidings.Deleted)
-	}
-	if c.Initial {
-		return
-	}
-	d.ledger.Seen(c.Object().GetResourceVersion(), c.At)
-	d.rendering.Lock()
-	defer d.rendering.Unlock()
-	if d.failure != nil {
-		return
-	}
-	if err := d.screen.Print(d.lines.Render(c)); err != nil {
-		d.failure = err
-		close(d.failed)
+// receive counts and prints a change. Handlers call it.
+func (d *demonstration) receive(c view.Change) {
+	d.printer.tally.Count(c)
+	if !c.Initial {
+		d.lag.Seen(c.Object().GetResourceVersion(), c.At)
+		d.printer.print(c)
 	}
 }
 
-func (d *demonstration) say(format string, args ...any) {
-	line := d.screen.Palette().Dim("── ") + fmt.Sprintf(format, args...) + "\n"
-	d.screen.Print(line) //nolint:errcheck // the next change that cannot be printed ends the demo
-}
-
-// run follows the busy cluster until the time is up or ctx ends, and then compares.
+// run makes changes until the time is up or ctx ends, and then compares caches and server.
 func (d *demonstration) run(ctx context.Context) error {
-	// The informers outlive ctx: what was made has to arrive before the comparison.
+	// The informers outlive ctx: the last changes have to arrive before the comparison.
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	err := d.sync(ctx, following)
 	var lasted time.Duration
-	var found agreement
+	var found comparison
+	err := d.sync(ctx, following)
 	if err == nil {
 		began := time.Now()
 		err = d.churn(ctx)
 		lasted = time.Since(began)
 	}
 	if err == nil {
-		if err = d.settle(following); err == nil {
-			found, err = d.compare(following)
-		}
+		err = d.settle(following)
+	}
+	if err == nil {
+		found, err = d.compare(following)
 	}
 	stopping, cancel := context.WithTimeout(following, stopTimeout)
 	defer cancel()
-	err = errors.Join(err, d.factory.Shutdown(stopping), d.server.Close(), d.access.remove())
-	d.screen.Close()
-	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return nil // Ctrl-C before the first sync
-	case err != nil:
-		return err
+	err = errors.Join(err, d.factory.Shutdown(stopping))
+	d.screen.SetStatus("")
+	if err == nil {
+		d.summarise(lasted, found)
+		err = found.err()
 	}
-	d.summarise(lasted, found)
-	return found.err()
+	return err
 }
 
 // sync starts the informers and waits for their first lists.
@@ -202,39 +202,35 @@ func (d *demonstration) sync(ctx, following context.Context) error {
 		return err
 	}
 	d.synced = time.Since(began)
-	for _, m := range d.mirrors {
-		d.initial += int64(m.length())
+	for _, health := range d.factory.Health() {
+		d.initial += health.Objects
 	}
-	d.heap.Sample()
-	until := "until Ctrl-C"
+	d.peak = heapSize()
+	until, rate := "until Ctrl-C", fmt.Sprintf("%v changes", d.o.churn)
 	if d.o.length > 0 {
 		until = fmt.Sprintf("for %s, Ctrl-C ends it sooner", view.Short(d.o.length))
 	}
-	d.say("%d informers hold its %s after %s; now %s a second %s", len(d.mirrors), view.Counted(d.initial, "object", "objects"), view.Short(d.synced), rateText(d.o.churn), until)
-	return nil
-}
-
-func rateText(perSecond float64) string {
-	if whole := int64(perSecond); float64(whole) == perSecond {
-		return view.Counted(whole, "change", "changes")
+	if whole := int64(d.o.churn); float64(whole) == d.o.churn {
+		rate = view.Counted(whole, "change", "changes")
 	}
-	return fmt.Sprintf("%v changes", perSecond)
+	return say(d.screen, "%d informers hold its %s after %s; now %s per second %s",
+		len(d.types), view.Counted(d.initial, "object", "objects"), view.Short(d.synced),
+		rate, until)
 }
 
-// churn changes the cluster and draws the status until the time is up.
+// churn changes the cluster and draws the status line until the time is up.
 func (d *demonstration) churn(ctx context.Context) error {
-	churning, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	if d.o.length > 0 {
-		churning, stop = context.WithTimeout(ctx, d.o.length)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.o.length)
+		defer cancel()
 	}
-	defer stop()
 	began := time.Now()
-	d.tally.Rate(began) // what the first rate counts from
-	broken := make(chan error, 1)
-	var churn sync.WaitGroup
-	churn.Go(func() { broken <- d.fleet.Run(churning, d.o.churn) })
-	defer churn.Wait()
-	defer stop()
+	d.printer.tally.Rate(began) // the first rate is relative to this
+	done := make(chan error, 1)
+	go func() { done <- d.fleet.Run(ctx, d.o.churn) }()
 	every := statusLineEvery
 	if d.screen.Live() {
 		every = statusEvery
@@ -243,10 +239,12 @@ func (d *demonstration) churn(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		select {
-		case err := <-broken:
+		case err := <-done:
 			return err
-		case <-d.failed:
-			return d.failure
+		case <-d.printer.failed:
+			stop()
+			<-done
+			return d.printer.err
 		case now := <-ticker.C:
 			d.drawStatus(now, began)
 		}
@@ -254,39 +252,43 @@ func (d *demonstration) churn(ctx context.Context) error {
 }
 
 func (d *demonstration) drawStatus(now, began time.Time) {
-	status := statusOf(d.factory.Health())
-	status.Lag, status.HasLag = d.ledger.TakeWorst()
-	status.Rate, status.Heap = d.tally.Rate(now), d.heap.Sample()
-	if d.o.length > 0 {
-		status.Left = max(time.Second, d.o.length-now.Sub(began))
+	d.peak = max(d.peak, heapSize())
+	parts := d.printer.status(d.factory.Health(), now)
+	if lag := d.lag.TakeRecent(); lag > 0 {
+		parts = append(parts, "lag "+view.Short(lag))
 	}
-	line := status.Line(d.screen.Palette())
+	if d.o.length > 0 {
+		parts = append(parts, remaining(d.o.length, began, now))
+	}
+	line := statusLine(d.screen.Palette(), parts)
 	if d.screen.Live() {
 		d.screen.SetStatus(line)
 		return
 	}
-	d.screen.Print(line + "\n") //nolint:errcheck // the next change that cannot be printed ends the demo
+	d.screen.Print(line + "\n") //nolint:errcheck // the next change fails, too
 }
 
-// settle ends all writing and waits until the caches hold the last of it and the handlers
-// have been told.
+// settle ends all writing and waits until the caches hold the last write and the handlers have
+// returned.
 func (d *demonstration) settle(ctx context.Context) error {
-	d.server.gate.close()
+	d.writes.Lock()
+	d.closed = true
+	d.writes.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	for _, m := range d.mirrors {
-		_, version, err := d.server.List(ctx, m.resource)
+	for _, t := range d.types {
+		_, version, err := d.server.List(ctx, t.resource, "")
 		if err != nil {
 			return err
 		}
-		if m.await(ctx, version) != nil {
+		if t.waitFor(ctx, version) != nil {
 			return nil //nolint:nilerr // the comparison says what is missing
 		}
 	}
 	ticker := time.NewTicker(settleEvery)
 	defer ticker.Stop()
-	for _, m := range d.mirrors {
-		for m.handler().State != tidings.Idle {
+	for _, t := range d.types {
+		for t.handler().State != tidings.Idle {
 			select {
 			case <-ctx.Done():
 				return nil
@@ -297,31 +299,39 @@ func (d *demonstration) settle(ctx context.Context) error {
 	return nil
 }
 
-// summarise prints what there was to see.
-func (d *demonstration) summarise(lasted time.Duration, found agreement) {
+// summarise prints the counts of the run.
+func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 	p := d.screen.Palette()
-	counts, latency, heap := d.ledger.Counts(), d.ledger.Latency(), d.heap.Peak()
 	var folded uint64
-	for _, m := range d.mirrors {
-		folded += m.handler().Folded
+	for _, t := range d.types {
+		folded += t.handler().Folded
 	}
-	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Made)), view.Count(int64(counts.Seen)))
+	counts := d.lag.Counts()
+	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
+		view.Count(int64(counts.Seen)))
 	if folded > 0 {
-		seen += fmt.Sprintf("; %s folded into later ones, because the output was behind", view.Counted(int64(folded), "update", "updates"))
+		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
+			view.Counted(folded, "update", "updates"))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted), view.Table(d.tally.Counts(), p))
-	row := func(name, text string) { fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text) }
+	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
+		view.Table(d.printer.tally.Counts(), p))
+	row := func(name, text string) {
+		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
+	}
 	row("changes", seen)
-	if latency.Count() > 0 {
-		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, from the write to the handler", view.Short(latency.Quantile(0.5)), view.Short(latency.Quantile(0.99)), view.Short(latency.Max())))
+	if counts.Seen > 0 {
+		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, "+
+			"from the write to the handler",
+			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)), view.Short(d.lag.Quantile(1))))
 	}
-	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"), view.Short(d.synced)))
-	row("peak heap", view.Bytes(heap)+", the server in this process included")
-	if found.differ == 0 {
-		row("agreement", p.Good(found.String()))
-	} else {
-		row("agreement", p.Bad(found.String()))
+	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
+		view.Short(d.synced)))
+	row("peak heap", view.Bytes(d.peak)+", including the server in this process")
+	paint := p.Green
+	if found.differences > 0 {
+		paint = p.Red
 	}
+	row("comparison", paint(found.String()))
 	d.screen.Print(b.String()) //nolint:errcheck // there is nothing left to stop
 }

@@ -1,21 +1,20 @@
-// Package cli is the command line of tidings: [Run] reads it, runs the command, and
-// returns the code to exit with.
+// Package cli is the command line of tidings: [Run] parses it, runs the command, and returns the
+// exit code.
 //
-//	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, factory ─▶ view
-//	     ├─ watch ─▶ watcher:       cluster ──────── factory ─▶ view
-//	     ├─ serve ─▶ service:       apisim ◀─ files
-//	     ├─ completion              names: cluster ─ resolve
-//	     └─ version, help
+//	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, informers ─▶ printer
+//	     ├─ watch ─▶ watcher:       clusters ─────── informers ─▶ printer
+//	     ├─ serve ─▶ apisim ◀─ files
+//	     └─ completion, version, help
 //
 // # Exit codes
 //
-// 0 nothing went wrong, also after Ctrl-C; 1 something did, and one line on the error
-// stream says what to do, unless it was that the reader of the standard output went
-// away; 2 the command line is wrong.
+// 0: success, also after Ctrl-C. 1: a failure; one line on the error stream says what to do, unless
+// the reader of the standard output has gone away. 2: the command line is wrong.
 //
 // # Concurrency properties
 //
-// Run starts goroutines of its own only for the churn of a demo, and waits for them.
-// The handlers' goroutines belong to the factory, which is shut down before Run
-// returns; those of the simulated server to that server, which is closed.
+// Run waits for the goroutines that it starts: those that ask clusters for their types, and the
+// one that makes the changes of a demo. The exception is the one that reads the standard input,
+// which ends with the input. The factory owns the goroutines of the handlers, the simulated
+// server its own; Run closes both before it returns.
 package cli

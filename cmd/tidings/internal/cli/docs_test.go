@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// fenced returns the blocks of a language.
+// fenced returns the code blocks of a language.
 func fenced(text, language string) []string {
 	var blocks []string
 	for _, match := range fence.FindAllStringSubmatch(text, -1) {
@@ -39,8 +40,8 @@ func fenced(text, language string) []string {
 	return blocks
 }
 
-// TestExamplesAreCommandLines asks that every line with this command, in the help and in
-// the documentation, has a command, flags and arguments that are accepted.
+// TestExamplesAreCommandLines parses every command line of this command in the help and in the
+// documentation.
 func TestExamplesAreCommandLines(t *testing.T) {
 	texts := map[string]string{
 		"docs/command.md": strings.Join(fenced(page(t, "docs/command.md"), "sh"), ""),
@@ -72,8 +73,8 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	}
 }
 
-// TestDocsNameEveryFlag asks that docs/command.md has a section for every command that
-// names its flags, and that there is every flag that it names.
+// TestDocsNameEveryFlag compares the flags in each command's section of docs/command.md with those
+// of the command.
 func TestDocsNameEveryFlag(t *testing.T) {
 	text := page(t, "docs/command.md")
 	intro, _, _ := strings.Cut(text, "\n## ")
@@ -139,7 +140,9 @@ func TestDocsScript(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(manifests, "web.yaml"), []byte(files[0]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := exec.CommandContext(t.Context(), "bash", "-eu", "-c", scripts[0])
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	script := exec.CommandContext(ctx, "bash", "-eu", "-c", scripts[0])
 	script.Dir = directory
 	script.WaitDelay = 10 * time.Second
 	script.Env = append(os.Environ(), "PATH="+binaries+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+directory)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,68 +16,72 @@ import (
 )
 
 const (
-	// discoveryBurst is how many requests discovery may make at once; clusters
-	// with many custom types have hundreds of groups.
+	// discoveryBurst is how many requests discovery may make at once; clusters with many custom
+	// types have hundreds of groups.
 	discoveryBurst = 300
 	// discoveryPerSecond is how many follow.
 	discoveryPerSecond = 50
 )
 
-// clusterFlags are kubectl's flags for a cluster. Unlike kubectl's, --context may name
-// several.
+// clusterFlags are kubectl's flags for a cluster. Unlike kubectl's, --context may name several.
 type clusterFlags struct {
-	given    *genericclioptions.ConfigFlags
+	*genericclioptions.ConfigFlags
 	contexts []string
-	set      *pflag.FlagSet // those that have no place of their own in the help
+	set      *pflag.FlagSet // without --namespace
 }
 
 func newClusterFlags() *clusterFlags {
-	f := &clusterFlags{given: genericclioptions.NewConfigFlags(true), set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
-	f.given.Namespace, f.given.Context = nil, nil // they have flags of their own
-	f.given.AddFlags(f.set)
-	f.given.Namespace = new("")
-	f.set.StringSliceVar(&f.contexts, "context", nil, "The name of the kubeconfig context to use; several, separated by commas, are watched at once")
+	f := &clusterFlags{
+		ConfigFlags: genericclioptions.NewConfigFlags(true),
+		set:         pflag.NewFlagSet("cluster", pflag.ContinueOnError),
+	}
+	f.Namespace, f.Context = nil, nil // AddFlags would add their flags
+	f.AddFlags(f.set)
+	f.Namespace = new("")
+	f.set.StringSliceVar(&f.contexts, "context", nil,
+		"The name of the kubeconfig context to use; several, separated by commas, are watched "+
+			"at once")
 	return f
 }
 
-// namespaceVar adds the flag of the namespace, with a text of the command's.
-func (f *clusterFlags) namespaceVar(flags *pflag.FlagSet, usage string) {
-	flags.StringVarP(f.given.Namespace, "namespace", "n", "", usage)
-}
-
-// check refuses flags that cannot be. client-go would find the same, later and without
-// the flag's name.
+// check returns an error for invalid flags. client-go would find them later, without the names of
+// the flags.
 func (f *clusterFlags) check(command string) error {
-	if f.set.Changed("context") && !slices.ContainsFunc(f.contexts, func(name string) bool { return name != "" }) {
-		return problem.Usage(command, "--context names no context: `kubectl config get-contexts` lists those there are")
+	if f.set.Changed("context") && strings.Join(f.contexts, "") == "" {
+		return problem.Usage(command, "--context is empty: `kubectl config get-contexts` lists "+
+			"the contexts")
 	}
-	if name := *f.given.Namespace; name != "" {
+	if name := *f.Namespace; name != "" {
 		if wrong := validation.ValidateNamespaceName(name, false); len(wrong) > 0 {
-			return problem.Usage(command, "--namespace %q is no name of a namespace: %s", name, strings.Join(wrong, "; "))
+			return problem.Usage(command, "--namespace %q is no name of a namespace: %s", name,
+				strings.Join(wrong, "; "))
 		}
 	}
-	if _, err := clientcmd.ParseTimeout(*f.given.Timeout); err != nil {
-		return problem.Usage(command, "--request-timeout %q: write a number of seconds, or one with its unit, as in 30s or 5m", *f.given.Timeout)
+	if _, err := clientcmd.ParseTimeout(*f.Timeout); err != nil {
+		return problem.Usage(command,
+			"--request-timeout %q: write a number of seconds, or one with its unit, as in "+
+				"30s or 5m", *f.Timeout)
 	}
-	if server := *f.given.APIServer; server != "" {
-		if _, _, err := rest.DefaultServerURL(server, "", schema.GroupVersion{}, false); err != nil {
+	if server := *f.APIServer; server != "" {
+		_, _, err := rest.DefaultServerURL(server, "", schema.GroupVersion{}, false)
+		if err != nil {
 			return problem.Usage(command, "--server %q: %w", server, err)
 		}
 	}
 	return nil
 }
 
-// each returns the flags of each cluster that is meant: of the current context if none
-// was named.
+// each returns the flags for each cluster. Without --context that is the one of the current
+// context.
 func (f *clusterFlags) each() []*genericclioptions.ConfigFlags {
-	names := []string{""}
-	if len(f.contexts) > 0 {
-		names = nil
-		for _, name := range f.contexts {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	var names []string
+	for _, name := range f.contexts {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
+	}
+	if len(names) == 0 {
+		names = []string{""}
 	}
 	var all []*genericclioptions.ConfigFlags
 	for _, name := range names {
@@ -85,15 +90,34 @@ func (f *clusterFlags) each() []*genericclioptions.ConfigFlags {
 	return all
 }
 
-// of returns the flags with one context. Each has a client of its own.
+// of returns the flags with one context, and with a client of their own.
 func (f *clusterFlags) of(context string) *genericclioptions.ConfigFlags {
-	one := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(discoveryBurst).WithDiscoveryQPS(discoveryPerSecond)
-	g := f.given
+	one := genericclioptions.NewConfigFlags(true)
+	one = one.WithDiscoveryBurst(discoveryBurst).WithDiscoveryQPS(discoveryPerSecond)
 	one.Context = &context
-	one.CacheDir, one.KubeConfig, one.ClusterName, one.AuthInfoName, one.Namespace = g.CacheDir, g.KubeConfig, g.ClusterName, g.AuthInfoName, g.Namespace
-	one.APIServer, one.TLSServerName, one.Insecure, one.ProxyURL = g.APIServer, g.TLSServerName, g.Insecure, g.ProxyURL
-	one.CertFile, one.KeyFile, one.CAFile, one.BearerToken = g.CertFile, g.KeyFile, g.CAFile, g.BearerToken
-	one.Impersonate, one.ImpersonateUID, one.ImpersonateGroup, one.ImpersonateUserExtra = g.Impersonate, g.ImpersonateUID, g.ImpersonateGroup, g.ImpersonateUserExtra
-	one.Username, one.Password, one.Timeout, one.DisableCompression = g.Username, g.Password, g.Timeout, g.DisableCompression
+	one.CacheDir, one.KubeConfig, one.ClusterName = f.CacheDir, f.KubeConfig, f.ClusterName
+	one.AuthInfoName, one.Namespace, one.APIServer = f.AuthInfoName, f.Namespace, f.APIServer
+	one.TLSServerName, one.Insecure, one.ProxyURL = f.TLSServerName, f.Insecure, f.ProxyURL
+	one.CertFile, one.KeyFile, one.CAFile = f.CertFile, f.KeyFile, f.CAFile
+	one.BearerToken, one.Username, one.Password = f.BearerToken, f.Username, f.Password
+	one.Impersonate, one.ImpersonateUID = f.Impersonate, f.ImpersonateUID
+	one.ImpersonateGroup, one.ImpersonateUserExtra = f.ImpersonateGroup, f.ImpersonateUserExtra
+	one.Timeout, one.DisableCompression = f.Timeout, f.DisableCompression
 	return one
+}
+
+// completeContexts completes the names of contexts, also after a comma.
+func (f *clusterFlags) completeContexts(
+	_ *cobra.Command, _ []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
+	raw, err := f.of("").ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for name := range raw.Contexts {
+		names = append(names, typed[:strings.LastIndex(typed, ",")+1]+name)
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,54 +13,55 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfig is a file that lets kubectl and others find a server of this program.
+// kubeconfig is the kubeconfig of a server of this program.
 type kubeconfig struct {
 	path string
-	// directory was made for it and goes with it; "" is a file that the user has named,
-	// which stays.
+	// directory is the temporary directory of the file, "" if the user has named the file.
 	directory string
 }
 
-// kubeconfigName is what cluster, context and user are called in it.
-const kubeconfigName = "tidings"
+const (
+	// kubeconfigName is the name of the cluster, the context and the user.
+	kubeconfigName = "tidings"
+	// kubeconfigToken is the token. The servers require none, but without one kubectl asks for a
+	// user name.
+	kubeconfigToken = "none-needed"
+)
 
-// kubeconfigToken is sent as the credentials. The servers ask for none, but kubectl asks
-// its user where a kubeconfig has none.
-const kubeconfigToken = "none-needed"
-
-// writeKubeconfig writes a kubeconfig of a server to a path, or, where that is "", to a
-// new directory. It overwrites nothing but what it has written itself before.
+// writeKubeconfig writes the kubeconfig of a server to a path, or to a temporary file for "".
 func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
+	if err := checkKubeconfig(path); err != nil {
+		return nil, err
+	}
 	k := &kubeconfig{path: path}
 	if path == "" {
 		var err error
 		if k.directory, err = os.MkdirTemp("", "tidings-"); err != nil {
-			return nil, fmt.Errorf("no directory for a kubeconfig can be made: %w: name a file with --write-kubeconfig", err)
+			return nil, fmt.Errorf("cannot create a directory for the kubeconfig: %w: name a file "+
+				"with --write-kubeconfig", err)
 		}
 		k.path = filepath.Join(k.directory, "kubeconfig")
 	}
 	if absolute, err := filepath.Abs(k.path); err == nil {
-		k.path = absolute // another terminal is somewhere else
+		k.path = absolute // another terminal has another working directory
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[kubeconfigName] = &clientcmdapi.Cluster{Server: server}
 	config.AuthInfos[kubeconfigName] = &clientcmdapi.AuthInfo{Token: kubeconfigToken}
-	config.Contexts[kubeconfigName] = &clientcmdapi.Context{Cluster: kubeconfigName, AuthInfo: kubeconfigName, Namespace: namespace}
-	config.CurrentContext = kubeconfigName
-	err := claimKubeconfig(path)
-	if err == nil {
-		if err = clientcmd.WriteToFile(*config, k.path); err != nil {
-			err = fmt.Errorf("the kubeconfig cannot be written: %w: name another file with --write-kubeconfig", err)
-		}
+	config.Contexts[kubeconfigName] = &clientcmdapi.Context{
+		Cluster: kubeconfigName, AuthInfo: kubeconfigName, Namespace: namespace,
 	}
-	if err != nil {
-		return nil, errors.Join(err, k.remove())
+	config.CurrentContext = kubeconfigName
+	if err := clientcmd.WriteToFile(*config, k.path); err != nil {
+		return nil, errors.Join(
+			fmt.Errorf("cannot write the kubeconfig: %w: name another file with "+
+				"--write-kubeconfig", err), k.remove())
 	}
 	return k, nil
 }
 
-// claimKubeconfig refuses a file that somebody else has written; "" is a new one.
-func claimKubeconfig(path string) error {
+// checkKubeconfig returns an error for a path of a file that this program has not written.
+func checkKubeconfig(path string) error {
 	if path == "" {
 		return nil
 	}
@@ -68,18 +69,17 @@ func claimKubeconfig(path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && len(present.Clusters) == 1 && len(present.Contexts) == 1 && len(present.AuthInfos) == 1 {
+	if err == nil && len(present.Clusters) == 1 && len(present.Contexts) == 1 &&
+		len(present.AuthInfos) == 1 {
 		if user := present.AuthInfos[kubeconfigName]; user != nil && user.Token == kubeconfigToken {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s exists and is not one that tidings has written: name another file with --write-kubeconfig", path)
+	return fmt.Errorf("%s exists and is no kubeconfig of tidings: name another file with "+
+		"--write-kubeconfig", path)
 }
 
-// quoted returns the path as a shell takes it.
-func (k *kubeconfig) quoted() string { return shellQuoted(k.path) }
-
-// plainWord are the characters of a word that a shell takes as it is.
+// plainWord matches words that a shell takes literally.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
 func shellQuoted(word string) string {
@@ -89,7 +89,7 @@ func shellQuoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// remove takes the file away if the user did not name it.
+// remove removes a temporary file.
 func (k *kubeconfig) remove() error {
 	if k.directory == "" {
 		return nil

@@ -10,134 +10,186 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-func (w *watcher) noteOnce(f *followed, note string) {
-	if note != f.noted {
-		f.noted = note
-		w.note(note)
-	}
-}
-
-func (w *watcher) note(text string) {
-	w.screen.Note(w.screen.NotePalette().Dim("── " + problem.OneLine(text)))
-}
-
-// showProgress says how far the first lists are, without a terminal only now and
-// then.
+// showProgress shows how many objects the first lists have brought: in the status line, or, without
+// a terminal, now and then in a note.
 func (w *watcher) showProgress(now time.Time) {
-	if !w.screen.ErrLive() && now.Sub(w.progressed) < progressEvery {
-		return
-	}
-	w.progressed = now
 	var parts []string
-	for f := range w.followed() {
-		if health := f.informer.Health(); !health.Synced {
-			parts = append(parts, fmt.Sprintf("%s: %s so far", f.what(), view.Counted(int64(health.Listed), "object", "objects")))
+	for t := range w.types() {
+		if health := t.informer.Health(); !health.Synced {
+			parts = append(parts, fmt.Sprintf("%s: %s so far", t,
+				view.Counted(health.Listed, "object", "objects")))
 		}
 	}
-	if len(parts) > 0 {
-		w.screen.Progress(w.screen.NotePalette().Dim("── listing " + strings.Join(parts, ", ")))
+	text := "listing " + strings.Join(parts, ", ")
+	if screen := w.printer.screen; screen.Live() {
+		screen.SetStatus(statusLine(screen.Palette(), []string{view.Printable(text)}))
+	} else if now.Sub(w.progress) >= progressEvery {
+		w.progress = now
+		w.printer.note(text)
 	}
 }
 
-// noteSynced says what there is, a line for each site.
+// noteSynced prints how many objects each cluster has.
 func (w *watcher) noteSynced() {
-	w.screen.Progress("")
-	doing := "now watching for changes, Ctrl-C ends"
+	next := "; now watching for changes, Ctrl-C ends"
 	if w.o.condition != nil {
-		doing = "now waiting for " + w.o.condition.String()
+		next = "; now waiting for " + w.o.condition.String()
 	}
-	for i, s := range w.sites {
-		text := s.held()
-		if i == len(w.sites)-1 {
-			text += "; " + doing
+	for i, c := range w.clusters {
+		text := c.contents()
+		if i == len(w.clusters)-1 {
+			text += next
 		}
-		w.note(text)
+		w.printer.note(text)
 	}
 }
 
-// noteStates says which informers are in another state than they were, in one line
-// for those of which the same is to be said.
+// contents describes how many objects of each type the cluster has.
+func (c *watchedCluster) contents() string {
+	var inNamespaces, clusterScoped []string
+	for _, t := range c.types {
+		count := view.Counted(t.informer.Lister().Len(), t.of.Singular, t.of.Plural)
+		switch {
+		case t.name != "" && t.informer.Lister().Len() == 0:
+			count = fmt.Sprintf("no %s %s yet", t.of.Singular, t.name)
+		case t.name != "":
+			count = t.of.Singular + " " + t.name
+		}
+		if t.namespaced {
+			inNamespaces = append(inNamespaces, count)
+		} else {
+			clusterScoped = append(clusterScoped, count)
+		}
+	}
+	if last := len(inNamespaces) - 1; last >= 0 && c.namespace == "" {
+		inNamespaces[last] += " in all namespaces"
+	} else if last >= 0 {
+		inNamespaces[last] += fmt.Sprintf(" in namespace %q", c.namespace)
+	}
+	return c.prefixed(strings.Join(append(inNamespaces, clusterScoped...), ", "))
+}
+
+// noteStates prints which informers have changed their state.
 func (w *watcher) noteStates() {
-	var notes []string
-	subjects := make(map[string][]string)
-	for f := range w.followed() {
-		health := f.informer.Health()
-		if health.State == f.state {
+	for t := range w.types() {
+		health := t.informer.Health()
+		if health.State == t.state {
 			continue
 		}
-		f.state = health.State
-		note := w.stateNote(f, health)
-		if note == "" {
-			continue
+		t.state = health.State
+		if note := w.stateNote(t, health); note != "" {
+			w.printer.note(t.String() + ": " + note)
 		}
-		if subjects[note] == nil {
-			notes = append(notes, note)
-		}
-		subjects[note] = append(subjects[note], f.what())
-	}
-	for _, note := range notes {
-		w.note(strings.Join(subjects[note], ", ") + ": " + note)
 	}
 }
 
-// stateNote says what a state that an informer has come into means.
-func (w *watcher) stateNote(f *followed, health tidings.Health) string {
+// stateNote describes the new state of an informer, "" for a state without a note.
+func (w *watcher) stateNote(t *watchedType, health tidings.Health) string {
 	switch health.State {
 	case tidings.Watching:
-		return "following again"
+		return "watching again"
 	case tidings.Listing:
-		return "reading everything again"
+		return "listing again"
 	case tidings.Silent:
-		return "the watch has gone silent; connecting again"
+		return "the watch is silent; connecting again"
 	case tidings.Backoff:
 		if problem.Lost(health.LastError) {
-			return fmt.Sprintf("lost %s (%s); trying again", f.site.cluster.target.Server, problem.Reason(health.LastError))
+			return fmt.Sprintf("lost %s (%s); trying again", t.cluster.target.Server,
+				problem.Reason(health.LastError))
 		}
 	case tidings.Forbidden, tidings.NoSuchResource:
 	default:
 		return ""
 	}
-	return fmt.Sprintf("%v; trying again", w.explain(f, health.LastError))
+	return fmt.Sprintf("%v; trying again", w.explain(t, health.LastError))
 }
 
 func (w *watcher) drawStatus(now time.Time) {
-	heap := w.heap.Sample()
-	if !w.screen.Live() {
+	screen := w.printer.screen
+	if !screen.Live() {
 		return
 	}
 	var informers []tidings.Health
-	for _, s := range w.sites {
-		informers = append(informers, s.factory.Health()...)
-	}
-	status := statusOf(informers)
-	if len(w.sites) > 1 {
-		status.Version = "" // each has its own
-	}
-	status.Rate, status.Heap = w.tally.Rate(now), heap
-	var troubled []string
-	for f := range w.followed() {
-		if f.state.Failing() {
-			troubled = append(troubled, f.what())
+	for _, c := range w.clusters {
+		for _, health := range c.factory.Health() {
+			if len(w.clusters) > 1 {
+				health.Version = "" // each cluster has its own
+			}
+			informers = append(informers, health)
 		}
 	}
-	if len(troubled) > 0 {
-		status.Trouble = "not following " + strings.Join(troubled, ", ")
-	}
+	parts := w.printer.status(informers, now)
 	if w.goal != nil {
 		p := w.goal.Progress(0)
-		status.Goal = fmt.Sprintf("%s: %d of %d", w.o.condition, p.Met, p.Met+p.Unmet)
+		parts = append([]string{view.Printable(fmt.Sprintf("%s: %d of %d", w.o.condition, p.Met,
+			p.Met+p.Unmet))}, parts...)
 	}
 	if w.o.timeout > 0 {
-		status.Left = max(time.Second, w.o.timeout-now.Sub(w.began))
+		parts = append(parts, remaining(w.o.timeout, w.began, now))
 	}
-	w.screen.SetStatus(status.Line(w.screen.Palette()))
+	line := statusLine(screen.Palette(), parts)
+	var failing []string
+	for t := range w.types() {
+		if t.state.Failing() {
+			failing = append(failing, t.String())
+		}
+	}
+	if len(failing) > 0 {
+		line += " · " + screen.Palette().Red(view.Printable("not watching "+strings.Join(failing,
+			", ")))
+	}
+	screen.SetStatus(line)
 }
 
-// summarise says what was seen.
+// summarise prints the counts of the changes.
 func (w *watcher) summarise() {
-	p := w.screen.NotePalette()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", p.Dim(fmt.Sprintf("── watched for %s", view.Short(time.Since(w.began)))))
-	b.WriteString(view.Table(w.tally.Counts(), p))
-	w.screen.NoteText(b.String())
+	p := w.printer.screen.NotePalette()
+	heading := p.Dim("── watched for " + view.Short(time.Since(w.began)))
+	w.printer.screen.Note(heading + "\n" + view.Table(w.printer.tally.Counts(), p))
+}
+
+// noteReached prints how the goal was reached.
+func (w *watcher) noteReached() {
+	objects := "no object left"
+	if met := w.goal.Progress(0).Met; met > 0 {
+		objects = view.Counted(met, "object", "objects")
+	}
+	w.printer.note(fmt.Sprintf("%s: %s, after %s", w.o.condition, objects,
+		view.Short(time.Since(w.began))))
+}
+
+// interrupted returns the error of a watch after Ctrl-C: nil, unless it was to wait.
+func (o watchOptions) interrupted() error {
+	if o.condition == nil {
+		return nil
+	}
+	return fmt.Errorf("interrupted before %s was reached", o.condition)
+}
+
+// maxWaiting is how many objects that do not meet a condition an error names.
+const maxWaiting = 5
+
+// timedOut returns the error of a watch whose time is over: nil, unless it was to wait.
+func (w *watcher) timedOut() error {
+	if w.goal == nil {
+		return nil
+	}
+	p := w.goal.Progress(maxWaiting)
+	var why []string
+	if len(p.Empty) > 0 {
+		why = append(why, "there is no object of "+strings.Join(p.Empty, ", "))
+	}
+	if p.Unmet > 0 {
+		waiting := strings.Join(p.Waiting, ", ")
+		if more := p.Unmet - len(p.Waiting); more > 0 {
+			waiting += fmt.Sprintf(" and %d more", more)
+		}
+		why = append(why, fmt.Sprintf("%d of %s not yet: %s", p.Unmet,
+			view.Counted(p.Met+p.Unmet, "object", "objects"), waiting))
+	}
+	if !w.synced {
+		why = append(why, "not everything was listed")
+	}
+	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, view.Short(w.o.timeout),
+		strings.Join(why, "; "))
 }

@@ -1,26 +1,17 @@
 package cli_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/tidings-go/tidings/cmd/tidings/internal/cli"
 )
 
 const (
@@ -46,18 +37,6 @@ spec:
 `
 )
 
-var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-
-// textFile writes a file and returns its path.
-func textFile(t *testing.T, directory, name, text string) string {
-	t.Helper()
-	path := filepath.Join(directory, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // manifests writes a directory in which the definition comes after its object.
 func manifests(t *testing.T) string {
 	t.Helper()
@@ -68,117 +47,55 @@ func manifests(t *testing.T) string {
 	return directory
 }
 
-// service is a `tidings serve` that runs.
-type service struct {
-	*session
-	typed      *kubernetes.Clientset
-	dynamic    *dynamic.DynamicClient
-	config     *rest.Config
-	kubeconfig string
-}
-
-func served(t *testing.T, args ...string) *service {
-	t.Helper()
-	s := &service{session: start(t, append([]string{"serve"}, args...)...)}
-	s.out.await(t, "Ctrl-C ends it")
-	path := regexp.MustCompile(`export KUBECONFIG=(\S+)\n`).FindStringSubmatch(s.out.String())
-	if path == nil {
-		t.Fatalf("no kubeconfig is named: %s", s.out)
-	}
-	s.kubeconfig = path[1]
-	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.config, s.typed, s.dynamic = config, kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
-	return s
-}
-
-func TestServeLoads(t *testing.T) {
+func TestServe(t *testing.T) {
 	t.Parallel()
 	directory := manifests(t)
 	another := textFile(t, t.TempDir(), "one.json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`)
-	s := served(t, "--load", directory, "--load", another)
-	for _, part := range []string{"── an API server at http://127.0.0.1:", ", with 5 objects loaded\n", "Ctrl-C ends it, and nothing is kept\n"} {
+	s := start(t, "serve", "--load", directory, "--load", another, "-v")
+	path, host, client := s.beside(t)
+	for _, part := range []string{"── an API server at " + host + ", with 5 objects loaded\n", "Ctrl-C ends it, and its objects are lost\n"} {
 		if !strings.Contains(s.out.String(), part) {
 			t.Errorf("%q is not in %s", part, s.out)
 		}
 	}
-	if !strings.Contains(s.out.String(), "at "+s.config.Host+", with") {
-		t.Errorf("the kubeconfig is of %s: %s", s.config.Host, s.out)
-	}
-	ctx := t.Context()
-	if pod, err := s.typed.CoreV1().Pods("team").Get(ctx, "web", metav1.GetOptions{}); err != nil || pod.Status.Phase != corev1.PodRunning {
+	if pod, err := client.CoreV1().Pods("team").Get(t.Context(), "web", metav1.GetOptions{}); err != nil || pod.Status.Phase != corev1.PodRunning {
 		t.Errorf("the pod: %v, %v", pod, err)
 	}
-	if w, err := s.dynamic.Resource(widgets).Namespace("team").Get(ctx, "w", metav1.GetOptions{}); err != nil {
-		t.Errorf("the widget: %v, %v", w, err)
-	}
-	if _, err := s.typed.CoreV1().ConfigMaps("default").Get(ctx, "c", metav1.GetOptions{}); err != nil {
+	if _, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), "c", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
+	s.err.await(t, "method=GET uri=/api/v1/namespaces/team/pods/web status=200")
+	got := run(t, 0, "watch", "widgets", "-n", "team", "--kubeconfig", path, "--cache-dir", t.TempDir(), "--until", "jsonpath={.spec.size}=3")
+	if !strings.Contains(got.out.String(), "widget team/w") {
+		t.Error(got.out)
+	}
+	taken := host[strings.LastIndexByte(host, ':'):]
+	for _, command := range []string{"serve", "demo"} {
+		fails(t, []string{command, "--listen", "127.0.0.1" + taken}, "cannot listen on 127.0.0.1"+taken+": ",
+			"address already in use: choose another address with --listen, such as 127.0.0.1:8080")
+	}
 	s.end(t)
-	if _, err := os.Stat(s.kubeconfig); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the kubeconfig was left behind: %v", err)
 	}
 }
 
 func TestServeLoadsTheStandardInput(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	out, code := newStream(), make(chan int, 1)
-	go func() {
-		code <- cli.Run(ctx, []string{"serve", "--load", "-"}, cli.Streams{In: strings.NewReader(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}]}`), Out: out, Err: new(bytes.Buffer)})
-	}()
-	out.await(t, "with 1 object loaded\n")
-	cancel()
-	if got := <-code; got != 0 {
-		t.Errorf("exit code %d", got)
-	}
-}
-
-func TestServeEndsWhileItWaitsForInput(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
+	list := `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}]}`
+	s := startWith(t, strings.NewReader(list), "serve", "--load", "-")
+	s.out.await(t, "with 1 object loaded\n")
+	s.end(t)
 	in, typing := io.Pipe()
-	defer typing.Close()
-	out, code := newStream(), make(chan int, 1)
-	go func() {
-		code <- cli.Run(ctx, []string{"serve", "--load", "-"}, cli.Streams{In: in, Out: out, Err: out})
-	}()
+	defer typing.Close() //nolint:errcheck // it is a pipe
+	s = startWith(t, in, "serve", "--load", "-")
 	if _, err := typing.Write([]byte("apiVersion: v1\n")); err != nil {
 		t.Fatal(err)
 	}
-	cancel()
-	if got := <-code; got != 0 || out.String() != "" {
-		t.Errorf("exit code %d: %s", got, out)
+	s.end(t) // while it waits for more
+	if s.out.String() != "" {
+		t.Errorf("it prints %s", s.out)
 	}
-}
-
-func TestServeIsWatched(t *testing.T) {
-	t.Parallel()
-	s := served(t, "--load", manifests(t))
-	got := run(t.Context(), "watch", "widgets", "-n", "team", "--kubeconfig", s.kubeconfig, "--cache-dir", t.TempDir(), "--until", "jsonpath={.spec.size}=3")
-	got.expect(t, 0)
-	if !strings.Contains(got.out, "widget team/w") {
-		t.Error(got.out)
-	}
-	s.end(t)
-}
-
-func TestServeListens(t *testing.T) {
-	t.Parallel()
-	s := served(t, "--listen", "0.0.0.0:0", "-v")
-	if !strings.HasPrefix(s.config.Host, "http://localhost:") {
-		t.Errorf("the address is %s", s.config.Host)
-	}
-	if _, err := s.typed.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Error(err)
-	}
-	s.err.await(t, "method=GET uri=/api/v1/nodes status=200")
-	taken := s.config.Host[strings.LastIndexByte(s.config.Host, ':'):]
-	run(t.Context(), "serve", "--listen", taken).expect(t, 1, "cannot listen on "+taken+": ", "address already in use: choose another address with --listen, such as 127.0.0.1:8080")
-	s.end(t)
 }
 
 func TestServeRefuses(t *testing.T) {
@@ -189,20 +106,98 @@ func TestServeRefuses(t *testing.T) {
 	broken := textFile(t, directory, "broken.yaml", "a: [")
 	misspelt := textFile(t, directory, "misspelt.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {nodename: node-1}\n")
 	definition := textFile(t, directory, "definition.yaml", widgetDefinitionFile)
-	for _, c := range []struct {
-		args  []string
-		parts []string
-	}{
-		{[]string{"--load", missing}, []string{"--load: no file matches " + missing, "or directories of such"}},
+	for _, c := range []struct{ args, parts []string }{
+		{[]string{"--load", missing}, []string{"--load: no file matches " + missing, "or directories of such files"}},
 		{[]string{"--load", broken}, []string{"--load: " + broken + ": document 1: ", "as `kubectl get -o yaml` prints them"}},
 		{[]string{"--load", misspelt}, []string{misspelt + ": document 1 (Pod p)", `unknown field "spec.nodename"`}},
 		{[]string{"--load", definition, "--load", definition}, []string{`"widgets.example.com" already exists`}},
-		{[]string{"--load", widget}, []string{"(Widget w): no resource serves the kind Widget of example.com/v1: load its CustomResourceDefinition too\n"}},
+		{[]string{"--load", widget}, []string{"(Widget w): no resource serves the kind Widget of example.com/v1: load its CustomResourceDefinition, too\n"}},
 		{[]string{"--listen", "8080"}, []string{"cannot listen on 8080: ", "such as 127.0.0.1:8080"}},
-		{[]string{"--write-kubeconfig", widget}, []string{widget + " exists and is not one that tidings has written"}},
+		{[]string{"--write-kubeconfig", widget}, []string{widget + " exists and is no kubeconfig of tidings"}},
 	} {
-		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			run(t.Context(), append([]string{"serve"}, c.args...)...).expect(t, 1, c.parts...)
-		})
+		fails(t, append([]string{"serve"}, c.args...), c.parts...)
 	}
+}
+
+// made is the body of a request that creates an object.
+const made = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"c-"}}`
+
+type headers map[string]string
+
+// TestServersAnswerNoWebPage sends what a browser sends for a page from elsewhere, and what
+// programs send.
+func TestServersAnswerNoWebPage(t *testing.T) {
+	t.Parallel()
+	secret := textFile(t, t.TempDir(), "s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: hunter2}\n")
+	s := start(t, "serve", "--load", secret)
+	_, host, _ := s.beside(t)
+	here := strings.TrimPrefix(host, "http://")
+	_, port, _ := strings.Cut(here, ":")
+	for name, c := range map[string]struct {
+		body    string
+		headers headers
+		want    int
+	}{
+		"a program":                    {"", nil, 200},
+		"by another name":              {"", headers{"Host": "localhost:" + port}, 200},
+		"by another address":           {"", headers{"Host": "127.1.2.3"}, 200},
+		"by IPv6":                      {"", headers{"Host": "[::1]:" + port}, 200},
+		"its own page":                 {"", headers{"Origin": "http://" + here, "Sec-Fetch-Site": "same-origin"}, 200},
+		"a name that was rebound":      {"", headers{"Host": "evil.example:" + port}, 421},
+		"rebound, its own origin":      {"", headers{"Host": "evil.example:" + port, "Origin": "http://evil.example:" + port}, 421},
+		"a name like ours":             {"", headers{"Host": "localhost.evil.example"}, 421},
+		"another machine's address":    {"", headers{"Host": "192.0.2.1:" + port}, 421},
+		"a page elsewhere":             {"", headers{"Origin": "https://evil.example"}, 403},
+		"a page of another port":       {"", headers{"Origin": "http://localhost:1"}, 403},
+		"a page without an origin":     {"", headers{"Origin": "null"}, 403},
+		"a link from elsewhere":        {"", headers{"Sec-Fetch-Site": "cross-site"}, 403},
+		"a program creates":            {made, headers{"Content-Type": "application/json"}, 201},
+		"a page creates":               {made, headers{"Content-Type": "application/json", "Origin": "https://evil.example"}, 403},
+		"no content type":              {made, headers{}, 415},
+		"a content type of every page": {made, headers{"Content-Type": "Text/Plain; charset=utf-8"}, 415},
+		"a form":                       {made, headers{"Content-Type": "application/x-www-form-urlencoded"}, 415},
+	} {
+		method, path := http.MethodGet, "/api/v1/namespaces/default/secrets/s"
+		if c.body != "" {
+			method, path = http.MethodPost, "/api/v1/namespaces/default/configmaps"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, host+path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for header, value := range c.headers {
+			req.Header.Set(header, value)
+		}
+		if host := c.headers["Host"]; host != "" {
+			req.Host = host
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close() //nolint:errcheck // it was read
+		if err != nil || resp.StatusCode != c.want || (c.want >= 400) != strings.Contains(string(body), `"kind":"Status"`) {
+			t.Errorf("%s: %d, want %d: %s, %v", name, resp.StatusCode, c.want, body, err)
+		}
+	}
+	s.end(t)
+	if s.err.String() != "" {
+		t.Errorf("a warning about an address that nobody else reaches: %s", s.err)
+	}
+}
+
+// TestServersWarnWhereOthersReachThem: with their true address.
+func TestServersWarnWhereOthersReachThem(t *testing.T) {
+	t.Parallel()
+	s := start(t, "serve", "--listen", "0.0.0.0:0")
+	_, host, _ := s.beside(t)
+	_, port, _ := strings.Cut(strings.TrimPrefix(host, "http://"), ":")
+	if want := ":" + port + " (" + host + " from this machine), with "; !strings.Contains(s.out.String(), want) || strings.Contains(s.out.String(), "at http://localhost") {
+		t.Errorf("%q is not in %s", want, s.out)
+	}
+	const warning = "may read and write everything there, without credentials: --listen 127.0.0.1:0"
+	s.interrupt()
+	s.expect(t, 0, warning)
+	start(t, "demo", "--for", "100ms", "--pods", "1", "--churn", "0", "--listen", "0.0.0.0:0").expect(t, 0, warning)
 }

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/until"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
@@ -26,42 +30,41 @@ type watchOptions struct {
 	initial       bool
 	showSecrets   bool
 
-	condition *until.Condition // that until says, nil if it says none
+	condition *until.Condition // of until, nil for none
 }
 
 const watchExample = `  # the pods and deployments of the context's namespace
   tidings watch pods,deployments
 
-  # the pods of an application in all namespaces, only what changes from now on
+  # the pods of an application in all namespaces, only changes from now on
   tidings watch pods -A -l app=web --initial=false
 
   # one object, or several
   tidings watch deployment/web configmap/settings -n shop
 
-  # custom resources by any of their names, in a version of theirs if need be
+  # custom resources by any of their names, with the version if necessary
   tidings watch certificates.v1.cert-manager.io -A
 
   # two clusters side by side
   tidings watch nodes --context staging,production
 
-  # in a script: until every pod is ready, and no longer than two minutes
+  # in a script: until every pod is ready, at most two minutes
   tidings watch pods -n shop -l app=web --until condition=Ready --timeout 2m
 
-  # a stream of JSON for other programs: what happened to which object
+  # a stream of JSON for other programs: each change with its object
   tidings watch pods -o json --output-watch-events | jq -r '.type + " " + .object.metadata.name'`
 
 const watchLong = `Watch lists the objects of one or several types, then shows every change with the fields
 that differ, until Ctrl-C. Types are named as for kubectl: plural, singular, short name or kind,
-with the group, or version and group, after dots where they are needed. After a type, names choose
-objects: TYPE NAME or TYPE/NAME.
+followed by .group or .version.group if necessary. Names after a type select objects:
+TYPE NAME or TYPE/NAME.
 
-With --until, watch ends with exit code 0 as soon as every object that it follows is what the
-expression says, and there is at least one of each type or name. The forms are those of
-"kubectl wait --for":
-  condition=TYPE[=STATUS]       the condition has that status; True if none is given
-  jsonpath=EXPRESSION[=VALUE]   every value found is VALUE; without it, there is one
+With --until, watch ends with exit code 0 as soon as there is at least one object of each type or
+name, and every object meets the condition. The conditions are those of "kubectl wait --for":
+  condition=TYPE[=STATUS]       the condition has that status; True by default
+  jsonpath=EXPRESSION[=VALUE]   every value found is VALUE; without VALUE, there is a value
   create, delete                there is an object; there is none
-What does not exist yet is waited for. When --timeout is over, or at Ctrl-C, the exit code is 1.
+Watch waits for objects that do not exist yet. The exit code is 1 after --timeout or Ctrl-C.
 
 The data of Secrets is never printed unless --show-secrets is given.`
 
@@ -70,7 +73,7 @@ func newWatch(c *common) *cobra.Command {
 	clusters := newClusterFlags()
 	cmd := &cobra.Command{
 		Use:     "watch TYPE[,TYPE…] [NAME…] [flags]",
-		Short:   "Show what happens to the objects of a cluster, or wait for something",
+		Short:   "Show changes of the objects of a cluster, or wait for a condition",
 		Long:    watchLong,
 		Example: watchExample,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
@@ -86,30 +89,84 @@ func newWatch(c *common) *cobra.Command {
 			}
 			return runWatch(cmd, c, o, clusters)
 		},
+		ValidArgsFunction: clusters.completeTypes,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	clusters.namespaceVar(flags, "watch this namespace instead of the context's")
+	flags.StringVarP(clusters.Namespace, "namespace", "n", "",
+		"watch this namespace instead of the context's")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "watch all namespaces")
-	flags.StringVarP(&o.labels, "selector", "l", "", "watch only objects with these labels, as in app=web,tier!=cache")
-	flags.StringVar(&o.fields, "field-selector", "", "watch only objects with these fields, as in spec.nodeName=node-1")
-	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist already")
-	flags.StringVar(&o.until, "until", "", "end when all objects are so: condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete")
-	flags.DurationVar(&o.timeout, "timeout", 0, "end after this time, as in 30s or 5m; 0 is never")
-	flags.StringVarP(&o.output, "output", "o", "", "print objects as name, json or yaml instead of what changed")
-	flags.BoolVar(&o.events, "output-watch-events", false, "with -o json or yaml, say with each object what happened to it")
+	flags.StringVarP(&o.labels, "selector", "l", "",
+		"watch only objects with these labels, as in app=web,tier!=cache")
+	flags.StringVar(&o.fields, "field-selector", "",
+		"watch only objects with these fields, as in spec.nodeName=node-1")
+	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist at the start")
+	flags.StringVar(&o.until, "until", "", "end when all objects meet a condition: "+
+		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete")
+	flags.DurationVar(&o.timeout, "timeout", 0,
+		"end after this time, as in 30s or 5m; 0 means never")
+	flags.StringVarP(&o.output, "output", "o", "",
+		"print whole objects, as name, json or yaml, instead of the differences")
+	flags.BoolVar(&o.events, "output-watch-events", false,
+		"with -o json or yaml, print each object in a watch event")
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "print the data of Secrets")
 	flags.AddFlagSet(clusters.set)
-	(&completer{clusters, &o.allNamespaces}).install(cmd)
-	complete(cmd, "output", "name", "json", "yaml")
-	completeBy(cmd, "until", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"condition=", "jsonpath=", "create", "delete"}, completeOnly | cobra.ShellCompDirectiveNoSpace
-	})
-	cmd.SetUsageFunc(usageWith("Which cluster, as for kubectl", clusters.set))
+	complete(cmd, "context", clusters.completeContexts)
+	complete(cmd, "output", cobra.FixedCompletions([]string{"name", "json", "yaml"},
+		cobra.ShellCompDirectiveNoFileComp))
+	complete(cmd, "until", cobra.FixedCompletions([]string{"condition=", "jsonpath=", "create", "delete"},
+		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	cmd.SetUsageFunc(usageWith("Flags for the cluster, as for kubectl", clusters.set))
 	return cmd
 }
 
-// check refuses flags that cannot be, before the cluster is asked.
+// usageWith returns a usage function that lists the flags of set after the other flags.
+func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+		own.SortFlags = false
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if set.Lookup(flag.Name) == nil {
+				own.AddFlag(flag)
+			}
+		})
+		_, err := fmt.Fprintf(cmd.OutOrStderr(),
+			"Usage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s:\n%s",
+			cmd.UseLine(), cmd.Example, own.FlagUsages(), title, set.FlagUsages())
+		return err
+	}
+}
+
+// completeTimeout bounds how long completion waits for a cluster.
+const completeTimeout = 3 * time.Second
+
+// completeTypes completes the names of types, also after a comma. It completes nothing if the
+// cluster does not answer.
+func (f *clusterFlags) completeTypes(
+	cmd *cobra.Command, args []string, typed string,
+) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+	defer cancel()
+	c, err := open(ctx, f.each()[0])
+	if err != nil || len(args) > 0 {
+		return nil, none
+	}
+	discovery, err := c.flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, none
+	}
+	lists, _ := discovery.ServerPreferredResources() // a part of the groups may not answer
+	last := strings.LastIndex(typed, ",") + 1
+	names := slices.DeleteFunc(typeNames(lists),
+		func(name string) bool { return !strings.HasPrefix(name, typed[last:]) })
+	for i := range names {
+		names[i] = typed[:last] + names[i]
+	}
+	return names, none
+}
+
+// check returns an error for invalid flags, before the cluster is asked.
 func (o *watchOptions) check(command string) error {
 	if _, err := labels.Parse(o.labels); err != nil {
 		return problem.Usage(command, "--selector %q: %v", o.labels, err)
@@ -118,16 +175,18 @@ func (o *watchOptions) check(command string) error {
 		return problem.Usage(command, "--field-selector %q: %v", o.fields, err)
 	}
 	if name := o.queries[0].name; name != "" && (o.labels != "" || o.fields != "") {
-		return problem.Usage(command, "the name %q and a selector exclude each other: leave one out", name)
+		return problem.Usage(command, "the name %q and a selector exclude each other: "+
+			"leave one out", name)
 	}
 	if o.output != "" && !view.IsFormat(o.output) {
-		return problem.Usage(command, "--output %q: choose name, json or yaml, or leave it out to see what changed", o.output)
+		return problem.Usage(command, "--output %q: choose name, json or yaml, or leave it out to "+
+			"see the differences", o.output)
 	}
 	if o.events && o.output != "json" && o.output != "yaml" {
 		return problem.Usage(command, "--output-watch-events needs -o json or -o yaml")
 	}
 	if o.timeout < 0 {
-		return problem.Usage(command, "--timeout %v is negative: 0 goes on until Ctrl-C", o.timeout)
+		return problem.Usage(command, "--timeout %v is negative: 0 means until Ctrl-C", o.timeout)
 	}
 	if o.until == "" {
 		return nil
@@ -138,37 +197,4 @@ func (o *watchOptions) check(command string) error {
 	}
 	o.condition = &condition
 	return nil
-}
-
-// connectNote is after how long a command says that it is still connecting.
-const connectNote = time.Second
-
-func runWatch(cmd *cobra.Command, c *common, o watchOptions, clusters *clusterFlags) error {
-	ctx := cmd.Context()
-	screen := c.screen(cmd)
-	sites, err := openSites(ctx, clusters.each())
-	if err != nil {
-		return err
-	}
-	types, err := resolveAll(sites, o.queries, screen)
-	if ctx.Err() != nil {
-		return o.interrupted() // Ctrl-C while connecting
-	}
-	if err != nil {
-		return err
-	}
-	secrecy := view.Secrecy{Show: o.showSecrets}
-	for i, s := range sites {
-		if err := s.choose(cmd.CommandPath(), o.allNamespaces, types[i]); err != nil {
-			return err
-		}
-		if err := s.follow(o.queries, types[i], o, tidings.FactoryOptions{Logger: c.logger(screen, secrecy)}); err != nil {
-			return err
-		}
-	}
-	w, err := newWatcher(screen, o, secrecy, sites)
-	if err != nil {
-		return err
-	}
-	return w.run(ctx)
 }

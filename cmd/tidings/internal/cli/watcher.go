@@ -3,12 +3,19 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
@@ -17,64 +24,204 @@ import (
 )
 
 const (
-	// lookEvery is how often a watcher looks at the health of its informers and
-	// draws the status line.
-	lookEvery = 100 * time.Millisecond
-	// progressAfter is how long an initial list may take before its progress is
-	// shown, progressEvery how often that is without a terminal.
+	// checkEvery is how often a watcher checks the health of its informers and draws the status
+	// line.
+	checkEvery = 100 * time.Millisecond
+	// connectNote is after how long a watcher says that it waits for the types of a cluster.
+	connectNote = time.Second
+	// progressAfter is after how long the progress of the first lists is shown, progressEvery how
+	// often it is printed without a terminal.
 	progressAfter, progressEvery = time.Second, 5 * time.Second
-	// stopTimeout bounds how long a command waits for the informers to stop.
-	stopTimeout = 5 * time.Second
 )
 
-// watcher follows types of some clusters and shows what happens to them.
+// watcher watches types of some clusters and shows their changes.
 type watcher struct {
-	o       watchOptions
-	screen  *view.Screen
-	secrecy view.Secrecy
-	sites   []*site
-	tally   *view.Tally
-	heap    view.Heap
-	began   time.Time
-
-	synced     bool      // all have listed
-	progressed time.Time // when progress was last shown
-
-	goal  *until.Goal // nil for none
-	armed bool        // the goal can be reached
-
-	rendering sync.Mutex // held by one handler at a time; guards render and failure
-	render    func(view.Change) (string, error)
-	failure   error // the first of rendering or printing
-	failed    chan struct{}
+	o        watchOptions
+	printer  *printer
+	clusters []*watchedCluster
+	began    time.Time
+	synced   bool        // all informers have listed
+	progress time.Time   // when progress was last printed
+	goal     *until.Goal // nil for none
+	armed    bool        // the goal can be reached
 }
 
-// newWatcher returns a watcher of sites that know what they follow.
-func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy, sites []*site) (*watcher, error) {
-	w := &watcher{o: o, screen: screen, secrecy: secrecy, sites: sites, failed: make(chan struct{}), began: time.Now()}
-	var shown []view.Type
-	seen := make(map[view.Type]bool)
-	index := 0
-	for f := range w.followed() {
-		f.index = index
-		index++
-		if !seen[f.of] {
-			seen[f.of] = true
-			shown = append(shown, f.of)
+// watchedCluster is a cluster with its watched types.
+type watchedCluster struct {
+	*cluster
+	label     string // the context if there are several clusters, "" otherwise
+	namespace string // "" for all
+	factory   *tidings.Factory
+	types     []*watchedType
+}
+
+// watchedType is the informer of the objects of a type, or of one of them.
+type watchedType struct {
+	cluster      *watchedCluster
+	index        int // among the types of all clusters
+	of           view.Type
+	name         string // of the one object, "" for all
+	namespaced   bool
+	informer     *tidings.Informer[*unstructured.Unstructured]
+	registration *tidings.Registration
+	state        tidings.State // as last printed
+	noted        string        // the last note about its first list
+}
+
+// String names the type or the object: pods, or pod/web.
+func (t *watchedType) String() string {
+	text := t.of.Plural
+	if t.name != "" {
+		text = t.of.Singular + "/" + t.name
+	}
+	return t.cluster.prefixed(text)
+}
+
+// prefixed adds the label of the cluster to a text.
+func (c *watchedCluster) prefixed(text string) string {
+	if c.label == "" {
+		return text
+	}
+	return c.label + ": " + text
+}
+
+func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags) error {
+	ctx, screen, secrecy := cmd.Context(), c.screen(cmd), view.Secrecy{Show: o.showSecrets}
+	var clusters []*watchedCluster
+	all := flags.each()
+	for _, one := range all {
+		opened, err := open(ctx, one)
+		if err != nil {
+			return err
+		}
+		watched := &watchedCluster{cluster: opened}
+		if len(all) > 1 {
+			watched.label = opened.target.Context
+		}
+		clusters = append(clusters, watched)
+	}
+	types, err := discoverTypes(clusters, o.queries, screen)
+	if ctx.Err() != nil {
+		return o.interrupted() // Ctrl-C while connecting
+	}
+	if err != nil {
+		return err
+	}
+	options := tidings.FactoryOptions{Logger: c.logger(screen, secrecy)}
+	for i, watched := range clusters {
+		err := watched.chooseNamespace(cmd.CommandPath(), o.allNamespaces, types[i])
+		if err != nil {
+			return err
+		}
+		if err := watched.addTypes(o, types[i], options); err != nil {
+			return err
 		}
 	}
-	w.tally, w.goal = view.NewTally(shown), w.newGoal()
-	var err error
-	w.render, err = w.renderer(shown)
-	return w, err
+	return newWatcher(screen, o, secrecy, clusters).run(ctx)
 }
 
-// followed yields what is followed on all sites.
-func (w *watcher) followed() iter.Seq[*followed] {
-	return func(yield func(*followed) bool) {
-		for _, s := range w.sites {
-			for _, f := range s.followed {
-				if !yield(f) {
+// discoverTypes finds the types of queries on all clusters at once.
+func discoverTypes(clusters []*watchedCluster, queries []query,
+	screen *view.Screen) ([][]*meta.RESTMapping, error) {
+	types, errs := make([][]*meta.RESTMapping, len(clusters)), make([]error, len(clusters))
+	var asked sync.WaitGroup
+	for i, c := range clusters {
+		asked.Go(func() {
+			late := time.AfterFunc(connectNote, func() {
+				screen.Note(screen.NotePalette().Dim("asking " + c.target.Server +
+					" for its types …"))
+			})
+			defer late.Stop()
+			types[i], errs[i] = c.discover(queries)
+			if errs[i] != nil && c.label != "" {
+				errs[i] = fmt.Errorf("context %q: %w", c.label, errs[i])
+			}
+		})
+	}
+	asked.Wait()
+	return types, errors.Join(errs...)
+}
+
+// chooseNamespace sets the namespace to watch. A flag that names one for types without namespaces
+// is an error of the command line.
+func (c *watchedCluster) chooseNamespace(command string, all bool,
+	types []*meta.RESTMapping) error {
+	namespace, explicit, err := c.cluster.namespace()
+	if err != nil {
+		return err
+	}
+	if explicit && !slices.ContainsFunc(types, isNamespaced) {
+		return problem.Usage(command, "%s have no namespace: leave out --namespace",
+			types[0].Resource.Resource)
+	}
+	if !all {
+		c.namespace = namespace
+	}
+	return nil
+}
+
+func isNamespaced(mapping *meta.RESTMapping) bool {
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// addTypes creates the informers for queries, with the types of the queries.
+func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping,
+	options tidings.FactoryOptions) (err error) {
+	if c.factory, err = tidings.NewFactory(c.config, options); err != nil {
+		return c.target.Explain(err)
+	}
+	for i, mapping := range types {
+		kind := mapping.GroupVersionKind
+		of := view.Type{Kind: kind, Singular: strings.ToLower(kind.Kind), Plural: mapping.Resource.Resource, Context: c.label}
+		t := &watchedType{cluster: c, of: of, name: o.queries[i].name, namespaced: isNamespaced(mapping)}
+		if slices.ContainsFunc(c.types,
+			func(other *watchedType) bool { return other.of == t.of && other.name == t.name }) {
+			continue // the same type by another of its names
+		}
+		selection := tidings.Selection{AllNamespaces: true, Labels: o.labels, Fields: o.fields}
+		if t.namespaced && c.namespace != "" {
+			selection.AllNamespaces, selection.Namespace = false, c.namespace
+		}
+		if t.name != "" {
+			selection.Fields = fields.OneTermEqualSelector(metav1.ObjectNameField, t.name).String()
+		}
+		if t.informer, err = tidings.Dynamic(c.factory, mapping.Resource, selection); err != nil {
+			return c.target.Explain(err)
+		}
+		c.types = append(c.types, t)
+	}
+	return nil
+}
+
+// newWatcher returns a watcher of clusters with their types.
+func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy,
+	clusters []*watchedCluster) *watcher {
+	w := &watcher{o: o, clusters: clusters, began: time.Now()}
+	var shown []view.Type
+	var names []string
+	for t := range w.types() {
+		t.index = len(names)
+		names = append(names, t.String())
+		if !slices.Contains(shown, t.of) {
+			shown = append(shown, t.of)
+		}
+	}
+	w.printer = newPrinter(screen, secrecy, shown)
+	if o.output != "" {
+		w.printer.render = view.NewDocuments(o.output, o.events).Render
+	}
+	if o.condition != nil {
+		w.goal = until.NewGoal(*o.condition, names...)
+	}
+	return w
+}
+
+// types yields the types of all clusters.
+func (w *watcher) types() iter.Seq[*watchedType] {
+	return func(yield func(*watchedType) bool) {
+		for _, c := range w.clusters {
+			for _, t := range c.types {
+				if !yield(t) {
 					return
 				}
 			}
@@ -82,119 +229,103 @@ func (w *watcher) followed() iter.Seq[*followed] {
 	}
 }
 
-// renderer returns what turns a change into text.
-func (w *watcher) renderer(types []view.Type) (func(view.Change) (string, error), error) {
-	if w.o.output != "" {
-		documents, err := view.NewDocuments(w.o.output, w.o.events)
-		if err != nil {
-			return nil, err
-		}
-		return documents.Render, nil
-	}
-	lines := view.NewLines(view.LinesOptions{Palette: w.screen.Palette(), Width: w.screen.Width, Types: types})
-	return func(c view.Change) (string, error) { return lines.Render(c), nil }, nil
-}
-
-// take shows a change. It is called by the handlers.
-func (w *watcher) take(c view.Change) {
-	w.tally.Count(c)
-	if c.Initial && !w.o.initial {
-		return
-	}
-	w.rendering.Lock()
-	defer w.rendering.Unlock()
-	if w.failure != nil {
-		return
-	}
-	text, err := w.render(w.secrecy.Apply(c))
-	if err == nil {
-		err = w.screen.Print(text)
-	}
-	if err != nil {
-		w.failure = err
-		close(w.failed)
-	}
-}
-
-// run follows the types until the goal is reached, the time is over, or ctx ends.
+// run watches until the goal is reached, the time is over, or ctx ends.
 func (w *watcher) run(ctx context.Context) error {
-	if err := w.start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return w.o.interrupted()
-		}
-		return err
+	err := w.start(ctx)
+	switch {
+	case err == nil:
+		err = w.loop(ctx)
+	case ctx.Err() != nil:
+		err = w.o.interrupted()
 	}
-	err := w.follow(ctx)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	var stopErr error
-	for _, s := range w.sites {
-		stopErr = errors.Join(stopErr, s.factory.Shutdown(stopping))
+	for _, c := range w.clusters {
+		stopErr = errors.Join(stopErr, c.factory.Shutdown(stopping))
 	}
-	w.screen.Close()
-	if err != nil {
-		return err
+	w.printer.screen.SetStatus("")
+	if err == nil {
+		w.summarise()
+		err = stopErr
 	}
-	w.summarise()
-	return stopErr
+	return err
 }
 
-func (w *watcher) start(ctx context.Context) error {
-	for f := range w.followed() {
-		var err error
-		handler := view.Handler[*unstructured.Unstructured](f.of, func(c view.Change) {
-			w.take(c)
-			w.judge(f, c)
-		})
-		if f.registration, err = f.informer.AddHandler(handler, tidings.HandlerOptions{Name: "view"}); err != nil {
+func (w *watcher) start(ctx context.Context) (err error) {
+	for t := range w.types() {
+		handler := view.Handler[*unstructured.Unstructured](t.of,
+			func(c view.Change) { w.receive(t, c) })
+		t.registration, err = t.informer.AddHandler(handler, tidings.HandlerOptions{Name: "print"})
+		if err != nil {
 			return err
 		}
 	}
-	for _, s := range w.sites {
-		if err := s.factory.Start(ctx); err != nil {
+	for _, c := range w.clusters {
+		if err := c.factory.Start(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// follow looks at the informers until there is a reason to end, or they cannot begin.
-func (w *watcher) follow(ctx context.Context) error {
-	ticker := time.NewTicker(lookEvery)
+// receive counts and prints a change, and passes it on to the goal. Handlers call it.
+func (w *watcher) receive(t *watchedType, c view.Change) {
+	w.printer.tally.Count(c)
+	if !c.Initial || w.o.initial {
+		w.printer.print(c)
+	}
+	if w.goal == nil {
+		return
+	}
+	name := t.cluster.prefixed(t.of.Singular + " " + c.Name())
+	if c.New == nil {
+		w.goal.Delete(t.index, name)
+	} else {
+		w.goal.Set(t.index, name, view.Fields(c.New))
+	}
+}
+
+// loop checks the informers until there is a reason to end.
+func (w *watcher) loop(ctx context.Context) error {
+	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
 	var over <-chan time.Time
 	if w.o.timeout > 0 {
 		over = time.After(w.o.timeout)
 	}
+	var reached <-chan struct{}
+	if w.goal != nil {
+		reached = w.goal.Reached()
+	}
 	for {
 		select {
-		case <-w.reached():
+		case <-reached:
 			w.noteReached()
 			return nil
 		case <-ctx.Done():
 			return w.o.interrupted()
 		case <-over:
 			return w.timedOut()
-		case <-w.failed:
-			return w.failure
+		case <-w.printer.failed:
+			return w.printer.err
 		case now := <-ticker.C:
-			if err := w.look(now); err != nil {
+			if err := w.check(now); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// look shows how the informers are: how far their first lists are, and then which
-// ones are in trouble.
-func (w *watcher) look(now time.Time) error {
+// check prints the progress of the first lists, and then changes of the informers' states.
+func (w *watcher) check(now time.Time) error {
 	if w.synced {
 		w.arm()
 		w.noteStates()
 		w.drawStatus(now)
 		return nil
 	}
-	synced, err := w.beginning()
+	synced, err := w.checkSynced()
 	switch {
 	case err != nil:
 		return err
@@ -208,45 +339,60 @@ func (w *watcher) look(now time.Time) error {
 	return nil
 }
 
-// beginning looks at informers that have not all listed: whether they have now, and
-// whether one cannot.
-func (w *watcher) beginning() (bool, error) {
+// checkSynced reports whether all informers have listed. It returns an error if one of them
+// cannot.
+func (w *watcher) checkSynced() (bool, error) {
 	synced := true
-	for f := range w.followed() {
-		health := f.informer.Health()
-		f.state = health.State
+	for t := range w.types() {
+		health := t.informer.Health()
+		t.state = health.State
 		if health.Synced {
 			continue
 		}
 		synced = false
-		if hopeless(health) {
-			return false, w.explain(f, health.LastError)
+		if isHopeless(health) {
+			return false, w.explain(t, health.LastError)
 		}
 		if health.State == tidings.Backoff {
-			w.noteOnce(f, f.what()+": "+w.explain(f, health.LastError).Error()+"; trying again")
+			note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError))
+			if note != t.noted {
+				t.noted = note
+				w.printer.note(note)
+			}
 		}
 	}
 	return synced, nil
 }
 
-// explain says what to do about the error of an informer.
-func (w *watcher) explain(f *followed, err error) error {
-	target := f.site.cluster.target
-	target.ClusterScoped = !f.namespaced
-	return target.Explain(w.secrecy.Error(err))
-}
-
-// hopeless reports whether waiting for the first list is of no use to somebody who
-// sits in front of it.
-func hopeless(health tidings.Health) bool {
-	if health.LastError == nil {
-		return false
-	}
+// isHopeless reports whether a user should not wait for a first list.
+func isHopeless(health tidings.Health) bool {
 	switch health.State {
 	case tidings.Forbidden, tidings.NoSuchResource:
-		return true
+		return health.LastError != nil
 	case tidings.Backoff:
-		return problem.Unreachable(health.LastError) || apierrors.IsBadRequest(health.LastError)
+		return health.LastError != nil && (problem.Unreachable(health.LastError) ||
+			apierrors.IsBadRequest(health.LastError))
 	}
 	return false
+}
+
+// arm lets the goal be reached once the handlers have received the initial objects.
+func (w *watcher) arm() {
+	if w.goal == nil || w.armed {
+		return
+	}
+	for t := range w.types() {
+		if !t.registration.HasSynced() {
+			return
+		}
+	}
+	w.armed = true
+	w.goal.Arm()
+}
+
+// explain says what to do about the error of an informer.
+func (w *watcher) explain(t *watchedType, err error) error {
+	target := t.cluster.target
+	target.ClusterScoped = !t.namespaced
+	return target.Explain(w.printer.secrecy.Error(err))
 }

@@ -2,220 +2,271 @@ package fleet
 
 import (
 	"context"
-	"errors"
-	"iter"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/tidings-go/tidings/apisim"
 )
-
-// Object is what a cluster holds.
-type Object interface {
-	metav1.Object
-	runtime.Object
-}
-
-// Cluster is where the objects of a fleet live. Each call returns the object as it
-// is stored; Delete returns the last state, with the resource version of the
-// deletion. Get returns the newest state of an object of that type and name. Errors are
-// those of the API.
-type Cluster interface {
-	Get(ctx context.Context, obj Object) (Object, error)
-	Create(ctx context.Context, obj Object) (Object, error)
-	Update(ctx context.Context, obj Object) (Object, error)
-	Delete(ctx context.Context, obj Object) (Object, error)
-}
-
-// Change is one write.
-type Change struct {
-	// Began is when the write was sent.
-	Began time.Time
-	// Object is the state that it left, or the last one of what it deleted.
-	Object Object
-}
 
 // Options are the choices of a [Fleet].
 type Options struct {
 	// Seed starts the generator of random numbers.
 	Seed uint64
-	// Pods is how many pods there are in the beginning, and about how many there
-	// are later; less than 1 means 1.
+	// Pods is how many pods Populate creates, and about how many there are later; less than 1
+	// means 1.
 	Pods int
-	// Made is told of every write of Step, on its goroutine; nil means nobody.
-	Made func(Change)
+	// OnWrite is called after every write of Step and Answer; nil means no call.
+	OnWrite func(Change)
 }
 
-// Fleet is the model of a cluster's objects.
+// Change is one write.
+type Change struct {
+	// Began is the time before the write.
+	Began time.Time
+	// Object is the state after the write, or the last state of a deleted object.
+	Object Object
+}
+
+// Fleet is a model of the cluster's objects.
 type Fleet struct {
 	o          Options
-	cluster    Cluster
+	server     *apisim.Server
 	rng        *rand.Rand
-	definition *unstructured.Unstructured
-	namespaces []*corev1.Namespace
+	templates  templates
+	namespaces []string
 	nodes      []*corev1.Node
 	apps       []*app
-	byName     map[string]*app // by the namespace/name of the deployment
-	pods       int             // in all apps
-	stories    []*story
-	surprised  map[*app]bool // those to which somebody else has done something
+	busy       []*app   // to be reconciled
+	urgent     []*app   // to be reconciled first, because another client has changed them
+	leftovers  []Object // without an owner, to be deleted first
 
-	mu   sync.Mutex      // guards the rest
-	news map[string]news // heard since the last step, by what it is of
+	mu      sync.Mutex      // guards touched
+	touched map[string]bool // namespaces to list; "" for the nodes
+}
+
+// app is one application: a deployment and its dependents.
+type app struct {
+	deployment *appsv1.Deployment
+	set        *appsv1.ReplicaSet // of the current revision; nil if there is none
+	previous   *appsv1.ReplicaSet // of the revision before; nil if there is none
+	pods       []*corev1.Pod
+	config     *corev1.ConfigMap          // nil if there is none
+	database   *unstructured.Unstructured // nil if there is none
+	foreign    bool                       // another client decides its size and its image
 }
 
 const (
 	podsPerNamespace = 250
+	podsPerNode      = 30
+	maxNamespaces    = 200
 	maxReplicas      = 24
 	// appsPerDatabase is how many applications there are for one with a database.
 	appsPerDatabase = 3
+	// maxBusy is how many applications are busy at once, unless other clients make more so.
+	maxBusy = 8
+	// heartbeatOdds and configOdds are how many of a thousand steps are the heartbeat of a node
+	// and a changed configuration.
+	heartbeatOdds, configOdds = 150, 30
+	// answersPerSecond is how often Run calls Answer if it makes no changes of its own.
+	answersPerSecond = 100
 	// streamOfSeed is the second half of the generator's seed, any fixed number.
 	streamOfSeed = 0x7469_6469_6e67_73
 )
 
-// New returns the fleet of a seed. Nothing is written before Populate.
-func New(cluster Cluster, o Options) *Fleet {
+// New returns the fleet of a seed on a server. It writes nothing before Populate.
+func New(server *apisim.Server, o Options) *Fleet {
 	o.Pods = max(1, o.Pods)
-	if o.Made == nil {
-		o.Made = func(Change) {}
-	}
 	return &Fleet{
-		o: o, cluster: cluster, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)), definition: definition(),
-		byName: make(map[string]*app), surprised: make(map[*app]bool), news: make(map[string]news),
+		o: o, server: server, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)),
+		touched: make(map[string]bool),
 	}
 }
 
-// build makes the model of a fleet that runs since now: the server gives its objects no
-// earlier time of creation.
-func (f *Fleet) build(now time.Time) {
-	for i := range max(2, 1+f.o.Pods/podsPerNode) {
-		f.nodes = append(f.nodes, newNode(f.rng, i, now))
-	}
-	count := min(max(2, f.o.Pods/podsPerNamespace), 200)
-	for i := range count {
-		f.namespaces = append(f.namespaces, newNamespace(numbered(namespaceNames, i)))
-	}
-	for i := 0; f.pods < f.o.Pods; i++ {
-		namespace := f.namespaces[i%count].Name
-		replicas := min(1+f.rng.IntN(maxReplicas), f.o.Pods-f.pods)
-		a := newApp(f.rng, namespace, appName(i/count), int32(replicas))
-		if i%appsPerDatabase == 0 {
-			a.database = newDatabase(f.rng, namespace, a.deployment.Name, a.deployment.Labels, now)
-		}
-		for range replicas {
-			pod := newPod(f.rng, a.set)
-			schedule(pod, f.someNode(), now)
-			startContainers(f.rng, pod, now)
-			a.pods = append(a.pods, &member{pod})
-		}
-		f.pods += replicas
-		f.apps, f.byName[keyOf(a.deployment)] = append(f.apps, a), a
-	}
-}
+// Namespace returns one of the fleet's namespaces. It may be called after Populate.
+func (f *Fleet) Namespace() string { return f.namespaces[0] }
 
-func (f *Fleet) someNode() string { return f.nodes[f.rng.IntN(len(f.nodes))].Name }
-
-// Populate makes the objects and creates them, owners before what they own.
-func (f *Fleet) Populate(ctx context.Context, now time.Time) error {
-	f.build(now.Truncate(time.Second))
-	if err := store(ctx, f, &f.definition); err != nil {
+// Populate creates the objects, owners before their dependents. No time in them is before now.
+func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
+	now = now.Truncate(time.Second)
+	if f.templates, err = readTemplates(); err != nil {
 		return err
 	}
-	for i := range f.nodes {
-		if err := store(ctx, f, &f.nodes[i]); err != nil {
+	report := f.o.OnWrite
+	f.o.OnWrite = nil
+	defer func() { f.o.OnWrite = report }()
+	if err := create(f, &f.templates.definition); err != nil {
+		return err
+	}
+	for i := range max(2, 1+f.o.Pods/podsPerNode) {
+		f.nodes = append(f.nodes, f.newNode(i, now))
+		if err := create(f, &f.nodes[i]); err != nil {
 			return err
 		}
 	}
-	for i := range f.namespaces {
-		if err := store(ctx, f, &f.namespaces[i]); err != nil {
+	for i := range min(max(2, f.o.Pods/podsPerNamespace), maxNamespaces) {
+		namespace := f.newNamespace(i)
+		f.namespaces = append(f.namespaces, namespace.Name)
+		if err := create(f, &namespace); err != nil {
 			return err
 		}
 	}
-	for _, a := range f.apps {
+	for pods := 0; pods < f.o.Pods; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := f.populateApp(ctx, a); err != nil {
+		replicas := min(1+f.rng.IntN(maxReplicas), f.o.Pods-pods)
+		if err := f.createApp(len(f.apps), int32(replicas), now); err != nil {
+			return err
+		}
+		pods += replicas
+	}
+	return nil
+}
+
+// createApp creates the application with an index, with running pods.
+func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
+	namespace := f.namespaces[i%len(f.namespaces)]
+	a := f.newApp(namespace, numbered(appNames, i/len(f.namespaces)), replicas)
+	f.apps = append(f.apps, a)
+	service := f.newService(a)
+	if err := create(f, &service); err != nil {
+		return err
+	}
+	if err := create(f, &a.config); err != nil {
+		return err
+	}
+	if i%appsPerDatabase == 0 {
+		a.database = f.newDatabase(a, now)
+		if err := create(f, &a.database); err != nil {
+			return err
+		}
+	}
+	if err := create(f, &a.deployment); err != nil {
+		return err
+	}
+	a.set = f.newReplicaSet(a.deployment)
+	a.set.Status = appsv1.ReplicaSetStatus{
+		ObservedGeneration: 1, Replicas: replicas, FullyLabeledReplicas: replicas,
+		ReadyReplicas: replicas, AvailableReplicas: replicas,
+	}
+	if err := create(f, &a.set); err != nil {
+		return err
+	}
+	for range replicas {
+		pod := f.newPod(a.set)
+		schedule(pod, f.randomNode(), now)
+		f.startContainers(pod, now)
+		a.pods = append(a.pods, pod)
+		if err := create(f, &a.pods[len(a.pods)-1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *Fleet) populateApp(ctx context.Context, a *app) error {
-	if err := errors.Join(store(ctx, f, &a.config), store(ctx, f, &a.service), store(ctx, f, &a.deployment)); err != nil {
-		return err
+// Run makes so many steps a second until ctx ends or a write fails. With 0 it only answers the
+// writes of other clients.
+func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
+	step := f.Step
+	if perSecond <= 0 {
+		step, perSecond = f.Answer, answersPerSecond
 	}
-	if a.database != nil {
-		if err := store(ctx, f, &a.database); err != nil {
+	limiter := flowcontrol.NewTokenBucketRateLimiter(float32(perSecond), 1+int(perSecond/100))
+	for limiter.Wait(ctx) == nil {
+		if err := step(time.Now()); err != nil {
 			return err
 		}
 	}
-	a.set.OwnerReferences[0].UID = a.deployment.UID
-	if err := store(ctx, f, &a.set); err != nil {
+	<-ctx.Done() // the limiter gives up before the deadline
+	return nil
+}
+
+// Step makes one write, or none if a write of another client conflicts with it. Times in objects
+// are now, in seconds.
+func (f *Fleet) Step(now time.Time) error {
+	now = now.Truncate(time.Second)
+	if answered, err := f.answer(now); answered || err != nil {
 		return err
 	}
-	for _, m := range a.pods {
-		m.pod.OwnerReferences[0].UID = a.set.UID
-		if err := store(ctx, f, &m.pod); err != nil {
-			return err
+	switch roll := f.rng.IntN(1000); {
+	case roll < heartbeatOdds:
+		return f.heartbeat(now)
+	case roll < heartbeatOdds+configOdds:
+		if a := f.idleApp(); a != nil && a.config != nil {
+			return f.tolerate(a, f.changeConfig(a))
+		}
+	}
+	if len(f.busy) < maxBusy {
+		if a := f.idleApp(); a != nil {
+			f.busy = append(f.busy, a)
+			if wrote, err := f.disturb(a, now); wrote || err != nil {
+				return f.tolerate(a, err)
+			}
+		}
+	}
+	for len(f.busy) > 0 {
+		i := f.rng.IntN(len(f.busy))
+		a := f.busy[i]
+		if wrote, err := f.reconcile(a, now); wrote || err != nil {
+			return f.tolerate(a, err)
+		}
+		f.busy = slices.Delete(f.busy, i, i+1)
+	}
+	return f.heartbeat(now)
+}
+
+// Answer makes the next write that the writes of other clients require, if there is one.
+func (f *Fleet) Answer(now time.Time) error {
+	_, err := f.answer(now.Truncate(time.Second))
+	return err
+}
+
+// answer does the same and reports whether it made a write.
+func (f *Fleet) answer(now time.Time) (bool, error) {
+	for namespace := range f.takeTouched() {
+		if err := f.resync(namespace); err != nil {
+			return false, err
+		}
+	}
+	if last := len(f.leftovers) - 1; last >= 0 {
+		obj := f.leftovers[last]
+		f.leftovers = f.leftovers[:last]
+		return true, remove(f, obj)
+	}
+	for len(f.urgent) > 0 {
+		a := f.urgent[0]
+		if wrote, err := f.reconcile(a, now); wrote || err != nil {
+			return true, f.tolerate(a, err)
+		}
+		f.urgent = f.urgent[1:]
+	}
+	return false, nil
+}
+
+// idleApp returns a random application that is not busy, nil if a few tries find none.
+func (f *Fleet) idleApp() *app {
+	for range min(20, len(f.apps)) {
+		if a := f.apps[f.rng.IntN(len(f.apps))]; !slices.Contains(f.busy, a) {
+			return a
 		}
 	}
 	return nil
 }
 
-// Namespace returns the name of one of the fleet's namespaces, which Populate has made.
-func (f *Fleet) Namespace() string { return f.namespaces[0].Name }
+func (f *Fleet) randomNode() string { return f.nodes[f.rng.IntN(len(f.nodes))].Name }
 
-// Objects yields every object of the model, owners before what they own.
-func (f *Fleet) Objects() iter.Seq[Object] {
-	return func(yield func(Object) bool) {
-		if !yield(f.definition) {
-			return
-		}
-		for _, node := range f.nodes {
-			if !yield(node) {
-				return
-			}
-		}
-		for _, namespace := range f.namespaces {
-			if !yield(namespace) {
-				return
-			}
-		}
-		for _, a := range f.apps {
-			for _, obj := range a.objects() {
-				if !yield(obj) {
-					return
-				}
-			}
-		}
+// pods returns the number of pods of all applications.
+func (f *Fleet) pods() int {
+	count := 0
+	for _, a := range f.apps {
+		count += len(a.pods)
 	}
-}
-
-func (a *app) objects() []Object {
-	objects := []Object{a.deployment}
-	if a.config != nil {
-		objects = append(objects, a.config)
-	}
-	if a.service != nil {
-		objects = append(objects, a.service)
-	}
-	if a.database != nil {
-		objects = append(objects, a.database)
-	}
-	for _, set := range []*appsv1.ReplicaSet{a.previous, a.set} {
-		if set != nil {
-			objects = append(objects, set)
-		}
-	}
-	for _, m := range a.pods {
-		objects = append(objects, m.pod)
-	}
-	return objects
+	return count
 }

@@ -1,223 +1,312 @@
-package fleet_test
+package fleet
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
-	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
+	"github.com/tidings-go/tidings/apisim"
 )
 
-// memory is a cluster that holds objects in a map and refuses what a server would.
-type memory struct {
-	version int
-	objects map[string]fleet.Object
-	// told is told of every write; nil is nobody.
-	told func(obj fleet.Object, deleted bool)
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// rig is a fleet on a server to which the test writes too.
+type rig struct {
+	t *testing.T
+	*Fleet
+	now     time.Time
+	changes []string
 }
 
-func newMemory() *memory {
-	return &memory{objects: make(map[string]fleet.Object), told: func(fleet.Object, bool) {}}
-}
-
-func keyOf(obj fleet.Object) string {
-	return fmt.Sprintf("%T %s/%s", obj, obj.GetNamespace(), obj.GetName())
-}
-
-func (m *memory) put(obj fleet.Object) fleet.Object {
-	m.version++
-	stored := obj.DeepCopyObject().(fleet.Object)
-	stored.SetResourceVersion(strconv.Itoa(m.version))
-	m.objects[keyOf(obj)] = stored
-	m.told(stored, false)
-	return stored
-}
-
-func missing(obj fleet.Object) error {
-	return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", obj)}, obj.GetName())
-}
-
-func (m *memory) Get(_ context.Context, obj fleet.Object) (fleet.Object, error) {
-	stored, ok := m.objects[keyOf(obj)]
-	if !ok {
-		return nil, missing(obj)
-	}
-	return stored, nil
-}
-
-func (m *memory) Create(_ context.Context, obj fleet.Object) (fleet.Object, error) {
-	if _, ok := m.objects[keyOf(obj)]; ok {
-		return nil, apierrors.NewAlreadyExists(schema.GroupResource{}, obj.GetName())
-	}
-	if obj.GetResourceVersion() != "" {
-		return nil, fmt.Errorf("%s is created with a version", keyOf(obj))
-	}
-	obj = obj.DeepCopyObject().(fleet.Object)
-	obj.SetUID(types.UID(fmt.Sprintf("uid-%d", m.version)))
-	return m.put(obj), nil
-}
-
-func (m *memory) Update(_ context.Context, obj fleet.Object) (fleet.Object, error) {
-	old, ok := m.objects[keyOf(obj)]
-	if !ok {
-		return nil, missing(obj)
-	}
-	if old.GetResourceVersion() != obj.GetResourceVersion() || old.GetUID() != obj.GetUID() {
-		return nil, apierrors.NewConflict(schema.GroupResource{}, obj.GetName(), errors.New("modified"))
-	}
-	return m.put(obj), nil
-}
-
-func (m *memory) Delete(_ context.Context, obj fleet.Object) (fleet.Object, error) {
-	last, ok := m.objects[keyOf(obj)]
-	if !ok {
-		return nil, missing(obj)
-	}
-	delete(m.objects, keyOf(obj))
-	m.version++
-	last = last.DeepCopyObject().(fleet.Object)
-	last.SetResourceVersion(strconv.Itoa(m.version))
-	m.told(last, true)
-	return last, nil
-}
-
-// story is a fleet after a number of steps, with its cluster and the changes made.
-func story(t *testing.T, seed uint64, pods, steps int) (*memory, *fleet.Fleet, []string) {
+func populated(t *testing.T, seed uint64, pods int) *rig {
 	t.Helper()
-	var changes []string
-	cluster := newMemory()
-	f := fleet.New(cluster, fleet.Options{Seed: seed, Pods: pods, Made: func(c fleet.Change) {
-		changes = append(changes, keyOf(c.Object)+" "+c.Object.GetResourceVersion())
+	r := &rig{t: t, now: began}
+	r.Fleet = New(apisim.Options{Seed: seed + 1}.Start(t), Options{Seed: seed, Pods: pods, OnWrite: func(c Change) {
+		r.changes = append(r.changes, fmt.Sprintf("%T %s %s", c.Object, c.Object.GetName(), c.Object.GetResourceVersion()))
 	}})
-	cluster.told = f.Hear // also what it writes itself
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := f.Populate(t.Context(), now); err != nil {
+	if err := r.Populate(t.Context(), r.now); err != nil {
 		t.Fatal(err)
 	}
-	for i := range steps {
-		if err := f.Step(t.Context(), now.Add(time.Duration(i)*100*time.Millisecond)); err != nil {
-			t.Fatalf("step %d: %v", i, err)
-		}
-	}
-	return cluster, f, changes
+	return r
 }
 
-func TestFleetIsDecidedByItsSeed(t *testing.T) {
-	encoded := func(seed uint64) string {
-		cluster, _, changes := story(t, seed, 120, 2000)
-		text, err := json.Marshal(cluster.objects)
-		if err != nil {
-			t.Fatal(err)
+func (r *rig) steps(n int) {
+	r.t.Helper()
+	for i := range n {
+		r.now = r.now.Add(time.Second)
+		if err := r.Step(r.now); err != nil {
+			r.t.Fatalf("step %d: %v", i, err)
 		}
-		return fmt.Sprint(string(text), changes)
-	}
-	once, again := encoded(7), encoded(7)
-	if once != again {
-		t.Error("two fleets with seed 7 differ after 2,000 steps")
-	}
-	if once == encoded(8) {
-		t.Error("the fleets with seeds 7 and 8 are the same")
 	}
 }
 
-func TestModelIsWhatTheClusterHolds(t *testing.T) {
-	cluster, f, changes := story(t, 1, 200, 5000)
-	if len(changes) != 5000 {
-		t.Errorf("5000 steps made %d changes", len(changes))
+func all[T Object](r *rig, of T) []T {
+	r.t.Helper()
+	objects, err := list(r.Fleet, of, "")
+	if err != nil {
+		r.t.Fatal(err)
 	}
+	return objects
+}
+
+func (r *rig) deployments() []*appsv1.Deployment { return all(r, new(appsv1.Deployment)) }
+func (r *rig) pods() []*corev1.Pod               { return all(r, new(corev1.Pod)) }
+
+// podsOf returns the pods of a deployment.
+func (r *rig) podsOf(d *appsv1.Deployment) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, set := range all(r, new(appsv1.ReplicaSet)) {
+		for _, pod := range r.pods() {
+			if metav1.IsControlledBy(set, d) && metav1.IsControlledBy(pod, set) {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods
+}
+
+// write changes an object as another client does.
+func write[T Object](r *rig, obj T, change func(T)) {
+	r.t.Helper()
+	next := obj.DeepCopyObject().(T)
+	change(next)
+	if _, err := r.server.Update(r.t.Context(), next); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Touch(obj.GetNamespace())
+}
+
+// drop deletes an object as another client does.
+func (r *rig) drop(obj Object) {
+	r.t.Helper()
+	if _, err := r.server.Delete(r.t.Context(), resourceOf(obj), obj.GetNamespace(), obj.GetName()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.Touch(obj.GetNamespace())
+}
+
+// checkModel compares the model with the server.
+func (r *rig) checkModel() {
+	r.t.Helper()
 	count := 0
-	for obj := range f.Objects() {
+	check := func(obj Object) {
+		r.t.Helper()
 		count++
-		stored, ok := cluster.objects[keyOf(obj)]
-		if !ok {
-			t.Fatalf("%s is in the model and not in the cluster", keyOf(obj))
-		}
-		if stored.GetResourceVersion() != obj.GetResourceVersion() {
-			t.Errorf("%s: the model has version %s, the cluster %s", keyOf(obj), obj.GetResourceVersion(), stored.GetResourceVersion())
+		stored := obj
+		if found, err := get(r.Fleet, &stored); err != nil || !found || stored.GetResourceVersion() != obj.GetResourceVersion() {
+			r.t.Errorf("%T %s: the server has version %s, the model %s: %v", obj, obj.GetName(),
+				stored.GetResourceVersion(), obj.GetResourceVersion(), err)
 		}
 	}
-	if count != len(cluster.objects) {
-		t.Errorf("the model has %d objects, the cluster %d", count, len(cluster.objects))
+	for _, node := range r.nodes {
+		check(node)
+	}
+	for _, a := range r.apps {
+		check(a.deployment)
+		for _, set := range []*appsv1.ReplicaSet{a.set, a.previous} {
+			if set != nil {
+				check(set)
+			}
+		}
+		for _, pod := range a.pods {
+			check(pod)
+		}
+	}
+	served := len(all(r, new(corev1.Node))) + len(r.deployments()) + len(all(r, new(appsv1.ReplicaSet))) + len(r.pods())
+	if count != served {
+		r.t.Errorf("the model has %d objects, the server %d", count, served)
 	}
 }
 
-func TestPodsStayAboutAsMany(t *testing.T) {
-	cluster, _, _ := story(t, 3, 300, 10_000)
-	pods, owned := 0, 0
-	for _, obj := range cluster.objects {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			pods++
-			for _, other := range cluster.objects {
-				if set, ok := other.(*appsv1.ReplicaSet); ok && set.UID == pod.OwnerReferences[0].UID {
-					owned++
-					break
+func TestSeedDecidesTheFleet(t *testing.T) {
+	changes := func(seed uint64) string {
+		r := populated(t, seed, 100)
+		r.steps(500)
+		return fmt.Sprint(r.changes)
+	}
+	once := changes(7)
+	if once != changes(7) {
+		t.Error("two fleets of one seed differ after 500 steps")
+	}
+	if once == changes(8) {
+		t.Error("the fleets of two seeds are the same")
+	}
+}
+
+func TestEveryStepMakesOneWriteOfTheModel(t *testing.T) {
+	r := populated(t, 1, 200)
+	r.checkModel()
+	for _, pod := range r.pods() {
+		if pod.Status.StartTime.Time.Before(began) || pod.Status.Conditions[0].LastTransitionTime.Time.Before(began) {
+			t.Errorf("%s is older than the fleet", pod.Name)
+		}
+	}
+	r.steps(2000)
+	r.checkModel()
+	if len(r.changes) < 1980 || len(r.changes) > 2000 { // a setting may change to itself
+		t.Errorf("2,000 steps made %d changes", len(r.changes))
+	}
+	if pods := len(r.pods()); pods < 170 || pods > 230 {
+		t.Errorf("200 pods became %d", pods)
+	}
+	for _, pods := range []int{-1, 1, 2} {
+		small := populated(t, 5, pods)
+		small.steps(300)
+		small.checkModel()
+	}
+}
+
+func TestScalingAndImagesOfOtherClientsAreCarriedOut(t *testing.T) {
+	r := populated(t, 2, 60)
+	r.steps(50) // some applications are busy
+	for _, replicas := range []int32{9, 0, 3} {
+		for _, d := range r.deployments() {
+			write(r, d, func(d *appsv1.Deployment) {
+				d.Spec.Replicas = new(replicas)
+				d.Spec.Template.Spec.Containers[0].Image = fmt.Sprintf("other:%d", replicas)
+			})
+		}
+		r.steps(1000)
+		for _, d := range r.deployments() {
+			pods := r.podsOf(d)
+			if *d.Spec.Replicas != replicas || len(pods) > int(replicas) || len(pods) < int(replicas)-1 {
+				t.Errorf("%s has %d pods, want %d", d.Name, len(pods), replicas)
+			}
+			for _, pod := range pods {
+				if image := pod.Spec.Containers[0].Image; image != d.Spec.Template.Spec.Containers[0].Image {
+					t.Errorf("%s runs %s", pod.Name, image)
 				}
 			}
 		}
 	}
-	if pods < 270 || pods > 330 {
-		t.Errorf("300 pods became %d after 10,000 steps", pods)
+	r.checkModel()
+}
+
+func TestWhatOtherClientsDeleteIsReplacedOrCollected(t *testing.T) {
+	r := populated(t, 4, 60)
+	client := kubernetes.NewForConfigOrDie(r.server.Config())
+	gone := make(map[string]bool)
+	for i, pod := range r.pods() {
+		gone[pod.Name] = true
+		if i%2 == 0 {
+			r.drop(pod)
+			continue
+		} // gracefully: the kubelet has to finish the deletion
+		if err := client.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.Touch(pod.Namespace)
 	}
-	if owned != pods {
-		t.Errorf("%d of %d pods have an owner that exists", owned, pods)
+	for _, node := range all(r, new(corev1.Node)) {
+		r.drop(node)
+	}
+	for answered := true; answered; {
+		var err error
+		if answered, err = r.answer(r.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pod := range r.pods() {
+		if gone[pod.Name] {
+			t.Errorf("%s still exists", pod.Name)
+		}
+	}
+	if nodes, pods := len(all(r, new(corev1.Node))), len(r.pods()); nodes != 3 || pods != 60 {
+		t.Errorf("%d nodes and %d pods, want 3 and 60", nodes, pods)
+	}
+	r.drop(all(r, new(appsv1.ReplicaSet))[0])
+	r.steps(500)
+	r.checkModel()
+	for _, d := range r.deployments() {
+		r.drop(d)
+	}
+	r.steps(600)
+	if sets, pods := len(all(r, new(appsv1.ReplicaSet))), len(r.pods()); sets != 0 || pods != 0 {
+		t.Errorf("%d replica sets and %d pods are left", sets, pods)
 	}
 }
 
-func TestFleetOfOnePod(t *testing.T) {
-	for _, pods := range []int{-1, 0, 1, 2} {
-		cluster, _, _ := story(t, 5, pods, 500)
-		if len(cluster.objects) == 0 {
-			t.Errorf("a fleet of %d pods is empty", pods)
-		}
+func TestDeploymentOfAnotherClientGetsPods(t *testing.T) {
+	r := populated(t, 6, 20)
+	labels := map[string]string{"app": "hello"}
+	hello := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", Labels: labels},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
 	}
-}
-
-func TestPaceKeepsToItsRate(t *testing.T) {
-	began := time.Now()
-	for _, rate := range []float64{0.5, 1, 50, 3000} {
-		pace := fleet.NewPace(rate, began)
-		made := 0
-		for elapsed := time.Duration(0); elapsed <= 20*time.Second; elapsed += 10 * time.Millisecond {
-			made += pace.Due(began.Add(elapsed))
-		}
-		if want := int(rate * 20); made != want {
-			t.Errorf("%v a second: %d writes were due in 20 s, want %d", rate, made, want)
-		}
-	}
-	late := fleet.NewPace(100, began)
-	if due := late.Due(began.Add(time.Minute)); due > 101 {
-		t.Errorf("after a minute of standing still %d writes are due at once, more than those of a second", due)
-	}
-}
-
-// TestNothingIsOlderThanTheFleet asks that pods and nodes tell of no time before the
-// server made them: kubectl shows both beside each other.
-func TestNothingIsOlderThanTheFleet(t *testing.T) {
-	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	cluster := newMemory()
-	if err := fleet.New(cluster, fleet.Options{Seed: 1, Pods: 50}).Populate(t.Context(), now); err != nil {
+	hello.Spec.Template.Labels = labels
+	hello.Spec.Template.Spec.Containers = []corev1.Container{{Name: "hello", Image: "hello"}}
+	if err := create(r.Fleet, &hello); err != nil {
 		t.Fatal(err)
 	}
-	for key, obj := range cluster.objects {
-		switch obj := obj.(type) {
-		case *corev1.Pod:
-			if obj.Status.StartTime.Time.Before(now) || obj.Status.Conditions[0].LastTransitionTime.Time.Before(now) {
-				t.Errorf("%s began at %s", key, obj.Status.StartTime)
-			}
-		case *corev1.Node:
-			if obj.Status.Conditions[0].LastTransitionTime.Time.Before(now) {
-				t.Errorf("%s is as it is since %s", key, obj.Status.Conditions[0].LastTransitionTime)
+	r.Touch("default")
+	r.steps(100)
+	if n := len(r.podsOf(hello)); n < 2 || n > 3 {
+		t.Errorf("it has %d pods, want 3", n)
+	}
+	r.checkModel()
+}
+
+// TestAnyWriteOfOtherClients makes random writes between the steps, most of them without Touch.
+func TestAnyWriteOfOtherClients(t *testing.T) {
+	for seed := range uint64(4) {
+		r := populated(t, seed, 60)
+		rng := rand.New(rand.NewPCG(seed, 1))
+		labels := 0
+		for range 300 {
+			r.steps(rng.IntN(4))
+			r.interfere(rng)
+			if rng.IntN(3) > 0 {
+				r.takeTouched() // the conflict of the next write has to do
 			}
 		}
+		for _, namespace := range r.namespaces {
+			r.Touch(namespace)
+		}
+		r.Touch("")
+		r.steps(800)
+		r.checkModel()
+		for _, config := range all(r, new(corev1.ConfigMap)) {
+			labels += len(config.Labels) - 2
+		}
+		if labels == 0 {
+			t.Errorf("seed %d: the fleet has undone the labels of other clients", seed)
+		}
+	}
+}
+
+func (r *rig) interfere(rng *rand.Rand) {
+	label := func(obj Object) {
+		write(r, obj, func(obj Object) { obj.SetLabels(withLabel(obj.GetLabels(), "by", "test")) })
+	}
+	pods, nodes, deployments := r.pods(), all(r, new(corev1.Node)), r.deployments()
+	if len(pods) < 20 {
+		return
+	}
+	pod, node := pods[rng.IntN(len(pods))], nodes[rng.IntN(len(nodes))]
+	configs := all(r, new(corev1.ConfigMap))
+	switch roll := rng.IntN(10); {
+	case roll == 0 && len(deployments) > 2:
+		r.drop(deployments[rng.IntN(len(deployments))])
+	case roll == 1 && len(deployments) > 2:
+		sets := all(r, new(appsv1.ReplicaSet))
+		r.drop(sets[rng.IntN(len(sets))])
+	case roll == 2 && len(nodes) > 1:
+		r.drop(node)
+	case roll == 3 && len(configs) > 2:
+		r.drop(configs[rng.IntN(len(configs))])
+	case roll < 6:
+		r.drop(pod)
+	case roll < 7:
+		label(node)
+	case roll < 8:
+		label(configs[rng.IntN(len(configs))])
+	default:
+		label(pod)
 	}
 }

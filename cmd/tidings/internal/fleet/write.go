@@ -3,86 +3,127 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// maxConflicts is how often a write is made again because another one came between.
-const maxConflicts = 10
-
-// store creates the object in slot without reporting it, and keeps what the
-// cluster made of it.
-func store[T Object](ctx context.Context, f *Fleet, slot *T) error {
-	return f.write(ctx, "create", *slot, f.cluster.Create, func(written Object) { *slot = written.(T) }, func(Change) {})
+// Object is an object of the cluster.
+type Object interface {
+	metav1.Object
+	runtime.Object
 }
 
-// create does the same and reports it.
-func create[T Object](ctx context.Context, f *Fleet, slot *T) error {
-	return f.write(ctx, "create", *slot, f.cluster.Create, func(written Object) { *slot = written.(T) }, f.o.Made)
+// background is the context of all writes: a write that has begun is completed.
+var background = context.Background()
+
+// create creates the object in slot and replaces it by the stored state.
+func create[T Object](f *Fleet, slot *T) error {
+	began := time.Now()
+	stored, err := f.server.Create(background, *slot)
+	return keep(f, "create", began, slot, stored, err)
 }
 
-// update writes a changed copy of the object in slot. Where somebody else has written
-// meanwhile, the change is made to what that left. A write that changed nothing leaves
-// the version as it was and is not reported.
-func update[T Object](ctx context.Context, f *Fleet, slot *T, change func(T)) error {
-	for attempt := 1; ; attempt++ {
-		before := (*slot).GetResourceVersion()
-		next := (*slot).DeepCopyObject().(T)
-		change(next)
-		made := func(c Change) {
-			if c.Object.GetResourceVersion() != before {
-				f.o.Made(c)
-			}
-		}
-		err := f.write(ctx, "update", next, f.cluster.Update, func(written Object) { *slot = written.(T) }, made)
-		if !apierrors.IsConflict(err) || attempt == maxConflicts {
-			return err
-		}
-		newest, err := f.cluster.Get(ctx, *slot)
-		if err != nil {
-			return err
-		}
-		*slot = newest.(T)
-		f.hear(newest, false, true)
-	}
+// update writes a changed copy of the object in slot and replaces it by the stored state.
+func update[T Object](f *Fleet, slot *T, change func(T)) error {
+	next := (*slot).DeepCopyObject().(T)
+	change(next)
+	began := time.Now()
+	stored, err := f.server.Update(background, next)
+	return keep(f, "update", began, slot, stored, err)
 }
 
-// remove deletes an object. One that is gone already is as it is to be.
-func remove(ctx context.Context, f *Fleet, obj Object) error {
-	err := f.write(ctx, "delete", obj, f.cluster.Delete, func(Object) {}, f.o.Made)
+// remove deletes an object, which may be deleted already.
+func remove[T Object](f *Fleet, obj T) error {
+	began := time.Now()
+	last, err := f.server.Delete(background, resourceOf(obj), obj.GetNamespace(), obj.GetName())
 	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return keep(f, "delete", began, new(obj), last, err)
+}
+
+func keep[T Object](f *Fleet, verb string, began time.Time, slot *T, stored runtime.Object,
+	err error) error {
+	old := *slot
+	if err != nil {
+		return fmt.Errorf("fleet: %s %T %s/%s: %w", verb, old, old.GetNamespace(), old.GetName(),
+			err)
+	}
+	*slot = stored.(T)
+	if f.o.OnWrite != nil && (*slot).GetResourceVersion() != old.GetResourceVersion() {
+		f.o.OnWrite(Change{Began: began, Object: *slot})
+	}
+	return nil
+}
+
+// get replaces the object in slot by its newest state. It reports whether there is one.
+func get[T Object](f *Fleet, slot *T) (bool, error) {
+	obj := *slot
+	newest, err := f.server.Get(background, resourceOf(obj), obj.GetNamespace(), obj.GetName())
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return false, err
+	}
+	*slot = newest.(T)
+	return true, nil
+}
+
+// list returns the objects of a type in a namespace.
+func list[T Object](f *Fleet, of T, namespace string) ([]T, error) {
+	items, _, err := f.server.List(background, resourceOf(of), namespace)
+	var objects []T
+	for _, item := range items {
+		objects = append(objects, item.(T))
+	}
+	return objects, err
+}
+
+// resourceOf returns the resource of an object. The names of the fleet's resources are regular.
+func resourceOf(obj runtime.Object) schema.GroupVersionResource {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	if _, ok := obj.(*unstructured.Unstructured); !ok {
+		kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+		if err != nil {
+			panic(err) // client-go knows the types of this package
+		}
+		kind = kinds[0]
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return resource
+}
+
+// tolerate returns nil for an error that the write of another client explains: an object is
+// gone, exists already, was changed, or its namespace is being deleted. The next step lists the
+// namespace. An application of another client may be one that the server refuses.
+func (f *Fleet) tolerate(a *app, err error) error {
+	switch {
+	case isConflict(err):
+		f.Touch(a.deployment.Namespace)
+		return nil
+	case err != nil && a.foreign && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
+		f.forget(a)
 		return nil
 	}
 	return err
 }
 
-// write makes one write. It is not cut short when ctx ends: whether it took place
-// has to be known.
-func (f *Fleet) write(ctx context.Context, verb string, obj Object, call func(context.Context, Object) (Object, error), keep func(Object), made func(Change)) error {
-	began := time.Now()
-	written, err := call(context.WithoutCancel(ctx), obj)
-	if err != nil {
-		return fmt.Errorf("fleet: %s %T %s/%s: %w", verb, obj, obj.GetNamespace(), obj.GetName(), err)
-	}
-	keep(written)
-	made(Change{Began: began, Object: written})
-	return nil
+func isConflict(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
+		apierrors.IsConflict(err) || apierrors.IsForbidden(err)
 }
 
-// isForeign reports whether an error comes of what somebody else has written: an object
-// is gone, is there already, was changed again and again, or may not be made in a
-// namespace that is about to go.
-func isForeign(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err)
-}
-
-// renewed returns a copy that can be created again.
-func renewed[T Object](obj T) T {
-	again := obj.DeepCopyObject().(T)
-	again.SetResourceVersion("")
-	again.SetUID(types.UID(""))
-	again.SetDeletionTimestamp(nil)
-	return again
+// forget takes an application from the lists of those to be reconciled.
+func (f *Fleet) forget(a *app) {
+	is := func(other *app) bool { return other == a }
+	f.busy, f.urgent = slices.DeleteFunc(f.busy, is), slices.DeleteFunc(f.urgent, is)
 }

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// The codes that the command exits with.
+// The exit codes.
 const (
 	CodeOK    = 0
 	CodeFault = 1
 	CodeUsage = 2
 )
 
-// UsageError is a command line that cannot be.
+// UsageError is an error of the command line.
 type UsageError struct {
-	// Command is the command whose help has the answer, as in "tidings watch".
+	// Command is the command with the help to read, as in "tidings watch".
 	Command string
 	// Err says what is wrong.
 	Err error
@@ -27,12 +27,12 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usage returns a UsageError with a message of its own.
+// Usage returns a UsageError with a formatted message.
 func Usage(command, format string, args ...any) error {
 	return &UsageError{Command: command, Err: fmt.Errorf(format, args...)}
 }
 
-// Code returns the code to exit with.
+// Code returns the exit code for an error.
 func Code(err error) int {
 	switch {
 	case err == nil:
@@ -49,8 +49,8 @@ func isUsage(err error) bool {
 	return ok
 }
 
-// Message returns what to print for an error: one line, and for a wrong command
-// line where its help is.
+// Message returns the text to print for an error: one line, and for a UsageError a hint at the
+// help.
 func Message(err error) string {
 	message := "tidings: " + OneLine(err.Error())
 	if usage, ok := errors.AsType[*UsageError](err); ok {
@@ -68,12 +68,6 @@ func OneLine(text string) string {
 		}
 	}
 	return strings.Join(lines, "; ")
-}
-
-// Without returns an error whose text does not begin with a prefix that says nothing to
-// the user of a command. It wraps err.
-func Without(prefix string, err error) error {
-	return Reworded(strings.TrimPrefix(err.Error(), prefix), err)
 }
 
 // Reworded returns an error with another text. It wraps err.

@@ -1,9 +1,8 @@
-// Package problem turns errors into one line that says what to do, and into the
-// code that the command exits with: a [Target] names the cluster that was spoken to
-// and explains what it answered, a [UsageError] is a command line that cannot be.
+// Package problem turns errors into one line that says what to do, and into an exit code: a
+// [Target] explains the errors of a cluster, a [UsageError] is an error of the command line.
 //
 //	error ─▶ Target.Explain ─▶ "the server … does not accept …: log in again …"
-//	error ─▶ Code ─▶ 0 nothing went wrong, 1 something did, 2 the command line is wrong
+//	error ─▶ Code ─▶ 0 success, 1 failure, 2 wrong command line
 //
 // # Concurrency properties
 //

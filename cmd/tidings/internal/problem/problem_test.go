@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 			`user "ada"`, `may not list and watch deployments.apps in namespace "shop"`, "`kubectl auth can-i list deployments.apps -n shop`"}},
 		{"forbidden everywhere", answered("", apierrors.NewForbidden(deployments, "", errors.New("no"))), []string{"in all namespaces", "`kubectl auth can-i list deployments.apps -A`"}},
 		{"forbidden discovery", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), []string{"kubectl auth can-i --list"}},
-		{"missing", answered("", apierrors.NewNotFound(deployments, "")), []string{"has no deployments.apps any more", "kubectl api-resources"}},
+		{"missing", answered("", apierrors.NewNotFound(deployments, "")), []string{"no longer has deployments.apps", "kubectl api-resources"}},
 		{"bad selector", answered("", apierrors.NewBadRequest(`field label not supported: spec.x`)), []string{"field label not supported: spec.x", "--field-selector"}},
 		{"certificate", &url.Error{Op: "Get", URL: "https://x", Err: x509.UnknownAuthorityError{}}, []string{"is not trusted", "certificate-authority"}},
 		{"no TLS", &url.Error{Op: "Get", URL: "https://x", Err: http.ErrSchemeMismatch}, []string{"speaks HTTP, not HTTPS", "begin its address with http://"}},

@@ -20,17 +20,15 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Target is the cluster that a command speaks to, as the kubeconfig names it.
+// Target is the cluster of a command, in the words of the kubeconfig.
 type Target struct {
-	// Server is its address, Context and User the names in the kubeconfig; each
-	// is "" where it is not known.
+	// Server is its address, Context and User are names in the kubeconfig; "" means unknown.
 	Server, Context, User string
-	// Configured says whether a kubeconfig, a flag or the pod that the command
-	// runs in named the server.
+	// Configured says whether a kubeconfig, a flag or the pod of the command names the server.
 	Configured bool
-	// ClusterScoped says that what was asked for has no namespace.
+	// ClusterScoped says that the requested objects have no namespace.
 	ClusterScoped bool
-	// Kubeconfig is the file, or the files, that were looked at.
+	// Kubeconfig is the file, or the files, that were read.
 	Kubeconfig string
 }
 
@@ -46,8 +44,8 @@ func (e *Explained) Error() string { return e.line }
 // Unwrap returns the error that was explained.
 func (e *Explained) Unwrap() error { return e.err }
 
-// Explain returns err with a line that says what to do about it. What it cannot
-// explain, it returns as it is, in one line.
+// Explain returns err with a line that says what to do about it. An error that it cannot explain
+// keeps its text, in one line.
 func (t Target) Explain(err error) error {
 	if err == nil || isUsage(err) {
 		return err
@@ -62,19 +60,26 @@ func (t Target) line(err error) string {
 	case clientcmd.IsConfigurationInvalid(err):
 		return fmt.Sprintf("the kubeconfig %s is not valid: %v", t.Kubeconfig, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Sprintf("%s does not accept the credentials%s: log in again, or choose another context (`kubectl config get-contexts`)", t.server(), t.ofUser())
+		return fmt.Sprintf("%s does not accept the credentials%s: log in again, or choose another "+
+			"context (`kubectl config get-contexts`)", t.server(), t.ofUser())
 	case apierrors.IsForbidden(err):
 		return t.forbidden(err)
 	case untrusted(err):
-		return fmt.Sprintf("the certificate of %s is not trusted: %v: check the cluster's certificate-authority in the kubeconfig, or --certificate-authority", t.server(), innermost(err))
+		return fmt.Sprintf("the certificate of %s is not trusted: %v: check the cluster's "+
+			"certificate-authority in the kubeconfig, or --certificate-authority",
+			t.server(), innermost(err))
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the kubeconfig, or with --server", t.server())
+		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the "+
+			"kubeconfig, or with --server", t.server())
 	case unreachable(err):
-		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right context? (`kubectl config get-contexts`)", t.server(), Reason(err))
+		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right "+
+			"context? (`kubectl config get-contexts`)", t.server(), Reason(err))
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
-		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector", t.server(), innermost(err))
+		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector",
+			t.server(), innermost(err))
 	case isMissing(err):
-		return fmt.Sprintf("%s has no %s any more: `kubectl api-resources` lists what it has", t.server(), resourceOf(err))
+		return fmt.Sprintf("%s no longer has %s: `kubectl api-resources` lists its types",
+			t.server(), resourceOf(err))
 	default:
 		return err.Error()
 	}
@@ -85,7 +90,8 @@ func (t Target) noCluster() string {
 	if t.Kubeconfig != "" {
 		where = "there is no cluster in " + t.Kubeconfig
 	}
-	return where + ": name one with --kubeconfig, --context or --server (`kubectl config get-contexts`), or try `tidings demo`, which needs none"
+	return where + ": name one with --kubeconfig, --context or --server (`kubectl config " +
+		"get-contexts`), or try `tidings demo`, which needs none"
 }
 
 // server names the server and the context.
@@ -107,25 +113,27 @@ func (t Target) ofUser() string {
 	return fmt.Sprintf(" of user %q", t.User)
 }
 
-// forbidden says which permission is missing and how to check it.
+// forbidden returns a line about a missing permission and how to check it.
 func (t Target) forbidden(err error) string {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if !ok {
-		return fmt.Sprintf("%s forbids it to these credentials%s: %v: `kubectl auth can-i --list` says what they may do", t.server(), t.ofUser(), innermost(err))
+		return fmt.Sprintf("%s forbids it to these credentials%s: %v: `kubectl auth can-i --list` "+
+			"says what they may do", t.server(), t.ofUser(), innermost(err))
 	}
 	resource, scope, where := resourceOf(err), " -A", " in all namespaces"
 	switch {
 	case t.ClusterScoped:
 		scope, where = "", ""
 	case sourceErr.Namespace != "":
-		scope, where = " -n "+sourceErr.Namespace, fmt.Sprintf(" in namespace %q", sourceErr.Namespace)
+		scope = " -n " + sourceErr.Namespace
+		where = fmt.Sprintf(" in namespace %q", sourceErr.Namespace)
 	}
-	return fmt.Sprintf("the credentials%s may not list and watch %s%s on %s: ask for a role that may; `kubectl auth can-i list %s%s` checks it",
+	return fmt.Sprintf("the credentials%s may not list and watch %s%s on %s: ask for a role that "+
+		"may; `kubectl auth can-i list %s%s` checks it",
 		t.ofUser(), resource, where, t.server(), resource, scope)
 }
 
-// resourceOf names the resource of a request as kubectl takes it, without the
-// version.
+// resourceOf returns the resource of a request in the form of kubectl, without the version.
 func resourceOf(err error) string {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if !ok {
@@ -149,20 +157,24 @@ func Unreachable(err error) bool { return unreachable(err) || untrusted(err) }
 // Lost reports whether err says that the server does not answer or that a connection
 // to it broke.
 func Lost(err error) bool {
-	return Unreachable(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	return Unreachable(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func unreachable(err error) bool {
-	if sourceErr, ok := errors.AsType[*source.Error](err); ok && sourceErr.Phase == source.Connecting {
-		return !errors.Is(err, source.ErrWrongScope) && !errors.Is(err, source.ErrStreamedListRefused)
+	if sourceErr, ok := errors.AsType[*source.Error](err); ok &&
+		sourceErr.Phase == source.Connecting {
+		return !errors.Is(err, source.ErrWrongScope) &&
+			!errors.Is(err, source.ErrStreamedListRefused)
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, context.DeadlineExceeded)
+	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
-// untrusted reports whether err is about the certificate that the server showed.
+// untrusted reports whether err is about the certificate of the server.
 func untrusted(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
@@ -174,8 +186,7 @@ func untrusted(err error) bool {
 	return ok
 }
 
-// Reason says in a few words why a server did not answer, those of the operating
-// system where it has some.
+// Reason describes in a few words why a server did not answer.
 func Reason(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
@@ -192,7 +203,7 @@ func Reason(err error) string {
 	return innermost(err).Error()
 }
 
-// innermost takes off what says again which request it was.
+// innermost returns the error without the parts that describe the request.
 func innermost(err error) error {
 	if sourceErr, ok := errors.AsType[*source.Error](err); ok {
 		err = sourceErr.Err

@@ -7,19 +7,19 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Condition is what an object is to be. Parse makes one.
+// Condition is a condition of an object. Parse returns one.
 type Condition struct {
 	text string
-	// gone says that there is to be no object.
+	// gone says that no object may exist.
 	gone bool
-	// meets looks at an object.
+	// meets reports whether an object meets the condition.
 	meets func(map[string]any) bool
 }
 
-// forms are offered where an expression is none.
+// forms is the hint in errors.
 const forms = "choose condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete"
 
-// Parse reads an expression.
+// Parse parses a condition.
 func Parse(text string) (Condition, error) {
 	form, rest, _ := strings.Cut(text, "=")
 	c := Condition{text: text}
@@ -34,7 +34,8 @@ func Parse(text string) (Condition, error) {
 			status = "True"
 		}
 		if kind == "" || status == "" {
-			return c, fmt.Errorf("%q names no condition: write condition=TYPE or condition=TYPE=STATUS, as in condition=Ready", text)
+			return c, fmt.Errorf("%q is incomplete: write condition=TYPE or "+
+				"condition=TYPE=STATUS, as in condition=Ready", text)
 		}
 		c.meets = func(obj map[string]any) bool { return hasCondition(obj, kind, status) }
 		return c, nil
@@ -43,7 +44,7 @@ func Parse(text string) (Condition, error) {
 		c.meets, err = parsePath(rest)
 		return c, err
 	default:
-		return c, fmt.Errorf("%q is nothing to wait for: %s", text, forms)
+		return c, fmt.Errorf("%q is no condition: %s", text, forms)
 	}
 	if rest != "" {
 		return c, fmt.Errorf("%q: %s takes no value", text, form)
@@ -51,14 +52,14 @@ func Parse(text string) (Condition, error) {
 	return c, nil
 }
 
-// String returns the expression.
+// String returns the text of the condition.
 func (c Condition) String() string { return c.text }
 
-// Met reports whether an object, as maps, is what the condition wants.
+// Met reports whether an object, as maps, meets the condition.
 func (c Condition) Met(obj map[string]any) bool { return c.meets(obj) }
 
-// hasCondition reports whether a condition of an object has a status, by what was
-// observed of its present generation.
+// hasCondition reports whether a condition of an object has a status and was observed at the
+// object's generation.
 func hasCondition(obj map[string]any, kind, status string) bool {
 	state, _ := obj["status"].(map[string]any)
 	conditions, _ := state["conditions"].([]any)
@@ -72,7 +73,8 @@ func hasCondition(obj map[string]any, kind, status string) bool {
 		if !known {
 			observed, known = number(state["observedGeneration"])
 		}
-		if generation, counted := number(metadata["generation"]); known && counted && observed < generation {
+		if generation, counted := number(metadata["generation"]); known && counted &&
+			observed < generation {
 			return false
 		}
 		is, _ := c["status"].(string)
@@ -91,21 +93,24 @@ func number(v any) (int64, bool) {
 	return 0, false
 }
 
-// parsePath reads a path and, after an =, the value that it is to have.
+// parsePath parses a path and, after an =, its value.
 func parsePath(text string) (func(map[string]any) bool, error) {
 	expression, want, valued := cutValue(text)
 	if strings.Trim(expression, "{}. ") == "" {
-		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in jsonpath={.status.phase}=Running", text)
+		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in "+
+			"jsonpath={.status.phase}=Running", text)
 	}
 	if valued && want == "" {
-		return nil, fmt.Errorf("jsonpath=%s has no value after the last =: leave the = out to wait for any value", text)
+		return nil, fmt.Errorf("jsonpath=%s has no value after the last =: leave the = out to "+
+			"wait for any value", text)
 	}
 	if !strings.HasPrefix(expression, "{") {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
 	path := jsonpath.New("until").AllowMissingKeys(true)
 	if err := path.Parse(expression); err != nil {
-		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in jsonpath={.status.phase}=Running", text, err)
+		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in "+
+			"jsonpath={.status.phase}=Running", text, err)
 	}
 	return func(obj map[string]any) bool {
 		found, err := path.FindResults(obj)
@@ -128,8 +133,7 @@ func parsePath(text string) (func(map[string]any) bool, error) {
 	}, nil
 }
 
-// cutValue splits EXPRESSION=VALUE at the = that is no part of the expression: the first
-// one outside of braces, brackets and quotes.
+// cutValue splits EXPRESSION=VALUE at the first = outside of braces, brackets and quotes.
 func cutValue(text string) (expression, value string, valued bool) {
 	depth := 0
 	var quote rune

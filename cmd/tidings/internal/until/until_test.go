@@ -62,13 +62,13 @@ func TestConditionIsMet(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCondition(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for expression, part := range map[string]string{
-		"":                          "is nothing to wait for: choose condition=",
-		"Ready":                     "is nothing to wait for: choose condition=",
-		"condition":                 "names no condition",
-		"condition=":                "names no condition",
-		"condition=Ready=":          "names no condition",
+		"":                          "is no condition: choose condition=",
+		"Ready":                     "is no condition: choose condition=",
+		"condition":                 "is incomplete",
+		"condition=":                "is incomplete",
+		"condition=Ready=":          "is incomplete",
 		"create=now":                "takes no value",
 		"delete=now":                "takes no value",
 		"jsonpath=":                 "names no field",

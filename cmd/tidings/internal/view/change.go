@@ -10,27 +10,26 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// Type is what the view says of a type of objects.
+// Type is a type of objects.
 type Type struct {
-	// Kind names it to the server.
+	// Kind is its kind.
 	Kind schema.GroupVersionKind
-	// Singular and Plural are what one object and several are called.
+	// Singular and Plural are its names.
 	Singular, Plural string
-	// Context names the cluster where objects of several are shown, and is "" where
-	// there is one.
+	// Context is the context of its cluster if several clusters are shown, "" otherwise.
 	Context string
 }
 
 // Change is one event of an informer of any type.
 type Change struct {
-	// At is when it was told.
+	// At is when the event arrived.
 	At time.Time
 	// Of is the type of its object.
 	Of Type
-	// Event says what happened; Initial and Tombstone are as in tidings.Event.
+	// Event, Initial and Tombstone are as in tidings.Event.
 	Event              tidings.EventType
 	Initial, Tombstone bool
-	// Old and New are the states before and after; nil where there is none.
+	// Old and New are the states before and after; nil if there is none.
 	Old, New tidings.Object
 }
 
@@ -51,8 +50,8 @@ func (c Change) Name() string {
 	return obj.GetName()
 }
 
-// Handler returns a handler that hands on every event of an informer as a change.
-// Resyncs change nothing and are left out.
+// Handler returns a handler that passes every event of an informer on as a change, except
+// resyncs.
 func Handler[T tidings.Object](of Type, take func(Change)) tidings.Handler[T] {
 	return tidings.HandlerFunc[T](func(e tidings.Event[T]) {
 		if e.Resync {
@@ -69,8 +68,8 @@ func Handler[T tidings.Object](of Type, take func(Change)) tidings.Handler[T] {
 	})
 }
 
-// Fields returns an object as maps, which are not to be written to. It returns nil for
-// an object that cannot be shown so.
+// Fields returns an object as maps, which must not be changed. It returns nil if the object cannot
+// be converted.
 func Fields(obj tidings.Object) map[string]any {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.Object

@@ -7,17 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// A terminal takes some characters for commands, and what a server says comes from anybody
-// who may write to the cluster. What is printed passes through here: each text of a line
-// through [Printable], a document through inJSON, and all of it once more through [Clean],
-// in the [Screen].
+// A terminal interprets some characters as commands, and anybody who may write to the cluster
+// decides what a server sends. Every printed text passes through here: each text of a line
+// through [Printable], a document through escaped, and all output once more through [Clean], in
+// the [Screen].
 
-// replaced stands for a character that is not printed.
-const replaced = '·'
+// replacement is printed for a character that is not printed.
+const replacement = '·'
 
-// commands reports whether a terminal, or a parser of YAML, may take a character for something
-// else than text.
-func commands(r rune) bool {
+// isControl reports whether a terminal, or a parser of YAML, may interpret a character.
+func isControl(r rune) bool {
 	switch r {
 	case '\u2028', '\u2029', '\ufeff', '\ufffe', '\uffff':
 		return true
@@ -25,30 +24,32 @@ func commands(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Printable returns a text as a part of a line: a space stands for an end of line and a tab,
-// a dot for every other character that is a command.
+func isControlInDocument(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }
+
+// Printable returns a text as part of a line: with a space for each newline and tab, and a dot
+// for each other control character.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return ' '
-		case commands(r) || r == utf8.RuneError:
-			return replaced
+		case isControl(r) || r == utf8.RuneError:
+			return replacement
 		}
 		return r
 	}, text)
 }
 
-// Clean returns whole lines without commands but for those of a [Palette], where colours says
-// that there are some.
+// Clean returns whole lines without control characters. With colours, the escape sequences of a
+// [Palette] stay.
 func Clean(lines string, colours bool) string {
 	var b strings.Builder
 	for len(lines) > 0 {
 		r, size := utf8.DecodeRuneInString(lines)
-		if code := colourIn(lines); r == '\x1b' && colours && code != "" {
+		if code := colourIn(lines); colours && code != "" {
 			size = len(code)
-		} else if r == utf8.RuneError && size == 1 || commands(r) && r != '\n' && r != '\t' {
-			b.WriteRune(replaced)
+		} else if r == utf8.RuneError && size == 1 || isControlInDocument(r) {
+			b.WriteRune(replacement)
 			lines = lines[size:]
 			continue
 		}
@@ -58,7 +59,7 @@ func Clean(lines string, colours bool) string {
 	return b.String()
 }
 
-// colourIn returns the code of a Palette with which a text begins, or "".
+// colourIn returns the escape sequence of a Palette at the beginning of a text, or "".
 func colourIn(text string) string {
 	for _, code := range escapes {
 		if strings.HasPrefix(text, code) {
@@ -68,15 +69,15 @@ func colourIn(text string) string {
 	return ""
 }
 
-// inJSON writes commands in a JSON document as escapes. They can only stand in its strings,
-// which stay what they are.
-func inJSON(document string) string {
-	if !strings.ContainsFunc(document, isCommandInDocument) {
+// escaped escapes control characters in a JSON document. They occur in its strings only, whose
+// values stay the same.
+func escaped(document string) string {
+	if !strings.ContainsFunc(document, isControlInDocument) {
 		return document
 	}
 	var b strings.Builder
 	for _, r := range document {
-		if isCommandInDocument(r) {
+		if isControlInDocument(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
@@ -84,5 +85,3 @@ func inJSON(document string) string {
 	}
 	return b.String()
 }
-
-func isCommandInDocument(r rune) bool { return commands(r) && r != '\n' && r != '\t' }

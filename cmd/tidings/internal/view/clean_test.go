@@ -69,12 +69,9 @@ func FuzzNothingCommandsTheTerminal(f *testing.F) {
 		}
 		for name, print := range map[string]func(*view.Screen){
 			"print": func(s *view.Screen) { s.Print(text) }, //nolint:errcheck // a buffer takes all
-			"note":  func(s *view.Screen) { s.Note(text) }, "progress": func(s *view.Screen) { s.Progress(text) },
+			"note":  func(s *view.Screen) { s.Note(text) },
 			"log":   func(s *view.Screen) { io.WriteString(s.Log(), text) }, //nolint:errcheck // as above
-			"table": func(s *view.Screen) { s.NoteText(view.Table([]view.TypeCount{{Of: of}}, s.Palette())) },
-			"status": func(s *view.Screen) {
-				s.Print(view.Status{Version: text, Goal: text, Trouble: text}.Line(s.Palette())) //nolint:errcheck // as above
-			},
+			"table": func(s *view.Screen) { s.Note(view.Table([]view.TypeCount{{Of: of}}, s.Palette())) },
 		} {
 			var out bytes.Buffer
 			print(view.NewScreen(&out, &out, view.ScreenOptions{}))
@@ -105,10 +102,7 @@ func showEverywhere(t *testing.T, c view.Change) {
 	show("lines", line)
 	for _, format := range []string{"name", "json", "yaml"} {
 		for _, events := range []bool{false, true} {
-			documents, err := view.NewDocuments(format, events)
-			if err != nil {
-				t.Fatal(err)
-			}
+			documents := view.NewDocuments(format, events)
 			for range 2 {
 				text, err := documents.Render(c)
 				if err != nil {
@@ -151,7 +145,7 @@ func sameDocument(t *testing.T, text string, c view.Change, read func([]byte, an
 func TestOnlyItsOwnColours(t *testing.T) {
 	p := view.Palette{Colours: true}
 	for _, colours := range []bool{false, true} {
-		if got := view.Clean(p.Good("a")+"\x1b[2J\x1b[8mb\n", colours); (got == p.Good("a")+"·[2J·[8mb\n") != colours || strings.Contains(got, "\x1b[8m") {
+		if got := view.Clean(p.Green("a")+"\x1b[2J\x1b[8mb\n", colours); (got == p.Green("a")+"·[2J·[8mb\n") != colours || strings.Contains(got, "\x1b[8m") {
 			t.Errorf("colours %t: %q", colours, got)
 		}
 	}

@@ -12,69 +12,101 @@ import (
 	"github.com/tidings-go/tidings/internal/fielddiff"
 )
 
-// difference is one field that differs between two states.
+// difference is one field, or several similar ones, with other values in two states.
 type difference struct {
 	path     string
-	short    string // the path for a narrow screen; "" for the same
+	short    string // the path for a narrow screen, "" for the same
 	old, now string
 }
 
-// within returns the difference for a screen that has so many characters for it: with
-// a shorter path where it needs one, so that the values can be seen.
-func (d difference) within(width int) difference {
-	if width <= 0 || d.length() <= width {
-		return d
-	}
-	if d.short != "" {
-		d.path = d.short
-	}
-	if excess := d.length() - width; excess > 0 {
-		path := []rune(d.path)
-		keep := max(minPathWidth, len(path)-excess-1)
-		if keep < len(path)-1 {
-			d.path = "…" + string(path[len(path)-keep:])
-		}
-	}
-	return d
+func (d difference) length() int {
+	return utf8.RuneCountInString(d.path + " " + d.old + arrow + d.now)
 }
 
 // minPathWidth is how much of a path is shown on the narrowest screen.
 const minPathWidth = 12
 
-func (d difference) length() int {
-	return utf8.RuneCountInString(d.path) + len(" ") + utf8.RuneCountInString(arrow) + utf8.RuneCountInString(d.old) + utf8.RuneCountInString(d.now)
+// within returns the difference with its path shortened as width requires, so that the values
+// stay visible.
+func (d difference) within(width int) difference {
+	if d.length() > width && d.short != "" {
+		d.path = d.short
+	}
+	path := []rune(d.path)
+	keep := max(minPathWidth, len(path)-(d.length()-width)-1)
+	if d.length() > width && keep < len(path)-1 {
+		d.path = "…" + string(path[len(path)-keep:])
+	}
+	return d
 }
 
-// What readers look for first; conditions, times and the server's own book-keeping
-// come last.
+// The order of differences in a line: the most informative first.
 const (
 	rankSpec = iota
 	rankStatus
-	rankWhole
+	rankWhole // objects and lists of the status that were added or removed
 	rankCondition
 	rankMetadata
 	rankTime
-	rankNoise
+	rankNoise // every write changes them
 )
 
-// differencesOf returns the fields that differ, those that tell most first. What
-// every write changes is shown only where nothing else changed; the version and the
-// managed fields never are.
-func differencesOf(old, now tidings.Object) []difference {
-	type ranked struct {
-		difference
-		rank int
-	}
-	var found []ranked
-	for _, change := range fielddiff.Diff(old, now) {
-		path := change.Path
-		if path == "metadata.resourceVersion" || strings.HasPrefix(path, "metadata.managedFields") {
-			continue
+// lastApplied is the annotation in which kubectl keeps a copy of the applied configuration.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// timeFields are the fields that say when something happened.
+var timeFields = []string{
+	"lastHeartbeatTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "renewTime",
+	"finishedAt", "startedAt",
+}
+
+func rankOf(change fielddiff.Change) int {
+	path := change.Path
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case path == "metadata.generation", last == "observedGeneration",
+		strings.Contains(path, lastApplied):
+		return rankNoise
+	case slices.Contains(timeFields, last):
+		return rankTime
+	case strings.HasPrefix(path, "metadata."):
+		return rankMetadata
+	case strings.HasPrefix(path, "status.conditions"):
+		return rankCondition
+	case strings.HasPrefix(path, "status"):
+		for _, v := range []any{change.Old, change.New} {
+			switch v.(type) {
+			case []any, map[string]any:
+				return rankWhole
+			}
 		}
-		d := difference{path: Printable(named.ReplaceAllString(path, "[$1]")), old: absent, now: absent}
-		if p, ok := passageOf(change.Old, change.New); ok {
-			d.path += fmt.Sprintf(":%d", p.line)
-			d.old, d.now = p.values()
+		return rankStatus
+	default:
+		return rankSpec
+	}
+}
+
+// identified matches the elements of lists that have a name or a type.
+var identified = regexp.MustCompile(`\[(?:name|type)=([^\]]*)\]`)
+
+// differencesOf returns the differences of two states, the most informative first. It returns
+// noise only if there is nothing else, and neither the version nor the managed fields.
+func differencesOf(old, now tidings.Object) []difference {
+	changes := slices.DeleteFunc(fielddiff.Diff(old, now), func(c fielddiff.Change) bool {
+		return c.Path == "metadata.resourceVersion" ||
+			strings.HasPrefix(c.Path, "metadata.managedFields")
+	})
+	slices.SortStableFunc(changes,
+		func(a, b fielddiff.Change) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	var differences []difference
+	for i, change := range changes {
+		if i > 0 && rankOf(change) == rankNoise {
+			break
+		}
+		path := Printable(identified.ReplaceAllString(change.Path, "[$1]"))
+		d := difference{path: path, old: absent, now: absent}
+		if line, old, now, ok := differingLines(change.Old, change.New); ok {
+			d.path, d.old, d.now = fmt.Sprintf("%s:%d", d.path, line), old, now
 		} else {
 			if change.Kind != fielddiff.Added {
 				d.old = value(change.Old)
@@ -84,47 +116,37 @@ func differencesOf(old, now tidings.Object) []difference {
 			}
 		}
 		d.old, d.now = brief(d.old, d.now)
-		found = append(found, ranked{d, rankOf(change)})
-	}
-	slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	var differences []difference
-	for i, r := range found {
-		if i > 0 && r.rank == rankNoise {
-			break
-		}
-		differences = append(differences, r.difference)
+		differences = append(differences, d)
 	}
 	return joined(differences)
 }
 
-// maxJoined is how many fields one path names.
-const maxJoined = 4
-
-// named are elements of lists that are found by what everybody calls them.
-var named = regexp.MustCompile(`\[(?:name|type)=([^\]]*)\]`)
-
-// joined makes one difference of those that follow each other with the same values
-// under paths that differ in one place: status.{readyReplicas,replicas} for fields,
-// status.conditions[*].lastHeartbeatTime for elements of a list.
-func joined(differences []difference) []difference {
-	var result []difference
-	for i := 0; i < len(differences); {
-		first := differences[i]
-		same := 1
-		for i+same < len(differences) && differences[i+same].old == first.old && differences[i+same].now == first.now {
+// joined replaces consecutive differences with the same values by one, if their paths differ in
+// one place: status.{readyReplicas,replicas} for fields of one parent,
+// status.conditions[*].lastHeartbeatTime for a field of several elements of a list.
+func joined(differences []difference) (result []difference) {
+	for len(differences) > 0 {
+		first, same := differences[0], 1
+		for same < len(differences) && differences[same].old == first.old &&
+			differences[same].now == first.now {
 			same++
 		}
-		run := differences[i : i+same]
-		i += same
+		run := differences[:same]
 		if path, short, ok := commonFields(run); ok {
-			first.path, first.short, run = path, short, run[:1]
+			first.path, first.short, run = path, short, nil
 		} else if path, ok := commonElements(run); ok {
-			first.path, run = path, run[:1]
+			first.path, run = path, nil
 		}
-		result = append(append(result, first), run[1:]...)
+		if run == nil {
+			run = []difference{first}
+		}
+		result, differences = append(result, run...), differences[same:]
 	}
 	return result
 }
+
+// maxJoined is how many fields one path names.
+const maxJoined = 4
 
 // commonFields returns one path for several fields of one parent, and a shorter one.
 func commonFields(run []difference) (path, short string, ok bool) {
@@ -145,55 +167,18 @@ func commonFields(run []difference) (path, short string, ok bool) {
 	return parent + ".{" + strings.Join(fields, ",") + "}", short, len(run) > 1
 }
 
-// commonElements returns one path for the same field of several elements of a list.
-// The keys of maps, which stand in quotes, are not elements.
+// commonElements returns one path for the same field of several elements of a list. Keys of maps,
+// which are quoted, are not elements.
 func commonElements(run []difference) (string, bool) {
 	list, field := "", ""
 	for i, d := range run {
 		before, rest, opened := strings.Cut(d.path, "[")
 		_, after, closed := strings.Cut(rest, "]")
-		if !opened || !closed || strings.HasPrefix(rest, `"`) || i > 0 && (before != list || after != field) {
+		if !opened || !closed || strings.HasPrefix(rest, `"`) ||
+			i > 0 && (before != list || after != field) {
 			return "", false
 		}
 		list, field = before, after
 	}
 	return list + "[*]" + field, len(run) > 1
-}
-
-// lastApplied is the annotation in which kubectl keeps once more what was applied.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
-// timeFields are the fields that say when something happened.
-var timeFields = []string{"lastHeartbeatTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "renewTime", "finishedAt", "startedAt"}
-
-func rankOf(change fielddiff.Change) int {
-	path := change.Path
-	last := path[strings.LastIndexByte(path, '.')+1:]
-	switch {
-	case path == "metadata.generation", last == "observedGeneration", strings.Contains(path, lastApplied):
-		return rankNoise
-	case slices.Contains(timeFields, last):
-		return rankTime
-	case strings.HasPrefix(path, "metadata."):
-		return rankMetadata
-	case strings.HasPrefix(path, "status.conditions"):
-		return rankCondition
-	case strings.HasPrefix(path, "status"):
-		if isWhole(change.Old) || isWhole(change.New) {
-			return rankWhole
-		}
-		return rankStatus
-	default:
-		return rankSpec
-	}
-}
-
-// isWhole reports whether a value is an object or a list, which says little in a
-// line.
-func isWhole(v any) bool {
-	switch v.(type) {
-	case []any, map[string]any:
-		return true
-	}
-	return false
 }

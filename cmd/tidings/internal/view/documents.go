@@ -1,68 +1,59 @@
 package view
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidings-go/tidings"
 )
 
-// Formats are the formats of [Documents].
-var formats = []string{"name", "json", "yaml"}
+// IsFormat reports whether Documents has a format.
+func IsFormat(format string) bool {
+	return slices.Contains([]string{"name", "json", "yaml"}, format)
+}
 
-// IsFormat reports whether Documents knows a format.
-func IsFormat(format string) bool { return slices.Contains(formats, format) }
-
-// Documents renders the newest state of each change as kubectl renders objects.
+// Documents renders the newest state of each change in a format that kubectl has, too.
 type Documents struct {
 	format  string
 	events  bool
-	printed bool // a document, so that a separator comes before the next one in YAML
+	printed bool // one document at least: the next one in YAML needs a separator
 }
 
-// NewDocuments returns a renderer of a format: name, json or yaml. With events, each
-// object comes in the envelope of a watch event, which says what happened to it.
-func NewDocuments(format string, events bool) (*Documents, error) {
-	if !IsFormat(format) {
-		return nil, fmt.Errorf("output format %q: choose name, json or yaml", format)
-	}
-	return &Documents{format: format, events: events}, nil
+// watchEvent is the document of a change with --output-watch-events.
+type watchEvent struct {
+	Context string          `json:"context,omitempty"` // where several clusters are shown
+	Type    watch.EventType `json:"type"`
+	Object  map[string]any  `json:"object"`
+}
+
+// NewDocuments returns a renderer of a format: name, json or yaml. With events, each object is
+// part of a watch event.
+func NewDocuments(format string, events bool) *Documents {
+	return &Documents{format: format, events: events}
 }
 
 // Render returns the document of a change.
-func (d *Documents) Render(c Change) (string, error) {
+func (d *Documents) Render(c Change) (text string, err error) {
 	obj := documentOf(c)
-	if d.events && c.Of.Context != "" {
-		return d.contextual(c, obj)
-	}
+	var document any = obj.Object
 	if d.events {
-		obj = &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}}
+		document = watchEvent{c.Of.Context, watchType(c.Event), obj.Object}
 	}
-	return d.print(c, obj)
-}
-
-// print returns a document of an object of a change.
-func (d *Documents) print(c Change, obj runtime.Object) (text string, err error) {
-	var b bytes.Buffer
 	switch d.format {
 	case "name":
-		err = new(printers.NamePrinter).PrintObj(obj, &b)
-		text = Printable(strings.TrimSuffix(b.String(), "\n")) + "\n"
+		kind := obj.GroupVersionKind().GroupKind()
+		return Printable(strings.ToLower(kind.String())+"/"+obj.GetName()) + "\n", nil
 	case "json":
-		err = new(printers.JSONPrinter).PrintObj(obj, &b)
-		text = inJSON(b.String())
+		text, err = inJSON(document, !d.events)
 	default:
-		text, err = inYAML(obj)
+		text, err = inYAML(document)
 		if d.printed {
 			text = "---\n" + text
 		}
@@ -74,66 +65,48 @@ func (d *Documents) print(c Change, obj runtime.Object) (text string, err error)
 	return text, nil
 }
 
-// inYAML returns an object in YAML. JSON is YAML too: one with characters that YAML does not
-// escape, and a terminal takes for commands, is written so.
-func inYAML(obj runtime.Object) (string, error) {
-	encoded, err := json.Marshal(obj)
+func inJSON(document any, indented bool) (string, error) {
+	encoded, err := json.Marshal(document)
+	if indented && err == nil {
+		encoded, err = json.MarshalIndent(document, "", "    ")
+	}
+	return escaped(string(encoded)) + "\n", err
+}
+
+// inYAML returns a document in YAML. JSON is YAML, too: a document with control characters that
+// YAML does not escape is written as JSON.
+func inYAML(document any) (string, error) {
+	encoded, err := inJSON(document, false)
 	if err != nil {
 		return "", err
 	}
-	document := inJSON(string(encoded))
-	text, err := yaml.JSONToYAML([]byte(document))
-	if err != nil || strings.ContainsFunc(string(text), isCommandInDocument) {
-		return document + "\n", nil
+	text, err := yaml.JSONToYAML([]byte(encoded))
+	if err != nil || strings.ContainsFunc(string(text), isControlInDocument) {
+		return encoded, nil
 	}
 	return string(text), nil
 }
 
-// contextual returns the document of an event of one of several clusters, which names
-// the cluster's context too.
-func (d *Documents) contextual(c Change, obj runtime.Object) (string, error) {
-	context, err := json.Marshal(c.Of.Context)
-	if err != nil {
-		return "", fmt.Errorf("printing the context %q: %w", c.Of.Context, err)
+// documentOf returns the newest state of a change without its managed fields, as kubectl does.
+func documentOf(c Change) *unstructured.Unstructured {
+	document := &unstructured.Unstructured{Object: maps.Clone(Fields(c.Object()))}
+	if metadata, ok := document.Object["metadata"].(map[string]any); ok {
+		document.Object["metadata"] = maps.Clone(metadata)
 	}
-	text, err := d.print(c, &metav1.WatchEvent{Type: watchType(c.Event), Object: runtime.RawExtension{Object: obj}})
-	if err != nil {
-		return "", err
-	}
-	separator, document := "", text
-	if rest, ok := strings.CutPrefix(text, "---\n"); ok {
-		separator, document = "---\n", rest
-	}
-	named := inJSON(string(context))
-	if rest, ok := strings.CutPrefix(document, "{"); ok {
-		return fmt.Sprintf(`%s{"context":%s,%s`, separator, named, rest), nil
-	}
-	return fmt.Sprintf("%scontext: %s\n", text, named), nil
-}
-
-// documentOf returns the newest state of a change without its managed fields, which
-// kubectl leaves out too.
-func documentOf(c Change) runtime.Object {
-	fields := maps.Clone(Fields(c.Object()))
-	if metadata, ok := fields["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		fields["metadata"] = metadata
-	}
-	document := &unstructured.Unstructured{Object: fields}
+	document.SetManagedFields(nil)
 	if document.GetKind() == "" {
 		document.SetGroupVersionKind(c.Of.Kind)
 	}
 	return document
 }
 
-func watchType(event tidings.EventType) string {
+func watchType(event tidings.EventType) watch.EventType {
 	switch event {
 	case tidings.Added:
-		return "ADDED"
+		return watch.Added
 	case tidings.Deleted:
-		return "DELETED"
+		return watch.Deleted
 	default:
-		return "MODIFIED"
+		return watch.Modified
 	}
 }

@@ -5,22 +5,24 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/tidings-go/tidings"
 )
 
 const (
-	// clockFormat is the time of a line, shortClockFormat that on a narrow screen.
+	// clockFormat is the time of a line, shortClockFormat the one on a narrow screen.
 	clockFormat, shortClockFormat = "15:04:05.000", "15:04:05"
-	// narrow is how many characters a screen has that is narrow.
+	// narrow is the width below which a screen is narrow.
 	narrow = 110
-	// nameWidth bounds the column of names: longer ones push what follows.
-	nameWidth = 44
+	// maxNameWidth is the largest width of the column of names. Longer names exceed it.
+	maxNameWidth = 44
 	// minNameWidth is how much of a name is shown on the narrowest screen.
 	minNameWidth = 16
 	// maxContextWidth is how much of the name of a context is shown.
 	maxContextWidth = 24
-	// pathsWithoutWidth is how many paths a line shows where nothing bounds it.
-	pathsWithoutWidth = 6
+	// maxDifferences is how many differences a line shows if it has no width.
+	maxDifferences = 6
 )
 
 // LinesOptions are the choices of a [Lines]. The zero value is ready.
@@ -29,16 +31,16 @@ type LinesOptions struct {
 	Palette Palette
 	// Width returns how many characters fit on a line; nil, or 0, means any number.
 	Width func() int
-	// Types are those to come: the column of types is as wide as they need.
+	// Types are the types of the changes: their names decide the width of the column of types.
 	Types []Type
 }
 
-// Lines renders changes, a line each.
+// Lines renders each change as a line.
 type Lines struct {
 	o            LinesOptions
-	contextWidth int // 0 where there is one cluster
+	contextWidth int // 0 for one cluster
 	typeWidth    int
-	names        int // width of the column of names, which grows with them
+	nameWidth    int // grows with the names
 }
 
 // NewLines returns a renderer.
@@ -46,74 +48,73 @@ func NewLines(o LinesOptions) *Lines {
 	l := &Lines{o: o}
 	for _, of := range o.Types {
 		l.typeWidth = max(l.typeWidth, len(of.Singular))
-		l.contextWidth = max(l.contextWidth, min(maxContextWidth, utf8.RuneCountInString(of.Context)))
+		l.contextWidth = max(l.contextWidth,
+			min(maxContextWidth, utf8.RuneCountInString(of.Context)))
 	}
 	return l
 }
 
-// Render returns the line of a change, with its end.
+// Render returns the line of a change, with its newline.
 func (l *Lines) Render(c Change) string {
-	p := l.o.Palette
-	width := 0
+	p, width := l.o.Palette, 0
 	if l.o.Width != nil {
 		width = l.o.Width()
 	}
-	clock := c.At.Format(clockFormat)
-	name := Printable(c.Name())
+	clock, name := c.At.Format(clockFormat), Printable(c.Name())
 	if width > 0 && width < narrow {
 		clock = c.At.Format(shortClockFormat)
 		name = shortenedInside(name, max(minNameWidth, width/3))
 	}
-	l.names = max(l.names, min(nameWidth, utf8.RuneCountInString(name)))
-	column := l.names
-	if limit := max(minNameWidth, width/3); width > 0 {
-		column = min(column, limit)
+	l.nameWidth = max(l.nameWidth, min(maxNameWidth, utf8.RuneCountInString(name)))
+	column := l.nameWidth
+	if width > 0 {
+		column = min(column, max(minNameWidth, width/3))
 	}
-	sign, paint := l.sign(c)
-	kind, shown := padded(Printable(c.Of.Singular), l.typeWidth), padded(name, column)
+	name = padded(name, column)
+	kind := padded(Printable(c.Of.Singular), l.typeWidth)
 	if l.contextWidth > 0 {
-		kind = padded(shortenedInside(Printable(c.Of.Context), maxContextWidth), l.contextWidth) + " " + kind
+		kind = padded(shortenedInside(Printable(c.Of.Context), maxContextWidth),
+			l.contextWidth) + " " + kind
 	}
-	used := len(clock) + len(sign) + utf8.RuneCountInString(kind) + utf8.RuneCountInString(shown) + len("     ")
 	room := 0
 	if width > 0 {
+		used := utf8.RuneCountInString(clock + " ~ " + kind + " " + name + "  ")
 		room = max(1, width-used)
 	}
-	line := strings.Join([]string{p.Dim(clock), paint(sign), p.Dim(kind), p.Name(shown)}, " ") + "  " + l.detail(c, room)
-	line = strings.TrimRight(line, " ")
-	return clipped(line, width) + "\n"
+	line := p.Dim(clock) + " " + l.sign(c) + " " + p.Dim(kind) + " " + p.Cyan(name) + "  " +
+		l.detail(c, room)
+	return clipped(strings.TrimRight(line, " "), width) + "\n"
 }
 
-func (l *Lines) sign(c Change) (string, func(string) string) {
-	p := l.o.Palette
+func (l *Lines) sign(c Change) string {
 	switch {
 	case c.Initial:
-		return " ", p.Dim
+		return " "
 	case c.Event == tidings.Added:
-		return "+", p.Good
+		return l.o.Palette.Green("+")
 	case c.Event == tidings.Deleted:
-		return "-", p.Bad
+		return l.o.Palette.Red("-")
 	default:
-		return "~", p.Changed
+		return l.o.Palette.Yellow("~")
 	}
 }
 
-// detail says what there is to say of a change, in width characters; 0 is no bound.
+// detail describes a change in width characters; 0 means any number.
 func (l *Lines) detail(c Change, width int) string {
 	if c.Event == tidings.Updated {
-		return l.differences(c, width)
+		return l.update(c, width)
 	}
-	fields := Fields(c.Object())
 	var parts []string
-	if about := Printable(gist(c.Of.Kind.GroupKind(), fields)); about != "" {
-		parts = append(parts, about)
+	if state := Printable(summary(c.Of.Kind.GroupKind(), Fields(c.Object()))); state != "" {
+		parts = append(parts, state)
 	}
-	if old, ok := age(fields, c.At); ok && (c.Initial || c.Event == tidings.Deleted) {
+	created := c.Object().GetCreationTimestamp()
+	if !created.IsZero() && (c.Initial || c.Event == tidings.Deleted) {
 		word := "age "
 		if c.Event == tidings.Deleted {
 			word = "lived "
 		}
-		parts = append(parts, word+Age(old))
+		parts = append(parts, word+duration.HumanDuration(max(0, c.At.Sub(created.Time))))
 	}
 	if c.Tombstone {
 		parts = append(parts, "deleted unseen: this is the last known state")
@@ -121,35 +122,47 @@ func (l *Lines) detail(c Change, width int) string {
 	return l.o.Palette.Dim(strings.Join(parts, ", "))
 }
 
-// differences lists the fields that an update changed, as many as fit.
-func (l *Lines) differences(c Change, width int) string {
+const (
+	separator = "  "
+	arrow     = " → "
+)
+
+// update lists as many differences between the states of an update as fit.
+func (l *Lines) update(c Change, width int) string {
 	p := l.o.Palette
-	if c.Old.GetUID() != c.New.GetUID() {
-		return p.Changed("another object took the name") + ": " + p.Dim("uid ") + Printable(string(c.Old.GetUID())) + p.Dim(" → ") + Printable(string(c.New.GetUID()))
+	if before, after := c.Old.GetUID(), c.New.GetUID(); before != after {
+		return p.Yellow("another object has this name now") + ": " +
+			p.Dim("uid ") + Printable(string(before)) + p.Dim(arrow) + Printable(string(after))
 	}
 	found := differencesOf(c.Old, c.New)
 	if len(found) == 0 {
-		return p.Dim("no difference but the version: " + Printable(c.Old.GetResourceVersion()+" → "+c.New.GetResourceVersion()))
+		return p.Dim("no difference but the version: " +
+			Printable(c.Old.GetResourceVersion()+arrow+c.New.GetResourceVersion()))
 	}
 	var b strings.Builder
 	used := 0
 	for i, d := range found {
-		room := width - used
-		if left := len(found) - i - 1; left > 0 {
-			room -= len(moreText(left))
+		more, room := "", width-used
+		if i < len(found)-1 {
+			room -= len(fmt.Sprintf("  +%d more", len(found)-i-1))
 		}
 		switch {
 		case i == 0 && width > 0:
 			d = d.within(max(room, 1))
-		case i > 0 && (width > 0 && d.length()+len(separator) > room || width == 0 && i == pathsWithoutWidth):
-			b.WriteString(p.Dim(moreText(len(found) - i)))
-			return b.String()
+		case i > 0 && width > 0 && d.length()+len(separator) > room,
+			width == 0 && i == maxDifferences:
+			more = fmt.Sprintf("  +%d more", len(found)-i)
+		}
+		if more != "" {
+			b.WriteString(p.Dim(more))
+			break
 		}
 		if i > 0 {
 			b.WriteString(p.Dim(separator))
 			used += len(separator)
 		}
-		b.WriteString(p.Dim(d.path+" ") + shade(d.old, p.Before, p) + p.Dim(arrow) + shade(d.now, p.After, p))
+		b.WriteString(p.Dim(d.path+" ") + shade(d.old, p.Red, p) + p.Dim(arrow) +
+			shade(d.now, p.Green, p))
 		used += d.length()
 	}
 	return b.String()
@@ -162,10 +175,3 @@ func shade(value string, paint func(string) string, p Palette) string {
 	}
 	return paint(value)
 }
-
-const (
-	separator = "  "
-	arrow     = " → "
-)
-
-func moreText(n int) string { return fmt.Sprintf("  +%d more", n) }

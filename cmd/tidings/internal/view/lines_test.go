@@ -221,12 +221,9 @@ func TestEventsNameTheContextWhereThereAreSeveral(t *testing.T) {
 	of.Context = "prod"
 	for format, want := range map[string]string{
 		"json": `{"context":"prod","type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"creationTimestamp":"2026-03-04T02:06:07Z","name":"w","resourceVersion":"1","uid":"uid-w"}}}` + "\n",
-		"yaml": "object:\n  apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    creationTimestamp: \"2026-03-04T02:06:07Z\"\n    name: w\n    resourceVersion: \"1\"\n    uid: uid-w\ntype: ADDED\ncontext: \"prod\"\n",
+		"yaml": "context: prod\nobject:\n  apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    creationTimestamp: \"2026-03-04T02:06:07Z\"\n    name: w\n    resourceVersion: \"1\"\n    uid: uid-w\ntype: ADDED\n",
 	} {
-		documents, err := view.NewDocuments(format, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		documents := view.NewDocuments(format, true)
 		got, err := documents.Render(view.Change{At: at, Of: of, Event: tidings.Added, New: object(of, "", "w", "1", nil)})
 		if err != nil || got != want {
 			t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
@@ -238,7 +235,7 @@ func TestLineOfAnotherObjectUnderTheName(t *testing.T) {
 	now := runningPod("web-1")
 	now.SetUID("uid-other")
 	got := view.NewLines(view.LinesOptions{}).Render(updated(pods, runningPod("web-1"), now))
-	if !strings.Contains(got, "another object took the name: uid uid-web-1 → uid-other") {
+	if !strings.Contains(got, "another object has this name now: uid uid-web-1 → uid-other") {
 		t.Errorf("got %q", got)
 	}
 }

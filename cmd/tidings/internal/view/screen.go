@@ -9,42 +9,34 @@ import (
 	"golang.org/x/term"
 )
 
-// ScreenOptions say what the streams of a [Screen] are. The zero value is two files.
+// ScreenOptions describe the streams of a [Screen]. The zero value means two files.
 type ScreenOptions struct {
-	// Terminal says that out is a terminal: the status line lives there.
+	// Terminal says that out is a terminal, which has a status line.
 	Terminal bool
-	// Colours says whether to colour what goes to out.
-	Colours bool
-	// ErrTerminal and ErrColours say the same of err.
-	ErrTerminal, ErrColours bool
-	// Width returns how many characters fit on a line of the terminal; nil, or 0,
-	// means any number.
+	// Colours and ErrColours say whether to colour the output to out and to err.
+	Colours, ErrColours bool
+	// Width returns how many characters fit on a line of the terminal; nil, or 0, means any
+	// number.
 	Width func() int
 }
 
-// When there are colours.
+// The values of --color.
 const (
-	// ColoursAuto is on a terminal, unless the environment's NO_COLOR is set or its
-	// TERM is dumb.
-	ColoursAuto = "auto"
-	// ColoursAlways and ColoursNever are whatever there is.
+	// ColoursAuto colours on a terminal, unless the environment sets NO_COLOR or TERM is dumb.
+	ColoursAuto                 = "auto"
 	ColoursAlways, ColoursNever = "always", "never"
 )
 
-// IsColours reports whether a word says when there are colours.
-func IsColours(when string) bool {
-	return when == ColoursAuto || when == ColoursAlways || when == ColoursNever
-}
-
-// Detect says what two streams are, with colours when that word says.
+// Detect returns the options for two streams.
 func Detect(out, err io.Writer, colours string, getenv func(string) string) ScreenOptions {
 	outFile, errFile := terminalFile(out), terminalFile(err)
-	able := getenv("TERM") != "dumb"
-	wanted := colours == ColoursAlways || colours == ColoursAuto && able && getenv("NO_COLOR") == ""
-	always := colours == ColoursAlways
+	capable := getenv("TERM") != "dumb"
+	colour := func(file *os.File) bool {
+		return colours == ColoursAlways ||
+			colours == ColoursAuto && file != nil && capable && getenv("NO_COLOR") == ""
+	}
 	o := ScreenOptions{
-		Terminal: outFile != nil && able, ErrTerminal: errFile != nil && able,
-		Colours: wanted && (always || outFile != nil), ErrColours: wanted && (always || errFile != nil),
+		Terminal: outFile != nil && capable, Colours: colour(outFile), ErrColours: colour(errFile),
 	}
 	if outFile != nil {
 		o.Width = func() int {
@@ -67,46 +59,30 @@ func terminalFile(w io.Writer) *os.File {
 
 const escEraseLine = "\r\x1b[K"
 
-// Screen prints lines to out, and notes to err, above a status line. Nothing that it is given
-// reaches a stream without [Clean].
+// Screen prints lines to out, and notes to err, above a status line. All output passes through
+// [Clean]. It may be used from any goroutine.
 type Screen struct {
 	o        ScreenOptions
-	palette  Palette
-	notes    Palette
 	mu       sync.Mutex // guards the rest, and writing
 	out, err io.Writer
 	status   string // "" for none
-	drawn    bool   // the status line stands on the terminal
-	progress bool   // a progress line does
-	failure  error  // of the first write to out that failed
+	drawn    bool   // the terminal shows the status line
+	failure  error  // of the first failed write to out
 }
 
 // NewScreen returns a screen on two streams.
 func NewScreen(out, err io.Writer, o ScreenOptions) *Screen {
-	return &Screen{o: o, palette: Palette{o.Colours}, notes: Palette{o.ErrColours}, out: out, err: err}
+	return &Screen{o: o, out: out, err: err}
 }
 
-// Palette returns the colours of what is printed.
-func (s *Screen) Palette() Palette { return s.palette }
+// Palette returns the colours of out.
+func (s *Screen) Palette() Palette { return Palette{s.o.Colours} }
 
-// NotePalette returns the colours of notes.
-func (s *Screen) NotePalette() Palette { return s.notes }
+// NotePalette returns the colours of err.
+func (s *Screen) NotePalette() Palette { return Palette{s.o.ErrColours} }
 
 // Live reports whether there is a status line.
 func (s *Screen) Live() bool { return s.o.Terminal }
-
-// ErrLive reports whether progress is shown in place.
-func (s *Screen) ErrLive() bool { return s.o.ErrTerminal }
-
-// Close takes the status line and the progress away. Printing goes on to work.
-func (s *Screen) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var b strings.Builder
-	s.eraseLocked(&b)
-	s.status = ""
-	s.writeLocked(b.String())
-}
 
 // Width returns how many characters fit on a line, 0 meaning any number.
 func (s *Screen) Width() int {
@@ -116,112 +92,114 @@ func (s *Screen) Width() int {
 	return s.o.Width()
 }
 
-// Print writes whole lines to out. It returns the error of the first write that
-// failed: a reader that has gone away wants no more.
+// Print writes whole lines to out. It returns the error of the first failed write.
 func (s *Screen) Print(lines string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var b strings.Builder
-	s.eraseLocked(&b)
-	b.WriteString(Clean(lines, s.o.Colours))
-	s.drawLocked(&b)
-	s.writeLocked(b.String())
+	s.writeLocked(s.eraseLocked() + Clean(lines, s.o.Colours) + s.drawLocked())
 	return s.failure
 }
 
-// Note writes a line to err.
-func (s *Screen) Note(line string) {
-	s.NoteText(line + "\n")
-}
-
-// NoteText writes whole lines to err.
-func (s *Screen) NoteText(lines string) {
+// Note writes whole lines to err. It adds the last newline if it is missing.
+func (s *Screen) Note(lines string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var b strings.Builder
-	s.eraseLocked(&b)
-	s.writeLocked(b.String())
-	io.WriteString(s.err, Clean(lines, s.o.ErrColours)) //nolint:errcheck // there is nowhere to report it
-	b.Reset()
-	s.drawLocked(&b)
-	s.writeLocked(b.String())
+	s.writeLocked(s.eraseLocked())
+	lines = Clean(strings.TrimSuffix(lines, "\n"), s.o.ErrColours) + "\n"
+	io.WriteString(s.err, lines) //nolint:errcheck // there is nowhere to report it
+	s.writeLocked(s.drawLocked())
 }
 
-// Progress shows a line about something that takes long, in place of the one before
-// where err is a terminal; "" ends it.
-func (s *Screen) Progress(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	line = Clean(line, s.o.ErrColours)
-	text := line + "\n"
-	switch {
-	case s.o.ErrTerminal && (s.progress || line != ""):
-		text = escEraseLine + line
-	case line == "":
-		return
-	}
-	s.progress = s.o.ErrTerminal && line != ""
-	io.WriteString(s.err, text) //nolint:errcheck // there is nowhere to report it
-}
-
-// endProgressLocked takes a progress line away before something else is written.
-func (s *Screen) endProgressLocked() {
-	if s.progress {
-		io.WriteString(s.err, escEraseLine) //nolint:errcheck // there is nowhere to report it
-		s.progress = false
-	}
-}
-
-// SetStatus replaces the status line; "" removes it. Without a terminal it does
-// nothing.
+// SetStatus replaces the status line; "" removes it. Without a terminal it does nothing.
 func (s *Screen) SetStatus(status string) {
 	if !s.o.Terminal {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var b strings.Builder
-	s.eraseLocked(&b)
+	erase := s.eraseLocked()
 	s.status = Clean(status, s.o.Colours)
-	s.drawLocked(&b)
-	s.writeLocked(b.String())
+	s.writeLocked(erase + s.drawLocked())
 }
 
-// Log returns err as a writer of whole lines, for a logger.
+// Log returns err as a writer for a logger.
 func (s *Screen) Log() io.Writer { return noteWriter{s} }
 
 type noteWriter struct{ screen *Screen }
 
 func (w noteWriter) Write(p []byte) (int, error) {
-	w.screen.NoteText(string(p))
+	w.screen.Note(string(p))
 	return len(p), nil
 }
 
-func (s *Screen) eraseLocked(b *strings.Builder) {
-	s.endProgressLocked()
-	if s.drawn {
-		b.WriteString(escEraseLine)
-		s.drawn = false
+// eraseLocked returns the text that erases the status line.
+func (s *Screen) eraseLocked() string {
+	if !s.drawn {
+		return ""
 	}
+	s.drawn = false
+	return escEraseLine
 }
 
-func (s *Screen) drawLocked(b *strings.Builder) {
+// drawLocked returns the text that draws the status line.
+func (s *Screen) drawLocked() string {
 	if s.status == "" {
-		return
+		return ""
 	}
+	s.drawn = true
 	width := s.Width()
 	if width > 1 {
 		width-- // a full line would wrap on some terminals
 	}
-	b.WriteString(clipped(s.status, width))
-	s.drawn = true
+	return clipped(s.status, width)
 }
 
 func (s *Screen) writeLocked(text string) {
-	if text == "" || s.failure != nil {
-		return
-	}
-	if _, err := io.WriteString(s.out, text); err != nil {
-		s.failure = err
+	if text != "" && s.failure == nil {
+		_, s.failure = io.WriteString(s.out, text)
 	}
 }
+
+// Palette colours text. The zero value leaves it as it is.
+type Palette struct {
+	// Colours says whether to colour.
+	Colours bool
+}
+
+const (
+	escReset  = "\x1b[0m"
+	escBold   = "\x1b[1m"
+	escDim    = "\x1b[2m"
+	escRed    = "\x1b[31m"
+	escGreen  = "\x1b[32m"
+	escYellow = "\x1b[33m"
+	escCyan   = "\x1b[36m"
+)
+
+// escapes are the escape sequences of a Palette.
+var escapes = []string{escReset, escBold, escDim, escRed, escGreen, escYellow, escCyan}
+
+func (p Palette) paint(code, text string) string {
+	if !p.Colours || text == "" {
+		return text
+	}
+	return code + text + escReset
+}
+
+// Dim is for the least important text.
+func (p Palette) Dim(text string) string { return p.paint(escDim, text) }
+
+// Bold is for the most important text.
+func (p Palette) Bold(text string) string { return p.paint(escBold, text) }
+
+// Red is for deleted objects, values before a change, and failures.
+func (p Palette) Red(text string) string { return p.paint(escRed, text) }
+
+// Green is for added objects, values after a change, and success.
+func (p Palette) Green(text string) string { return p.paint(escGreen, text) }
+
+// Yellow is for updates.
+func (p Palette) Yellow(text string) string { return p.paint(escYellow, text) }
+
+// Cyan is for names of objects.
+func (p Palette) Cyan(text string) string { return p.paint(escCyan, text) }

@@ -10,7 +10,7 @@ import (
 
 func TestScreenKeepsItsStatusBelow(t *testing.T) {
 	var both bytes.Buffer
-	s := view.NewScreen(&both, &both, view.ScreenOptions{Terminal: true, ErrTerminal: true, Width: func() int { return 11 }})
+	s := view.NewScreen(&both, &both, view.ScreenOptions{Terminal: true, Width: func() int { return 11 }})
 	for _, step := range []struct {
 		do   func()
 		want string
@@ -20,14 +20,8 @@ func TestScreenKeepsItsStatusBelow(t *testing.T) {
 		{func() { s.Print("two\n") }, "\r\x1b[Ktwo\nstatus"},
 		{func() { s.Note("note") }, "\r\x1b[Knote\nstatus"},
 		{func() { s.SetStatus("a status that is too long") }, "\r\x1b[Ka status …"},
-		{func() { s.Close() }, "\r\x1b[K"},
+		{func() { s.SetStatus("") }, "\r\x1b[K"},
 		{func() { s.Print("three\n") }, "three\n"},
-		{func() { s.Progress("10 so far") }, "\r\x1b[K10 so far"},
-		{func() { s.Progress("20 so far") }, "\r\x1b[K20 so far"},
-		{func() { s.Print("four\n") }, "\r\x1b[Kfour\n"},
-		{func() { s.Progress("30 so far") }, "\r\x1b[K30 so far"},
-		{func() { s.Progress("") }, "\r\x1b[K"},
-		{func() { s.Progress("") }, ""},
 	} {
 		both.Reset()
 		step.do()
@@ -42,11 +36,8 @@ func TestScreenWithoutATerminal(t *testing.T) {
 	s := view.NewScreen(&out, &err, view.Detect(&out, &err, view.ColoursAuto, func(string) string { return "" }))
 	s.SetStatus("status")
 	s.Print("one\n")
-	s.Progress("10 so far")
-	s.Progress("")
 	s.Note("note")
-	s.Close()
-	if out.String() != "one\n" || err.String() != "10 so far\nnote\n" {
+	if out.String() != "one\n" || err.String() != "note\n" {
 		t.Errorf("out %q, err %q", out.String(), err.String())
 	}
 	if s.Live() || s.Palette().Colours || s.Width() != 0 {

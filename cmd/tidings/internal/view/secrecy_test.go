@@ -39,10 +39,7 @@ func render(t *testing.T, c view.Change) map[string]string {
 	rendered := map[string]string{"lines": view.NewLines(view.LinesOptions{}).Render(c)}
 	for _, format := range []string{"name", "json", "yaml"} {
 		for _, events := range []bool{false, true} {
-			documents, err := view.NewDocuments(format, events)
-			if err != nil {
-				t.Fatal(err)
-			}
+			documents := view.NewDocuments(format, events)
 			text, err := documents.Render(c)
 			if err != nil {
 				t.Fatal(err)

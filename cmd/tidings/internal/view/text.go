@@ -8,88 +8,62 @@ import (
 	"unicode/utf8"
 )
 
-// Count writes a number with its thousands set apart: 12,345.
+// Count formats a number with separators: 12,345.
 func Count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
+	digits := strconv.FormatInt(max(n, -n), 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
-	return sign + digits
+	if n < 0 {
+		return "-" + digits
+	}
+	return digits
 }
 
-// Counted writes a number with what is counted: 1 object, 12 objects.
-func Counted(n int64, one, many string) string {
+// Counted formats a number with its noun: 1 object, 12 objects.
+func Counted[N int | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return Count(n) + " " + many
+	return Count(int64(n)) + " " + many
 }
 
-// Bytes writes a size: 24 MB.
+// Bytes formats a size: 24 MB.
 func Bytes(n uint64) string {
-	const unit = 1 << 10
 	switch {
-	case n < unit:
-		return fmt.Sprintf("%d B", n)
-	case n < unit*unit:
-		return fmt.Sprintf("%d kB", n/unit)
-	case n < unit*unit*unit:
-		return fmt.Sprintf("%d MB", n/unit/unit)
+	case n < 1<<20:
+		return fmt.Sprintf("%d kB", n>>10)
+	case n < 1<<30:
+		return fmt.Sprintf("%d MB", n>>20)
 	default:
-		return fmt.Sprintf("%.1f GB", float64(n)/unit/unit/unit)
+		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
 	}
 }
 
-// Short writes a short time with two or three digits: 840µs, 1.2ms, 3.4s.
+// Short formats a time with two or three digits: 840µs, 1.2ms, 3.4s.
 func Short(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	case d < 10*time.Millisecond:
-		return d.Round(100 * time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	default:
-		return d.Round(time.Second).String()
+	precision := time.Second
+	for _, step := range []struct{ below, precision time.Duration }{
+		{time.Minute, 100 * time.Millisecond}, {time.Second, time.Millisecond},
+		{10 * time.Millisecond, 100 * time.Microsecond}, {time.Millisecond, 10 * time.Microsecond},
+	} {
+		if d < step.below {
+			precision = step.precision
+		}
 	}
+	return max(0, d).Round(precision).String()
 }
 
-// Age writes how long ago something was, as kubectl does: 45s, 12m, 3h, 4d.
-func Age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	}
-}
-
-// shortened returns at most width characters of text, the last one being … if some
-// are missing.
+// shortened returns at most width characters of text, the last one being … if some are missing.
 func shortened(text string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return text
 	}
-	runes := []rune(text)
-	return string(runes[:width-1]) + "…"
+	return string([]rune(text)[:width-1]) + "…"
 }
 
-// shortenedInside returns at most width characters of text, with … in the middle if
-// some are missing: both ends of a name tell something.
+// shortenedInside returns at most width characters of text, with … in the middle if some are
+// missing: both ends of a name are informative.
 func shortenedInside(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width || width < 3 {
@@ -101,13 +75,10 @@ func shortenedInside(text string, width int) string {
 
 // padded fills text with spaces up to a width.
 func padded(text string, width int) string {
-	if missing := width - utf8.RuneCountInString(text); missing > 0 {
-		return text + strings.Repeat(" ", missing)
-	}
-	return text
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-// clipped cuts a coloured line to width characters, which escape sequences are not.
+// clipped cuts a coloured line to width characters. Escape sequences have no width.
 func clipped(line string, width int) string {
 	if width <= 0 {
 		return line

@@ -11,82 +11,132 @@ import (
 )
 
 const (
-	// absent stands for a field that is not there.
+	// absent stands for a missing field.
 	absent = "(none)"
 	// valueWidth is how many characters of a value are shown.
 	valueWidth = 40
-	// wholeWidth is how many characters of a value are looked at.
-	wholeWidth = 2000
+	// maxValue is how many characters of a value are read.
+	maxValue = 2000
 )
 
-// plain are strings that are read right without quotes, unless they look like
-// another value.
+// plain matches strings that need no quotes, unless they look like another value.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@+<>=-]([A-Za-z0-9_./:@+<>=, -]*[A-Za-z0-9_./:@+<>=-])?$`)
 
-// value shows a value: a plain string without its quotes, and a list or an object
-// that is too long by its size. Strings are shortened by brief, which knows the other
-// state too.
+// value formats a value: a plain string without quotes, and a long list or object by its size.
+// Other long values are shortened by brief, which knows the other state, too.
 func value(v any) string {
+	long := func() bool { return strings.HasSuffix(fielddiff.Format(v, valueWidth), "…") }
 	switch v := v.(type) {
 	case string:
-		if len(v) < wholeWidth && plain.MatchString(v) && !json.Valid([]byte(v)) {
+		if len(v) < maxValue && plain.MatchString(v) && !json.Valid([]byte(v)) {
 			return v
 		}
 	case []any:
-		if text := fielddiff.Format(v, valueWidth); strings.HasSuffix(text, "…") {
-			return "[" + Counted(int64(len(v)), "item", "items") + "]"
+		if long() {
+			return "[" + Counted(len(v), "item", "items") + "]"
 		}
 	case map[string]any:
-		if text := fielddiff.Format(v, valueWidth); strings.HasSuffix(text, "…") {
-			return "{" + Counted(int64(len(v)), "field", "fields") + "}"
+		if long() {
+			return "{" + Counted(len(v), "field", "fields") + "}"
 		}
 	}
-	return Printable(fielddiff.Format(v, wholeWidth))
+	return Printable(fielddiff.Format(v, maxValue))
 }
 
-// brief shortens the values before and after, so that what differs stays in sight.
+// brief shortens the values before and after so that their difference stays visible.
 func brief(old, now string) (string, string) {
 	if strings.HasPrefix(old, hiddenPrefix) || strings.HasPrefix(now, hiddenPrefix) {
 		return old, now
 	}
 	old, now = withoutSameDay(old, now)
-	if utf8.RuneCountInString(old)+utf8.RuneCountInString(now) > valueWidth {
-		old, now = withoutSameStart(old, now)
+	if utf8.RuneCountInString(old+now) > valueWidth {
+		old, now = withoutSamePrefix(old, now)
 	}
 	return shortened(old, valueWidth), shortened(now, valueWidth)
 }
 
-// withoutSameDay takes the date off two times of one day.
+// withoutSameDay removes the date of two times of one day.
 func withoutSameDay(old, now string) (string, string) {
 	before, errBefore := time.Parse(time.RFC3339, old)
 	after, errAfter := time.Parse(time.RFC3339, now)
-	if errBefore != nil || errAfter != nil || before.Format(time.DateOnly) != after.Format(time.DateOnly) {
+	if errBefore != nil || errAfter != nil ||
+		before.Format(time.DateOnly) != after.Format(time.DateOnly) {
 		return old, now
 	}
 	return old[len(time.DateOnly+"T"):], now[len(time.DateOnly+"T"):]
 }
 
-// separators end the words of values.
-const separators = "/:@ ,;=\n"
+const (
+	// wordEnds are the characters between the words of a value.
+	wordEnds = "/:@ ,;=\n"
+	// minRemoved is the least number of characters to remove.
+	minRemoved = 8
+)
 
-// minCut is how many characters are worth taking off.
-const minCut = 8
-
-// withoutSameStart takes off the words with which both values begin.
-func withoutSameStart(old, now string) (string, string) {
+// withoutSamePrefix removes the words with which both values begin.
+func withoutSamePrefix(old, now string) (string, string) {
 	same := 0
 	for same < min(len(old), len(now)) && old[same] == now[same] {
 		same++
 	}
-	cut := strings.LastIndexAny(old[:same], separators)
+	cut := strings.LastIndexAny(old[:same], wordEnds)
 	if cut <= 0 {
-		cut = same - valueWidth/4 // one long word: the end of what both begin with shows where it goes on
+		cut = same - valueWidth/4 // one long word: the end of the common prefix stays
 	}
-	if cut < minCut {
+	if cut < minRemoved {
 		return old, now
 	}
 	for cut > 0 && !utf8.RuneStart(old[cut]) {
 		cut--
 	}
 	return "…" + old[cut:], "…" + now[cut:]
+}
+
+// differingLines compares two texts line by line. It returns the number of the first line that
+// differs, and the differing lines of both texts. It is ok only if one of the texts has several
+// lines and they have some in common; otherwise the whole texts say more.
+func differingLines(old, now any) (line int, before, after string, ok bool) {
+	a, aIsText := old.(string)
+	b, bIsText := now.(string)
+	multiline := func(text string) bool {
+		return strings.Contains(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	if !aIsText || !bIsText || !multiline(a) && !multiline(b) {
+		return 0, "", "", false
+	}
+	if strings.HasSuffix(a, "\n") && strings.HasSuffix(b, "\n") {
+		a, b = strings.TrimSuffix(a, "\n"), strings.TrimSuffix(b, "\n")
+	}
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	all := len(as) + len(bs)
+	for line = 1; len(as) > 0 && len(bs) > 0 && as[0] == bs[0]; line++ {
+		as, bs = as[1:], bs[1:]
+	}
+	for len(as) > 0 && len(bs) > 0 && as[len(as)-1] == bs[len(bs)-1] {
+		as, bs = as[:len(as)-1], bs[:len(bs)-1]
+	}
+	indent := min(indentOf(as), indentOf(bs))
+	return line, linesValue(as, indent), linesValue(bs, indent), len(as)+len(bs) < all
+}
+
+func indentOf(lines []string) int {
+	if len(lines) == 0 {
+		return maxValue
+	}
+	return len(lines[0]) - len(strings.TrimLeft(lines[0], " \t"))
+}
+
+// linesValue formats the first of some lines without its indentation, and the number of the others.
+func linesValue(lines []string, indent int) string {
+	switch {
+	case len(lines) == 0:
+		return absent
+	case len(lines) == 1 && lines[0] == "":
+		return "an empty line"
+	}
+	text := value(lines[0][indent:])
+	if more := len(lines) - 1; more > 0 {
+		text += " +" + Counted(more, "line", "lines")
+	}
+	return text
 }

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+)
+
+// demoType is a type of the demo, with its informer.
+type demoType struct {
+	of       view.Type
+	resource schema.GroupVersionResource
+	waitFor  func(ctx context.Context, version string) error
+	handler  func() tidings.HandlerHealth
+	cached   func() map[string]tidings.Object
+}
+
+// addTyped creates the informer of a built-in type.
+func addTyped[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) error {
+	informer, err := tidings.For[T](d.factory, tidings.Selection{})
+	if err != nil {
+		return err
+	}
+	return addType(d, kind, informer)
+}
+
+// addType adds a type with its informer to a demo.
+func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
+	informer *tidings.Informer[T]) error {
+	plural, singular := meta.UnsafeGuessKindToResource(kind) // the names of the demo's types are regular
+	t := demoType{
+		of:       view.Type{Kind: kind, Singular: singular.Resource, Plural: plural.Resource},
+		resource: plural, waitFor: informer.WaitFor,
+		cached: func() map[string]tidings.Object {
+			objects := make(map[string]tidings.Object)
+			for key, obj := range informer.Lister().All() {
+				objects[key] = obj
+			}
+			return objects
+		},
+	}
+	registration, err := informer.AddHandler(view.Handler[T](t.of, d.receive),
+		tidings.HandlerOptions{Name: "print"})
+	if err != nil {
+		return err
+	}
+	t.handler = registration.Health
+	d.types = append(d.types, t)
+	return nil
+}
+
+// maxNamed is how many differences a comparison names.
+const maxNamed = 3
+
+// comparison is the result of comparing caches and server.
+type comparison struct {
+	objects, types int // on the server
+	differences    int
+	named          []string // the first differences
+}
+
+// String describes the result.
+func (c comparison) String() string {
+	if c.differences == 0 {
+		return fmt.Sprintf("the caches and the events of the handlers match the server: %s of %s",
+			view.Counted(c.objects, "object", "objects"), view.Counted(c.types, "type", "types"))
+	}
+	return fmt.Sprintf("the caches and the server differ in %s: %s",
+		view.Counted(c.differences, "place", "places"), strings.Join(c.named, "; "))
+}
+
+// err returns an error if there are differences.
+func (c comparison) err() error {
+	if c.differences == 0 {
+		return nil
+	}
+	return errors.New(c.String())
+}
+
+func (c *comparison) add(format string, args ...any) {
+	c.differences++
+	if len(c.named) < maxNamed {
+		c.named = append(c.named, fmt.Sprintf(format, args...))
+	}
+}
+
+// compare compares each object of the server with its cache, and the numbers of objects with
+// those of the handlers' events.
+func (d *demonstration) compare(ctx context.Context) (comparison, error) {
+	found := comparison{types: len(d.types)}
+	counts := d.printer.tally.Counts()
+	for i, t := range d.types {
+		served, _, err := d.server.List(ctx, t.resource, "")
+		if err != nil {
+			return found, err
+		}
+		found.objects += len(served)
+		if live := counts[i].Live(); live != int64(len(served)) {
+			found.add("the handler's events leave %d %s, the server has %d", live, t.of.Plural,
+				len(served))
+		}
+		cached := t.cached()
+		for _, item := range served {
+			obj := item.(tidings.Object)
+			key, err := cache.MetaNamespaceKeyFunc(obj)
+			if err != nil {
+				return found, err
+			}
+			copied, ok := cached[key]
+			delete(cached, key)
+			switch {
+			case !ok:
+				found.add("%s %s is not cached", t.of.Singular, key)
+			case obj.GetResourceVersion() != copied.GetResourceVersion():
+				found.add("%s %s is cached at version %s, the server has %s",
+					t.of.Singular, key, copied.GetResourceVersion(), obj.GetResourceVersion())
+			case !sameContent(obj, copied):
+				found.add("%s %s is cached with other content", t.of.Singular, key)
+			}
+		}
+		for key := range cached {
+			found.add("%s %s is cached, but the server has deleted it", t.of.Singular, key)
+		}
+	}
+	return found, nil
+}
+
+// sameContent compares two objects without the kinds that they may carry.
+func sameContent(a, b tidings.Object) bool {
+	a, b = a.DeepCopyObject().(tidings.Object), b.DeepCopyObject().(tidings.Object)
+	a.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	b.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return equality.Semantic.DeepEqual(a, b)
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+)
+
+// printer prints and counts the changes that handlers receive.
+type printer struct {
+	screen  *view.Screen
+	secrecy view.Secrecy
+	tally   *view.Tally
+
+	mu     sync.Mutex // held by one handler at a time; guards render and err
+	render func(view.Change) (string, error)
+	err    error         // of the first failed change
+	failed chan struct{} // closed when err is set
+}
+
+// newPrinter returns a printer of lines for some types.
+func newPrinter(screen *view.Screen, secrecy view.Secrecy, types []view.Type) *printer {
+	lines := view.NewLines(view.LinesOptions{Palette: screen.Palette(), Width: screen.Width, Types: types})
+	return &printer{
+		screen: screen, secrecy: secrecy, tally: view.NewTally(types), failed: make(chan struct{}),
+		render: func(c view.Change) (string, error) { return lines.Render(c), nil },
+	}
+}
+
+// print prints a change. Handlers call it.
+func (p *printer) print(c view.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return
+	}
+	text, err := p.render(p.secrecy.Apply(c))
+	if err == nil {
+		err = p.screen.Print(text)
+	}
+	if p.err = err; err != nil {
+		close(p.failed)
+	}
+}
+
+// note prints a line on the error stream.
+func (p *printer) note(text string) {
+	p.screen.Note(p.screen.NotePalette().Dim("── " + view.Printable(text)))
+}
+
+// status returns the parts of the status line that demo and watch have.
+func (p *printer) status(informers []tidings.Health, now time.Time) []string {
+	objects, version := 0, ""
+	for _, health := range informers {
+		objects += health.Objects
+		order, err := resourceversion.CompareResourceVersion(health.Version, version)
+		if health.Version != "" && (err != nil || order > 0) {
+			version = health.Version
+		}
+	}
+	parts := []string{view.Counted(len(informers), "type", "types"), view.Counted(objects,
+		"object", "objects")}
+	if version != "" {
+		parts = append(parts, "RV "+view.Printable(version))
+	}
+	return append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)),
+		"heap "+view.Bytes(heapSize()))
+}
+
+// statusLine joins the parts of a status line.
+func statusLine(p view.Palette, parts []string) string {
+	return p.Dim("── ") + p.Bold(strings.Join(parts, " · "))
+}
+
+// remaining returns the part of the status line about a time limit.
+func remaining(limit time.Duration, began, now time.Time) string {
+	return view.Short(max(time.Second, limit-now.Sub(began)).Round(time.Second)) + " left"
+}
+
+// heapSize returns the size of this process's objects in bytes.
+func heapSize() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

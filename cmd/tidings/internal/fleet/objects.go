@@ -1,0 +1,244 @@
+package fleet
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/yaml"
+)
+
+// Database is the custom type of a fleet, Databases its resource.
+var (
+	Database  = schema.GroupVersionKind{Group: "fleet.example", Version: "v1", Kind: "Database"}
+	Databases = Database.GroupVersion().WithResource("databases")
+)
+
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	hashLabel          = "pod-template-hash"
+	nameLabel          = "app.kubernetes.io/name"
+	partOfLabel        = "app.kubernetes.io/part-of"
+)
+
+//go:embed manifests.yaml
+var manifests []byte
+
+// templates are the objects of manifests.yaml. Those of a fleet are copies of them.
+type templates struct {
+	definition, database *unstructured.Unstructured
+	namespace            *corev1.Namespace
+	node                 *corev1.Node
+	config               *corev1.ConfigMap
+	service              *corev1.Service
+	deployment           *appsv1.Deployment
+}
+
+func readTemplates() (t templates, err error) {
+	documents := bytes.Split(manifests, []byte("\n---\n"))
+	for i, into := range []any{
+		&t.definition, &t.database, &t.namespace, &t.node, &t.config, &t.service, &t.deployment,
+	} {
+		if err := yaml.UnmarshalStrict(documents[i], into); err != nil {
+			return t, fmt.Errorf("fleet: document %d of the manifests: %w", i+1, err)
+		}
+	}
+	return t, nil
+}
+
+var (
+	namespaceNames = strings.Fields("shop payments search media billing identity analytics support")
+	appNames       = strings.Fields("cart-api catalog-web checkout-worker invoice-cache " +
+		"login-gateway mail-worker orders-api pricing-sync reviews-api session-cache stock-sync")
+)
+
+// numbered returns the i-th of names, with a number once they are used up.
+func numbered(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s-%d", names[i%len(names)], i/len(names)+1)
+}
+
+// randomName returns characters as the API server generates them in names.
+func randomName(rng *mathrand.Rand, length int) string {
+	name := make([]byte, length)
+	for i := range name {
+		name[i] = byte(rng.IntN(108)) // four times the 27 characters
+	}
+	return rand.SafeEncodeString(string(name))
+}
+
+func imageID(rng *mathrand.Rand) string {
+	return fmt.Sprintf("sha256:%016x%016x%016x%016x", rng.Uint64(), rng.Uint64(), rng.Uint64(),
+		rng.Uint64())
+}
+
+func image(namespace, name string, revision int) string {
+	return fmt.Sprintf("registry.example/%s/%s:1.4.%d", namespace, name, revision-1)
+}
+
+func (f *Fleet) newNamespace(i int) *corev1.Namespace {
+	namespace := f.templates.namespace.DeepCopy()
+	namespace.Name = numbered(namespaceNames, i)
+	namespace.Labels = map[string]string{corev1.LabelMetadataName: namespace.Name, "team": "team-" + namespace.Name}
+	return namespace
+}
+
+func (f *Fleet) newNode(i int, now time.Time) *corev1.Node {
+	node := f.templates.node.DeepCopy()
+	node.Name = fmt.Sprintf("node-%02d", i+1)
+	zone := "zone-" + string("abc"[i%3])
+	node.Labels[corev1.LabelHostname], node.Labels[corev1.LabelTopologyZone] = node.Name, zone
+	node.Spec.PodCIDR = fmt.Sprintf("10.%d.%d.0/24", 64+i/256, i%256)
+	node.Spec.ProviderID = fmt.Sprintf("demo:///%s/%s", zone, randomName(f.rng, 12))
+	node.Status.NodeInfo.MachineID = randomName(f.rng, 32)
+	node.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/250, 2+i%250)},
+		{Type: corev1.NodeHostName, Address: node.Name},
+	}
+	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].LastTransitionTime = metav1.NewTime(now)
+	}
+	setHeartbeat(node, now)
+	return node
+}
+
+func setHeartbeat(node *corev1.Node, now time.Time) {
+	for i := range node.Status.Conditions {
+		node.Status.Conditions[i].LastHeartbeatTime = metav1.NewTime(now)
+	}
+}
+
+// newApp returns an application without a replica set and pods.
+func (f *Fleet) newApp(namespace, name string, replicas int32) *app {
+	meta := func(of *metav1.ObjectMeta) {
+		of.Namespace, of.Name = namespace, name
+		of.Labels = map[string]string{nameLabel: name, partOfLabel: namespace}
+	}
+	config, d := f.templates.config.DeepCopy(), f.templates.deployment.DeepCopy()
+	meta(&config.ObjectMeta)
+	meta(&d.ObjectMeta)
+	meta(&d.Spec.Template.ObjectMeta)
+	d.Spec.Template.Namespace, d.Spec.Template.Name = "", ""
+	d.Spec.Replicas = new(replicas)
+	d.Spec.Selector.MatchLabels = map[string]string{nameLabel: name}
+	spec := &d.Spec.Template.Spec
+	spec.ServiceAccountName = name
+	spec.Volumes[0].ConfigMap.Name = name
+	spec.Containers[0].Name, spec.Containers[0].Image = name, image(namespace, name, 1)
+	spec.Containers[0].EnvFrom[0].ConfigMapRef.Name = name
+	d.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas,
+		ReadyReplicas: replicas, AvailableReplicas: replicas,
+	}
+	return &app{deployment: d, config: config}
+}
+
+func (f *Fleet) newService(a *app) *corev1.Service {
+	service := f.templates.service.DeepCopy()
+	service.Namespace, service.Name = a.deployment.Namespace, a.deployment.Name
+	service.Labels = a.deployment.Labels
+	service.Spec.Selector = a.deployment.Spec.Selector.MatchLabels
+	service.Spec.ClusterIP = fmt.Sprintf("10.96.%d.%d", f.rng.IntN(256), 1+f.rng.IntN(254))
+	return service
+}
+
+func (f *Fleet) newDatabase(a *app, now time.Time) *unstructured.Unstructured {
+	database := f.templates.database.DeepCopy()
+	database.SetNamespace(a.deployment.Namespace)
+	database.SetName(a.deployment.Name)
+	database.SetLabels(a.deployment.Labels)
+	setPhase(database, "Ready", now)
+	setPrimary(database, 0)
+	return database
+}
+
+// setPhase sets the phase of a database, and the condition that depends on it.
+func setPhase(database *unstructured.Unstructured, phase string, now time.Time) {
+	ready := "False"
+	if phase == "Ready" {
+		ready = "True"
+	}
+	setField(database, phase, "status", "phase")
+	setField(database, []any{map[string]any{
+		"type": "Ready", "status": ready, "reason": phase, "lastTransitionTime": now.UTC().Format(time.RFC3339),
+	}}, "status", "conditions")
+}
+
+// setPrimary names the instance that accepts writes.
+func setPrimary(database *unstructured.Unstructured, instance int64) {
+	setField(database, fmt.Sprintf("%s-%d", database.GetName(), instance), "status", "primary")
+}
+
+// setField sets a field, unless another client has made a parent of it something else than a map.
+func setField(u *unstructured.Unstructured, value any, path ...string) {
+	unstructured.SetNestedField(u.Object, value, path...) //nolint:errcheck // as said above
+}
+
+// newReplicaSet returns the replica set of a deployment's template.
+func (f *Fleet) newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
+	template := d.Spec.Template.DeepCopy()
+	hash := randomName(f.rng, 10)
+	template.Labels = withLabel(template.Labels, hashLabel, hash)
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels,
+			Annotations:     map[string]string{revisionAnnotation: d.Annotations[revisionAnnotation]},
+			OwnerReferences: ownedBy(d, "Deployment"),
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: new(wanted(d)),
+			Selector: &metav1.LabelSelector{
+				MatchLabels: withLabel(d.Spec.Selector.MatchLabels, hashLabel, hash),
+			},
+			Template: *template,
+		},
+	}
+}
+
+func ownedBy(owner Object, kind string) []metav1.OwnerReference {
+	ref := metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind(kind))
+	return []metav1.OwnerReference{*ref}
+}
+
+// withLabel returns a copy of labels with one more.
+func withLabel(labels map[string]string, key, value string) map[string]string {
+	copied := map[string]string{key: value}
+	maps.Copy(copied, labels)
+	return copied
+}
+
+// revision returns the revision of a deployment or of its replica set, 0 if it is not known.
+func revision(obj Object) int {
+	n, err := strconv.Atoi(obj.GetAnnotations()[revisionAnnotation])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// newPod returns a pod of a replica set that is not on a node yet.
+func (f *Fleet) newPod(set *appsv1.ReplicaSet) *corev1.Pod {
+	template := set.Spec.Template.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: set.Namespace, Name: set.Name + "-" + randomName(f.rng, 5),
+			GenerateName: set.Name + "-", Labels: template.Labels,
+			OwnerReferences: ownedBy(set, "ReplicaSet"),
+		},
+		Spec:   template.Spec,
+		Status: corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBurstable},
+	}
+}

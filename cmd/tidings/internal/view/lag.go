@@ -1,0 +1,93 @@
+package view
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// maxPending bounds how many changes a Lag remembers.
+	maxPending = 100_000
+	// lagGrowth is the ratio of the widths of neighbouring buckets: quantiles are exact to 5 %.
+	lagGrowth  = 1.1
+	lagBuckets = 256 // up to 1µs · 1.1^255, ten hours
+)
+
+// Lag measures the time from writes to their events. It matches them by resource version, in
+// either order. It may be used from any goroutine; its zero value is ready.
+type Lag struct {
+	mu      sync.Mutex           // guards the rest
+	pending map[string]time.Time // of versions that were only written, or only seen
+	counts  LagCounts
+	buckets [lagBuckets]uint64
+	longest time.Duration
+	recent  time.Duration // the longest since TakeRecent
+}
+
+// LagCounts are the numbers of writes and of those that were seen.
+type LagCounts struct{ Written, Seen uint64 }
+
+// Written records that the write that led to a version began at a time.
+func (l *Lag) Written(version string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts.Written++
+	l.matchLocked(version, at)
+}
+
+// Seen records that the event of a version arrived at a time.
+func (l *Lag) Seen(version string, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.matchLocked(version, at)
+}
+
+func (l *Lag) matchLocked(version string, at time.Time) {
+	other, ok := l.pending[version]
+	if !ok {
+		if l.pending == nil {
+			l.pending = make(map[string]time.Time)
+		}
+		if len(l.pending) < maxPending {
+			l.pending[version] = at
+		}
+		return
+	}
+	delete(l.pending, version)
+	took := at.Sub(other).Abs()
+	l.counts.Seen++
+	l.longest, l.recent = max(l.longest, took), max(l.recent, took)
+	bucket := math.Log(max(1, float64(took)/float64(time.Microsecond))) / math.Log(lagGrowth)
+	l.buckets[min(lagBuckets-1, int(bucket))]++
+}
+
+// Counts returns the counts so far.
+func (l *Lag) Counts() LagCounts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
+}
+
+// TakeRecent returns the longest time since the last call, 0 if nothing was seen.
+func (l *Lag) TakeRecent() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	recent := l.recent
+	l.recent = 0
+	return recent
+}
+
+// Quantile returns a time that the fraction q of all times does not exceed, 0 if there are none.
+func (l *Lag) Quantile(q float64) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rank, below := uint64(math.Ceil(q*float64(l.counts.Seen))), uint64(0)
+	for bucket, n := range l.buckets {
+		if below += n; below >= rank && n > 0 {
+			upper := float64(time.Microsecond) * math.Pow(lagGrowth, float64(bucket+1))
+			return min(time.Duration(upper), l.longest)
+		}
+	}
+	return 0
+}
