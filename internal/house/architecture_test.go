@@ -101,8 +101,8 @@ var (
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
-		"clientgo/internal/byresource": {
-			rooms:  []string{"clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "internal/dedup"},
+		"clientgo/internal/factory": {
+			rooms:  []string{"clientgo/cache", "clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "internal/dedup"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},

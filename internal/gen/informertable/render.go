@@ -48,7 +48,8 @@ func resources(rows []row) []byte {
 	for _, source := range slices.Sorted(maps.Keys(aliases)) {
 		fmt.Fprintf(&b, "\t%s %q\n", aliases[source], source)
 	}
-	b.WriteString("\n\t\"k8s.io/apimachinery/pkg/runtime/schema\"\n\t\"k8s.io/client-go/kubernetes\"\n)\n\n")
+	b.WriteString("\n\t\"k8s.io/apimachinery/pkg/runtime/schema\"\n\t\"k8s.io/client-go/kubernetes\"\n\n" +
+		"\t\"github.com/tidings-go/tidings/clientgo/internal/listwatch\"\n)\n\n")
 	b.WriteString("// resources has every resource for which client-go has an informer, sorted by\n")
 	b.WriteString("// group, version and name.\n")
 	b.WriteString("var resources = []resource{\n")
@@ -60,7 +61,7 @@ func resources(rows []row) []byte {
 		}
 		fmt.Fprintf(&b, "\t{schema.GroupVersionResource{Group: %q, Version: %q, Resource: %q}, %q, %t, object[%s, *%s]{}, ",
 			r.resource.Group, r.resource.Version, r.resource.Resource, r.kind, r.namespaced, goType, goType)
-		fmt.Fprintf(&b, "func(c kubernetes.Interface, %s string) listWatcher { return typed(c.%s().%s(%s)) }},\n",
+		fmt.Fprintf(&b, "func(c kubernetes.Interface, %s string) listwatch.Client { return listwatch.ClientOf(c.%s().%s(%s)) }},\n",
 			parameter, r.client, r.accessor, argument)
 	}
 	b.WriteString("}\n")
@@ -78,7 +79,7 @@ func groups(all []group) []byte {
 	for _, g := range all {
 		name := groupAlias(g.source)
 		fmt.Fprintf(&b, "\n// %s returns the informers of the group %s, by version.\n", g.name, path.Base(g.source))
-		fmt.Fprintf(&b, "func (f *factory) %s() %s.Interface {\n\treturn %s.New(builtin{f}, f.namespace, f.tweak)\n}\n",
+		fmt.Fprintf(&b, "func (f *sharedInformerFactory) %s() %s.Interface {\n\treturn %s.New(groups{f}, f.options.Namespace, f.options.Tweak)\n}\n",
 			g.name, name, name)
 	}
 	return b.Bytes()

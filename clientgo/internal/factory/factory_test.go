@@ -1,4 +1,4 @@
-package byresource_test
+package factory_test
 
 import (
 	"context"
@@ -9,22 +9,24 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/internal/factory"
 )
 
 // TestForResourceShares asks twice for a resource, and for another.
 func TestForResourceShares(t *testing.T) {
-	eachLibrary(t, func(t *testing.T, l library) {
-		f := l.factory(newFakes(t).clients(t), 0)
-		first := f.ForResource(widgets)
-		if again := f.ForResource(widgets); again != first || again.Informer() != first.Informer() {
-			t.Error("the second to ask for a resource gets another informer")
+	eachWithFakes(t, func(t *testing.T, l library, w *fakeWorld) {
+		f := l.factory(w.clients(t), settings{})
+		store := func(gvr schema.GroupVersionResource) cache.Store { return f.ForResource(gvr).Informer().GetStore() }
+		if store(widgets) != store(widgets) {
+			t.Error("the second call for a resource returns another informer")
 		}
-		if other := f.ForResource(gears); other == first || other.Informer() == first.Informer() {
-			t.Error("two resources have one informer")
+		if store(widgets) == store(gears) || store(widgets) == store(newWidgets) {
+			t.Error("two resources, or two versions of one, have one informer")
 		}
-		version := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
-		if other := f.ForResource(version); other == first || other.Informer() == first.Informer() {
-			t.Error("two versions of a resource have one informer")
+		if l.form != typedForm && f.ForResource(widgets) != f.ForResource(widgets) {
+			t.Error("the second call for a resource returns another GenericInformer")
 		}
 	})
 }
@@ -32,8 +34,8 @@ func TestForResourceShares(t *testing.T) {
 // TestStartTwice starts what was asked for later, and nothing a second time.
 func TestStartTwice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), 0)
+		w.create(t, widget("a", "one", "red"))
+		f := l.factory(w.clients(t), settings{})
 		f.ForResource(widgets)
 		stopCh, _ := stopping(t, f)
 		f.Start(stopCh)
@@ -58,12 +60,13 @@ func TestStartTwice(t *testing.T) {
 	})
 }
 
-// TestStartWithContext ends informers with a context.
+// TestStartWithContext ends informers with a context. client-go's factory of dynamic informers
+// has no such method.
 func TestStartWithContext(t *testing.T) {
-	eachLibrary(t, func(t *testing.T, l library) {
-		f := l.factory(newFakes(t).clients(t), 0)
-		starter, ok := f.(contextStarter)
-		if lacks := l.name == "client-go's dynamicinformer"; !ok || lacks {
+	eachWithFakes(t, func(t *testing.T, l library, w *fakeWorld) {
+		f := l.factory(w.clients(t), settings{})
+		starter, ok := f.(interface{ StartWithContext(ctx context.Context) })
+		if lacks := l.clientGo && l.form == unstructuredForm; !ok || lacks {
 			if ok == lacks {
 				t.Errorf("has StartWithContext: %t, want %t", ok, !lacks)
 			}
@@ -81,7 +84,7 @@ func TestStartWithContext(t *testing.T) {
 		cancel()
 		f.Shutdown()
 		if !informer.IsStopped() {
-			t.Error("the informer runs on after its context has ended")
+			t.Error("the informer runs after its context has ended")
 		}
 		starter.StartWithContext(t.Context())
 	})
@@ -91,9 +94,9 @@ func TestStartWithContext(t *testing.T) {
 // one that was not started.
 func TestWaitForCacheSync(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		w.refuse(gears)
-		f := l.factory(w.clients(t), 0)
+		w.create(t, widget("a", "one", "red"))
+		w.refuse()
+		f := l.factory(w.clients(t), settings{})
 		if got := f.WaitForCacheSync(after(t, time.Minute)); len(got) != 0 {
 			t.Errorf("nothing is started, and the result is %v", got)
 		}
@@ -120,8 +123,8 @@ func TestWaitForCacheSync(t *testing.T) {
 // what is so at that time.
 func TestWaitForCacheSyncClosed(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.refuse(gears)
-		f := l.factory(w.clients(t), 0)
+		w.refuse()
+		f := l.factory(w.clients(t), settings{})
 		f.ForResource(widgets)
 		f.ForResource(gears)
 		closed := make(chan struct{})
@@ -138,29 +141,17 @@ func TestWaitForCacheSyncClosed(t *testing.T) {
 	})
 }
 
-// TestStoppedAtOnce runs informers with a channel that is closed.
-func TestStoppedAtOnce(t *testing.T) {
-	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), 0)
-		informer := f.ForResource(widgets).Informer()
-		closed := make(chan struct{})
-		close(closed)
-		f.Start(closed)
-		f.Shutdown()
-		if !informer.IsStopped() {
-			t.Error("the informer runs")
-		}
-	})
-}
-
 // TestShutdown checks that it waits, that it may be called more than once and at the
 // same time, and that nothing starts after it.
 func TestShutdown(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		l.factory(w.clients(t), 0).Shutdown() // nothing runs: it returns at once
+		l.factory(w.clients(t), settings{}).Shutdown() // nothing runs: it returns at once
+		stopped := l.factory(w.clients(t), settings{})
+		stopped.ForResource(widgets)
+		stopped.Start(after(t, 0))
+		stopped.Shutdown()
 
-		f := l.factory(w.clients(t), 0)
+		f := l.factory(w.clients(t), settings{})
 		informer := f.ForResource(widgets).Informer()
 		stopCh, stop := stopping(t, f)
 		f.Start(stopCh)
@@ -190,11 +181,11 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestConcurrentUse has goroutines ask, start and wait at the same time.
+// TestConcurrentUse calls the methods of a factory at the same time.
 func TestConcurrentUse(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), 0)
+		w.create(t, widget("a", "one", "red"))
+		f := l.factory(w.clients(t), settings{})
 		stopCh, _ := stopping(t, f)
 		results := make(chan map[schema.GroupVersionResource]bool)
 		for range 8 {
@@ -213,5 +204,39 @@ func TestConcurrentUse(t *testing.T) {
 		if got := strings.Join(f.ForResource(widgets).Informer().GetStore().ListKeys(), " "); got != "a/one" || w.lists(widgets) != 1 {
 			t.Errorf("the store has %q after %d lists, want a/one after one", got, w.lists(widgets))
 		}
+	})
+}
+
+// counted counts the calls of RunWithContext.
+type counted struct {
+	cache.SharedIndexInformer
+	runs chan context.Context
+}
+
+func (c counted) RunWithContext(ctx context.Context) {
+	c.runs <- ctx
+	<-ctx.Done()
+}
+
+// TestFactoryRunsOnce makes and runs an informer once, with the context of the first start.
+func TestFactoryRunsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs, made := make(chan context.Context, 10), 0
+		f := factory.NewResources(func(schema.GroupVersionResource) cache.SharedIndexInformer {
+			made++
+			return counted{runs: runs}
+		})
+		first, cancel := context.WithCancel(t.Context())
+		for range 3 {
+			f.ForResource(widgets)
+			f.StartWithContext(first)
+			f.Start(t.Context().Done())
+		}
+		synctest.Wait()
+		if made != 1 || len(runs) != 1 || <-runs != first {
+			t.Errorf("the informer was made %d times, want once, and run once, with the first context", made)
+		}
+		cancel()
+		f.Shutdown()
 	})
 }

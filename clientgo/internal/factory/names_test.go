@@ -1,4 +1,4 @@
-package byresource_test
+package factory_test
 
 import (
 	"go/types"

@@ -1,4 +1,4 @@
-package byresource_test
+package factory_test
 
 import (
 	"context"
@@ -10,13 +10,18 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
+	"github.com/tidings-go/tidings/clientgo/informers"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
 	"github.com/tidings-go/tidings/source"
 )
@@ -24,7 +29,7 @@ import (
 // ownClient is a client of either package that brings our own source along.
 type ownClient struct {
 	get     func(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) error
-	factory func() factory
+	factory func() factoryOf
 }
 
 // newClients make one each.
@@ -43,6 +48,14 @@ var newClients = map[string]func(config *rest.Config, httpClient *http.Client) (
 		}
 		return metadataOwn(client), nil
 	},
+	"typed": func(config *rest.Config, httpClient *http.Client) (ownClient, error) {
+		if httpClient == nil {
+			client, err := kubernetes.NewForConfig(config)
+			return typedOwn(client), err
+		}
+		client, err := kubernetes.NewForConfigAndClient(config, httpClient)
+		return typedOwn(client), err
+	},
 }
 
 func dynamicOwn(client *dynamicinformer.Client) ownClient {
@@ -51,7 +64,7 @@ func dynamicOwn(client *dynamicinformer.Client) ownClient {
 			_, err := client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 			return err
 		},
-		factory: func() factory { return dynamicinformer.NewDynamicSharedInformerFactory(client, 0) },
+		factory: func() factoryOf { return dynamicinformer.NewDynamicSharedInformerFactory(client, 0) },
 	}
 }
 
@@ -61,7 +74,17 @@ func metadataOwn(client *metadatainformer.Client) ownClient {
 			_, err := client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 			return err
 		},
-		factory: func() factory { return metadatainformer.NewSharedInformerFactory(client, 0) },
+		factory: func() factoryOf { return metadatainformer.NewSharedInformerFactory(client, 0) },
+	}
+}
+
+func typedOwn(client *kubernetes.Clientset) ownClient {
+	return ownClient{
+		get: func(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) error {
+			_, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+			return err
+		},
+		factory: func() factoryOf { return typedFactory{informers.NewSharedInformerFactory(client, 0)} },
 	}
 }
 
@@ -79,7 +102,7 @@ func eachClient(t *testing.T, run func(t *testing.T, newClient func(*rest.Config
 func TestClientHasOneRateLimit(t *testing.T) {
 	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
 		w := newServer(t)
-		w.create(t, widgets, widget("a", "one", "red"))
+		w.create(t, widget("a", "one", "red"))
 		config := rest.CopyConfig(w.server.Config())
 		config.QPS, config.Burst, config.RateLimiter = 0.1, 1, nil
 		client, err := newClient(config, nil)
@@ -117,7 +140,7 @@ func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestClientUsesHTTPClient(t *testing.T) {
 	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
 		w := newServer(t)
-		w.create(t, widgets, widget("a", "one", "red"))
+		w.create(t, widget("a", "one", "red"))
 		transport, err := rest.TransportFor(w.server.Config())
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +179,7 @@ func TestClientsAgent(t *testing.T) {
 			f := client.factory()
 			f.ForResource(widgets)
 			start(t, f)
-			w.create(t, widgets, widget("a", "one", "red"))
+			w.create(t, widget("a", "one", "red"))
 			if err := client.get(t.Context(), widgets, "a", "one"); err != nil {
 				t.Fatal(err)
 			}
@@ -174,6 +197,9 @@ func TestClientsAgent(t *testing.T) {
 // TestClientErrors: what cannot be a client is an error that says what is missing.
 func TestClientErrors(t *testing.T) {
 	for name, newClient := range newClients {
+		if name == "typed" {
+			continue // client-go's own function
+		}
 		for want, config := range map[string]*rest.Config{
 			"rest.Config is nil":         nil,
 			"rest.Config cannot be used": {Host: "http://\x00"},
@@ -210,8 +236,8 @@ func TestClientErrors(t *testing.T) {
 func TestReadWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fakes, w := newFakes(t), newServer(t)
-		w.create(t, widgets, widget("a", "served", "red"))
-		fakes.create(t, widgets, widget("a", "fake", "red"))
+		w.create(t, widget("a", "served", "red"))
+		fakes.create(t, widget("a", "fake", "red"))
 		reads, err := source.NewClient(w.server.Config())
 		if err != nil {
 			t.Fatal(err)
@@ -241,21 +267,64 @@ func TestReadWith(t *testing.T) {
 	})
 }
 
-// TestNilOwnClient: a factory with a nil pointer of our own fails as one with nil does.
-func TestNilOwnClient(t *testing.T) {
-	for name, f := range map[string]factory{
-		"dynamicinformer":  dynamicinformer.NewDynamicSharedInformerFactory((*dynamicinformer.Client)(nil), 0),
-		"metadatainformer": metadatainformer.NewSharedInformerFactory((*metadatainformer.Client)(nil), 0),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				silenceErrors(t)
-				told := failuresOf(t, f.ForResource(widgets).Informer())
-				start(t, f)
-				if got := told(); got == nil || !strings.Contains(got.Error(), name+": the client is nil") {
-					t.Errorf("the watch error handler is told %v", got)
-				}
+// failureOf returns a function that returns the first error of an informer's watch error
+// handler.
+func failureOf(t *testing.T, informer cache.SharedIndexInformer) func() error {
+	t.Helper()
+	failures := make(chan error, 1)
+	must(t, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		select {
+		case failures <- err:
+		default:
+		}
+	}))
+	return func() error {
+		select {
+		case err := <-failures:
+			return err
+		default:
+			return nil
+		}
+	}
+}
+
+// TestNilClient: without a client the store can be filled and read, as tests of programs do.
+// A running informer reports the error, where client-go's dynamic and metadata informers end
+// the process.
+func TestNilClient(t *testing.T) {
+	for _, l := range libraries[:6] {
+		for name, c := range map[string]clients{
+			"nil": {}, "typed nil": {typed: (*kubernetes.Clientset)(nil), dynamic: (*dynamic.DynamicClient)(nil), metadata: (*metadata.Client)(nil)},
+			"nil of ours": {dynamic: (*dynamicinformer.Client)(nil), metadata: (*metadatainformer.Client)(nil)},
+		} {
+			t.Run(l.name+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					silenceErrors(t)
+					f := l.factory(c, settings{})
+					of, one := f.ForResource(widgets), runtime.Object(widget("a", "one", "red"))
+					switch l.form {
+					case typedForm:
+						one = typedOf(widget("a", "one", "red"))
+					case metadataForm:
+						one = metadataOf(widget("a", "one", "red"))
+					}
+					must(t, of.Informer().GetStore().Add(one))
+					if got, err := of.Lister().ByNamespace("a").Get("one"); err != nil || got != one {
+						t.Errorf("%v, %v; want the object of the store", got, err)
+					}
+					if l.clientGo {
+						return
+					}
+					failure := failureOf(t, of.Informer())
+					start(t, f)
+					if got := failure(); got == nil || !strings.Contains(got.Error(), "client is nil") || !strings.Contains(got.Error(), "NewForConfig") {
+						t.Errorf("the watch error handler received %v", got)
+					}
+					if health, ok := tidingscache.HealthOf(of.Informer()); !ok || health.LastError == nil || health.Synced {
+						t.Errorf("the health is %+v (%t), want the error", health, ok)
+					}
+				})
 			})
-		})
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package byresource_test
+package factory_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -28,25 +27,29 @@ func checkObjects(t *testing.T, l library, what string, got []runtime.Object, er
 	}
 }
 
-// checkNotFound asks for the error that names the resource and the object.
-func checkNotFound(t *testing.T, got runtime.Object, err error, name string) {
+// checkNotFound expects the error that names the resource and the object.
+func checkNotFound(t *testing.T, l library, got runtime.Object, err error, name string) {
 	t.Helper()
-	if want := fmt.Sprintf("widgets.example.com %q not found", name); !apierrors.IsNotFound(err) || err.Error() != want {
-		t.Errorf("Get of nothing: %v, %v; want the error %s", got, err, want)
+	resource := widgets
+	if l.form == typedForm {
+		resource = twin(widgets)
+	}
+	if want := fmt.Sprintf("%s %q not found", resource.GroupResource(), name); !apierrors.IsNotFound(err) || err.Error() != want {
+		t.Errorf("Get of a missing object: %v, %v; want the error %s", got, err, want)
 	}
 }
 
 func TestLister(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		w.create(t, widgets, widget("a", "two", "blue"))
-		w.create(t, widgets, widget("b", "one", "blue"))
-		f := l.factory(w.clients(t), 0)
+		w.create(t, widget("a", "one", "red"))
+		w.create(t, widget("a", "two", "blue"))
+		w.create(t, widget("b", "one", "blue"))
+		f := l.factory(w.clients(t), settings{})
 		lister := f.ForResource(widgets).Lister()
 		got, err := lister.List(labels.Everything())
 		checkObjects(t, l, "List before Start", got, err)
 		_, err = lister.Get("a/one")
-		checkNotFound(t, nil, err, "a/one")
+		checkNotFound(t, l, nil, err, "a/one")
 		start(t, f)
 
 		blue := labels.SelectorFromSet(labels.Set{"color": "blue"})
@@ -66,29 +69,13 @@ func TestLister(t *testing.T) {
 		one, err = lister.ByNamespace("b").Get("one")
 		checkObjects(t, l, "Get in a namespace", []runtime.Object{one}, err, "b/one blue")
 		none, err := lister.Get("b/two")
-		checkNotFound(t, none, err, "b/two")
+		checkNotFound(t, l, none, err, "b/two")
 		none, err = lister.ByNamespace("b").Get("two")
-		checkNotFound(t, none, err, "two")
+		checkNotFound(t, l, none, err, "two")
 		none, err = lister.Get("one") // a name without a namespace
-		checkNotFound(t, none, err, "one")
-	})
-}
-
-// TestListersShare takes two listers of one informer, of which one was there first.
-func TestListersShare(t *testing.T) {
-	eachLibrary(t, func(t *testing.T, l library) {
-		w := newFakes(t)
-		w.create(t, widgets, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), 0)
-		before := f.ForResource(widgets).Lister()
-		start(t, f)
-		first, err := before.Get("a/one")
-		if err != nil {
-			t.Fatal(err)
-		}
-		second, err := f.ForResource(widgets).Lister().Get("a/one")
-		if err != nil || first != second {
-			t.Errorf("%v, %v; want the same object from both listers", second, err)
+		checkNotFound(t, l, none, err, "one")
+		if again, err := f.ForResource(widgets).Lister().ByNamespace("b").Get("one"); err != nil || again != one {
+			t.Errorf("%v, %v; want the same object from both listers", again, err)
 		}
 	})
 }
@@ -97,20 +84,18 @@ func TestListersShare(t *testing.T) {
 // and adds another.
 func TestFactoryIndexesNamespaces(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		w.create(t, widgets, widget("b", "two", "red"))
-		f := l.factory(w.clients(t), 0)
+		w.create(t, widget("a", "one", "red"))
+		w.create(t, widget("b", "two", "red"))
+		f := l.factory(w.clients(t), settings{})
 		informer := f.ForResource(widgets).Informer()
 		if indexers := informer.GetIndexer().GetIndexers(); len(indexers) != 1 || indexers[cache.NamespaceIndex] == nil {
 			t.Errorf("the indexes are %v, want that of namespaces", indexers)
 		}
 		start(t, f)
 		checkIndex(t, l, informer, cache.NamespaceIndex, "b", "b/two red")
-		if err := informer.AddIndexers(cache.Indexers{"color": byColor}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, informer.AddIndexers(cache.Indexers{"color": byColor}))
 		checkIndex(t, l, informer, "color", "red", "a/one red", "b/two red")
-		w.update(t, widgets, widget("a", "one", "blue"))
+		w.update(t, widget("a", "one", "blue"))
 		synctest.Wait()
 		checkIndex(t, l, informer, "color", "red", "b/two red")
 		checkIndex(t, l, informer, "color", "blue", "a/one blue")
@@ -123,21 +108,16 @@ func TestFactoryIndexesNamespaces(t *testing.T) {
 // TestOwnIndexers makes an informer without a factory: its indexes are those given.
 func TestOwnIndexers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widgets, widget("a", "one", "red"))
-		w.create(t, widgets, widget("a", "two", "blue"))
-		w.create(t, widgets, widget("b", "one", "red"))
-		made := l.informer(w.clients(t), "a", 0, cache.Indexers{"color": byColor}, nil)
-		run(t, made.Informer())
-		checkIndex(t, l, made.Informer(), "color", "red", "a/one red")
-		if _, err := made.Informer().GetIndexer().ByIndex(cache.NamespaceIndex, "a"); err == nil {
+		w.create(t, widget("a", "one", "red"))
+		w.create(t, widget("a", "two", "blue"))
+		w.create(t, widget("b", "one", "red"))
+		informer := l.informer(w.clients(t), settings{namespace: "a"}, cache.Indexers{"color": byColor})
+		run(t, informer)
+		checkIndex(t, l, informer, "color", "red", "a/one red")
+		if _, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "a"); err == nil {
 			t.Error("there is an index that was not asked for")
 		}
-		// A lister finds the objects of a namespace without it.
-		got, err := made.Lister().ByNamespace("a").List(labels.Everything())
-		checkObjects(t, l, "List of a namespace", got, err, "a/one red", "a/two blue")
-
-		made = l.informer(w.clients(t), metav1.NamespaceAll, 0, nil, nil)
-		if indexers := made.Informer().GetIndexer().GetIndexers(); len(indexers) != 0 {
+		if indexers := l.informer(w.clients(t), settings{}, nil).GetIndexer().GetIndexers(); len(indexers) != 0 {
 			t.Errorf("the indexes are %v, want none", indexers)
 		}
 	})
