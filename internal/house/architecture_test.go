@@ -128,6 +128,7 @@ var (
 		"internal/gen":        {rooms: []string{"internal/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
 		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
 		"internal/hostile":    {tests: []string{"*"}, dropIn: true},
+		"internal/rollout":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/seeds":      {},
 		"internal/mutants":    {},
