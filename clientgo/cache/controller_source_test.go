@@ -19,26 +19,18 @@ import (
 func TestSourceDrops(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b", "c")
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		informer, handler := follow(t, newInformer, source)
 		handler.take()
 		source.AddDropWatch(newPod("d"))
 		source.ModifyDropWatch(newPod("b"))
 		source.DeleteDropWatch(newPod("c"))
-		synctest.Wait()
 		handler.want(t)
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b", "default/c")
 		source.ResetWatch()
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
 		handler.want(t, "update default/a 1→1", "update default/b 2→5", "tombstone default/c 3", "add default/d 4")
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b", "default/d")
-		if got := informer.GetStore().LastStoreSyncResourceVersion(); got != "6" {
-			t.Errorf("the version of the cache is %q, want 6", got)
-		}
+		same(t, "the version of the cache", informer.GetStore().LastStoreSyncResourceVersion(), "6")
 	})
 }
 
@@ -80,10 +72,8 @@ func TestSourceFailsAndHeals(t *testing.T) {
 			}
 			return nil, errors.New("out of order")
 		}}, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
-		synctest.Wait()
 		handler.want(t)
 		healed.Store(true)
 		time.Sleep(time.Minute)
@@ -105,10 +95,8 @@ func TestSourcesOfVolumes(t *testing.T) {
 			&corev1.PersistentVolume{}: volumes, &corev1.PersistentVolumeClaim{}: claims,
 		} {
 			informer := newInformer(source, example, noOptions)
-			var handler recorder
-			addHandler(t, informer, &handler)
-			run(t, informer)
-			waitForSync(t, informer)
+			handler := record(t, informer)
+			runSynced(t, informer)
 			handler.want(t, "add a 1 initial")
 		}
 	})

@@ -71,8 +71,7 @@ func TestIndexesFollow(t *testing.T) {
 		source.Add(withLabels("b", "y"))
 		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"first": allLabels}})
 		must(t, informer.AddIndexers(clientgo.Indexers{"second": allLabels}))
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		must(t, informer.AddIndexers(clientgo.Indexers{"third": allLabels}))
 		indexer := informer.GetIndexer()
 		names := []string{"first", "second", "third"}
@@ -110,8 +109,7 @@ func TestIndexerRefuses(t *testing.T) {
 		if informer.AddIndexers(conflict) == nil {
 			t.Error("before Run: an index was added twice")
 		}
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 		if informer.AddIndexers(conflict) == nil {
 			t.Error("after Run: an index was added twice")
 		}
@@ -180,8 +178,7 @@ func TestListers(t *testing.T) {
 				other.Namespace = "other"
 				source.Add(other)
 				informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: indexers})
-				run(t, informer)
-				waitForSync(t, informer)
+				runSynced(t, informer)
 
 				one := labels.SelectorFromSet(labels.Set{"n": "1"})
 				var found []any
@@ -225,8 +222,7 @@ func TestIndexFunctionFails(t *testing.T) {
 			},
 			"n": podIndexByLabel,
 		})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		index(t, informer.GetIndexer(), "fails", "all", "default/b")
 		index(t, informer.GetIndexer(), "n", "", "default/a", "default/b")
 	})
