@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgo "k8s.io/client-go/tools/cache"
-	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
 // TestSourceDrops: what the source forgot to tell is found by the next list, and told
@@ -79,25 +77,5 @@ func TestSourceFailsAndHeals(t *testing.T) {
 		time.Sleep(time.Minute)
 		waitForSync(t, informer)
 		handler.want(t, "add default/a 1 initial")
-	})
-}
-
-// TestSourcesOfVolumes: client-go's other two sources yield lists of their types.
-func TestSourcesOfVolumes(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		volumes, claims := cachetesting.NewFakePVControllerSource(), cachetesting.NewFakePVCControllerSource()
-		t.Cleanup(volumes.Shutdown)
-		t.Cleanup(claims.Shutdown)
-		meta := metav1.ObjectMeta{Name: "a"}
-		volumes.Add(&corev1.PersistentVolume{ObjectMeta: meta})
-		claims.Add(&corev1.PersistentVolumeClaim{ObjectMeta: meta})
-		for example, source := range map[runtime.Object]clientgo.ListerWatcher{
-			&corev1.PersistentVolume{}: volumes, &corev1.PersistentVolumeClaim{}: claims,
-		} {
-			informer := newInformer(source, example, noOptions)
-			handler := record(t, informer)
-			runSynced(t, informer)
-			handler.want(t, "add a 1 initial")
-		}
 	})
 }

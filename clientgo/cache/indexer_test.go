@@ -8,10 +8,7 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
@@ -157,52 +154,6 @@ func TestNamespaceIndex(t *testing.T) {
 				wantObjects(t, "Index", objects, err, "x/a", "x/c")
 				if informer.AddIndexers(clientgo.Indexers{cache.NamespaceIndex: function}) == nil {
 					t.Error("the index was added twice")
-				}
-			})
-		})
-	}
-}
-
-// TestListers: client-go's functions and generic lister for listing read the cache, with
-// an index by namespace and without.
-func TestListers(t *testing.T) {
-	for name, indexers := range map[string]clientgo.Indexers{
-		"indexed": {cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, "not indexed": {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				source := newSource(t)
-				source.Add(labelled("a", "1"))
-				source.Add(labelled("b", "2"))
-				other := labelled("c", "1")
-				other.Namespace = "other"
-				source.Add(other)
-				informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: indexers})
-				runSynced(t, informer)
-
-				one := labels.SelectorFromSet(labels.Set{"n": "1"})
-				var found []any
-				collect := func(obj any) { found = append(found, obj) }
-				err := cache.ListAll(informer.GetStore(), one, collect)
-				wantObjects(t, "ListAll", found, err, "default/a", "other/c")
-				found = nil
-				err = cache.ListAllByNamespace(informer.GetIndexer(), "default", one, collect)
-				wantObjects(t, "ListAllByNamespace", found, err, "default/a")
-				found = nil
-				err = cache.ListAllByNamespace(informer.GetIndexer(), metav1.NamespaceAll, labels.Everything(), collect)
-				wantObjects(t, "ListAllByNamespace of all", found, err, "default/a", "default/b", "other/c")
-
-				lister := cache.NewGenericLister(informer.GetIndexer(), schema.GroupResource{Resource: "pods"})
-				objects, err := lister.ByNamespace("default").List(labels.Everything())
-				must(t, err)
-				if len(objects) != 2 {
-					t.Errorf("the lister has %d objects of the namespace, want 2", len(objects))
-				}
-				if _, err := lister.Get("other/c"); err != nil {
-					t.Error(err)
-				}
-				if _, err := lister.ByNamespace("other").Get("a"); !apierrors.IsNotFound(err) {
-					t.Errorf("the error of what does not exist is %v, want one of NotFound", err)
 				}
 			})
 		})

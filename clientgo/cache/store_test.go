@@ -10,19 +10,14 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// TestStoreByHand: programs that test fill the cache themselves, before Run and without
-// it.
+// TestStoreByHand: tests of programs fill the cache themselves, without Run and while the
+// informer runs. No handler is notified.
 func TestStoreByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-		writeByHand(t, informer)
-	})
-}
+		options := clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}}
+		writeByHand(t, newInformer(newSource(t), &corev1.Pod{}, options))
 
-// TestStoreByHandWhileRunning: the same while the informer runs. No handler is told.
-func TestStoreByHandWhileRunning(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
+		informer := newInformer(newSource(t), &corev1.Pod{}, options)
 		handler := record(t, informer)
 		runSynced(t, informer)
 		writeByHand(t, informer)

@@ -40,7 +40,7 @@ func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultRe
 // does not have; they apply in order. See NewDynamicSharedInformerFactory for the other
 // parameters.
 func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaultResync time.Duration, options ...SharedInformerOption) DynamicSharedInformerFactory {
-	return factory.NewResourceFactory(kindOf(client), defaultResync, factory.Apply(options))
+	return &factory.Resources{Kind: kindOf(client), Resync: defaultResync, Options: factory.Apply(options)}
 }
 
 // NewFilteredDynamicInformer returns an informer of a resource that no factory shares. With a
@@ -51,7 +51,7 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 
 // NewDynamicInformerWithOptions is NewFilteredDynamicInformer with the options of a factory.
 func NewDynamicInformerWithOptions(client dynamic.Interface, gvr schema.GroupVersionResource, resyncPeriod time.Duration, indexers cache.Indexers, options ...SharedInformerOption) informers.GenericInformer {
-	return factory.NewResourceInformer(kindOf(client), gvr, resyncPeriod, indexers, factory.Apply(options))
+	return kindOf(client).NewInformer(gvr, resyncPeriod, indexers, factory.Apply(options))
 }
 
 // kindOf returns how a client is read: with our own source if it is a *Client.

@@ -1,8 +1,6 @@
 package dynamicinformer
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
@@ -62,8 +60,6 @@ func WithDrop(paths ...string) SharedInformerOption {
 // WithDropFor is WithDrop for the informer of one resource. Only the paths within the
 // metadata are checked.
 func WithDropFor(gvr schema.GroupVersionResource, paths ...string) SharedInformerOption {
-	option := fmt.Sprintf("dynamicinformer.WithDropFor(%v)", gvr)
-	factory.CheckDrop(option, paths, factory.OfUnstructured)
-	factory.CheckResource(option, gvr)
+	factory.CheckDropFor("dynamicinformer.WithDropFor", gvr, paths, factory.OfUnstructured)
 	return func(o *factory.ByResource) { o.Drop.Add(gvr, paths) }
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -116,7 +115,7 @@ func (g customGroup[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.Shar
 		if f, ok := g.factory.(*sharedInformerFactory); ok {
 			s = f.spec(obj)
 		}
-		s.Informer.ResyncPeriod, s.Informer.Indexers = resync, byNamespace()
+		s.Informer.ResyncPeriod, s.Informer.Indexers = resync, factory.ByNamespace()
 		return g.options.newInformer(g.own, obj, g.factory.InformerName(), s)
 	})
 }
@@ -141,17 +140,9 @@ func (o *GroupOptions) newInformer(own *source.Client, obj runtime.Object, name 
 	if s.Resource.Scope == source.ScopeCluster {
 		s.Namespace = metav1.NamespaceNone
 	}
-	example := func() runtime.Object { return newOf(o.Scheme, gvk) }
+	goType := reflect.TypeOf(obj).Elem()
+	example := func() runtime.Object { return reflect.New(goType).Interface().(runtime.Object) }
 	s.Informer.Example, s.Informer.Identifier = example(), name.WithResource(gvr)
 	openTyped(&s, own, example)
 	return factory.New(s)
-}
-
-// newOf returns a new object of a kind that was found in the scheme.
-func newOf(scheme *runtime.Scheme, gvk schema.GroupVersionKind) runtime.Object {
-	obj, err := scheme.New(gvk)
-	if err != nil {
-		panic(fmt.Sprintf("informers.ForGroup: %v is not in GroupOptions.Scheme any more: %v", gvk, err))
-	}
-	return obj
 }

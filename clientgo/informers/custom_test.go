@@ -20,8 +20,8 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 )
 
-// What follows has the form of informer-gen's output for a group with one resource,
-// with the client that client-gen would make for it.
+// These declarations have the form of informer-gen's output for a group with one resource,
+// and of its client.
 
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -85,7 +85,7 @@ func (g *widgets) Informer() cache.SharedIndexInformer {
 	})
 }
 
-// fakeWidgets is a client that says what it was asked for.
+// fakeWidgets is a client that keeps its last call.
 type fakeWidgets struct {
 	namespace string // of the last call
 	selector  string // of the last list

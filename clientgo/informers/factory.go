@@ -80,11 +80,7 @@ func (f *sharedInformerFactory) ForResource(gvr schema.GroupVersionResource) (Ge
 
 // builtin returns the shared informer of a resource of the table.
 func (f *sharedInformerFactory) builtin(r *resource) cache.SharedIndexInformer {
-	return f.InformerFor(r.goType.example(), f.newFunc(r, byNamespace()))
-}
-
-func byNamespace() cache.Indexers {
-	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return f.InformerFor(r.goType.example(), f.newFunc(r, factory.ByNamespace()))
 }
 
 // newFunc returns a function that makes an informer of a resource of the table.
@@ -99,11 +95,7 @@ func (f *sharedInformerFactory) newFunc(r *resource, indexers cache.Indexers) in
 
 // spec returns the part of an informer's specification that the options have.
 func (f *sharedInformerFactory) spec(example runtime.Object) factory.Spec {
-	o := &f.options
-	s := factory.Spec{
-		Namespace: o.Namespace, Tweak: o.Tweak,
-		Sharing: o.Sharing, Table: o.Table, Drop: o.Drop.Of(reflect.TypeOf(example)),
-	}
+	s := factory.Spec{Reading: f.options.Reading, Drop: f.options.Drop.Of(reflect.TypeOf(example))}
 	s.Informer.Example = example
 	return s
 }

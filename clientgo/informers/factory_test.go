@@ -57,8 +57,8 @@ func TestFactoryShares(t *testing.T) {
 	}
 }
 
-// TestInformerForRunsNewFunc checks that a caller's function decides, and gets what it
-// needs for it.
+// TestInformerForRunsNewFunc: the caller's function decides. It gets the factory's client and
+// resync period.
 func TestInformerForRunsNewFunc(t *testing.T) {
 	client := fake.NewClientset()
 	f := NewSharedInformerFactoryWithOptions(client, time.Minute,
@@ -145,7 +145,7 @@ func TestForResourceUnknown(t *testing.T) {
 		t.Fatalf("an unknown resource gives %v and %v, want an error alone", got, err)
 	}
 	if !strings.HasPrefix(err.Error(), "no informer found for /v1, Resource=crontabs") || !strings.Contains(err.Error(), "dynamicinformer") {
-		t.Errorf("%q does not say what is missing and what to do", err)
+		t.Errorf("%q does not have the resource and the remedy", err)
 	}
 }
 

@@ -217,8 +217,8 @@ func checkKind(t *testing.T, r resource) {
 // unknownObject is of a type that the table does not have.
 type unknownObject struct{ metav1.PartialObjectMetadata }
 
-// TestGroupOfNewerClientGo checks that a type which the table lacks is read by what the
-// group would make of it.
+// TestGroupOfNewerClientGo: a type that the table lacks has the informer of the group's own
+// function.
 func TestGroupOfNewerClientGo(t *testing.T) {
 	f := NewSharedInformerFactory(fake.NewClientset(), 0).(*sharedInformerFactory)
 	made := NewFilteredFor[*corev1.Pod](f.client, "", 0, nil, nil)

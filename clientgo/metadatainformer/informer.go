@@ -39,19 +39,19 @@ func NewFilteredSharedInformerFactory(client metadata.Interface, defaultResync t
 // NewSharedInformerFactoryWithOptions returns a factory with options, which apply in order.
 // See NewSharedInformerFactory for the other parameters.
 func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
-	return factory.NewResourceFactory(kindOf(client), defaultResync, factory.Apply(options))
+	return &factory.Resources{Kind: kindOf(client), Resync: defaultResync, Options: factory.Apply(options)}
 }
 
 // NewFilteredMetadataInformer returns an informer of the metadata of a resource that no factory
-// shares. With a
-// nil client its store can be filled and read, and it reports an error when it runs.
+// shares. With a nil client its store can be filled and read, and it reports an error when it
+// runs.
 func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
 	return NewMetadataInformerWithOptions(client, gvr, resyncPeriod, indexers, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
 }
 
 // NewMetadataInformerWithOptions is NewFilteredMetadataInformer with the options of a factory.
 func NewMetadataInformerWithOptions(client metadata.Interface, gvr schema.GroupVersionResource, resyncPeriod time.Duration, indexers cache.Indexers, options ...SharedInformerOption) informers.GenericInformer {
-	return factory.NewResourceInformer(kindOf(client), gvr, resyncPeriod, indexers, factory.Apply(options))
+	return kindOf(client).NewInformer(gvr, resyncPeriod, indexers, factory.Apply(options))
 }
 
 // kindOf returns how a client is read: with our own source if it is a *Client.

@@ -1,7 +1,6 @@
 package metadatainformer
 
 import (
-	"fmt"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,9 +62,7 @@ func WithDrop(paths ...string) SharedInformerOption {
 
 // WithDropFor is WithDrop for the informer of one resource.
 func WithDropFor(gvr schema.GroupVersionResource, paths ...string) SharedInformerOption {
-	option := fmt.Sprintf("metadatainformer.WithDropFor(%v)", gvr)
-	factory.CheckDrop(option, paths, ofMetadata)
-	factory.CheckResource(option, gvr)
+	factory.CheckDropFor("metadatainformer.WithDropFor", gvr, paths, ofMetadata)
 	return func(o *factory.ByResource) { o.Drop.Add(gvr, paths) }
 }
 

@@ -136,7 +136,7 @@ func (p *process) expect(want string) {
 	}
 }
 
-// interrupt asks the program to stop, as Ctrl-C does, and returns what it printed.
+// interrupt asks the program to stop, as Ctrl-C does, and returns its output.
 func (p *process) interrupt() string {
 	p.t.Helper()
 	if err := p.command.Process.Signal(os.Interrupt); err != nil {
@@ -145,7 +145,7 @@ func (p *process) interrupt() string {
 	return p.end()
 }
 
-// end waits for the program to end by itself and returns what it printed.
+// end waits for the program to end by itself and returns its output.
 func (p *process) end() string {
 	p.t.Helper()
 	for range cap(p.readers) {

@@ -9,10 +9,10 @@ import (
 	"github.com/tidings-go/tidings/store"
 )
 
-// Candidates yields, with their keys and ascending by key, objects whose keys begin with
-// the prefix and among which are all that the selector matches; index returns the index
-// of a label, of the same snapshot, if there is one. exact says that they all match: the
-// selector asks for nothing, or matches nothing.
+// Candidates yields objects whose keys begin with the prefix, ascending by key. All objects
+// that the selector matches are among them. index returns the index of a label, of the same
+// snapshot, if there is one. exact reports whether all candidates match, which is so for a
+// selector without requirements and for one that matches nothing.
 func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selector, index func(label string) (store.Index[T], bool)) (found iter.Seq2[string, T], exact bool) {
 	if selector == nil || selector.Empty() {
 		return s.Prefix(prefix), true

@@ -82,7 +82,7 @@ func (w *world) expect(want string) {
 		}
 		time.Sleep(time.Second)
 	}
-	time.Sleep(2 * time.Second) // what it has just seen
+	time.Sleep(2 * time.Second) // for the last events
 	_, before := w.count()
 	time.Sleep(2 * time.Minute)
 	if got := w.state(); got != want {

@@ -97,8 +97,8 @@ func eachClient(t *testing.T, run func(t *testing.T, newClient func(*rest.Config
 	}
 }
 
-// TestClientHasOneRateLimit reads with a limit of one request in ten seconds: what else the
-// client is used for has to wait for what an informer has asked for.
+// TestClientHasOneRateLimit has a limit of one request in ten seconds: other requests of the
+// client wait after those of an informer.
 func TestClientHasOneRateLimit(t *testing.T) {
 	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
 		w := newServer(t)
@@ -163,7 +163,7 @@ func TestClientUsesHTTPClient(t *testing.T) {
 	})
 }
 
-// TestClientsAgent: the server is told the same user agent by everyone who reads.
+// TestClientsAgent: all requests have one user agent.
 func TestClientsAgent(t *testing.T) {
 	for _, given := range []string{"", "controller/v1"} {
 		agents := map[string]string{}
@@ -189,12 +189,12 @@ func TestClientsAgent(t *testing.T) {
 			want = rest.DefaultKubernetesUserAgent()
 		}
 		if len(agents) != 1 || agents[want] == "" {
-			t.Errorf("the server is told %v, want %q alone", agents, want)
+			t.Errorf("the user agents are %v, want %q alone", agents, want)
 		}
 	}
 }
 
-// TestClientErrors: what cannot be a client is an error that says what is missing.
+// TestClientErrors: the error of an unusable client names the missing part.
 func TestClientErrors(t *testing.T) {
 	for name, newClient := range newClients {
 		if name == "typed" {
@@ -255,14 +255,14 @@ func TestReadWith(t *testing.T) {
 			informer := f.ForResource(widgets).Informer()
 			start(t, f)
 			if keys := informer.GetStore().ListKeys(); len(keys) != 1 || keys[0] != "a/served" {
-				t.Errorf("%s: cached are %v, want what the server has", name, keys)
+				t.Errorf("%s: cached are %v, want the objects of the server", name, keys)
 			}
 			if err := client.get(t.Context(), widgets, "a", "fake"); err != nil {
-				t.Errorf("%s: %v; want what the fake has", name, err)
+				t.Errorf("%s: %v; want the object of the fake", name, err)
 			}
 		}
 		if !watchlist.DoesClientNotSupportWatchListSemantics(ofDynamic) || !watchlist.DoesClientNotSupportWatchListSemantics(ofMetadata) {
-			t.Error("those who list and watch with it are not told that it is a fake")
+			t.Error("a client around a fake does not declare that it is a fake")
 		}
 	})
 }

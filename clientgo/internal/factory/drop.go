@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
@@ -39,6 +40,16 @@ func CheckDrop(option string, paths []string, check func(fieldpath.Tree) error) 
 	}
 	if err != nil {
 		panic(fmt.Sprintf("%s: %v", option, err))
+	}
+}
+
+// CheckDropFor is CheckDrop for an option of one resource, which must have a name.
+func CheckDropFor(option string, gvr schema.GroupVersionResource, paths []string, check func(fieldpath.Tree) error) {
+	option = fmt.Sprintf("%s(%v)", option, gvr)
+	CheckDrop(option, paths, check)
+	if gvr.Resource == "" {
+		panic(option + ": the resource has no name: give it group, version and plural name, " +
+			"as in example.com, v1, widgets")
 	}
 }
 

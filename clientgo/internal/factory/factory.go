@@ -4,12 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-
-	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 )
 
 // Factory shares informers by a key, such as their Go type. The zero value is ready.
@@ -109,39 +105,4 @@ func (f *Factory[K]) Shutdown() {
 	f.shuttingDown = true
 	f.mu.Unlock()
 	f.running.Wait()
-}
-
-// Resources is a Factory by resource, as the interfaces of the factories of dynamic and of
-// metadata informers require.
-type Resources struct {
-	Factory[schema.GroupVersionResource]
-	newInformer func(schema.GroupVersionResource) cache.SharedIndexInformer
-}
-
-// NewResources returns a factory of the informers that newInformer makes.
-func NewResources(newInformer func(schema.GroupVersionResource) cache.SharedIndexInformer) *Resources {
-	return &Resources{newInformer: newInformer}
-}
-
-// ForResource returns the shared informer of a resource.
-func (f *Resources) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
-	informer := f.Informer(gvr, func() cache.SharedIndexInformer { return f.newInformer(gvr) })
-	return Generic(informer, gvr.GroupResource())
-}
-
-// Generic returns an informer with a lister, whose errors name the resource. Two results are
-// equal if informer and resource are.
-func Generic(informer cache.SharedIndexInformer, resource schema.GroupResource) informers.GenericInformer {
-	return generic{informer, resource}
-}
-
-type generic struct {
-	informer cache.SharedIndexInformer
-	resource schema.GroupResource
-}
-
-func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
-
-func (g generic) Lister() cache.GenericLister {
-	return tidingscache.NewGenericLister(g.informer.GetIndexer(), g.resource)
 }

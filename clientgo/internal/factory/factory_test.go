@@ -31,7 +31,7 @@ func TestForResourceShares(t *testing.T) {
 	})
 }
 
-// TestStartTwice starts what was asked for later, and nothing a second time.
+// TestStartTwice: a second start runs later informers, and none a second time.
 func TestStartTwice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
 		w.create(t, widget("a", "one", "red"))
@@ -52,7 +52,7 @@ func TestStartTwice(t *testing.T) {
 		f.Start(stopCh)
 		synctest.Wait()
 		if !later.HasSynced() {
-			t.Error("another Start does not start what was asked for meanwhile")
+			t.Error("another Start does not start a later informer")
 		}
 		if got := w.lists(widgets); got != 1 {
 			t.Errorf("widgets are listed %d times, want once", got)
@@ -119,8 +119,8 @@ func TestWaitForCacheSync(t *testing.T) {
 	})
 }
 
-// TestWaitForCacheSyncClosed waits with a channel that was closed before: the result says
-// what is so at that time.
+// TestWaitForCacheSyncClosed waits with a channel that was closed before: the result has the
+// state at that time.
 func TestWaitForCacheSyncClosed(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
 		w.refuse()
@@ -222,13 +222,13 @@ func (c counted) RunWithContext(ctx context.Context) {
 func TestFactoryRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs, made := make(chan context.Context, 10), 0
-		f := factory.NewResources(func(schema.GroupVersionResource) cache.SharedIndexInformer {
-			made++
-			return counted{runs: runs}
-		})
+		f := new(factory.Factory[string])
 		first, cancel := context.WithCancel(t.Context())
 		for range 3 {
-			f.ForResource(widgets)
+			f.Informer("key", func() cache.SharedIndexInformer {
+				made++
+				return counted{runs: runs}
+			})
 			f.StartWithContext(first)
 			f.Start(t.Context().Done())
 		}

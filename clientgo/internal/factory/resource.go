@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
 	"github.com/tidings-go/tidings/source"
@@ -30,8 +31,7 @@ func Apply[O ~func(*ByResource)](options []O) (o ByResource) {
 	return o
 }
 
-// Kind says how one package holds and reads objects. NewResourceInformer and
-// NewResourceFactory make its informers.
+// Kind says how one package holds and reads objects.
 type Kind struct {
 	// Example is an object as it is cached.
 	Example runtime.Object
@@ -43,15 +43,29 @@ type Kind struct {
 	Open func(source.Resource, source.RESTOptions) source.Source[any]
 }
 
-// NewResourceFactory returns a factory of informers by resource.
-func NewResourceFactory(k Kind, resync time.Duration, o ByResource) *Resources {
-	return NewResources(func(gvr schema.GroupVersionResource) cache.SharedIndexInformer {
-		return k.newInformer(gvr, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, o)
-	})
+// Resources is a factory of informers by resource, as the interfaces of the factories of
+// dynamic and of metadata informers require.
+type Resources struct {
+	Factory[schema.GroupVersionResource]
+	Kind    Kind
+	Resync  time.Duration
+	Options ByResource
 }
 
-// NewResourceInformer returns an informer that no factory shares.
-func NewResourceInformer(k Kind, gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) informers.GenericInformer {
+// ForResource returns the shared informer of a resource.
+func (f *Resources) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
+	return Generic(f.Informer(gvr, func() cache.SharedIndexInformer {
+		return f.Kind.newInformer(gvr, f.Resync, ByNamespace(), f.Options)
+	}), gvr.GroupResource())
+}
+
+// ByNamespace returns the one index that the informers of factories begin with.
+func ByNamespace() cache.Indexers {
+	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+}
+
+// NewInformer returns an informer that no factory shares.
+func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) informers.GenericInformer {
 	return Generic(k.newInformer(gvr, resync, indexers, o), gvr.GroupResource())
 }
 
@@ -62,8 +76,7 @@ func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
 		of.Scope = source.ScopeNamespaced
 	}
 	spec := Spec{
-		Resource: of, Namespace: o.Namespace, Tweak: o.Tweak,
-		Sharing: o.Sharing, Table: o.Table, Drop: o.Drop.Of(gvr),
+		Reading: o.Reading, Resource: of, Drop: o.Drop.Of(gvr),
 		Informer: sharedinformer.Options{
 			Example: k.Example, Description: gvr.String(), ResyncPeriod: resync, Indexers: indexers,
 		},
@@ -94,16 +107,25 @@ func isPath(namespace string, gvr schema.GroupVersionResource) bool {
 	return gvr.Resource != "" && gvr.Version != ""
 }
 
-// CheckResource panics if a resource has no name. The message begins with the name of the
-// option.
-func CheckResource(option string, gvr schema.GroupVersionResource) {
-	if gvr.Resource == "" {
-		panic(option + ": the resource has no name: give it group, version and plural name, as in example.com, v1, widgets")
-	}
-}
-
 // IsNil reports whether a client is nil or a nil pointer.
 func IsNil(client any) bool {
 	v := reflect.ValueOf(client)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// Generic returns an informer with a lister, whose errors name the resource. Two results are
+// equal if informer and resource are.
+func Generic(informer cache.SharedIndexInformer, resource schema.GroupResource) informers.GenericInformer {
+	return generic{informer, resource}
+}
+
+type generic struct {
+	informer cache.SharedIndexInformer
+	resource schema.GroupResource
+}
+
+func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
+
+func (g generic) Lister() cache.GenericLister {
+	return tidingscache.NewGenericLister(g.informer.GetIndexer(), g.resource)
 }

@@ -9,33 +9,33 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Options are those of a factory with keys K. The zero value reads all objects and changes
-// nothing.
-type Options[K comparable] struct {
+// Reading says what informers read, and how they share it.
+type Reading struct {
 	// Namespace is the one namespace to read, "" for all.
 	Namespace string
 	// Tweak changes the options of every list and watch; nil leaves them.
 	Tweak func(*metav1.ListOptions)
-	// Transform replaces objects before they are cached; nil leaves them.
-	Transform cache.TransformFunc
 	// Sharing limits the parts that objects share, and Table is that of the informers which
 	// share with each other. Nil is a table of the client, or else of the informer.
 	Sharing source.Sharing
 	Table   *source.Table
+}
+
+// Options are those of a factory with keys K. The zero value reads all objects and changes
+// nothing.
+type Options[K comparable] struct {
+	Reading
+	// Transform replaces objects before they are cached; nil leaves them.
+	Transform cache.TransformFunc
 	// Drop has the fields that are left out.
 	Drop Drop[K]
 }
 
 // Spec describes one informer.
 type Spec struct {
-	// Resource is read, in Namespace, with options that Tweak changes.
-	Resource  source.Resource
-	Namespace string
-	Tweak     func(*metav1.ListOptions)
-	// Sharing, Table and Drop are those of Options for this resource.
-	Sharing source.Sharing
-	Table   *source.Table
-	Drop    []string
+	Reading
+	Resource source.Resource
+	Drop     []string // paths of fields
 	// Open opens our own source. If it is nil, ListWatch is used, to which Namespace and Tweak
 	// are applied already.
 	Open      func(source.RESTOptions) source.Source[any]

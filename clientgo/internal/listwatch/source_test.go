@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// reports keeps what a source reports.
+// reports keeps the reports of a source.
 type reports []error
 
 func (r *reports) add(_ context.Context, err error) { *r = append(*r, err) }
@@ -163,7 +163,7 @@ func TestSourceTrust(t *testing.T) {
 	}
 }
 
-// TestSourceWatchOptions: what a watcher is asked for.
+// TestSourceWatchOptions checks the options of a watch.
 func TestSourceWatchOptions(t *testing.T) {
 	var asked metav1.ListOptions
 	src, _ := New(&fake{watch: func(o metav1.ListOptions) (watch.Interface, error) {
@@ -216,7 +216,7 @@ func (s stubSource) Next() ([]source.Event[*corev1.Pod], error) {
 
 func (s stubSource) Close() error { return s.err }
 
-// TestUntyped: an untyped source yields what the typed one does, and no typed nil where
+// TestUntyped: an untyped source has the items of the typed one, and no typed nil where
 // there is no object.
 func TestUntyped(t *testing.T) {
 	src := Untyped[*corev1.Pod](stubSource{})

@@ -19,7 +19,7 @@ import (
 
 // options are those of the command line.
 type options struct {
-	controllers []string // names, "*", and "-" before what is left out
+	controllers []string // names, "*", and "-" before a name to leave out
 	workers     int      // of each controller
 }
 
