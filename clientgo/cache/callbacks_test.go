@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -79,13 +78,8 @@ func TestCallbacksCallBack(t *testing.T) {
 		}, clientgo.HandlerOptions{Logger: &logger, ResyncPeriod: new(time.Millisecond)})
 		must(t, err)
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			informer.RunWithContext(ctx)
-		}()
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
+		done := running(ctx, informer)
+		settle(10 * time.Minute)
 		_, err = informer.AddEventHandlerWithOptions(clientgo.ResourceEventHandlerFuncs{}, clientgo.HandlerOptions{Logger: &logger, ResyncPeriod: new(time.Millisecond)})
 		must(t, err)
 		cancel()

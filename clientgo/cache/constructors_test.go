@@ -55,11 +55,7 @@ func quiet(t *testing.T) context.Context {
 func run(t *testing.T, informer interface{ RunWithContext(context.Context) }) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(quiet(t))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		informer.RunWithContext(ctx)
-	}()
+	done := running(ctx, informer)
 	stop = func() {
 		cancel()
 		<-done
@@ -74,4 +70,14 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// running runs an informer, or a controller, until ctx ends. done is closed when it returns.
+func running(ctx context.Context, informer interface{ RunWithContext(context.Context) }) (done <-chan struct{}) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	return ended
 }

@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgo "k8s.io/client-go/tools/cache"
-	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
 // TestSourceDrops: what the source forgot to tell is found by the next list, and told
@@ -19,26 +17,18 @@ import (
 func TestSourceDrops(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b", "c")
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		informer, handler := follow(t, newInformer, source)
 		handler.take()
 		source.AddDropWatch(newPod("d"))
 		source.ModifyDropWatch(newPod("b"))
 		source.DeleteDropWatch(newPod("c"))
-		synctest.Wait()
 		handler.want(t)
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b", "default/c")
 		source.ResetWatch()
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
 		handler.want(t, "update default/a 1→1", "update default/b 2→5", "tombstone default/c 3", "add default/d 4")
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b", "default/d")
-		if got := informer.GetStore().LastStoreSyncResourceVersion(); got != "6" {
-			t.Errorf("the version of the cache is %q, want 6", got)
-		}
+		same(t, "the version of the cache", informer.GetStore().LastStoreSyncResourceVersion(), "6")
 	})
 }
 
@@ -80,36 +70,12 @@ func TestSourceFailsAndHeals(t *testing.T) {
 			}
 			return nil, errors.New("out of order")
 		}}, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
-		synctest.Wait()
 		handler.want(t)
 		healed.Store(true)
 		time.Sleep(time.Minute)
 		waitForSync(t, informer)
 		handler.want(t, "add default/a 1 initial")
-	})
-}
-
-// TestSourcesOfVolumes: client-go's other two sources yield lists of their types.
-func TestSourcesOfVolumes(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		volumes, claims := cachetesting.NewFakePVControllerSource(), cachetesting.NewFakePVCControllerSource()
-		t.Cleanup(volumes.Shutdown)
-		t.Cleanup(claims.Shutdown)
-		meta := metav1.ObjectMeta{Name: "a"}
-		volumes.Add(&corev1.PersistentVolume{ObjectMeta: meta})
-		claims.Add(&corev1.PersistentVolumeClaim{ObjectMeta: meta})
-		for example, source := range map[runtime.Object]clientgo.ListerWatcher{
-			&corev1.PersistentVolume{}: volumes, &corev1.PersistentVolumeClaim{}: claims,
-		} {
-			informer := newInformer(source, example, noOptions)
-			var handler recorder
-			addHandler(t, informer, &handler)
-			run(t, informer)
-			waitForSync(t, informer)
-			handler.want(t, "add a 1 initial")
-		}
 	})
 }

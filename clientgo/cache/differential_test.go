@@ -254,8 +254,7 @@ func (p *pair) settle() {
 	if p.manner != resyncing {
 		wait = 3 * time.Minute
 	}
-	time.Sleep(wait)
-	synctest.Wait()
+	settle(wait)
 }
 
 // expire has both list again: what they have seen is cut off and forgotten, and changes

@@ -3,7 +3,6 @@ package cache_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,10 +35,8 @@ func TestFakeClientset(t *testing.T) {
 			both(t, func(t *testing.T, newInformer newInformerFunc) {
 				client := newClient(newPod("a"), newPod("b"))
 				informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-				var handler recorder
-				addHandler(t, informer, &handler)
-				run(t, informer)
-				waitForSync(t, informer)
+				handler := record(t, informer)
+				runSynced(t, informer)
 				handler.want(t, "add default/a initial", "add default/b initial")
 
 				pods := client.CoreV1().Pods("default")
@@ -52,7 +49,6 @@ func TestFakeClientset(t *testing.T) {
 				must(t, pods.Delete(t.Context(), "b", metav1.DeleteOptions{}))
 				_, err = pods.Create(t.Context(), newPod("b"), metav1.CreateOptions{})
 				must(t, err)
-				synctest.Wait()
 				handler.want(t, "add default/c", "update default/a→", "update default/a→", "delete default/b", "add default/b")
 				index(t, informer.GetIndexer(), "n", "2", "default/a")
 				index(t, informer.GetIndexer(), "n", "", "default/b", "default/c")
@@ -69,10 +65,8 @@ func TestFakeObjectWithoutName(t *testing.T) {
 		nameless.Namespace = ""
 		client := fake.NewClientset(nameless)
 		informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		handler.want(t, "add  initial")
 		index(t, informer.GetIndexer(), "n", "1", "")
 		if _, exists, err := informer.GetStore().GetByKey(""); err != nil || !exists {
@@ -83,7 +77,6 @@ func TestFakeObjectWithoutName(t *testing.T) {
 		_, err := client.CoreV1().Pods("").Update(t.Context(), nameless, metav1.UpdateOptions{})
 		must(t, err)
 		must(t, client.CoreV1().Pods("").Delete(t.Context(), "", metav1.DeleteOptions{}))
-		synctest.Wait()
 		handler.want(t, "update →", "delete ")
 	})
 }
@@ -95,23 +88,18 @@ func TestFakeAndStoreByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		client := fake.NewClientset(newPod("a"), newPod("b"), newPod("c"))
 		informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{})
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
-		synctest.Wait()
+		handler := record(t, informer)
+		runSynced(t, informer)
 		handler.want(t, "add default/a initial", "add default/b initial", "add default/c initial")
 		pods, store := client.CoreV1().Pods("default"), informer.GetStore()
 
 		must(t, store.Delete(newPod("a")))
 		must(t, pods.Delete(t.Context(), "a", metav1.DeleteOptions{}))
-		synctest.Wait()
 		handler.want(t, "delete default/a")
 
 		must(t, store.Delete(newPod("b")))
 		_, err := pods.Update(t.Context(), labelled("b", "1"), metav1.UpdateOptions{})
 		must(t, err)
-		synctest.Wait()
 		handler.want(t, "add default/b")
 
 		must(t, store.Delete(newPod("c")))
@@ -119,7 +107,6 @@ func TestFakeAndStoreByHand(t *testing.T) {
 		_, err = pods.Update(t.Context(), labelled("c", "2"), metav1.UpdateOptions{})
 		must(t, err)
 		must(t, pods.Delete(t.Context(), "c", metav1.DeleteOptions{}))
-		synctest.Wait()
 		handler.want(t, "update default/c→", "delete default/c")
 		if keys := store.ListKeys(); len(keys) != 1 || keys[0] != "default/b" {
 			t.Errorf("the cache has %q, want default/b", keys)
@@ -133,10 +120,8 @@ func TestFakeAndReplaceByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		client := fake.NewClientset(newPod("a"), newPod("b"), newPod("c"))
 		informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{})
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		handler.take()
 		pods := client.CoreV1().Pods("default")
 		must(t, informer.GetIndexer().Replace([]any{newPod("c"), newPod("d")}, ""))
@@ -145,27 +130,8 @@ func TestFakeAndReplaceByHand(t *testing.T) {
 		}
 		_, err := pods.Update(t.Context(), labelled("b", "1"), metav1.UpdateOptions{})
 		must(t, err)
-		synctest.Wait()
 		handler.want(t, "delete default/a", "add default/b", "delete default/c")
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/b", "default/d")
-	})
-}
-
-// TestFakeClientsetIsListed: a fake declares that it cannot stream lists, and is not asked
-// for it.
-func TestFakeClientsetIsListed(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		client := fake.NewClientset(newPod("a"))
-		informer := newInformer(listWatchOf(client), &corev1.Pod{}, noOptions)
-		run(t, informer)
-		waitForSync(t, informer)
-		var verbs []string
-		for _, action := range client.Actions() {
-			verbs = append(verbs, action.GetVerb())
-		}
-		if len(verbs) != 2 || verbs[0] != "list" || verbs[1] != "watch" {
-			t.Errorf("the requests are %q, want list and watch", verbs)
-		}
 	})
 }
 
@@ -183,7 +149,6 @@ func TestFakeClientsetUpdateOfSyncedHandler(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		_, err = client.CoreV1().Pods("default").Update(t.Context(), labelled("a", "1"), metav1.UpdateOptions{})
 		must(t, err)
-		synctest.Wait()
 		handler.want(t, "add default/a initial", "update default/a→")
 	})
 }
@@ -235,15 +200,10 @@ func TestFakeWatch(t *testing.T) {
 					list:  func(metav1.ListOptions) (runtime.Object, error) { return tt.list.DeepCopy(), nil },
 					watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },
 				}
-				informer := newInformer(server, &corev1.Pod{}, noOptions)
-				var handler recorder
-				addHandler(t, informer, &handler)
-				run(t, informer)
-				waitForSync(t, informer)
+				informer, handler := follow(t, newInformer, server)
 				for _, event := range tt.events {
 					w.Action(event.Type, event.Object.DeepCopyObject())
 				}
-				synctest.Wait()
 				handler.want(t, tt.want...)
 				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, tt.keys...)
 			})
@@ -263,8 +223,7 @@ func TestFakeRelist(t *testing.T) {
 				w := watch.NewRaceFreeFake()
 				server.watch = func(metav1.ListOptions) (watch.Interface, error) { return w, nil }
 				informer := newInformer(server, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-				run(t, informer)
-				waitForSync(t, informer)
+				runSynced(t, informer)
 				server.watch = nil
 				server.list = func(metav1.ListOptions) (runtime.Object, error) {
 					changed := labelled("a", "changed")
@@ -272,8 +231,7 @@ func TestFakeRelist(t *testing.T) {
 					return podList(version, changed, versioned("b", version)), nil
 				}
 				send(w, status(errExpired))
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
+				settle(10 * time.Second)
 				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
 				index(t, informer.GetIndexer(), "n", "changed", "default/a")
 			})

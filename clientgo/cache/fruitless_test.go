@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"path"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +46,7 @@ func TestWatchesOfNoUseLeadToAList(t *testing.T) {
 				}
 				informer := newInformer(server, &corev1.Pod{}, noOptions)
 				run(t, informer)
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				settle(time.Minute)
 				if keys := informer.GetStore().ListKeys(); len(keys) != 1 {
 					t.Errorf("after a minute the cache holds %q, requested was %q", keys, server.take())
 				}

@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/features"
@@ -40,8 +39,7 @@ func TestGateWatchListClient(t *testing.T) {
 			both(t, func(t *testing.T, newInformer newInformerFunc) {
 				server := &script{stream: streams(added(versioned("a", "1")), initialEnd("1"))}
 				informer := newInformer(tt.client(server), &corev1.Pod{}, noOptions)
-				run(t, informer)
-				waitForSync(t, informer)
+				runSynced(t, informer)
 				if tt.streams {
 					server.want(t, `stream from ""`)
 				} else {
@@ -59,13 +57,8 @@ func TestGateAtomicFIFO(t *testing.T) {
 		featurestesting.SetFeatureDuringTest(t, features.AtomicFIFO, on)
 		both(t, func(t *testing.T, newInformer newInformerFunc) {
 			source := newSource(t, "a")
-			informer := newInformer(source, &corev1.Pod{}, noOptions)
-			var handler recorder
-			addHandler(t, informer, &handler)
-			run(t, informer)
-			waitForSync(t, informer)
+			informer, handler := follow(t, newInformer, source)
 			source.Add(newPod("b"))
-			synctest.Wait()
 			handler.want(t, "add default/a 1 initial", "add default/b 2")
 			want := map[bool]string{true: "2"}[on]
 			if got := informer.GetStore().LastStoreSyncResourceVersion(); got != want {
@@ -85,8 +78,7 @@ func TestGateInformerResourceVersion(t *testing.T) {
 		featurestesting.SetFeatureDuringTest(t, features.InformerResourceVersion, on)
 		both(t, func(t *testing.T, newInformer newInformerFunc) {
 			informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
-			run(t, informer)
-			waitForSync(t, informer)
+			runSynced(t, informer)
 			want := map[bool]string{true: "1"}[on]
 			if got := informer.GetController().LastSyncResourceVersion(); got != want {
 				t.Errorf("the gate is %v: the controller says %q, want %q", on, got, want)

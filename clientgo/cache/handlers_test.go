@@ -16,23 +16,16 @@ import (
 func TestHandlerIsTold(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a")
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		_, handler := follow(t, newInformer, source)
 		handler.want(t, "add default/a 1 initial")
 
 		source.Add(newPod("b"))
-		synctest.Wait()
 		handler.want(t, "add default/b 2")
 
 		source.Modify(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "update default/a 1→3")
 
 		source.Delete(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "delete default/a 4") // with the version of the deletion
 	})
 }
@@ -111,20 +104,16 @@ func TestHandlerTwice(t *testing.T) {
 		if first == second {
 			t.Error("both registrations are the same")
 		}
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Add(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1", "add default/a 1")
 
 		must(t, informer.RemoveEventHandler(first))
 		source.Add(newPod("b"))
-		synctest.Wait()
 		handler.want(t, "add default/b 2")
 
 		must(t, informer.RemoveEventHandler(second))
 		source.Add(newPod("c"))
-		synctest.Wait()
 		handler.want(t)
 	})
 }
@@ -137,22 +126,18 @@ func TestHandlerStuck(t *testing.T) {
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
 		release := make(chan struct{})
 		stuck := recorder{then: func() { <-release }}
-		var other recorder
 		addHandler(t, informer, &stuck)
-		addHandler(t, informer, &other)
-		run(t, informer)
-		waitForSync(t, informer)
+		other := record(t, informer)
+		runSynced(t, informer)
 		for _, name := range []string{"a", "b", "c"} {
 			source.Add(newPod(name))
 		}
-		synctest.Wait()
 		other.want(t, "add default/a 1", "add default/b 2", "add default/c 3")
 		stuck.want(t, "add default/a 1")
 		if n := len(informer.GetStore().List()); n != 3 {
 			t.Errorf("the cache has %d objects, want 3", n)
 		}
 		close(release)
-		synctest.Wait()
 		stuck.want(t, "add default/b 2", "add default/c 3")
 	})
 }
@@ -163,8 +148,7 @@ func TestHandlersComeAndGo(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 
 		var workers sync.WaitGroup
 		for range 20 {

@@ -8,10 +8,7 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
@@ -71,8 +68,7 @@ func TestIndexesFollow(t *testing.T) {
 		source.Add(withLabels("b", "y"))
 		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"first": allLabels}})
 		must(t, informer.AddIndexers(clientgo.Indexers{"second": allLabels}))
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		must(t, informer.AddIndexers(clientgo.Indexers{"third": allLabels}))
 		indexer := informer.GetIndexer()
 		names := []string{"first", "second", "third"}
@@ -110,8 +106,7 @@ func TestIndexerRefuses(t *testing.T) {
 		if informer.AddIndexers(conflict) == nil {
 			t.Error("before Run: an index was added twice")
 		}
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 		if informer.AddIndexers(conflict) == nil {
 			t.Error("after Run: an index was added twice")
 		}
@@ -165,53 +160,6 @@ func TestNamespaceIndex(t *testing.T) {
 	}
 }
 
-// TestListers: client-go's functions and generic lister for listing read the cache, with
-// an index by namespace and without.
-func TestListers(t *testing.T) {
-	for name, indexers := range map[string]clientgo.Indexers{
-		"indexed": {cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, "not indexed": {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				source := newSource(t)
-				source.Add(labelled("a", "1"))
-				source.Add(labelled("b", "2"))
-				other := labelled("c", "1")
-				other.Namespace = "other"
-				source.Add(other)
-				informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: indexers})
-				run(t, informer)
-				waitForSync(t, informer)
-
-				one := labels.SelectorFromSet(labels.Set{"n": "1"})
-				var found []any
-				collect := func(obj any) { found = append(found, obj) }
-				err := cache.ListAll(informer.GetStore(), one, collect)
-				wantObjects(t, "ListAll", found, err, "default/a", "other/c")
-				found = nil
-				err = cache.ListAllByNamespace(informer.GetIndexer(), "default", one, collect)
-				wantObjects(t, "ListAllByNamespace", found, err, "default/a")
-				found = nil
-				err = cache.ListAllByNamespace(informer.GetIndexer(), metav1.NamespaceAll, labels.Everything(), collect)
-				wantObjects(t, "ListAllByNamespace of all", found, err, "default/a", "default/b", "other/c")
-
-				lister := cache.NewGenericLister(informer.GetIndexer(), schema.GroupResource{Resource: "pods"})
-				objects, err := lister.ByNamespace("default").List(labels.Everything())
-				must(t, err)
-				if len(objects) != 2 {
-					t.Errorf("the lister has %d objects of the namespace, want 2", len(objects))
-				}
-				if _, err := lister.Get("other/c"); err != nil {
-					t.Error(err)
-				}
-				if _, err := lister.ByNamespace("other").Get("a"); !apierrors.IsNotFound(err) {
-					t.Errorf("the error of what does not exist is %v, want one of NotFound", err)
-				}
-			})
-		})
-	}
-}
-
 // TestIndexFunctionFails: an object whose index function fails is in the cache and in
 // the other indexes. (client-go ends the process.)
 func TestIndexFunctionFails(t *testing.T) {
@@ -225,8 +173,7 @@ func TestIndexFunctionFails(t *testing.T) {
 			},
 			"n": podIndexByLabel,
 		})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		index(t, informer.GetIndexer(), "fails", "all", "default/b")
 		index(t, informer.GetIndexer(), "n", "", "default/a", "default/b")
 	})

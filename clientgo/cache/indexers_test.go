@@ -198,8 +198,7 @@ func TestListsOfWhatHasNoMetadata(t *testing.T) {
 			}
 			return &bare{}, nil
 		}))
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		without, err := labels.Parse("!n")
 		must(t, err)
 		if err := cache.ListAll(informer.GetStore(), without, func(any) {}); err == nil {

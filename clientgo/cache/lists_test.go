@@ -33,26 +33,20 @@ func TestStreamedList(t *testing.T) {
 			return w, nil
 		}}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
 		notTheEnd := bookmark("4")
 		notTheEnd.Object.(*corev1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "false"}
 		send(w, added(versioned("a", "1")), added(versioned("b", "2")), modified(versioned("a", "3")),
 			added(versioned("c", "4")), deleted(versioned("c", "5")), bookmark("5"), notTheEnd)
-		synctest.Wait()
 		handler.want(t)
 		if informer.HasSynced() || len(informer.GetStore().List()) > 0 {
 			t.Error("it shows something before the end of the list")
 		}
 		send(w, initialEnd("6"))
-		synctest.Wait()
 		handler.want(t, "add default/a 3 initial", "add default/b 2 initial")
-		if got := informer.LastSyncResourceVersion(); got != "6" {
-			t.Errorf("LastSyncResourceVersion is %q, want 6", got)
-		}
+		same(t, "LastSyncResourceVersion", informer.LastSyncResourceVersion(), "6")
 		send(w, modified(versioned("b", "7")))
-		synctest.Wait()
 		handler.want(t, "update default/b 2→7")
 		server.want(t, `stream from ""`)
 	})
@@ -68,8 +62,7 @@ func TestStreamedListCut(t *testing.T) {
 			return opens(time.Second, added(versioned("gone", "1")))(o)
 		}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
 		time.Sleep(10 * time.Second)
 		waitForSync(t, informer)
@@ -107,13 +100,8 @@ func TestStreamedListRefused(t *testing.T) {
 			list:  func(metav1.ListOptions) (runtime.Object, error) { return podList("5", versioned("a", "1")), nil },
 			watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },
 		}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		_, handler := follow(t, newInformer, server)
 		send(w, added(versioned("b", "6")))
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "add default/b 6")
 		server.want(t, `stream from ""`, `list from "0" limit 500 `, `watch from "5"`)
 	})
@@ -135,10 +123,8 @@ func TestListPages(t *testing.T) {
 			}
 		}}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
-		synctest.Wait()
 		handler.want(t)
 		if n := len(informer.GetStore().List()); n > 0 {
 			t.Errorf("the cache shows %d objects of an unfinished list", n)
@@ -169,14 +155,10 @@ func TestListPageForgotten(t *testing.T) {
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
 		var told failures
 		must(t, informer.SetWatchErrorHandlerWithContext(told.handle))
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		handler.want(t, "add default/a 1 initial", "add default/b 11 initial")
-		if notes := told.take(); len(notes) > 0 {
-			t.Errorf("the watch error handler was told %q", notes)
-		}
+		same(t, "the watch error handler was told", len(told.take()), 0)
 	})
 }
 
@@ -232,12 +214,9 @@ func TestListTooLarge(t *testing.T) {
 				}
 				informer := newInformer(server, &corev1.Pod{}, noOptions)
 				run(t, informer)
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
+				settle(10 * time.Second)
 				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
-				if got := informer.LastSyncResourceVersion(); got != "20" {
-					t.Errorf("LastSyncResourceVersion is %q, want 20", got)
-				}
+				same(t, "LastSyncResourceVersion", informer.LastSyncResourceVersion(), "20")
 			})
 		})
 	}

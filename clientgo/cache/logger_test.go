@@ -23,11 +23,7 @@ func forbidden() *script {
 func runLogging(t *testing.T, informer interface{ RunWithContext(context.Context) }, logger klog.Logger) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		informer.RunWithContext(ctx)
-	}()
+	done := running(ctx, informer)
 	t.Cleanup(func() {
 		cancel()
 		<-done
@@ -40,8 +36,7 @@ func TestLoggerOfContext(t *testing.T) {
 		var log, again logBuffer
 		informer := newInformer(forbidden(), &corev1.Pod{}, noOptions)
 		runLogging(t, informer, log.logger("of-the-context"))
-		time.Sleep(time.Second)
-		synctest.Wait()
+		settle(time.Second)
 		if text := log.String(); !strings.Contains(text, "of-the-context") || !strings.Contains(text, "forbidden") {
 			t.Errorf("the log does not say that the list is forbidden:\n%s", text)
 		}

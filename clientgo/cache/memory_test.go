@@ -3,7 +3,6 @@ package cache_test
 import (
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 	"weak"
 
@@ -24,10 +23,8 @@ func TestListIsNotKept(t *testing.T) {
 			},
 			watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },
 		}, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		record(t, informer)
+		runSynced(t, informer)
 		objects := map[string]weak.Pointer[corev1.Pod]{}
 		for _, obj := range informer.GetStore().List() {
 			objects[obj.(*corev1.Pod).Name] = weak.Make(obj.(*corev1.Pod))
@@ -35,8 +32,7 @@ func TestListIsNotKept(t *testing.T) {
 		send(w, deleted(versioned("first", "4")), deleted(versioned("last", "5")))
 		// Buffers on the way hold the last thing that went through.
 		send(w, modified(versioned("stays", "6")), added(versioned("other", "7")), bookmark("8"))
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		settle(time.Minute)
 		runtime.GC()
 		for _, name := range []string{"first", "last"} {
 			if objects[name].Value() != nil {

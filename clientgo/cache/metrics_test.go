@@ -80,59 +80,37 @@ func named(t *testing.T, name string) (*clientgo.InformerName, clientgo.Informer
 	return informerName, informerName.WithResource(podsResource)
 }
 
-// TestMetrics: an informer with a name tells a provider of its own how long processing
-// takes, and which version the cache has.
+// TestMetrics: an informer with a name sets the metrics of its provider: the time of
+// processing, the version of the cache, and a queue that is empty in the end.
 func TestMetrics(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		p := newProvider()
 		_, id := named(t, "mine")
 		source := newSource(t, "a")
 		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: p})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		_, before, version := p.look("mine")
 		if before == 0 || version != 1 {
 			t.Errorf("after the list, %d batches were observed and the version is %v, want some and 1", before, version)
 		}
 		source.Add(newPod("b"))
 		synctest.Wait()
-		_, after, version := p.look("mine")
+		queued, after, version := p.look("mine")
+		same(t, "the number of queued items", queued, 0)
 		if after <= before || version != 2 {
 			t.Errorf("after an event, %d batches were observed and the version is %v, want more than %d, and 2", after, version, before)
 		}
 	})
 }
 
-// TestMetricsQueued: a queue that has been emptied is told to be empty.
-func TestMetricsQueued(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		p := newProvider()
-		_, id := named(t, "mine")
-		source := newSource(t, "a")
-		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: p})
-		run(t, informer)
-		waitForSync(t, informer)
-		if queued, _, _ := p.look("mine"); queued != 0 {
-			t.Errorf("after the list, %v are queued, want none", queued)
-		}
-		source.Add(newPod("b"))
-		source.Modify(newPod("b"))
-		synctest.Wait()
-		if queued, _, _ := p.look("mine"); queued != 0 {
-			t.Errorf("after the events, %v are queued, want none", queued)
-		}
-	})
-}
-
 // TestMetricsNewInformer: the same of an informer with one handler.
 func TestMetricsNewInformer(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		p := newProvider()
 		_, id := named(t, "mine")
 		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: &recorder{},
 			Identifier: id, InformerMetricsProvider: p})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		if _, observed, version := p.look("mine"); observed == 0 || version != 1 {
 			t.Errorf("%d batches were observed and the version is %v, want some and 1", observed, version)
 		}
@@ -151,8 +129,7 @@ func TestMetricsWithoutName(t *testing.T) {
 		}
 		for _, id := range []clientgo.InformerNameAndResource{{}, second} {
 			informer := newInformer(newSource(t, "a"), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: p})
-			run(t, informer)
-			waitForSync(t, informer)
+			runSynced(t, informer)
 		}
 		if len(p.gauges)+len(p.observed) > 0 {
 			t.Errorf("the provider was told %v and %v", p.gauges, p.observed)
@@ -168,16 +145,14 @@ func TestMetricsReleased(t *testing.T) {
 		name, id := named(t, "mine")
 		source := newSource(t, "a")
 		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: respecting{old}})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		if _, err := cache.NewInformerName("mine"); err == nil {
 			t.Error("the name was given twice")
 		}
 		name.Release()
 		_, id = named(t, "mine")
 		other := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: respecting{current}})
-		run(t, other)
-		waitForSync(t, other)
+		runSynced(t, other)
 		source.Add(newPod("b"))
 		synctest.Wait()
 		if _, _, version := old.look("mine"); version != 1 {
@@ -226,8 +201,7 @@ func TestMetricsOfProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, id := named(t, "mine")
 		informer := constructors[constructor](newSource(t, "a"), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		time.Sleep(time.Second)
 		if _, observed, version := p.look("mine"); observed == 0 || version != 1 {
 			t.Errorf("%d batches were observed and the version is %v, want some and 1", observed, version)

@@ -49,8 +49,7 @@ func mutateInChild(t *testing.T, part string) {
 		if from == "list" {
 			source.Add(newPod("a"))
 		}
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		if from != "list" {
 			source.Add(newPod("a"))
 		}

@@ -136,29 +136,23 @@ func TestNew(t *testing.T) {
 				if controller.HasSynced() || controller.LastSyncResourceVersion() != "" {
 					t.Error("it has synced before Run")
 				}
-				run(t, controller)
-				waitForSync(t, controller)
+				runSynced(t, controller)
 				<-controller.HasSyncedChecker().Done()
 				c.handler.want(t, "add default/a 1 initial", "add default/b 2 initial")
 				source.Modify(newPod("a"))
 				synctest.Wait()
 				source.Delete(newPod("b"))
 				source.Add(newPod("c"))
-				synctest.Wait()
 				c.handler.want(t, "update default/a 1→3", "delete default/b 4", "add default/c 5")
-				if got := controller.LastSyncResourceVersion(); got != "5" {
-					t.Errorf("LastSyncResourceVersion is %q, want 5", got)
-				}
+				same(t, "LastSyncResourceVersion", controller.LastSyncResourceVersion(), "5")
 
 				source.ModifyDropWatch(newPod("a"))
 				source.DeleteDropWatch(newPod("c"))
 				source.AddDropWatch(newPod("d"))
 				source.ResetWatch()
 				time.Sleep(5 * time.Second)
-				synctest.Wait()
 				c.handler.want(t, "update default/a 3→6", "tombstone default/c 5", "add default/d 8")
 				time.Sleep(time.Minute)
-				synctest.Wait()
 				c.handler.want(t, "update default/a 6→6", "update default/d 8→8")
 			})
 		})
@@ -206,8 +200,7 @@ func TestNewShouldResync(t *testing.T) {
 				return asked == 2
 			},
 		}))
-		time.Sleep(35 * time.Second)
-		synctest.Wait()
+		settle(35 * time.Second)
 		if asked != 3 {
 			t.Errorf("ShouldResync was called %d times in 35 seconds, want 3", asked)
 		}
@@ -227,8 +220,7 @@ func TestNewBatches(t *testing.T) {
 				return c.process(clientgo.Deltas(deltas), initial)
 			},
 		})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		c.handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "add default/c 3 initial")
 		if !slices.Equal(sizes, []int{3}) {
 			t.Errorf("the batches have the sizes %v, want one of 3", sizes)
@@ -260,7 +252,6 @@ func TestNewOptions(t *testing.T) {
 			WatchListPageSize: 4, MinWatchTimeout: time.Hour, WatchErrorHandlerWithContext: told.handle,
 		})
 		run(t, controller)
-		synctest.Wait()
 		server.want(t, `stream from ""`, `list from "0" limit 4 `, `list from "" limit 4 next`, `watch from "9"`)
 		if timeout < 3600 || timeout > 7200 {
 			t.Errorf("the watch is to last %d seconds, want between one and two hours", timeout)
@@ -310,7 +301,6 @@ func TestNewProcessFails(t *testing.T) {
 		}))
 		synctest.Wait()
 		source.Modify(newPod("b"))
-		synctest.Wait()
 		c.handler.want(t, "add default/b 2 initial", "update default/b 2→3")
 	})
 }
@@ -327,8 +317,7 @@ func TestNewTransform(t *testing.T) {
 		})
 		source := newSource(t, "a")
 		controller := newOne(&clientgo.Config{Queue: queue, ListerWatcher: source, ObjectType: &corev1.Pod{}, Process: c.process})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		source.Add(newPod("b"))
 		synctest.Wait()
 		for _, obj := range c.store.List() {

@@ -20,14 +20,16 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// newInformerConstructors are those of informers with one handler.
-var newInformerConstructors = map[string]func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller){
+// newDedicatedFunc makes an informer with one handler.
+type newDedicatedFunc func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)
+
+var newInformerConstructors = map[string]newDedicatedFunc{
 	"client-go": clientgo.NewInformerWithOptions,
 	"tidings":   cache.NewInformerWithOptions,
 }
 
 // bothDedicated runs a test with each of them.
-func bothDedicated(t *testing.T, test func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller))) {
+func bothDedicated(t *testing.T, test func(t *testing.T, newInformer newDedicatedFunc)) {
 	t.Helper()
 	for name, newInformer := range newInformerConstructors {
 		t.Run(name, func(t *testing.T) {
@@ -38,35 +40,29 @@ func bothDedicated(t *testing.T, test func(t *testing.T, newInformer func(client
 
 // TestNewInformer follows objects with an informer that has one handler.
 func TestNewInformer(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t, "a")
 		var handler recorder
 		store, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &handler})
 		if controller.HasSynced() || clientgo.IsDone(controller.HasSyncedChecker()) {
 			t.Error("it has synced before Run")
 		}
-		stop := run(t, controller)
-		waitForSync(t, controller)
+		stop := runSynced(t, controller)
 		<-controller.HasSyncedChecker().Done()
 		source.Add(newPod("b"))
 		source.Modify(newPod("a"))
 		source.Delete(newPod("b"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "update default/a 1→3", "add default/b 2", "delete default/b 4")
 		wantKeys(t, "ListKeys", store.ListKeys(), nil, "default/a")
-		if got := controller.LastSyncResourceVersion(); got != "4" {
-			t.Errorf("LastSyncResourceVersion is %q, want 4", got)
-		}
+		same(t, "LastSyncResourceVersion", controller.LastSyncResourceVersion(), "4")
 
 		source.ModifyDropWatch(newPod("a"))
 		source.AddDropWatch(newPod("c"))
 		source.ResetWatch()
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
 		handler.want(t, "update default/a 3→5", "add default/c 6")
 		stop()
 		source.Add(newPod("d"))
-		synctest.Wait()
 		handler.want(t)
 	})
 }
@@ -74,13 +70,12 @@ func TestNewInformer(t *testing.T) {
 // TestNewInformerResync: its resyncs may come more often than once in a second, tell of
 // everything, and so does a list of what is unchanged.
 func TestNewInformerResync(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t, "a")
 		updates := newClock()
 		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: updates, ResyncPeriod: 100 * time.Millisecond})
 		run(t, controller)
-		time.Sleep(350 * time.Millisecond)
-		synctest.Wait()
+		settle(350 * time.Millisecond)
 		if got := updates.seconds(); !slices.Equal(got, []float64{0.1, 0.2, 0.3}) {
 			t.Errorf("resyncs came at %v seconds", got)
 		}
@@ -89,24 +84,22 @@ func TestNewInformerResync(t *testing.T) {
 
 // TestNewInformerUnchanged: a list tells of what it finds unchanged.
 func TestNewInformerUnchanged(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t, "a")
 		var handler recorder
 		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &handler, ResyncPeriod: time.Hour})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		source.AddDropWatch(newPod("b"))
 		source.DeleteDropWatch(newPod("b"))
 		source.ResetWatch()
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "update default/a 1→1")
 	})
 }
 
 // TestNewInformerOptions: indexes, transform and the least timeout of a watch.
 func TestNewInformerOptions(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t, "a")
 		var mu sync.Mutex // guards timeouts
 		var timeouts []int64
@@ -124,8 +117,7 @@ func TestNewInformerOptions(t *testing.T) {
 				return obj, nil
 			},
 		})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		index(t, store.(clientgo.Indexer), "n", "transformed", "default/a")
 		for _, timeout := range timeouts {
 			if timeout < 30*60 || timeout > 2*30*60 {
@@ -139,15 +131,14 @@ func TestNewInformerOptions(t *testing.T) {
 // last between 5 and 10 minutes.
 func TestWatchTimeout(t *testing.T) {
 	for _, wish := range []time.Duration{0, time.Second} {
-		bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+		bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 			var timeout int64
 			server := &script{watch: func(o metav1.ListOptions) (watch.Interface, error) {
 				timeout = *o.TimeoutSeconds
 				return watch.NewRaceFreeFake(), nil
 			}}
 			_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: server, ObjectType: &corev1.Pod{}, Handler: &recorder{}, MinWatchTimeout: wish})
-			run(t, controller)
-			waitForSync(t, controller)
+			runSynced(t, controller)
 			if timeout < 5*60 || timeout > 2*5*60 {
 				t.Errorf("the watch is to last %d seconds, want between 5 and 10 minutes", timeout)
 			}
@@ -158,7 +149,7 @@ func TestWatchTimeout(t *testing.T) {
 // TestNewInformerSynced: the controller has synced when the handler has returned from the
 // first list.
 func TestNewInformerSynced(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		release := make(chan struct{})
 		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: &recorder{then: func() { <-release }}})
 		run(t, controller)
@@ -174,7 +165,7 @@ func TestNewInformerSynced(t *testing.T) {
 // TestNewInformerHandlerDeletes: a handler may change what is watched. Every object comes
 // to its end.
 func TestNewInformerHandlerDeletes(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t)
 		var gone sync.WaitGroup
 		gone.Add(3)
@@ -187,8 +178,7 @@ func TestNewInformerHandlerDeletes(t *testing.T) {
 			},
 			DeleteFunc: func(any) { gone.Done() },
 		}})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		for _, name := range []string{"a", "b", "c"} {
 			go func() {
 				source.Add(labelled(name, "first"))
@@ -202,7 +192,7 @@ func TestNewInformerHandlerDeletes(t *testing.T) {
 // TestNewInformerReadWhileResyncing: the cache can be read while resyncs go on, and its
 // objects are not transformed again.
 func TestNewInformerReadWhileResyncing(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		store, controller := newInformer(clientgo.InformerOptions{
 			ListerWatcher: newSource(t, "a", "b"), ObjectType: &corev1.Pod{}, Handler: &recorder{}, ResyncPeriod: time.Millisecond,
 			Transform: func(obj any) (any, error) {
@@ -214,8 +204,7 @@ func TestNewInformerReadWhileResyncing(t *testing.T) {
 				return obj, nil
 			},
 		})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		var readers sync.WaitGroup
@@ -236,12 +225,11 @@ func TestNewInformerReadWhileResyncing(t *testing.T) {
 // TestNewInformerHammered: many goroutines change objects at once. The cache is what the
 // source is in the end, and what the handler was told leads there.
 func TestNewInformerHammered(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t)
 		l := &listener{}
 		store, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: l, ResyncPeriod: 100 * time.Millisecond})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		var writers sync.WaitGroup
 		for writer := range 3 {
 			writers.Go(func() {
@@ -289,8 +277,7 @@ func TestNewInformerHammered(t *testing.T) {
 func TestNewInformerWithoutHandler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		store, controller := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}})
-		run(t, controller)
-		waitForSync(t, controller)
+		runSynced(t, controller)
 		wantKeys(t, "ListKeys", store.ListKeys(), nil, "default/a")
 	})
 }

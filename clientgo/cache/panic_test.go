@@ -133,17 +133,14 @@ func TestPanicSurvived(t *testing.T) {
 		}, clientgo.HandlerOptions{Logger: &logger})
 		must(t, err)
 		addHandler(t, informer, &other)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Modify(newPod("a")) // is told a second after the panic
 		source.Modify(newPod("a")) // is told at once
 		source.Delete(newPod("a"))
 		source.Add(newPod("a"))
 		source.Modify(newPod("a")) // is told a second after each of two more
-		synctest.Wait()
 		other.want(t, "add default/a 1 initial", "update default/a 1→2", "update default/a 2→3", "delete default/a 4", "add default/a 5", "update default/a 5→6")
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		settle(time.Minute)
 		if got := updates.seconds(); len(got) != 3 || got[0] != 1 || got[1] != 1 || got[2] != 3 {
 			t.Errorf("the updates came at the seconds %v, want 1, 1 and 3", got)
 		}
@@ -162,13 +159,11 @@ func TestPanicOfInitialAdd(t *testing.T) {
 		registration, err := informer.AddEventHandlerWithOptions(clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler},
 			clientgo.HandlerOptions{Logger: new(klog.FromContext(quiet(t)))})
 		must(t, err)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		if registration.HasSynced() {
 			t.Error("the handler has synced within the pause before its second add")
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
+		settle(time.Second)
 		if !registration.HasSynced() {
 			t.Error("the handler has not synced")
 		}
@@ -209,8 +204,7 @@ func TestPanicOfServerSurvived(t *testing.T) {
 				server := &script{watch: opens(time.Hour, added(versioned("a", "2")))}
 				informer := newInformer(server, &corev1.Pod{}, noOptions)
 				panicking(server, informer)
-				var handler recorder
-				addHandler(t, informer, &handler)
+				handler := record(t, informer)
 				run(t, informer)
 				time.Sleep(time.Minute)
 				waitForSync(t, informer)
@@ -256,13 +250,8 @@ func TestPanicOfProgramSurvived(t *testing.T) {
 				registration, err := informer.AddEventHandler(clientgo.ResourceEventHandlerFuncs{})
 				must(t, err)
 				ctx, cancel := context.WithCancel(quiet(t))
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					informer.RunWithContext(ctx)
-				}()
-				time.Sleep(10 * time.Second)
-				synctest.Wait()
+				ended := running(ctx, informer)
+				settle(10 * time.Second)
 				if informer.IsStopped() {
 					t.Error("the informer has stopped")
 				}
@@ -296,13 +285,8 @@ func TestPanicOfProcessSurvived(t *testing.T) {
 				return c.process(obj, initial)
 			}})
 		ctx, cancel := context.WithCancel(quiet(t))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			controller.RunWithContext(ctx)
-		}()
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		ended := running(ctx, controller)
+		settle(time.Minute)
 		select {
 		case <-ended:
 			t.Error("Run has returned before its context ended")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -59,10 +60,11 @@ func (r *recorder) take() []string {
 	return notes
 }
 
-// want compares what was noted since the last time with what should be. The calls of
-// different objects may come in any order; those of one object in that of want.
+// want waits until the bubble is idle, and compares the notes since the last time. The calls
+// of different objects may come in any order; those of one object in that of want.
 func (r *recorder) want(t *testing.T, want ...string) {
 	t.Helper()
+	synctest.Wait()
 	wantNotes(t, r.take(), want...)
 }
 

@@ -25,8 +25,7 @@ func TestRemove(t *testing.T) {
 		}
 		removeTwice(addHandler(t, informer, &early))
 		removed, stays := addHandler(t, informer, &running), addHandler(t, informer, &late)
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 		removeTwice(removed)
 		source.Add(newPod("b"))
 		synctest.Wait()
@@ -52,12 +51,10 @@ func TestRemoveFromHandler(t *testing.T) {
 			}
 		}
 		registration = addHandler(t, informer, handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Add(newPod("a"))
 		synctest.Wait()
 		source.Add(newPod("b"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1")
 	})
 }
@@ -71,8 +68,7 @@ func TestRemoveDoesNotWait(t *testing.T) {
 		release := make(chan struct{})
 		handler := &recorder{then: func() { <-release }}
 		registration := addHandler(t, informer, handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Add(newPod("a"))
 		synctest.Wait()
 
@@ -99,8 +95,7 @@ func TestShutDown(t *testing.T) {
 		var never, before, after recorder
 		must(t, cache.ShutDownEventHandler(informer, addHandler(t, informer, &never)))
 		early := addHandler(t, informer, &before)
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 		late := addHandler(t, informer, &after)
 		synctest.Wait()
 		for range 2 {
@@ -129,7 +124,6 @@ func TestRemoveForeign(t *testing.T) {
 		run(t, other)
 		waitForSync(t, informer)
 		source.Add(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1")
 		handlerOfOther.want(t, "add default/a 1")
 
@@ -169,12 +163,10 @@ func TestHandlersOfLibrary(t *testing.T) {
 			FilterFunc: func(obj any) bool { return obj.(*corev1.Pod).Labels["n"] == "1" },
 			Handler:    &filtered,
 		})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Modify(labelled("a", "1"))
 		source.Modify(labelled("a", "2"))
 		source.Delete(labelled("a", "2"))
-		synctest.Wait()
 		plain.want(t, "delete default/a 4")
 		detailed.want(t, "add default/a 1 initial")
 		filtered.want(t, "add default/a 2", "delete default/a 2")

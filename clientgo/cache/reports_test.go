@@ -49,8 +49,7 @@ func TestSlowErrorHandler(t *testing.T) {
 			Indexers: clientgo.Indexers{"broken": func(any) ([]string, error) { return nil, errors.New("no index") }},
 		})
 		stop := run(t, informer)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		settle(time.Minute)
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
 		stop()
 		if len(reported) != 2 || reported[1] != "no index" {

@@ -112,11 +112,9 @@ func TestResyncPeriods(t *testing.T) {
 					}
 				}
 				add(false)
-				run(t, informer)
-				waitForSync(t, informer)
+				runSynced(t, informer)
 				add(true)
-				time.Sleep(tt.until)
-				synctest.Wait()
+				settle(tt.until)
 				for n, h := range tt.handlers {
 					if got := clocks[n].seconds(); !slices.Equal(got, h.want) {
 						t.Errorf("handler %d has resyncs at the seconds %v, want %v", n, got, h.want)
@@ -133,20 +131,17 @@ func TestResyncTells(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
 		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{ResyncPeriod: 10 * time.Second})
-		var handler recorder
 		same := true
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		addHandler(t, informer, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
 			same = same && (old == new) == (versionOf(old) == versionOf(new))
 		}})
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Modify(newPod("a"))
 		source.Delete(newPod("b"))
 		synctest.Wait()
 		handler.take()
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
 		handler.want(t, "update default/a 3→3")
 		if !same {
 			t.Error("old and new are not one object")
@@ -164,8 +159,7 @@ func TestResyncOfRemoved(t *testing.T) {
 		run(t, informer)
 		time.Sleep(1500 * time.Millisecond)
 		must(t, informer.RemoveEventHandler(registration))
-		time.Sleep(time.Second)
-		synctest.Wait()
+		settle(time.Second)
 		if got := removed.seconds(); !slices.Equal(got, []float64{1}) {
 			t.Errorf("the removed handler has resyncs at %v, want one after 1 second", got)
 		}
@@ -189,8 +183,7 @@ func TestUnchangedAtRelist(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		forget := func() {
 			synctest.Wait()
 			for _, handler := range []*recorder{&never, &each, &seldom} {
@@ -200,8 +193,7 @@ func TestUnchangedAtRelist(t *testing.T) {
 		relist := func() {
 			source.ModifyDropWatch(newPod("b")) // so that the version of the watch is too old
 			source.ResetWatch()
-			time.Sleep(5 * time.Second) // longer than the wait before a list
-			synctest.Wait()
+			settle(5 * time.Second) // longer than the wait before a list
 		}
 		forget()
 		relist() // the clock begins anew
@@ -222,23 +214,5 @@ func TestUnchangedAtRelist(t *testing.T) {
 		each.want(t, "update default/a 1→1", "update default/b 4→5")
 		seldom.want(t, "update default/a 1→1", "update default/b 4→5")
 		never.want(t, "update default/b 4→5")
-	})
-}
-
-// TestUnchangedWithoutResyncs: in an informer that does no resyncs, every handler is told
-// of what a list finds unchanged.
-func TestUnchangedWithoutResyncs(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a")
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		time.Sleep(time.Minute)
-		source.AddDropWatch(newPod("b"))
-		source.ResetWatch()
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		handler.want(t, "add default/a 1 initial", "update default/a 1→1", "add default/b 2")
 	})
 }

@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +50,6 @@ func TestSameVersionOfAnotherHistory(t *testing.T) {
 		must(t, err)
 		run(t, informer)
 		time.Sleep(4 * time.Minute)
-		synctest.Wait()
 		handler.want(t, "add default/a 5 initial", "add default/b 4 initial", "update default/a 5→5")
 		if obj, _, _ := informer.GetStore().GetByKey("default/a"); obj.(*corev1.Pod).Labels["n"] != "2" {
 			t.Errorf("the cache holds %v", obj)

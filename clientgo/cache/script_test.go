@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,9 +66,10 @@ func (s *script) take() []string {
 	return requests
 }
 
-// want compares the requests since the last time.
+// want waits until the bubble is idle, and compares the requests since the last time.
 func (s *script) want(t *testing.T, want ...string) {
 	t.Helper()
+	synctest.Wait()
 	if got := s.take(); !slices.Equal(got, want) {
 		t.Errorf("the server was asked for\n  %q\nwant\n  %q", got, want)
 	}

@@ -1,8 +1,10 @@
 package cache_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,4 +67,46 @@ func addHandler(t *testing.T, informer clientgo.SharedInformer, handler clientgo
 	registration, err := informer.AddEventHandler(handler)
 	must(t, err)
 	return registration
+}
+
+// record adds a recorder to an informer.
+func record(t *testing.T, informer clientgo.SharedInformer) *recorder {
+	t.Helper()
+	r := new(recorder)
+	addHandler(t, informer, r)
+	return r
+}
+
+// runSynced is run, until the informer has synced.
+func runSynced(t *testing.T, informer interface {
+	RunWithContext(context.Context)
+	HasSynced() bool
+}) (stop func()) {
+	t.Helper()
+	stop = run(t, informer)
+	waitForSync(t, informer)
+	return stop
+}
+
+// same compares two values.
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// follow runs an informer of pods with a recorder until it has synced.
+func follow(t *testing.T, newInformer newInformerFunc, lw clientgo.ListerWatcher) (clientgo.SharedIndexInformer, *recorder) {
+	t.Helper()
+	informer := newInformer(lw, &corev1.Pod{}, noOptions)
+	r := record(t, informer)
+	runSynced(t, informer)
+	return informer, r
+}
+
+// settle lets virtual time pass, and waits until the bubble is idle.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }

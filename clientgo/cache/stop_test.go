@@ -23,8 +23,7 @@ func TestStop(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a")
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		wantStarted := func(when string, started, stopped bool) {
 			t.Helper()
 			if got := informer.(interface{ HasStarted() bool }).HasStarted(); got != started {
@@ -35,22 +34,18 @@ func TestStop(t *testing.T) {
 			}
 		}
 		wantStarted("before Run", false, false)
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 		wantStarted("while running", true, false)
 		stop()
 		wantStarted("after the end", true, true)
 		source.Add(newPod("b"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial")
 		if !informer.HasSynced() {
 			t.Error("it has forgotten that it has synced")
 		}
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a")
-		if got := informer.LastSyncResourceVersion(); got != "1" {
-			t.Errorf("LastSyncResourceVersion is %q, want 1", got)
-		}
-		if _, err := informer.AddEventHandler(&handler); err == nil || !strings.Contains(err.Error(), "stopped already") {
+		same(t, "LastSyncResourceVersion", informer.LastSyncResourceVersion(), "1")
+		if _, err := informer.AddEventHandler(handler); err == nil || !strings.Contains(err.Error(), "stopped already") {
 			t.Errorf("the error of a handler after the end is %v, want one that says that it has stopped already", err)
 		}
 		if err := informer.AddIndexers(clientgo.Indexers{"late": allLabels}); err == nil || !strings.Contains(err.Error(), "stopped already") {
@@ -65,13 +60,10 @@ func TestRunOnce(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		stop := runSynced(t, informer)
 		informer.RunWithContext(quiet(t))
 		source.Add(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1")
 		stop()
 		informer.RunWithContext(quiet(t))
@@ -96,7 +88,7 @@ func TestRunWithChannel(t *testing.T) {
 			t.Error("it has not synced and stopped")
 		}
 	})
-	bothDedicated(t, func(t *testing.T, newInformer func(clientgo.InformerOptions) (clientgo.Store, clientgo.Controller)) {
+	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: &recorder{}})
 		controller.Run(afterASecond())
 		if !controller.HasSynced() {
@@ -129,11 +121,7 @@ func TestRunWaitsForHandlers(t *testing.T) {
 		handler := &recorder{then: func() { <-release }}
 		registration := addHandler(t, informer, handler)
 		ctx, cancel := context.WithCancel(quiet(t))
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			informer.RunWithContext(ctx)
-		}()
+		done := running(ctx, informer)
 		waitForSync(t, informer)
 		cancel()
 		synctest.Wait()
@@ -185,8 +173,7 @@ func TestWatchesAreStopped(t *testing.T) {
 		}}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
 		stop := run(t, informer)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		settle(10 * time.Second)
 		if len(watches) != 2 || !watches[0].IsStopped() || watches[1].IsStopped() {
 			t.Errorf("of %d watches the first one should be stopped, and the second not", len(watches))
 		}
@@ -206,7 +193,6 @@ func TestRunEnded(t *testing.T) {
 		ctx, cancel := context.WithCancel(quiet(t))
 		cancel()
 		informer.RunWithContext(ctx)
-		synctest.Wait()
 		server.want(t)
 		if !informer.IsStopped() {
 			t.Error("it has not stopped")
@@ -234,7 +220,6 @@ func TestRunRaces(t *testing.T) {
 			})
 			stop := run(t, informer)
 			racing.Wait()
-			synctest.Wait()
 			handler.want(t, "add default/a 1 initial")
 			stop()
 		}

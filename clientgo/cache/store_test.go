@@ -3,7 +3,6 @@ package cache_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -11,29 +10,19 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// TestStoreByHand: programs that test fill the cache themselves, before Run and without
-// it.
+// TestStoreByHand: tests of programs fill the cache themselves, without Run and while the
+// informer runs. No handler is notified.
 func TestStoreByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-		writeByHand(t, informer)
-	})
-}
+		options := clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}}
+		writeByHand(t, newInformer(newSource(t), &corev1.Pod{}, options))
 
-// TestStoreByHandWhileRunning: the same while the informer runs. No handler is told.
-func TestStoreByHandWhileRunning(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		informer := newInformer(newSource(t), &corev1.Pod{}, options)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		writeByHand(t, informer)
-		synctest.Wait()
 		handler.want(t)
-		var late recorder
-		addHandler(t, informer, &late)
-		synctest.Wait()
+		late := record(t, informer)
 		late.want(t, "add default/d 8 initial")
 	})
 }
@@ -70,13 +59,9 @@ func writeByHand(t *testing.T, informer clientgo.SharedIndexInformer) {
 	must(t, indexer.Replace([]any{versioned("c", "6"), versioned("d", "7")}, "9"))
 	wantObjects(t, "List after Replace", store.List(), nil, "default/c", "default/d")
 	index(t, indexer, "n", "", "default/c", "default/d")
-	if got := store.LastStoreSyncResourceVersion(); got != "9" {
-		t.Errorf("LastStoreSyncResourceVersion after Replace is %q, want 9", got)
-	}
+	same(t, "LastStoreSyncResourceVersion after Replace", store.LastStoreSyncResourceVersion(), "9")
 	store.Bookmark("12")
-	if got := store.LastStoreSyncResourceVersion(); got != "12" {
-		t.Errorf("LastStoreSyncResourceVersion after Bookmark is %q, want 12", got)
-	}
+	same(t, "LastStoreSyncResourceVersion after Bookmark", store.LastStoreSyncResourceVersion(), "12")
 	must(t, store.Resync())
 	transact(t, indexer)
 }
@@ -121,12 +106,10 @@ func TestStoreBeforeList(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		must(t, informer.GetStore().Add(versioned("b", "1")))
 		must(t, informer.GetStore().Add(versioned("c", "1")))
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		handler.want(t, "add default/a 1 initial", "update default/b 1→2", "tombstone default/c 1")
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a", "default/b")
 	})

@@ -58,18 +58,18 @@ func TestSynced(t *testing.T) {
 	})
 }
 
-// TestSyncedLateHandler: a handler that joins a synced informer is synced after its own
-// adds, and not before, also if there is none.
+// TestSyncedLateHandler: a handler that joins a synced informer is synced after its own adds,
+// and not before, also if there is none. One of an empty list is synced with the informer.
 func TestSyncedLateHandler(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		run(t, informer)
-		waitForSync(t, informer)
+		early := addHandler(t, informer, &recorder{})
+		runSynced(t, informer)
 		empty := addHandler(t, informer, &recorder{})
 		synctest.Wait()
-		if !empty.HasSynced() {
-			t.Error("a handler with nothing to be told of has not synced")
+		if !early.HasSynced() || !empty.HasSynced() {
+			t.Error("a handler without objects has not synced")
 		}
 
 		source.Add(newPod("a"))
@@ -88,19 +88,6 @@ func TestSyncedLateHandler(t *testing.T) {
 	})
 }
 
-// TestSyncedEmpty: an empty list is complete.
-func TestSyncedEmpty(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t), &corev1.Pod{}, noOptions)
-		registration := addHandler(t, informer, &recorder{})
-		run(t, informer)
-		waitForSync(t, informer)
-		if !registration.HasSynced() {
-			t.Error("the handler has not synced")
-		}
-	})
-}
-
 // TestSyncedDespiteDelete: what is deleted right after the list does not keep a handler
 // from syncing.
 func TestSyncedDespiteDelete(t *testing.T) {
@@ -115,7 +102,6 @@ func TestSyncedDespiteDelete(t *testing.T) {
 		source.Delete(newPod("a"))
 		synctest.Wait()
 		close(release)
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "delete default/a 2")
 		if !registration.HasSynced() {
 			t.Error("the handler has not synced")
@@ -183,8 +169,7 @@ func TestStoreVersionNeverAhead(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -33,11 +33,9 @@ func TestTransform(t *testing.T) {
 			pod.Labels = map[string]string{"n": "transformed"}
 			return pod, nil
 		}))
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		addHandler(t, informer, allTransformed(t))
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Modify(newPod("a"))
 		source.Delete(newPod("b"))
 		synctest.Wait()
@@ -45,7 +43,6 @@ func TestTransform(t *testing.T) {
 		source.DeleteDropWatch(newPod("a"))
 		source.ResetWatch()
 		time.Sleep(5 * time.Second) // a list
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "update default/a 1→3", "update default/a 3→3", "tombstone default/a 3",
 			"add default/b 2 initial", "delete default/b 4")
 		for object, n := range calls {
@@ -83,12 +80,9 @@ func TestTransformToAnotherType(t *testing.T) {
 		must(t, informer.SetTransform(func(obj any) (any, error) {
 			return &metav1.PartialObjectMetadata{ObjectMeta: *obj.(*corev1.Pod).ObjectMeta.DeepCopy()}, nil
 		}))
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		source.Modify(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "update default/a 1→2")
 		obj, _, _ := informer.GetStore().GetByKey("default/a")
 		if _, ok := obj.(*metav1.PartialObjectMetadata); !ok {
@@ -106,10 +100,8 @@ func TestTransformToName(t *testing.T) {
 			pod.Name = strings.ToUpper(pod.Name)
 			return pod, nil
 		}))
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		handler.want(t, "add default/A 1 initial", "add default/B 2 initial")
 	})
 }
@@ -130,8 +122,7 @@ func TestTransformToAnything(t *testing.T) {
 			DeleteFunc: func(obj any) { told = append(told, obj) },
 		})
 		must(t, err)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		source.Modify(newPod("a"))
 		synctest.Wait()
 		if obj, exists, _ := informer.GetStore().GetByKey("default/a"); obj != "default/a 2" || !exists {
@@ -144,9 +135,7 @@ func TestTransformToAnything(t *testing.T) {
 		if len(told) != 3 || told[0] != "default/a 1" || told[1] != "default/a 2" || told[2] != "default/a 3" {
 			t.Errorf("the handler was told %v", told)
 		}
-		if got := informer.GetStore().LastStoreSyncResourceVersion(); got != "3" {
-			t.Errorf("the version of the cache is %q, want 3", got)
-		}
+		same(t, "the version of the cache", informer.GetStore().LastStoreSyncResourceVersion(), "3")
 	})
 }
 
@@ -166,14 +155,11 @@ func TestTransformFails(t *testing.T) {
 			}
 			return obj, nil
 		}))
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		source.Modify(newPod("b")) // fails
 		source.Modify(newPod("b"))
 		source.Modify(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "add default/b 2 initial", "add default/d 4 initial", "update default/b 2→6", "add default/a 7")
 	})
 }
@@ -190,8 +176,7 @@ func TestSettingsAfterStart(t *testing.T) {
 			}
 		}
 		must(t, errors.Join(set()...))
-		stop := run(t, informer)
-		waitForSync(t, informer)
+		stop := runSynced(t, informer)
 		for _, when := range []string{"while running", "after the end"} {
 			for n, err := range set() {
 				if err == nil || !strings.Contains(err.Error(), "has started") && !strings.Contains(err.Error(), "already started") {
@@ -223,14 +208,11 @@ func TestTransformToNil(t *testing.T) {
 		source := newSource(t, "a", "b")
 		informer := newInformer(source, &corev1.Pod{}, noOptions)
 		begin := nilling(t, informer, nil)
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		begin()
 		source.Modify(newPod("a"))
 		source.Modify(newPod("b"))
-		synctest.Wait()
 		handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "update default/b 2→4")
 		if obj, exists, _ := informer.GetStore().GetByKey("default/a"); !exists || nameAndVersion(obj) != "default/a 1" {
 			t.Errorf("the cache holds %v", obj)
@@ -247,10 +229,8 @@ func TestTransformToNilIsAFailure(t *testing.T) {
 				source := newSource(t, "a", "b")
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 				begin := nilling(t, informer, result)
-				var handler recorder
-				addHandler(t, informer, &handler)
-				run(t, informer)
-				waitForSync(t, informer)
+				handler := record(t, informer)
+				runSynced(t, informer)
 				begin()
 				source.Modify(newPod("a"))
 				source.ResetWatch()
@@ -258,7 +238,6 @@ func TestTransformToNilIsAFailure(t *testing.T) {
 				source.Delete(newPod("a"))
 				source.Add(newPod("a"))
 				source.Add(newPod("c"))
-				synctest.Wait()
 				handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "tombstone default/a 1", "add default/c 6")
 				keys := informer.GetStore().ListKeys()
 				wantKeys(t, "ListKeys", keys, nil, "default/b", "default/c")
@@ -280,16 +259,13 @@ func TestTransformToVersion(t *testing.T) {
 			pod.ResourceVersion = strconv.Itoa(made)
 			return pod, nil
 		}))
-		var handler recorder
-		addHandler(t, informer, &handler)
-		run(t, informer)
-		waitForSync(t, informer)
+		handler := record(t, informer)
+		runSynced(t, informer)
 		for range 2 {
 			source.Modify(newPod("a"))
 			synctest.Wait()
 		}
 		source.Delete(newPod("a"))
-		synctest.Wait()
 		handler.want(t, "add default/a 999 initial", "update default/a 999→998", "update default/a 998→997", "delete default/a 996")
 	})
 }

@@ -57,8 +57,7 @@ func TestTypedInformer(t *testing.T) {
 		if _, err := typed.AddTypedEventHandler(handlers[0], cache.HandlerOptions{}, cache.HandlerOptions{}); err == nil {
 			t.Error("a handler was added with two options")
 		}
-		run(t, typed)
-		waitForSync(t, typed)
+		runSynced(t, typed)
 		source.Add(labelled("b", "1"))
 		source.Modify(labelled("a", "2"))
 		synctest.Wait()

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clientgo "k8s.io/client-go/tools/cache"
-	cachetesting "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
@@ -34,8 +33,7 @@ func watching(t *testing.T, list *corev1.PodList, events ...watch.Event) (*recor
 	informer := cache.NewSharedIndexInformerWithOptions(server, &corev1.Pod{}, noOptions)
 	handler := new(recorder)
 	addHandler(t, informer, handler)
-	run(t, informer)
-	waitForSync(t, informer)
+	runSynced(t, informer)
 	handler.take()
 	then := func(events ...watch.Event) {
 		send(w, events...)
@@ -171,8 +169,7 @@ func TestUndeclaredFakes(t *testing.T) {
 					}
 					must(t, f.changer.Create(podResource, state("a", "1"), "default"))
 					informer := newInformer(f.lw, f.example, noOptions)
-					run(t, informer)
-					waitForSync(t, informer)
+					runSynced(t, informer)
 					holds := func(what string, want map[string]string) {
 						t.Helper()
 						synctest.Wait()
@@ -216,25 +213,4 @@ func wantLabels(t *testing.T, what string, store clientgo.Store, want map[string
 			return
 		}
 	}
-}
-
-// TestUndeclaredFakeControllerSource: client-go's fake of a server numbers as servers do.
-func TestUndeclaredFakeControllerSource(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		from := cachetesting.NewFakeControllerSource()
-		defer from.Shutdown()
-		from.Add(newPod("a"))
-		from.Add(newPod("b"))
-		informer := newInformer(undeclared(
-			func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) { return from.List(o) },
-			func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) { return from.Watch(o) },
-		), &corev1.Pod{}, noOptions)
-		run(t, informer)
-		synctest.Wait()
-		from.Modify(labelled("a", "1"))
-		from.Delete(newPod("b"))
-		from.Add(labelled("b", "2"))
-		synctest.Wait()
-		wantLabels(t, "changes", informer.GetStore(), map[string]string{"default/a": "1", "default/b": "2"})
-	})
 }

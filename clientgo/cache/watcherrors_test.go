@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -110,8 +109,7 @@ func TestWatchErrorHandler(t *testing.T) {
 				var told failures
 				must(t, informer.SetWatchErrorHandlerWithContext(told.handle))
 				run(t, informer)
-				time.Sleep(2 * time.Minute)
-				synctest.Wait()
+				settle(2 * time.Minute)
 				notes := told.take()
 				if tt.want == "" && len(notes) > 0 || tt.want != "" && len(notes) < 2 {
 					t.Errorf("the handler was called %d times: %q", len(notes), notes)
@@ -143,11 +141,7 @@ func TestWatchErrorHandlerReflector(t *testing.T) {
 			}
 		}))
 		ctx, cancel := context.WithCancel(context.WithValue(quiet(t), value{}, "mine"))
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			informer.RunWithContext(ctx)
-		}()
+		done := running(ctx, informer)
 		for range 2 {
 			if got, want := <-told, "pods of mine 5 mine"; got != want {
 				t.Errorf("the handler was told %q, want %q", got, want)

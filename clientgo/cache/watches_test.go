@@ -33,16 +33,12 @@ func TestWatchGoesOn(t *testing.T) {
 			}
 		}}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
 		time.Sleep(time.Minute)
-		synctest.Wait()
 		handler.want(t, "add default/a 2", "update default/a 2→3")
 		server.want(t, `stream from ""`, `list from "0" limit 500 `, `watch from "1"`, `watch from "2"`, `watch from "7"`)
-		if got := informer.LastSyncResourceVersion(); got != "7" {
-			t.Errorf("LastSyncResourceVersion is %q, want 7", got)
-		}
+		same(t, "LastSyncResourceVersion", informer.LastSyncResourceVersion(), "7")
 	})
 }
 
@@ -61,14 +57,11 @@ func TestWatchIsTriedAgain(t *testing.T) {
 					return opens(time.Hour, added(versioned("a", "2")))(o)
 				}}
 				informer := newInformer(server, &corev1.Pod{}, noOptions)
-				var handler recorder
-				addHandler(t, informer, &handler)
+				handler := record(t, informer)
 				run(t, informer)
 				began := time.Now()
-				synctest.Wait()
 				handler.want(t)
 				time.Sleep(2 * time.Minute)
-				synctest.Wait()
 				handler.want(t, "add default/a 2")
 				for n, request := range server.take() {
 					if strings.HasPrefix(request, "list") && n > 1 {
@@ -93,13 +86,10 @@ func TestWatchEndsWithPatience(t *testing.T) {
 			return opens(time.Hour, status(errPatience))(o)
 		}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
-		synctest.Wait()
 		server.want(t, `stream from ""`, `list from "0" limit 500 `, `watch from "1"`)
 		time.Sleep(time.Minute)
-		synctest.Wait()
 		server.want(t, `watch from "1"`)
 		handler.want(t, "add default/a 2")
 	})
@@ -115,8 +105,7 @@ func TestWatchBackoff(t *testing.T) {
 			return nil, errRefused
 		}}
 		run(t, newInformer(server, &corev1.Pod{}, noOptions))
-		time.Sleep(20 * time.Minute)
-		synctest.Wait()
+		settle(20 * time.Minute)
 		for n := range len(tries) - 1 {
 			if d := tries[n+1].Sub(tries[n]); d < 400*time.Millisecond || d > time.Minute {
 				t.Errorf("try %d came after %v, want between 0.4 seconds and a minute", n+1, d)
@@ -152,11 +141,9 @@ func TestWatchExpired(t *testing.T) {
 					return expire(o)
 				}
 				informer := newInformer(server, &corev1.Pod{}, noOptions)
-				var handler recorder
-				addHandler(t, informer, &handler)
+				handler := record(t, informer)
 				run(t, informer)
 				time.Sleep(10 * time.Second)
-				synctest.Wait()
 				handler.want(t, "add default/gone 1 initial", "tombstone default/gone 1",
 					"add default/same 2 initial", "update default/same 2→2",
 					"add default/new 3 initial", "update default/new 3→8", "add default/more 9")
@@ -184,11 +171,9 @@ func TestWatchUnreadable(t *testing.T) {
 			return opens(time.Hour, status(unreadable))(o)
 		}
 		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		var handler recorder
-		addHandler(t, informer, &handler)
+		handler := record(t, informer)
 		run(t, informer)
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
+		settle(5 * time.Minute)
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a")
 		handler.want(t, "add default/a 1 initial", "update default/a 1→1", "add default/corrupt 2 initial", "tombstone default/corrupt 2")
 	})
@@ -232,10 +217,8 @@ func TestWatchWrongObjects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			both(t, func(t *testing.T, newInformer newInformerFunc) {
 				informer := newInformer(&script{watch: opens(time.Hour, tt.events...)}, tt.example, noOptions)
-				var handler recorder
-				addHandler(t, informer, &handler)
+				handler := record(t, informer)
 				run(t, informer)
-				synctest.Wait()
 				handler.want(t, tt.want...)
 			})
 		})

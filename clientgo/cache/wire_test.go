@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -226,8 +225,7 @@ func (s *wireServer) recover(t *testing.T, both []*wired) {
 		w.recovered = -1
 	}
 	for time.Since(began) < recoveryTime {
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		settle(5 * time.Second)
 		holds := s.holds(t)
 		for _, w := range both {
 			if equal := slices.Equal(cached(w), holds); equal != (w.recovered >= 0) {

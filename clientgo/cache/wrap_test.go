@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -46,15 +45,13 @@ func TestWrapped(t *testing.T) {
 		_, err := cache.NewTypedSharedIndexInformer[*corev1.Pod](informer).AddTypedEventHandler(
 			cache.TypedResourceEventHandlerFuncs[*corev1.Pod]{AddFunc: func(pod *corev1.Pod) { typed.OnAdd(pod, false) }})
 		must(t, err)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		for registration, name := range registrations {
 			if held := (registrationOf{registration, name}); name == "one" {
 				must(t, cache.ShutDownEventHandler(informer, held.ResourceEventHandlerRegistration))
 			}
 		}
 		source.Add(newPod("b"))
-		synctest.Wait()
 		one.want(t, "add default/a 1 initial")
 		other.want(t, "add default/a 1 initial", "add default/b 2")
 		typed.want(t, "add default/a 1", "add default/b 2")
@@ -70,8 +67,7 @@ func TestWrapped(t *testing.T) {
 func TestWrappedHealth(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
-		run(t, informer)
-		waitForSync(t, informer)
+		runSynced(t, informer)
 		health, ok := cache.HealthOf(&wrapped{SharedIndexInformer: informer})
 		if ok && (!health.Synced || health.Objects != 1) {
 			t.Errorf("the health is %+v, want that of a synced informer with one object", health)

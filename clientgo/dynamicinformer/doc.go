@@ -6,14 +6,14 @@
 //
 //	NewClient(config, nil) ─────────▶ *Client ──┬─ create, update, … ─▶ the dynamic client
 //	                                            └─ list and watch ────▶ Tidings' own source
-//	dynamic.NewForConfig, fakes, … ─▶ any other ── everything ────────▶ that client
+//	dynamic.NewForConfig, fakes, … ─▶ any other ── all requests ──────▶ that client
 //
 // # Reading
 //
-// A [Client] in the place of the dynamic client is what makes the difference in memory and
-// time: informers then read with Tidings' own source, as those of tidings.Dynamic do. Through
-// any other client they get objects that it has decoded, which can only be made to share
-// afterwards. What handlers and listers see is equal. docs/memory.md has the figures.
+// With a [Client] informers read with Tidings' own source, as those of tidings.Dynamic do,
+// which saves memory and time. With any other client they receive decoded objects, which can
+// only share parts afterwards. Handlers and listers see equal objects. docs/memory.md has the
+// figures.
 //
 // # Concurrency properties
 //
@@ -21,7 +21,7 @@
 //
 // # Memory
 //
-// The cached objects of a factory have in common what is equal. Change none without a
-// DeepCopy. [WithSharing] limits it, [WithSharingAmong] has several factories share,
-// [WithDrop] and [WithDropFor] leave out fields that nobody reads.
+// The cached objects of a factory share equal parts. Change none without a DeepCopy.
+// [WithSharing] limits it, [WithSharingAmong] extends it to several factories, [WithDrop] and
+// [WithDropFor] leave out fields.
 package dynamicinformer

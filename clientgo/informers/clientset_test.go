@@ -11,41 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/apisim"
 )
-
-// newServer returns a server and a clientset for it. It is closed at the end of the test,
-// after what the test started later.
-func newServer(t *testing.T) (*apisim.Server, *kubernetes.Clientset) {
-	t.Helper()
-	server, err := apisim.New(apisim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := kubernetes.NewForConfig(server.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server, client
-}
-
-// create puts objects on a server.
-func create(t *testing.T, server *apisim.Server, objects ...runtime.Object) {
-	t.Helper()
-	for _, object := range objects {
-		if _, err := server.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // TestClientset has a factory with every option that concerns the source read over HTTP.
 func TestClientset(t *testing.T) {
@@ -63,7 +32,7 @@ func TestClientset(t *testing.T) {
 		checkKeys(t, nodes.GetStore(), "n")
 		create(t, server, pod("a", "four", "web"), pod("a", "five", "db"))
 		synctest.Wait()
-		checkKeys(t, informer.GetStore(), "a/one", "a/four")
+		checkKeys(t, informer.GetStore(), "a/four", "a/one")
 		got, err := pods.Lister().Pods("a").Get("four")
 		if err != nil || got.Labels["seen"] != "yes" {
 			t.Errorf("Get: %v, %v; want the pod as the transform leaves it", got, err)
@@ -126,23 +95,11 @@ func TestClientsetReadsEveryResource(t *testing.T) {
 	})
 }
 
-// TestNewForClientset reads over HTTP without a factory.
-func TestNewForClientset(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, client := newServer(t)
-		create(t, server, pod("default", "one", "web"), pod("default", "two", "db"))
-		pods := NewFor[*corev1.Pod](client, "default", InformerOptions{
-			TweakListOptions: func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=two" },
-		})
-		run(t, pods)
-		checkKeys(t, pods.GetStore(), "default/two")
-	})
-}
-
 // widgetVersion is that of the widgets on a server.
 var widgetVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// TestForGroupOwnSource reads a generated group with our own source: its client is nil.
+// TestForGroupOwnSource reads a generated group with our own source, in JSON: its client is
+// nil. The options of the factory apply.
 func TestForGroupOwnSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := newServer(t)
@@ -158,7 +115,8 @@ func TestForGroupOwnSource(t *testing.T) {
 		mapper := meta.NewDefaultRESTMapper(nil)
 		mapper.Add(widgetVersion.WithKind("widget"), meta.RESTScopeNamespace)
 
-		f := NewSharedInformerFactoryWithOptions(nil, 0, WithTransform(mark))
+		f := NewSharedInformerFactoryWithOptions(nil, 0, WithTransform(mark),
+			WithDropFor[*widget]("metadata.annotations"), WithDrop("metadata.managedFields"))
 		group, err := ForGroup(f, widgetClient(nil), newWidgets, GroupOptions{
 			Namespace: "a", TweakListOptions: selectWeb, Scheme: scheme, Mapper: mapper, Config: server.Config(),
 		})
@@ -169,13 +127,13 @@ func TestForGroupOwnSource(t *testing.T) {
 		start(t, f)
 		checkKeys(t, informer.GetStore(), "a/one")
 		for _, o := range informer.GetStore().List() {
-			if w, ok := o.(*widget); !ok || w.Labels["seen"] != "yes" {
-				t.Errorf("the store has %v, want a widget as the transform leaves it", o)
+			if w, ok := o.(*widget); !ok || w.Labels["seen"] != "yes" || w.Annotations != nil || len(w.Finalizers) != 1 {
+				t.Errorf("the store has %v, want a transformed widget without annotations", o)
 			}
 		}
 		for _, request := range server.Requests() {
 			if !strings.HasPrefix(request.Resource.Resource, "widgets") || request.Namespace != "a" {
-				t.Errorf("the server was asked for %v in %q", request.Resource, request.Namespace)
+				t.Errorf("the server received a request of %v in %q", request.Resource, request.Namespace)
 			}
 		}
 	})
@@ -187,5 +145,7 @@ func unstructuredWidget(namespace, name, app string) *unstructured.Unstructured 
 	w.SetNamespace(namespace)
 	w.SetName(name)
 	w.SetLabels(map[string]string{"app": app})
+	w.SetAnnotations(map[string]string{"a": "b"})
+	w.SetFinalizers([]string{"example.com/keep"})
 	return w
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/tidings-go/tidings/clientgo/internal/factory"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -37,44 +39,37 @@ type GroupOptions struct {
 	Config *rest.Config
 }
 
-// ForGroup puts a group of custom resources, as client-go's informer-gen generated it
-// for them, on a factory: its informers are started, waited for and shut down with the
-// others, have the factory's transform and resync periods, and are shared by type.
+// ForGroup puts a group of custom resources, as client-go's informer-gen generated it, on a
+// factory: its informers are started, waited for and shut down with the others, have the
+// factory's transform and resync periods, and are shared by type.
 //
-// newGroup is the function New of the generated package of the group, client the
-// clientset that was generated with it, as the interface that its informers take. It
-// may be nil where the options have what the source needs.
+// newGroup is the function New of the generated package of the group, client the clientset
+// that was generated with it, as the interface that its informers take. It may be nil if the
+// options have Scheme, Mapper and Config.
 //
 //	stable, err := informers.ForGroup(factory, versioned.Interface(client), stable.New, informers.GroupOptions{})
 //	crontabs := stable.V1().CronTabs().Informer()
 //
-// The result is what newGroup returns. The type parameters follow from the arguments: G
-// is the group's interface, S and T are SharedInformerFactory and TweakListOptionsFunc
-// of the generated package internalinterfaces, F is its NewInformerFunc, and C the
-// interface of the clientset. The factory may be any, client-go's own too.
+// The result is that of newGroup. The type parameters follow from the arguments: G is the
+// group's interface, S and T are SharedInformerFactory and TweakListOptionsFunc of the
+// generated package internalinterfaces, F is its NewInformerFunc, and C the interface of the
+// clientset. The factory may be client-go's own too.
 //
-// It fails if another parameter is nil, if the options are incomplete or Config cannot be used, or if the generated
-// code asks its factory for a method that this version does not have.
+// It fails if another parameter is nil, if the options are incomplete or Config cannot be
+// used, or if the generated code needs a method that this version does not have.
 func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions), F ~func(C, time.Duration) cache.SharedIndexInformer, C any](
-	factory SharedInformerFactory, client C, newGroup func(S, string, T) G, o GroupOptions,
+	f SharedInformerFactory, client C, newGroup func(S, string, T) G, o GroupOptions,
 ) (G, error) {
 	var none G
-	if factory == nil {
+	given := []bool{o.Scheme != nil, o.Mapper != nil, o.Config != nil}
+	switch {
+	case f == nil:
 		return none, errors.New("informers.ForGroup: the factory is nil: make one with NewSharedInformerFactory")
-	}
-	if newGroup == nil {
+	case newGroup == nil:
 		return none, errors.New("informers.ForGroup: newGroup is nil: give it the function New of the group's generated package")
-	}
-	given := 0
-	for _, set := range []bool{o.Scheme != nil, o.Mapper != nil, o.Config != nil} {
-		if set {
-			given++
-		}
-	}
-	if given != 0 && given != 3 {
+	case slices.Contains(given, true) && slices.Contains(given, false):
 		return none, errors.New("informers.ForGroup: the options have only some of Scheme, Mapper and Config: set all three to read with Tidings' own source, or none to read with client")
-	}
-	if any(client) == nil && given == 0 {
+	case any(client) == nil && o.Config == nil:
 		return none, errors.New("informers.ForGroup: the client is nil: give it the clientset that was generated for the group, or set Scheme, Mapper and Config")
 	}
 	var own *source.Client
@@ -84,53 +79,70 @@ func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions), F ~func(C,
 			return none, fmt.Errorf("informers.ForGroup: GroupOptions.Config: %w", err)
 		}
 	}
-	adapter, ok := any(customFactory[F, C]{factory, client, own, o}).(S)
+	adapter, ok := any(customGroup[F, C]{f, client, own, o}).(S)
 	if !ok {
 		return none, fmt.Errorf("informers.ForGroup: %v has a method that this version of Tidings does not know: generate the informers with the informer-gen of client-go v0.37", reflect.TypeFor[S]())
 	}
 	return newGroup(adapter, o.Namespace, T(o.TweakListOptions)), nil
 }
 
-// groupFactory is the part of a generated SharedInformerFactory from which its
+// groupFactory is the method of a generated SharedInformerFactory from which its
 // NewInformerFunc follows.
 type groupFactory[F any] interface {
 	InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer
 }
 
-// customFactory is what the generated groups of custom resources get for their factory.
-type customFactory[F ~func(C, time.Duration) cache.SharedIndexInformer, C any] struct {
+// customGroup is the factory of the generated groups of custom resources.
+type customGroup[F ~func(C, time.Duration) cache.SharedIndexInformer, C any] struct {
 	factory SharedInformerFactory
 	client  C
 	own     *source.Client // nil to read with client
 	options GroupOptions
 }
 
-func (g customFactory[F, C]) Start(stopCh <-chan struct{}) { g.factory.Start(stopCh) }
+func (g customGroup[F, C]) Start(stopCh <-chan struct{}) { g.factory.Start(stopCh) }
 
-func (g customFactory[F, C]) InformerName() *cache.InformerName { return g.factory.InformerName() }
+func (g customGroup[F, C]) InformerName() *cache.InformerName { return g.factory.InformerName() }
 
-// InformerFor shares the informer through the factory, whose own client knows nothing
-// of custom resources.
-func (g customFactory[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
+// InformerFor shares the informer through the factory, whose own client does not know custom
+// resources.
+func (g customGroup[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
 	return g.factory.InformerFor(obj, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		if g.own == nil {
 			return newFunc(g.client, resync)
 		}
-		return newCustomInformer(g.own, obj, g.options, decodingIn(g.factory, obj), InformerOptions{
-			ResyncPeriod:     resync,
-			Indexers:         cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			InformerName:     g.factory.InformerName(),
-			TweakListOptions: g.options.TweakListOptions,
-		})
+		var s factory.Spec // of another package's factory: no options
+		if f, ok := g.factory.(*sharedInformerFactory); ok {
+			s = f.spec(obj)
+		}
+		s.Informer.ResyncPeriod, s.Informer.Indexers = resync, factory.ByNamespace()
+		return g.options.newInformer(g.own, obj, g.factory.InformerName(), s)
 	})
 }
 
-// decodingIn returns what becomes of the objects of a type in a factory: they share
-// everything, among those of one client, and lack nothing, if it is none of this package.
-func decodingIn(f SharedInformerFactory, obj runtime.Object) decoding {
-	own, ok := f.(*factory)
-	if !ok {
-		return decoding{}
+// newInformer makes an informer that reads the custom resource of the type of obj with our
+// own source. It panics if the type is not in the scheme.
+func (o *GroupOptions) newInformer(own *source.Client, obj runtime.Object, name *cache.InformerName, s factory.Spec) cache.SharedIndexInformer {
+	kinds, _, err := o.Scheme.ObjectKinds(obj)
+	if err != nil {
+		panic(fmt.Sprintf("informers.ForGroup: %T is not in GroupOptions.Scheme: add it with the AddToScheme of its package: %v", obj, err))
 	}
-	return own.decodingOf(obj)
+	gvk := kinds[0]
+	s.Resource = source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+	s.Namespace, s.Tweak = o.Namespace, o.TweakListOptions
+	// A kind that the mapper does not know may be installed later: the source asks the server
+	// for its resource when it runs, and only metrics use the guess.
+	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
+	if mapping, err := o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+		gvr = mapping.Resource
+		s.Resource.Name, s.Resource.Scope = gvr.Resource, scopeOf(mapping.Scope.Name() == meta.RESTScopeNameNamespace)
+	}
+	if s.Resource.Scope == source.ScopeCluster {
+		s.Namespace = metav1.NamespaceNone
+	}
+	goType := reflect.TypeOf(obj).Elem()
+	example := func() runtime.Object { return reflect.New(goType).Interface().(runtime.Object) }
+	s.Informer.Example, s.Informer.Identifier = example(), name.WithResource(gvr)
+	openTyped(&s, own, example)
+	return factory.New(s)
 }

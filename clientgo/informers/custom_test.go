@@ -16,10 +16,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 )
 
-// What follows has the form of informer-gen's output for a group with one resource,
-// with the client that client-gen would make for it.
+// These declarations have the form of informer-gen's output for a group with one resource,
+// and of its client.
 
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -43,7 +45,7 @@ func (l *widgetList) DeepCopyObject() runtime.Object {
 }
 
 type widgetClient interface {
-	Widgets(namespace string) lister[*widgetList]
+	Widgets(namespace string) listwatch.Client
 }
 
 type newWidgetInformerFunc func(widgetClient, time.Duration) cache.SharedIndexInformer
@@ -69,29 +71,29 @@ func newWidgets(f widgetFactory, namespace string, tweak tweakWidgets) *widgets 
 
 func (g *widgets) Informer() cache.SharedIndexInformer {
 	return g.factory.InformerFor(&widget{}, func(client widgetClient, resync time.Duration) cache.SharedIndexInformer {
-		source := typed(client.Widgets(g.namespace))
+		source := client.Widgets(g.namespace)
 		lw := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				if g.tweak != nil {
 					g.tweak(&o)
 				}
-				return source.list(ctx, o)
+				return source.List(ctx, o)
 			},
-			WatchFuncWithContext: source.watch,
+			WatchFuncWithContext: source.Watch,
 		}
-		return newInformer(cache.ToListWatcherWithWatchListSemantics(lw, client), &widget{}, cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: cache.Indexers{}})
+		return cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), &widget{}, cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: cache.Indexers{}})
 	})
 }
 
-// fakeWidgets is a client that says what it was asked for.
+// fakeWidgets is a client that keeps its last call.
 type fakeWidgets struct {
 	namespace string // of the last call
 	selector  string // of the last list
 }
 
-func (c *fakeWidgets) Widgets(namespace string) lister[*widgetList] {
+func (c *fakeWidgets) Widgets(namespace string) listwatch.Client {
 	c.namespace = namespace
-	return c
+	return listwatch.ClientOf(c)
 }
 
 func (c *fakeWidgets) IsWatchListSemanticsUnSupported() bool { return true }
@@ -199,32 +201,15 @@ func TestForGroupErrors(t *testing.T) {
 		"some": {func() (*widgets, error) {
 			return ForGroup(f, client, newWidgets, GroupOptions{Config: &rest.Config{}})
 		}, "set all three"},
+		"config": {func() (*widgets, error) {
+			return ForGroup(f, client, newWidgets, GroupOptions{Scheme: runtime.NewScheme(), Mapper: meta.MultiRESTMapper{}, Config: &rest.Config{Host: "://"}})
+		}, "GroupOptions.Config"},
 		"method": {func() (*widgets, error) { return ForGroup(f, client, newPicky, GroupOptions{}) }, "pickyFactory"},
 	} {
 		got, err := test.call()
 		if got != nil || err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v; want an error with %q", name, got, err, test.want)
 		}
-	}
-}
-
-// TestForGroupWithoutClient needs none, because the options say how to read.
-func TestForGroupWithoutClient(t *testing.T) {
-	f := NewSharedInformerFactory(nil, 0)
-	group, err := ForGroup(f, widgetClient(nil), newWidgets, GroupOptions{
-		Scheme: runtime.NewScheme(), Mapper: meta.MultiRESTMapper{}, Config: &rest.Config{},
-	})
-	if err != nil || group == nil {
-		t.Errorf("group %v, error %v; want a group", group, err)
-	}
-}
-
-func TestForGroupRefusesAConfigThatCannotBeUsed(t *testing.T) {
-	_, err := ForGroup(NewSharedInformerFactory(nil, 0), widgetClient(&fakeWidgets{}), newWidgets, GroupOptions{
-		Scheme: runtime.NewScheme(), Mapper: meta.MultiRESTMapper{}, Config: &rest.Config{Host: "://"},
-	})
-	if err == nil || !strings.Contains(err.Error(), "GroupOptions.Config") {
-		t.Errorf("error %v, want one that names GroupOptions.Config", err)
 	}
 }
 

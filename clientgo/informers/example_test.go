@@ -54,7 +54,7 @@ func ExampleNewFilteredFor() {
 	// Output: [default/web]
 }
 
-// Fields that nobody reads are left out of what is cached.
+// Fields that the program does not read are left out of the cache.
 func ExampleWithDrop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := fake.NewClientset(&corev1.Pod{

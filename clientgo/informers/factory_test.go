@@ -3,9 +3,9 @@ package informers
 import (
 	"context"
 	"errors"
+	"net/http"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,84 +13,26 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	restfake "k8s.io/client-go/rest/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/internal/factory"
 )
 
 var (
 	podType        = reflect.TypeFor[*corev1.Pod]()
 	deploymentType = reflect.TypeFor[*appsv1.Deployment]()
 )
-
-// TestFactoryFollows reads what is there at the start and what comes later.
-func TestFactoryFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset(objects(pod("a", "one", "web"))...)
-		f := NewSharedInformerFactory(client, 0)
-		pods := f.Core().V1().Pods()
-		var added, updated, deleted []string
-		if _, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { added = append(added, o.(*corev1.Pod).Name) },
-			UpdateFunc: func(_, o any) { updated = append(updated, o.(*corev1.Pod).Name) },
-			DeleteFunc: func(o any) { deleted = append(deleted, o.(*corev1.Pod).Name) },
-		}); err != nil {
-			t.Fatal(err)
-		}
-		start(t, f)
-		checkKeys(t, pods.Informer().GetStore(), "a/one")
-
-		ctx := t.Context()
-		if _, err := client.CoreV1().Pods("b").Create(ctx, pod("b", "two", "web"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		checkKeys(t, pods.Informer().GetStore(), "a/one", "b/two")
-		if _, err := client.CoreV1().Pods("b").Update(ctx, pod("b", "two", "db"), metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.CoreV1().Pods("a").Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		checkKeys(t, pods.Informer().GetStore(), "b/two")
-		if got := strings.Join(added, " "); got != "one two" {
-			t.Errorf("the handler was told of the adds %q, want one and two", got)
-		}
-		if got := strings.Join(updated, " "); got != "two" {
-			t.Errorf("the handler was told of the updates %q, want two", got)
-		}
-		if got := strings.Join(deleted, " "); got != "one" {
-			t.Errorf("the handler was told of the deletes %q, want one", got)
-		}
-	})
-}
-
-func TestFactoryLister(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := NewSharedInformerFactory(fake.NewClientset(objects(pod("a", "one", "web"), pod("b", "two", "web"), pod("b", "three", "db"))...), 0)
-		lister := f.Core().V1().Pods().Lister()
-		start(t, f)
-		if got, err := lister.Pods("b").Get("two"); err != nil || got.Name != "two" {
-			t.Errorf("Get: %v, %v", got, err)
-		}
-		if _, err := lister.Pods("b").Get("one"); !apierrors.IsNotFound(err) {
-			t.Errorf("Get of another namespace's pod: %v, want not found", err)
-		}
-		if got, err := lister.Pods("b").List(labels.Everything()); err != nil || len(got) != 2 {
-			t.Errorf("List of a namespace: %d pods, %v; want 2", len(got), err)
-		}
-		web := labels.SelectorFromSet(labels.Set{"app": "web"})
-		if got, err := lister.List(web); err != nil || len(got) != 2 {
-			t.Errorf("List by label: %d pods, %v; want 2", len(got), err)
-		}
-	})
-}
 
 // TestFactoryShares asks for one type in each way that there is.
 func TestFactoryShares(t *testing.T) {
@@ -115,8 +57,8 @@ func TestFactoryShares(t *testing.T) {
 	}
 }
 
-// TestInformerForRunsNewFunc checks that a caller's function decides, and gets what it
-// needs for it.
+// TestInformerForRunsNewFunc: the caller's function decides. It gets the factory's client and
+// resync period.
 func TestInformerForRunsNewFunc(t *testing.T) {
 	client := fake.NewClientset()
 	f := NewSharedInformerFactoryWithOptions(client, time.Minute,
@@ -140,51 +82,11 @@ func TestInformerForRunsNewFunc(t *testing.T) {
 	f.InformerFor(&corev1.Node{}, newFunc(time.Hour))
 }
 
-// TestStartTwice starts what was asked for later, and nothing a second time.
-func TestStartTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset(objects(pod("a", "one", "web"))...)
-		f := NewSharedInformerFactory(client, 0)
-		f.Core().V1().Pods().Informer()
-		ctx := runningContext(t, f)
-		f.Start(ctx.Done())
-		f.Start(ctx.Done())
-		synctest.Wait()
-		if got := count(client, "list", "pods"); got != 1 {
-			t.Errorf("pods are listed %d times, want once", got)
-		}
-		deployments := f.Apps().V1().Deployments().Informer()
-		synctest.Wait()
-		if deployments.HasSynced() || count(client, "list", "deployments") != 0 {
-			t.Error("an informer that was asked for after Start runs without another Start")
-		}
-		f.StartWithContext(ctx)
-		synctest.Wait()
-		if !deployments.HasSynced() {
-			t.Error("another Start does not start what was asked for meanwhile")
-		}
-		if got := count(client, "list", "pods"); got != 1 {
-			t.Errorf("pods are listed %d times, want once", got)
-		}
-	})
-}
-
-// count returns how often a fake was asked for a verb of a resource.
-func count(client *fake.Clientset, verb, resource string) int {
-	n := 0
-	for _, action := range client.Actions() {
-		if action.Matches(verb, resource) {
-			n++
-		}
-	}
-	return n
-}
-
 func TestStartThroughGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewSharedInformerFactory(fake.NewClientset(), 0).(*factory)
+		f := NewSharedInformerFactory(fake.NewClientset(), 0).(*sharedInformerFactory)
 		pods := f.Core().V1().Pods().Informer()
-		builtin{f}.Start(runningContext(t, f).Done())
+		groups{f}.Start(runningContext(t, f).Done())
 		synctest.Wait()
 		if !pods.HasSynced() {
 			t.Error("the factory that the groups have does not start informers")
@@ -192,46 +94,8 @@ func TestStartThroughGroup(t *testing.T) {
 	})
 }
 
-// TestShutdown checks that it waits, and that nothing starts after it.
-func TestShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		f := NewSharedInformerFactory(client, 0)
-		f.Shutdown() // nothing runs: it returns at once
-
-		f = NewSharedInformerFactory(client, 0)
-		pods := f.Core().V1().Pods().Informer()
-		ctx, cancel := context.WithCancel(t.Context())
-		f.StartWithContext(ctx)
-		ended := make(chan struct{})
-		for range 2 {
-			go func() {
-				f.Shutdown()
-				ended <- struct{}{}
-			}()
-		}
-		synctest.Wait()
-		select {
-		case <-ended:
-			t.Error("Shutdown returns while an informer runs")
-		default:
-		}
-		nodes := f.Core().V1().Nodes().Informer()
-		f.StartWithContext(ctx)
-		synctest.Wait()
-		if nodes.HasSynced() || count(client, "list", "nodes") != 0 {
-			t.Error("an informer is started after Shutdown")
-		}
-		cancel()
-		<-ended
-		<-ended
-		if !pods.IsStopped() {
-			t.Error("Shutdown returned before the informer stopped")
-		}
-		f.Shutdown()
-	})
-}
-
+// TestWaitForCacheSync checks the result and the error, which WaitForCacheSync of the other
+// factories does not have.
 func TestWaitForCacheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -274,56 +138,6 @@ func TestWaitForCacheSync(t *testing.T) {
 	})
 }
 
-// TestConcurrentUse has goroutines ask, start and wait at the same time, for the race
-// detector and for one informer per type in the end.
-func TestConcurrentUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset(objects(pod("a", "one", "web"))...)
-		f := NewSharedInformerFactory(client, 0)
-		ctx := runningContext(t, f)
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				for _, r := range resources[:20] {
-					if _, err := f.ForResource(r.gvr); err != nil {
-						t.Error(err)
-					}
-					f.StartWithContext(ctx)
-				}
-				if err := f.WaitForCacheSyncWithContext(soon(t)).AsError(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		checkKeys(t, f.Core().V1().Pods().Informer().GetStore(), "a/one")
-		if got := count(client, "list", "pods"); got != 1 {
-			t.Errorf("pods are listed %d times, want once", got)
-		}
-	})
-}
-
-func TestForResource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := NewSharedInformerFactory(fake.NewClientset(objects(pod("a", "one", "web"))...), 0)
-		pods, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("pods"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		start(t, f)
-		if got, err := pods.Lister().ByNamespace("a").Get("one"); err != nil || got.(*corev1.Pod).Name != "one" {
-			t.Errorf("Get: %v, %v", got, err)
-		}
-		_, err = pods.Lister().ByNamespace("a").Get("two")
-		if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "pods") {
-			t.Errorf("Get of nothing: %v, want not found, with the resource", err)
-		}
-		if _, ok := pods.Informer().(cache.TypedSharedIndexInformer[*corev1.Pod]); !ok {
-			t.Error("the informer lacks the typed methods that client-go's has")
-		}
-	})
-}
-
 func TestForResourceUnknown(t *testing.T) {
 	f := NewSharedInformerFactory(fake.NewClientset(), 0)
 	got, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("crontabs"))
@@ -331,6 +145,102 @@ func TestForResourceUnknown(t *testing.T) {
 		t.Fatalf("an unknown resource gives %v and %v, want an error alone", got, err)
 	}
 	if !strings.HasPrefix(err.Error(), "no informer found for /v1, Resource=crontabs") || !strings.Contains(err.Error(), "dynamicinformer") {
-		t.Errorf("%q does not say what is missing and what to do", err)
+		t.Errorf("%q does not have the resource and the remedy", err)
 	}
+}
+
+// TestGroupOnPublicFactory makes one of client-go's groups on the factory, as programs do
+// that have a namespace or a selection of their own for it.
+func TestGroupOnPublicFactory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(objects(pod("a", "one", "web"), pod("a", "two", "db"), pod("b", "three", "web"))...)
+		f := NewSharedInformerFactory(client, 0)
+		own := coreinformers.New(f, "a", selectWeb).Pods().Informer()
+		if f.Core().V1().Pods().Informer().GetStore() != own.GetStore() {
+			t.Error("the informer of a group on the public factory is not shared")
+		}
+		start(t, f)
+		checkKeys(t, own.GetStore(), "a/one")
+	})
+}
+
+// TestWhoseInformer checks which informers are Tidings', by the way that they are asked for
+// and by the client. A clientset around a fake of rest.Interface has no source of ours.
+func TestWhoseInformer(t *testing.T) {
+	real, err := kubernetes.NewForConfig(&rest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := kubernetes.New(&restfake.RESTClient{Client: http.DefaultClient})
+	for name, client := range map[string]kubernetes.Interface{"clientset": real, "around a fake": around, "fake": fake.NewClientset()} {
+		f := NewSharedInformerFactory(client, 0)
+		generic, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("nodes"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := generic.Informer().(cache.TypedSharedIndexInformer[*corev1.Node]); !ok {
+			t.Error("the informer lacks the typed methods that client-go's has")
+		}
+		single := NewFilteredFor[*corev1.Pod](client, "", 0, nil, nil)
+		if _, ok := single.(coreinformers.PodIndexInformer); !ok {
+			t.Error("the informer lacks the typed methods that client-go's has")
+		}
+		for way, informer := range map[string]cache.SharedInformer{
+			"the accessor": f.Core().V1().Pods().Informer(), "ForResource": generic.Informer(), "NewFor": single,
+		} {
+			if _, ok := tidingscache.HealthOf(informer); !ok {
+				t.Errorf("%s over a %s has client-go's informer", way, name)
+			}
+		}
+		theirs := coreinformers.New(f, "a", nil).Services().Informer()
+		if _, ok := tidingscache.HealthOf(theirs); ok {
+			t.Errorf("the public InformerFor over a %s does not run its caller's function", name)
+		}
+		r, _ := resourceOf(&corev1.Pod{})
+		if own := r.ownSource(client); (own != nil) != (name == "clientset") {
+			t.Errorf("over a %s, our own source is used: %t", name, own != nil)
+		}
+		lw := r.listerWatcher(client, factory.Spec{})
+		if listed := watchlist.DoesClientNotSupportWatchListSemantics(lw); listed != (name == "fake") {
+			t.Errorf("over a %s, lists cannot be streamed: %t", name, listed)
+		}
+	}
+}
+
+// TestWatchFollowsList creates an object between the list and the watch of a fake: it must
+// be delivered once.
+func TestWatchFollowsList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(objects(pod("a", "one", "web"))...)
+		created := make(chan struct{})
+		client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+			<-created
+			return false, nil, nil
+		})
+		f := NewSharedInformerFactory(client, 0)
+		pods := f.Core().V1().Pods().Informer()
+		var adds, others int
+		registration, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { adds++ },
+			UpdateFunc: func(_, _ any) { others++ },
+			DeleteFunc: func(any) { others++ },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.StartWithContext(runningContext(t, f))
+		if err := f.WaitForCacheSyncWithContext(soon(t)).AsError(); err != nil {
+			t.Fatal(err)
+		}
+		checkKeys(t, pods.GetStore(), "a/one")
+		if err := client.Tracker().Add(pod("a", "two", "web")); err != nil {
+			t.Fatal(err)
+		}
+		close(created)
+		synctest.Wait()
+		checkKeys(t, pods.GetStore(), "a/one", "a/two")
+		if adds != 2 || others != 0 || !registration.HasSynced() {
+			t.Errorf("%d adds, %d other calls, handler synced: %t; want 2, none, true", adds, others, registration.HasSynced())
+		}
+	})
 }

@@ -24,8 +24,8 @@ var livesSeeds = seeds.New("lives", "TestLives", 100)
 
 // TestLives leads our factory and client-go's through the same random lives, each with a
 // server of its own: informers asked for, started, stopped, started again, shut down, with
-// handlers added and removed at any point. After each step that settles, what can be seen
-// of both is the same. Nothing is left running in the end.
+// handlers added and removed at any point. After each step that settles, both show
+// the same. Nothing runs in the end.
 func TestLives(t *testing.T) {
 	for seed := range livesSeeds.All() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// seenIn runs a schedule in a bubble, and returns what was seen.
+// seenIn runs a schedule in a bubble, and returns its observations.
 func seenIn(t *testing.T, seed uint64, make func(kubernetes.Interface) SharedInformerFactory) []string {
 	var l *lives
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ type lives struct {
 	seen      []string
 }
 
-// listener is a handler that folds what it is told.
+// listener is a handler that folds its notifications.
 type listener struct {
 	informer     string
 	registration cache.ResourceEventHandlerRegistration
@@ -114,7 +114,7 @@ func (l *lives) step() {
 		l.note("start")
 		l.factory.StartWithContext(ctx)
 	case n < 38 && len(l.terms) > 0:
-		synctest.Wait() // what has not been delivered at the end is a race
+		synctest.Wait() // undelivered notifications at the end are a race
 		l.note("a term ends")
 		l.terms[l.random.IntN(len(l.terms))]()
 		synctest.Wait()
@@ -163,8 +163,8 @@ func (l *lives) join(name string) {
 	}
 }
 
-// look notes what can be seen once everything has settled. What a handler was told before
-// its removal is not compared: it is a race.
+// look notes the state of informers and handlers once everything has settled. Notifications
+// before the removal of a handler are not compared: they are a race.
 func (l *lives) look() {
 	time.Sleep(time.Minute)
 	synctest.Wait()

@@ -2,7 +2,8 @@ package informers
 
 import (
 	"context"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/apisim"
 )
 
 // pod returns a pod with the label app.
@@ -50,44 +54,11 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// run runs an informer that no factory has until the end of the test.
-func run(t *testing.T, informer cache.SharedIndexInformer) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		informer.RunWithContext(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
-	synctest.Wait()
-}
-
-// keys returns the keys in a store as a set.
-func keys(store cache.Store) map[string]bool {
-	set := map[string]bool{}
-	for _, key := range store.ListKeys() {
-		set[key] = true
-	}
-	return set
-}
-
-// checkKeys compares the keys in a store with those wanted.
+// checkKeys compares the keys in a store with those wanted, which are sorted.
 func checkKeys(t *testing.T, store cache.Store, want ...string) {
 	t.Helper()
-	got := keys(store)
-	if len(got) != len(want) {
+	if got := slices.Sorted(slices.Values(store.ListKeys())); !slices.Equal(got, want) {
 		t.Errorf("the store has %v, want %v", got, want)
-		return
-	}
-	for _, key := range want {
-		if !got[key] {
-			t.Errorf("the store has %v, want %v", got, want)
-			return
-		}
 	}
 }
 
@@ -100,33 +71,37 @@ func objects(pods ...*corev1.Pod) []runtime.Object {
 	return list
 }
 
-// reports counts errors.
-type reports struct {
-	mu     sync.Mutex
-	errors int
-}
-
-func (r *reports) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.errors
-}
-
-// reportedErrors counts, until the end of the test, what is reported through
-// utilruntime.HandleError and its like. Call it before anything runs. The handlers that
-// it takes the place of remember the time of the last error, so that after one outside
-// of a synctest bubble, where it is later, they would sleep for years inside.
-func reportedErrors(t *testing.T) *reports {
+// reportedErrors returns a counter, for the rest of the test, of the errors of
+// utilruntime.HandleError and its like. Call it before anything runs. The handlers that it
+// replaces remember the time of the last error, so that after one outside of a synctest
+// bubble, where it is later, they would sleep for years inside.
+func reportedErrors(t *testing.T) *atomic.Int64 {
 	t.Helper()
-	r := &reports{}
-	before := utilruntime.ErrorHandlers
+	count, before := new(atomic.Int64), utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
-		func(context.Context, error, string, ...any) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.errors++
-		},
+		func(context.Context, error, string, ...any) { count.Add(1) },
 	}
 	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
-	return r
+	return count
+}
+
+// newServer returns a server and a clientset for it.
+func newServer(t *testing.T) (*apisim.Server, *kubernetes.Clientset) {
+	t.Helper()
+	server := apisim.Start(t)
+	client, err := kubernetes.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, client
+}
+
+// create puts objects on a server.
+func create(t *testing.T, server *apisim.Server, objects ...runtime.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if _, err := server.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

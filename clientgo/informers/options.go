@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"time"
@@ -11,92 +12,120 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/clientgo/internal/factory"
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/source"
 )
 
 // SharedInformerOption is an option of NewSharedInformerFactoryWithOptions. Where two
-// options set the same thing, the later one holds.
+// options set the same thing, the later one applies.
 //
-// client-go's type of this name acts on its private factory, so that its options
-// cannot be used here: take those of this package, which have the same names.
-type SharedInformerOption func(*factory)
+// client-go's type of this name acts on its private factory, so that its options cannot be
+// used here: take those of this package, which have the same names.
+type SharedInformerOption func(*sharedInformerFactory)
 
-// WithCustomResyncConfig sets the resync period of the informers of some types, by an
-// object of each type, in place of the factory's default. Zero turns resyncs off.
-// Used more than once, the periods add up.
+// WithCustomResyncConfig sets the resync period of the informers of some types, by an object
+// of each type, in place of the factory's default. Zero turns resyncs off. The periods of
+// several options add up.
 func WithCustomResyncConfig(resyncConfig map[metav1.Object]time.Duration) SharedInformerOption {
 	periods := make(map[reflect.Type]time.Duration, len(resyncConfig))
 	for object, period := range resyncConfig {
 		periods[reflect.TypeOf(object)] = period
 	}
-	return func(f *factory) { maps.Copy(f.customResync, periods) }
+	return func(f *sharedInformerFactory) { maps.Copy(f.customResync, periods) }
 }
 
-// WithTweakListOptions has every list and watch of the factory's own informers pass
-// its options through a function, which sets label or field selectors. It is called
-// with a copy, from any goroutine. Informers that a caller's function makes (see
-// InformerFor) are left as they are.
+// WithTweakListOptions sets a function that changes the options of every list and watch of
+// the factory's own informers, to set label or field selectors. It is called with a copy,
+// from any goroutine. It does not apply to informers that InformerFor's functions make.
 func WithTweakListOptions(tweakListOptions internalinterfaces.TweakListOptionsFunc) SharedInformerOption {
-	return func(f *factory) { f.tweak = tweakListOptions }
+	return func(f *sharedInformerFactory) { f.options.Tweak = tweakListOptions }
 }
 
-// WithNamespace limits the factory's own informers to a namespace. Types that have no
-// namespace are not affected. The default is metav1.NamespaceAll.
+// WithNamespace limits the factory's own informers to a namespace. Types without namespaces
+// are not affected. The default is metav1.NamespaceAll.
 func WithNamespace(namespace string) SharedInformerOption {
-	return func(f *factory) { f.namespace = namespace }
+	return func(f *sharedInformerFactory) { f.options.Namespace = namespace }
 }
 
-// WithTransform sets a transform on every informer of the factory, those of
-// InformerFor included, at the time when it is made.
+// WithTransform sets a transform on every informer of the factory, those of InformerFor
+// included, when it is made.
 func WithTransform(transform cache.TransformFunc) SharedInformerOption {
-	return func(f *factory) { f.transform = transform }
+	return func(f *sharedInformerFactory) { f.options.Transform = transform }
 }
 
-// WithInformerName names the factory's informers in metrics: each registers its
-// resource under the name. The name comes from cache.NewInformerName, which fails for
-// a name in use; Shutdown releases it.
+// WithInformerName names the factory's informers in metrics: each registers its resource
+// under the name. The name comes from cache.NewInformerName, which fails for a name in use;
+// Shutdown releases it.
 func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
-	return func(f *factory) { f.informerName = informerName }
+	return func(f *sharedInformerFactory) { f.informerName = informerName }
 }
 
-// WithSharing limits what the cached objects of the factory's own informers have in common
-// in memory. The default is tidings.ShareAll: to change an object without a DeepCopy, which
-// nobody should, is then to change others. With tidings.ShareStrings no object has a part of
-// another, at the price of several times the memory; tidings.ShareNothing has each decoded
-// by the code that was generated for its type, and caches what other clients and transforms
-// return. A transform owns the object that it is given: it has strings in common with others
-// at most, and what the transform returns is shared. The values are the same in any case.
+// WithSharing limits the parts that the cached objects of the factory's own informers share
+// in memory. The default is tidings.ShareAll: a write to an object without a DeepCopy, which
+// is an error anyway, then changes others. With tidings.ShareStrings objects share strings
+// only, at the price of several times the memory. With tidings.ShareNothing each object is
+// decoded by the generated code of its type, and the objects that other clients and
+// transforms return are cached as they are. A transform may write to its argument, which
+// shares strings at most; its result is shared. Secrets share nothing. The values of objects
+// are the same in any case.
 func WithSharing(atMost tidings.Sharing) SharedInformerOption {
 	listwatch.CheckSharing("informers.WithSharing", atMost)
-	return func(f *factory) { f.decoding.atMost = atMost }
+	return func(f *sharedInformerFactory) { f.options.Sharing = atMost }
 }
 
-// WithSharingAmong has the cached objects of the factory's own informers share with those of
-// all informers that have the same table, such as those of another factory, of package
-// dynamicinformer too; nil is a table of the factory's own, which is the default. Objects
-// that are held in different Go types have strings in common.
+// WithSharingAmong sets the table of the factory's own informers: all informers with the same
+// table share parts of their objects, those of other factories and of packages
+// dynamicinformer and metadatainformer included. Nil, the default, is a table of the
+// factory's own. Objects of different Go types share strings.
 func WithSharingAmong(table *source.Table) SharedInformerOption {
-	return func(f *factory) {
-		f.decoding.among = table
-		if table == nil {
-			f.decoding.among = new(source.Table)
-		}
-	}
+	return func(f *sharedInformerFactory) { f.options.Table = table }
 }
 
-// NewSharedInformerFactory returns a factory of informers for all namespaces.
-// defaultResync is the period in which handlers that name none of their own are told
-// of every cached object again; zero turns that off. A resync never asks the server.
+// WithDrop leaves fields of the metadata out of the objects of all the factory's own
+// informers, as if they had never been set; WithDropFor leaves out fields of one type:
 //
-// A nil client is allowed, because tests fill the stores of informers that never run:
-// the informers of such a factory fail every list with an error that says so.
+//	informers.WithDrop("metadata.managedFields")
+//	informers.WithDropFor[*corev1.Pod]("spec.containers.env", "status.conditions")
+//
+// A path names fields as JSON does, joined by dots. It goes through lists and ends at a field
+// of any type, which is left out whole. It cannot go into a map, nor leave out the identity
+// of objects. The paths of several options add up.
+//
+// Our own source does not even decode such a field. From the objects that another client has
+// decoded it is removed before any transform. The options do not apply to informers that
+// InformerFor's functions make, except those of ForGroup with a Config.
+//
+// Do not give an object of such an informer to an Update: the server takes a missing field as
+// one to be removed. Use a Patch, or read the object again.
+//
+// It panics if a path is wrong: paths are fixed at compile time, so that any run of that line
+// shows the mistake.
+func WithDrop(paths ...string) SharedInformerOption {
+	factory.CheckDrop("informers.WithDrop", paths, factory.OfMetadata)
+	return func(f *sharedInformerFactory) { f.options.Drop.Add(nil, paths) }
+}
+
+// WithDropFor is WithDrop for the informer of one type, which may have any fields. The type
+// may be that of a custom resource, for ForGroup with a Config.
+func WithDropFor[T Object](paths ...string) SharedInformerOption {
+	t := reflect.TypeFor[T]()
+	factory.CheckDrop(fmt.Sprintf("informers.WithDropFor[%v]", t), paths, factory.OfType(t))
+	return func(f *sharedInformerFactory) { f.options.Drop.Add(t, paths) }
+}
+
+// NewSharedInformerFactory returns a factory of informers for all namespaces. defaultResync
+// is the resync period of handlers that set none of their own; zero means no resyncs. A
+// resync repeats the cached objects to handlers and does not call the server.
+//
+// A nil client is allowed, because tests fill the stores of informers that never run. The
+// informers of such a factory fail every list with an error.
 func NewSharedInformerFactory(client kubernetes.Interface, defaultResync time.Duration) SharedInformerFactory {
 	return NewSharedInformerFactoryWithOptions(client, defaultResync)
 }
 
-// NewFilteredSharedInformerFactory returns a factory whose own informers are limited to
-// a namespace and to what tweakListOptions selects. It may be nil.
+// NewFilteredSharedInformerFactory returns a factory whose own informers are limited to a
+// namespace and to the selection of tweakListOptions, which may be nil.
 //
 // Deprecated: use NewSharedInformerFactoryWithOptions with WithNamespace and
 // WithTweakListOptions.
@@ -104,23 +133,21 @@ func NewFilteredSharedInformerFactory(client kubernetes.Interface, defaultResync
 	return NewSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
 }
 
-// NewSharedInformerFactoryWithOptions returns a factory with options, which apply in
-// order. See NewSharedInformerFactory for the other parameters.
+// NewSharedInformerFactoryWithOptions returns a factory with options, which apply in order.
+// See NewSharedInformerFactory for the other parameters.
 func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
 	return newFactory(client, defaultResync, options)
 }
 
-func newFactory(client kubernetes.Interface, defaultResync time.Duration, options []SharedInformerOption) *factory {
-	f := &factory{
-		client:        client,
-		namespace:     metav1.NamespaceAll,
-		defaultResync: defaultResync,
-		customResync:  make(map[reflect.Type]time.Duration),
-		informers:     make(map[reflect.Type]*member),
-		decoding:      decoding{among: new(source.Table)},
+func newFactory(client kubernetes.Interface, defaultResync time.Duration, options []SharedInformerOption) *sharedInformerFactory {
+	f := &sharedInformerFactory{
+		client: client, defaultResync: defaultResync, customResync: make(map[reflect.Type]time.Duration),
 	}
 	for _, option := range options {
 		option(f)
+	}
+	if f.options.Table == nil {
+		f.options.Table = new(source.Table)
 	}
 	return f
 }

@@ -2,41 +2,44 @@ package informers
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/internal/factory"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
+	"github.com/tidings-go/tidings/source"
 )
 
-// resource is a row of the generated table: what an informer has to know of a
-// resource of Kubernetes' own API.
+// resource is a row of the generated table: a resource of Kubernetes' own API.
 type resource struct {
 	gvr        schema.GroupVersionResource
 	kind       string
 	namespaced bool
 	goType     goType
-	// open finds the resource in a client. The namespace is ignored by a resource
-	// that has none.
-	open func(c kubernetes.Interface, namespace string) listWatcher
+	// open finds the resource in a client. A resource without a namespace ignores it.
+	open func(c kubernetes.Interface, namespace string) listwatch.Client
 }
 
 // resourceOf returns the row of the type of obj.
 func resourceOf(obj runtime.Object) (*resource, bool) {
-	for i := range resources {
-		if resources[i].goType.is(obj) {
-			return &resources[i], true
-		}
-	}
-	return nil, false
+	return rowWith(func(r *resource) bool { return r.goType.is(obj) })
 }
 
 // resourceFor returns the row of a resource.
 func resourceFor(gvr schema.GroupVersionResource) (*resource, bool) {
+	return rowWith(func(r *resource) bool { return r.gvr == gvr })
+}
+
+func rowWith(match func(*resource) bool) (*resource, bool) {
 	for i := range resources {
-		if resources[i].gvr == gvr {
+		if match(&resources[i]) {
 			return &resources[i], true
 		}
 	}
@@ -49,8 +52,8 @@ type goType interface {
 	example() runtime.Object
 	// is reports whether obj is of the type; it may be a nil pointer.
 	is(obj runtime.Object) bool
-	// typed gives an informer the methods of cache.TypedSharedIndexInformer, which
-	// client-go's informers of a known type have.
+	// typed adds the methods of cache.TypedSharedIndexInformer, which client-go's informers of
+	// a known type have.
 	typed(informer cache.SharedIndexInformer) cache.SharedIndexInformer
 }
 
@@ -72,37 +75,68 @@ func (object[T, P]) typed(informer cache.SharedIndexInformer) cache.SharedIndexI
 	return cache.NewTypedSharedIndexInformer[P](informer)
 }
 
-// listWatcher is a resource of a client, within a namespace.
-type listWatcher interface {
-	list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
-	watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
-}
+// errNilClient is the error of every list and watch without a client.
+var errNilClient = errors.New("the Kubernetes client is nil: give NewSharedInformerFactory, NewFor or NewFilteredFor one made with kubernetes.NewForConfig")
 
-// lister has the two methods of a generated client that an informer needs. L is
-// the type of its lists.
-type lister[L runtime.Object] interface {
-	List(ctx context.Context, o metav1.ListOptions) (L, error)
-	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
-}
-
-// typed makes a listWatcher of a generated client.
-func typed[L runtime.Object](client lister[L]) listWatcher {
-	return typedListWatcher[L]{client}
-}
-
-type typedListWatcher[L runtime.Object] struct {
-	client lister[L]
-}
-
-func (w typedListWatcher[L]) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list, err := w.client.List(ctx, o)
-	if err != nil {
-		// Not the list: a nil pointer in an interface is not nil.
-		return nil, err
+// newInformer makes an informer that reads with a client.
+func (r *resource) newInformer(client kubernetes.Interface, s factory.Spec) cache.SharedIndexInformer {
+	s.Resource = source.Resource{
+		Group: r.gvr.Group, Version: r.gvr.Version, Name: r.gvr.Resource,
+		Kind: r.kind, Scope: scopeOf(r.namespaced),
 	}
-	return list, nil
+	if !r.namespaced {
+		s.Namespace = metav1.NamespaceNone
+	}
+	if own := r.ownSource(client); own != nil {
+		openTyped(&s, own, r.goType.example)
+	} else {
+		s.ListWatch = r.listerWatcher(client, s)
+	}
+	return r.goType.typed(factory.New(s))
 }
 
-func (w typedListWatcher[L]) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return w.client.Watch(ctx, o)
+// ownSource returns the REST client of a clientset for our own source, nil for any other
+// client: fakes, wrappers, nil, and a clientset around a fake of rest.Interface.
+func (r *resource) ownSource(client kubernetes.Interface) *source.Client {
+	cs, ok := client.(*kubernetes.Clientset)
+	if !ok || cs == nil {
+		return nil
+	}
+	restClient, ok := cs.CoreV1().RESTClient().(*rest.RESTClient)
+	if !ok || restClient == nil {
+		return nil
+	}
+	own, err := source.NewClientFromREST(restClient)
+	if err != nil {
+		utilruntime.HandleErrorWithContext(context.Background(), err,
+			"An informer reads through typed clients, because it cannot use the REST client", "resource", r.gvr.String())
+		return nil
+	}
+	return own
+}
+
+// openTyped makes an informer read with our own source.
+func openTyped(s *factory.Spec, own *source.Client, example func() runtime.Object) {
+	of, newObject := s.Resource, func() source.Object { return example().(source.Object) }
+	s.Open = func(o source.RESTOptions) source.Source[any] {
+		return listwatch.Untyped[source.Object](source.NewTyped(own, of, newObject, o))
+	}
+}
+
+// listerWatcher reads through the typed methods of a client, which it asks for them at each
+// call, because fakes may change their results.
+func (r *resource) listerWatcher(client kubernetes.Interface, s factory.Spec) cache.ListerWatcher {
+	return listwatch.FromClient(client, func() (listwatch.Client, error) {
+		if factory.IsNil(client) {
+			return nil, errNilClient
+		}
+		return r.open(client, s.Namespace), nil
+	}, s.Tweak)
+}
+
+func scopeOf(namespaced bool) source.Scope {
+	if namespaced {
+		return source.ScopeNamespaced
+	}
+	return source.ScopeCluster
 }

@@ -2,6 +2,7 @@ package informers
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -27,19 +28,16 @@ type InformerOptions = internalinterfaces.InformerOptions
 //
 //	pods := informers.NewFor[*corev1.Pod](client, metav1.NamespaceAll, informers.InformerOptions{})
 //
-// The options are those of a factory, and have the informer share, drop fields or transform
-// as that does; they apply after the parameters:
+// The options are those of a factory; they apply after the parameters:
 //
 //	pods := informers.NewFor[*corev1.Pod](client, metav1.NamespaceAll, informers.InformerOptions{},
 //		informers.WithDropFor[*corev1.Pod]("spec.containers.env"))
 //
-// The namespace is ignored for a type that has none. A factory's informers are
-// preferable wherever they can be shared: each one of these has a watch and a cache of
-// its own.
+// The namespace is ignored for a type without namespaces. Prefer the informers of a factory
+// wherever they can be shared: each informer of NewFor has its own watch and cache.
 //
-// It panics if T is no type for which client-go has an informer: T is fixed when the
-// program is compiled, so that any run of that line shows the mistake. A nil client
-// fails every list and watch with an error.
+// It panics if client-go has no informer for T: T is fixed at compile time, so that any run
+// of that line shows the mistake. With a nil client every list and watch fails.
 func NewFor[T Object](client kubernetes.Interface, namespace string, o InformerOptions, options ...SharedInformerOption) cache.TypedSharedIndexInformer[T] {
 	var zero T
 	r, ok := resourceOf(zero)
@@ -50,12 +48,12 @@ func NewFor[T Object](client kubernetes.Interface, namespace string, o InformerO
 	f := newFactory(client, o.ResyncPeriod, slices.Concat([]SharedInformerOption{
 		WithNamespace(namespace), WithTweakListOptions(o.TweakListOptions), WithInformerName(o.InformerName),
 	}, options))
-	return cache.NewTypedSharedIndexInformer[T](f.own(r, o.Indexers))
+	return cache.NewTypedSharedIndexInformer[T](f.newInformer(reflect.TypeFor[T](), f.newFunc(r, o.Indexers)))
 }
 
 // NewFilteredFor is NewFor with the parameters and the result of client-go's
 // NewFilteredPodInformer and its like. resync is the period of resyncs, zero for none;
-// indexers and tweak may be nil. For options, such as WithDropFor, there is NewFor.
+// indexers and tweak may be nil.
 func NewFilteredFor[T Object](client kubernetes.Interface, namespace string, resync time.Duration, indexers cache.Indexers, tweak internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
 	return NewFor[T](client, namespace, InformerOptions{ResyncPeriod: resync, Indexers: indexers, TweakListOptions: tweak})
 }

@@ -27,106 +27,106 @@ import (
 )
 
 // Admissionregistration returns the informers of the group admissionregistration, by version.
-func (f *factory) Admissionregistration() admissionregistrationinformers.Interface {
-	return admissionregistrationinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Admissionregistration() admissionregistrationinformers.Interface {
+	return admissionregistrationinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Apps returns the informers of the group apps, by version.
-func (f *factory) Apps() appsinformers.Interface {
-	return appsinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Apps() appsinformers.Interface {
+	return appsinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Autoscaling returns the informers of the group autoscaling, by version.
-func (f *factory) Autoscaling() autoscalinginformers.Interface {
-	return autoscalinginformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Autoscaling() autoscalinginformers.Interface {
+	return autoscalinginformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Batch returns the informers of the group batch, by version.
-func (f *factory) Batch() batchinformers.Interface {
-	return batchinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Batch() batchinformers.Interface {
+	return batchinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Certificates returns the informers of the group certificates, by version.
-func (f *factory) Certificates() certificatesinformers.Interface {
-	return certificatesinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Certificates() certificatesinformers.Interface {
+	return certificatesinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Coordination returns the informers of the group coordination, by version.
-func (f *factory) Coordination() coordinationinformers.Interface {
-	return coordinationinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Coordination() coordinationinformers.Interface {
+	return coordinationinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Core returns the informers of the group core, by version.
-func (f *factory) Core() coreinformers.Interface {
-	return coreinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Core() coreinformers.Interface {
+	return coreinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Discovery returns the informers of the group discovery, by version.
-func (f *factory) Discovery() discoveryinformers.Interface {
-	return discoveryinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Discovery() discoveryinformers.Interface {
+	return discoveryinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Events returns the informers of the group events, by version.
-func (f *factory) Events() eventsinformers.Interface {
-	return eventsinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Events() eventsinformers.Interface {
+	return eventsinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Extensions returns the informers of the group extensions, by version.
-func (f *factory) Extensions() extensionsinformers.Interface {
-	return extensionsinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Extensions() extensionsinformers.Interface {
+	return extensionsinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Flowcontrol returns the informers of the group flowcontrol, by version.
-func (f *factory) Flowcontrol() flowcontrolinformers.Interface {
-	return flowcontrolinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Flowcontrol() flowcontrolinformers.Interface {
+	return flowcontrolinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Internal returns the informers of the group apiserverinternal, by version.
-func (f *factory) Internal() apiserverinternalinformers.Interface {
-	return apiserverinternalinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Internal() apiserverinternalinformers.Interface {
+	return apiserverinternalinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Lifecycle returns the informers of the group lifecycle, by version.
-func (f *factory) Lifecycle() lifecycleinformers.Interface {
-	return lifecycleinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Lifecycle() lifecycleinformers.Interface {
+	return lifecycleinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Networking returns the informers of the group networking, by version.
-func (f *factory) Networking() networkinginformers.Interface {
-	return networkinginformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Networking() networkinginformers.Interface {
+	return networkinginformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Node returns the informers of the group node, by version.
-func (f *factory) Node() nodeinformers.Interface {
-	return nodeinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Node() nodeinformers.Interface {
+	return nodeinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Policy returns the informers of the group policy, by version.
-func (f *factory) Policy() policyinformers.Interface {
-	return policyinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Policy() policyinformers.Interface {
+	return policyinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Rbac returns the informers of the group rbac, by version.
-func (f *factory) Rbac() rbacinformers.Interface {
-	return rbacinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Rbac() rbacinformers.Interface {
+	return rbacinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Resource returns the informers of the group resource, by version.
-func (f *factory) Resource() resourceinformers.Interface {
-	return resourceinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Resource() resourceinformers.Interface {
+	return resourceinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Scheduling returns the informers of the group scheduling, by version.
-func (f *factory) Scheduling() schedulinginformers.Interface {
-	return schedulinginformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Scheduling() schedulinginformers.Interface {
+	return schedulinginformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Storage returns the informers of the group storage, by version.
-func (f *factory) Storage() storageinformers.Interface {
-	return storageinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Storage() storageinformers.Interface {
+	return storageinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }
 
 // Storagemigration returns the informers of the group storagemigration, by version.
-func (f *factory) Storagemigration() storagemigrationinformers.Interface {
-	return storagemigrationinformers.New(builtin{f}, f.namespace, f.tweak)
+func (f *sharedInformerFactory) Storagemigration() storagemigrationinformers.Interface {
+	return storagemigrationinformers.New(groups{f}, f.options.Namespace, f.options.Tweak)
 }

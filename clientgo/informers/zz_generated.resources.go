@@ -58,372 +58,450 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 )
 
 // resources has every resource for which client-go has an informer, sorted by
 // group, version and name.
 var resources = []resource{
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "componentstatuses"}, "ComponentStatus", false, object[corev1.ComponentStatus, *corev1.ComponentStatus]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.CoreV1().ComponentStatuses()) }},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "configmaps"}, "ConfigMap", true, object[corev1.ConfigMap, *corev1.ConfigMap]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().ConfigMaps(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "componentstatuses"}, "ComponentStatus", false, object[corev1.ComponentStatus, *corev1.ComponentStatus]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().ComponentStatuses())
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "endpoints"}, "Endpoints", true, object[corev1.Endpoints, *corev1.Endpoints]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().Endpoints(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "configmaps"}, "ConfigMap", true, object[corev1.ConfigMap, *corev1.ConfigMap]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().ConfigMaps(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "events"}, "Event", true, object[corev1.Event, *corev1.Event]{}, func(c kubernetes.Interface, namespace string) listWatcher { return typed(c.CoreV1().Events(namespace)) }},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "limitranges"}, "LimitRange", true, object[corev1.LimitRange, *corev1.LimitRange]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().LimitRanges(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "endpoints"}, "Endpoints", true, object[corev1.Endpoints, *corev1.Endpoints]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().Endpoints(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "namespaces"}, "Namespace", false, object[corev1.Namespace, *corev1.Namespace]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.CoreV1().Namespaces()) }},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "nodes"}, "Node", false, object[corev1.Node, *corev1.Node]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.CoreV1().Nodes()) }},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumeclaims"}, "PersistentVolumeClaim", true, object[corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaim]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().PersistentVolumeClaims(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "events"}, "Event", true, object[corev1.Event, *corev1.Event]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().Events(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumes"}, "PersistentVolume", false, object[corev1.PersistentVolume, *corev1.PersistentVolume]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.CoreV1().PersistentVolumes()) }},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "pods"}, "Pod", true, object[corev1.Pod, *corev1.Pod]{}, func(c kubernetes.Interface, namespace string) listWatcher { return typed(c.CoreV1().Pods(namespace)) }},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "podtemplates"}, "PodTemplate", true, object[corev1.PodTemplate, *corev1.PodTemplate]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().PodTemplates(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "limitranges"}, "LimitRange", true, object[corev1.LimitRange, *corev1.LimitRange]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().LimitRanges(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "replicationcontrollers"}, "ReplicationController", true, object[corev1.ReplicationController, *corev1.ReplicationController]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().ReplicationControllers(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "namespaces"}, "Namespace", false, object[corev1.Namespace, *corev1.Namespace]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().Namespaces())
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "resourcequotas"}, "ResourceQuota", true, object[corev1.ResourceQuota, *corev1.ResourceQuota]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().ResourceQuotas(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "nodes"}, "Node", false, object[corev1.Node, *corev1.Node]{}, func(c kubernetes.Interface, _ string) listwatch.Client { return listwatch.ClientOf(c.CoreV1().Nodes()) }},
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumeclaims"}, "PersistentVolumeClaim", true, object[corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaim]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().PersistentVolumeClaims(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "secrets"}, "Secret", true, object[corev1.Secret, *corev1.Secret]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().Secrets(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumes"}, "PersistentVolume", false, object[corev1.PersistentVolume, *corev1.PersistentVolume]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().PersistentVolumes())
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "serviceaccounts"}, "ServiceAccount", true, object[corev1.ServiceAccount, *corev1.ServiceAccount]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().ServiceAccounts(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "pods"}, "Pod", true, object[corev1.Pod, *corev1.Pod]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().Pods(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "services"}, "Service", true, object[corev1.Service, *corev1.Service]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoreV1().Services(namespace))
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "podtemplates"}, "PodTemplate", true, object[corev1.PodTemplate, *corev1.PodTemplate]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().PodTemplates(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}, "MutatingAdmissionPolicy", false, object[admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1().MutatingAdmissionPolicies())
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "replicationcontrollers"}, "ReplicationController", true, object[corev1.ReplicationController, *corev1.ReplicationController]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().ReplicationControllers(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}, "MutatingAdmissionPolicyBinding", false, object[admissionregistrationv1.MutatingAdmissionPolicyBinding, *admissionregistrationv1.MutatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1().MutatingAdmissionPolicyBindings())
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "resourcequotas"}, "ResourceQuota", true, object[corev1.ResourceQuota, *corev1.ResourceQuota]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().ResourceQuotas(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, "MutatingWebhookConfiguration", false, object[admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1().MutatingWebhookConfigurations())
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "secrets"}, "Secret", true, object[corev1.Secret, *corev1.Secret]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().Secrets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}, "ValidatingAdmissionPolicy", false, object[admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1().ValidatingAdmissionPolicies())
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "serviceaccounts"}, "ServiceAccount", true, object[corev1.ServiceAccount, *corev1.ServiceAccount]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().ServiceAccounts(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}, "ValidatingAdmissionPolicyBinding", false, object[admissionregistrationv1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1.ValidatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings())
+	{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "services"}, "Service", true, object[corev1.Service, *corev1.Service]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoreV1().Services(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, "ValidatingWebhookConfiguration", false, object[admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1().ValidatingWebhookConfigurations())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}, "MutatingAdmissionPolicy", false, object[admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1().MutatingAdmissionPolicies())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicies"}, "MutatingAdmissionPolicy", false, object[admissionregistrationv1alpha1.MutatingAdmissionPolicy, *admissionregistrationv1alpha1.MutatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1alpha1().MutatingAdmissionPolicies())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}, "MutatingAdmissionPolicyBinding", false, object[admissionregistrationv1.MutatingAdmissionPolicyBinding, *admissionregistrationv1.MutatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1().MutatingAdmissionPolicyBindings())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicybindings"}, "MutatingAdmissionPolicyBinding", false, object[admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1alpha1().MutatingAdmissionPolicyBindings())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, "MutatingWebhookConfiguration", false, object[admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.MutatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1().MutatingWebhookConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicies"}, "ValidatingAdmissionPolicy", false, object[admissionregistrationv1alpha1.ValidatingAdmissionPolicy, *admissionregistrationv1alpha1.ValidatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1alpha1().ValidatingAdmissionPolicies())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}, "ValidatingAdmissionPolicy", false, object[admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1().ValidatingAdmissionPolicies())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicybindings"}, "ValidatingAdmissionPolicyBinding", false, object[admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1alpha1().ValidatingAdmissionPolicyBindings())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}, "ValidatingAdmissionPolicyBinding", false, object[admissionregistrationv1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1.ValidatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicies"}, "MutatingAdmissionPolicy", false, object[admissionregistrationv1beta1.MutatingAdmissionPolicy, *admissionregistrationv1beta1.MutatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1beta1().MutatingAdmissionPolicies())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, "ValidatingWebhookConfiguration", false, object[admissionregistrationv1.ValidatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1().ValidatingWebhookConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicybindings"}, "MutatingAdmissionPolicyBinding", false, object[admissionregistrationv1beta1.MutatingAdmissionPolicyBinding, *admissionregistrationv1beta1.MutatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1beta1().MutatingAdmissionPolicyBindings())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicies"}, "MutatingAdmissionPolicy", false, object[admissionregistrationv1alpha1.MutatingAdmissionPolicy, *admissionregistrationv1alpha1.MutatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1alpha1().MutatingAdmissionPolicies())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingwebhookconfigurations"}, "MutatingWebhookConfiguration", false, object[admissionregistrationv1beta1.MutatingWebhookConfiguration, *admissionregistrationv1beta1.MutatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1beta1().MutatingWebhookConfigurations())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicybindings"}, "MutatingAdmissionPolicyBinding", false, object[admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1alpha1().MutatingAdmissionPolicyBindings())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicies"}, "ValidatingAdmissionPolicy", false, object[admissionregistrationv1beta1.ValidatingAdmissionPolicy, *admissionregistrationv1beta1.ValidatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1beta1().ValidatingAdmissionPolicies())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicies"}, "ValidatingAdmissionPolicy", false, object[admissionregistrationv1alpha1.ValidatingAdmissionPolicy, *admissionregistrationv1alpha1.ValidatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1alpha1().ValidatingAdmissionPolicies())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicybindings"}, "ValidatingAdmissionPolicyBinding", false, object[admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1beta1().ValidatingAdmissionPolicyBindings())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicybindings"}, "ValidatingAdmissionPolicyBinding", false, object[admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1alpha1().ValidatingAdmissionPolicyBindings())
 	}},
-	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingwebhookconfigurations"}, "ValidatingWebhookConfiguration", false, object[admissionregistrationv1beta1.ValidatingWebhookConfiguration, *admissionregistrationv1beta1.ValidatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.AdmissionregistrationV1beta1().ValidatingWebhookConfigurations())
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicies"}, "MutatingAdmissionPolicy", false, object[admissionregistrationv1beta1.MutatingAdmissionPolicy, *admissionregistrationv1beta1.MutatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1beta1().MutatingAdmissionPolicies())
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, "ControllerRevision", true, object[appsv1.ControllerRevision, *appsv1.ControllerRevision]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1().ControllerRevisions(namespace))
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicybindings"}, "MutatingAdmissionPolicyBinding", false, object[admissionregistrationv1beta1.MutatingAdmissionPolicyBinding, *admissionregistrationv1beta1.MutatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1beta1().MutatingAdmissionPolicyBindings())
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, "DaemonSet", true, object[appsv1.DaemonSet, *appsv1.DaemonSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1().DaemonSets(namespace))
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingwebhookconfigurations"}, "MutatingWebhookConfiguration", false, object[admissionregistrationv1beta1.MutatingWebhookConfiguration, *admissionregistrationv1beta1.MutatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1beta1().MutatingWebhookConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true, object[appsv1.Deployment, *appsv1.Deployment]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1().Deployments(namespace))
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicies"}, "ValidatingAdmissionPolicy", false, object[admissionregistrationv1beta1.ValidatingAdmissionPolicy, *admissionregistrationv1beta1.ValidatingAdmissionPolicy]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1beta1().ValidatingAdmissionPolicies())
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "ReplicaSet", true, object[appsv1.ReplicaSet, *appsv1.ReplicaSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1().ReplicaSets(namespace))
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicybindings"}, "ValidatingAdmissionPolicyBinding", false, object[admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1beta1().ValidatingAdmissionPolicyBindings())
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "StatefulSet", true, object[appsv1.StatefulSet, *appsv1.StatefulSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1().StatefulSets(namespace))
+	{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingwebhookconfigurations"}, "ValidatingWebhookConfiguration", false, object[admissionregistrationv1beta1.ValidatingWebhookConfiguration, *admissionregistrationv1beta1.ValidatingWebhookConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.AdmissionregistrationV1beta1().ValidatingWebhookConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "controllerrevisions"}, "ControllerRevision", true, object[appsv1beta1.ControllerRevision, *appsv1beta1.ControllerRevision]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta1().ControllerRevisions(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, "ControllerRevision", true, object[appsv1.ControllerRevision, *appsv1.ControllerRevision]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1().ControllerRevisions(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "deployments"}, "Deployment", true, object[appsv1beta1.Deployment, *appsv1beta1.Deployment]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta1().Deployments(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, "DaemonSet", true, object[appsv1.DaemonSet, *appsv1.DaemonSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1().DaemonSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "statefulsets"}, "StatefulSet", true, object[appsv1beta1.StatefulSet, *appsv1beta1.StatefulSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta1().StatefulSets(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment", true, object[appsv1.Deployment, *appsv1.Deployment]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1().Deployments(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "controllerrevisions"}, "ControllerRevision", true, object[appsv1beta2.ControllerRevision, *appsv1beta2.ControllerRevision]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta2().ControllerRevisions(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "ReplicaSet", true, object[appsv1.ReplicaSet, *appsv1.ReplicaSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1().ReplicaSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "daemonsets"}, "DaemonSet", true, object[appsv1beta2.DaemonSet, *appsv1beta2.DaemonSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta2().DaemonSets(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "StatefulSet", true, object[appsv1.StatefulSet, *appsv1.StatefulSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1().StatefulSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, "Deployment", true, object[appsv1beta2.Deployment, *appsv1beta2.Deployment]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta2().Deployments(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "controllerrevisions"}, "ControllerRevision", true, object[appsv1beta1.ControllerRevision, *appsv1beta1.ControllerRevision]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta1().ControllerRevisions(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "replicasets"}, "ReplicaSet", true, object[appsv1beta2.ReplicaSet, *appsv1beta2.ReplicaSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta2().ReplicaSets(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "deployments"}, "Deployment", true, object[appsv1beta1.Deployment, *appsv1beta1.Deployment]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta1().Deployments(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "statefulsets"}, "StatefulSet", true, object[appsv1beta2.StatefulSet, *appsv1beta2.StatefulSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AppsV1beta2().StatefulSets(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "statefulsets"}, "StatefulSet", true, object[appsv1beta1.StatefulSet, *appsv1beta1.StatefulSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta1().StatefulSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}, "HorizontalPodAutoscaler", true, object[autoscalingv1.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscaler]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AutoscalingV1().HorizontalPodAutoscalers(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "controllerrevisions"}, "ControllerRevision", true, object[appsv1beta2.ControllerRevision, *appsv1beta2.ControllerRevision]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta2().ControllerRevisions(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}, "HorizontalPodAutoscaler", true, object[autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscaler]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.AutoscalingV2().HorizontalPodAutoscalers(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "daemonsets"}, "DaemonSet", true, object[appsv1beta2.DaemonSet, *appsv1beta2.DaemonSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta2().DaemonSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, "CronJob", true, object[batchv1.CronJob, *batchv1.CronJob]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.BatchV1().CronJobs(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, "Deployment", true, object[appsv1beta2.Deployment, *appsv1beta2.Deployment]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta2().Deployments(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "Job", true, object[batchv1.Job, *batchv1.Job]{}, func(c kubernetes.Interface, namespace string) listWatcher { return typed(c.BatchV1().Jobs(namespace)) }},
-	{schema.GroupVersionResource{Group: "batch", Version: "v1beta1", Resource: "cronjobs"}, "CronJob", true, object[batchv1beta1.CronJob, *batchv1beta1.CronJob]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.BatchV1beta1().CronJobs(namespace))
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "replicasets"}, "ReplicaSet", true, object[appsv1beta2.ReplicaSet, *appsv1beta2.ReplicaSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta2().ReplicaSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}, "CertificateSigningRequest", false, object[certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequest]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.CertificatesV1().CertificateSigningRequests())
+	{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "statefulsets"}, "StatefulSet", true, object[appsv1beta2.StatefulSet, *appsv1beta2.StatefulSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AppsV1beta2().StatefulSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}, "ClusterTrustBundle", false, object[certificatesv1.ClusterTrustBundle, *certificatesv1.ClusterTrustBundle]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.CertificatesV1().ClusterTrustBundles())
+	{schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}, "HorizontalPodAutoscaler", true, object[autoscalingv1.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscaler]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AutoscalingV1().HorizontalPodAutoscalers(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "podcertificaterequests"}, "PodCertificateRequest", true, object[certificatesv1.PodCertificateRequest, *certificatesv1.PodCertificateRequest]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CertificatesV1().PodCertificateRequests(namespace))
+	{schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}, "HorizontalPodAutoscaler", true, object[autoscalingv2.HorizontalPodAutoscaler, *autoscalingv2.HorizontalPodAutoscaler]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.AutoscalingV2().HorizontalPodAutoscalers(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1alpha1", Resource: "clustertrustbundles"}, "ClusterTrustBundle", false, object[certificatesv1alpha1.ClusterTrustBundle, *certificatesv1alpha1.ClusterTrustBundle]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.CertificatesV1alpha1().ClusterTrustBundles())
+	{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, "CronJob", true, object[batchv1.CronJob, *batchv1.CronJob]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.BatchV1().CronJobs(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "certificatesigningrequests"}, "CertificateSigningRequest", false, object[certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequest]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.CertificatesV1beta1().CertificateSigningRequests())
+	{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "Job", true, object[batchv1.Job, *batchv1.Job]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.BatchV1().Jobs(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"}, "ClusterTrustBundle", false, object[certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundle]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.CertificatesV1beta1().ClusterTrustBundles())
+	{schema.GroupVersionResource{Group: "batch", Version: "v1beta1", Resource: "cronjobs"}, "CronJob", true, object[batchv1beta1.CronJob, *batchv1beta1.CronJob]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.BatchV1beta1().CronJobs(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "podcertificaterequests"}, "PodCertificateRequest", true, object[certificatesv1beta1.PodCertificateRequest, *certificatesv1beta1.PodCertificateRequest]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CertificatesV1beta1().PodCertificateRequests(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}, "CertificateSigningRequest", false, object[certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequest]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1().CertificateSigningRequests())
 	}},
-	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "Lease", true, object[coordinationv1.Lease, *coordinationv1.Lease]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoordinationV1().Leases(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}, "ClusterTrustBundle", false, object[certificatesv1.ClusterTrustBundle, *certificatesv1.ClusterTrustBundle]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1().ClusterTrustBundles())
 	}},
-	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, "LeaseCandidate", true, object[coordinationv1alpha2.LeaseCandidate, *coordinationv1alpha2.LeaseCandidate]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoordinationV1alpha2().LeaseCandidates(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "podcertificaterequests"}, "PodCertificateRequest", true, object[certificatesv1.PodCertificateRequest, *certificatesv1.PodCertificateRequest]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1().PodCertificateRequests(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leasecandidates"}, "LeaseCandidate", true, object[coordinationv1beta1.LeaseCandidate, *coordinationv1beta1.LeaseCandidate]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoordinationV1beta1().LeaseCandidates(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1alpha1", Resource: "clustertrustbundles"}, "ClusterTrustBundle", false, object[certificatesv1alpha1.ClusterTrustBundle, *certificatesv1alpha1.ClusterTrustBundle]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1alpha1().ClusterTrustBundles())
 	}},
-	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leases"}, "Lease", true, object[coordinationv1beta1.Lease, *coordinationv1beta1.Lease]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.CoordinationV1beta1().Leases(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "certificatesigningrequests"}, "CertificateSigningRequest", false, object[certificatesv1beta1.CertificateSigningRequest, *certificatesv1beta1.CertificateSigningRequest]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1beta1().CertificateSigningRequests())
 	}},
-	{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, "EndpointSlice", true, object[discoveryv1.EndpointSlice, *discoveryv1.EndpointSlice]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.DiscoveryV1().EndpointSlices(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"}, "ClusterTrustBundle", false, object[certificatesv1beta1.ClusterTrustBundle, *certificatesv1beta1.ClusterTrustBundle]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1beta1().ClusterTrustBundles())
 	}},
-	{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1beta1", Resource: "endpointslices"}, "EndpointSlice", true, object[discoveryv1beta1.EndpointSlice, *discoveryv1beta1.EndpointSlice]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.DiscoveryV1beta1().EndpointSlices(namespace))
+	{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "podcertificaterequests"}, "PodCertificateRequest", true, object[certificatesv1beta1.PodCertificateRequest, *certificatesv1beta1.PodCertificateRequest]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CertificatesV1beta1().PodCertificateRequests(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}, "Event", true, object[eventsv1.Event, *eventsv1.Event]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.EventsV1().Events(namespace))
+	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "Lease", true, object[coordinationv1.Lease, *coordinationv1.Lease]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoordinationV1().Leases(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1beta1", Resource: "events"}, "Event", true, object[eventsv1beta1.Event, *eventsv1beta1.Event]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.EventsV1beta1().Events(namespace))
+	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, "LeaseCandidate", true, object[coordinationv1alpha2.LeaseCandidate, *coordinationv1alpha2.LeaseCandidate]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoordinationV1alpha2().LeaseCandidates(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "daemonsets"}, "DaemonSet", true, object[extensionsv1beta1.DaemonSet, *extensionsv1beta1.DaemonSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ExtensionsV1beta1().DaemonSets(namespace))
+	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leasecandidates"}, "LeaseCandidate", true, object[coordinationv1beta1.LeaseCandidate, *coordinationv1beta1.LeaseCandidate]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoordinationV1beta1().LeaseCandidates(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}, "Deployment", true, object[extensionsv1beta1.Deployment, *extensionsv1beta1.Deployment]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ExtensionsV1beta1().Deployments(namespace))
+	{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leases"}, "Lease", true, object[coordinationv1beta1.Lease, *coordinationv1beta1.Lease]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.CoordinationV1beta1().Leases(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "ingresses"}, "Ingress", true, object[extensionsv1beta1.Ingress, *extensionsv1beta1.Ingress]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ExtensionsV1beta1().Ingresses(namespace))
+	{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, "EndpointSlice", true, object[discoveryv1.EndpointSlice, *discoveryv1.EndpointSlice]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.DiscoveryV1().EndpointSlices(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "networkpolicies"}, "NetworkPolicy", true, object[extensionsv1beta1.NetworkPolicy, *extensionsv1beta1.NetworkPolicy]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ExtensionsV1beta1().NetworkPolicies(namespace))
+	{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1beta1", Resource: "endpointslices"}, "EndpointSlice", true, object[discoveryv1beta1.EndpointSlice, *discoveryv1beta1.EndpointSlice]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.DiscoveryV1beta1().EndpointSlices(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "replicasets"}, "ReplicaSet", true, object[extensionsv1beta1.ReplicaSet, *extensionsv1beta1.ReplicaSet]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ExtensionsV1beta1().ReplicaSets(namespace))
+	{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}, "Event", true, object[eventsv1.Event, *eventsv1.Event]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.EventsV1().Events(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1.FlowSchema, *flowcontrolv1.FlowSchema]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.FlowcontrolV1().FlowSchemas()) }},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.FlowcontrolV1().PriorityLevelConfigurations())
+	{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1beta1", Resource: "events"}, "Event", true, object[eventsv1beta1.Event, *eventsv1beta1.Event]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.EventsV1beta1().Events(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1beta1.FlowSchema, *flowcontrolv1beta1.FlowSchema]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.FlowcontrolV1beta1().FlowSchemas()) }},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1beta1.PriorityLevelConfiguration, *flowcontrolv1beta1.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.FlowcontrolV1beta1().PriorityLevelConfigurations())
+	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "daemonsets"}, "DaemonSet", true, object[extensionsv1beta1.DaemonSet, *extensionsv1beta1.DaemonSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ExtensionsV1beta1().DaemonSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1beta2.FlowSchema, *flowcontrolv1beta2.FlowSchema]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.FlowcontrolV1beta2().FlowSchemas()) }},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1beta2.PriorityLevelConfiguration, *flowcontrolv1beta2.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.FlowcontrolV1beta2().PriorityLevelConfigurations())
+	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}, "Deployment", true, object[extensionsv1beta1.Deployment, *extensionsv1beta1.Deployment]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ExtensionsV1beta1().Deployments(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1beta3.FlowSchema, *flowcontrolv1beta3.FlowSchema]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.FlowcontrolV1beta3().FlowSchemas()) }},
-	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1beta3.PriorityLevelConfiguration, *flowcontrolv1beta3.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.FlowcontrolV1beta3().PriorityLevelConfigurations())
+	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "ingresses"}, "Ingress", true, object[extensionsv1beta1.Ingress, *extensionsv1beta1.Ingress]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ExtensionsV1beta1().Ingresses(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"}, "StorageVersion", false, object[apiserverinternalv1alpha1.StorageVersion, *apiserverinternalv1alpha1.StorageVersion]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.InternalV1alpha1().StorageVersions())
+	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "networkpolicies"}, "NetworkPolicy", true, object[extensionsv1beta1.NetworkPolicy, *extensionsv1beta1.NetworkPolicy]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ExtensionsV1beta1().NetworkPolicies(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictionrequests"}, "EvictionRequest", true, object[lifecyclev1alpha1.EvictionRequest, *lifecyclev1alpha1.EvictionRequest]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.LifecycleV1alpha1().EvictionRequests(namespace))
+	{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "replicasets"}, "ReplicaSet", true, object[extensionsv1beta1.ReplicaSet, *extensionsv1beta1.ReplicaSet]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ExtensionsV1beta1().ReplicaSets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictions"}, "Eviction", true, object[lifecyclev1alpha1.Eviction, *lifecyclev1alpha1.Eviction]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.LifecycleV1alpha1().Evictions(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1.FlowSchema, *flowcontrolv1.FlowSchema]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1().FlowSchemas())
 	}},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingressclasses"}, "IngressClass", false, object[networkingv1.IngressClass, *networkingv1.IngressClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NetworkingV1().IngressClasses()) }},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}, "Ingress", true, object[networkingv1.Ingress, *networkingv1.Ingress]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.NetworkingV1().Ingresses(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1.PriorityLevelConfiguration, *flowcontrolv1.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1().PriorityLevelConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ipaddresses"}, "IPAddress", false, object[networkingv1.IPAddress, *networkingv1.IPAddress]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NetworkingV1().IPAddresses()) }},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, "NetworkPolicy", true, object[networkingv1.NetworkPolicy, *networkingv1.NetworkPolicy]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.NetworkingV1().NetworkPolicies(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1beta1.FlowSchema, *flowcontrolv1beta1.FlowSchema]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1beta1().FlowSchemas())
 	}},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}, "ServiceCIDR", false, object[networkingv1.ServiceCIDR, *networkingv1.ServiceCIDR]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NetworkingV1().ServiceCIDRs()) }},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingressclasses"}, "IngressClass", false, object[networkingv1beta1.IngressClass, *networkingv1beta1.IngressClass]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.NetworkingV1beta1().IngressClasses())
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1beta1.PriorityLevelConfiguration, *flowcontrolv1beta1.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1beta1().PriorityLevelConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingresses"}, "Ingress", true, object[networkingv1beta1.Ingress, *networkingv1beta1.Ingress]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.NetworkingV1beta1().Ingresses(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1beta2.FlowSchema, *flowcontrolv1beta2.FlowSchema]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1beta2().FlowSchemas())
 	}},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ipaddresses"}, "IPAddress", false, object[networkingv1beta1.IPAddress, *networkingv1beta1.IPAddress]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NetworkingV1beta1().IPAddresses()) }},
-	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "servicecidrs"}, "ServiceCIDR", false, object[networkingv1beta1.ServiceCIDR, *networkingv1beta1.ServiceCIDR]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NetworkingV1beta1().ServiceCIDRs()) }},
-	{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1", Resource: "runtimeclasses"}, "RuntimeClass", false, object[nodev1.RuntimeClass, *nodev1.RuntimeClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NodeV1().RuntimeClasses()) }},
-	{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1alpha1", Resource: "runtimeclasses"}, "RuntimeClass", false, object[nodev1alpha1.RuntimeClass, *nodev1alpha1.RuntimeClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NodeV1alpha1().RuntimeClasses()) }},
-	{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1beta1", Resource: "runtimeclasses"}, "RuntimeClass", false, object[nodev1beta1.RuntimeClass, *nodev1beta1.RuntimeClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.NodeV1beta1().RuntimeClasses()) }},
-	{schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, "PodDisruptionBudget", true, object[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.PolicyV1().PodDisruptionBudgets(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1beta2.PriorityLevelConfiguration, *flowcontrolv1beta2.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1beta2().PriorityLevelConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "policy", Version: "v1beta1", Resource: "poddisruptionbudgets"}, "PodDisruptionBudget", true, object[policyv1beta1.PodDisruptionBudget, *policyv1beta1.PodDisruptionBudget]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.PolicyV1beta1().PodDisruptionBudgets(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "flowschemas"}, "FlowSchema", false, object[flowcontrolv1beta3.FlowSchema, *flowcontrolv1beta3.FlowSchema]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1beta3().FlowSchemas())
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "ClusterRoleBinding", false, object[rbacv1.ClusterRoleBinding, *rbacv1.ClusterRoleBinding]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.RbacV1().ClusterRoleBindings()) }},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", false, object[rbacv1.ClusterRole, *rbacv1.ClusterRole]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.RbacV1().ClusterRoles()) }},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, "RoleBinding", true, object[rbacv1.RoleBinding, *rbacv1.RoleBinding]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.RbacV1().RoleBindings(namespace))
+	{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "prioritylevelconfigurations"}, "PriorityLevelConfiguration", false, object[flowcontrolv1beta3.PriorityLevelConfiguration, *flowcontrolv1beta3.PriorityLevelConfiguration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.FlowcontrolV1beta3().PriorityLevelConfigurations())
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, "Role", true, object[rbacv1.Role, *rbacv1.Role]{}, func(c kubernetes.Interface, namespace string) listWatcher { return typed(c.RbacV1().Roles(namespace)) }},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterrolebindings"}, "ClusterRoleBinding", false, object[rbacv1alpha1.ClusterRoleBinding, *rbacv1alpha1.ClusterRoleBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.RbacV1alpha1().ClusterRoleBindings())
+	{schema.GroupVersionResource{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"}, "StorageVersion", false, object[apiserverinternalv1alpha1.StorageVersion, *apiserverinternalv1alpha1.StorageVersion]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.InternalV1alpha1().StorageVersions())
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterroles"}, "ClusterRole", false, object[rbacv1alpha1.ClusterRole, *rbacv1alpha1.ClusterRole]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.RbacV1alpha1().ClusterRoles()) }},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "rolebindings"}, "RoleBinding", true, object[rbacv1alpha1.RoleBinding, *rbacv1alpha1.RoleBinding]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.RbacV1alpha1().RoleBindings(namespace))
+	{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictionrequests"}, "EvictionRequest", true, object[lifecyclev1alpha1.EvictionRequest, *lifecyclev1alpha1.EvictionRequest]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.LifecycleV1alpha1().EvictionRequests(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "roles"}, "Role", true, object[rbacv1alpha1.Role, *rbacv1alpha1.Role]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.RbacV1alpha1().Roles(namespace))
+	{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictions"}, "Eviction", true, object[lifecyclev1alpha1.Eviction, *lifecyclev1alpha1.Eviction]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.LifecycleV1alpha1().Evictions(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterrolebindings"}, "ClusterRoleBinding", false, object[rbacv1beta1.ClusterRoleBinding, *rbacv1beta1.ClusterRoleBinding]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.RbacV1beta1().ClusterRoleBindings())
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingressclasses"}, "IngressClass", false, object[networkingv1.IngressClass, *networkingv1.IngressClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1().IngressClasses())
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterroles"}, "ClusterRole", false, object[rbacv1beta1.ClusterRole, *rbacv1beta1.ClusterRole]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.RbacV1beta1().ClusterRoles()) }},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "rolebindings"}, "RoleBinding", true, object[rbacv1beta1.RoleBinding, *rbacv1beta1.RoleBinding]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.RbacV1beta1().RoleBindings(namespace))
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}, "Ingress", true, object[networkingv1.Ingress, *networkingv1.Ingress]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1().Ingresses(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "roles"}, "Role", true, object[rbacv1beta1.Role, *rbacv1beta1.Role]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.RbacV1beta1().Roles(namespace))
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ipaddresses"}, "IPAddress", false, object[networkingv1.IPAddress, *networkingv1.IPAddress]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1().IPAddresses())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"}, "DeviceClass", false, object[resourcev1.DeviceClass, *resourcev1.DeviceClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1().DeviceClasses()) }},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}, "DeviceTaintRule", false, object[resourcev1.DeviceTaintRule, *resourcev1.DeviceTaintRule]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1().DeviceTaintRules()) }},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}, "ResourceClaim", true, object[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ResourceV1().ResourceClaims(namespace))
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, "NetworkPolicy", true, object[networkingv1.NetworkPolicy, *networkingv1.NetworkPolicy]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1().NetworkPolicies(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"}, "ResourceClaimTemplate", true, object[resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplate]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ResourceV1().ResourceClaimTemplates(namespace))
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}, "ServiceCIDR", false, object[networkingv1.ServiceCIDR, *networkingv1.ServiceCIDR]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1().ServiceCIDRs())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}, "ResourceSlice", false, object[resourcev1.ResourceSlice, *resourcev1.ResourceSlice]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1().ResourceSlices()) }},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "devicetaintrules"}, "DeviceTaintRule", false, object[resourcev1alpha3.DeviceTaintRule, *resourcev1alpha3.DeviceTaintRule]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.ResourceV1alpha3().DeviceTaintRules())
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingressclasses"}, "IngressClass", false, object[networkingv1beta1.IngressClass, *networkingv1beta1.IngressClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1beta1().IngressClasses())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "resourcepoolstatusrequests"}, "ResourcePoolStatusRequest", false, object[resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequest]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.ResourceV1alpha3().ResourcePoolStatusRequests())
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingresses"}, "Ingress", true, object[networkingv1beta1.Ingress, *networkingv1beta1.Ingress]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1beta1().Ingresses(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "deviceclasses"}, "DeviceClass", false, object[resourcev1beta1.DeviceClass, *resourcev1beta1.DeviceClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1beta1().DeviceClasses()) }},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaims"}, "ResourceClaim", true, object[resourcev1beta1.ResourceClaim, *resourcev1beta1.ResourceClaim]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ResourceV1beta1().ResourceClaims(namespace))
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ipaddresses"}, "IPAddress", false, object[networkingv1beta1.IPAddress, *networkingv1beta1.IPAddress]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1beta1().IPAddresses())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaimtemplates"}, "ResourceClaimTemplate", true, object[resourcev1beta1.ResourceClaimTemplate, *resourcev1beta1.ResourceClaimTemplate]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ResourceV1beta1().ResourceClaimTemplates(namespace))
+	{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "servicecidrs"}, "ServiceCIDR", false, object[networkingv1beta1.ServiceCIDR, *networkingv1beta1.ServiceCIDR]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NetworkingV1beta1().ServiceCIDRs())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceslices"}, "ResourceSlice", false, object[resourcev1beta1.ResourceSlice, *resourcev1beta1.ResourceSlice]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1beta1().ResourceSlices()) }},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "deviceclasses"}, "DeviceClass", false, object[resourcev1beta2.DeviceClass, *resourcev1beta2.DeviceClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1beta2().DeviceClasses()) }},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "devicetaintrules"}, "DeviceTaintRule", false, object[resourcev1beta2.DeviceTaintRule, *resourcev1beta2.DeviceTaintRule]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.ResourceV1beta2().DeviceTaintRules())
+	{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1", Resource: "runtimeclasses"}, "RuntimeClass", false, object[nodev1.RuntimeClass, *nodev1.RuntimeClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NodeV1().RuntimeClasses())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaims"}, "ResourceClaim", true, object[resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaim]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ResourceV1beta2().ResourceClaims(namespace))
+	{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1alpha1", Resource: "runtimeclasses"}, "RuntimeClass", false, object[nodev1alpha1.RuntimeClass, *nodev1alpha1.RuntimeClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NodeV1alpha1().RuntimeClasses())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaimtemplates"}, "ResourceClaimTemplate", true, object[resourcev1beta2.ResourceClaimTemplate, *resourcev1beta2.ResourceClaimTemplate]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.ResourceV1beta2().ResourceClaimTemplates(namespace))
+	{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1beta1", Resource: "runtimeclasses"}, "RuntimeClass", false, object[nodev1beta1.RuntimeClass, *nodev1beta1.RuntimeClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.NodeV1beta1().RuntimeClasses())
 	}},
-	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceslices"}, "ResourceSlice", false, object[resourcev1beta2.ResourceSlice, *resourcev1beta2.ResourceSlice]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.ResourceV1beta2().ResourceSlices()) }},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, "PriorityClass", false, object[schedulingv1.PriorityClass, *schedulingv1.PriorityClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.SchedulingV1().PriorityClasses()) }},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "compositepodgroups"}, "CompositePodGroup", true, object[schedulingv1alpha3.CompositePodGroup, *schedulingv1alpha3.CompositePodGroup]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.SchedulingV1alpha3().CompositePodGroups(namespace))
+	{schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, "PodDisruptionBudget", true, object[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.PolicyV1().PodDisruptionBudgets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "podgroups"}, "PodGroup", true, object[schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroup]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.SchedulingV1alpha3().PodGroups(namespace))
+	{schema.GroupVersionResource{Group: "policy", Version: "v1beta1", Resource: "poddisruptionbudgets"}, "PodDisruptionBudget", true, object[policyv1beta1.PodDisruptionBudget, *policyv1beta1.PodDisruptionBudget]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.PolicyV1beta1().PodDisruptionBudgets(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "workloads"}, "Workload", true, object[schedulingv1alpha3.Workload, *schedulingv1alpha3.Workload]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.SchedulingV1alpha3().Workloads(namespace))
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "ClusterRoleBinding", false, object[rbacv1.ClusterRoleBinding, *rbacv1.ClusterRoleBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1().ClusterRoleBindings())
 	}},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}, "PodGroup", true, object[schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroup]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.SchedulingV1beta1().PodGroups(namespace))
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "ClusterRole", false, object[rbacv1.ClusterRole, *rbacv1.ClusterRole]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1().ClusterRoles())
 	}},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "priorityclasses"}, "PriorityClass", false, object[schedulingv1beta1.PriorityClass, *schedulingv1beta1.PriorityClass]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.SchedulingV1beta1().PriorityClasses())
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, "RoleBinding", true, object[rbacv1.RoleBinding, *rbacv1.RoleBinding]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1().RoleBindings(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"}, "Workload", true, object[schedulingv1beta1.Workload, *schedulingv1beta1.Workload]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.SchedulingV1beta1().Workloads(namespace))
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, "Role", true, object[rbacv1.Role, *rbacv1.Role]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1().Roles(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}, "CSIDriver", false, object[storagev1.CSIDriver, *storagev1.CSIDriver]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1().CSIDrivers()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csinodes"}, "CSINode", false, object[storagev1.CSINode, *storagev1.CSINode]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1().CSINodes()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"}, "CSIStorageCapacity", true, object[storagev1.CSIStorageCapacity, *storagev1.CSIStorageCapacity]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.StorageV1().CSIStorageCapacities(namespace))
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterrolebindings"}, "ClusterRoleBinding", false, object[rbacv1alpha1.ClusterRoleBinding, *rbacv1alpha1.ClusterRoleBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1alpha1().ClusterRoleBindings())
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "StorageClass", false, object[storagev1.StorageClass, *storagev1.StorageClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1().StorageClasses()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"}, "VolumeAttachment", false, object[storagev1.VolumeAttachment, *storagev1.VolumeAttachment]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1().VolumeAttachments()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattributesclasses"}, "VolumeAttributesClass", false, object[storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClass]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StorageV1().VolumeAttributesClasses())
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterroles"}, "ClusterRole", false, object[rbacv1alpha1.ClusterRole, *rbacv1alpha1.ClusterRole]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1alpha1().ClusterRoles())
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "csistoragecapacities"}, "CSIStorageCapacity", true, object[storagev1alpha1.CSIStorageCapacity, *storagev1alpha1.CSIStorageCapacity]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.StorageV1alpha1().CSIStorageCapacities(namespace))
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "rolebindings"}, "RoleBinding", true, object[rbacv1alpha1.RoleBinding, *rbacv1alpha1.RoleBinding]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1alpha1().RoleBindings(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattachments"}, "VolumeAttachment", false, object[storagev1alpha1.VolumeAttachment, *storagev1alpha1.VolumeAttachment]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StorageV1alpha1().VolumeAttachments())
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "roles"}, "Role", true, object[rbacv1alpha1.Role, *rbacv1alpha1.Role]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1alpha1().Roles(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattributesclasses"}, "VolumeAttributesClass", false, object[storagev1alpha1.VolumeAttributesClass, *storagev1alpha1.VolumeAttributesClass]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StorageV1alpha1().VolumeAttributesClasses())
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterrolebindings"}, "ClusterRoleBinding", false, object[rbacv1beta1.ClusterRoleBinding, *rbacv1beta1.ClusterRoleBinding]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1beta1().ClusterRoleBindings())
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csidrivers"}, "CSIDriver", false, object[storagev1beta1.CSIDriver, *storagev1beta1.CSIDriver]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1beta1().CSIDrivers()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csinodes"}, "CSINode", false, object[storagev1beta1.CSINode, *storagev1beta1.CSINode]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1beta1().CSINodes()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csistoragecapacities"}, "CSIStorageCapacity", true, object[storagev1beta1.CSIStorageCapacity, *storagev1beta1.CSIStorageCapacity]{}, func(c kubernetes.Interface, namespace string) listWatcher {
-		return typed(c.StorageV1beta1().CSIStorageCapacities(namespace))
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterroles"}, "ClusterRole", false, object[rbacv1beta1.ClusterRole, *rbacv1beta1.ClusterRole]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1beta1().ClusterRoles())
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "storageclasses"}, "StorageClass", false, object[storagev1beta1.StorageClass, *storagev1beta1.StorageClass]{}, func(c kubernetes.Interface, _ string) listWatcher { return typed(c.StorageV1beta1().StorageClasses()) }},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattachments"}, "VolumeAttachment", false, object[storagev1beta1.VolumeAttachment, *storagev1beta1.VolumeAttachment]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StorageV1beta1().VolumeAttachments())
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "rolebindings"}, "RoleBinding", true, object[rbacv1beta1.RoleBinding, *rbacv1beta1.RoleBinding]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1beta1().RoleBindings(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattributesclasses"}, "VolumeAttributesClass", false, object[storagev1beta1.VolumeAttributesClass, *storagev1beta1.VolumeAttributesClass]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StorageV1beta1().VolumeAttributesClasses())
+	{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "roles"}, "Role", true, object[rbacv1beta1.Role, *rbacv1beta1.Role]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.RbacV1beta1().Roles(namespace))
 	}},
-	{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}, "StorageVersionMigration", false, object[storagemigrationv1.StorageVersionMigration, *storagemigrationv1.StorageVersionMigration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StoragemigrationV1().StorageVersionMigrations())
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"}, "DeviceClass", false, object[resourcev1.DeviceClass, *resourcev1.DeviceClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1().DeviceClasses())
 	}},
-	{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"}, "StorageVersionMigration", false, object[storagemigrationv1beta1.StorageVersionMigration, *storagemigrationv1beta1.StorageVersionMigration]{}, func(c kubernetes.Interface, _ string) listWatcher {
-		return typed(c.StoragemigrationV1beta1().StorageVersionMigrations())
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}, "DeviceTaintRule", false, object[resourcev1.DeviceTaintRule, *resourcev1.DeviceTaintRule]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1().DeviceTaintRules())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}, "ResourceClaim", true, object[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1().ResourceClaims(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"}, "ResourceClaimTemplate", true, object[resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplate]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1().ResourceClaimTemplates(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}, "ResourceSlice", false, object[resourcev1.ResourceSlice, *resourcev1.ResourceSlice]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1().ResourceSlices())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "devicetaintrules"}, "DeviceTaintRule", false, object[resourcev1alpha3.DeviceTaintRule, *resourcev1alpha3.DeviceTaintRule]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1alpha3().DeviceTaintRules())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "resourcepoolstatusrequests"}, "ResourcePoolStatusRequest", false, object[resourcev1alpha3.ResourcePoolStatusRequest, *resourcev1alpha3.ResourcePoolStatusRequest]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1alpha3().ResourcePoolStatusRequests())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "deviceclasses"}, "DeviceClass", false, object[resourcev1beta1.DeviceClass, *resourcev1beta1.DeviceClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta1().DeviceClasses())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaims"}, "ResourceClaim", true, object[resourcev1beta1.ResourceClaim, *resourcev1beta1.ResourceClaim]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta1().ResourceClaims(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaimtemplates"}, "ResourceClaimTemplate", true, object[resourcev1beta1.ResourceClaimTemplate, *resourcev1beta1.ResourceClaimTemplate]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta1().ResourceClaimTemplates(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceslices"}, "ResourceSlice", false, object[resourcev1beta1.ResourceSlice, *resourcev1beta1.ResourceSlice]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta1().ResourceSlices())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "deviceclasses"}, "DeviceClass", false, object[resourcev1beta2.DeviceClass, *resourcev1beta2.DeviceClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta2().DeviceClasses())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "devicetaintrules"}, "DeviceTaintRule", false, object[resourcev1beta2.DeviceTaintRule, *resourcev1beta2.DeviceTaintRule]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta2().DeviceTaintRules())
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaims"}, "ResourceClaim", true, object[resourcev1beta2.ResourceClaim, *resourcev1beta2.ResourceClaim]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta2().ResourceClaims(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaimtemplates"}, "ResourceClaimTemplate", true, object[resourcev1beta2.ResourceClaimTemplate, *resourcev1beta2.ResourceClaimTemplate]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta2().ResourceClaimTemplates(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceslices"}, "ResourceSlice", false, object[resourcev1beta2.ResourceSlice, *resourcev1beta2.ResourceSlice]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.ResourceV1beta2().ResourceSlices())
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, "PriorityClass", false, object[schedulingv1.PriorityClass, *schedulingv1.PriorityClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1().PriorityClasses())
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "compositepodgroups"}, "CompositePodGroup", true, object[schedulingv1alpha3.CompositePodGroup, *schedulingv1alpha3.CompositePodGroup]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1alpha3().CompositePodGroups(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "podgroups"}, "PodGroup", true, object[schedulingv1alpha3.PodGroup, *schedulingv1alpha3.PodGroup]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1alpha3().PodGroups(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "workloads"}, "Workload", true, object[schedulingv1alpha3.Workload, *schedulingv1alpha3.Workload]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1alpha3().Workloads(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}, "PodGroup", true, object[schedulingv1beta1.PodGroup, *schedulingv1beta1.PodGroup]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1beta1().PodGroups(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "priorityclasses"}, "PriorityClass", false, object[schedulingv1beta1.PriorityClass, *schedulingv1beta1.PriorityClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1beta1().PriorityClasses())
+	}},
+	{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"}, "Workload", true, object[schedulingv1beta1.Workload, *schedulingv1beta1.Workload]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.SchedulingV1beta1().Workloads(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}, "CSIDriver", false, object[storagev1.CSIDriver, *storagev1.CSIDriver]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1().CSIDrivers())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csinodes"}, "CSINode", false, object[storagev1.CSINode, *storagev1.CSINode]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1().CSINodes())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"}, "CSIStorageCapacity", true, object[storagev1.CSIStorageCapacity, *storagev1.CSIStorageCapacity]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1().CSIStorageCapacities(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "StorageClass", false, object[storagev1.StorageClass, *storagev1.StorageClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1().StorageClasses())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"}, "VolumeAttachment", false, object[storagev1.VolumeAttachment, *storagev1.VolumeAttachment]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1().VolumeAttachments())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattributesclasses"}, "VolumeAttributesClass", false, object[storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1().VolumeAttributesClasses())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "csistoragecapacities"}, "CSIStorageCapacity", true, object[storagev1alpha1.CSIStorageCapacity, *storagev1alpha1.CSIStorageCapacity]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1alpha1().CSIStorageCapacities(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattachments"}, "VolumeAttachment", false, object[storagev1alpha1.VolumeAttachment, *storagev1alpha1.VolumeAttachment]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1alpha1().VolumeAttachments())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattributesclasses"}, "VolumeAttributesClass", false, object[storagev1alpha1.VolumeAttributesClass, *storagev1alpha1.VolumeAttributesClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1alpha1().VolumeAttributesClasses())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csidrivers"}, "CSIDriver", false, object[storagev1beta1.CSIDriver, *storagev1beta1.CSIDriver]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1beta1().CSIDrivers())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csinodes"}, "CSINode", false, object[storagev1beta1.CSINode, *storagev1beta1.CSINode]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1beta1().CSINodes())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csistoragecapacities"}, "CSIStorageCapacity", true, object[storagev1beta1.CSIStorageCapacity, *storagev1beta1.CSIStorageCapacity]{}, func(c kubernetes.Interface, namespace string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1beta1().CSIStorageCapacities(namespace))
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "storageclasses"}, "StorageClass", false, object[storagev1beta1.StorageClass, *storagev1beta1.StorageClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1beta1().StorageClasses())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattachments"}, "VolumeAttachment", false, object[storagev1beta1.VolumeAttachment, *storagev1beta1.VolumeAttachment]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1beta1().VolumeAttachments())
+	}},
+	{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattributesclasses"}, "VolumeAttributesClass", false, object[storagev1beta1.VolumeAttributesClass, *storagev1beta1.VolumeAttributesClass]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StorageV1beta1().VolumeAttributesClasses())
+	}},
+	{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}, "StorageVersionMigration", false, object[storagemigrationv1.StorageVersionMigration, *storagemigrationv1.StorageVersionMigration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StoragemigrationV1().StorageVersionMigrations())
+	}},
+	{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"}, "StorageVersionMigration", false, object[storagemigrationv1beta1.StorageVersionMigration, *storagemigrationv1beta1.StorageVersionMigration]{}, func(c kubernetes.Interface, _ string) listwatch.Client {
+		return listwatch.ClientOf(c.StoragemigrationV1beta1().StorageVersionMigrations())
 	}},
 }

@@ -18,8 +18,8 @@ var (
 )
 
 // TestOnlyTheImportsDiffer builds every program twice, with Tidings' import paths and
-// with client-go's, leads both through the same events, and compares what they print,
-// byte for byte. Each script also says what that is, so that both cannot be wrong.
+// with client-go's, leads both through the same events, and compares their output,
+// byte for byte. Each script also has that output, so that both cannot be wrong.
 func TestOnlyTheImportsDiffer(t *testing.T) {
 	ours, original := buildHere(t), buildOriginal(t)
 	for _, test := range []struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// patience is how long a program may take for its next line before a test gives up.
-const patience = time.Minute
+// maxWait is how long a program may take for its next line.
+const maxWait = time.Minute
 
 // cluster is an API server that a test changes while a program follows it.
 type cluster struct {
@@ -32,15 +32,7 @@ type cluster struct {
 // newCluster starts a server. The middleware may be nil.
 func newCluster(t *testing.T, middleware func(http.Handler) http.Handler) *cluster {
 	t.Helper()
-	server, err := apisim.New(apisim.Options{Middleware: middleware})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := apisim.Options{Middleware: middleware}.Start(t)
 	url, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +77,7 @@ type process struct {
 	name    string
 	lines   chan string // of the standard output
 	stdout  bytes.Buffer
-	notes   chan string // the address of the pages, from the standard error
+	errors  chan string // lines of the standard error
 	stderr  bytes.Buffer
 	readers chan struct{} // one value for each stream that was read to its end
 }
@@ -98,7 +90,7 @@ func (c *cluster) start(binaries, program string, arguments ...string) *process 
 	p := &process{
 		t: c.t, name: program,
 		command: exec.CommandContext(ctx, filepath.Join(binaries, program), append([]string{"--server", c.url}, arguments...)...),
-		lines:   make(chan string, 1000), notes: make(chan string, 1000), readers: make(chan struct{}, 2),
+		lines:   make(chan string, 1000), errors: make(chan string, 1000), readers: make(chan struct{}, 2),
 	}
 	// The rest of the environment must not lead it to another cluster.
 	p.command.Env = append(os.Environ(), "KUBECONFIG=")
@@ -114,11 +106,11 @@ func (c *cluster) start(binaries, program string, arguments ...string) *process 
 		c.t.Fatal(err)
 	}
 	go p.read(stdout, &p.stdout, p.lines)
-	go p.read(stderr, &p.stderr, p.notes)
+	go p.read(stderr, &p.stderr, p.errors)
 	return p
 }
 
-// read keeps what a stream says, and hands it on line by line.
+// read keeps a stream, and sends it line by line.
 func (p *process) read(stream io.Reader, all *bytes.Buffer, lines chan<- string) {
 	scanner := bufio.NewScanner(io.TeeReader(stream, all))
 	for scanner.Scan() {
@@ -131,42 +123,20 @@ func (p *process) read(stream io.Reader, all *bytes.Buffer, lines chan<- string)
 // expect waits for the next line of the standard output.
 func (p *process) expect(want string) {
 	p.t.Helper()
-	if got := p.next(p.lines); got != want {
-		p.fail("it printed\n\t%q\nnot\n\t%q", got, want)
-	}
-}
-
-// next waits for a line of a stream.
-func (p *process) next(lines <-chan string) string {
-	p.t.Helper()
 	select {
-	case line, ok := <-lines:
+	case line, ok := <-p.lines:
 		if !ok {
-			p.fail("it ended where a line was to come")
+			p.fail("it ended before the line %q", want)
 		}
-		return line
-	case <-time.After(patience):
-		p.fail("it printed nothing for %v", patience)
+		if line != want {
+			p.fail("it printed\n\t%q\nnot\n\t%q", line, want)
+		}
+	case <-time.After(maxWait):
+		p.fail("it printed nothing for %v", maxWait)
 	}
-	return ""
 }
 
-// page gets a page of the program and returns its text.
-func (p *process) page(address string) string {
-	p.t.Helper()
-	response, err := http.Get(address)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer response.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(body)
-}
-
-// interrupt asks the program to stop, as Ctrl-C does, and returns what it printed.
+// interrupt asks the program to stop, as Ctrl-C does, and returns its output.
 func (p *process) interrupt() string {
 	p.t.Helper()
 	if err := p.command.Process.Signal(os.Interrupt); err != nil {
@@ -175,14 +145,14 @@ func (p *process) interrupt() string {
 	return p.end()
 }
 
-// end waits for the program to end by itself and returns what it printed.
+// end waits for the program to end by itself and returns its output.
 func (p *process) end() string {
 	p.t.Helper()
 	for range cap(p.readers) {
 		select {
 		case <-p.readers:
-		case <-time.After(patience):
-			p.fail("it did not end within %v", patience)
+		case <-time.After(maxWait):
+			p.fail("it did not end within %v", maxWait)
 		}
 	}
 	if err := p.command.Wait(); err != nil {
@@ -198,7 +168,7 @@ func (p *process) fail(format string, arguments ...any) {
 	for line := range p.lines {
 		p.t.Logf("then it printed %q", line)
 	}
-	for line := range p.notes {
+	for line := range p.errors {
 		p.t.Logf("on stderr: %s", strings.TrimSpace(line))
 	}
 	p.t.Fatalf(p.name+": "+format, arguments...)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failure is what a server says that cannot write.
+// failure is the answer of a server that cannot write.
 const failure = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError","message":"the disk is full"}`
 
 func keepImageLists(t *testing.T, binaries string) string {

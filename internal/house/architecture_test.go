@@ -107,8 +107,8 @@ var (
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
-		"clientgo/internal/byresource": {
-			rooms:  []string{"clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "internal/dedup"},
+		"clientgo/internal/factory": {
+			rooms:  []string{"clientgo/cache", "clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "internal/dedup"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},
@@ -134,6 +134,7 @@ var (
 		"internal/gen":        {rooms: []string{"internal/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
 		"internal/secrets":    {tests: []string{"*"}, dropIn: true},
 		"internal/hostile":    {tests: []string{"*"}, dropIn: true},
+		"internal/rollout":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/seeds":      {},
 		"internal/mutants":    {},

@@ -1,18 +1,19 @@
-// Package metaindex has the indexes of Kubernetes' metadata, by label and by owner, as functions for package store, and
-// [Candidates], which answers a label selector out of them.
+// Package metaindex has the indexes of Kubernetes' metadata, by label and by owner reference, as
+// functions for package store, and [Candidates], which uses them for a label selector.
 //
 //	app=web,tier in (a,b),!canary
-//	   │        │            └── no index helps: left to the caller
+//	   │        │            └── no index helps: the caller tests it
 //	   │        └── index of tier: 900 under a and b
 //	   └── index of app: 40 under web ──▶ the least, so these 40 are the candidates
 //
 // # Algorithm of Candidates
 //
-//  1. Requirements that name values (=, ==, in) of a label that has an index are looked at; the index says how many
-//     objects each would yield, without visiting them.
-//  2. The requirement with the fewest is answered by its index, within the prefix of the keys.
+//  1. For each requirement that names values (=, ==, in) of a label with an index, the index
+//     counts its objects, without visiting them.
+//  2. The index of the requirement with the fewest objects yields the candidates, within the
+//     prefix of the keys.
 //  3. Without such a requirement every object of the prefix is a candidate.
-//  4. The caller tests each candidate with the whole selector, so an index never decides what matches.
+//  4. The caller tests each candidate with the whole selector.
 //
 // # Concurrency properties
 //
@@ -20,5 +21,6 @@
 //
 // # Memory
 //
-// An index costs what package store says. Neither labels nor owners of an unstructured object are copied to be read.
+// The cost of an index is that of package store. Labels and owner references of an unstructured
+// object are read without a copy.
 package metaindex

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Labels returns the labels of an object, for a selector to look at. Nothing is copied.
+// Labels returns the labels of an object, for a selector. Nothing is copied.
 func Labels(obj metav1.Object) labels.Labels {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -29,13 +29,13 @@ func LabelValues(obj metav1.Object, key string) []string {
 	return nil
 }
 
-// metadata returns the metadata of an unstructured object, to be read.
+// metadata returns the metadata of an unstructured object, for reading only.
 func metadata(u *unstructured.Unstructured) map[string]any {
 	m, _ := u.Object["metadata"].(map[string]any)
 	return m
 }
 
-// untyped is labels as unstructured objects hold them; the values are strings.
+// untyped has the labels of an unstructured object; the values are strings.
 type untyped map[string]any
 
 var _ labels.Labels = untyped(nil)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// unstructuredObjects are in every shape that labels and owners can have there, good or bad.
+// unstructuredObjects have every form of labels and owner references, valid or not.
 func unstructuredObjects() map[string]*unstructured.Unstructured {
 	with := func(metadata any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
@@ -64,7 +64,7 @@ func TestUnstructuredIsReadAsItsMethodsSay(t *testing.T) {
 	}
 }
 
-// TestReadingAllocatesNothing: what a list asks of each object is not copied.
+// TestReadingAllocatesNothing: labels and owners are read without a copy.
 func TestReadingAllocatesNothing(t *testing.T) {
 	selector := labels.SelectorFromSet(labels.Set{"a": "1"})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "1"}, OwnerReferences: []metav1.OwnerReference{{UID: "u"}}}}

@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// kind is what the objects of a collection are expected to be.
+// kind is the type of the objects of a collection.
 type kind struct {
 	goType reflect.Type            // nil accepts all
 	gvk    schema.GroupVersionKind // of unstructured objects; empty accepts all
@@ -31,7 +32,7 @@ func kindOf(example runtime.Object) kind {
 	return k
 }
 
-// check returns why an object is not one of the kind, or nil.
+// check returns an error if an object is not of the kind.
 func (k kind) check(obj runtime.Object) error {
 	if got := reflect.TypeOf(obj); k.goType != nil && got != k.goType {
 		return fmt.Errorf("received an object of type %v instead of %v", got, k.goType)
@@ -43,17 +44,24 @@ func (k kind) check(obj runtime.Object) error {
 	switch {
 	case !k.gvk.Empty() && got != k.gvk:
 		return source.WrongKind(got, k.gvk)
-	case got.Kind == "Table" && got.Group == metav1.GroupName:
-		return fmt.Errorf("received a Table, which is for people to read: ask for objects")
+	default:
+		return checkTable(obj)
+	}
+}
+
+// checkTable returns an error for an object or a list in the form that kubectl prints.
+func checkTable(obj runtime.Object) error {
+	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind == "Table" && gvk.Group == metav1.GroupName {
+		return errors.New("received a Table, which is for people to read: ask for objects")
 	}
 	return nil
 }
 
-// item describes an object of the kind. An object of another kind, or one without
-// metadata, is an item that says so.
+// item describes an object. For an object of another kind, or one without metadata, the item
+// has an error.
 func (k kind) item(obj runtime.Object) source.Item[any] {
 	if obj == nil {
-		return source.Item[any]{Err: fmt.Errorf("received nothing where an object was expected")}
+		return source.Item[any]{Err: errors.New("received nothing where an object was expected")}
 	}
 	if err := k.check(obj); err != nil {
 		return source.Item[any]{Err: err}
@@ -68,13 +76,4 @@ func (k kind) item(obj runtime.Object) source.Item[any] {
 		UID:     string(m.GetUID()),
 		Object:  obj,
 	}
-}
-
-// checkList refuses a list that is a table.
-func (k kind) checkList(list runtime.Object) error {
-	gvk := list.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "Table" && gvk.Group == metav1.GroupName {
-		return fmt.Errorf("the lister returned a Table, which is for people to read: ask for objects")
-	}
-	return nil
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Sharing says what the cached objects of an informer have in common in memory. The zero
-// value is all, among the objects of the informer.
+// Sharing says which parts the cached objects of an informer share in memory. The zero value
+// shares all that is equal, among the objects of the informer.
 type Sharing struct {
-	// AtMost limits it.
+	// AtMost limits the parts.
 	AtMost source.Sharing
-	// Among is the table of those that share with each other; nil is one of the
+	// Among is the table of the informers that share with each other; nil is one of the
 	// informer's own.
 	Among *source.Table
-	// NoSecrets says that objects which do not tell their kind are no Secrets.
+	// NoSecrets says that objects without a kind are not Secrets.
 	NoSecrets bool
 }
 
-// SharingFor returns the choice for the objects of a resource, which is known: nothing where they
-// are Secrets, or their metadata, whose annotations may hold what they hold.
+// SharingFor returns the choice for the objects of a known resource. Secrets and their
+// metadata, whose annotations may repeat their data, share nothing.
 func SharingFor(of source.Resource, atMost source.Sharing, among *source.Table) Sharing {
 	if dedup.IsSecret(of.Group, of.Name, of.Kind) {
 		atMost = source.ShareNothing
@@ -35,7 +35,7 @@ func SharingFor(of source.Resource, atMost source.Sharing, among *source.Table) 
 	return Sharing{AtMost: atMost, Among: among, NoSecrets: true}
 }
 
-// Sharer returns what shares objects as s says, or nil where nothing is to be shared.
+// Sharer returns the sharer of decoded objects, nil where they share nothing.
 func (s Sharing) Sharer() *dedup.Sharer {
 	if s.AtMost >= source.ShareNothing {
 		return nil
@@ -47,45 +47,66 @@ func (s Sharing) Sharer() *dedup.Sharer {
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
 }
 
-// CheckSharing panics if atMost is not one of the constants, because the functions of client-go
-// that take options return no error. The message names the function that was called.
-func CheckSharing(function string, atMost source.Sharing) {
+// CheckSharing panics if atMost is not one of the constants, because options return no
+// error. The message begins with the name of the option.
+func CheckSharing(option string, atMost source.Sharing) {
 	if atMost < source.ShareAll || atMost > source.ShareNothing {
-		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing", function, int(atMost)))
+		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing", option, int(atMost)))
 	}
 }
 
 // WithSharing returns lw with a choice for the informers that are made of it.
 func WithSharing(lw cache.ListerWatcher, s Sharing) cache.ListerWatcher {
-	return &sharing{cache.ToListerWatcherWithContext(lw), lw, s}
+	w := wrap(lw)
+	w.sharing = s
+	return w
+}
+
+// WithEdit returns lw with a function that [Source] calls with each decoded object, before
+// anything else reads it; nil leaves lw.
+func WithEdit(lw cache.ListerWatcher, edit func(runtime.Object)) cache.ListerWatcher {
+	if edit == nil {
+		return lw
+	}
+	w := wrap(lw)
+	w.edit = edit
+	return w
 }
 
 // SharingOf returns the choice that lw was given, the zero value if none was.
 func SharingOf(lw cache.ListerWatcher) Sharing {
-	if with, ok := lw.(*sharing); ok {
-		return with.choice
+	if w, ok := lw.(*wrapper); ok {
+		return w.sharing
 	}
 	return Sharing{}
 }
 
-// sharing is a cache.ListerWatcher with a choice.
-type sharing struct {
+// wrapper is a cache.ListerWatcher with settings.
+type wrapper struct {
 	cache.ListerWatcherWithContext
-	of     cache.ListerWatcher
-	choice Sharing
+	of      cache.ListerWatcher
+	sharing Sharing
+	edit    func(runtime.Object) // nil leaves objects
 }
 
-var _ cache.ListerWatcher = (*sharing)(nil)
+var _ cache.ListerWatcher = (*wrapper)(nil)
 
-func (s *sharing) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
+func wrap(lw cache.ListerWatcher) *wrapper {
+	if w, ok := lw.(*wrapper); ok {
+		return new(*w)
+	}
+	return &wrapper{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw), of: lw}
 }
 
-func (s *sharing) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
+func (w *wrapper) List(o metav1.ListOptions) (runtime.Object, error) {
+	return w.ListWithContext(context.Background(), o)
 }
 
-// IsWatchListSemanticsUnSupported says what lw says.
-func (s *sharing) IsWatchListSemanticsUnSupported() bool {
-	return watchlist.DoesClientNotSupportWatchListSemantics(s.of)
+func (w *wrapper) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return w.WatchWithContext(context.Background(), o)
+}
+
+// IsWatchListSemanticsUnSupported reports whether lw declares that it cannot stream lists.
+func (w *wrapper) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(w.of)
 }

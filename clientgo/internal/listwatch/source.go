@@ -19,17 +19,21 @@ type Source struct {
 	lw       cache.ListerWatcherWithContext
 	kind     kind
 	versions *Versions
+	edit     func(runtime.Object) // nil leaves objects
 	report   func(ctx context.Context, err error)
 }
 
-// New returns a source of the objects that lw yields, of the type of the example; a
-// nil example accepts all types. A lister and watcher that declares that it cannot
-// stream lists is a fake: its versions are not trusted. report is told of every
-// object that is dropped because it is no object of the collection.
+// New returns a source of the objects that lw yields, of the type of the example; a nil
+// example accepts all types. A lister and watcher that declares that it cannot stream lists
+// is a fake: its versions are not trusted. report receives an error for every object that is
+// dropped because it does not belong to the collection.
 func New(lw cache.ListerWatcher, example runtime.Object, report func(context.Context, error)) (*Source, *Versions) {
 	s := &Source{
 		lw: cache.ToListerWatcherWithContext(lw), kind: kindOf(example),
 		versions: new(Versions), report: report,
+	}
+	if w, ok := lw.(*wrapper); ok {
+		s.edit = w.edit
 	}
 	if watchlist.DoesClientNotSupportWatchListSemantics(lw) {
 		s.versions.Distrust()
@@ -50,8 +54,8 @@ func (s *Source) List(ctx context.Context, o source.ListOptions) (source.Page[an
 	return s.page(ctx, list)
 }
 
-// list calls the lister on a goroutine of its own, because one that takes no context
-// would hold up the end of the informer. Its panic becomes one of the caller.
+// list calls the lister on a goroutine of its own, because a lister that takes no context
+// would delay the stop of the informer. Its panic becomes one of the caller.
 func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	type result struct {
 		list     runtime.Object
@@ -78,16 +82,16 @@ func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	}
 }
 
-// page takes a list apart.
+// page converts a list.
 func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any], error) {
 	if list == nil {
 		return source.Page[any]{}, fmt.Errorf("the lister returned neither a list nor an error")
 	}
 	head, err := meta.ListAccessor(list)
 	if err != nil {
-		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is no list: %w", list, err)
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is not a list: %w", list, err)
 	}
-	if err := s.kind.checkList(list); err != nil {
+	if err := checkTable(list); err != nil {
 		return source.Page[any]{}, err
 	}
 	page := source.Page[any]{Version: head.GetResourceVersion(), Continue: head.GetContinue()}
@@ -105,15 +109,18 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 	if err != nil {
 		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w", list, err)
 	}
-	s.versions.sawPage(&page)
+	s.versions.checkPage(&page)
 	return page, nil
 }
 
-// item describes an object and reports one that is to be dropped.
+// item describes an object, after its edit. It reports an object that is dropped.
 func (s *Source) item(ctx context.Context, obj runtime.Object) source.Item[any] {
 	item := s.kind.item(obj)
-	if item.Err != nil {
+	switch {
+	case item.Err != nil:
 		s.report(ctx, item.Err)
+	case s.edit != nil:
+		s.edit(obj)
 	}
 	return item
 }
@@ -134,9 +141,10 @@ func (s *Source) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	if w == nil {
 		return nil, fmt.Errorf("the watcher returned neither a watch nor an error")
 	}
-	return &stream{ctx: ctx, source: s, watch: w, version: o.Version, initial: o.SendInitialEvents || unversioned(o.Version)}, nil
+	initial := o.SendInitialEvents || unversioned(o.Version)
+	return &stream{ctx: ctx, source: s, watch: w, version: o.Version, initial: initial}, nil
 }
 
-// unversioned reports whether a watch from the version begins with the state that the
-// server has, in an order of its own.
+// unversioned reports whether a watch from the version begins with the current objects, in
+// any order.
 func unversioned(version string) bool { return version == "" || version == "0" }

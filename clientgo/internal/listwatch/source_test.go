@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// reports keeps what a source reports.
+// reports keeps the reports of a source.
 type reports []error
 
 func (r *reports) add(_ context.Context, err error) { *r = append(*r, err) }
@@ -86,7 +86,7 @@ func TestSourceListFails(t *testing.T) {
 	}{
 		{"an error", nil, broken, "broken"},
 		{"nothing", nil, nil, "neither a list nor an error"},
-		{"no list", pod("a", "1"), nil, "no list"},
+		{"no list", pod("a", "1"), nil, "not a list"},
 		{"a table", &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}}, nil, "Table"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,34 +130,29 @@ func TestSourceListEnds(t *testing.T) {
 	}
 }
 
-// cannotStream declares that it cannot stream lists.
-type cannotStream struct{ cache.ListerWatcher }
-
-func (cannotStream) IsWatchListSemanticsUnSupported() bool { return true }
-
 // TestSourceTrust: which lists end the trust in versions.
 func TestSourceTrust(t *testing.T) {
-	list := func(version string, versions ...string) cache.ListerWatcher {
-		l := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
-		for _, v := range versions {
-			l.Items = append(l.Items, *pod("a", v))
-		}
-		return lists(l, nil, nil)
-	}
 	for _, tt := range []struct {
 		name    string
-		lw      cache.ListerWatcher
+		version string
+		objects []string
 		trusted bool
 	}{
-		{"a server", list("9", "3", "9"), true},
-		{"a fake that says so", cannotStream{list("9", "3")}, false},
-		{"no versions", list("", ""), false},
-		{"an empty list without a version", list(""), false},
-		{"an object above its list", list("9", "10"), false},
-		{"an object without a version", list("9", ""), false},
+		{"a server", "10", []string{"3", "10"}, true},
+		{"no versions", "", []string{""}, false},
+		{"an empty list without a version", "", nil, false},
+		{"an object newer than its list", "10", []string{"11"}, false},
+		{"an object without a version", "10", []string{""}, false},
+		{"an object of a version that is no number", "10", []string{"x"}, false},
+		{"two objects of one version", "10", []string{"3", "3"}, false},
+		{"an object of version 0", "10", []string{"0"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			src, versions := New(tt.lw, &corev1.Pod{}, new(reports).add)
+			list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: tt.version}}
+			for _, v := range tt.objects {
+				list.Items = append(list.Items, *pod("a", v))
+			}
+			src, versions := New(lists(list, nil, nil), &corev1.Pod{}, new(reports).add)
 			if _, err := src.List(t.Context(), source.ListOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +163,7 @@ func TestSourceTrust(t *testing.T) {
 	}
 }
 
-// TestSourceWatchOptions: what a watcher is asked for.
+// TestSourceWatchOptions checks the options of a watch.
 func TestSourceWatchOptions(t *testing.T) {
 	var asked metav1.ListOptions
 	src, _ := New(&fake{watch: func(o metav1.ListOptions) (watch.Interface, error) {
@@ -221,7 +216,7 @@ func (s stubSource) Next() ([]source.Event[*corev1.Pod], error) {
 
 func (s stubSource) Close() error { return s.err }
 
-// TestUntyped: an untyped source yields what the typed one does, and no typed nil where
+// TestUntyped: an untyped source has the items of the typed one, and no typed nil where
 // there is no object.
 func TestUntyped(t *testing.T) {
 	src := Untyped[*corev1.Pod](stubSource{})

@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// maxBatch bounds how many events one Next takes, so that a long burst reaches the
-// cache while it lasts.
+// maxBatch bounds the events of one Next, so that a long burst reaches the cache while it
+// lasts.
 const maxBatch = 256
 
 // stream is a running watch.watch.
@@ -26,9 +26,10 @@ type stream struct {
 	watch   watch.Interface
 	version string // of the last event, or that at which the watch began
 	initial bool   // the events are still those of the initial state
-	deletes bool   // of the events, only deletes had the version
-	batch   []source.Event[any]
-	pending error // what ended the stream after the events of batch
+	// onlyDeletes says that all events of the version were deletes.
+	onlyDeletes bool
+	batch       []source.Event[any]
+	pending     error // ended the stream after the events of batch
 }
 
 // Close ends the watch.
@@ -37,33 +38,27 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// Next waits for one event and takes every one that is ready after it.
+// Next waits for one event and adds those that are ready after it.
 func (s *stream) Next() ([]source.Event[any], error) {
-	if s.pending != nil {
-		return nil, s.pending
-	}
 	clear(s.batch)
 	s.batch = s.batch[:0]
-	for len(s.batch) < maxBatch {
+	for s.pending == nil && len(s.batch) < maxBatch {
 		event, ok := s.receive()
-		if !ok && s.pending == nil {
-			return s.batch, nil
+		if s.pending == nil && !ok {
+			break
 		}
-		if s.pending == nil {
+		if ok {
 			s.add(event)
 		}
-		if s.pending != nil {
-			if len(s.batch) > 0 {
-				return s.batch, nil
-			}
-			return nil, s.pending
-		}
 	}
-	return s.batch, nil
+	if len(s.batch) > 0 {
+		return s.batch, nil
+	}
+	return nil, s.pending
 }
 
-// receive takes an event, waiting for the first one of a batch. Without one, the batch
-// is complete, or the stream has ended and pending says how.
+// receive returns an event; it waits for the first one of a batch. Without an event, the
+// batch is complete, or the stream has ended with the error pending.
 func (s *stream) receive() (event watch.Event, ok bool) {
 	if len(s.batch) > 0 {
 		select {
@@ -85,15 +80,19 @@ func (s *stream) receive() (event watch.Event, ok bool) {
 	return event, ok
 }
 
+var eventTypes = map[watch.EventType]source.EventType{
+	watch.Added: source.Added, watch.Modified: source.Modified, watch.Deleted: source.Deleted,
+}
+
 // add appends an event to the batch. An event that is an error ends the stream.
 func (s *stream) add(event watch.Event) {
 	switch event.Type {
-	case watch.Added:
-		s.addObject(source.Added, event)
-	case watch.Modified:
-		s.addObject(source.Modified, event)
-	case watch.Deleted:
-		s.addObject(source.Deleted, event)
+	case watch.Added, watch.Modified, watch.Deleted:
+		e := source.Event[any]{Type: eventTypes[event.Type], Item: s.source.item(s.ctx, event.Object)}
+		if e.Err == nil {
+			s.check(&e)
+		}
+		s.batch = append(s.batch, e)
 	case watch.Bookmark:
 		s.addBookmark(event)
 	case watch.Error:
@@ -103,41 +102,33 @@ func (s *stream) add(event watch.Event) {
 	}
 }
 
-// clientDecoding is the cause with which client-go's clients mark an ERROR event that they have
+// clientDecoding is the cause with which client-go's clients mark an ERROR event that they
 // made themselves, of an event that they could not read.
 const clientDecoding metav1.CauseType = "ClientWatchDecoding"
 
-func (s *stream) addObject(t source.EventType, event watch.Event) {
-	e := source.Event[any]{Type: t, Item: s.source.item(s.ctx, event.Object)}
-	if e.Err == nil {
-		s.saw(&e)
-	}
-	s.batch = append(s.batch, e)
-}
-
-// saw takes note of the version of an event. The events of an initial state come in no
-// order; the first that is no addition ends it.
-func (s *stream) saw(e *source.Event[any]) {
+// check checks and keeps the version of an event. The events of an initial state have no
+// order; the first that is not an addition ends it.
+func (s *stream) check(e *source.Event[any]) {
 	versions := s.source.versions
 	if s.initial {
-		versions.recent.addEvent(e)
+		versions.history.addEvent(e)
 		if e.Type == source.Added {
 			return
 		}
 		s.initial, s.version = false, ""
 	} else {
-		versions.sawEvent(e, s.version, s.deletes)
+		versions.checkEvent(e, s.version, s.onlyDeletes)
 	}
 	switch order, ok := delta.CompareDecimal(e.Version, s.version); {
 	case !ok || order > 0:
-		s.version, s.deletes = e.Version, e.Type == source.Deleted
+		s.version, s.onlyDeletes = e.Version, e.Type == source.Deleted
 	case order == 0:
-		s.deletes = s.deletes && e.Type == source.Deleted
+		s.onlyDeletes = s.onlyDeletes && e.Type == source.Deleted
 	}
 }
 
-// errorOf returns the error of an event. An object that is no Status is not shown: it may be
-// one of the collection.
+// errorOf returns the error of an event. It does not show an object that is not a Status,
+// which may belong to the collection.
 func errorOf(obj runtime.Object) error {
 	err := apierrors.FromObject(obj)
 	if apierrors.IsUnexpectedObjectError(err) {
@@ -149,7 +140,7 @@ func errorOf(obj runtime.Object) error {
 	return source.Bound(err)
 }
 
-// addBookmark takes the version of a bookmark.
+// addBookmark appends a bookmark to the batch and keeps its version.
 func (s *stream) addBookmark(event watch.Event) {
 	m, err := meta.Accessor(event.Object)
 	if err != nil {
@@ -162,12 +153,12 @@ func (s *stream) addBookmark(event watch.Event) {
 	}
 	version := m.GetResourceVersion()
 	if order, _ := delta.CompareDecimal(version, s.version); order > 0 || s.initial && isVersion(version) {
-		s.initial, s.version, s.deletes = false, version, true
+		s.initial, s.version, s.onlyDeletes = false, version, true
 	}
 	s.batch = append(s.batch, source.Event[any]{Type: t, Item: source.Item[any]{Version: version}})
 }
 
-// isVersion reports whether a version is one that a server gives.
+// isVersion reports whether a version is a number.
 func isVersion(version string) bool {
 	_, ok := delta.CompareDecimal(version, version)
 	return ok

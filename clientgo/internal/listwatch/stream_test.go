@@ -54,7 +54,7 @@ func describe(events []source.Event[any]) []string {
 	return list
 }
 
-// TestStreamBatches: Next takes what is ready, in order, and the end comes after it.
+// TestStreamBatches: Next returns the ready events, in order, and the end after them.
 func TestStreamBatches(t *testing.T) {
 	stream, w, _ := open(t, source.WatchOptions{Version: "1"}, event(watch.Added, "a", "2"), event(watch.Modified, "a", "3"),
 		event(watch.Deleted, "a", "4"), event(watch.Bookmark, "", "5"), endOfList("6"))
@@ -128,8 +128,8 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// TestStreamDropsWrongObjects: an object that is none of the collection is an item that
-// says so; the stream goes on.
+// TestStreamDropsWrongObjects: an object that does not belong to the collection is an item
+// with an error; the stream continues.
 func TestStreamDropsWrongObjects(t *testing.T) {
 	stream, _, versions := open(t, source.WatchOptions{Version: "1"}, watch.Event{Type: watch.Added, Object: &corev1.Service{}}, event(watch.Added, "a", "2"))
 	events, err := stream.Next()

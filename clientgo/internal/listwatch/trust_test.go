@@ -111,3 +111,27 @@ func TestStreamTrustInCache(t *testing.T) {
 		})
 	}
 }
+
+// TestVersionsCompare: versions are compared as numbers until they are not trusted.
+func TestVersionsCompare(t *testing.T) {
+	var v Versions
+	if !v.Trusted() {
+		t.Error("the zero value does not trust")
+	}
+	for _, tt := range []struct {
+		a, b  string
+		order int
+		ok    bool
+	}{
+		{"9", "10", -1, true}, {"10", "10", 0, true}, {"11", "10", 1, true},
+		{"", "1", 0, false}, {"x", "1", 0, false},
+	} {
+		if order, ok := v.Compare(tt.a, tt.b); order != tt.order || ok != tt.ok {
+			t.Errorf("Compare(%q, %q) is %d, %v, want %d, %v", tt.a, tt.b, order, ok, tt.order, tt.ok)
+		}
+	}
+	v.Distrust()
+	if order, ok := v.Compare("9", "10"); order != 0 || ok || v.Trusted() {
+		t.Errorf("Compare is %d, %v although the versions are not trusted", order, ok)
+	}
+}

@@ -11,7 +11,7 @@ func Untyped[T source.Object](of source.Source[T]) source.Source[any] { return u
 
 type untyped[T source.Object] struct{ of source.Source[T] }
 
-// DecodingStats returns what the source has decoded, nothing if it does not say so.
+// DecodingStats returns the counters of the source, zeros if it has none.
 func (u untyped[T]) DecodingStats() source.DecodingStats {
 	if of, ok := u.of.(interface{ DecodingStats() source.DecodingStats }); ok {
 		return of.DecodingStats()

@@ -10,17 +10,16 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Versions decides whether the resource versions of a source order its states. The
-// zero value trusts them until something shows that they do not. The package comment has
-// the rule.
+// Versions decides whether the resource versions of a source order its states. The zero value
+// trusts them until something shows that they do not. The package comment has the rule.
 type Versions struct {
 	distrusted atomic.Bool
 	cached     func(key string) (any, bool) // nil is an empty cache
-	recent     recentStates
+	history    history
 }
 
-// LookIn has states that the source does not remember looked up in a cache. It is called
-// before the source is used. Objects without metadata count as missing.
+// LookIn sets the cache in which to look up states that the history has forgotten. It is
+// called before the source is used. Objects without metadata count as missing.
 func (v *Versions) LookIn(get func(key string) (obj any, ok bool)) { v.cached = get }
 
 // Compare orders two versions as delta.CompareDecimal does; ok is false for all of
@@ -35,14 +34,14 @@ func (v *Versions) Compare(a, b string) (order int, ok bool) {
 // Trusted reports whether versions are compared.
 func (v *Versions) Trusted() bool { return !v.distrusted.Load() }
 
-// Distrust ends the comparing of versions for good.
+// Distrust ends the comparison of versions for good.
 func (v *Versions) Distrust() { v.distrusted.Store(true) }
 
 // uniqueAmong is how many objects of a page are compared with each other.
 const uniqueAmong = 64
 
-// sawPage takes note of a page of a list.
-func (v *Versions) sawPage(page *source.Page[any]) {
+// checkPage ends the trust if a page of a list shows a fake.
+func (v *Versions) checkPage(page *source.Page[any]) {
 	if !v.Trusted() {
 		return
 	}
@@ -60,59 +59,63 @@ func (v *Versions) sawPage(page *source.Page[any]) {
 		if i < uniqueAmong {
 			seen[version] = true
 		}
-		if i >= len(page.Items)-mostStates/2 {
-			v.recent.add(stateOf(&page.Items[i], false))
+		if i >= len(page.Items)-maxStates/2 {
+			v.history.add(stateOf(&page.Items[i], false))
 		}
 	}
 }
 
-// sawEvent takes note of an event of a watch. before is the version of the one before it,
-// or that at which the watch began, and deletes says that only deletes had that version.
-func (v *Versions) sawEvent(event *source.Event[any], before string, deletes bool) {
+// checkEvent ends the trust if an event of a watch shows a fake. before is the version of the
+// event before it, or that at which the watch began. onlyDeletes says that all events of that
+// version were deletes.
+func (v *Versions) checkEvent(event *source.Event[any], before string, onlyDeletes bool) {
 	if !v.Trusted() {
 		return
 	}
-	deleted := event.Type == source.Deleted
 	order, ok := delta.CompareDecimal(event.Version, before)
-	if !ok || order <= 0 && !v.repeats(event) && (order < 0 || !deleted || !deletes || v.reached(&event.Item)) {
+	switch {
+	case ok && order > 0 || ok && v.isRepeated(event):
+	case ok && order == 0 && onlyDeletes && event.Type == source.Deleted && !v.isLast(&event.Item):
+	default:
 		v.Distrust()
 		return
 	}
-	v.recent.addEvent(event)
+	v.history.addEvent(event)
 }
 
-// repeats reports whether the source says a state again. The last state of an object is said
-// again when its content is equal, but in one pointer: what a server says is decoded each
-// time. Of an older state the content is not known any more.
-func (v *Versions) repeats(event *source.Event[any]) bool {
+// isRepeated reports whether the source delivers a state again. Of the last state of an object
+// the content must be equal, but in another pointer, because an answer of a server is decoded
+// each time. Of an older state the content is not known any more.
+func (v *Versions) isRepeated(event *source.Event[any]) bool {
 	s := stateOf(&event.Item, event.Type == source.Deleted)
 	cached, obj := v.cachedState(s.key)
 	switch {
-	case s.uid == "" || cached != s && !v.recent.has(s):
+	case s.uid == "" || cached != s && !v.history.has(s):
 		return false
-	case s.deleted || s.before(cached) || s.before(v.recent.last(s.key)):
+	case s.deleted || s.before(cached) || s.before(v.history.last(s.key)):
 		return true
 	}
-	before := v.recent.content(s)
+	before := v.history.object(s)
 	if before == nil && cached == s {
 		before = obj
 	}
 	return !isSame(event.Object, before) && reflect.DeepEqual(event.Object, before)
 }
 
+// isSame reports whether both are the same pointer.
 func isSame(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	return x.Kind() == reflect.Pointer && y.Kind() == reflect.Pointer && x.Pointer() == y.Pointer()
 }
 
-// reached reports whether the version is that of the last state of the object, as far as that
-// is known.
-func (v *Versions) reached(item *source.Item[any]) bool {
+// isLast reports whether the version is that of the last known state of the object.
+func (v *Versions) isLast(item *source.Item[any]) bool {
 	cached, _ := v.cachedState(item.Key)
-	return cached.version == item.Version || v.recent.last(item.Key).version == item.Version
+	return cached.version == item.Version || v.history.last(item.Key).version == item.Version
 }
 
-// cachedState returns the state of a key in the cache, or the zero value for an unknown key.
+// cachedState returns the state of a key in the cache, with the object; the zero value for a
+// key that is not cached.
 func (v *Versions) cachedState(key string) (s state, obj any) {
 	if v.cached == nil {
 		return state{}, nil

@@ -1,6 +1,6 @@
 package main
 
-// The generators of Kubernetes itself write the deep copies and what is in generated.
+// The generators of Kubernetes itself write the deep copies and the directory generated.
 // They need a network the first time.
 
 //go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.37.1 --output-file zz_generated.deepcopy.go ./apis/shop/v1

@@ -19,10 +19,10 @@ import (
 	shopinformers "github.com/tidings-go/tidings/examples/clientgo/customtype/generated/informers/externalversions/shop/v1"
 )
 
-// resync is how often handlers are told of every cached object again.
+// resync is the period in which handlers receive every cached object again.
 const resync = 10 * time.Minute
 
-// sharedInformers are what the controller needs from its factory.
+// sharedInformers has the informers of the controller.
 type sharedInformers struct {
 	widgets    shopinformers.TypedWidgetInformer
 	configMaps coreinformers.ConfigMapInformer

@@ -53,7 +53,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error 
 	case !apierrors.IsNotFound(err):
 		return err
 	}
-	changed := widget.DeepCopy() // what a lister returns belongs to the cache
+	changed := widget.DeepCopy() // the original belongs to the cache
 	changed.Status.Made++
 	if _, err := c.client.ShopV1().Widgets(key.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error 
 	return nil
 }
 
-// reopened is told of every ConfigMap that was deleted: the widgets of its namespace
+// reopened is called for every ConfigMap that was deleted: the widgets of its namespace
 // may have waited for that.
 func (c *controller) reopened(obj any) {
 	key, err := cache.DeletionHandlingObjectToName(obj)

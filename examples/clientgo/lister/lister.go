@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
-// resync is how often handlers would be told of every cached object again. It never
+// resync is the period in which handlers would receive every cached object again. It never
 // asks the server for anything.
 const resync = 30 * time.Second
 
@@ -67,7 +67,7 @@ func run(ctx context.Context, client kubernetes.Interface, namespace string, nam
 	return nil
 }
 
-// describe says in a line what a deployment has.
+// describe returns a line about a deployment.
 func describe(d *appsv1.Deployment) string {
 	wanted := int32(1) // the API server's default
 	if d.Spec.Replicas != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"log"
 	"sync"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,31 +16,31 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// budgets says of every disruption budget how many deployments it protects. Servers
-// can be without the policy group, so this controller is the one that may be skipped.
+// budgets prints for every disruption budget how many deployments it protects. A server may
+// lack the policy group: then this controller is skipped.
 type budgets struct {
 	budgets     policylisters.PodDisruptionBudgetLister
 	deployments appslisters.DeploymentLister
-	out         *output
+	out         *log.Logger
 
 	mu   sync.Mutex // guards said
 	said map[cache.ObjectName]string
 }
 
-func startBudgets(ctx context.Context, m manager) (http.Handler, bool, error) {
+func startBudgets(ctx context.Context, m manager) (bool, error) {
 	if !m.available[policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")] {
-		return nil, false, nil
+		return false, nil
 	}
 	informer, deployments := m.factory.Policy().V1().PodDisruptionBudgets(), m.factory.Apps().V1().Deployments()
 	b := &budgets{budgets: informer.Lister(), deployments: deployments.Lister(), out: m.out, said: map[cache.ObjectName]string{}}
 	l := newLoop("budgets", m.out, b.reconcile)
 	if err := l.follow(informer.Informer(), l.enqueue); err != nil {
-		return nil, true, err
+		return true, err
 	}
 	// It reads deployments without following them: their cache must be filled all the same.
 	l.synced = append(l.synced, deployments.Informer().HasSynced)
 	l.start(ctx, m)
-	return nil, true, nil
+	return true, nil
 }
 
 func (b *budgets) reconcile(_ context.Context, key cache.ObjectName) error {
@@ -54,7 +54,7 @@ func (b *budgets) reconcile(_ context.Context, key cache.ObjectName) error {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {
-		b.say(key, fmt.Sprintf("has a selector that is none: %v", err))
+		b.say(key, fmt.Sprintf("has an invalid selector: %v", err))
 		return nil // trying again cannot help
 	}
 	all, err := b.deployments.Deployments(key.Namespace).List(labels.Everything())
@@ -71,13 +71,13 @@ func (b *budgets) reconcile(_ context.Context, key cache.ObjectName) error {
 	return nil
 }
 
-// say prints what was found out about a budget, unless it is what was said before: a
-// budget's status changes often, and resyncs bring it again.
+// say prints a result for a budget, unless it is the same as before: the status of a budget
+// changes often, and resyncs repeat it.
 func (b *budgets) say(key cache.ObjectName, found string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.said[key] != found {
 		b.said[key] = found
-		b.out.print("budgets: %v %s", key, found)
+		b.out.Printf("budgets: %v %s", key, found)
 	}
 }

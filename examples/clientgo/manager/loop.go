@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,17 +11,17 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// loop is the part that all controllers have in common: a queue of keys, and workers
-// that bring what a key names to where it should be.
+// loop is the part that all controllers have in common: a queue of keys, and workers that
+// reconcile the objects of these keys.
 type loop struct {
 	name      string
 	reconcile func(context.Context, cache.ObjectName) error
 	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	synced    []cache.InformerSynced
-	out       *output
+	out       *log.Logger
 }
 
-func newLoop(name string, out *output, reconcile func(context.Context, cache.ObjectName) error) *loop {
+func newLoop(name string, out *log.Logger, reconcile func(context.Context, cache.ObjectName) error) *loop {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Minute)
 	return &loop{
 		name:      name,
@@ -50,7 +51,7 @@ func (l *loop) follow(informer cache.SharedIndexInformer, react func(obj any)) e
 func (l *loop) enqueue(obj any) {
 	key, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
-		l.out.print("%s: an event without a key: %v", l.name, err)
+		l.out.Printf("%s: an event without a key: %v", l.name, err)
 		return
 	}
 	l.queue.Add(key)
@@ -85,9 +86,9 @@ func (l *loop) next(ctx context.Context) bool {
 		l.queue.Forget(key)
 		return true
 	}
-	// What changed or went away since is a cache that is a moment behind.
+	// After a conflict or a delete, the cache is only a moment behind.
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		l.out.print("%s: %v: %v; trying again", l.name, key, err)
+		l.out.Printf("%s: %v: %v; trying again", l.name, key, err)
 	}
 	l.queue.AddRateLimited(key)
 	return true

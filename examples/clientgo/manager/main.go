@@ -1,5 +1,5 @@
 // Command manager is a controller manager: several small controllers on one informer
-// factory, started by name from a table, each only where the server has what it needs.
+// factory, started by name from a table, each only where the server has its resource.
 //
 //	go run ./examples/clientgo/manager --server http://127.0.0.1:8001 --controllers '*,-teams'
 package main
@@ -8,6 +8,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -20,7 +21,6 @@ func main() {
 	var o options
 	server := flag.String("server", "", "address of the API server, such as http://127.0.0.1:8001; overrides the kubeconfig's")
 	kubeconfig := flag.String("kubeconfig", os.Getenv("KUBECONFIG"), "path of a kubeconfig")
-	flag.StringVar(&o.listen, "listen", "", "address for the controllers' pages, such as 127.0.0.1:8080; empty for none")
 	flag.IntVar(&o.workers, "workers", 2, "how many workers each controller has")
 	selected := flag.String("controllers", "*", "names of the controllers to run, with commas between: * is all, -NAME leaves one out; there are "+strings.Join(names(initializers()), ", "))
 	flag.Parse()
@@ -44,5 +44,5 @@ func connect(ctx context.Context, server, kubeconfig string, o options) error {
 	if err != nil {
 		return err
 	}
-	return run(ctx, client, o, &output{to: os.Stdout})
+	return run(ctx, client, o, log.New(os.Stdout, "", 0))
 }

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log"
 	"maps"
-	"net"
-	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,42 +17,39 @@ import (
 	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
-// options are what the command line says.
+// options are those of the command line.
 type options struct {
-	controllers []string // names, "*", and "-" before what is left out
+	controllers []string // names, "*", and "-" before a name to leave out
 	workers     int      // of each controller
-	listen      string
 }
 
-// manager is what every controller is started with.
+// manager has the parts that all controllers share.
 type manager struct {
 	client    kubernetes.Interface
 	factory   informers.SharedInformerFactory
 	available map[schema.GroupVersionResource]bool
 	workers   int
-	running   *sync.WaitGroup // holds every controller's goroutine
-	out       *output
+	running   *sync.WaitGroup // counts the goroutines of all controllers
+	out       *log.Logger
 }
 
-// initFunc starts a controller and returns its page, which may be nil. It reports
-// false when the server lacks the controller's resource. The informers that it asks
-// the factory for are started after it has returned.
-type initFunc func(ctx context.Context, m manager) (page http.Handler, started bool, err error)
+// initFunc starts a controller. It reports false when the server lacks the controller's
+// resource. Its informers are started after it has returned.
+type initFunc func(ctx context.Context, m manager) (started bool, err error)
 
 // initializers is the table of all controllers.
 func initializers() map[string]initFunc {
 	return map[string]initFunc{
-		"budgets":  startBudgets,
-		"replicas": startReplicas,
-		"teams":    startTeams,
+		"budgets": startBudgets,
+		"teams":   startTeams,
 	}
 }
 
 func names(table map[string]initFunc) []string { return slices.Sorted(maps.Keys(table)) }
 
-// run starts the controllers that are asked for, then the informers that these need,
-// and returns when ctx has ended and all of them have.
-func run(ctx context.Context, client kubernetes.Interface, o options, out *output) error {
+// run starts the chosen controllers, then their informers, and returns when ctx has ended and
+// all of them have stopped.
+func run(ctx context.Context, client kubernetes.Interface, o options, out *log.Logger) error {
 	if o.workers < 1 {
 		return fmt.Errorf("--workers %d: a controller needs at least one", o.workers)
 	}
@@ -78,31 +72,28 @@ func run(ctx context.Context, client kubernetes.Interface, o options, out *outpu
 		running:   &running,
 		out:       out,
 	}
-	// Last in, first out: everything is told to stop, then waited for.
+	// Last in, first out: stop everything, then wait for it.
 	defer m.factory.Shutdown()
 	defer running.Wait()
 	defer stop()
 
-	pages := http.NewServeMux()
 	for _, name := range chosen {
-		page, started, err := table[name](ctx, m)
+		started, err := table[name](ctx, m)
 		if err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
 		}
 		if !started {
-			out.print("skipped %s: the server lacks its resource", name)
+			out.Printf("skipped %s: the server lacks its resource", name)
 			continue
 		}
-		out.print("started %s", name)
-		if page != nil {
-			pages.Handle("/"+name, page)
-		}
+		out.Printf("started %s", name)
 	}
 	m.factory.StartWithContext(ctx)
 	if result := m.factory.WaitForCacheSyncWithContext(ctx); result.Err != nil {
 		return fmt.Errorf("stopped before the caches were filled: %w", result.Err)
 	}
-	return serve(ctx, o.listen, pages)
+	<-ctx.Done()
+	return nil
 }
 
 // choose returns which of all names are wanted, in their order.
@@ -118,7 +109,7 @@ func choose(all, wanted []string) ([]string, error) {
 	}), nil
 }
 
-// discover asks the server what it has. A group that does not answer, such as one of
+// discover returns the resources of the server. A group that does not answer, such as one of
 // an aggregated API that is down, is left out.
 func discover(client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]bool, error) {
 	_, lists, err := client.ServerGroupsAndResources()
@@ -129,31 +120,11 @@ func discover(client discovery.DiscoveryInterface) (map[schema.GroupVersionResou
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("the server names a group version that is none: %w", err)
+			return nil, fmt.Errorf("the server names an invalid group version: %w", err)
 		}
 		for _, resource := range list.APIResources {
 			available[gv.WithResource(resource.Name)] = true
 		}
 	}
 	return available, nil
-}
-
-// serve answers with the controllers' pages until ctx ends.
-func serve(ctx context.Context, address string, pages http.Handler) error {
-	if address == "" {
-		<-ctx.Done()
-		return nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	fmt.Fprintf(os.Stderr, "pages at http://%s\n", listener.Addr())
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second}
-	unregister := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // it is over
-	defer unregister()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// teamLabel says whose a namespace is.
+// teamLabel names the team of a namespace.
 const teamLabel = "team"
 
 // teams gives every deployment the team label of its namespace, if that has one.
@@ -27,34 +26,34 @@ type teams struct {
 	loop        *loop
 }
 
-func startTeams(ctx context.Context, m manager) (http.Handler, bool, error) {
+func startTeams(ctx context.Context, m manager) (bool, error) {
 	if !m.available[appsv1.SchemeGroupVersion.WithResource("deployments")] ||
 		!m.available[corev1.SchemeGroupVersion.WithResource("namespaces")] {
-		return nil, false, nil
+		return false, nil
 	}
 	namespaces, deployments := m.factory.Core().V1().Namespaces(), m.factory.Apps().V1().Deployments()
 	t := &teams{client: m.client, namespaces: namespaces.Lister(), deployments: deployments.Lister()}
 	t.loop = newLoop("teams", m.out, t.reconcile)
 	if err := t.loop.follow(deployments.Informer(), t.loop.enqueue); err != nil {
-		return nil, true, err
+		return true, err
 	}
 	if err := t.loop.follow(namespaces.Informer(), t.enqueueAllOf); err != nil {
-		return nil, true, err
+		return true, err
 	}
 	t.loop.start(ctx, m)
-	return nil, true, nil
+	return true, nil
 }
 
 // enqueueAllOf puts the deployments of a namespace into the queue.
 func (t *teams) enqueueAllOf(namespace any) {
 	name, err := cache.DeletionHandlingObjectToName(namespace)
 	if err != nil {
-		t.loop.out.print("teams: an event without a key: %v", err)
+		t.loop.out.Printf("teams: an event without a key: %v", err)
 		return
 	}
 	all, err := t.deployments.Deployments(name.Name).List(labels.Everything())
 	if err != nil {
-		t.loop.out.print("teams: list the deployments of %s: %v", name.Name, err)
+		t.loop.out.Printf("teams: list the deployments of %s: %v", name.Name, err)
 		return
 	}
 	for _, d := range all {
@@ -81,11 +80,11 @@ func (t *teams) reconcile(ctx context.Context, key cache.ObjectName) error {
 	if team == "" || d.Labels[teamLabel] == team {
 		return nil
 	}
-	changed := d.DeepCopy() // what a lister returns belongs to the cache
+	changed := d.DeepCopy() // the original belongs to the cache
 	metav1.SetMetaDataLabel(&changed.ObjectMeta, teamLabel, team)
 	if _, err := t.client.AppsV1().Deployments(key.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	t.loop.out.print("teams: %v belongs to %s", key, team)
+	t.loop.out.Printf("teams: %v belongs to %s", key, team)
 	return nil
 }

@@ -17,8 +17,7 @@ import (
 // byNode is the index of pods by the node they are on; those without one have "".
 const byNode = "spec.nodeName"
 
-// newFactory returns a factory whose informer of pods is newUnfinishedPods'. Everybody
-// who asks the factory for pods gets that one.
+// newFactory returns a factory whose shared informer of pods is newUnfinishedPods'.
 func newFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactory(client, resync)
 	factory.InformerFor(&corev1.Pod{}, newUnfinishedPods)
@@ -51,8 +50,7 @@ func nodeOf(obj any) ([]string, error) {
 	return []string{pod.Spec.NodeName}, nil
 }
 
-// dropManagedFields takes out what no scheduler reads and what is often a third of an
-// object.
+// dropManagedFields removes fields that no scheduler reads, often a third of an object.
 func dropManagedFields(obj any) (any, error) {
 	if accessor, err := meta.Accessor(obj); err == nil { // a tombstone has nothing to drop
 		accessor.SetManagedFields(nil)

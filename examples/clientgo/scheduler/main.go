@@ -1,5 +1,5 @@
 // Command scheduler sets up its informers as kube-scheduler does: a function of its own
-// for pods, with a field selector that leaves out what has finished and a transform
+// for pods, with a field selector that leaves out finished pods and a transform
 // that drops managed fields, beside the factory's own informers. For every pod without a
 // node it prints the node it would choose; it changes nothing.
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
-// scheduler says where pods would go.
+// scheduler chooses nodes for pods.
 type scheduler struct {
 	nodes corelisters.NodeLister
 	pods  cache.Indexer
@@ -29,8 +29,8 @@ type scheduler struct {
 	out     io.Writer
 }
 
-// run says where the pods without a node would go, and goes on with those that come
-// unless it is to be done once.
+// run prints the node of each pod without one, and continues with later pods unless once is
+// set.
 func run(ctx context.Context, client kubernetes.Interface, once bool, out io.Writer) error {
 	factory := newFactory(client, 0)
 	s, synced, err := newScheduler(factory, out)
@@ -51,7 +51,7 @@ func run(ctx context.Context, client kubernetes.Interface, once bool, out io.Wri
 	return nil
 }
 
-// newScheduler takes from the factory what it needs and adds its handlers.
+// newScheduler returns a scheduler with the informers of a factory, and adds its handlers.
 func newScheduler(factory informers.SharedInformerFactory, out io.Writer) (*scheduler, []cache.InformerSynced, error) {
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
 	s := &scheduler{nodes: nodes.Lister(), pods: pods.Informer().GetIndexer(), chosen: map[string]string{}, out: out}
@@ -66,9 +66,9 @@ func newScheduler(factory informers.SharedInformerFactory, out io.Writer) (*sche
 	return s, []cache.InformerSynced{nodes.Informer().HasSynced, ofPods.HasSynced}, nil
 }
 
-// begin prints what the caches hold and places the pods that wait, in order.
+// begin prints the sizes of the caches and places the pods that wait, in order.
 func (s *scheduler) begin() error {
-	s.mu.Lock() // a pod that comes now is either in the cache already or told of later
+	s.mu.Lock() // a pod that comes now is in the cache already, or the handler receives it later
 	defer s.mu.Unlock()
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *scheduler) begin() error {
 	return nil
 }
 
-// place is told of every pod that came or changed.
+// place handles every pod that came or changed.
 func (s *scheduler) place(obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -118,7 +118,7 @@ func (s *scheduler) place(obj any) {
 	}
 }
 
-// forget is told of every pod that was deleted or has finished.
+// forget handles every pod that was deleted or has finished.
 func (s *scheduler) forget(obj any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	s.mu.Lock()

@@ -71,7 +71,7 @@ func newController(client kubernetes.Interface, deployments appsinformers.Deploy
 	return c, nil
 }
 
-// run works until ctx ends and every worker has put down what it had in hand.
+// run works until ctx ends and every worker has finished its key.
 func (c *controller) run(ctx context.Context, workers int) error {
 	var working sync.WaitGroup
 	defer working.Wait()

@@ -19,7 +19,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
-// options are what the command line says.
+// options are those of the command line.
 type options struct {
 	namespace string
 	workers   int

@@ -21,8 +21,7 @@ const (
 	imagesKey = "images"
 )
 
-// reconcile brings the image list of one deployment to what it should be, whatever
-// happened before.
+// reconcile creates, updates or deletes the image list of one deployment.
 func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error {
 	deployment, err := c.deployments.Deployments(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -47,7 +46,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error 
 	case list.Data[imagesKey] == images:
 		return nil
 	}
-	changed := list.DeepCopy() // what a lister returns belongs to the cache
+	changed := list.DeepCopy() // the original belongs to the cache
 	changed.Data = map[string]string{imagesKey: images}
 	if _, err := c.client.CoreV1().ConfigMaps(key.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return err

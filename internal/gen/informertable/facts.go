@@ -30,7 +30,7 @@ type row struct {
 	accessor   string       // method of its result, such as Deployments
 }
 
-// facts are what the generated files say.
+// facts are the contents of the generated files.
 type facts struct {
 	groups []group
 	rows   []row

@@ -3,7 +3,7 @@
 //
 //	go list -export ──▶ types of tools/cache ─┐
 //	                                          ├─▶ aliases, constants, variables, functions ──▶ gofmt ──▶ type check
-//	its sources ──────▶ what is deprecated ───┘                    ▲
+//	its sources ──────▶ deprecated names ─────┘                    ▲
 //	                                                   tables.go: ours, variables
 //
 // # How a name is forwarded
@@ -18,7 +18,7 @@
 //  5. A name whose source says that it is deprecated is deprecated here too.
 //  6. The text is type-checked against the same export data before anybody gets it.
 //
-// An exported variable that is no error, a parameter without a name and a table that names what is not there are errors:
+// An exported variable that is not an error, a parameter without a name and a missing name in a table are errors:
 // each needs a decision, and the message says which.
 //
 // # Concurrency properties

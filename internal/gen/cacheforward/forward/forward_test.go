@@ -156,29 +156,6 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceImports asks for the names of API versions and for the order of imports.
-func TestSourceImports(t *testing.T) {
-	u, _ := upstream(t, upstreamText)
-	u.add(t, "time", "package time\n\ntype Duration int64\n")
-	p := u.add(t, "example.com/cache", "package cache\n\nimport (\n\tv1 \"example.com/meta/v1\"\n\t\"time\"\n)\n\nfunc F(a v1.Meta, b time.Duration) {}\n")
-	text, err := source(p, nil, tables{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err = finish(text, u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"import (\n\t\"time\"\n\n\t\"example.com/cache\"\n\tmetav1 \"example.com/meta/v1\"\n)\n",
-		"func F(a metav1.Meta, b time.Duration) {\n\tcache.F(a, b)\n}\n",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the forwards lack %q:\n%s", want, text)
-		}
-	}
-}
-
 func TestSourceErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -261,20 +238,5 @@ func TestLoadErrors(t *testing.T) {
 	}
 	if _, err := packages.Import("net/http"); err == nil || !strings.Contains(err.Error(), "no export data of net/http") {
 		t.Errorf("importing what was not loaded gives %v, want an error that says so", err)
-	}
-}
-
-// TestGenerateRepeats asks for the same text each time: nothing may depend on the order of a map.
-func TestGenerateRepeats(t *testing.T) {
-	first, err := Generate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := Generate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(first) != string(second) {
-		t.Error("two runs gave different texts")
 	}
 }

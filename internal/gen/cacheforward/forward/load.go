@@ -25,14 +25,14 @@ type Packages struct {
 	importer types.Importer
 }
 
-// listed is what the go command says of a package.
+// listed is a package as go list prints it.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 }
 
-// Load compiles the packages of some import paths, as the module of the working directory sees them. An error says what
-// the go command said.
+// Load compiles the packages of some import paths, as the module of the working directory sees them. An error has the
+// message of the go command.
 func Load(ctx context.Context, paths ...string) (*Packages, error) {
 	arguments := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "--"}
 	out, err := goCommand(ctx, append(arguments, paths...)...)
@@ -45,7 +45,7 @@ func Load(ctx context.Context, paths ...string) (*Packages, error) {
 		if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("reading what go list says of %s: %w", strings.Join(paths, ", "), err)
+			return nil, fmt.Errorf("reading the output of go list for %s: %w", strings.Join(paths, ", "), err)
 		}
 		p.listed[l.ImportPath] = l
 	}
@@ -62,8 +62,8 @@ func (p *Packages) open(path string) (io.ReadCloser, error) {
 	return os.Open(l.Export)
 }
 
-// Import returns one of the packages, or one that they import. What it holds are the exported names and what their
-// types need.
+// Import returns one of the packages, or one that they import. It has the exported names and
+// the types that these need.
 func (p *Packages) Import(path string) (*types.Package, error) {
 	return p.importer.Import(path)
 }
@@ -113,7 +113,7 @@ func saysDeprecated(doc *ast.CommentGroup) bool {
 	return strings.HasPrefix(doc.Text(), "Deprecated: ") || strings.Contains(doc.Text(), "\n\nDeprecated: ")
 }
 
-// goCommand returns what the go command prints.
+// goCommand returns the output of the go command.
 func goCommand(ctx context.Context, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	var stderr bytes.Buffer

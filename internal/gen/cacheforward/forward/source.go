@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// local is the name under which the generated file imports what it forwards.
+// local is the name of the forwarded package in the generated file.
 const local = "cache"
 
 // writer collects the declarations of a generated file, each kind for itself.
@@ -63,7 +63,7 @@ func (w *writer) declare(object types.Object) error {
 		fmt.Fprintf(&w.constants, "const %s = %s.%s\n", name, local, name)
 	case *types.Var:
 		if !types.Identical(object.Type(), types.Universe.Lookup("error").Type()) {
-			return fmt.Errorf("it is a variable of type %s, and a copy would not follow what is assigned to it: decide how to forward it", object.Type())
+			return fmt.Errorf("it is a variable of type %s, and a copy would not follow assignments to it: decide how to forward it", object.Type())
 		}
 		w.comment(&w.variables, name, "")
 		fmt.Fprintf(&w.variables, "var %s = %s.%s\n", name, local, name)

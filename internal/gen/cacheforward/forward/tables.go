@@ -6,7 +6,7 @@ const Upstream = "k8s.io/client-go/tools/cache"
 // Package is the one that forwards them.
 const Package = "github.com/tidings-go/tidings/clientgo/cache"
 
-// tables say what is not forwarded as its kind would have it.
+// tables have the exceptions to the forwarding.
 type tables struct {
 	ours      []string          // functions that the package implements itself
 	variables map[string]string // functions that become variables, each with the end of the sentence that says why

@@ -1,0 +1,23 @@
+// Package factory is the part that the drop-in factories of typed, dynamic and metadata
+// informers have in common: [Factory] shares informers by a key, [New] makes an informer,
+// [Drop] has the fields that are left out, and [Connect] makes the client of our own source.
+//
+//	Spec.Open ───────▶ our own source ──────────────────────────┐
+//	                                                            ├─▶ sharedinformer.Informer
+//	Spec.ListWatch ──▶ client-go's client ──▶ drop, then share ─┘
+//
+// Our own source leaves fields out and shares parts of objects while it decodes. Objects
+// that a client of client-go has decoded lose the same fields and share the same parts
+// afterwards. The cached objects are equal either way.
+//
+// # Concurrency properties
+//
+// Every function may be called from any goroutine. A factory owns the goroutines of its
+// informers: each ends with the context that it was started with, and Shutdown waits for all
+// of them.
+//
+// # Memory
+//
+// A factory holds an informer, with its cache, for each key that was asked for, until the
+// factory itself is garbage.
+package factory

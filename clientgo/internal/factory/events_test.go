@@ -1,0 +1,283 @@
+package factory_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// handler folds what it receives into one line per notification.
+type handler struct {
+	t    *testing.T
+	form form
+
+	mu       sync.Mutex
+	received []string
+}
+
+func (h *handler) add(line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.received = append(h.received, line)
+}
+
+func (h *handler) OnAdd(obj any, initial bool) {
+	h.add(map[bool]string{true: "initial "}[initial] + "add " + h.describe(obj))
+}
+
+func (h *handler) OnUpdate(from, to any) {
+	h.add("update " + h.describe(from) + " to " + h.describe(to))
+}
+
+func (h *handler) OnDelete(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		h.add("tombstone " + h.describe(tombstone.Obj))
+		return
+	}
+	h.add("delete " + h.describe(obj))
+}
+
+func (h *handler) describe(obj any) string { return describe(h.t, h.form, obj) }
+
+// describe returns the key and the color of an object, which must have the form.
+func describe(t *testing.T, f form, obj any) string {
+	got := typedForm
+	switch obj.(type) {
+	case *unstructured.Unstructured:
+		got = unstructuredForm
+	case *metav1.PartialObjectMetadata:
+		got = metadataForm
+	}
+	o, err := meta.Accessor(obj)
+	if got != f || err != nil {
+		t.Errorf("got a %T: %v", obj, err)
+		return "?"
+	}
+	return fmt.Sprintf("%s/%s %s", o.GetNamespace(), o.GetName(), o.GetLabels()["color"])
+}
+
+// check waits until the informer is idle, and compares the notifications since the last
+// check, sorted if wanted is, because objects of one list come in any order.
+func (h *handler) check(want ...string) {
+	h.t.Helper()
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	received := h.received
+	h.received = nil
+	if slices.IsSorted(want) {
+		slices.Sort(received)
+	}
+	if !slices.Equal(received, want) {
+		h.t.Errorf("the handler received %q, want %q", received, want)
+	}
+}
+
+// handle adds a handler to an informer.
+func handle(t *testing.T, l library, informer cache.SharedIndexInformer) *handler {
+	t.Helper()
+	h := &handler{t: t, form: l.form}
+	_, err := informer.AddEventHandler(h)
+	must(t, err)
+	return h
+}
+
+// TestEvents adds, updates and deletes objects.
+func TestEvents(t *testing.T) {
+	eachWorld(t, func(t *testing.T, l library, w world) {
+		w.create(t, widget("a", "one", "red"))
+		f := l.factory(w.clients(t), settings{})
+		informer := f.ForResource(widgets).Informer()
+		early := handle(t, l, informer)
+		start(t, f)
+		early.check("initial add a/one red")
+		w.create(t, widget("b", "two", "red"))
+		early.check("add b/two red")
+		w.update(t, widget("b", "two", "blue"))
+		early.check("update b/two red to b/two blue")
+		late := handle(t, l, informer)
+		late.check("initial add a/one red", "initial add b/two blue")
+		w.remove(t, "a", "one")
+		early.check("delete a/one red")
+		late.check("delete a/one red")
+	})
+}
+
+// TestNamespace reads one namespace.
+func TestNamespace(t *testing.T) {
+	eachWorld(t, func(t *testing.T, l library, w world) {
+		w.create(t, widget("a", "one", "red"))
+		w.create(t, widget("b", "one", "red"))
+		f := l.factory(w.clients(t), settings{namespace: "b"})
+		h := handle(t, l, f.ForResource(widgets).Informer())
+		start(t, f)
+		h.check("initial add b/one red")
+		w.create(t, widget("a", "two", "red"))
+		h.check()
+		w.create(t, widget("b", "two", "red"))
+		h.check("add b/two red")
+		w.remove(t, "a", "one")
+		h.check()
+	})
+}
+
+// TestTweak selects by label and by field. The watches of a fake ignore selectors.
+func TestTweak(t *testing.T) {
+	for name, tweak := range map[string]func(*metav1.ListOptions){
+		"label": func(o *metav1.ListOptions) { o.LabelSelector = "color=red" },
+		"field": func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=one" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
+				w.create(t, widget("a", "one", "red"))
+				w.create(t, widget("a", "two", "blue"))
+				f := l.factory(w.clients(t), settings{tweak: tweak})
+				h := handle(t, l, f.ForResource(widgets).Informer())
+				start(t, f)
+				h.check("initial add a/one red")
+				w.create(t, widget("a", "three", "blue"))
+				h.check()
+				w.create(t, widget("b", "one", "red"))
+				h.check("add b/one red")
+				for _, request := range w.server.Requests() {
+					if request.Query.Get(name+"Selector") == "" {
+						t.Errorf("%s asks for %v", request.Verb, request.Query)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTweakSeesEachCall: the tweak is called for a list and for a watch, each time with fresh
+// options.
+func TestTweakSeesEachCall(t *testing.T) {
+	eachWithFakes(t, func(t *testing.T, l library, w *fakeWorld) {
+		var options []metav1.ListOptions
+		started(t, l, w, settings{namespace: "a", tweak: func(o *metav1.ListOptions) {
+			options = append(options, *o)
+			o.LabelSelector += "color=red"
+		}})
+		if len(options) != 2 || options[0].Watch || !options[1].AllowWatchBookmarks {
+			t.Errorf("tweakListOptions is called for %+v, want a list and a watch", options)
+		}
+		for _, o := range options {
+			if o.LabelSelector != "" {
+				t.Errorf("tweakListOptions gets options that it has changed before: %+v", o)
+			}
+		}
+	})
+}
+
+// TestResync has the period of the factory, and a handler without resyncs.
+func TestResync(t *testing.T) {
+	eachWorld(t, func(t *testing.T, l library, w world) {
+		w.create(t, widget("a", "one", "red"))
+		f := l.factory(w.clients(t), settings{resync: time.Minute})
+		informer := f.ForResource(widgets).Informer()
+		h, never := handle(t, l, informer), &handler{t: t, form: l.form}
+		_, err := informer.AddEventHandlerWithResyncPeriod(never, 0)
+		must(t, err)
+		start(t, f)
+		h.check("initial add a/one red")
+		never.check("initial add a/one red")
+		time.Sleep(150 * time.Second)
+		h.check("update a/one red to a/one red", "update a/one red to a/one red")
+		never.check()
+	})
+}
+
+// paint is a transform.
+func paint(obj any) (any, error) {
+	o, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, err
+	}
+	o.SetLabels(map[string]string{"color": "green"})
+	return obj, nil
+}
+
+// TestSetTransform: handlers and store have the result of a transform; a running informer
+// refuses another.
+func TestSetTransform(t *testing.T) {
+	eachWorld(t, func(t *testing.T, l library, w world) {
+		w.create(t, widget("a", "one", "red"))
+		f := l.factory(w.clients(t), settings{})
+		informer := f.ForResource(widgets).Informer()
+		must(t, informer.SetTransform(paint))
+		h := handle(t, l, informer)
+		start(t, f)
+		h.check("initial add a/one green")
+		w.create(t, widget("b", "two", "red"))
+		h.check("add b/two green")
+		if got := h.describe(cached(t, informer, "b/two")); got != "b/two green" {
+			t.Errorf("the store has %q, want the transformed object", got)
+		}
+		if err := informer.SetTransform(paint); err == nil {
+			t.Error("a running informer takes a transform")
+		}
+	})
+}
+
+// TestDeletedWhileDisconnected deletes and creates objects while the server is unavailable
+// and forgets its history: what was deleted is reported as a tombstone.
+func TestDeletedWhileDisconnected(t *testing.T) {
+	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
+		w.create(t, widget("a", "one", "red"))
+		w.create(t, widget("a", "two", "red"))
+		f := l.factory(w.clients(t), settings{})
+		informer := f.ForResource(widgets).Informer()
+		h := handle(t, l, informer)
+		start(t, f)
+		h.check("initial add a/one red", "initial add a/two red")
+		w.server.SetAvailable(false)
+		synctest.Wait()
+		w.update(t, widget("a", "one", "blue")) // no informer sees this state
+		w.remove(t, "a", "one")
+		w.create(t, widget("b", "three", "red"))
+		w.server.Compact()
+		w.server.SetAvailable(true)
+		time.Sleep(5 * time.Minute)
+		// An unchanged object of the list is reported too.
+		h.check("add b/three red", "tombstone a/one red", "update a/two red to a/two red")
+		if got := informer.GetStore().ListKeys(); len(got) != 2 {
+			t.Errorf("the store has %v, want a/two and b/three", got)
+		}
+	})
+}
+
+// TestResourceComesLater starts informers of a resource that the server does not have yet.
+func TestResourceComesLater(t *testing.T) {
+	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
+		for _, gvr := range []schema.GroupVersionResource{widgets, twin(widgets)} {
+			w.server.RemoveResource(gvr)
+		}
+		f := l.factory(w.clients(t), settings{})
+		informer := f.ForResource(widgets).Informer()
+		h := handle(t, l, informer)
+		start(t, f)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if informer.HasSynced() {
+			t.Error("the informer is synced, without its resource")
+		}
+		for _, gvr := range []schema.GroupVersionResource{widgets, twin(widgets)} {
+			w.server.RestoreResource(gvr)
+		}
+		w.create(t, widget("a", "one", "red"))
+		time.Sleep(5 * time.Minute)
+		h.check("initial add a/one red")
+		if !informer.HasSynced() {
+			t.Error("the informer is not synced, although its resource is there")
+		}
+	})
+}

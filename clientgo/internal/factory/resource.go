@@ -1,0 +1,131 @@
+package factory
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
+	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
+	"github.com/tidings-go/tidings/source"
+)
+
+// ByResource are the options of dynamic and of metadata informers.
+type ByResource = Options[schema.GroupVersionResource]
+
+// Apply returns the result of options, which apply in order.
+func Apply[O ~func(*ByResource)](options []O) (o ByResource) {
+	for _, set := range options {
+		set(&o)
+	}
+	if o.Table == nil {
+		o.Table = new(source.Table)
+	}
+	return o
+}
+
+// Kind says how one package holds and reads objects.
+type Kind struct {
+	// Example is an object as it is cached.
+	Example runtime.Object
+	// Client is asked whether lists can be streamed; List opens a resource of it.
+	Client any
+	List   func(gvr schema.GroupVersionResource, namespace string) (listwatch.Client, error)
+	// Own reads in place of Client, unless it is nil; Open opens a source of it.
+	Own  *source.Client
+	Open func(source.Resource, source.RESTOptions) source.Source[any]
+}
+
+// Resources is a factory of informers by resource, as the interfaces of the factories of
+// dynamic and of metadata informers require.
+type Resources struct {
+	Factory[schema.GroupVersionResource]
+	Kind    Kind
+	Resync  time.Duration
+	Options ByResource
+}
+
+// ForResource returns the shared informer of a resource.
+func (f *Resources) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
+	return Generic(f.Informer(gvr, func() cache.SharedIndexInformer {
+		return f.Kind.newInformer(gvr, f.Resync, ByNamespace(), f.Options)
+	}), gvr.GroupResource())
+}
+
+// ByNamespace returns the one index that the informers of factories begin with.
+func ByNamespace() cache.Indexers {
+	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+}
+
+// NewInformer returns an informer that no factory shares.
+func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) informers.GenericInformer {
+	return Generic(k.newInformer(gvr, resync, indexers, o), gvr.GroupResource())
+}
+
+func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) cache.SharedIndexInformer {
+	of := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
+	if o.Namespace != "" {
+		// As with client-go's clients, the server answers whether that is so.
+		of.Scope = source.ScopeNamespaced
+	}
+	spec := Spec{
+		Reading: o.Reading, Resource: of, Drop: o.Drop.Of(gvr),
+		Informer: sharedinformer.Options{
+			Example: k.Example, Description: gvr.String(), ResyncPeriod: resync, Indexers: indexers,
+		},
+	}
+	if k.Own != nil && isPath(o.Namespace, gvr) {
+		spec.Open = func(o source.RESTOptions) source.Source[any] { return k.Open(of, o) }
+	} else {
+		open := func() (listwatch.Client, error) { return k.List(gvr, o.Namespace) }
+		spec.ListWatch = listwatch.FromClient(k.Client, open, o.Tweak)
+	}
+	informer := New(spec)
+	if o.Transform != nil {
+		if err := informer.SetTransform(o.Transform); err != nil {
+			panic(fmt.Sprintf("factory: a new informer of %s refused its transform: %v", gvr, err)) // it has not started
+		}
+	}
+	return informer
+}
+
+// isPath reports whether the namespace and the resource can stand in a path. If they cannot,
+// client-go's client reports what is wrong with them.
+func isPath(namespace string, gvr schema.GroupVersionResource) bool {
+	for _, segment := range []string{namespace, gvr.Group, gvr.Version, gvr.Resource} {
+		if len(rest.IsValidPathSegmentName(segment)) > 0 {
+			return false
+		}
+	}
+	return gvr.Resource != "" && gvr.Version != ""
+}
+
+// IsNil reports whether a client is nil or a nil pointer.
+func IsNil(client any) bool {
+	v := reflect.ValueOf(client)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// Generic returns an informer with a lister, whose errors name the resource. Two results are
+// equal if informer and resource are.
+func Generic(informer cache.SharedIndexInformer, resource schema.GroupResource) informers.GenericInformer {
+	return generic{informer, resource}
+}
+
+type generic struct {
+	informer cache.SharedIndexInformer
+	resource schema.GroupResource
+}
+
+func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
+
+func (g generic) Lister() cache.GenericLister {
+	return tidingscache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+}

@@ -1,0 +1,66 @@
+package factory
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
+	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
+	"github.com/tidings-go/tidings/source"
+)
+
+// Reading says what informers read, and how they share it.
+type Reading struct {
+	// Namespace is the one namespace to read, "" for all.
+	Namespace string
+	// Tweak changes the options of every list and watch; nil leaves them.
+	Tweak func(*metav1.ListOptions)
+	// Sharing limits the parts that objects share, and Table is that of the informers which
+	// share with each other. Nil is a table of the client, or else of the informer.
+	Sharing source.Sharing
+	Table   *source.Table
+}
+
+// Options are those of a factory with keys K. The zero value reads all objects and changes
+// nothing.
+type Options[K comparable] struct {
+	Reading
+	// Transform replaces objects before they are cached; nil leaves them.
+	Transform cache.TransformFunc
+	// Drop has the fields that are left out.
+	Drop Drop[K]
+}
+
+// Spec describes one informer.
+type Spec struct {
+	Reading
+	Resource source.Resource
+	Drop     []string // paths of fields
+	// Open opens our own source. If it is nil, ListWatch is used, to which Namespace and Tweak
+	// are applied already.
+	Open      func(source.RESTOptions) source.Source[any]
+	ListWatch cache.ListerWatcher
+	// Informer has the example, the indexes and the resync period.
+	Informer sharedinformer.Options
+}
+
+// New makes an informer.
+func New(s Spec) cache.SharedIndexInformer {
+	o := s.Informer
+	sharing := listwatch.SharingFor(s.Resource, s.Sharing, s.Table)
+	if s.Open == nil {
+		lw := listwatch.WithSharing(s.ListWatch, sharing)
+		lw = listwatch.WithEdit(lw, remover(o.Example, s.Drop))
+		return sharedinformer.New(sharedinformer.FromListerWatcher(lw, o))
+	}
+	open := func(sharing source.Sharing) source.Source[any] {
+		return s.Open(source.RESTOptions{
+			Namespace: s.Namespace, Tweak: s.Tweak, Sharing: sharing, Table: s.Table, Drop: s.Drop,
+		})
+	}
+	o.Sharing = sharing
+	o.Source = open(sharing.AtMost)
+	// A transform may write to the objects that it gets: they share strings at most.
+	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))
+	return sharedinformer.New(o)
+}

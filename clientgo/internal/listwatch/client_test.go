@@ -1,0 +1,155 @@
+package listwatch
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// podClient has one answer, and keeps the options and contexts of its calls.
+type podClient struct {
+	list  *corev1.PodList
+	watch watch.Interface
+	err   error
+	asked []metav1.ListOptions
+	ctx   context.Context
+}
+
+func (c *podClient) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
+	c.ctx, c.asked = ctx, append(c.asked, o)
+	return c.list, c.err
+}
+
+func (c *podClient) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	c.ctx, c.asked = ctx, append(c.asked, o)
+	return c.watch, c.err
+}
+
+func opening(c *podClient) func() (Client, error) {
+	return func() (Client, error) { return ClientOf(c), nil }
+}
+
+var someOptions = metav1.ListOptions{ResourceVersion: "7"}
+
+// calls are the four ways to list or watch, the two deprecated ones included.
+var calls = map[string]func(ctx context.Context, lw cache.ListerWatcher) (any, error){
+	//lint:ignore SA1019 wrappers that programs wrote for client-go call it
+	"List": func(_ context.Context, lw cache.ListerWatcher) (any, error) { return lw.List(someOptions) },
+	//lint:ignore SA1019 wrappers that programs wrote for client-go call it
+	"Watch": func(_ context.Context, lw cache.ListerWatcher) (any, error) { return lw.Watch(someOptions) },
+	"ListWithContext": func(ctx context.Context, lw cache.ListerWatcher) (any, error) {
+		return lw.(cache.ListerWithContext).ListWithContext(ctx, someOptions)
+	},
+	"WatchWithContext": func(ctx context.Context, lw cache.ListerWatcher) (any, error) {
+		return lw.(cache.WatcherWithContext).WatchWithContext(ctx, someOptions)
+	},
+}
+
+// TestFromClientCalls has the wrapper of WithSharing around it, which passes calls on.
+func TestFromClientCalls(t *testing.T) {
+	type key struct{}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			c := &podClient{list: &corev1.PodList{}, watch: watch.NewFake()}
+			lw := WithSharing(FromClient(nil, opening(c), func(o *metav1.ListOptions) { o.LabelSelector += "color=red" }), Sharing{})
+			got, err := call(context.WithValue(t.Context(), key{}, "caller's"), lw)
+			if err != nil || got != any(c.list) && got != any(c.watch) {
+				t.Errorf("%v, %v; want the client's result", got, err)
+			}
+			if passed, has := c.ctx.Value(key{}) != nil, strings.HasSuffix(name, "Context"); passed != has {
+				t.Errorf("the client has the caller's context: %t, want %t", passed, has)
+			}
+			_, again := call(t.Context(), lw)
+			_, plain := call(t.Context(), FromClient(nil, opening(c), nil))
+			if err := errors.Join(again, plain); err != nil {
+				t.Error(err)
+			}
+			for n, want := range []string{"color=red", "color=red", ""} {
+				if o := c.asked[n]; o.ResourceVersion != "7" || o.LabelSelector != want {
+					t.Errorf("call %d has the options %v, want the label selector %q", n, o, want)
+				}
+			}
+		})
+	}
+}
+
+// TestFromClientErrors: the client fails, or there is none. A failed List returns a nil
+// pointer, which must not be taken for a list.
+func TestFromClientErrors(t *testing.T) {
+	refused, none := errors.New("refused"), errors.New("no client")
+	for name, call := range calls {
+		for want, open := range map[error]func() (Client, error){
+			refused: opening(&podClient{err: refused}), none: func() (Client, error) { return nil, none },
+		} {
+			got, err := call(t.Context(), FromClient(nil, open, nil))
+			if list, ok := got.(runtime.Object); ok || !errors.Is(err, want) {
+				t.Errorf("%s returns %v and the error %v, want %v", name, list, err, want)
+			}
+		}
+	}
+}
+
+// unstreaming declares that it cannot stream lists.
+type unstreaming struct{}
+
+func (unstreaming) IsWatchListSemanticsUnSupported() bool { return true }
+
+func TestFromClientAsksClient(t *testing.T) {
+	for client, want := range map[any]bool{unstreaming{}: true, struct{}{}: false, nil: false} {
+		lw := FromClient(client, opening(&podClient{}), nil)
+		for _, lw := range []cache.ListerWatcher{lw, WithSharing(lw, Sharing{})} {
+			if got := watchlist.DoesClientNotSupportWatchListSemantics(lw); got != want {
+				t.Errorf("with the client %T, lists cannot be streamed: %t, want %t", client, got, want)
+			}
+			if _, versions := New(lw, nil, nil); versions.Trusted() == want {
+				t.Errorf("with the client %T, versions are trusted: %t", client, versions.Trusted())
+			}
+		}
+	}
+}
+
+// TestWithEdit edits listed and watched objects of the collection, before anything else
+// reads them, and leaves bookmarks and errors.
+func TestWithEdit(t *testing.T) {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "2"}, Items: []corev1.Pod{*pod("a", "1"), *pod("b", "2")}}
+	w := watch.NewRaceFreeFake()
+	edited := 0
+	lw := WithEdit(WithSharing(FromClient(nil, opening(&podClient{list: list, watch: w}), nil), Sharing{AtMost: source.ShareStrings}), func(obj runtime.Object) {
+		edited++
+		obj.(*corev1.Pod).Labels = map[string]string{"edited": "yes"}
+	})
+	if SharingOf(lw).AtMost != source.ShareStrings || WithEdit(lw, nil) != lw {
+		t.Error("WithEdit changes another setting, or wraps for nothing")
+	}
+	s, _ := New(lw, &corev1.Pod{}, new(reports).add)
+	page, err := s.List(t.Context(), source.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := s.Watch(t.Context(), source.WatchOptions{Version: "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []watch.Event{event(added, "c", "3"), event(modified, "c", "4"), event(deleted, "c", "5"), endOfList("6"), event(watch.Error, "d", "7")} {
+		w.Action(e.Type, e.Object)
+	}
+	events, err := stream.Next()
+	if err != nil || len(events) != 4 || edited != 5 {
+		t.Fatalf("%d events, %d edits: %v", len(events), edited, err)
+	}
+	for _, obj := range []any{page.Items[0].Object, page.Items[1].Object, events[0].Object, events[2].Object} {
+		if obj.(*corev1.Pod).Labels["edited"] != "yes" {
+			t.Errorf("%v is not edited", obj)
+		}
+	}
+}
