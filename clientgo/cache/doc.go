@@ -20,7 +20,7 @@
 //   - [New], where the engine lists and watches; queue and Process function are those of the [Config];
 //   - [ListAll], [ListAllByNamespace] and [NewGenericLister], which ask the engine's caches for what a selector matches.
 //
-// Names that client-go does not have: [HealthOf] says how such an informer is; [IndexLabels] and [OwnerIndexers] are
+// Names that client-go does not have: [HealthOf] says how such an informer is; [IndexLabels] and [IndexOwners] are
 // indexes, by which [Select], [Owned] and [Controlled] find objects.
 //
 // Everything else is client-go's own and behaves as it does there, also a [Reflector], a [DeltaFIFO] or a [Store] that a

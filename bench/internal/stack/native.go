@@ -95,15 +95,17 @@ type nativeInformer[T tidings.Object] struct {
 	informer *tidings.Informer[T]
 	run      func(context.Context) error
 	lister   tidings.Lister[T]
+	indexes  map[string]*tidings.Index[T]
 	synced   []<-chan struct{}
 }
 
 func newNative[T tidings.Object](
 	informer *tidings.Informer[T], run func(context.Context) error, o Options,
 ) (Informer, error) {
+	indexes := make(map[string]*tidings.Index[T])
 	for name, index := range o.Indexes {
-		values := func(object T) ([]string, error) { return index(object), nil }
-		if err := informer.AddIndex(name, values); err != nil {
+		indexes[name] = tidings.NewIndex(name, func(object T) []string { return index(object) })
+		if err := informer.AddIndex(indexes[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -156,11 +158,7 @@ func (i *nativeInformer[T]) Owned(namespace, uid string) int {
 }
 
 func (i *nativeInformer[T]) Lookup(index, value string) int {
-	found, err := i.lister.ByIndex(index, value)
-	if err != nil {
-		return -1
-	}
-	return count(found)
+	return count(i.lister.ByIndex(i.indexes[index], value))
 }
 
 func (i *nativeInformer[T]) All() int { return count(i.lister.All()) }
