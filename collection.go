@@ -87,7 +87,7 @@ type collectionOptions[T Object] struct {
 	source    func(namespace string) source.Source[T]
 	transform func(T) (T, error)
 	sharer    *dedup.Sharer // of what transform, or source, returns; nil for none
-	indexes   map[string]store.IndexFunc[T]
+	indexes   map[any]store.IndexFunc[T]
 	reflector reflector.Options[T]
 	mutations *mutationDetector[T]
 	logger    *slog.Logger

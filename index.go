@@ -79,6 +79,15 @@ func (i *Informer[T]) IndexOwners() error {
 	return i.shareIndex(OwnerIndex, func(obj T) ([]string, error) { return metaindex.OwnerUIDs(obj), nil })
 }
 
+// indexesByID returns index functions as the store's options want them.
+func indexesByID[T Object](named map[string]IndexFunc[T]) map[any]IndexFunc[T] {
+	functions := make(map[any]IndexFunc[T], len(named))
+	for name, f := range named {
+		functions[name] = f
+	}
+	return functions
+}
+
 // addIndex adds an index under any name.
 func (i *Informer[T]) addIndex(name string, f IndexFunc[T]) error {
 	c, err := i.held()

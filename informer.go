@@ -92,7 +92,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	c, err := newCollection(collectionOptions[T]{
 		name: o.Name, resource: o.Resource, selection: everything,
 		source:    func(string) source.Source[T] { return src },
-		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes, reflector: o.Reflector, logger: o.Logger,
+		transform: o.Transform, sharer: sharerOf(src, o), indexes: indexesByID(o.Indexes), reflector: o.Reflector, logger: o.Logger,
 	})
 	if err != nil {
 		return nil, informerError(o.Name, err)

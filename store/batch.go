@@ -143,7 +143,7 @@ func (b *Batch[T]) mustBeOpen() {
 func (b *Batch[T]) evaluate(i int, r *record[T]) {
 	values, err := b.next.indexes[i].function.call(r.object)
 	if err != nil {
-		b.failed = append(b.failed, IndexError{Index: b.next.indexes[i].name, Key: r.key, Err: err})
+		b.failed = append(b.failed, IndexError{Index: b.next.indexes[i].id, Key: r.key, Err: err})
 		return
 	}
 	for _, value := range values {

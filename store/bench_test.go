@@ -43,7 +43,7 @@ func pods() []*pod {
 	return pods
 }
 
-func filled(b *testing.B, indexes map[string]IndexFunc[*pod]) (s *Store[*pod], keys []string, objects []*pod) {
+func filled(b *testing.B, indexes map[any]IndexFunc[*pod]) (s *Store[*pod], keys []string, objects []*pod) {
 	b.Helper()
 	s, err := New(Options[*pod]{Indexes: indexes})
 	if err != nil {
@@ -60,11 +60,11 @@ func filled(b *testing.B, indexes map[string]IndexFunc[*pod]) (s *Store[*pod], k
 
 var indexSets = []struct {
 	name    string
-	indexes map[string]IndexFunc[*pod]
+	indexes map[any]IndexFunc[*pod]
 }{
 	{"none", nil},
-	{"workload", map[string]IndexFunc[*pod]{"workload": byWorkload}},
-	{"labels", map[string]IndexFunc[*pod]{"labels": byLabels}},
+	{"workload", map[any]IndexFunc[*pod]{"workload": byWorkload}},
+	{"labels", map[any]IndexFunc[*pod]{"labels": byLabels}},
 }
 
 // BenchmarkGet compares a point read with what it costs elsewhere.

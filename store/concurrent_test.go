@@ -13,7 +13,7 @@ import (
 // go back.
 func TestP03_P08_ReadersSeeWholeBatchesOnly(t *testing.T) {
 	const batches = 1500
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
 	key := func(i int) string { return fmt.Sprintf("group/%03d", i) }
 	size := func(batch int) int { return 10 + batch*37%90 }
 	group := []string{"group"}
@@ -117,7 +117,7 @@ func verifyGroup(t *testing.T, s Snapshot[*thing], number, size int, key func(in
 // Writers of any goroutine are taken one after another: none of their changes is lost.
 func TestP08_WritersAreSerialised(t *testing.T) {
 	const writers, updates = 8, 200
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"parity": byParity}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"parity": byParity}})
 	var group sync.WaitGroup
 	for w := range writers {
 		group.Go(func() {

@@ -3,16 +3,17 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // Errors of [New], [Store.AddIndex] and [Snapshot.Index]. What is returned names the
 // index; ask with errors.Is.
 var (
-	// ErrIndexName is returned for an index whose name is empty.
-	ErrIndexName = errors.New("an index needs a name")
+	// ErrIndexName is returned for an index whose id is nil, "", or not comparable.
+	ErrIndexName = errors.New("an index needs a name or another comparable value as its id")
 	// ErrIndexFunc is returned for an index whose function is nil.
 	ErrIndexFunc = errors.New("an index needs a function")
-	// ErrIndexExists is returned when an index is added under a name that is taken.
+	// ErrIndexExists is returned when an index is added under an id that is taken.
 	ErrIndexExists = errors.New("index exists already")
 	// ErrNoIndex is returned when an index is asked for that was not added.
 	ErrNoIndex = errors.New("no such index")
@@ -22,13 +23,14 @@ var (
 // no entry in that index; whatever entries its previous state had there are gone
 // too. The object itself and its entries in other indexes are not affected.
 type IndexError struct {
-	Index string // name of the index
+	Index any    // id of the index
 	Key   string // key of the object
 	Err   error  // what the function returned, or a *PanicError
 }
 
 func (e IndexError) Error() string {
-	return fmt.Sprintf("index %q has no entry for object %.320q: its function failed: %v", e.Index, e.Key, e.Err)
+	return fmt.Sprintf("index %s has no entry for object %.320q: its function failed: %v",
+		textOf(e.Index), e.Key, e.Err)
 }
 
 // Unwrap returns Err.
@@ -48,6 +50,23 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-func indexError(name string, err error) error {
-	return fmt.Errorf("store: index %q: %w", name, err)
+func indexError(id any, err error) error {
+	return fmt.Errorf("store: index %s: %w", textOf(id), err)
+}
+
+// noIndex returns the error of an index that is not among the existing ones.
+func noIndex(id any, existing []string) error {
+	err := indexError(id, ErrNoIndex)
+	if len(existing) == 0 {
+		return fmt.Errorf("%w: the store has none; add it with AddIndex", err)
+	}
+	return fmt.Errorf("%w: there are %v", err, existing)
+}
+
+// textOf returns the id of an index as error messages show it: a name in quotes.
+func textOf(id any) string {
+	if name, ok := id.(string); ok {
+		return strconv.Quote(name)
+	}
+	return fmt.Sprint(id)
 }

@@ -18,7 +18,7 @@ func byNode(p pod) ([]string, error) {
 }
 
 func ExampleStore() {
-	pods, err := store.New(store.Options[pod]{Indexes: map[string]store.IndexFunc[pod]{"node": byNode}})
+	pods, err := store.New(store.Options[pod]{Indexes: map[any]store.IndexFunc[pod]{"node": byNode}})
 	if err != nil {
 		panic(err)
 	}

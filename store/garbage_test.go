@@ -21,7 +21,7 @@ func TestCursorAtTheEndHoldsNothing(t *testing.T) {
 
 // An object that leaves an index and comes back under the same value stands there again.
 func TestValueThatGoesAndComesBack(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	for _, tags := range [][]string{{"x"}, nil, {"x"}} {
 		set(s, "a", &thing{1, tags})
 		if got := lookup(t, s.Snapshot(), "tag", "x"); len(got) != len(tags) {
@@ -33,7 +33,7 @@ func TestValueThatGoesAndComesBack(t *testing.T) {
 
 // The lists that writers share do not stay as long as a relist makes them.
 func TestLongListsOfABatchAreNotKept(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"parity": byParity}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"parity": byParity}})
 	s.Update(func(b *Batch[*thing]) {
 		for i := range 10_000 {
 			b.Set(fmt.Sprint(i), &thing{i, nil})
@@ -51,7 +51,7 @@ func TestLongListsOfABatchAreNotKept(t *testing.T) {
 // What the store no longer holds is garbage, whatever the order of writes, and
 // whether an index entry of its key lives on or not.
 func TestReplacedObjectsAreNotKept(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	const keys = 3000
 	var old []weak.Pointer[thing]
 	s.Update(func(b *Batch[*thing]) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -27,19 +28,21 @@ func (f IndexFunc[T]) call(object T) (values []string, err error) {
 	return f(object)
 }
 
-// index is one named index in one state.
+// index is one index in one state.
 type index[T any] struct {
-	name     string
+	id       any // comparable
 	function IndexFunc[T]
 	entries  tree[position, entry[T]]
 }
 
 func (x index[T]) check() error {
 	switch {
-	case x.name == "":
+	case x.id == nil, x.id == "":
 		return ErrIndexName
+	case !reflect.ValueOf(x.id).Comparable():
+		return indexError(x.id, ErrIndexName)
 	case x.function == nil:
-		return indexError(x.name, ErrIndexFunc)
+		return indexError(x.id, ErrIndexFunc)
 	}
 	return nil
 }

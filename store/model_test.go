@@ -14,7 +14,7 @@ import (
 type modelled struct {
 	store   *Store[*thing]
 	objects map[string]*thing
-	indexes map[string]IndexFunc[*thing]
+	indexes map[any]IndexFunc[*thing]
 	version string
 	count   int // makes each object another one
 	failed  int
@@ -24,13 +24,13 @@ type modelled struct {
 type heldSnapshot struct {
 	snapshot Snapshot[*thing]
 	objects  map[string]*thing
-	indexes  map[string]IndexFunc[*thing]
+	indexes  map[any]IndexFunc[*thing]
 	version  string
 }
 
 func newModelled(t rapid.TB) *modelled {
 	t.Helper()
-	m := &modelled{objects: map[string]*thing{}, indexes: map[string]IndexFunc[*thing]{"tag": byTag}}
+	m := &modelled{objects: map[string]*thing{}, indexes: map[any]IndexFunc[*thing]{"tag": byTag}}
 	var err error
 	m.store, err = New(Options[*thing]{Indexes: m.indexes, OnIndexError: func(e IndexError) { m.failed++ }})
 	if err != nil {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"iter"
 	"strings"
 )
@@ -89,24 +88,13 @@ func (s Snapshot[T]) PrefixLen(prefix string) int {
 	return count
 }
 
-// Index returns the named index, or [ErrNoIndex] with the names of those that exist.
-func (s Snapshot[T]) Index(name string) (Index[T], error) {
-	if s.state != nil {
-		if i, ok := s.state.indexNamed(name); ok {
-			return Index[T]{state: s.state, entries: s.state.indexes[i].entries}, nil
-		}
-	}
-	names := s.IndexNames()
-	if len(names) == 0 {
-		return Index[T]{}, fmt.Errorf("store: index %q: %w: the store has none; add it with AddIndex", name, ErrNoIndex)
-	}
-	return Index[T]{}, fmt.Errorf("store: index %q: %w: there are %q", name, ErrNoIndex, names)
-}
-
-// IndexNames returns the names of the indexes, ascending.
-func (s Snapshot[T]) IndexNames() []string {
+// Index returns the index of an id, or [ErrNoIndex] with the ids of those that exist.
+func (s Snapshot[T]) Index(id any) (Index[T], error) {
 	if s.state == nil {
-		return nil
+		return Index[T]{}, noIndex(id, nil)
 	}
-	return s.state.indexNames()
+	if i, ok := s.state.position(id); ok {
+		return Index[T]{state: s.state, entries: s.state.indexes[i].entries}, nil
+	}
+	return Index[T]{}, noIndex(id, s.state.indexTexts())
 }

@@ -68,17 +68,18 @@ func (s *state[T]) at(a *anchor[T]) *record[T] {
 	return r
 }
 
-// indexNamed returns the position of the named index.
-func (s *state[T]) indexNamed(name string) (position int, ok bool) {
-	position = slices.IndexFunc(s.indexes, func(x index[T]) bool { return x.name == name })
+// position returns the position of the index of an id.
+func (s *state[T]) position(id any) (position int, ok bool) {
+	position = slices.IndexFunc(s.indexes, func(x index[T]) bool { return x.id == id })
 	return position, position >= 0
 }
 
-func (s *state[T]) indexNames() []string {
-	names := make([]string, 0, len(s.indexes))
+// indexTexts returns the ids of the indexes as error messages show them, ascending.
+func (s *state[T]) indexTexts() []string {
+	texts := make([]string, 0, len(s.indexes))
 	for _, x := range s.indexes {
-		names = append(names, x.name)
+		texts = append(texts, textOf(x.id))
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(texts)
+	return texts
 }

@@ -6,13 +6,14 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
 // Options configure a [Store]. The zero value is a store without indexes.
 type Options[T any] struct {
-	// Indexes are the index functions by name. [Store.AddIndex] adds more.
-	Indexes map[string]IndexFunc[T]
+	// Indexes are the index functions by id, see [Store.AddIndex], which adds more.
+	Indexes map[any]IndexFunc[T]
 	// OnIndexError is told of every object that an index function failed for, once
 	// the state that lacks the entry is published. It is called on the goroutine
 	// that wrote, without a lock, so that it may use the store; with several writers
@@ -37,12 +38,13 @@ type Store[T any] struct {
 	places  []place
 }
 
-// New returns an empty store. An index without a name or a function is an error.
+// New returns an empty store. An index without an id or a function is an error.
 func New[T any](o Options[T]) (*Store[T], error) {
 	s := &Store[T]{onIndexError: o.OnIndexError, writing: make(chan struct{}, 1)}
 	first := &state[T]{table: newTable[T](maphash.MakeSeed(), 0)}
-	for _, name := range slices.Sorted(maps.Keys(o.Indexes)) {
-		x := index[T]{name: name, function: o.Indexes[name]}
+	byText := func(a, b any) int { return strings.Compare(textOf(a), textOf(b)) }
+	for _, id := range slices.SortedFunc(maps.Keys(o.Indexes), byText) {
+		x := index[T]{id: id, function: o.Indexes[id]}
 		if err := x.check(); err != nil {
 			return nil, err
 		}
@@ -93,19 +95,21 @@ func (s *Store[T]) Replace(version string, items iter.Seq2[string, T]) {
 	}))
 }
 
-// AddIndex adds an index. Objects that the store holds are in it when AddIndex
+// AddIndex adds an index. Its id is a name, or any other value that can be compared with ==:
+// not nil and not "". Objects that the store holds are in the index when AddIndex
 // returns; that costs what setting each of them would. Snapshots taken before do not
 // have the index. Errors: [ErrIndexExists], [ErrIndexName], [ErrIndexFunc]. An
 // object that the function fails for is no error here, see [IndexError].
-func (s *Store[T]) AddIndex(name string, function IndexFunc[T]) error {
-	added := index[T]{name: name, function: function}
+func (s *Store[T]) AddIndex(id any, function IndexFunc[T]) error {
+	added := index[T]{id: id, function: function}
 	if err := added.check(); err != nil {
 		return err
 	}
 	var err error
 	s.report(s.write(func(b *Batch[T]) {
-		if _, exists := b.next.indexNamed(name); exists {
-			err = fmt.Errorf("store: index %q: %w: there are %q; share it or choose another name", name, ErrIndexExists, b.next.indexNames())
+		if _, exists := b.next.position(id); exists {
+			err = fmt.Errorf("%w: there are %v; share it or choose another name",
+				indexError(id, ErrIndexExists), b.next.indexTexts())
 			return
 		}
 		b.addIndex(added)

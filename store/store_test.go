@@ -10,7 +10,7 @@ import (
 )
 
 func TestP03_SnapshotStaysAsItWas(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	s.Update(func(b *Batch[*thing]) {
 		b.Set("a", &thing{1, []string{"x"}})
 		b.Set("b", &thing{2, []string{"x"}})
@@ -27,7 +27,7 @@ func TestP03_SnapshotStaysAsItWas(t *testing.T) {
 	set(s, "a", &thing{6, []string{"x"}}) // another incarnation
 	s.Replace("9", maps.All(map[string]*thing{"b": {7, []string{"x"}}}))
 
-	verifySnapshot(t, held, model, map[string]IndexFunc[*thing]{"tag": byTag})
+	verifySnapshot(t, held, model, map[any]IndexFunc[*thing]{"tag": byTag})
 	if held.Version() != "7" || s.Snapshot().Version() != "9" {
 		t.Errorf("versions are %q and %q", held.Version(), s.Snapshot().Version())
 	}
@@ -50,7 +50,7 @@ func TestP03_SnapshotHasTheIndexesOfItsState(t *testing.T) {
 }
 
 func TestP06_UpdateReturnsWhenEveryReadSeesIt(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
 	for i := range 100 {
 		key := fmt.Sprint(i % 7)
 		object := &thing{i, []string{fmt.Sprint(i)}}
@@ -68,7 +68,7 @@ func TestP06_UpdateReturnsWhenEveryReadSeesIt(t *testing.T) {
 }
 
 func TestP08_PanicInABatchPublishesNothing(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	set(s, "a", &thing{1, []string{"x"}})
 	before := s.Snapshot()
 	for _, write := range map[string]func(){
@@ -108,7 +108,7 @@ func TestP08_PanicInABatchPublishesNothing(t *testing.T) {
 }
 
 func TestP08_ReplaceLeavesNothingOfBefore(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	s.Update(func(b *Batch[*thing]) {
 		for i := range 500 {
 			b.Set(fmt.Sprint(i), &thing{i, []string{"x"}})
@@ -135,7 +135,7 @@ func TestP11_FailingIndexFunctionCostsItsEntryOnly(t *testing.T) {
 	var failed []IndexError
 	var s *Store[*thing]
 	s = newStore(t, Options[*thing]{
-		Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity},
+		Indexes: map[any]IndexFunc[*thing]{"tag": byTag, "parity": byParity},
 		OnIndexError: func(err IndexError) {
 			failed = append(failed, err)
 			set(s, "reported", &thing{0, nil}) // the store may be used
@@ -176,7 +176,7 @@ func TestP11_FailingIndexFunctionCostsItsEntryOnly(t *testing.T) {
 }
 
 func TestP11_FailuresOfABatchThatPanicsAreNotReported(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	func() {
 		defer func() { recover() }()
 		s.Update(func(b *Batch[*thing]) {
@@ -192,7 +192,7 @@ func TestP11_FailuresOfABatchThatPanicsAreNotReported(t *testing.T) {
 func TestP11_AddIndexToAFilledStore(t *testing.T) {
 	failed := 0
 	s := newStore(t, Options[*thing]{
-		Indexes:      map[string]IndexFunc[*thing]{"parity": byParity},
+		Indexes:      map[any]IndexFunc[*thing]{"parity": byParity},
 		OnIndexError: func(IndexError) { failed++ },
 	})
 	for i := range 200 {
@@ -241,7 +241,7 @@ func TestIndexValuesOfAllShapes(t *testing.T) {
 	values := map[string][]string{
 		"twice": {"x", "y", "x"}, "empty": {""}, "both": {"", "x"}, "none": {}, "nil": nil, "zero": {"\x00"},
 	}
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	for key, tags := range values {
 		set(s, key, &thing{1, tags})
 	}
@@ -265,7 +265,7 @@ func TestIndexValuesOfAllShapes(t *testing.T) {
 
 // The order of an index function's values is of no account: functions range over maps.
 func TestValuesInAnotherOrderTouchNoIndex(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	set(s, "a", &thing{1, []string{"x", "y", "z"}})
 	before := s.Snapshot().state.indexes[0].entries.root
 	set(s, "a", &thing{2, []string{"z", "x", "y", "x"}})
@@ -275,27 +275,32 @@ func TestValuesInAnotherOrderTouchNoIndex(t *testing.T) {
 }
 
 func TestErrorsOfUse(t *testing.T) {
-	if _, err := New(Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"": byTag}}); !errors.Is(err, ErrIndexName) {
+	if _, err := New(Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"": byTag}}); !errors.Is(err, ErrIndexName) {
 		t.Errorf("no name: %v", err)
 	}
-	if _, err := New(Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": nil}}); !errors.Is(err, ErrIndexFunc) || !strings.Contains(err.Error(), `"tag"`) {
+	if _, err := New(Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": nil}}); !errors.Is(err, ErrIndexFunc) || !strings.Contains(err.Error(), `"tag"`) {
 		t.Errorf("no function: %v", err)
 	}
+	type id struct{ value any }
 	s := newStore(t, Options[*thing]{})
 	if _, err := s.Snapshot().Index("tag"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), "AddIndex") {
 		t.Errorf("no index at all: %v", err)
 	}
-	for want, err := range map[error]error{
-		nil:            s.AddIndex("tag", byTag),
-		ErrIndexExists: s.AddIndex("tag", byParity),
-		ErrIndexName:   s.AddIndex("", byTag),
-		ErrIndexFunc:   s.AddIndex("other", nil),
+	for _, added := range []struct {
+		id       any
+		function IndexFunc[*thing]
+		want     error
+	}{
+		{"tag", byTag, nil}, {"tag", byParity, ErrIndexExists},
+		{id{"tag"}, byTag, nil}, {id{"tag"}, byTag, ErrIndexExists}, {id{7}, byParity, nil},
+		{"", byTag, ErrIndexName}, {nil, byTag, ErrIndexName}, {id{[]int{1}}, byTag, ErrIndexName},
+		{"other", nil, ErrIndexFunc},
 	} {
-		if !errors.Is(err, want) {
-			t.Errorf("AddIndex: %v, want %v", err, want)
+		if err := s.AddIndex(added.id, added.function); !errors.Is(err, added.want) {
+			t.Errorf("AddIndex(%v): %v, want %v", added.id, err, added.want)
 		}
 	}
-	if _, err := s.Snapshot().Index("node"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), `"tag"`) || !strings.Contains(err.Error(), `"node"`) {
+	if _, err := s.Snapshot().Index("node"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), `index "node"`) || !strings.Contains(err.Error(), `["tag" {7} {tag}]`) {
 		t.Errorf("another index: %v", err)
 	}
 }
@@ -321,7 +326,7 @@ func TestBatchIsForItsFunctionOnly(t *testing.T) {
 
 func TestZeroSnapshotIsEmpty(t *testing.T) {
 	var zero Snapshot[*thing]
-	if _, ok := zero.Get("a"); ok || zero.Len() != 0 || zero.Version() != "" || keysOf(zero.All()) != nil || zero.IndexNames() != nil {
+	if _, ok := zero.Get("a"); ok || zero.Len() != 0 || zero.Version() != "" || keysOf(zero.All()) != nil {
 		t.Error("the zero snapshot is not empty")
 	}
 	if zero.PrefixLen("") != 0 || zero.PrefixLen("a") != 0 {
@@ -346,7 +351,7 @@ func TestUpdateWithoutAChangePublishesNothing(t *testing.T) {
 }
 
 func TestIterationsStopAndRepeat(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"parity": byParity}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"parity": byParity}})
 	for i := range 1000 {
 		set(s, fmt.Sprintf("%04d", i), &thing{i, nil})
 	}
@@ -394,7 +399,7 @@ func TestP03_SnapshotFromBeforeADelete(t *testing.T) {
 
 // Indexes do not take each other's values for their own.
 func TestIndexesWithEqualValues(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag, "parity": byParity}})
 	for _, object := range []*thing{{1, []string{"odd"}}, {2, []string{"odd"}}, {2, []string{"even"}}, {1, nil}} {
 		set(s, "a", object)
 		verifyStore(t, s)
@@ -412,7 +417,7 @@ func TestIndexesWithEqualValues(t *testing.T) {
 
 // Without OnIndexError, failures are counted.
 func TestP11_FailuresThatNobodyIsToldOf(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	set(s, "a", &thing{1, []string{"!"}})
 	if s.IndexErrors() != 1 {
 		t.Errorf("%d failures, want 1", s.IndexErrors())

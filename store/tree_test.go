@@ -177,7 +177,7 @@ func TestTableShrinks(t *testing.T) {
 
 // TestLookupOfManyValues merges more runs than a heap has on two levels.
 func TestLookupOfManyValues(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	random := rand.New(rand.NewPCG(1, 2))
 	var values, want []string
 	for i := range 50 {
@@ -206,7 +206,7 @@ func TestLookupOfManyValues(t *testing.T) {
 
 // TestEqualValuesAreOneString gives two objects the same value, in two strings.
 func TestEqualValuesAreOneString(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[string]IndexFunc[*thing]{"tag": byTag}})
+	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
 	large := string(make([]byte, 1<<10)) + "value"
 	set(s, "before", &thing{0, []string{"smaller"}})
 	set(s, "after", &thing{0, []string{"worth more"}})

@@ -54,8 +54,8 @@ func (s *indexSet) isByNamespace(name string) bool {
 }
 
 // indexFuncs returns the functions of indexers that the store has to keep.
-func indexFuncs(indexers cache.Indexers) map[string]store.IndexFunc[any] {
-	functions := make(map[string]store.IndexFunc[any], len(indexers))
+func indexFuncs(indexers cache.Indexers) map[any]store.IndexFunc[any] {
+	functions := make(map[any]store.IndexFunc[any], len(indexers))
 	for name, f := range indexers {
 		if !isByNamespace(name, f) {
 			functions[name] = store.IndexFunc[any](f)
