@@ -150,10 +150,10 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		return nil, err
 	}
 	c.queue, err = delta.New(delta.Options[T]{
-		Known:    func() delta.Known[T] { return c.store.Snapshot() },
-		Describe: describe[T],
-		Compare:  delta.CompareDecimal,
-		Scopes:   scopes,
+		Known:      func() delta.Known[T] { return c.store.Snapshot() },
+		Describe:   describe[T],
+		Compare:    delta.CompareDecimal,
+		Partitions: scopes,
 	})
 	if err != nil {
 		return nil, err

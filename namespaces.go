@@ -87,7 +87,7 @@ func (c *collection[T]) addNamespace(namespace string) error {
 	if err := c.life.over(); err != nil {
 		return err
 	}
-	if err := c.queue.AddScope(p.scope); err != nil {
+	if err := c.queue.AddPartition(p.scope); err != nil {
 		return ofQueue(err)
 	}
 	c.progress.add(p.scope)
@@ -125,7 +125,7 @@ func (c *collection[T]) removeNamespace(namespace string) error {
 	c.selectionChangedLocked()
 	c.partsMu.Unlock()
 	c.endPart(p)
-	return ofQueue(c.queue.RemoveScope(p.scope))
+	return ofQueue(c.queue.RemovePartition(p.scope))
 }
 
 // endPart stops a part that is no part of the collection any more, and keeps its counts.

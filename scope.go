@@ -98,7 +98,7 @@ func (c *collection[T]) replaceParts(clusterScoped bool) {
 	defer func() { <-c.writing }()
 	c.partsMu.Lock()
 	defer c.partsMu.Unlock()
-	if c.ending || c.queue.ReplaceScopes(scopes...) != nil {
+	if c.ending || c.queue.ReplacePartitions(scopes...) != nil {
 		return // the queue is closed
 	}
 	for _, p := range parts {

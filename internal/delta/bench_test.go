@@ -83,32 +83,6 @@ func BenchmarkPushPop(b *testing.B) {
 	}
 }
 
-// BenchmarkFold is a consumer that is behind: a thousand keys are updated a hundred times each between two pops.
-func BenchmarkFold(b *testing.B) {
-	s := newBenchStore(1000)
-	q := benchQueue(b, s, delta.Options[*object]{})
-	ctx := context.Background()
-	changes := make([]delta.Event[*object], 0, len(s.sorted))
-	version := 1_000_000
-	b.ReportAllocs()
-	for b.Loop() {
-		for range 100 {
-			changes = changes[:0]
-			for _, o := range s.sorted {
-				version++
-				changes = append(changes, set(&object{o.key, fmt.Sprint(version), o.uid}))
-			}
-			if err := q.Push(ctx, "", fmt.Sprint(version), changes); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := q.Pop(ctx, func(delta.Batch[*object]) {}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*100*len(s.sorted)), "ns/change")
-}
-
 // BenchmarkReplace lists 50,000 objects: all new, all unchanged, one in a hundred changed. B/object and ns/object are the figures to read; the items, which
 // the producer makes, are not counted.
 func BenchmarkReplace(b *testing.B) {
