@@ -12,7 +12,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// benchStore is a store as the consumer of a benchmark has it: a table for Get, a sorted slice for Prefix.
+// benchStore is a store as the consumer of a benchmark has it: a table for Get, a sorted slice
+// for Prefix.
 type benchStore struct {
 	byKey  map[string]*object
 	sorted []*object
@@ -52,7 +53,8 @@ func benchQueue(b *testing.B, s *benchStore, o delta.Options[*object]) *delta.Qu
 	return q
 }
 
-// BenchmarkPushPop is the steady state: updates of known objects, pushed and popped in batches. ns/change is the figure to read.
+// BenchmarkPushPop is the steady state: updates of known objects, pushed and popped in batches.
+// ns/change is the figure to read.
 func BenchmarkPushPop(b *testing.B) {
 	s := newBenchStore(10_000)
 	for _, size := range []int{1, 10, 100} {
@@ -83,8 +85,9 @@ func BenchmarkPushPop(b *testing.B) {
 	}
 }
 
-// BenchmarkReplace lists 50,000 objects: all new, all unchanged, one in a hundred changed. B/object and ns/object are the figures to read; the items, which
-// the producer makes, are not counted.
+// BenchmarkReplace lists 50,000 objects: all new, all unchanged, one in a hundred changed.
+// B/object and ns/object are the figures to read; the items, which the producer makes, are not
+// counted.
 func BenchmarkReplace(b *testing.B) {
 	const n = 50_000
 	full, empty := newBenchStore(n), newBenchStore(0)

@@ -97,7 +97,8 @@ func ExampleQueue() {
 	// stale 1
 }
 
-// A Replace is a complete list. It becomes one batch: deletes first, and nothing of what is unchanged.
+// A Replace is a complete list. It becomes one batch: deletes first, and nothing of what is
+// unchanged.
 func ExampleQueue_Replace() {
 	s, q := newShelfQueue()
 	defer q.Close()

@@ -50,7 +50,8 @@ func (s *server) write(key, uid string, gone, grouped bool) {
 	s.events = append(s.events, event{s.version, gone, state(key, s.version, uid)})
 }
 
-// restore takes the server back to an earlier version, as a restored backup does: later versions will be given again.
+// restore takes the server back to an earlier version, as a restored backup does: later
+// versions will be given again.
 func (s *server) restore(version int) {
 	s.version = version
 	s.events = slices.DeleteFunc(s.events, func(e event) bool { return e.version > version })
@@ -114,8 +115,9 @@ func (m *model) drawFollower(t *rapid.T) *follower {
 	return rapid.SampledFrom(m.followers).Draw(t, "partition")
 }
 
-// Write changes the server: creates, updates, deletes, or gives a key back with its old UID (an object that left the selection and returned).
-// A group is of several keys and has one version, as the deletes have that a lease of etcd brings about (kubernetes/kubernetes#110210).
+// Write changes the server: creates, updates, deletes, or gives a key back with its old UID (an
+// object that left the selection and returned). A group is of several keys and has one version,
+// as the deletes have that a lease of etcd brings about (kubernetes/kubernetes#110210).
 func (m *model) Write(t *rapid.T) {
 	group := map[string]bool{}
 	isGroup := rapid.IntRange(0, 3).Draw(t, "group") == 0
@@ -237,8 +239,8 @@ func (m *model) Restore(t *rapid.T) {
 	}
 }
 
-// Replace lists a partition, perhaps from a server that lags. Only a server without any object has a list without a version: what such
-// a list says cannot be told from the past.
+// Replace lists a partition, perhaps from a server that lags. Only a server without any object
+// has a list without a version: what such a list says cannot be told from the past.
 func (m *model) Replace(t *rapid.T) {
 	f := m.drawFollower(t)
 	m.list(t, f, rapid.IntRange(min(1, m.server.version), m.server.version).Draw(t, "listed"))

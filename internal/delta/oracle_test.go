@@ -13,7 +13,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// oracle is the rules of the package, written down plainly: one change at a time, on maps, with nothing batched or bounded.
+// oracle is the rules of the package, written down plainly: one change at a time, on maps, with
+// nothing batched or bounded.
 type oracle struct {
 	states  map[string]*object
 	deleted map[string]*object // the last version and UID of keys that are gone
@@ -23,7 +24,8 @@ type oracle struct {
 	stale   uint64
 }
 
-// before reports whether version a is older than b, and same whether they are equal; neither for what is not a version.
+// before reports whether version a is older than b, and same whether they are equal; neither
+// for what is not a version.
 func compareVersions(a, b string) (before, same bool) {
 	x, err1 := strconv.ParseUint(a, 10, 64)
 	y, err2 := strconv.ParseUint(b, 10, 64)
@@ -170,8 +172,8 @@ func (b *bytesource) object(partition string) *object {
 	}
 }
 
-// FuzzQueueAgainstOracle plays any operations with any versions, good or bad, in any order, popped at any time, and compares every delta
-// with those of the plain rules.
+// FuzzQueueAgainstOracle plays any operations with any versions, good or bad, in any order,
+// popped at any time, and compares every delta with those of the plain rules.
 func FuzzQueueAgainstOracle(f *testing.F) {
 	f.Add([]byte("a push, a pop, a replace, a pop and so on"))
 	f.Add([]byte{0, 0, 3, 0, 5, 1, 0, 6, 1, 2, 7, 1, 5, 1, 0, 8, 2, 0, 9, 1, 1, 9, 2, 5, 5})

@@ -11,7 +11,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// Producers of four partitions, one consumer and readers of everything run against each other, with little room; nothing is lost.
+// Producers of four partitions, one consumer and readers of everything run against each other,
+// with little room; nothing is lost.
 func TestConcurrentProducersAndReaders(t *testing.T) {
 	prefixes := []string{"n0/", "n1/", "n2/", "n3/"}
 	const rounds, keys = 300, 7
@@ -71,7 +72,8 @@ func TestConcurrentProducersAndReaders(t *testing.T) {
 	}
 }
 
-// produce is the producer of one partition: a change a round, now and then a list or a bookmark. It leaves in live what must be in the cache at the end.
+// produce is the producer of one partition: a change a round, now and then a list or a
+// bookmark. It leaves in live what must be in the cache at the end.
 func produce(ctx context.Context, r *rig, prefix string, rounds, keys int, live map[string]*object) error {
 	for v := 1; v <= rounds; v++ {
 		key := prefix + "k" + strconv.Itoa(v*v%keys)

@@ -207,7 +207,8 @@ func TestP16_NewHistoryHoldsWhateverTheVersions(t *testing.T) {
 	r.push(set(state("d", 100, "D")), del(state("e", 101, "E")))
 	r.must(r.Replace(t.Context(), "", "50", items(state("a", 40, "A"), state("b", 45, "B"), state("e", 30, "E")), delta.ReplaceOptions{NewHistory: true}))
 	r.expect("+d@100#D")
-	// An equal version may be another state: b is reported although its version and UID did not change.
+	// An equal version may be another state: b is reported although its version and UID did not
+	// change.
 	r.expect("-c@90#C/c@90#C i t", "-d@100#D/d@100#D i t", "a@90#A>a@40#A i", "b@45#B>b@45#B i", "+e@30#E i")
 	if r.reached[""] != "50" {
 		t.Errorf("Version %q", r.reached[""])

@@ -111,7 +111,8 @@ func (c *cache) apply(b delta.Batch[*object]) {
 	}
 }
 
-// text writes a delta as "+new", "old>new", "-old/final" with the marks i(nitial), t(ombstone) and = (unchanged).
+// text writes a delta as "+new", "old>new", "-old/final" with the marks i(nitial), t(ombstone)
+// and = (unchanged).
 func text(d change.Change[*object]) string {
 	s := ""
 	switch d.Type {
@@ -168,7 +169,8 @@ func newRig(t *testing.T, o delta.Options[*object], initial ...*object) *rig {
 	return &rig{T: t, Queue: q, cache: c, reached: make(map[string]string)}
 }
 
-// push pushes to the partition "", from any goroutine; the version reached is that of the last change.
+// push pushes to the partition "", from any goroutine; the version reached is that of the last
+// change.
 func (r *rig) push(changes ...delta.Event[*object]) {
 	r.Helper()
 	version := ""
@@ -277,7 +279,8 @@ func (r *rig) expectStale(want uint64) {
 	}
 }
 
-// idleContext ends when somebody begins to wait for its end: a Pop with it takes what is there and does not wait.
+// idleContext ends when somebody begins to wait for its end: a Pop with it takes what is there
+// and does not wait.
 type idleContext struct {
 	context.Context
 	ended bool

@@ -20,7 +20,7 @@ func full(t *testing.T) *rig {
 	return r
 }
 
-func TestProducersWaitWhileTheQueueIsFull(t *testing.T) {
+func TestP10_ProducersWaitWhileTheQueueIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, produce := range map[string]func(r *rig) error{
 			"Push": func(r *rig) error {
@@ -136,7 +136,7 @@ func TestRoomIsGivenInOrderOfArrival(t *testing.T) {
 	})
 }
 
-func TestOversizedCallsNeverDeadlock(t *testing.T) {
+func TestP10_OversizedCallsNeverDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, delta.Options[*object]{Limit: 1})
 		objects := []*object{}
