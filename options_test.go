@@ -255,8 +255,8 @@ func queues(t *testing.T, o delta.Options[int], ro delta.ReplaceOptions) error {
 		return err
 	}
 	scope := ""
-	if len(o.Scopes) > 0 {
-		scope = o.Scopes[0]
+	if len(o.Partitions) > 0 {
+		scope = o.Partitions[0]
 	}
 	key := scope + "a"
 	if err := q.Replace(t.Context(), scope, "1", []delta.Item[int]{{Key: key, Version: "1"}}, ro); err != nil {

@@ -2,29 +2,31 @@ package store
 
 import "slices"
 
-// Batch is the write side of one [Store.Update]: what is done with it becomes
-// visible as a whole when the function given to Update has returned. It is for that
-// function alone and for one goroutine; using it later panics.
+// Batch is the write side of one [Store.Update]. Its changes become visible as a whole when
+// the function given to Update has returned. It is for that function and one goroutine; using
+// it later panics.
 type Batch[T any] struct {
-	table   *table[T]
+	byKey   *hashTable[T]
 	next    state[T] // the state in the making; its trees copy what they change
 	open    bool
-	changes []change[T]  // in order; what the table and the anchors have to learn
+	changes []change[T]  // in order; not yet in the hash table and the anchors
 	added   int          // changes of keys that were not there
 	removed int          // changes that are deletes
 	failed  []IndexError // in order
 	places  []place      // scratch
 }
 
-// change is a record that was set, or one that was deleted.
+// change is an item that was set, or one that was deleted.
 type change[T any] struct {
-	record  *record[T]
+	item    *item[T]
 	deleted bool
 }
 
 // newBatch begins a batch on a state. It uses the arrays of the given lists.
 func newBatch[T any](before *state[T], changes []change[T], places []place) *Batch[T] {
-	b := &Batch[T]{table: before.table, next: *before, open: true, changes: changes[:0], places: places[:0]}
+	b := &Batch[T]{
+		byKey: before.byKey, next: *before, open: true, changes: changes[:0], places: places[:0],
+	}
 	b.next.number++
 	b.next.objects.owner = b.next.number
 	b.next.indexes = slices.Clone(before.indexes)
@@ -34,16 +36,17 @@ func newBatch[T any](before *state[T], changes []change[T], places []place) *Bat
 	return b
 }
 
-// changed says whether the batch has done anything since the state before.
+// changed reports whether the batch has done anything since the state before.
 func (b *Batch[T]) changed(before *state[T]) bool {
-	return len(b.changes) > 0 || b.table != before.table || b.next.version != before.version || len(b.next.indexes) != len(before.indexes)
+	return len(b.changes) > 0 || b.byKey != before.byKey ||
+		b.next.version != before.version || len(b.next.indexes) != len(before.indexes)
 }
 
-// clear empties the batch, into a table of its own: the one before goes on serving
+// clear empties the batch, into a hash table of its own: the one before goes on serving
 // the states before, unchanged.
 func (b *Batch[T]) clear() {
-	b.table = newTable[T](b.table.seed, 0)
-	b.table.removed.Store(b.next.number)
+	b.byKey = newHashTable[T](b.byKey.seed, 0)
+	b.byKey.removed.Store(b.next.number)
 	b.next.objects.root = nil
 	for i := range b.next.indexes {
 		b.next.indexes[i].entries.root = nil
@@ -51,26 +54,28 @@ func (b *Batch[T]) clear() {
 }
 
 // addIndex adds an index and puts the objects into it. Each object that has a value
-// there gets a new record with a new anchor: those of before belong to states
+// there gets a new item with a new anchor: those of before belong to states
 // without the index.
 func (b *Batch[T]) addIndex(x index[T]) {
 	added := len(b.next.indexes)
 	x.entries.owner = b.next.number
 	b.next.indexes = append(b.next.indexes, x)
 	objects := b.next.objects // an own version: the walk goes over the objects as they were
-	objects.all(func(old *record[T]) bool {
+	objects.all(func(old *item[T]) bool {
 		b.places = b.places[:0]
 		b.evaluate(added, old)
 		if len(b.places) == 0 {
 			return true
 		}
-		r := &record[T]{key: old.key, hash: old.hash, object: old.object, number: b.next.number, anchor: old.anchor}
+		r := new(item[T])
+		*r = *old
+		r.number = b.next.number
 		if old.anchor != nil {
 			b.places = append(b.places, old.anchor.places...)
 		}
-		b.stand(r)
+		b.index(r)
 		b.next.objects.set(r.key, r)
-		b.changes = append(b.changes, change[T]{record: r})
+		b.changes = append(b.changes, change[T]{item: r})
 		return true
 	})
 }
@@ -93,7 +98,7 @@ func (b *Batch[T]) Len() int {
 // Set puts the object under the key and returns the one that was there.
 func (b *Batch[T]) Set(key string, object T) (previous T, existed bool) {
 	b.mustBeOpen()
-	r := &record[T]{key: key, hash: b.table.hash(key), object: object, number: b.next.number}
+	r := &item[T]{key: key, hash: b.byKey.hash(key), object: object, number: b.next.number}
 	old, existed := b.next.objects.set(key, r)
 	if existed {
 		previous, r.anchor = old.object, old.anchor
@@ -104,8 +109,8 @@ func (b *Batch[T]) Set(key string, object T) (previous T, existed bool) {
 	for i := range b.next.indexes {
 		b.evaluate(i, r)
 	}
-	b.stand(r)
-	b.changes = append(b.changes, change[T]{record: r})
+	b.index(r)
+	b.changes = append(b.changes, change[T]{item: r})
 	return previous, existed
 }
 
@@ -122,7 +127,7 @@ func (b *Batch[T]) Delete(key string) (previous T, existed bool) {
 		}
 	}
 	b.removed++
-	b.changes = append(b.changes, change[T]{record: old, deleted: true})
+	b.changes = append(b.changes, change[T]{item: old, deleted: true})
 	return old.object, true
 }
 
@@ -135,12 +140,13 @@ func (b *Batch[T]) SetVersion(version string) {
 
 func (b *Batch[T]) mustBeOpen() {
 	if !b.open {
-		panic("store: a Batch was used outside of the function that Update called with it; write in that function, or call Update again")
+		panic("store: a Batch was used outside of the function that Update called with it; " +
+			"write in that function, or call Update again")
 	}
 }
 
-// evaluate appends to b.places where the object stands in index i.
-func (b *Batch[T]) evaluate(i int, r *record[T]) {
+// evaluate appends the places of an object in index i to b.places.
+func (b *Batch[T]) evaluate(i int, r *item[T]) {
 	values, err := b.next.indexes[i].function.call(r.object)
 	if err != nil {
 		b.failed = append(b.failed, IndexError{Index: b.next.indexes[i].id, Key: r.key, Err: err})
@@ -151,9 +157,9 @@ func (b *Batch[T]) evaluate(i int, r *record[T]) {
 	}
 }
 
-// stand makes the record stand in the indexes where b.places says. It comes with the
-// anchor of the record before it, and keeps it if the places are the same.
-func (b *Batch[T]) stand(r *record[T]) {
+// index enters an item into the indexes at b.places. The item has the anchor of the item
+// before it, and keeps it if the places are the same.
+func (b *Batch[T]) index(r *item[T]) {
 	if len(b.places) > 1 {
 		slices.SortFunc(b.places, comparePlaces)
 		b.places = slices.Compact(b.places)
@@ -180,29 +186,30 @@ func (b *Batch[T]) stand(r *record[T]) {
 		p := &places[i]
 		entries := &b.next.indexes[p.index].entries
 		p.value = canonical(*entries, p.value)
-		entries.set(position{value: p.value, key: r.key}, entry[T]{value: p.value, anchor: r.anchor})
+		at := position{value: p.value, key: r.key}
+		entries.set(at, entry[T]{value: p.value, anchor: r.anchor})
 	}
 }
 
-// commit tells the table and the anchors what has changed and returns the finished
-// state, which the caller publishes at once. Readers of the states before ignore
-// what it writes, by its number.
+// commit enters the changes into the hash table and the anchors and returns the finished
+// state, which the caller publishes at once. Readers of the states before ignore these
+// writes, by their number.
 func (b *Batch[T]) commit() *state[T] {
-	t := b.table.sized(b.table.used+b.added, b.next.number)
+	t := b.byKey.sized(b.byKey.used+b.added, b.next.number)
 	if b.removed > 0 {
 		t.removed.Store(b.next.number)
 	}
 	for _, c := range b.changes {
 		if c.deleted {
-			t.remove(c.record.hash, c.record.key)
+			t.remove(c.item.hash, c.item.key)
 			continue
 		}
-		t.put(c.record)
-		if a := c.record.anchor; a != nil && a.newest.Load() != c.record {
-			a.newest.Store(c.record)
+		t.put(c.item)
+		if a := c.item.anchor; a != nil && a.newest.Load() != c.item {
+			a.newest.Store(c.item)
 		}
 	}
 	next := b.next
-	next.table = t
+	next.byKey = t
 	return &next
 }

@@ -8,14 +8,14 @@ const maxDepth = 12
 // of Next. It holds the snapshot's objects until it has reached the end. It is for one
 // goroutine at a time and owns no other: it may be dropped anywhere.
 type Cursor[T any] struct {
-	objects tree[string, *record[T]]
-	at      cursor[string, *record[T]]
+	objects tree[string, *item[T]]
+	at      cursor[string, *item[T]]
 	begun   bool
 }
 
 // Next returns the next object and its key; ok is false at the end, and from then on.
 func (c *Cursor[T]) Next() (key string, object T, ok bool) {
-	var r *record[T]
+	var r *item[T]
 	switch {
 	case !c.begun:
 		c.begun = true

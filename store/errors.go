@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Errors of [New], [Store.AddIndex] and [Snapshot.Index]. What is returned names the
-// index; ask with errors.Is.
+// Errors of [New], [Store.AddIndex] and [Snapshot.Index]. Returned errors wrap them and name
+// the index.
 var (
 	// ErrIndexName is returned for an index whose id is nil, "", or not comparable.
 	ErrIndexName = errors.New("an index needs a name or another comparable value as its id")
@@ -15,13 +15,13 @@ var (
 	ErrIndexFunc = errors.New("an index needs a function")
 	// ErrIndexExists is returned when an index is added under an id that is taken.
 	ErrIndexExists = errors.New("index exists already")
-	// ErrNoIndex is returned when an index is asked for that was not added.
+	// ErrNoIndex is returned for an index that was not added.
 	ErrNoIndex = errors.New("no such index")
 )
 
-// IndexError says that an index function failed for an object, which therefore has
-// no entry in that index; whatever entries its previous state had there are gone
-// too. The object itself and its entries in other indexes are not affected.
+// IndexError reports that an index function failed for an object, which therefore has
+// no entry in that index; the entries of its previous state there are removed too. The
+// object itself and its entries in other indexes are not affected.
 type IndexError struct {
 	Index any    // id of the index
 	Key   string // key of the object
@@ -36,7 +36,7 @@ func (e IndexError) Error() string {
 // Unwrap returns Err.
 func (e IndexError) Unwrap() error { return e.Err }
 
-// PanicError says that an index function panicked.
+// PanicError reports that an index function panicked.
 type PanicError struct {
 	Value any    // what it panicked with
 	Stack []byte // as runtime/debug.Stack writes it, with the place of the panic

@@ -14,7 +14,7 @@ func TestCursorAtTheEndHoldsNothing(t *testing.T) {
 	c := s.Snapshot().Cursor()
 	for _, _, ok := c.Next(); ok; _, _, ok = c.Next() {
 	}
-	if c.objects.root != nil || c.at != (cursor[string, *record[*thing]]{}) {
+	if c.objects.root != nil || c.at != (cursor[string, *item[*thing]]{}) {
 		t.Error("the cursor still holds the objects")
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// IndexFunc says under which values an object stands in an index: none, one or
+// IndexFunc returns the values by which an index finds an object: none, one or
 // several. Their order does not matter, and one that is given twice counts once. The
 // empty string is a value like any other.
 //
-// It must answer the same for the same object and must not change it. It runs on the
+// It must return the same values for the same object and must not change it. It runs on the
 // goroutine that writes, in an Update that readers do not wait for and other
 // writers do; it must not write to the store. If it returns an error or panics, the
 // object has no entry in that index, see [IndexError].
@@ -47,13 +47,13 @@ func (x index[T]) check() error {
 	return nil
 }
 
-// entry says that an object has a value.
+// entry is an object's entry under one value.
 type entry[T any] struct {
 	value  string
 	anchor *anchor[T]
 }
 
-// position is a place between entries: at a value and key, or after all keys of a value
+// position is a point in the order of entries: at a value and key, or after all keys of a value
 // that begin with the key.
 type position struct {
 	value, key string
@@ -74,7 +74,7 @@ func (e entry[T]) compare(p position) int {
 	return strings.Compare(key, p.key)
 }
 
-// place is where an object stands: under which value of which index.
+// place is a value of an index under which an object has an entry.
 type place struct {
 	index int
 	value string

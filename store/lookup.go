@@ -14,8 +14,8 @@ type Index[T any] struct {
 	prefix  string // of the keys
 }
 
-// Within returns the part of the index whose keys begin with the prefix, in O(1). What
-// it is asked costs what its own objects cost: the others are not visited.
+// Within returns the part of the index whose keys begin with the prefix, in O(1). Queries
+// visit only the objects of that part.
 func (x Index[T]) Within(prefix string) Index[T] {
 	switch {
 	case strings.HasPrefix(prefix, x.prefix):
@@ -61,7 +61,7 @@ func (x Index[T]) LookupAny(values []string) iter.Seq2[string, T] {
 		return x.Lookup(values[0])
 	}
 	return func(yield func(string, T) bool) {
-		merge(x, values, func(r *record[T]) bool { return yield(r.key, r.object) })
+		merge(x, values, func(r *item[T]) bool { return yield(r.key, r.object) })
 	}
 }
 

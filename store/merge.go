@@ -7,7 +7,7 @@ type run[T any] struct {
 	index  Index[T]
 	value  string
 	cursor cursor[position, entry[T]]
-	record *record[T] // where the walk stands
+	item   *item[T] // where the walk stands
 }
 
 // at takes the entry where the cursor is. It returns false when it is past the value.
@@ -15,13 +15,13 @@ func (r *run[T]) at(e entry[T], ok bool) bool {
 	if !ok || e.value != r.value {
 		return false
 	}
-	r.record = r.index.state.at(e.anchor)
-	return strings.HasPrefix(r.record.key, r.index.prefix)
+	r.item = r.index.state.at(e.anchor)
+	return strings.HasPrefix(r.item.key, r.index.prefix)
 }
 
-// merge yields the records that stand in an index under any of the values, each once,
+// merge yields the items that stand in an index under any of the values, each once,
 // ascending by key.
-func merge[T any](x Index[T], values []string, yield func(*record[T]) bool) {
+func merge[T any](x Index[T], values []string, yield func(*item[T]) bool) {
 	all := make([]run[T], len(values))
 	runs := make(runHeap[T], 0, len(values))
 	for i, value := range values {
@@ -34,11 +34,11 @@ func merge[T any](x Index[T], values []string, yield func(*record[T]) bool) {
 	for i := len(runs)/2 - 1; i >= 0; i-- {
 		runs.sink(i)
 	}
-	var last *record[T]
+	var last *item[T]
 	for len(runs) > 0 {
 		r := runs[0]
-		if r.record != last { // equal keys of one state are one record
-			if last = r.record; !yield(last) {
+		if r.item != last { // equal keys of one state are one item
+			if last = r.item; !yield(last) {
 				return
 			}
 		}
@@ -58,7 +58,7 @@ func (h runHeap[T]) sink(i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h[child].record.key < h[least].record.key {
+			if h[child].item.key < h[least].item.key {
 				least = child
 			}
 		}

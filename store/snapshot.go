@@ -64,7 +64,7 @@ func (s Snapshot[T]) Prefix(prefix string) iter.Seq2[string, T] {
 		if s.state == nil {
 			return
 		}
-		s.state.objects.from(prefix, func(r *record[T]) bool {
+		s.state.objects.from(prefix, func(r *item[T]) bool {
 			return strings.HasPrefix(r.key, prefix) && yield(r.key, r.object)
 		})
 	}

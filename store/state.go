@@ -7,59 +7,59 @@ import (
 )
 
 // state is one state of the store. Nothing in it changes once it is published,
-// but for the table, which is shared with later states.
+// but for the hash table, which is shared with later states.
 type state[T any] struct {
 	number  uint64 // of the batch that made it, ascending
 	version string
-	objects tree[string, *record[T]] // by key
-	indexes []index[T]               // by position: what place.index says
-	table   *table[T]
+	objects tree[string, *item[T]] // by key
+	indexes []index[T]             // by position, see place.index
+	byKey   *hashTable[T]
 }
 
-// record is one state of one object.
-type record[T any] struct {
+// item is one state of one object.
+type item[T any] struct {
 	key    string
-	hash   uint64 // of the key, as the table computes it
+	hash   uint64 // of the key, as the hash table computes it
 	object T
 	number uint64     // of the batch that set it
 	anchor *anchor[T] // nil when the object is in no index
 }
 
-func (r *record[T]) compare(key string) int { return strings.Compare(r.key, key) }
+func (r *item[T]) compare(key string) int { return strings.Compare(r.key, key) }
 
-// anchor stands in the indexes for an object, for as long as its index values stay
-// the same: a new record takes it over, and the indexes need not be touched.
+// anchor represents an object in the indexes as long as its index values stay the same: a
+// new item takes it over, and the indexes need no write.
 type anchor[T any] struct {
-	newest atomic.Pointer[record[T]] // never nil
-	places []place                   // ordered, each once
+	newest atomic.Pointer[item[T]] // never nil
+	places []place                 // ordered, each once
 }
 
-func newAnchor[T any](r *record[T], places []place) *anchor[T] {
+func newAnchor[T any](r *item[T], places []place) *anchor[T] {
 	a := &anchor[T]{places: places}
 	a.newest.Store(r)
 	return a
 }
 
-// find returns the record of the key in this state.
+// find returns the item of the key in this state.
 //
-// The table and the anchors name the newest record that any batch has written, before
+// The hash table and the anchors name the newest item that any batch has written, before
 // that batch is published. Written up to batch n, by batches up to n alone, means
-// written as this state has it; so the record's number decides whether it can be
+// written as this state has it; so the item's number decides whether it can be
 // used. Likewise a key that is missing is missing in this state if nothing was
-// removed after it. In all other cases the state's own tree says what holds.
-func (s *state[T]) find(key string) (*record[T], bool) {
-	r := s.table.find(s.table.hash(key), key)
+// removed after it. In all other cases the state's own tree decides.
+func (s *state[T]) find(key string) (*item[T], bool) {
+	r := s.byKey.find(s.byKey.hash(key), key)
 	if r != nil && r.number <= s.number {
 		return r, true
 	}
-	if r == nil && s.table.removed.Load() <= s.number {
+	if r == nil && s.byKey.removed.Load() <= s.number {
 		return nil, false
 	}
 	return s.objects.find(key)
 }
 
-// at returns the record that an anchor of this state's indexes stands for.
-func (s *state[T]) at(a *anchor[T]) *record[T] {
+// at returns the item that an anchor of this state's indexes stands for.
+func (s *state[T]) at(a *anchor[T]) *item[T] {
 	r := a.newest.Load()
 	if r.number <= s.number {
 		return r

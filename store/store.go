@@ -14,8 +14,8 @@ import (
 type Options[T any] struct {
 	// Indexes are the index functions by id, see [Store.AddIndex], which adds more.
 	Indexes map[any]IndexFunc[T]
-	// OnIndexError is told of every object that an index function failed for, once
-	// the state that lacks the entry is published. It is called on the goroutine
+	// OnIndexError is called for every object that an index function failed for, after
+	// the state without the entry is published. It is called on the goroutine
 	// that wrote, without a lock, so that it may use the store; with several writers
 	// it may be called by several at once. nil: failures are counted only, see
 	// [Store.IndexErrors].
@@ -29,19 +29,19 @@ type Store[T any] struct {
 	indexErrors  atomic.Uint64
 	published    atomic.Pointer[state[T]]
 
-	// writing is a lock: it holds a value from the moment that the one writer takes the
-	// published state until it has published the next. It guards the fields of the table that
+	// writeMu is a lock: it holds a value from the moment that the one writer takes the
+	// published state until it has published the next. It guards the fields of the hash table that
 	// are the writer's, and the scratch space below. Index functions run under it: it is a
 	// channel for bubbles of testing/synctest, which do not see that a mutex is waited for.
-	writing chan struct{}
+	writeMu chan struct{}
 	changes []change[T]
 	places  []place
 }
 
 // New returns an empty store. An index without an id or a function is an error.
 func New[T any](o Options[T]) (*Store[T], error) {
-	s := &Store[T]{onIndexError: o.OnIndexError, writing: make(chan struct{}, 1)}
-	first := &state[T]{table: newTable[T](maphash.MakeSeed(), 0)}
+	s := &Store[T]{onIndexError: o.OnIndexError, writeMu: make(chan struct{}, 1)}
+	first := &state[T]{byKey: newHashTable[T](maphash.MakeSeed(), 0)}
 	byText := func(a, b any) int { return strings.Compare(textOf(a), textOf(b)) }
 	for _, id := range slices.SortedFunc(maps.Keys(o.Indexes), byText) {
 		x := index[T]{id: id, function: o.Indexes[id]}
@@ -69,10 +69,9 @@ func (s *Store[T]) Snapshot() Snapshot[T] { return Snapshot[T]{s.published.Load(
 // store was made.
 func (s *Store[T]) IndexErrors() uint64 { return s.indexErrors.Load() }
 
-// Update is how any goroutine writes: it calls fn with a batch and publishes what
-// fn did as one state, so that a reader sees all of it or nothing. When Update
-// returns, every read that begins after it sees the change, in all indexes. If fn
-// panics, nothing is published and the panic goes on.
+// Update calls fn with a batch and publishes its changes as one state, so that a reader
+// sees all of them or none. Every read that begins after Update has returned sees the
+// change, in all indexes. If fn panics, nothing is published and the panic goes on.
 //
 // Updates run one after another; fn must not call Update, Replace or AddIndex of the
 // same store. It may read the store, which then shows the state before.
@@ -83,8 +82,8 @@ func (s *Store[T]) Update(fn func(b *Batch[T])) {
 // Replace makes the items the whole content of the store, with the given version, as
 // one batch: readers see the old state until they see the new one. Of several items
 // with one key the last holds. Items in ascending order of keys are the fastest and
-// the smallest. The writers' lock is held while items is ranged over: what [Store.Update]
-// says of fn holds for it.
+// the smallest. The writers' lock is held while items is ranged over: the
+// rules of [Store.Update] for fn hold for it.
 func (s *Store[T]) Replace(version string, items iter.Seq2[string, T]) {
 	s.report(s.write(func(b *Batch[T]) {
 		b.clear()
@@ -120,8 +119,8 @@ func (s *Store[T]) AddIndex(id any, function IndexFunc[T]) error {
 // write runs fn with a batch and publishes what it did. It returns the failures of
 // index functions.
 func (s *Store[T]) write(fn func(*Batch[T])) []IndexError {
-	s.writing <- struct{}{}
-	defer func() { <-s.writing }()
+	s.writeMu <- struct{}{}
+	defer func() { <-s.writeMu }()
 	before := s.published.Load()
 	b := newBatch(before, s.changes, s.places)
 	s.changes, s.places = nil, nil // a batch that panics keeps them
@@ -134,7 +133,7 @@ func (s *Store[T]) write(fn func(*Batch[T])) []IndexError {
 	return b.failed
 }
 
-// report tells of index functions that failed. The writers' lock is not held.
+// report counts failed index functions and calls OnIndexError. The writers' lock is not held.
 func (s *Store[T]) report(failed []IndexError) {
 	s.indexErrors.Add(uint64(len(failed)))
 	if s.onIndexError == nil {

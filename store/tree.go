@@ -13,8 +13,8 @@ const maxEntries = 64
 // otherwise merge and split nodes in turns.
 const minEntries = maxEntries / 4
 
-// element is what stands in a tree. It says how it is ordered relative to a
-// position: negative when it stands before it, zero at it, positive after it.
+// element is an entry of a tree. It compares itself with a position: negative before it,
+// zero at it, positive after it.
 type element[P any] interface {
 	compare(position P) int
 }
@@ -26,7 +26,7 @@ type element[P any] interface {
 // need no lock.
 //
 // Entries stand in inner nodes too, so none is held twice, and nodes never share
-// arrays: what is deleted from the last version that had it, is garbage.
+// arrays: an entry deleted from the last version that had it is garbage.
 type tree[P any, E element[P]] struct {
 	root  *node[P, E]
 	owner uint64 // number of the batch that may change nodes of the same owner
@@ -153,7 +153,10 @@ func (t *tree[P, E]) own(n *node[P, E]) *node[P, E] {
 	if n.owner == t.owner {
 		return n
 	}
-	return &node[P, E]{owner: t.owner, size: n.size, entries: slices.Clone(n.entries), children: slices.Clone(n.children)}
+	return &node[P, E]{
+		owner: t.owner, size: n.size,
+		entries: slices.Clone(n.entries), children: slices.Clone(n.children),
+	}
 }
 
 func (t *tree[P, E]) ownChild(n *node[P, E], i int) *node[P, E] {
@@ -215,7 +218,7 @@ func (t *tree[P, E]) setIn(n *node[P, E], position P, entry E) (previous E, repl
 
 // split makes two nodes of one. The last node of a level is split near its end: keys
 // that arrive in order then leave full nodes behind them.
-func (t *tree[P, E]) split(n *node[P, E], last bool) (left *node[P, E], middle E, right *node[P, E]) {
+func (t *tree[P, E]) split(n *node[P, E], last bool) (left *node[P, E], mid E, right *node[P, E]) {
 	at := len(n.entries) / 2
 	if last {
 		at = len(n.entries) - 2
@@ -285,7 +288,10 @@ func (t *tree[P, E]) refill(n *node[P, E], i int) {
 	}
 	i = max(i-1, 0)
 	left, right := n.children[i], n.children[i+1]
-	merged := t.newNode(slices.Concat(left.entries, n.entries[i:i+1], right.entries), slices.Concat(left.children, right.children))
+	merged := t.newNode(
+		slices.Concat(left.entries, n.entries[i:i+1], right.entries),
+		slices.Concat(left.children, right.children),
+	)
 	if len(merged.entries) <= maxEntries {
 		n.children[i] = merged
 		n.entries = slices.Delete(n.entries, i, i+1)

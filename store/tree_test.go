@@ -135,12 +135,12 @@ func TestWalksOverThreeLevels(t *testing.T) {
 	}
 }
 
-// TestTableOfEqualHashes puts keys of one hash into a table and takes them out again.
+// TestTableOfEqualHashes puts keys of one hash into a hash table and takes them out again.
 func TestTableOfEqualHashes(t *testing.T) {
 	keys := []string{"a", "b", "c", "d"}
-	table := newTable[int](maphash.MakeSeed(), len(keys))
+	table := newHashTable[int](maphash.MakeSeed(), len(keys))
 	for i, key := range keys {
-		table.put(&record[int]{key: key, hash: 7, object: i})
+		table.put(&item[int]{key: key, hash: 7, object: i})
 	}
 	left := map[int]bool{0: true, 1: true, 2: true, 3: true}
 	for _, gone := range []int{2, 0, 3, 1} {
@@ -153,7 +153,7 @@ func TestTableOfEqualHashes(t *testing.T) {
 		}
 	}
 	if table.used != 0 {
-		t.Errorf("the empty table says that it has %d records", table.used)
+		t.Errorf("the empty table says that it has %d items", table.used)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestTableShrinks(t *testing.T) {
 	for i := range n - 1 {
 		remove(s, fmt.Sprint(i))
 	}
-	if slots := len(s.published.Load().table.slots); slots > 4*minSlots {
+	if slots := len(s.published.Load().byKey.slots); slots > 4*minSlots {
 		t.Errorf("the table has %d slots for one object", slots)
 	}
 	verifyStore(t, s)

@@ -62,25 +62,25 @@ func verifyTree[P any, E element[P]](t rapid.TB, what string, tr tree[P, E], pos
 }
 
 // verifyStore checks everything that must hold of the whole store when no writer runs:
-// the trees, that the table holds exactly the records of the tree, and that each
+// the trees, that the hash table holds exactly the items of the tree, and that each
 // object stands in the indexes where its anchor says, and nothing else does.
 func verifyStore[T any](t rapid.TB, s *Store[T]) {
 	t.Helper()
 	state := s.published.Load()
-	verifyTree(t, "objects", state.objects, func(r *record[T]) string { return r.key })
+	verifyTree(t, "objects", state.objects, func(r *item[T]) string { return r.key })
 	entries := 0
 	for r := range state.objects.all {
 		if r.number > state.number {
 			t.Fatalf("%q was set by batch %d, the state is of batch %d", r.key, r.number, state.number)
 		}
-		if state.table.find(state.table.hash(r.key), r.key) != r {
-			t.Fatalf("the table does not have the record of %q", r.key)
+		if state.byKey.find(state.byKey.hash(r.key), r.key) != r {
+			t.Fatalf("the table does not have the item of %q", r.key)
 		}
 		if r.anchor == nil {
 			continue
 		}
 		if r.anchor.newest.Load() != r {
-			t.Fatalf("the anchor of %q does not stand for its record", r.key)
+			t.Fatalf("the anchor of %q does not refer to its item", r.key)
 		}
 		if !slices.IsSortedFunc(r.anchor.places, comparePlaces) {
 			t.Fatalf("the places of %q are not in order: %v", r.key, r.anchor.places)
@@ -103,13 +103,13 @@ func verifyStore[T any](t rapid.TB, s *Store[T]) {
 		t.Fatalf("the indexes have %d entries more than the objects have places", -entries)
 	}
 	used := 0
-	for i := range state.table.slots {
-		if state.table.slots[i].Load() != nil {
+	for i := range state.byKey.slots {
+		if state.byKey.slots[i].Load() != nil {
 			used++
 		}
 	}
-	if used != state.objects.len() || used != state.table.used {
-		t.Fatalf("the table has %d records and says %d, there are %d objects", used, state.table.used, state.objects.len())
+	if used != state.objects.len() || used != state.byKey.used {
+		t.Fatalf("the table has %d items and says %d, there are %d objects", used, state.byKey.used, state.objects.len())
 	}
 }
 

@@ -27,7 +27,7 @@ func suites() []suite {
 			regexp.MustCompile("parallel|map|btree|WhileWriting"), "500x"},
 		{"store", "^Benchmark(Replace|AddIndex)$", nil, "3x"},
 		{"internal/delta", "^Benchmark(PushPop|CompareDecimal)$", nil, "2000x"},
-		{"internal/delta", "^Benchmark(Fold|Replace)$", nil, "10x"},
+		{"internal/delta", "^Benchmark(Replace)$", nil, "10x"},
 		{"internal/fanout", "^Benchmark(Notification|Stuck|LateJoin)$",
 			regexp.MustCompile("batch=1$"), "1000x"},
 		{"source", "^Benchmark(List|Watch)$", nil, "20x"},

@@ -12,7 +12,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// benchStore is a store as the consumer of a benchmark has it: a table for Get, a sorted slice for Prefix.
+// benchStore is a store as the consumer of a benchmark has it: a table for Get, a sorted slice
+// for Prefix.
 type benchStore struct {
 	byKey  map[string]*object
 	sorted []*object
@@ -52,7 +53,8 @@ func benchQueue(b *testing.B, s *benchStore, o delta.Options[*object]) *delta.Qu
 	return q
 }
 
-// BenchmarkPushPop is the steady state: updates of known objects, pushed and popped in batches. ns/change is the figure to read.
+// BenchmarkPushPop is the steady state: updates of known objects, pushed and popped in batches.
+// ns/change is the figure to read.
 func BenchmarkPushPop(b *testing.B) {
 	s := newBenchStore(10_000)
 	for _, size := range []int{1, 10, 100} {
@@ -83,34 +85,9 @@ func BenchmarkPushPop(b *testing.B) {
 	}
 }
 
-// BenchmarkFold is a consumer that is behind: a thousand keys are updated a hundred times each between two pops.
-func BenchmarkFold(b *testing.B) {
-	s := newBenchStore(1000)
-	q := benchQueue(b, s, delta.Options[*object]{})
-	ctx := context.Background()
-	changes := make([]delta.Event[*object], 0, len(s.sorted))
-	version := 1_000_000
-	b.ReportAllocs()
-	for b.Loop() {
-		for range 100 {
-			changes = changes[:0]
-			for _, o := range s.sorted {
-				version++
-				changes = append(changes, set(&object{o.key, fmt.Sprint(version), o.uid}))
-			}
-			if err := q.Push(ctx, "", fmt.Sprint(version), changes); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := q.Pop(ctx, func(delta.Batch[*object]) {}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*100*len(s.sorted)), "ns/change")
-}
-
-// BenchmarkReplace lists 50,000 objects: all new, all unchanged, one in a hundred changed. B/object and ns/object are the figures to read; the items, which
-// the producer makes, are not counted.
+// BenchmarkReplace lists 50,000 objects: all new, all unchanged, one in a hundred changed.
+// B/object and ns/object are the figures to read; the items, which the producer makes, are not
+// counted.
 func BenchmarkReplace(b *testing.B) {
 	const n = 50_000
 	full, empty := newBenchStore(n), newBenchStore(0)

@@ -2,23 +2,24 @@ package delta
 
 import "strings"
 
-// deletion is what is remembered of a deleted key.
+// deletion is the memory of a deleted key.
 type deletion struct {
 	version string // not before the last state of the key
 	uid     string
 	slot    int // its place in deletes.ring
 }
 
-// deletes remembers the most recently deleted keys, so that a replayed older Set does not resurrect one of them. It is a table of keys with a
-// ring that says which is the oldest; a key is in it at most once, and only while it does not exist. It belongs to the goroutine that pops.
+// deletes remembers the most recently deleted keys, so that a replayed older Set does not
+// resurrect one of them. It is a map of keys with a ring in order of age. A key is in it at most
+// once, and only while it does not exist. It belongs to the goroutine that pops.
 type deletes struct {
-	bound int
+	bound int // none are remembered if it is not positive
 	byKey map[string]deletion
 	ring  []string // keys in order of deletion from next on; "" may be a free slot
 	next  int      // the slot to be used next
 }
 
-// get returns what is remembered of a key.
+// get returns the memory of a deleted key.
 func (d *deletes) get(key string) (deletion, bool) {
 	if len(d.byKey) == 0 {
 		return deletion{}, false
@@ -27,11 +28,11 @@ func (d *deletes) get(key string) (deletion, bool) {
 	return e, ok
 }
 
-// remember makes key the most recent deletion and forgets the oldest one where there is no room. A deletion without a version
-// can say nothing about later changes and is not kept.
+// remember makes key the most recent deletion, and forgets the oldest one if there is no room.
+// A deletion without a version cannot be compared with later events and is not kept.
 func (d *deletes) remember(key, version, uid string) {
 	d.forget(key)
-	if d.bound == 0 || version == "" {
+	if d.bound <= 0 || version == "" {
 		return
 	}
 	if d.byKey == nil {

@@ -4,24 +4,26 @@ import "errors"
 
 // Errors of any call.
 var (
-	// ErrClosed is returned by every call after Close, and by the calls that wait while the queue is closed.
+	// ErrClosed is returned by every call after Close, and by calls that wait during it.
 	ErrClosed = errors.New("delta: the queue is closed")
 )
 
-// Errors of producers: nothing of the call was taken.
+// Errors of producers. Nothing of the call was taken.
 var (
-	// ErrUnknownScope is returned for a scope that the queue does not have, or has no longer.
-	ErrUnknownScope = errors.New("delta: unknown scope")
-	// ErrForeignKey is returned for a key that does not begin with the prefix of its scope.
-	ErrForeignKey = errors.New("delta: key outside its scope")
-	// ErrOlder is returned for a Replace whose version is before the one its scope has reached.
+	// ErrUnknownPartition is returned for a partition that does not exist or was removed.
+	ErrUnknownPartition = errors.New("delta: unknown partition")
+	// ErrForeignKey is returned for a key without the prefix of its partition.
+	ErrForeignKey = errors.New("delta: key outside its partition")
+	// ErrOlder is returned for a Replace whose version is before the one its partition has
+	// reached.
 	ErrOlder = errors.New("delta: the list is older than the state already reached")
 )
 
-// Errors of adding a scope.
+// Errors of adding a partition.
 var (
-	// ErrOverlap is returned for a scope that is there already, or is a prefix of another one, or has another one as a prefix.
-	ErrOverlap = errors.New("delta: scopes overlap")
+	// ErrOverlap is returned if one partition's prefix is equal to another's, or begins
+	// with it.
+	ErrOverlap = errors.New("delta: partitions overlap")
 )
 
 // Errors of the consumer.

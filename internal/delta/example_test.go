@@ -88,16 +88,17 @@ func ExampleQueue() {
 	if err := q.Pop(ctx, s.apply); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("version", q.Version(""), "stale", q.Stale())
+	fmt.Println("stale", q.Stale())
 	// Output:
 	// added tea: tea v1
 	// added jam: jam v2
 	// updated tea: tea v3, was tea v1
 	// deleted jam: jam v4, tombstone false
-	// version 4 stale 1
+	// stale 1
 }
 
-// A Replace is a complete list. It becomes one batch: deletes first, and nothing of what is unchanged.
+// A Replace is a complete list. It becomes one batch: deletes first, and nothing of what is
+// unchanged.
 func ExampleQueue_Replace() {
 	s, q := newShelfQueue()
 	defer q.Close()
@@ -110,21 +111,17 @@ func ExampleQueue_Replace() {
 	}, delta.ReplaceOptions{}); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("synced", q.HasSynced())
 	if err := q.Pop(ctx, s.apply); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("synced", q.HasSynced())
 
 	err := q.Replace(ctx, "", "5", nil, delta.ReplaceOptions{}) // a server that lags
 	fmt.Println(err)
 	// Output:
-	// synced false
 	// deleted jam: jam v2, tombstone true
 	// added rye: rye v8
 	// updated tea: tea v7, was tea v1
-	// synced true
-	// delta: the list is older than the state already reached: the list of scope "" is of version 5, the scope has reached version 9; list again, or say NewHistory if the server's versions went back
+	// delta: the list is older than the state already reached: the list of partition "" is of version 5, the partition has reached version 9; list again, or set NewHistory if the server's versions went back
 }
 
 // A resync token comes out where it was put in: after everything that was pushed before it.

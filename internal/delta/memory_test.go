@@ -10,14 +10,12 @@ import (
 
 // The queue refers to nothing of a batch once process has returned, though it reuses its arrays.
 func TestMemoryOfABatchIsFreed(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{FoldAbove: 1})
+	r := newRig(t, delta.Options[*object]{})
 	for name, fill := range map[string]func(o *object){
 		"run":     func(o *object) { r.push(set(o), set(state("a", 0, "A")), del(state("a", 0, "A"))) },
 		"replace": func(o *object) { r.list("", o) },
 		"token": func(o *object) {
-			if err := r.Resync(o); err != nil {
-				t.Fatal(err)
-			}
+			r.must(r.Resync(o))
 		},
 	} {
 		kept := func() weak.Pointer[object] {

@@ -13,17 +13,19 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// oracle is the rules of the package, written down plainly: one change at a time, on maps, with nothing batched or bounded.
+// oracle is the rules of the package, written down plainly: one change at a time, on maps, with
+// nothing batched or bounded.
 type oracle struct {
 	states  map[string]*object
 	deleted map[string]*object // the last version and UID of keys that are gone
-	reached map[string]string  // by scope, at the end of the queue
-	listed  map[string]string  // by scope, the newest version of a list; there for scopes that have been replaced
+	reached map[string]string  // by partition, at the end of the queue
+	listed  map[string]string  // by partition, the newest version of a list; there for partitions that have been replaced
 	out     []string
 	stale   uint64
 }
 
-// before reports whether version a is older than b, and same whether they are equal; neither for what is not a version.
+// before reports whether version a is older than b, and same whether they are equal; neither
+// for what is not a version.
 func compareVersions(a, b string) (before, same bool) {
 	x, err1 := strconv.ParseUint(a, 10, 64)
 	y, err2 := strconv.ParseUint(b, 10, 64)
@@ -94,21 +96,21 @@ func (m *oracle) remove(o *object, finalStateUnknown bool) {
 	m.bury(o, current)
 }
 
-func (m *oracle) replace(scope, version string, listed map[string]*object, o delta.ReplaceOptions) {
+func (m *oracle) replace(partition, version string, listed map[string]*object, o delta.ReplaceOptions) {
 	newHistory := o.NewHistory
-	floor, again := m.listed[scope]
+	floor, again := m.listed[partition]
 	initial := !again
 	if before, _ := compareVersions(version, floor); newHistory || version != "" && !before {
 		floor = version
 	}
-	m.listed[scope] = floor
+	m.listed[partition] = floor
 	if newHistory {
-		maps.DeleteFunc(m.deleted, func(key string, _ *object) bool { return strings.HasPrefix(key, scope) })
+		maps.DeleteFunc(m.deleted, func(key string, _ *object) bool { return strings.HasPrefix(key, partition) })
 	}
 	graves := maps.Clone(m.deleted)
 	for _, key := range slices.Sorted(maps.Keys(m.states)) {
 		current := m.states[key]
-		if listed[key] != nil || !strings.HasPrefix(key, scope) {
+		if listed[key] != nil || !strings.HasPrefix(key, partition) {
 			continue
 		}
 		before, _ := compareVersions(version, current.version)
@@ -161,17 +163,17 @@ func (b *bytesource) next(n int) int {
 	return v
 }
 
-func (b *bytesource) object(scope string) *object {
+func (b *bytesource) object(partition string) *object {
 	versions := []string{"", "0", "x", "07", "+3", "1", "2", "3", "4", "5", "9", "10", "11", "99", "100", "18446744073709551615"}
 	return &object{
-		key:     scope + string(rune('a'+b.next(4))),
+		key:     partition + string(rune('a'+b.next(4))),
 		version: versions[b.next(len(versions))],
 		uid:     []string{"", "U", "V"}[b.next(3)],
 	}
 }
 
-// FuzzQueueAgainstOracle plays any operations with any versions, good or bad, in any order, popped at any time, and compares every delta
-// with those of the plain rules.
+// FuzzQueueAgainstOracle plays any operations with any versions, good or bad, in any order,
+// popped at any time, and compares every delta with those of the plain rules.
 func FuzzQueueAgainstOracle(f *testing.F) {
 	f.Add([]byte("a push, a pop, a replace, a pop and so on"))
 	f.Add([]byte{0, 0, 3, 0, 5, 1, 0, 6, 1, 2, 7, 1, 5, 1, 0, 8, 2, 0, 9, 1, 1, 9, 2, 5, 5})
@@ -187,15 +189,19 @@ func FuzzQueueAgainstOracle(f *testing.F) {
 		m := &oracle{states: map[string]*object{}, deleted: map[string]*object{}, reached: map[string]string{}, listed: map[string]string{}}
 		c := newCache(t)
 		q, err := delta.New(delta.Options[*object]{Known: c.known, Describe: describe, Compare: delta.CompareDecimal,
-			Scopes: scopes, FoldAbove: 1 << 30, Limit: 1 << 30, RememberDeletes: 1 << 20})
+			Partitions: partitions, Limit: 1 << 30, RememberDeletes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
+		reached := map[string]string{}
 		pop := func() bool {
 			err := q.Pop(endsWhenIdle(t), func(b delta.Batch[*object]) {
 				got = append(got, texts(b)...)
 				c.apply(b)
+				for _, mark := range b.Marks {
+					reached[mark.Partition] = mark.Version
+				}
 			})
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
@@ -203,18 +209,18 @@ func FuzzQueueAgainstOracle(f *testing.F) {
 			return err == nil
 		}
 		for len(b.data) > 0 {
-			scope := scopes[b.next(2)]
+			partition := partitions[b.next(2)]
 			switch b.next(6) {
 			case 0, 1:
-				fuzzPush(t, q, m, b, scope)
+				fuzzPush(t, q, m, b, partition)
 			case 2:
-				fuzzReplace(t, q, m, b, scope)
+				fuzzReplace(t, q, m, b, partition)
 			case 3:
-				v := b.object(scope).version
-				if err := q.Bookmark(t.Context(), scope, v); err != nil {
+				v := b.object(partition).version
+				if err := q.Bookmark(t.Context(), partition, v); err != nil {
 					t.Fatal(err)
 				}
-				m.reach(scope, v)
+				m.reach(partition, v)
 			case 4:
 				if err := q.Resync(len(b.data)); err != nil {
 					t.Fatal(err)
@@ -231,24 +237,24 @@ func FuzzQueueAgainstOracle(f *testing.F) {
 		if !maps.Equal(c.states, m.states) || q.Stale() != m.stale {
 			t.Fatalf("states %v, want %v; stale %d, want %d", c.states, m.states, q.Stale(), m.stale)
 		}
-		for _, scope := range scopes {
-			if q.Version(scope) != m.reached[scope] {
-				t.Fatalf("scope %s: version %q, want %q", scope, q.Version(scope), m.reached[scope])
+		for _, partition := range partitions {
+			if reached[partition] != m.reached[partition] {
+				t.Fatalf("partition %s: version %q, want %q", partition, reached[partition], m.reached[partition])
 			}
 		}
 	})
 }
 
-func (m *oracle) reach(scope, version string) {
-	if before, _ := compareVersions(version, m.reached[scope]); version != "" && !before {
-		m.reached[scope] = version
+func (m *oracle) reach(partition, version string) {
+	if before, _ := compareVersions(version, m.reached[partition]); version != "" && !before {
+		m.reached[partition] = version
 	}
 }
 
-func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, scope string) {
+func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, partition string) {
 	var changes []delta.Event[*object]
 	for range b.next(40) {
-		o := b.object(scope)
+		o := b.object(partition)
 		switch b.next(5) {
 		case 0:
 			changes = append(changes, gone(o))
@@ -261,18 +267,18 @@ func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, s
 			m.set(o)
 		}
 	}
-	v := b.object(scope).version
-	if err := q.Push(t.Context(), scope, v, changes); err != nil {
+	v := b.object(partition).version
+	if err := q.Push(t.Context(), partition, v, changes); err != nil {
 		t.Fatal(err)
 	}
-	m.reach(scope, v)
+	m.reach(partition, v)
 }
 
-func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, scope string) {
+func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, partition string) {
 	listed := map[string]*object{}
 	var all []delta.Item[*object]
 	for range b.next(8) {
-		o := b.object(scope)
+		o := b.object(partition)
 		all = append(all, item(o))
 		if earlier := listed[o.key]; earlier != nil {
 			if before, _ := compareVersions(o.version, earlier.version); before {
@@ -281,20 +287,20 @@ func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource
 		}
 		listed[o.key] = o
 	}
-	v, options := b.object(scope).version, delta.ReplaceOptions{NewHistory: b.next(4) == 0}
+	v, options := b.object(partition).version, delta.ReplaceOptions{NewHistory: b.next(4) == 0}
 	for range b.next(3) {
-		options.Stays = append(options.Stays, b.object(scope).key)
+		options.Stays = append(options.Stays, b.object(partition).key)
 	}
-	err := q.Replace(t.Context(), scope, v, all, options)
-	if before, _ := compareVersions(v, m.reached[scope]); before && !options.NewHistory {
+	err := q.Replace(t.Context(), partition, v, all, options)
+	if before, _ := compareVersions(v, m.reached[partition]); before && !options.NewHistory {
 		if !errors.Is(err, delta.ErrOlder) {
-			t.Fatalf("a list of version %s after %s: %v", v, m.reached[scope], err)
+			t.Fatalf("a list of version %s after %s: %v", v, m.reached[partition], err)
 		}
 		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.reached[scope] = v
-	m.replace(scope, v, listed, options)
+	m.reached[partition] = v
+	m.replace(partition, v, listed, options)
 }

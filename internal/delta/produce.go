@@ -1,57 +1,61 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Push adds a run of changes of one scope, in the server's order; version is the one reached with the last of them, "" if unknown. The changes
-// are copied, objects are not. All of them are taken, or none and an error: ErrUnknownScope, ErrForeignKey, ErrClosed, or that of the
-// context if it ends while the queue is full.
-func (q *Queue[T]) Push(ctx context.Context, scope, version string, changes []Event[T]) error {
+// Push adds events of one partition, in the server's order; version is the one reached with the
+// last of them, "" if unknown. The events are copied, objects are not. All of them are taken,
+// or none and an error: ErrUnknownPartition, ErrForeignKey, ErrClosed, or that of the context
+// if it ends while the queue is full.
+func (q *Queue[T]) Push(ctx context.Context, partition, version string, events []Event[T]) error {
 	const operation = "push"
-	sc, err := q.scope(operation, scope)
+	p, err := q.partition(operation, partition)
 	if err != nil {
 		return err
 	}
-	for i := range changes {
-		if err := sc.checkKey(operation, changes[i].Key); err != nil {
+	for i := range events {
+		if err := p.checkKey(operation, events[i].Key); err != nil {
 			return err
 		}
-		if t := changes[i].Type; t != Set && t != Delete && t != Gone {
-			return fmt.Errorf("delta: push of scope %q with key %q: change type %d is none of Set, Delete and Gone", scope, changes[i].Key, t)
+		if t := events[i].Type; t != Set && t != Delete && t != Gone {
+			return fmt.Errorf("delta: push of partition %q with key %q: "+
+				"event type %d is none of Set, Delete and Gone", partition, events[i].Key, t)
 		}
 	}
-	if err := q.admit(ctx, operation, sc); err != nil {
+	if err := q.admit(ctx, operation, p); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
-	if len(changes) > 0 {
-		fresh := q.freshLocked(changes[0].Version, sc) // events come in order, so the first one tells
-		s := q.runLocked()
-		for i := range changes {
-			q.addLocked(s, &changes[i], sc, fresh)
-		}
+	if len(events) > 0 {
+		q.runLocked().add(p, events)
+		q.pending += len(events)
 	}
-	q.reachLocked(sc, version)
+	q.reachLocked(p, version)
 	q.settleLocked()
 	return nil
 }
 
-// Replace stages a complete list of a scope that becomes one batch: what is known and not in the list will be deleted. version is that
-// of the list, "" if unknown. The queue keeps items, which it may reorder; the caller must not use the slice again, whatever is returned. Errors are those
-// of Push, and ErrOlder if the scope has already reached a newer version; nothing is taken then.
-func (q *Queue[T]) Replace(ctx context.Context, scope, version string, items []Item[T], o ReplaceOptions) error {
+// Replace stages a complete list of a partition, which becomes one batch: objects that are known
+// and not in the list will be deleted. version is that of the list, "" if unknown. The queue
+// keeps items, and may reorder them; the caller must not use the slice again, whatever Replace
+// returns. Errors are those of Push, and ErrOlder if the partition has already reached a newer
+// version; nothing is taken then.
+func (q *Queue[T]) Replace(
+	ctx context.Context, partition, version string, items []Item[T], o ReplaceOptions,
+) error {
 	const operation = "replace"
-	sc, err := q.scope(operation, scope)
+	p, err := q.partition(operation, partition)
 	if err != nil {
 		return err
 	}
 	ascending := true
 	for i := range items {
-		if err := sc.checkKey(operation, items[i].Key); err != nil {
+		if err := p.checkKey(operation, items[i].Key); err != nil {
 			return err
 		}
 		ascending = ascending && (i == 0 || items[i-1].Key < items[i].Key)
@@ -60,47 +64,51 @@ func (q *Queue[T]) Replace(ctx context.Context, scope, version string, items []I
 		items = q.ordered(items)
 	}
 	for _, key := range o.Stays {
-		if err := sc.checkKey(operation, key); err != nil {
+		if err := p.checkKey(operation, key); err != nil {
 			return err
 		}
 	}
-	if err := q.admit(ctx, operation, sc); err != nil {
+	if err := q.admit(ctx, operation, p); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
-	if order, ok := q.compare(version, sc.reached); ok && order < 0 && !o.NewHistory {
+	if order, ok := q.compare(version, p.reached); ok && order < 0 && !o.NewHistory {
 		q.wakeProducerLocked()
-		return fmt.Errorf("%w: the list of scope %q is of version %s, the scope has reached version %s; list again, or say NewHistory if the server's versions went back",
-			ErrOlder, scope, version, sc.reached)
+		return fmt.Errorf("%w: the list of partition %q is of version %s, "+
+			"the partition has reached version %s; "+
+			"list again, or set NewHistory if the server's versions went back",
+			ErrOlder, partition, version, p.reached)
 	}
 	s := q.openLocked()
-	s.list = &list[T]{sc, version, o.NewHistory, items, slices.Sorted(slices.Values(o.Stays))}
+	s.list = &list[T]{p, version, o.NewHistory, items, slices.Sorted(slices.Values(o.Stays))}
 	q.pending += len(items)
-	sc.reached = version
-	s.mark(sc, version)
+	p.reached = version
+	s.mark(p, version)
 	q.settleLocked()
 	return nil
 }
 
-// Bookmark notes that a scope has reached a version without a change. It moves the version of what is pending, and becomes a batch of its own only if nothing
-// is. An empty version says nothing. Errors are those of Push.
-func (q *Queue[T]) Bookmark(ctx context.Context, scope, version string) error {
+// Bookmark notes that a partition has reached a version without a change. It moves the version
+// of the last pending batch, and becomes a batch of its own only if nothing is pending. An empty
+// version has no effect. Errors are those of Push.
+func (q *Queue[T]) Bookmark(ctx context.Context, partition, version string) error {
 	const operation = "bookmark"
-	sc, err := q.scope(operation, scope)
+	p, err := q.partition(operation, partition)
 	if err != nil {
 		return err
 	}
-	if err := q.admit(ctx, operation, sc); err != nil {
+	if err := q.admit(ctx, operation, p); err != nil {
 		return err
 	}
 	defer q.mu.Unlock()
-	q.reachLocked(sc, version)
+	q.reachLocked(p, version)
 	q.settleLocked()
 	return nil
 }
 
-// Resync adds a token that the consumer receives after everything pushed before it, and before anything pushed later. The queue does not
-// look at tokens and does not fold them; whoever resyncs should have one pending at most. Resync does not wait. Errors: ErrClosed.
+// Resync adds a token that the consumer receives after everything pushed before it, and before
+// anything pushed later. A caller should have one token pending at most. Resync does not wait.
+// Errors: ErrClosed.
 func (q *Queue[T]) Resync(token any) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +121,8 @@ func (q *Queue[T]) Resync(token any) error {
 	return nil
 }
 
-// ordered returns the items strictly ascending by key, the newest of each key, in the same array.
+// ordered returns the items strictly ascending by key, the newest of each key, in the same
+// array.
 func (q *Queue[T]) ordered(items []Item[T]) []Item[T] {
 	slices.SortStableFunc(items, func(a, b Item[T]) int { return strings.Compare(a.Key, b.Key) })
 	n := 0
@@ -131,52 +140,20 @@ func (q *Queue[T]) ordered(items []Item[T]) []Item[T] {
 	return items[:n]
 }
 
-// freshLocked reports whether a change of this version cannot be a replay: it is after what its scope has reached, or versions like it are not compared.
-func (q *Queue[T]) freshLocked(version string, sc *scope) bool {
-	order, ok := q.compare(version, sc.reached)
-	if ok {
-		return order > 0
-	}
-	_, comparable := q.compare(version, version)
-	return !comparable
-}
-
-// addLocked adds a change to a run, or folds it into the last update of its key.
-func (q *Queue[T]) addLocked(s *segment[T], c *Event[T], sc *scope, fresh bool) {
-	if q.pending >= q.foldAbove && s.index == nil {
-		s.startIndex()
-	}
-	if q.pending >= q.foldAbove {
-		if e := s.foldable(c); e != nil {
-			if order, ok := q.compare(c.Version, e.Version); ok && order <= 0 {
-				q.stale++ // sent again: the state that is pending is not older
-				return
-			}
-			e.Item = c.Item
-			q.folded++
-			return
-		}
-	}
-	s.changes = append(s.changes, entry[T]{Type: c.Type, fresh: fresh, scope: sc.index, Item: c.Item})
-	q.pending++
-	if s.index != nil {
-		s.indexLast(len(s.changes) - 1)
-	}
-}
-
-// reachLocked notes the version that a scope has reached at the end of the queue. It does not move back: a replay reaches nothing new.
-func (q *Queue[T]) reachLocked(sc *scope, version string) {
-	if version == "" || version == sc.reached {
+// reachLocked notes the version that a partition has reached at the end of the queue. It does
+// not move back: a replay reaches nothing new.
+func (q *Queue[T]) reachLocked(p *partition, version string) {
+	if version == "" || version == p.reached {
 		return
 	}
-	if order, ok := q.compare(version, sc.reached); ok && order < 0 {
+	if order, ok := q.compare(version, p.reached); ok && order < 0 {
 		return
 	}
-	sc.reached = version
-	q.lastLocked().mark(sc, version)
+	p.reached = version
+	q.lastLocked().mark(p, version)
 }
 
-// lastLocked returns the last segment, whatever it is.
+// lastLocked returns the last segment, of any kind.
 func (q *Queue[T]) lastLocked() *segment[T] {
 	if n := len(q.segments); n > 0 {
 		return q.segments[n-1]
@@ -184,7 +161,7 @@ func (q *Queue[T]) lastLocked() *segment[T] {
 	return q.openLocked()
 }
 
-// runLocked returns the segment that changes are added to.
+// runLocked returns the segment that events are added to.
 func (q *Queue[T]) runLocked() *segment[T] {
 	if s := q.lastLocked(); s.open() {
 		return s
@@ -200,4 +177,79 @@ func (q *Queue[T]) openLocked() *segment[T] {
 	}
 	q.segments = append(q.segments, s)
 	return s
+}
+
+// waiter is a producer that waits for room.
+type waiter struct {
+	wake      chan struct{} // has room for one signal
+	partition *partition
+}
+
+func (w *waiter) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it has a signal
+	}
+}
+
+// admit waits until fewer than Limit changes are pending and the producers that came earlier are
+// through. It returns with q.mu held, or with an error.
+func (q *Queue[T]) admit(ctx context.Context, operation string, p *partition) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delta: %s of partition %q: %w", operation, p.prefix, err)
+	}
+	q.mu.Lock()
+	if q.closed == nil && !p.removed && q.pending < q.limit && len(q.waiters) == 0 {
+		return nil
+	}
+	if q.closed != nil || p.removed {
+		defer q.mu.Unlock()
+		return cmp.Or(q.closed, errUnknown(operation, p.prefix))
+	}
+	w := &waiter{make(chan struct{}, 1), p}
+	q.waiters = append(q.waiters, w)
+	q.wakeProducerLocked()
+	for ctx.Err() == nil && q.closed == nil && !p.removed &&
+		(q.waiters[0] != w || q.pending >= q.limit) {
+		q.mu.Unlock()
+		select {
+		case <-w.wake:
+		case <-q.done:
+		case <-ctx.Done():
+		}
+		q.mu.Lock()
+	}
+	q.waiters = slices.DeleteFunc(q.waiters, func(o *waiter) bool { return o == w })
+	err := q.closed
+	switch {
+	case err != nil:
+	case p.removed:
+		err = errUnknown(operation, p.prefix)
+	case ctx.Err() != nil:
+		err = fmt.Errorf("delta: %s of partition %q waits for room "+
+			"(%d changes pending, limit %d): %w",
+			operation, p.prefix, q.pending, q.limit, ctx.Err())
+	default:
+		return nil
+	}
+	q.wakeProducerLocked()
+	q.mu.Unlock()
+	return err
+}
+
+// wakeProducerLocked signals the producer that has waited longest if there is room.
+func (q *Queue[T]) wakeProducerLocked() {
+	if len(q.waiters) > 0 && q.pending < q.limit {
+		q.waiters[0].signal()
+	}
+}
+
+// settleLocked is called by a producer after it has changed the queue: it wakes the consumer,
+// and the next producer if there is still room.
+func (q *Queue[T]) settleLocked() {
+	if q.idle {
+		q.idle = false
+		q.ready <- struct{}{} // has room: idle is set only with an empty channel
+	}
+	q.wakeProducerLocked()
 }

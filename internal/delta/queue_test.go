@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
@@ -22,11 +21,10 @@ func TestNewNamesTheBadOption(t *testing.T) {
 		want    string
 	}{
 		{delta.Options[*object]{}, "Options.Known is nil"},
-		{delta.Options[*object]{Known: known, FoldAbove: -1}, "Options.FoldAbove is -1"},
 		{delta.Options[*object]{Known: known, Limit: -2}, "Options.Limit is -2"},
-		{delta.Options[*object]{Known: known, Scopes: []string{"b/", "a/", "b/"}}, `Options.Scopes: delta: scopes overlap: "b/" with "b/"`},
-		{delta.Options[*object]{Known: known, Scopes: []string{"a/", ""}}, `scopes overlap: "a/" with ""`},
-		{delta.Options[*object]{Known: known, Scopes: []string{"ab/", "z", "a"}}, `scopes overlap: "ab/" with "a"`},
+		{delta.Options[*object]{Known: known, Partitions: []string{"b/", "a/", "b/"}}, `Options.Partitions: delta: partitions overlap: "b/" with "b/"`},
+		{delta.Options[*object]{Known: known, Partitions: []string{"a/", ""}}, `partitions overlap: "a/" with ""`},
+		{delta.Options[*object]{Known: known, Partitions: []string{"ab/", "z", "a"}}, `partitions overlap: "ab/" with "a"`},
 	} {
 		q, err := delta.New(test.options)
 		if q != nil || err == nil || !strings.Contains(err.Error(), test.want) {
@@ -36,7 +34,7 @@ func TestNewNamesTheBadOption(t *testing.T) {
 }
 
 func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{Scopes: []string{"n1/", "n2/"}})
+	r := newRig(t, delta.Options[*object]{Partitions: []string{"n1/", "n2/"}})
 	good, foreign, empty := state("n1/a", 1, "A"), state("n2/b", 1, "B"), state("", 1, "C")
 	for _, test := range []struct {
 		object *object
@@ -56,18 +54,18 @@ func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
 		"Replace":  r.Replace(t.Context(), "n3/", "1", nil, delta.ReplaceOptions{}),
 		"Bookmark": r.Bookmark(t.Context(), "n3/", "1"),
 	} {
-		if !errors.Is(err, delta.ErrUnknownScope) || !strings.Contains(err.Error(), `"n3/"`) {
+		if !errors.Is(err, delta.ErrUnknownPartition) || !strings.Contains(err.Error(), `"n3/"`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	err := r.Push(t.Context(), "n1/", "1", []delta.Event[*object]{{Item: item(good)}})
 	if err == nil || !strings.Contains(err.Error(), `"n1/a"`) || !strings.Contains(err.Error(), "none of Set, Delete and Gone") {
-		t.Errorf("change type 0: %v", err)
+		t.Errorf("event type 0: %v", err)
 	}
 	if err := r.Pop(t.Context(), nil); err == nil {
 		t.Error("Pop(nil) succeeded")
 	}
-	if r.Len() != 0 || len(r.List()) != 0 {
+	if r.Len() != 0 {
 		t.Error("a refused call left something behind")
 	}
 }
@@ -99,9 +97,7 @@ func TestPopWaitsForWork(t *testing.T) {
 func TestPopPassesOverWhatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, delta.Options[*object]{}, state("a", 5, "A"))
-		if err := r.Push(t.Context(), "", "", []delta.Event[*object]{set(state("a", 4, "A"))}); err != nil {
-			t.Fatal(err)
-		}
+		r.must(r.Push(t.Context(), "", "", []delta.Event[*object]{set(state("a", 4, "A"))}))
 		popped := make(chan taken)
 		go func() { popped <- r.pop() }()
 		synctest.Wait()
@@ -134,24 +130,20 @@ func TestLargeBatchIsHandedOnOnce(t *testing.T) {
 func TestPopIsForOneConsumer(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	r.push(set(state("a", 1, "A")))
-	if err := r.Pop(t.Context(), func(delta.Batch[*object]) {
+	r.process(func(delta.Batch[*object]) {
 		if err := r.Pop(t.Context(), func(delta.Batch[*object]) {}); !errors.Is(err, delta.ErrBusy) {
 			t.Errorf("Pop in Pop: %v", err)
 		}
 		r.push(set(state("b", 2, "B"))) // producers are free meanwhile
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	r.expect("+b@2#B")
 }
 
 func TestBookmarksCoalesce(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{Scopes: []string{"n1/", "n2/"}})
-	bookmark := func(scope, version string) {
+	r := newRig(t, delta.Options[*object]{Partitions: []string{"n1/", "n2/"}})
+	bookmark := func(partition, version string) {
 		t.Helper()
-		if err := r.Bookmark(t.Context(), scope, version); err != nil {
-			t.Fatal(err)
-		}
+		r.must(r.Bookmark(t.Context(), partition, version))
 	}
 	for version := 5; version < 50; version++ {
 		bookmark("n1/", fmt.Sprint(version))
@@ -160,15 +152,10 @@ func TestBookmarksCoalesce(t *testing.T) {
 	bookmark("n2/", "") // says nothing
 	bookmark("n2/", "6")
 	got := r.expect()
-	if want := []delta.Mark{{Scope: "n1/", Version: "49"}, {Scope: "n2/", Version: "7"}}; !slices.Equal(got.marks, want) {
+	if want := []delta.Mark{{Partition: "n1/", Version: "49"}, {Partition: "n2/", Version: "7"}}; !slices.Equal(got.marks, want) {
 		t.Errorf("marks %v, want %v", got.marks, want)
 	}
-	if r.Version("n1/") != "49" || r.Version("n2/") != "7" {
-		t.Errorf("versions %q %q", r.Version("n1/"), r.Version("n2/"))
-	}
-	if err := r.Push(t.Context(), "n1/", "60", []delta.Event[*object]{set(state("n1/a", 55, "A"))}); err != nil {
-		t.Fatal(err)
-	}
+	r.pushTo("n1/", set(state("n1/a", 55, "A")))
 	bookmark("n1/", "70")
 	if got := r.expect("+n1/a@55#A"); got.marks[0].Version != "70" {
 		t.Errorf("marks %v", got.marks)
@@ -179,9 +166,7 @@ func TestP12_ResyncStandsInOrder(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	resync := func(token any) {
 		t.Helper()
-		if err := r.Resync(token); err != nil {
-			t.Fatal(err)
-		}
+		r.must(r.Resync(token))
 	}
 	r.push(set(state("a", 1, "A")))
 	resync("one")
@@ -204,53 +189,6 @@ func TestP12_ResyncStandsInOrder(t *testing.T) {
 	resync("alone")
 	if got := r.expect(); !slices.Equal(got.resync, []any{"alone"}) {
 		t.Errorf("resync %v", got.resync)
-	}
-}
-
-func TestListAndGetShowWhatIsPending(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{})
-	r.push(set(state("a", 1, "A")))
-	show := func(qs []delta.Queued[*object]) string {
-		out := []string{}
-		for _, q := range qs {
-			s := fmt.Sprint(q.Type, " ", q.Object)
-			if q.Replace {
-				s += " replace"
-			}
-			if q.Taken {
-				s += " taken"
-			}
-			out = append(out, s)
-		}
-		return strings.Join(out, ", ")
-	}
-	if err := r.Pop(t.Context(), func(b delta.Batch[*object]) {
-		r.push(del(state("a", 2, "A")), set(state("b", 3, "B")))
-		r.list("5", state("a", 4, "C"))
-		if got, want := show(r.List()), "set a@1#A taken, delete a@2#A, set b@3#B, set a@4#C replace"; got != want {
-			t.Errorf("List: %s\nwant: %s", got, want)
-		}
-		if got, want := show(r.Get("a")), "set a@1#A taken, delete a@2#A, set a@4#C replace"; got != want {
-			t.Errorf("Get: %s\nwant: %s", got, want)
-		}
-		if r.Len() != 4 {
-			t.Errorf("Len %d", r.Len())
-		}
-		r.cache.apply(b)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	r.pop()
-	if err := r.Pop(t.Context(), func(b delta.Batch[*object]) {
-		if got, want := show(r.List()), "set a@4#C replace taken"; got != want {
-			t.Errorf("List: %s\nwant: %s", got, want)
-		}
-		r.cache.apply(b)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if r.Get("a") != nil || r.List() != nil || r.Len() != 0 {
-		t.Error("something is left")
 	}
 }
 
@@ -295,8 +233,8 @@ func TestP09_CloseEndsEveryWait(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if r.Len() != 0 || r.HasSynced() {
-			t.Errorf("Len %d, HasSynced %v", r.Len(), r.HasSynced())
+		if r.Len() != 0 {
+			t.Errorf("Len %d", r.Len())
 		}
 	})
 }
@@ -304,14 +242,12 @@ func TestP09_CloseEndsEveryWait(t *testing.T) {
 func TestP09_CloseLetsTheBatchInProcessCount(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	r.list("5", state("a", 1, "A"))
-	if err := r.Pop(t.Context(), func(delta.Batch[*object]) {
+	r.process(func(delta.Batch[*object]) {
 		r.push(set(state("a", 6, "A")))
 		r.Close()
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if r.Version("") != "5" || !r.HasSynced() || r.Len() != 0 {
-		t.Errorf("Version %q, HasSynced %v, Len %d", r.Version(""), r.HasSynced(), r.Len())
+	})
+	if r.reached[""] != "5" || !r.synced || r.Len() != 0 {
+		t.Errorf("version %q, synced %v, Len %d", r.reached[""], r.synced, r.Len())
 	}
 }
 
@@ -332,11 +268,8 @@ func TestP11_PanicPassesThroughAndClosesTheQueue(t *testing.T) {
 			if v := <-ended; name == "panic" && v != "boom" {
 				t.Errorf("recovered %v", v)
 			}
-			if r.Version("") != "" || r.HasSynced() {
-				t.Errorf("Version %q, HasSynced %v", r.Version(""), r.HasSynced())
-			}
-			if q := r.List(); len(q) != 1 || !q[0].Taken || r.Len() != 1 {
-				t.Errorf("List %v, Len %d: the lost batch should show", q, r.Len())
+			if r.Len() != 1 {
+				t.Errorf("Len %d: the lost batch should count", r.Len())
 			}
 			for _, err := range []error{
 				r.Push(t.Context(), "", "7", nil),
@@ -347,12 +280,5 @@ func TestP11_PanicPassesThroughAndClosesTheQueue(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestStrings(t *testing.T) {
-	got := fmt.Sprint(delta.Set, delta.Delete, delta.EventType(7), change.Added, change.Updated, change.Deleted, change.Type(0))
-	if want := "set delete EventType(7) Added Updated Deleted Type(0)"; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }

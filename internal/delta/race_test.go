@@ -11,11 +11,12 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// Producers of four scopes, one consumer and readers of everything run against each other, with little room; nothing is lost.
+// Producers of four partitions, one consumer and readers of everything run against each other,
+// with little room; nothing is lost.
 func TestConcurrentProducersAndReaders(t *testing.T) {
 	prefixes := []string{"n0/", "n1/", "n2/", "n3/"}
 	const rounds, keys = 300, 7
-	r := newRig(t, delta.Options[*object]{Scopes: prefixes, Limit: 20, FoldAbove: 5})
+	r := newRig(t, delta.Options[*object]{Partitions: prefixes, Limit: 20})
 	var producers sync.WaitGroup
 	final := make([]map[string]*object, len(prefixes))
 	for i, prefix := range prefixes {
@@ -33,12 +34,7 @@ func TestConcurrentProducersAndReaders(t *testing.T) {
 			if r.Len() < 0 {
 				t.Error("Len below zero")
 			}
-			r.List()
-			r.Get("n1/k1")
 			r.Stale()
-			r.Folded()
-			r.Version("n2/")
-			r.HasSynced()
 			if err := r.Resync("token"); err != nil {
 				t.Error(err)
 			}
@@ -47,20 +43,19 @@ func TestConcurrentProducersAndReaders(t *testing.T) {
 	popped := make(chan error)
 	go func() {
 		for {
-			if err := r.Pop(ctx, r.cache.apply); err != nil {
+			if err := r.Pop(ctx, r.apply); err != nil {
 				popped <- err
 				return
 			}
 		}
 	}()
 	producers.Wait()
-	<-r.Synced()
 	stop()
 	others.Wait()
 	if err := <-popped; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for r.Pop(endsWhenIdle(t), r.cache.apply) == nil {
+	for r.Pop(endsWhenIdle(t), r.apply) == nil {
 	}
 	for i, prefix := range prefixes {
 		for key, want := range final[i] {
@@ -68,8 +63,8 @@ func TestConcurrentProducersAndReaders(t *testing.T) {
 				t.Errorf("%s is %v, want %v", key, got, want)
 			}
 		}
-		if v := r.Version(prefix); v != strconv.Itoa(rounds) {
-			t.Errorf("scope %s is at version %s", prefix, v)
+		if v := r.reached[prefix]; v != strconv.Itoa(rounds) {
+			t.Errorf("partition %s is at version %s", prefix, v)
 		}
 	}
 	if len(r.cache.states) != len(final[0])+len(final[1])+len(final[2])+len(final[3]) {
@@ -77,7 +72,8 @@ func TestConcurrentProducersAndReaders(t *testing.T) {
 	}
 }
 
-// produce is the producer of one scope: a change a round, now and then a list or a bookmark. It leaves in live what must be in the cache at the end.
+// produce is the producer of one partition: a change a round, now and then a list or a
+// bookmark. It leaves in live what must be in the cache at the end.
 func produce(ctx context.Context, r *rig, prefix string, rounds, keys int, live map[string]*object) error {
 	for v := 1; v <= rounds; v++ {
 		key := prefix + "k" + strconv.Itoa(v*v%keys)

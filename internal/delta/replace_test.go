@@ -42,24 +42,13 @@ func TestP08_ReplaceIsAloneInItsBatch(t *testing.T) {
 func TestP08_NothingIsReachedBeforeProcessReturns(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	r.list("5", state("a", 1, "A"), state("b", 2, "B"))
-	check := func(when, version string, synced bool, pending int) {
-		t.Helper()
-		if r.Version("") != version || r.HasSynced() != synced || r.Len() != pending {
-			t.Errorf("%s: Version %q, HasSynced %v, Len %d; want %q, %v, %d", when, r.Version(""), r.HasSynced(), r.Len(), version, synced, pending)
+	r.process(func(b delta.Batch[*object]) {
+		if !b.Synced || r.Len() != 2 {
+			t.Errorf("in process: synced %v, Len %d", b.Synced, r.Len())
 		}
-	}
-	check("before", "", false, 2)
-	if err := r.Pop(t.Context(), func(b delta.Batch[*object]) {
-		check("in process", "", false, 2)
-		r.cache.apply(b)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	check("after", "5", true, 0)
-	select {
-	case <-r.Synced():
-	default:
-		t.Error("Synced is not closed")
+	})
+	if r.Len() != 0 {
+		t.Errorf("Len %d", r.Len())
 	}
 }
 
@@ -75,28 +64,22 @@ func TestP08_EmptyListDeletesEverything(t *testing.T) {
 	}
 }
 
-func TestP08_ScopesAreReplacedOnTheirOwn(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{Scopes: []string{"n2/", "n1/"}}, state("n1/a", 1, "A"), state("n2/b", 1, "B"))
-	replace := func(scope, version string, objects ...*object) {
-		t.Helper()
-		if err := r.Replace(t.Context(), scope, version, items(objects...), delta.ReplaceOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replace("n1/", "5", state("n1/c", 3, "C"))
-	replace("n1/", "6", state("n1/c", 3, "C"), state("n1/d", 6, "D"))
-	replace("n2/", "4")
+func TestP08_PartitionsAreReplacedOnTheirOwn(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{Partitions: []string{"n2/", "n1/"}}, state("n1/a", 1, "A"), state("n2/b", 1, "B"))
+	r.listOf("n1/", "5", state("n1/c", 3, "C"))
+	r.listOf("n1/", "6", state("n1/c", 3, "C"), state("n1/d", 6, "D"))
+	r.listOf("n2/", "4")
 	if got := r.expect("-n1/a@1#A/n1/a@1#A i t", "+n1/c@3#C i"); got.synced {
-		t.Error("synced after the first scope")
+		t.Error("synced after the first partition")
 	}
-	if got := r.expect("+n1/d@6#D"); got.synced || r.HasSynced() {
-		t.Error("synced after a second Replace of one scope")
+	if got := r.expect("+n1/d@6#D"); got.synced || r.synced {
+		t.Error("synced after a second Replace of one partition")
 	}
-	if got := r.expect("-n2/b@1#B/n2/b@1#B i t"); !got.synced || got.marks[0] != (delta.Mark{Scope: "n2/", Version: "4"}) {
-		t.Errorf("the last scope: %+v", got)
+	if got := r.expect("-n2/b@1#B/n2/b@1#B i t"); !got.synced || got.marks[0] != (delta.Mark{Partition: "n2/", Version: "4"}) {
+		t.Errorf("the last partition: %+v", got)
 	}
-	if !r.HasSynced() || r.Version("n1/") != "6" || r.Version("n2/") != "4" || r.Version("n3/") != "" {
-		t.Errorf("HasSynced %v, versions %q %q", r.HasSynced(), r.Version("n1/"), r.Version("n2/"))
+	if !r.synced || r.reached["n1/"] != "6" || r.reached["n2/"] != "4" {
+		t.Errorf("synced %v, versions %q %q", r.synced, r.reached["n1/"], r.reached["n2/"])
 	}
 }
 
@@ -143,9 +126,7 @@ func TestP02_OlderListIsRefused(t *testing.T) {
 	}
 	r.list("10")
 	r.expect()
-	if err := r.Bookmark(t.Context(), "", "12"); err != nil {
-		t.Fatal(err)
-	}
+	r.must(r.Bookmark(t.Context(), "", "12"))
 	if err := r.Replace(t.Context(), "", "11", nil, delta.ReplaceOptions{}); !errors.Is(err, delta.ErrOlder) {
 		t.Fatalf("after a bookmark: %v", err)
 	}
@@ -183,25 +164,19 @@ func TestP02_ReplayFromBeforeTheListAddsNothing(t *testing.T) {
 		r.expect("+b@#B", "+c@11#C")
 		r.expectStale(1)
 	})
-	t.Run("another scope", func(t *testing.T) {
-		r := newRig(t, delta.Options[*object]{Scopes: []string{"n1/", "n2/"}})
-		if err := r.Replace(t.Context(), "n1/", "10", nil, delta.ReplaceOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	t.Run("another partition", func(t *testing.T) {
+		r := newRig(t, delta.Options[*object]{Partitions: []string{"n1/", "n2/"}})
+		r.must(r.Replace(t.Context(), "n1/", "10", nil, delta.ReplaceOptions{}))
 		r.expect()
-		for _, scope := range []string{"n1/", "n2/"} {
-			if err := r.Push(t.Context(), scope, "9", []delta.Event[*object]{set(state(scope+"a", 9, "A"))}); err != nil {
-				t.Fatal(err)
-			}
+		for _, partition := range []string{"n1/", "n2/"} {
+			r.must(r.Push(t.Context(), partition, "9", []delta.Event[*object]{set(state(partition+"a", 9, "A"))}))
 		}
 		r.expect("+n2/a@9#A")
 	})
 	t.Run("a new history", func(t *testing.T) {
 		r := newRig(t, delta.Options[*object]{})
 		r.list("10")
-		if err := r.Replace(t.Context(), "", "3", nil, delta.ReplaceOptions{NewHistory: true}); err != nil {
-			t.Fatal(err)
-		}
+		r.must(r.Replace(t.Context(), "", "3", nil, delta.ReplaceOptions{NewHistory: true}))
 		r.push(set(state("a", 2, "A")), set(state("b", 4, "B")))
 		r.expect()
 		r.expect()
@@ -220,9 +195,7 @@ func TestP02_ListAgainstTheMemoryOfDeletes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, delta.Options[*object]{})
-			if err := r.Push(t.Context(), "", "", []delta.Event[*object]{del(state("a", 20, "A"))}); err != nil { // the scope's version stays unknown
-				t.Fatal(err)
-			}
+			r.must(r.Push(t.Context(), "", "", []delta.Event[*object]{del(state("a", 20, "A"))}))
 			r.list(test.version, state("a", 5, "A"))
 			r.expect(test.want...)
 		})
@@ -232,14 +205,13 @@ func TestP02_ListAgainstTheMemoryOfDeletes(t *testing.T) {
 func TestP16_NewHistoryHoldsWhateverTheVersions(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{}, state("a", 90, "A"), state("b", 45, "B"), state("c", 90, "C"))
 	r.push(set(state("d", 100, "D")), del(state("e", 101, "E")))
-	if err := r.Replace(t.Context(), "", "50", items(state("a", 40, "A"), state("b", 45, "B"), state("e", 30, "E")), delta.ReplaceOptions{NewHistory: true}); err != nil {
-		t.Fatal(err)
-	}
+	r.must(r.Replace(t.Context(), "", "50", items(state("a", 40, "A"), state("b", 45, "B"), state("e", 30, "E")), delta.ReplaceOptions{NewHistory: true}))
 	r.expect("+d@100#D")
-	// An equal version may be another state: b is reported although its version and UID did not change.
+	// An equal version may be another state: b is reported although its version and UID did not
+	// change.
 	r.expect("-c@90#C/c@90#C i t", "-d@100#D/d@100#D i t", "a@90#A>a@40#A i", "b@45#B>b@45#B i", "+e@30#E i")
-	if r.Version("") != "50" {
-		t.Errorf("Version %q", r.Version(""))
+	if r.reached[""] != "50" {
+		t.Errorf("Version %q", r.reached[""])
 	}
 	// Later changes and lists are compared with the new history, the memory of deletes too.
 	r.push(set(state("a", 51, "A")), set(state("a", 39, "A")), set(state("d", 52, "D")), set(state("c", 49, "C")))
@@ -249,20 +221,14 @@ func TestP16_NewHistoryHoldsWhateverTheVersions(t *testing.T) {
 	r.expect("-b@45#B/b@45#B t", "-d@52#D/d@52#D t", "-e@30#E/e@30#E t")
 }
 
-func TestP16_NewHistoryIsOfItsScope(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{Scopes: []string{"n1/", "n2/"}})
-	for _, scope := range []string{"n1/", "n2/"} {
-		if err := r.Push(t.Context(), scope, "20", []delta.Event[*object]{del(state(scope+"a", 20, "A"))}); err != nil {
-			t.Fatal(err)
-		}
+func TestP16_NewHistoryIsOfItsPartition(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{Partitions: []string{"n1/", "n2/"}})
+	for _, partition := range []string{"n1/", "n2/"} {
+		r.must(r.Push(t.Context(), partition, "20", []delta.Event[*object]{del(state(partition+"a", 20, "A"))}))
 	}
-	if err := r.Replace(t.Context(), "n1/", "5", nil, delta.ReplaceOptions{NewHistory: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, scope := range []string{"n1/", "n2/"} {
-		if err := r.Push(t.Context(), scope, "", []delta.Event[*object]{set(state(scope+"a", 6, "A"))}); err != nil {
-			t.Fatal(err)
-		}
+	r.must(r.Replace(t.Context(), "n1/", "5", nil, delta.ReplaceOptions{NewHistory: true}))
+	for _, partition := range []string{"n1/", "n2/"} {
+		r.must(r.Push(t.Context(), partition, "", []delta.Event[*object]{set(state(partition+"a", 6, "A"))}))
 	}
 	r.pop()
 	r.pop()
@@ -285,7 +251,7 @@ func (d disorder) Prefix(string) iter.Seq2[string, *object] {
 
 func TestKnownOutOfOrderPanics(t *testing.T) {
 	for _, keys := range [][]string{{"n/b", "n/a"}, {"n/a", "n/a"}, {"other"}} {
-		q, err := delta.New(delta.Options[*object]{Scopes: []string{"n/"}, Known: func() delta.Known[*object] { return disorder{keys} }})
+		q, err := delta.New(delta.Options[*object]{Partitions: []string{"n/"}, Known: func() delta.Known[*object] { return disorder{keys} }})
 		if err != nil {
 			t.Fatal(err)
 		}

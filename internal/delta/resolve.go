@@ -1,14 +1,15 @@
 package delta
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/tidings-go/tidings/internal/change"
 )
 
-// scanLength is the number of changes up to which an earlier change of a key is looked for by going through the batch; above it
-// a table is kept.
+// scanLength is the number of events up to which an earlier event of a key is found by scanning
+// the run; a longer run has a table.
 const scanLength = 16
 
 // resolver works out what a segment changes. It belongs to the goroutine that pops.
@@ -17,26 +18,22 @@ type resolver[T any] struct {
 	compare         func(a, b string) (order int, ok bool)
 	reportUnchanged bool
 	deletes         deletes
-	listed          []string // by scope: the newest version of a list in its history; a key that it did not name has no older state
 
 	known   Known[T]
-	applied map[string]int // of a long run: the last change of a key that made a delta
-	deltas  []change.Change[T]
-	others  []change.Change[T] // of a Replace: what comes after the deletes
+	applied map[string]int // of a long run: the last event of a key that led to a change
+	changes []change.Change[T]
+	upserts []change.Change[T] // of a Replace: what follows the deletes
 	stale   uint64
 }
 
-// state is what is known of a key at some point of a batch.
+// state is the state of a key at some point of a batch.
 type state[T any] struct {
 	object       T
 	version, uid string
 	exists       bool
 }
 
-// begin prepares for a batch.
-func (r *resolver[T]) begin(known Known[T]) { r.known = known }
-
-// end forgets the batch and returns how many of its changes were dropped.
+// end forgets the batch and returns how many of its events and items were dropped.
 func (r *resolver[T]) end() uint64 {
 	stale := r.stale
 	r.known, r.stale = nil, 0
@@ -44,51 +41,45 @@ func (r *resolver[T]) end() uint64 {
 		r.applied = nil
 	}
 	clear(r.applied)
-	r.deltas = emptied(r.deltas)
-	r.others = emptied(r.others)
+	r.changes = emptied(r.changes)
+	r.upserts = emptied(r.upserts)
 	return stale
 }
 
-// emptied returns the slice without elements, its array cleared for reuse, or nil if the array is large.
-func emptied[E any](s []E) []E {
-	if cap(s) > spareCapacity {
-		return nil
-	}
-	clear(s)
-	return s[:0]
-}
-
-// run resolves a run of changes, each against the state that its predecessors leave.
-func (r *resolver[T]) run(changes []entry[T]) []change.Change[T] {
-	long := len(changes) > scanLength
+// run resolves a run of events, each against the state that the events before it leave.
+func (r *resolver[T]) run(s *segment[T]) []change.Change[T] {
+	long := len(s.events) > scanLength
 	if long && r.applied == nil {
 		r.applied = make(map[string]int)
 	}
-	for i := range changes {
-		c := &changes[i]
-		before := r.before(changes, i, long)
-		if c.Type == Set {
-			c.applied = r.set(&c.Item, before, *r.listedAt(c.scope))
-		} else {
-			c.applied = r.remove(c, before)
-		}
-		if long && c.applied {
-			r.applied[c.Key] = i
+	i := 0
+	for _, span := range s.spans {
+		for ; i < span.end; i++ {
+			e := &s.events[i]
+			before := r.before(s.events, i, long)
+			if e.Type == Set {
+				e.applied = r.set(&e.Item, before, span.partition.listed)
+			} else {
+				e.applied = r.delete(e, before)
+			}
+			if long && e.applied {
+				r.applied[e.Key] = i
+			}
 		}
 	}
-	return r.deltas
+	return r.changes
 }
 
-// before returns the state of the key of change i before that change.
-func (r *resolver[T]) before(changes []entry[T], i int, long bool) state[T] {
-	key, earlier := changes[i].Key, -1
+// before returns the state of the key of event i before that event.
+func (r *resolver[T]) before(events []entry[T], i int, long bool) state[T] {
+	key, earlier := events[i].Key, -1
 	if long {
 		if j, ok := r.applied[key]; ok {
 			earlier = j
 		}
 	} else {
 		for earlier = i - 1; earlier >= 0; earlier-- {
-			if changes[earlier].applied && changes[earlier].Key == key {
+			if events[earlier].applied && events[earlier].Key == key {
 				break
 			}
 		}
@@ -100,27 +91,30 @@ func (r *resolver[T]) before(changes []entry[T], i int, long bool) state[T] {
 		}
 		return r.stateOf(object)
 	}
-	e := &changes[earlier]
+	e := &events[earlier]
 	if e.Type != Set {
 		return state[T]{}
 	}
 	return state[T]{e.Object, e.Version, e.UID, true}
 }
 
-// stateOf returns the state that a known object is.
+// stateOf returns the state of a known object.
 func (r *resolver[T]) stateOf(object T) state[T] {
 	version, uid := r.describe(object)
 	return state[T]{object, version, uid, true}
 }
 
-// set resolves a Set of a key in a scope that was listed at a version, and reports whether it made a delta.
+// set resolves a Set of a key whose partition was listed at a version, and reports whether it
+// led to a change.
 func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
 	if before.exists {
 		if r.outdated(item, before.version, before.uid) {
 			r.stale++
 			return false
 		}
-		r.deltas = append(r.deltas, change.Change[T]{Type: change.Updated, Key: item.Key, Old: before.object, New: item.Object})
+		r.changes = append(r.changes, change.Change[T]{
+			Type: change.Updated, Key: item.Key, Old: before.object, New: item.Object,
+		})
 		return true
 	}
 	d, remembered := r.deletes.get(item.Key)
@@ -129,74 +123,85 @@ func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
 		return false
 	}
 	r.deletes.forget(item.Key)
-	r.deltas = append(r.deltas, change.Change[T]{Type: change.Added, Key: item.Key, New: item.Object})
+	r.changes = append(r.changes, change.Change[T]{
+		Type: change.Added, Key: item.Key, New: item.Object,
+	})
 	return true
 }
 
-// remove resolves a Delete or a Gone and reports whether it made a delta.
-func (r *resolver[T]) remove(c *entry[T], before state[T]) bool {
+// delete resolves a Delete or a Gone and reports whether it led to a change.
+func (r *resolver[T]) delete(e *entry[T], before state[T]) bool {
 	if !before.exists {
 		r.stale++
-		d, _ := r.deletes.get(c.Key)
-		r.deletes.remember(c.Key, r.newer(c.Version, d.version), either(c.UID, d.uid))
+		d, _ := r.deletes.get(e.Key)
+		r.deletes.remember(e.Key, r.newer(e.Version, d.version), cmp.Or(e.UID, d.uid))
 		return false
 	}
-	if r.older(c.Version, before.version) {
+	if r.older(e.Version, before.version) {
 		r.stale++
 		return false
 	}
-	d := change.Change[T]{Type: change.Deleted, Key: c.Key, Old: before.object, New: c.Object}
-	if c.Type == Gone {
-		d.New, d.Tombstone = before.object, true
+	if e.Type == Gone {
+		r.tombstone(e.Key, before.object, false)
+	} else {
+		r.changes = append(r.changes, change.Change[T]{
+			Type: change.Deleted, Key: e.Key, Old: before.object, New: e.Object,
+		})
 	}
-	r.deltas = append(r.deltas, d)
-	r.deletes.remember(c.Key, r.newer(c.Version, before.version), either(c.UID, before.uid))
+	r.deletes.remember(e.Key, r.newer(e.Version, before.version), cmp.Or(e.UID, before.uid))
 	return true
 }
 
-// replace resolves a list against the known objects of its scope. Initial marks one of the initial set.
+// replace resolves a list against the known objects of its partition. Initial marks one of the
+// initial set.
 func (r *resolver[T]) replace(l *list[T], initial bool) []change.Change[T] {
-	listed := r.listedAt(l.scope.index)
+	p := l.partition
 	if l.newHistory {
-		r.deletes.reset(l.scope.prefix)
-		*listed = ""
+		r.deletes.reset(p.prefix)
+		p.listed = ""
 	}
-	*listed = r.newer(l.version, *listed)
+	p.listed = r.newer(l.version, p.listed)
 	items, previous := l.items, ""
-	if r.reportUnchanged && r.others == nil && len(items) > spareCapacity {
-		r.others = make([]change.Change[T], 0, len(items)) // nearly all of them will be reported
+	if r.reportUnchanged {
+		r.reserveUpserts(len(items)) // nearly all of them will be reported
 	}
-	for key, object := range r.known.Prefix(l.scope.prefix) {
-		if key <= previous && previous != "" || !strings.HasPrefix(key, l.scope.prefix) {
-			panic("delta: Known.Prefix(" + l.scope.prefix + ") gave key " + key + " after " + previous + "; it must give the keys with that prefix, ascending")
+	for key, object := range r.known.Prefix(p.prefix) {
+		if key <= previous && previous != "" || !strings.HasPrefix(key, p.prefix) {
+			panic("delta: Known.Prefix(" + p.prefix + ") gave key " + key + " after " + previous +
+				"; it must give the keys with that prefix, ascending")
 		}
 		previous = key
 		for len(items) > 0 && items[0].Key < key {
-			r.appear(l, &items[0], initial)
+			r.addListed(l, &items[0], initial)
 			items = items[1:]
 		}
 		if len(items) > 0 && items[0].Key == key {
-			r.meet(l, key, &items[0], r.stateOf(object), initial)
+			r.updateListed(l, key, &items[0], r.stateOf(object), initial)
 			items = items[1:]
 			continue
 		}
-		r.miss(l, key, r.stateOf(object), initial)
+		r.deleteUnlisted(l, key, r.stateOf(object), initial)
 	}
-	if r.others == nil && len(items) > spareCapacity {
-		r.others = make([]change.Change[T], 0, len(items)) // an initial list: one array instead of doublings
-	}
+	r.reserveUpserts(len(items)) // of an initial list: one array instead of doublings
 	for i := range items {
-		r.appear(l, &items[i], initial)
+		r.addListed(l, &items[i], initial)
 	}
-	if len(r.deltas) == 0 {
-		return r.others
+	if len(r.changes) == 0 {
+		return r.upserts
 	}
-	r.deltas = append(r.deltas, r.others...)
-	return r.deltas
+	r.changes = append(r.changes, r.upserts...)
+	return r.changes
 }
 
-// appear resolves an item whose key is not known.
-func (r *resolver[T]) appear(l *list[T], item *Item[T], initial bool) {
+// reserveUpserts makes the array of upserts at once if it is missing and will be large.
+func (r *resolver[T]) reserveUpserts(n int) {
+	if r.upserts == nil && n > spareCapacity {
+		r.upserts = make([]change.Change[T], 0, n)
+	}
+}
+
+// addListed resolves an item whose key is not known.
+func (r *resolver[T]) addListed(l *list[T], item *Item[T], initial bool) {
 	if d, ok := r.deletes.get(item.Key); ok {
 		// A list that is not older than the delete knows better than the memory of it.
 		order, comparable := r.compare(l.version, d.version)
@@ -206,14 +211,20 @@ func (r *resolver[T]) appear(l *list[T], item *Item[T], initial bool) {
 		}
 		r.deletes.forget(item.Key)
 	}
-	r.others = append(r.others, change.Change[T]{Type: change.Added, Key: item.Key, New: item.Object, Initial: initial})
+	r.upserts = append(r.upserts, change.Change[T]{
+		Type: change.Added, Key: item.Key, New: item.Object, Initial: initial,
+	})
 }
 
-// meet resolves an item whose key is known. The delta gets the known key, so that the item's is not kept.
-func (r *resolver[T]) meet(l *list[T], key string, item *Item[T], before state[T], initial bool) {
+// updateListed resolves an item whose key is known. The change gets the known key, so that the
+// item's is not kept.
+func (r *resolver[T]) updateListed(
+	l *list[T], key string, item *Item[T], before state[T], initial bool,
+) {
 	unchanged := false
 	if !l.newHistory {
-		unchanged = item.Version != "" && item.Version == before.version && item.UID != "" && item.UID == before.uid
+		unchanged = item.Version != "" && item.Version == before.version &&
+			item.UID != "" && item.UID == before.uid
 		if unchanged && !r.reportUnchanged {
 			return
 		}
@@ -222,23 +233,46 @@ func (r *resolver[T]) meet(l *list[T], key string, item *Item[T], before state[T
 			return
 		}
 	}
-	r.others = append(r.others, change.Change[T]{Type: change.Updated, Key: key, Old: before.object, New: item.Object, Initial: initial, Unchanged: unchanged})
+	r.upserts = append(r.upserts, change.Change[T]{
+		Type: change.Updated, Key: key, Old: before.object, New: item.Object,
+		Initial: initial, Unchanged: unchanged,
+	})
 }
 
-// miss resolves a known key that the list does not name.
-func (r *resolver[T]) miss(l *list[T], key string, before state[T], initial bool) {
+// deleteUnlisted resolves a known key that the list does not name.
+func (r *resolver[T]) deleteUnlisted(l *list[T], key string, before state[T], initial bool) {
 	_, stays := slices.BinarySearch(l.stays, key)
 	if !l.newHistory && (stays || r.older(l.version, before.version)) {
 		return
 	}
-	r.deltas = append(r.deltas, change.Change[T]{Type: change.Deleted, Key: key, Old: before.object, New: before.object, Tombstone: true, Initial: initial})
+	r.tombstone(key, before.object, initial)
 	if _, comparable := r.compare(l.version, l.version); !comparable && !l.newHistory {
-		r.deletes.remember(key, before.version, before.uid) // else the version of the list tells replays
+		// Otherwise the version of the list tells replays.
+		r.deletes.remember(key, before.version, before.uid)
 	}
 }
 
-// outdated reports whether a Set says nothing new to someone who has seen the version and UID: it is older, or the same state sent
-// again. An equal version without a UID on both sides is no proof of that; servers that keep no versions apart (fakes) send such.
+// remove resolves the removal of partitions: everything known of them is deleted.
+func (r *resolver[T]) remove(prefixes []string) []change.Change[T] {
+	for _, prefix := range prefixes {
+		for key, object := range r.known.Prefix(prefix) {
+			r.tombstone(key, object, false)
+		}
+		r.deletes.reset(prefix)
+	}
+	return r.changes
+}
+
+// tombstone adds the tombstone of a known object.
+func (r *resolver[T]) tombstone(key string, object T, initial bool) {
+	r.changes = append(r.changes, change.Change[T]{
+		Type: change.Deleted, Key: key, Old: object, New: object, Tombstone: true, Initial: initial,
+	})
+}
+
+// outdated reports whether a Set is older than a version and UID, or the same state sent again.
+// An equal version without a UID on both sides is no proof of that: fakes do not keep versions
+// apart.
 func (r *resolver[T]) outdated(item *Item[T], version, uid string) bool {
 	order, ok := r.compare(item.Version, version)
 	return ok && (order < 0 || order == 0 && item.UID != "" && item.UID == uid)
@@ -253,14 +287,6 @@ func (r *resolver[T]) older(a, b string) bool {
 // newer returns the later of two versions, a where they cannot be compared unless it is empty.
 func (r *resolver[T]) newer(a, b string) string {
 	if a == "" || r.older(a, b) {
-		return b
-	}
-	return a
-}
-
-// either returns a, or b if a is empty.
-func either(a, b string) string {
-	if a == "" {
 		return b
 	}
 	return a

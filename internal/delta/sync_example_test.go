@@ -22,8 +22,9 @@ func Example_sync() {
 	if err != nil {
 		panic(err)
 	}
+	synced := false
 	report := func(when string) {
-		fmt.Printf("%-26s queue %d  cache %d  synced %t\n", when, queue.Len(), cache.Len(), queue.HasSynced())
+		fmt.Printf("%-26s queue %d  cache %d  synced %t\n", when, queue.Len(), cache.Len(), synced)
 	}
 	// apply is what an informer's processor does with a batch.
 	apply := func(batch delta.Batch[string]) {
@@ -38,6 +39,15 @@ func Example_sync() {
 		})
 		report("  applied, not returned")
 	}
+	// pop takes one batch. The cache is synced when the batch that says so is applied.
+	pop := func() {
+		completes := false
+		must(queue.Pop(ctx, func(batch delta.Batch[string]) {
+			apply(batch)
+			completes = batch.Synced
+		}))
+		synced = synced || completes
+	}
 	report("nothing has arrived")
 
 	// The reflector hands on the complete list, and then an event.
@@ -51,9 +61,9 @@ func Example_sync() {
 	report("listed, nothing applied")
 
 	// The processor takes one batch, and then the next.
-	must(queue.Pop(ctx, apply))
+	pop()
 	report("the list is applied")
-	must(queue.Pop(ctx, apply))
+	pop()
 	report("the event is applied")
 
 	// Output:

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// CompareDecimal orders two versions that are positive decimal integers of any length: -1 if a is before b, 0 if
-// they are equal, +1 if a is after b. ok is false, and the order 0, if one of them is something else: empty, zero, or with a leading zero, a
-// sign, a space or any other byte that is not a digit. It does not allocate.
+// CompareDecimal orders two versions that are positive decimal integers of any length: -1 if a is
+// before b, 0 if they are equal, +1 if a is after b. ok is false, and the order 0, if one of them
+// is something else: empty, zero, or with a leading zero, a sign, a space or any other byte that
+// is not a digit. It does not allocate.
 //
-// This is how Kubernetes orders the resource versions of one resource (KEP-5504, from v1.35 on), for use as [Options.Compare].
+// Kubernetes orders the resource versions of one resource like this (KEP-5504, from v1.35 on).
 func CompareDecimal(a, b string) (order int, ok bool) {
 	if !positiveDecimal(a) || !positiveDecimal(b) {
 		return 0, false

@@ -156,7 +156,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	}
 	c.queue, err = delta.New(delta.Options[T]{
 		Known:    func() delta.Known[T] { return o.Known(c.store.Snapshot()) },
-		Describe: o.Describe, Compare: o.Compare, Scopes: scopes, ReportUnchanged: o.ReportUnchanged,
+		Describe: o.Describe, Compare: o.Compare, Partitions: scopes, ReportUnchanged: o.ReportUnchanged,
 	})
 	if err != nil {
 		return nil, err

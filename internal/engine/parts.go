@@ -190,7 +190,7 @@ func (c *Collection[T]) AddNamespace(namespace string) error {
 	if err := c.over(); err != nil {
 		return err
 	}
-	if err := c.queue.AddScope(p.prefix); err != nil {
+	if err := c.queue.AddPartition(p.prefix); err != nil {
 		return ofQueue(err)
 	}
 	c.progress.add(p.prefix)
@@ -220,7 +220,7 @@ func (c *Collection[T]) RemoveNamespace(namespace string) error {
 		return err
 	}
 	c.endPart(present[at])
-	return ofQueue(c.queue.RemoveScope(present[at].prefix))
+	return ofQueue(c.queue.RemovePartition(present[at].prefix))
 }
 
 func (c *Collection[T]) dropPart(present []*part[T], at int) error {

@@ -47,7 +47,7 @@ func (p *progress) after(removed []string, replaced bool, marks []delta.Mark) (s
 		}
 	}
 	for n, mark := range marks {
-		if i := indexOf(scopes, mark.Scope); i >= 0 {
+		if i := indexOf(scopes, mark.Partition); i >= 0 {
 			scopes[i].version = mark.Version
 			scopes[i].listed = scopes[i].listed || replaced && n == 0
 		}

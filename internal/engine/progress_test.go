@@ -15,7 +15,7 @@ func progressAt(versions ...string) *progress {
 		scope := string(rune('a' + i))
 		p.add(scope)
 		if version != "" {
-			scopes, _ := p.after(nil, true, []delta.Mark{{Scope: scope, Version: version}})
+			scopes, _ := p.after(nil, true, []delta.Mark{{Partition: scope, Version: version}})
 			p.reached(scopes)
 		}
 	}
@@ -69,14 +69,14 @@ func TestRemovedScopeIsWaitedForNoMore(t *testing.T) {
 func TestScopeThatComesBackBeforeItIsGoneIsAnother(t *testing.T) {
 	p := progressAt("9", "7")
 	p.add("b") // its removal stands in the queue
-	scopes, version := p.after(nil, false, []delta.Mark{{Scope: "b", Version: "8"}})
+	scopes, version := p.after(nil, false, []delta.Mark{{Partition: "b", Version: "8"}})
 	p.reached(scopes)
 	if version != "" || p.complete() {
 		t.Errorf("version %q: what is said of the old scope counts for the new one", version)
 	}
 	scopes, _ = p.after([]string{"b"}, false, nil)
 	p.reached(scopes)
-	if scopes, version = p.after(nil, true, []delta.Mark{{Scope: "b", Version: "11"}}); version != "9" || len(scopes) != 2 {
+	if scopes, version = p.after(nil, true, []delta.Mark{{Partition: "b", Version: "11"}}); version != "9" || len(scopes) != 2 {
 		t.Errorf("version %q of %v", version, scopes)
 	}
 }

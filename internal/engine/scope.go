@@ -97,7 +97,7 @@ func (c *Collection[T]) replaceParts(clusterScoped bool) {
 	defer c.applyMu.Unlock()
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
-	if c.parts.ending || c.queue.ReplaceScopes(scopes...) != nil {
+	if c.parts.ending || c.queue.ReplacePartitions(scopes...) != nil {
 		return // the queue is closed
 	}
 	for _, p := range list {

@@ -20,7 +20,7 @@ type open[T any] struct {
 	update *pending[T] // the update that the next one may fold into
 }
 
-// backlog is what a handler that is beyond its limit has still to be told:
+// backlog holds the pending notifications of a handler that is beyond its limit:
 //
 //	head ─▶ add a ⇄ update b ⇄ delete c ⇄ (synced) ⇄ add c ◀─ tail
 //	           ▲        ▲                                ▲
@@ -159,10 +159,10 @@ func (b *backlog[T]) take(buf []change.Change[T]) (run []change.Change[T], synce
 	return buf, synced
 }
 
-// empty says whether nothing is left, not even the mark.
+// empty reports whether nothing is left, not even the mark.
 func (b *backlog[T]) empty() bool { return b.head == nil }
 
-// forget sees to it that nothing folds into p any more.
+// forget makes sure that nothing folds into p any more.
 func (b *backlog[T]) forget(p *pending[T]) {
 	if p.unseen {
 		b.unseen--
@@ -226,7 +226,7 @@ func (b *backlog[T]) unlink(p *pending[T]) {
 	}
 }
 
-// incarnationStays says whether an update is of one incarnation.
+// incarnationStays reports whether both states of an update are of one incarnation.
 func (b *backlog[T]) incarnationStays(n *change.Change[T]) bool {
 	return b.uid == nil || b.uid(n.Old) == b.uid(n.New)
 }

@@ -24,7 +24,7 @@ type chunk[T any] struct {
 	lent    bool               // a run of a reader that has left the log may still lie in it
 }
 
-// full says whether nothing more fits below the number end.
+// full reports whether nothing more fits below the number end.
 func (c *chunk[T]) full(end uint64) bool { return end == c.base+uint64(len(c.entries)) }
 
 // after returns the chunk that follows c and holds the notification base, or
@@ -34,7 +34,8 @@ func (c *chunk[T]) after(base uint64) *chunk[T] {
 		c.entries = make([]change.Change[T], smallChunk)
 		return c
 	}
-	c.next = &chunk[T]{base: base, entries: make([]change.Change[T], min(2*len(c.entries), largeChunk))}
+	size := min(2*len(c.entries), largeChunk)
+	c.next = &chunk[T]{base: base, entries: make([]change.Change[T], size)}
 	return c.next
 }
 

@@ -1,9 +1,9 @@
-// Package fanout tells many handlers of every change of a collection: a [Log]
-// takes batches of changes, and each [Subscription] calls its handler
-// with them, by the [Policy] in its [SubscriptionOptions] where it is too slow;
-// [Stats], [Panic], [StuckError] and [Call] say how it fares.
+// Package fanout delivers every change of a collection to many handlers. A [Log]
+// takes batches of changes, and each [Subscription] calls its handler with them.
+// A [Policy] in [SubscriptionOptions] decides about handlers that are too slow.
+// [Stats], [Panic], [StuckError] and [Call] report on a handler.
 //
-// It knows nothing of Kubernetes and nothing of the cache. The publisher updates
+// It knows no Kubernetes and no cache. The publisher updates
 // the cache, publishes, and so calls every handler after the cache holds the
 // change.
 //
@@ -84,20 +84,19 @@
 //   - Subscribe, Remove, Close, Wait, Stats and the rest are for any goroutine,
 //     handlers included. No lock is held while a handler, OnPanic or an iterator
 //     runs. UID is called with locks held.
-//   - A subscription is told of exactly what is published after Subscribe. That
-//     its initial set is the state before that is the caller's part.
+//   - A subscription receives exactly what is published after Subscribe. The caller
+//     guarantees that its initial set is the state before that.
 //   - A wake-up is sent at most once a batch, and none to a goroutine that runs.
 //   - A panic is reported and crashes the process, or costs one notification if
 //     it is isolated. A handler that ends its goroutine with runtime.Goexit loses
 //     that notification and is called with the next one on a new goroutine.
 //
-// In plain words: publishing is cheap and never stuck, and a handler can be slow,
-// stuck, removed, or remove itself, without anyone else noticing. A slow handler
-// pays with intermediate updates, and only if it is very far behind; it always
-// ends up with the truth. The price of a publish grows with the number of
-// handlers that are off the log, each of which costs a map look-up for each
-// notification; the one that takes a handler off the log folds its whole
-// backlog before it returns, once for each time that it falls so far behind.
+// Less formally: publishing is cheap and never stuck. A handler can be slow, stuck,
+// removed, or remove itself without an effect on other handlers. A slow handler
+// loses intermediate updates, only if it is very far behind, and never the last
+// state. Publish takes longer with each handler off the log, by a map look-up per
+// notification. The Publish that takes a handler off the log folds its whole
+// backlog before it returns.
 //
 // # Memory
 //

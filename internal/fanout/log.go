@@ -25,9 +25,9 @@ type Options[T any] struct {
 	Paused bool
 }
 
-// Log tells any number of handlers of every change, in order. It keeps only
-// what some handler has still to be told. See the package documentation for its
-// structure. Use New.
+// Log delivers every change to any number of handlers, in order. It keeps only
+// changes that are pending for some handler. See the package documentation for
+// its structure. Use New.
 //
 // Publish, MarkSynced, Replay and AwaitRoom are for one publisher, who calls
 // them one at a time; everything else is for any goroutine.
@@ -36,8 +36,8 @@ type Log[T any] struct {
 	epoch time.Time // what readers' time stamps count from
 
 	end      atomic.Uint64 // the number of the next notification; stored under mu
-	initials atomic.Uint64 // how many of the notifications below end are Initial; stored under mu
-	busy     atomic.Int64  // attached subscriptions that are not parked; 0 is the hint to look for garbage
+	initials atomic.Uint64 // notifications below end that are Initial; stored under mu
+	busy     atomic.Int64  // attached subscriptions that are not parked; at 0, look for garbage
 	blocking atomic.Int64  // subscriptions with the policy Block
 	waiters  atomic.Int64  // calls of AwaitRoom that wait
 
@@ -49,7 +49,7 @@ type Log[T any] struct {
 	// held while a handler is called or an iterator is asked.
 	mu       sync.Mutex
 	tail     *chunk[T]
-	subs     []*Subscription[T]            // those that are told of what is published
+	subs     []*Subscription[T]            // those that receive published batches
 	running  map[*Subscription[T]]struct{} // those whose goroutine has not ended
 	attached int                           // those of subs that read the log, not a backlog of their own
 	made     int                           // subscriptions there ever were
@@ -105,7 +105,7 @@ func (l *Log[T]) Publish(batch []change.Change[T], live int) {
 	}
 }
 
-// appendLocked writes the batch to the log, if anybody reads it there.
+// appendLocked writes the batch to the log, if a subscription reads it there.
 func (l *Log[T]) appendLocked(batch []change.Change[T]) {
 	initials := l.initials.Load()
 	for i := range batch {
@@ -183,12 +183,15 @@ func (l *Log[T]) MarkSynced() {
 // one call at a time, on a goroutine of its own. initial may be nil; the caller
 // makes sure that it is the state at the end of the log and stays as it is: it
 // is read while the handler is called, and dropped at its end.
-func (l *Log[T]) Subscribe(handle func(change.Change[T]), initial Items[T], o SubscriptionOptions) (*Subscription[T], error) {
+func (l *Log[T]) Subscribe(
+	handle func(change.Change[T]), initial Items[T], o SubscriptionOptions,
+) (*Subscription[T], error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	if handle == nil {
-		return nil, fmt.Errorf("fanout: subscribe handler %q: the function is nil: pass the function to call", o.Name)
+		return nil, fmt.Errorf("fanout: subscribe handler %q: the function is nil: "+
+			"pass the function to call", o.Name)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,8 +230,8 @@ func (l *Log[T]) Subscribe(handle func(change.Change[T]), initial Items[T], o Su
 // Close stop it, Done and Wait wait for it.
 func (l *Log[T]) start(s *Subscription[T]) { go s.serve() }
 
-// removeLocked makes s the past for the log: it is told of nothing any more and
-// keeps nothing alive but what a running call holds.
+// removeLocked removes s from the log: it receives nothing more, and keeps nothing
+// alive except what a running call holds.
 func (l *Log[T]) removeLocked(s *Subscription[T]) {
 	if s.stopped.Swap(true) {
 		return

@@ -28,7 +28,8 @@ func (s *Subscription[T]) guard() {
 	s.exited = v == nil
 	s.panics.Add(1)
 	if s.onPanic != nil {
-		report := Panic{Handler: s.name, Key: s.run.calls[s.made].Key, Value: v, Stack: debug.Stack()}
+		key := s.run.calls[s.made].Key
+		report := Panic{Handler: s.name, Key: key, Value: v, Stack: debug.Stack()}
 		if s.exited {
 			report.Value = ErrGoexit
 		}

@@ -6,8 +6,8 @@ import "fmt"
 // top of one for each live key before its policy is applied.
 const DefaultLimit = 10_000
 
-// Policy says what becomes of the backlog of a handler that is slower than the
-// changes come. The zero value is ConflateUpdates.
+// Policy decides about the backlog of a handler that is slower than the changes
+// come. The zero value is ConflateUpdates.
 type Policy uint8
 
 // The policies.
@@ -48,5 +48,5 @@ func (p Policy) String() string {
 	return fmt.Sprintf("Policy(%d)", uint8(p))
 }
 
-// conflates says whether the policy folds a backlog beyond its limit.
+// conflates reports whether the policy folds a backlog beyond its limit.
 func (p Policy) conflates() bool { return p == ConflateUpdates || p == ConflateState }

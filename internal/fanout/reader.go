@@ -57,7 +57,7 @@ func (s *Subscription[T]) serve() {
 			return
 		}
 		if !ended {
-			// A crash must not look like an end: whoever waits for it could end
+			// A crash must not look like an end: a caller that waits for it could end
 			// the process before the runtime reports the panic.
 			if v := recover(); v != nil {
 				panic(v)
@@ -72,7 +72,7 @@ func (s *Subscription[T]) serve() {
 	ended = true
 }
 
-// end tells those who wait for the subscription.
+// end removes the subscription and closes Done.
 func (s *Subscription[T]) end() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()

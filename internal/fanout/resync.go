@@ -28,7 +28,7 @@ func (l *Log[T]) Replay(s *Subscription[T], snapshot Items[T]) {
 	}
 }
 
-// replayPending says whether a replay has not been delivered, under mu.
+// replayPending reports whether a replay has not been delivered, under mu.
 func (s *Subscription[T]) replayPending() bool { return s.replay != nil || s.replaying }
 
 // NextResync returns when the next subscription is due for resync, which may be

@@ -27,12 +27,13 @@ func (l *Log[T]) AwaitRoom(ctx context.Context) error {
 		case <-l.room:
 		case <-l.closing:
 		case <-ctx.Done():
-			return fmt.Errorf("fanout: wait for room in the backlog of handler %q, whose policy is Block: %w", full.name, context.Cause(ctx))
+			return fmt.Errorf("fanout: wait for room in the backlog of handler %q, "+
+				"whose policy is Block: %w", full.name, context.Cause(ctx))
 		}
 	}
 }
 
-// isClosed says whether Close was called.
+// isClosed reports whether Close was called.
 func (l *Log[T]) isClosed() bool {
 	select {
 	case <-l.closing:

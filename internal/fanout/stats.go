@@ -2,7 +2,7 @@ package fanout
 
 import "time"
 
-// Stats is what a subscription looks like at one moment.
+// Stats are the figures of a subscription at one moment.
 type Stats struct {
 	// Pending is the number of notifications that were published and not yet
 	// returned from, folded ones not counted. Healthy: small, falling back to 0.
@@ -19,7 +19,7 @@ type Stats struct {
 	// cancelled out. Healthy: not growing.
 	Folded uint64
 	// LeftOut is the number of objects, counted by incarnation, that came and went
-	// without the handler being told of them (ConflateState).
+	// before the handler was called for them (ConflateState).
 	LeftOut uint64
 	// Panics is the number of calls that panicked or called runtime.Goexit. The
 	// notification of each is lost. Healthy: 0.
@@ -41,8 +41,8 @@ type Stats struct {
 	Since time.Time
 }
 
-// Stats returns the subscription's figures. It may be called at any time by
-// anyone, the handler included. After Remove, Pending is what was dropped.
+// Stats returns the subscription's figures. It may be called at any time, also by
+// the handler. After Remove, Pending counts what was dropped.
 func (s *Subscription[T]) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,13 +87,16 @@ func (s *Subscription[T]) pendingLocked() backlogSize {
 			return backlogSize{}
 		}
 		initials, done := s.initials.Load(), s.done.Load()
-		size := backlogSize{pending: int(s.log.end.Load() - done), initial: int(s.log.initials.Load() - initials)}
+		size := backlogSize{
+			pending: int(s.log.end.Load() - done),
+			initial: int(s.log.initials.Load() - initials),
+		}
 		if s.run.counted && !s.run.fromLog {
 			size.pending += len(s.run.calls) - s.returnedLocked()
 		}
 		return size
 	}
-	size := backlogSize{pending: s.backlog.count, initial: s.backlog.initial, unseen: s.backlog.unseen}
+	size := backlogSize{s.backlog.count, s.backlog.initial, s.backlog.unseen}
 	if s.run.counted {
 		rest := s.run.calls[s.returnedLocked():]
 		size.pending += len(rest)

@@ -18,7 +18,7 @@ type SubscriptionOptions struct {
 	// Name tells handlers apart in errors and reports. Empty: "handler-" and the
 	// handler's number in the order of subscription, from 1.
 	Name string
-	// Policy says what becomes of a backlog beyond Limit. Zero: ConflateUpdates.
+	// Policy decides about a backlog beyond Limit. Zero: ConflateUpdates.
 	Policy Policy
 	// Limit is the number of notifications that may be pending, on top of one for
 	// each live key (not so for Block), before Policy is applied. Initial adds,
@@ -34,25 +34,29 @@ type SubscriptionOptions struct {
 	// notification is lost for this handler and counted in Stats.Panics, and
 	// delivery goes on. False: the panic crashes the process.
 	IsolatePanics bool
-	// OnPanic is told of each panic on the handler's goroutine, before the process
-	// crashes if it does. Nil: nobody is told.
+	// OnPanic is called for each panic, on the handler's goroutine, before the process
+	// crashes if it does. Nil: it is not called.
 	OnPanic func(Panic)
 }
 
-// check returns an error that names the first option that makes no sense.
+// check returns an error that names the first option that cannot be used.
 func (o *SubscriptionOptions) check() error {
 	refuse := func(option string, value any, remedy string) error {
-		return fmt.Errorf("fanout: subscribe handler %q: SubscriptionOptions.%s is %v: %s", o.Name, option, value, remedy)
+		return fmt.Errorf("fanout: subscribe handler %q: SubscriptionOptions.%s is %v: %s",
+			o.Name, option, value, remedy)
 	}
 	switch {
 	case o.Policy > Unbounded:
-		return refuse("Policy", o.Policy, "use one of ConflateUpdates, ConflateState, Block, Unbounded")
+		return refuse("Policy", o.Policy,
+			"use one of ConflateUpdates, ConflateState, Block, Unbounded")
 	case o.Limit < 0:
 		return refuse("Limit", o.Limit, "use a positive number, or the policy Unbounded for none")
 	case o.ResyncPeriod < 0:
-		return refuse("ResyncPeriod", o.ResyncPeriod, "use a positive duration, or 0 for no resync")
+		return refuse("ResyncPeriod", o.ResyncPeriod,
+			"use a positive duration, or 0 for no resync")
 	case o.ResyncOffset < 0:
-		return refuse("ResyncOffset", o.ResyncOffset, "use a positive duration, or 0 for the period")
+		return refuse("ResyncOffset", o.ResyncOffset,
+			"use a positive duration, or 0 for the period")
 	case o.ResyncOffset > 0 && o.ResyncPeriod == 0:
 		return refuse("ResyncOffset", o.ResyncOffset, "give a ResyncPeriod too")
 	}
@@ -74,7 +78,7 @@ type Subscription[T any] struct {
 	onPanic func(Panic)
 
 	stopped atomic.Bool   // removed, or the log is closed
-	parked  atomic.Bool   // the goroutine waits for wakeup; whoever clears it sends the token
+	parked  atomic.Bool   // calls of the run that have returned, if not of the log
 	wakeup  chan struct{} // one token
 	synced  chan struct{}
 	ended   chan struct{} // closed when the goroutine has ended
@@ -117,7 +121,9 @@ type Subscription[T any] struct {
 	exited bool               // the handler has ended the goroutine
 }
 
-func newSubscription[T any](l *Log[T], handle func(change.Change[T]), o SubscriptionOptions) *Subscription[T] {
+func newSubscription[T any](
+	l *Log[T], handle func(change.Change[T]), o SubscriptionOptions,
+) *Subscription[T] {
 	s := &Subscription[T]{
 		log:     l,
 		handle:  handle,
@@ -171,7 +177,7 @@ func (s *Subscription[T]) Done() <-chan struct{} { return s.ended }
 // set.
 func (s *Subscription[T]) Synced() <-chan struct{} { return s.synced }
 
-// HasSynced says whether Synced is closed.
+// HasSynced reports whether Synced is closed.
 func (s *Subscription[T]) HasSynced() bool {
 	select {
 	case <-s.synced:
@@ -181,7 +187,7 @@ func (s *Subscription[T]) HasSynced() bool {
 	}
 }
 
-// wake makes the goroutine look for work if it is parked, and says whether it
+// wake makes the goroutine look for work if it is parked, and reports whether it
 // was. It is called under Log.mu.
 func (s *Subscription[T]) wake() bool {
 	if !s.parked.Load() || !s.parked.CompareAndSwap(true, false) {
@@ -259,7 +265,7 @@ func (s *Subscription[T]) detachLocked(live int) {
 	s.log.busy.Add(-1)
 }
 
-// idleAt says whether the subscription waits at the end of the log. It is
+// idleAt reports whether the subscription waits at the end of the log. It is
 // called under Log.mu.
 func (s *Subscription[T]) idleAt(end uint64) bool {
 	s.mu.Lock()

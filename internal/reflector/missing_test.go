@@ -117,7 +117,7 @@ func TestP16_OptionalResourceThatComesBackWithAnOlderHistory(t *testing.T) {
 		queue, err := delta.New(delta.Options[object]{
 			Known:    func() delta.Known[object] { return cache },
 			Describe: func(o object) (version, uid string) { return o.version, "uid-" + o.name },
-			Compare:  delta.CompareDecimal, Scopes: []string{""},
+			Compare:  delta.CompareDecimal, Partitions: []string{""},
 		})
 		if err != nil {
 			t.Fatal(err)

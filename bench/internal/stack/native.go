@@ -118,7 +118,7 @@ func newNative[T tidings.Object](
 		}
 	}
 	synced := []<-chan struct{}{informer.Synced()}
-	return &nativeInformer[T]{informer, run, informer.Lister(), synced}, nil
+	return &nativeInformer[T]{informer, run, informer.Lister(), indexes, synced}, nil
 }
 
 func (i *nativeInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {

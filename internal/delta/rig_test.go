@@ -111,7 +111,8 @@ func (c *cache) apply(b delta.Batch[*object]) {
 	}
 }
 
-// text writes a delta as "+new", "old>new", "-old/final" with the marks i(nitial), t(ombstone) and = (unchanged).
+// text writes a delta as "+new", "old>new", "-old/final" with the marks i(nitial), t(ombstone)
+// and = (unchanged).
 func text(d change.Change[*object]) string {
 	s := ""
 	switch d.Type {
@@ -142,11 +143,13 @@ func texts(b delta.Batch[*object]) []string {
 	return out
 }
 
-// rig is a queue over a cache.
+// rig is a queue over a cache, with what the batches popped by it have reached.
 type rig struct {
 	*testing.T
 	*delta.Queue[*object]
-	cache *cache
+	cache   *cache
+	reached map[string]string // versions by partition
+	synced  bool
 }
 
 func newRig(t *testing.T, o delta.Options[*object], initial ...*object) *rig {
@@ -163,10 +166,11 @@ func newRig(t *testing.T, o delta.Options[*object], initial ...*object) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t, q, c}
+	return &rig{T: t, Queue: q, cache: c, reached: make(map[string]string)}
 }
 
-// push pushes to the scope "", from any goroutine; the version reached is that of the last change.
+// push pushes to the partition "", from any goroutine; the version reached is that of the last
+// change.
 func (r *rig) push(changes ...delta.Event[*object]) {
 	r.Helper()
 	version := ""
@@ -178,10 +182,50 @@ func (r *rig) push(changes ...delta.Event[*object]) {
 	}
 }
 
-// list replaces the scope "" and goes no further on an error.
+// list replaces the partition "".
 func (r *rig) list(version string, objects ...*object) {
 	r.Helper()
-	if err := r.Replace(r.Context(), "", version, items(objects...), delta.ReplaceOptions{}); err != nil {
+	r.listOf("", version, objects...)
+}
+
+// listOf replaces a partition.
+func (r *rig) listOf(partition, version string, objects ...*object) {
+	r.Helper()
+	r.must(r.Replace(r.Context(), partition, version, items(objects...), delta.ReplaceOptions{}))
+}
+
+// pushTo pushes to a partition; the version reached is that of the last event.
+func (r *rig) pushTo(partition string, events ...delta.Event[*object]) {
+	r.Helper()
+	r.must(r.Push(r.Context(), partition, events[len(events)-1].Version, events))
+}
+
+// process pops one batch, and calls during while it is in process.
+func (r *rig) process(during func(delta.Batch[*object])) {
+	r.Helper()
+	r.must(r.Pop(r.Context(), func(b delta.Batch[*object]) {
+		during(b)
+		r.apply(b)
+	}))
+}
+
+// apply applies a batch to the cache and notes what it has reached.
+func (r *rig) apply(b delta.Batch[*object]) {
+	r.Helper()
+	r.cache.apply(b)
+	for _, partition := range b.Removed {
+		delete(r.reached, partition)
+	}
+	for _, m := range b.Marks {
+		r.reached[m.Partition] = m.Version
+	}
+	r.synced = r.synced || b.Synced
+}
+
+// must goes no further on an error.
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
 		r.Fatal(err)
 	}
 }
@@ -209,7 +253,7 @@ func (r *rig) pop() taken {
 	var out taken
 	err := r.Pop(r.Context(), func(b delta.Batch[*object]) {
 		out = taken{texts(b), slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, strings.Join(b.Removed, " ")}
-		r.cache.apply(b)
+		r.apply(b)
 	})
 	if err != nil {
 		r.Error(err)
@@ -235,7 +279,8 @@ func (r *rig) expectStale(want uint64) {
 	}
 }
 
-// idleContext ends when somebody begins to wait for its end: a Pop with it takes what is there and does not wait.
+// idleContext ends when somebody begins to wait for its end: a Pop with it takes what is there
+// and does not wait.
 type idleContext struct {
 	context.Context
 	ended bool
