@@ -256,9 +256,9 @@ func TestMapRunsForget(t *testing.T) {
 			sameMap(t, d, []byte("{"+strings.Join(fields, ",")+"}"))
 		}
 	}
-	for _, r := range d.table.maps.idle.runs[ShareAll] {
-		if len(r.places.all) > mostPlaces || len(r.places.index) > 4*mostPlaces {
-			t.Errorf("%d places, an index of %d", len(r.places.all), len(r.places.index))
+	for _, w := range d.table.maps.workers[ShareAll] {
+		if n, index := len(w.paths.nodes), len(w.paths.index); n > maxPaths || index > 4*maxPaths {
+			t.Errorf("%d paths, an index of %d", n, index)
 		}
 	}
 	sameMap(t, d, aCustomResource())

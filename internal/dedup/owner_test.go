@@ -63,17 +63,17 @@ func TestOwnStrings(t *testing.T) {
 func TestOwnerIn(t *testing.T) {
 	pod := ownedPod("0123-4567", 1, "node")
 	data := encode(pod)
-	want := ownerOf([]byte(pod.UID))
-	if got := ownerIn(data); got != want || got == anyone {
-		t.Errorf("owner %d, want %d, which is not %d", got, want, anyone)
+	want := tagOf([]byte(pod.UID))
+	if got := tagIn(data); got != want || got == noTag {
+		t.Errorf("owner %d, want %d, which is not %d", got, want, noTag)
 	}
 	pod.UID = ""
 	for _, other := range [][]byte{nil, {0x0a}, {0x0a, 0x05}, {0x0a, 2, 0x2a, 9}, {0x12, 0}, encode(pod), bytes.Repeat([]byte{0xff}, 20)} {
-		if got := ownerIn(other); got != anyone {
+		if got := tagIn(other); got != noTag {
 			t.Errorf("%x: owner %d, want none", other, got)
 		}
 	}
 	for n := range data {
-		ownerIn(data[:n]) // does not panic
+		tagIn(data[:n]) // does not panic
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // node is a type such as no built-in API has: it contains itself, and maps to
@@ -20,31 +22,34 @@ type node struct {
 	Named map[string]node
 }
 
-// nodeRun returns a run for nodes and their program, which is put together by hand as
-// the type has no generated code.
-func nodeRun() (*run, *program) {
+// nodeWorker returns a worker for nodes. Their layout is put together by hand, as the type
+// has no generated code.
+func nodeWorker() *protoWorker {
 	table := new(Table)
-	table.start()
-	p := &program{typ: reflect.TypeFor[node]()}
-	plan := &plan{program: p, sites: 3, makers: []reflect.Type{p.typ}, maps: []reflect.Type{reflect.TypeFor[map[string]node]()}}
-	for i, f := range []field{
-		{op: opString, shape: textShape},
-		{op: opMessagePointer, program: p, element: unsafe.Sizeof(node{}), shape: &shape{1}},
-		{op: opMap, mapping: &mapping{typ: plan.maps[0], op: opMessage, value: p}, element: 8, shape: &shape{2}},
-	} {
-		f.site = int32(i)
-		if err := p.add(f, i+1, p.typ.Field(i).Offset); err != nil {
-			panic(err)
-		}
+	table.init()
+	named := reflect.TypeFor[map[string]node]()
+	l := &layout{typ: reflect.TypeFor[node](), size: unsafe.Sizeof(node{}), kind: kindStruct}
+	nodes := &layout{typ: named, index: 1, kind: kindMap, maps: mapOfOthers, elem: l}
+	l.byNumber = []uint8{0, 1, 2, 3}
+	l.fields = []field{
+		{kind: kindString},
+		{kind: kindPointer, elem: l, size: 8, space: newKeySpace()},
+		{kind: kindMap, elem: nodes, size: 8, space: newKeySpace()},
 	}
-	return newRun(table, plan, ShareAll), p
+	for i := range l.fields {
+		f := &l.fields[i]
+		f.stats, f.offset = int32(i), l.typ.Field(i).Offset
+		f.tag = uint32(i+1)<<3 | wire.BytesType
+	}
+	plan := &plan{root: l, stats: 3, types: []reflect.Type{l.typ, named}}
+	return newProtoWorker(table, plan, ShareAll)
 }
 
 // encodeNext returns a chain of that many nodes.
 func encodeNext(length int) []byte {
 	var data []byte
 	for range length {
-		head := []byte{2<<3 | wireBytes}
+		head := []byte{2<<3 | wire.BytesType}
 		for n := len(data); ; n >>= 7 {
 			if n < 0x80 {
 				head = append(head, byte(n))
@@ -58,10 +63,10 @@ func encodeNext(length int) []byte {
 }
 
 func TestDepthIsBounded(t *testing.T) {
-	r, p := nodeRun()
+	w := nodeWorker()
 	for length, ok := range map[int]bool{maxDepth: true, maxDepth + 1: false, 10_000: false} {
 		var n node
-		if got := r.object(p, encodeNext(length), unsafe.Pointer(&n)); got != ok {
+		if got := w.decode(encodeNext(length), unsafe.Pointer(&n)); got != ok {
 			t.Errorf("%d messages in each other: decoded %v", length, got)
 		}
 	}
@@ -78,15 +83,15 @@ func TestStringsInMapsOfMessages(t *testing.T) {
 			want[name] = node{Name: name}
 			data = append(data, lengthy(3, join(lengthy(1, []byte(name)...), lengthy(2, lengthy(1, []byte(name)...)...))...)...)
 		}
-		r, p := nodeRun()
+		w := nodeWorker()
 		for range 3 {
 			var n node
-			if !r.object(p, data, unsafe.Pointer(&n)) || !reflect.DeepEqual(n.Named, want) {
+			if !w.decode(data, unsafe.Pointer(&n)) || !reflect.DeepEqual(n.Named, want) {
 				t.Fatalf("%d entries: decoded as %d", count, len(n.Named))
 			}
 		}
 		var inside node // a map in a value of a map of the same type is not understood
-		if r.object(p, lengthy(3, join(lengthy(1, 'a'), lengthy(2, lengthy(3, lengthy(1, 'b')...)...))...), unsafe.Pointer(&inside)) {
+		if w.decode(lengthy(3, join(lengthy(1, 'a'), lengthy(2, lengthy(3, lengthy(1, 'b')...)...))...), unsafe.Pointer(&inside)) {
 			t.Error("decoded a map inside a map with one space for the entries of both")
 		}
 	}

@@ -35,15 +35,15 @@ func TestShareRestsAndWakes(t *testing.T) {
 		scrambled = append(scrambled, encode(c.scrambled()))
 	}
 	shareDecoded(t, s, scrambled[:1500])
-	plan, err := s.table.sharePlanFor(reflect.TypeFor[corev1.Pod]())
-	if err != nil || len(plan.idle.runs[ShareAll]) != 1 {
-		t.Fatalf("%d runs, %v", len(plan.idle.runs[ShareAll]), err)
+	workers := s.table.plans.toShare(reflect.TypeFor[corev1.Pod]()).sharers.workers[ShareAll]
+	if len(workers) != 1 {
+		t.Fatalf("%d workers", len(workers))
 	}
-	account := &plan.idle.runs[ShareAll][0].objects
+	account := &workers[0].objectStats
 	rested := 0
 	for _, data := range scrambled[1500:] {
 		shareDecoded(t, s, [][]byte{data})
-		if account.resting() {
+		if account.paused() {
 			rested++
 		}
 	}
@@ -51,7 +51,7 @@ func TestShareRestsAndWakes(t *testing.T) {
 		t.Errorf("of 500 pods that have nothing in common, %d were not looked through", rested)
 	}
 	pods := shareDecoded(t, s, c.pods(60))
-	if account.resting() {
+	if account.paused() {
 		t.Error("pods of workloads are not looked through")
 	}
 	a, b := pods[len(pods)-2], pods[len(pods)-1]

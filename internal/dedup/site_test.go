@@ -84,12 +84,12 @@ func TestRepetitionAtADistance(t *testing.T) {
 
 // TestSiteAccount follows the account of a site.
 func TestSiteAccount(t *testing.T) {
-	var s site
-	if s.resting() || s.eager() {
+	var s fieldStats
+	if s.paused() || s.keepsEarly() {
 		t.Error("a new site should try, and wait for a second sight")
 	}
 	n := 0
-	for ; !s.resting(); n++ {
+	for ; !s.paused(); n++ {
 		if s.miss(100, 100, false) {
 			t.Fatal("a value was kept at first sight")
 		}
@@ -97,13 +97,13 @@ func TestSiteAccount(t *testing.T) {
 	if n < 100 || n > 300 {
 		t.Errorf("rests after %d misses", n)
 	}
-	if !s.miss(100, 100, true) || s.resting() {
+	if !s.miss(100, 100, true) || s.paused() {
 		t.Error("a value seen again should be kept, and end the rest")
 	}
 	for range 1000 {
 		s.hit(200)
 	}
-	if !s.eager() || s.credit != creditMost || s.promise != promiseMost {
+	if !s.keepsEarly() || s.balance != mostBalance || s.earlyBalance != mostEarlyBalance {
 		t.Errorf("%+v after 1000 hits", s)
 	}
 	for n = 0; s.miss(100, 100, false); n++ {

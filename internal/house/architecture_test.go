@@ -41,9 +41,9 @@ var (
 		"store":           {tests: []string{"store", "pgregory.net/rapid"}},
 		"internal/delta":  {tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
 		"internal/fanout": {tests: []string{"internal/fanout", "pgregory.net/rapid"}},
-		"internal/dedup":  {rooms: []string{"internal/fieldpath"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
+		"internal/dedup":  {rooms: []string{"internal/fieldpath", "internal/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
 		"source": {
-			rooms: []string{"internal/dedup", "internal/fieldpath"},
+			rooms: []string{"internal/dedup", "internal/fieldpath", "internal/wire"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json",
@@ -56,6 +56,7 @@ var (
 			tests:  []string{"*"},
 		},
 		"internal/fieldpath": {},
+		"internal/wire":      {},
 		"internal/metaindex": {
 			rooms:  []string{"store"},
 			others: []string{"k8s.io/apimachinery"},

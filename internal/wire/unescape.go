@@ -1,4 +1,4 @@
-package dedup
+package wire
 
 import (
 	"unicode"
@@ -17,8 +17,8 @@ func hexDigit(c byte) (rune, bool) {
 	return 0, false
 }
 
-// codeUnit returns the number in the escape \uXXXX that s begins with, or -1 if it
-// begins with something else.
+// codeUnit returns the number in the escape \uXXXX that s begins with, or -1 if it begins
+// with something else.
 func codeUnit(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1
@@ -31,10 +31,12 @@ func codeUnit(s []byte) rune {
 	return r
 }
 
-// unescape appends the content of a string to b: escapes are resolved, and what is
-// not UTF-8 and half a surrogate pair become U+FFFD, each byte and each half one of
-// its own. The syntax has been checked.
-func unescape(b, s []byte) []byte {
+// escapes are the letters that stand for a control character after a backslash.
+var escapes = [256]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// Unescape appends the content of a string to b, whose syntax was checked: escapes are
+// resolved. Each byte that is not UTF-8, and each half of a surrogate pair, becomes U+FFFD.
+func Unescape(b, s []byte) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
@@ -50,7 +52,10 @@ func unescape(b, s []byte) []byte {
 			}
 			b = utf8.AppendRune(b, r)
 		case c == '\\':
-			b = append(b, unescaped(s[i+1]))
+			if c = s[i+1]; escapes[c] != 0 {
+				c = escapes[c]
+			}
+			b = append(b, c)
 			i += 2
 		case c < utf8.RuneSelf:
 			b = append(b, c)
@@ -62,21 +67,4 @@ func unescape(b, s []byte) []byte {
 		}
 	}
 	return b
-}
-
-// unescaped returns what a backslash and c stand for.
-func unescaped(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	}
-	return c
 }
