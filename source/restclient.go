@@ -30,7 +30,7 @@ func NewClientFromREST(c *rest.RESTClient) (*Client, error) {
 		httpClient = c.Client
 	}
 	return &Client{
-		rest: c, http: stayingHome(httpClient), timeout: httpClient.Timeout,
+		rest: c, http: sameHostOnly(httpClient), timeout: httpClient.Timeout,
 		jsonOnly: !strings.Contains(accept, protobufType),
 	}, nil
 }

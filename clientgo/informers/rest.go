@@ -88,7 +88,8 @@ func (d decoding) choice(of source.Resource) listwatch.Sharing {
 func newSourceInformer(client *source.Client, of source.Resource, example func() runtime.Object, namespace string, tweak internalinterfaces.TweakListOptionsFunc, decode decoding, o cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	open := func(what source.Sharing) source.Source[any] {
 		typed := source.NewTyped(client, of, func() source.Object { return example().(source.Object) }, source.RESTOptions{
-			Namespace: namespace, Tweak: tweak, Sharing: what, Table: decode.among, Drop: decode.drop,
+			Transport: source.Transport{Sharing: what},
+			Namespace: namespace, Tweak: tweak, Table: decode.among, Drop: decode.drop,
 		})
 		return listwatch.Untyped(source.Source[source.Object](typed))
 	}

@@ -54,19 +54,26 @@ func (d *MapDecoder) Stats() DecoderStats { return d.counts.stats() }
 // that are left out; it returns its error for what it rejects. The map of the object itself
 // is always new and may be changed. A JSON null is a nil map. An object whose own kind is
 // Secret is decoded for itself.
-func (d *MapDecoder) Unmarshal(data []byte) (object map[string]any, err error) {
-	if d.reason == nil {
-		w, ok := d.table.maps.take(d.sharing)
-		if !ok {
-			w = newMapWorker(d.table, d.sharing)
-		}
-		object, ok = w.decode(d, data)
-		d.table.maps.give(w, d.sharing)
-		if ok {
-			d.counts.shared.Add(1)
-			return object, nil
-		}
+func (d *MapDecoder) Unmarshal(data []byte) (map[string]any, error) {
+	if d.reason != nil {
+		return d.unshared(data)
 	}
+	w, ok := d.table.maps.take(d.sharing)
+	if !ok {
+		w = newMapWorker(d.table, d.sharing)
+	}
+	object, ok := w.decode(d, data)
+	d.table.maps.give(w, d.sharing)
+	if !ok {
+		return d.unshared(data)
+	}
+	d.counts.shared.Add(1)
+	return object, nil
+}
+
+// unshared decodes an object as the API machinery does.
+func (d *MapDecoder) unshared(data []byte) (map[string]any, error) {
+	var object map[string]any
 	if err := utiljson.Unmarshal(data, &object); err != nil {
 		d.counts.rejected.Add(1)
 		return nil, err

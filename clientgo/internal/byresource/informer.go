@@ -72,8 +72,8 @@ func (m *Making) fromSource(o sharedinformer.Options) sharedinformer.Options {
 	o.Sharing = m.Options.sharing(m.Resource)
 	open := func(what source.Sharing) source.Source[any] {
 		return m.Open(m.Reads, of, source.RESTOptions{
-			Namespace: m.Options.Namespace, Tweak: m.Options.Tweak,
-			Sharing: what, Table: o.Sharing.Among, Drop: m.Options.Drop.of(m.Resource),
+			Transport: source.Transport{Sharing: what},
+			Namespace: m.Options.Namespace, Tweak: m.Options.Tweak, Table: o.Sharing.Among, Drop: m.Options.Drop.of(m.Resource),
 		})
 	}
 	o.Source, o.Unshared = open(o.Sharing.AtMost), open(max(o.Sharing.AtMost, source.ShareStrings))

@@ -59,7 +59,7 @@ func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 	}}
 	s := NewTyped(serve(t, answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list)))), pods, newPod, RESTOptions{})
 	h := &holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6"}}
-	page, err := s.List(t.Context(), ListOptions{Held: h.holds})
+	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestHeldMetadataIsNotDecoded(t *testing.T) {
 		answer := answerWith(200, protobufType, string(envelopeOf(t, "meta.k8s.io/v1", "PartialObjectMetadataList", list)))
 		s := NewMetadata(serve(t, answer), pods, RESTOptions{NoKind: noKind})
 		h := &holdings{versions: map[string]string{"default/a": "3"}}
-		page, err := s.List(t.Context(), ListOptions{Held: h.holds})
+		page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", initialEvents(t))), pods, newPod, RESTOptions{})
 			h := &holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
-			test.options.Held = h.holds
+			test.options.IsCached = h.holds
 			stream, err := s.Watch(t.Context(), test.options)
 			if err != nil {
 				t.Fatal(err)
@@ -167,11 +167,11 @@ func TestHeldIsNotAskedOfJSON(t *testing.T) {
 		answerWith(200, jsonType, `{"kind":"PodList","apiVersion":"v1","items":[`+podJSON("a", "3")+`]}`)(w, r)
 	}), pods, newPod, RESTOptions{})
 	held := func(key, _, _ string) bool { t.Errorf("asked of %s", key); return true }
-	page, err := s.List(t.Context(), ListOptions{Held: held})
+	page, err := s.List(t.Context(), ListOptions{IsCached: held})
 	if err != nil || len(page.Items) != 1 {
 		t.Errorf("listed %+v, %v", page.Items, err)
 	}
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, Held: held})
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: held})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,9 +187,9 @@ func TestHeldAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asker := &asker{held: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
+	filter := &cacheFilter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
 	if n := testing.AllocsPerRun(100, func() {
-		if !asker.holds(raw) {
+		if !filter.drops(raw) {
 			t.Error("it is not held")
 		}
 	}); n != 0 {
@@ -212,7 +212,7 @@ func TestUnusualObjectsAreDecodedThoughHeld(t *testing.T) {
 		t.Fatalf("only %d of the unusual objects are objects", want)
 	}
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
-	page, err := s.readProtobufPage(s.reading(t.Context(), strings.NewReader(listOf(t, body.String())), nil), func(key, _, _ string) bool {
+	page, err := s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(listOf(t, body.String())), nil), func(key, _, _ string) bool {
 		t.Errorf("asked of %s", key)
 		return true
 	})
@@ -227,7 +227,7 @@ func TestMalformedObjectAfterHeldOnes(t *testing.T) {
 		watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("b", "4"))) + string(delimited("\x0a\x7f"))
 	s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", body)), pods, newPod, RESTOptions{})
 	h := &holdings{versions: map[string]string{"default/a": "3"}}
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, Held: h.holds})
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: h.holds})
 	if err != nil {
 		t.Fatal(err)
 	}

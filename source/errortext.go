@@ -109,7 +109,7 @@ func boundStatus(s metav1.Status) metav1.Status {
 
 // shown says what was received in the place of an object, without any of it: errors are
 // logged, and it may be a part of a Secret.
-func shown(b []byte) string {
+func summary(b []byte) string {
 	trimmed := bytes.TrimSpace(b)
 	switch {
 	case bytes.HasPrefix(trimmed, []byte("<")):

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// errUnusual is a list in protobuf that does not begin as encoders have it begin.
+// errUnusual is a list in protobuf that does not begin as encoders write it.
 var errUnusual = errors.New("the list does not begin with its kind, followed by its content")
 
-// protobufList splits the body of a list into the encoded items, as it arrives. It has a
-// body begin as Go's encoders write it, the kind first and the list right after that: then
-// no item is decoded before it is known what it is. Any other beginning is refused with
-// errUnusual, before anything was taken. What follows is read as openEnvelope and openList
-// read it, except that a list which comes twice is malformed: the first one is gone.
+// protobufList splits the body of a list into the encoded items, as it arrives. The body
+// must begin as Go's encoders write it, the kind first and the list right after that: then
+// the kind is known before an item is decoded. For any other beginning, it returns
+// errUnusual and takes nothing. A list that comes twice is malformed.
 type protobufList struct {
 	check func(*envelope) error // refuses a kind
 	begun bool
@@ -54,7 +55,7 @@ func (l *protobufList) split(buf []byte) (item []byte, taken int, want int64, er
 
 // begin takes everything before the first field of the list, 0 bytes if it has not arrived.
 func (l *protobufList) begin(buf []byte) (taken int, err error) {
-	const kind, list = unknownTypeMeta<<3 | bytesType, unknownRaw<<3 | bytesType
+	const kind, list = unknownTypeMeta<<3 | wire.BytesType, unknownRaw<<3 | wire.BytesType
 	at := len(protobufMagic)
 	if len(buf) <= at {
 		return 0, nil
@@ -62,16 +63,19 @@ func (l *protobufList) begin(buf []byte) (taken int, err error) {
 	if !bytes.HasPrefix(buf, protobufMagic) || buf[at] != kind {
 		return 0, errUnusual
 	}
-	_, end := span(buf, at+1)
+	_, end := wire.Span(buf, at+1)
 	if end >= 0 && end < len(buf) && buf[end] != list {
 		return 0, errUnusual
 	}
-	if end < 0 || end+1 >= len(buf) {
-		return 0, unlessLong(buf)
+	size, next := uint64(0), -1
+	if end >= 0 {
+		size, next = wire.Varint(buf, end+1)
 	}
-	size, width := varint(buf[end+1:])
-	if width < 0 {
-		return 0, unlessLong(buf)
+	if next < 0 {
+		if len(buf) > maxTypeMeta {
+			return 0, errUnusual
+		}
+		return 0, nil
 	}
 	e, err := openEnvelope(buf[:end])
 	if err == nil {
@@ -81,30 +85,22 @@ func (l *protobufList) begin(buf []byte) (taken int, err error) {
 		return 0, errUnusual
 	}
 	l.begun, l.left = true, size
-	return end + 1 + width, nil
+	return next, nil
 }
 
-// unlessLong returns errUnusual if buf is longer than a beginning that is not complete may be.
-func unlessLong(buf []byte) error {
-	if len(buf) > maxTypeMeta {
-		return errUnusual
-	}
-	return nil
-}
-
-// field takes a field of the list: an item, or something else that is nil. It takes 0 bytes
-// if the field has not arrived; want is then how many it has, if that is known.
+// field takes a field of the list: an item, or another field, for which item is nil. It
+// takes 0 bytes if the field has not arrived; want is then its size, if that is known.
 func (l *protobufList) field(buf []byte) (item []byte, taken int, want int64, err error) {
 	whole := uint64(len(buf)) >= l.left
 	if whole {
 		buf = buf[:l.left]
 	}
-	f := fields{rest: buf, kinds: listKinds}
+	f := fields{rest: buf, types: listTypes}
 	if !f.next() {
 		if whole || !f.cut {
 			return nil, 0, 0, f.err
 		}
-		return nil, 0, l.wanted(buf), nil
+		return nil, 0, announced(buf), nil
 	}
 	switch f.field {
 	case listMetadata:
@@ -115,23 +111,23 @@ func (l *protobufList) field(buf []byte) (item []byte, taken int, want int64, er
 	return item, len(buf) - len(f.rest), 0, err
 }
 
-// wanted returns the size of a field that has not all arrived, 0 if it is not known or
+// announced returns the size of a field that has not all arrived, 0 if it is not known or
 // not to be trusted.
-func (l *protobufList) wanted(buf []byte) int64 {
-	tag, width := varint(buf)
-	if width < 0 || tag&7 != bytesType {
+func announced(buf []byte) int64 {
+	tag, i := wire.Varint(buf, 0)
+	if i < 0 || tag&7 != wire.BytesType {
 		return 0
 	}
-	size, more := varint(buf[width:])
-	if more < 0 || size > preallocated {
+	size, i := wire.Varint(buf, i)
+	if i < 0 || size > preallocated {
 		return 0
 	}
-	return int64(width) + int64(more) + int64(size)
+	return int64(i) + int64(size)
 }
 
 // trailer takes a field that follows the list in its envelope.
 func (l *protobufList) trailer(buf []byte) (taken int, err error) {
-	f := fields{rest: buf, kinds: unknownKinds}
+	f := fields{rest: buf, types: unknownTypes}
 	if !f.next() {
 		if f.cut {
 			return 0, nil
@@ -145,15 +141,27 @@ func (l *protobufList) trailer(buf []byte) (taken int, err error) {
 }
 
 // readProtobufPage reads a list in protobuf from a body and decodes its items as they
-// arrive. The body is never in memory as a whole, unless it begins in an unusual way.
-func (s *REST[T]) readProtobufPage(body *reading, held Held) (Page[T], error) {
+// arrive. The body is in memory as a whole only if it begins in an unusual way.
+func (s *REST[T]) readProtobufPage(body *pageReader, isCached IsCached) (Page[T], error) {
 	list := &protobufList{check: s.checkListKind}
 	frames := newFrames(body, list, body.limit)
 	if buf := s.buffer.Swap(nil); buf != nil {
 		frames.buf = *buf
 	}
-	asker := s.askerFor(held, true)
-	var page Page[T]
+	page, err := s.readItems(body, frames, list, s.filterFor(isCached, true))
+	switch {
+	case !list.begun && err != nil:
+		return s.readUnusualPage(body, frames.rest())
+	case err == nil && page.Continue != "" && len(frames.buf) <= retainedBuffer:
+		buf := frames.buf // a pointer into frames would keep the answer
+		s.buffer.Store(&buf)
+	}
+	return page, err
+}
+
+// readItems decodes the items of a list, except the cached ones.
+func (s *REST[T]) readItems(body *pageReader, frames *frames, list *protobufList,
+	filter *cacheFilter) (page Page[T], err error) {
 	var items [][]byte
 	for {
 		clear(items)
@@ -166,7 +174,7 @@ func (s *REST[T]) readProtobufPage(body *reading, held Held) (Page[T], error) {
 			if item == nil {
 				break
 			}
-			if !asker.holds(item) {
+			if !filter.drops(item) {
 				if err := body.object(len(item)); err != nil {
 					return page, err
 				}
@@ -180,16 +188,14 @@ func (s *REST[T]) readProtobufPage(body *reading, held Held) (Page[T], error) {
 		switch {
 		case ended == nil:
 		case !list.begun:
-			return s.readWholePage(body, frames.rest())
+			return page, ended
 		case ended == io.EOF && list.left == 0:
-			page.Version, page.Continue, page.Remaining = list.head.version, list.head.token, list.head.remaining
-			if page.Continue != "" && len(frames.buf) <= retainedBuffer {
-				buf := frames.buf // a pointer into frames would keep the answer
-				s.buffer.Store(&buf)
-			}
+			h := &list.head
+			page.Version, page.Continue, page.Remaining = h.version, h.token, h.remaining
 			return page, nil
 		case ended == io.EOF || errors.Is(ended, ErrCutFrame):
-			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes", ErrMalformed, ErrCutFrame, body.read)
+			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes",
+				ErrMalformed, ErrCutFrame, body.read)
 		case errors.Is(ended, io.ErrUnexpectedEOF):
 			return page, fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, body.read, ended)
 		default:
@@ -198,12 +204,20 @@ func (s *REST[T]) readProtobufPage(body *reading, held Held) (Page[T], error) {
 	}
 }
 
-// readWholePage reads a list in protobuf that was not understood as it arrived, after what
-// has arrived.
-func (s *REST[T]) readWholePage(body *reading, arrived []byte) (Page[T], error) {
+// readUnusualPage reads a list in protobuf with an unusual beginning, after what has
+// arrived of it.
+func (s *REST[T]) readUnusualPage(body *pageReader, arrived []byte) (Page[T], error) {
 	whole, err := readBody(io.MultiReader(bytes.NewReader(arrived), body))
 	if err != nil {
 		return Page[T]{}, err
 	}
-	return s.decodePage(body, protobufType, whole, nil)
+	e, err := openEnvelope(whole)
+	if err == nil {
+		err = s.checkListKind(&e)
+	}
+	if err != nil {
+		return Page[T]{}, err
+	}
+	list := &protobufList{begun: true, left: uint64(len(e.raw))}
+	return s.readItems(body, newFrames(bytes.NewReader(e.raw), list, body.limit), list, nil)
 }

@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // listOf puts an encoded list of pods into its envelope.
@@ -50,7 +52,7 @@ func podList(t testing.TB, n int) string {
 func bodies(t testing.TB) map[string]string {
 	list := podList(t, 3)
 	usual := listOf(t, list)
-	_, kindEnd := span([]byte(usual), len(protobufMagic)+1)
+	_, kindEnd := wire.Span([]byte(usual), len(protobufMagic)+1)
 	kind := usual[len(protobufMagic):kindEnd]
 	raw := usual[kindEnd : len(usual)-len("\x1a\x00\x22\x00")]
 	magic := string(protobufMagic)
@@ -85,12 +87,12 @@ var readers = map[string]func(io.Reader) io.Reader{
 func TestListIsTheSameHoweverItArrives(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	for name, body := range bodies(t) {
-		want, err := s.decodePage(nil, protobufType, []byte(body), nil)
+		want, err := wholePage(t, s, protobufType, []byte(body))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for how, reader := range readers {
-			got, err := s.readProtobufPage(s.reading(t.Context(), reader(strings.NewReader(body)), nil), nil)
+			got, err := s.readProtobufPage(s.pageReader(t.Context(), reader(strings.NewReader(body)), nil), nil)
 			if err != nil || len(got.Items) != len(want.Items) || got.Version != want.Version || got.Continue != want.Continue || got.Remaining != want.Remaining {
 				t.Errorf("%s, %s: %d items, %+v, %v; want %d", name, how, len(got.Items), got.Version, err, len(want.Items))
 				continue
@@ -123,7 +125,7 @@ func TestListThatCannotBeUnderstood(t *testing.T) {
 		"endless number":        listOf(t, strings.Repeat("\xff", 40)),
 	} {
 		for how, reader := range readers {
-			_, err := s.readProtobufPage(s.reading(t.Context(), reader(strings.NewReader(body)), nil), nil)
+			_, err := s.readProtobufPage(s.pageReader(t.Context(), reader(strings.NewReader(body)), nil), nil)
 			if !errors.Is(err, ErrMalformed) {
 				t.Errorf("%s, %s: %v, want %v", name, how, err, ErrMalformed)
 			}
@@ -136,8 +138,8 @@ func TestListThatIsCutAnywhere(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	usual := listOf(t, podList(t, 1))
 	for n := range len(usual) {
-		_, want := s.decodePage(nil, protobufType, []byte(usual[:n]), nil)
-		_, err := s.readProtobufPage(s.reading(t.Context(), strings.NewReader(usual[:n]), nil), nil)
+		_, want := wholePage(t, s, protobufType, []byte(usual[:n]))
+		_, err := s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(usual[:n]), nil), nil)
 		if (err == nil) != (want == nil) {
 			t.Errorf("cut after %d of %d bytes: %v, want %v", n, len(usual), err, want)
 		}
@@ -155,9 +157,9 @@ func FuzzListArrives(f *testing.F) {
 	}
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		want, wantErr := s.decodePage(nil, protobufType, bytes.Clone(body), nil)
+		want, wantErr := wholePage(t, s, protobufType, bytes.Clone(body))
 		for how, reader := range readers {
-			got, err := s.readProtobufPage(s.reading(t.Context(), reader(bytes.NewReader(body)), nil), nil)
+			got, err := s.readProtobufPage(s.pageReader(t.Context(), reader(bytes.NewReader(body)), nil), nil)
 			if err != nil && wantErr == nil && comesAgain(body) {
 				continue
 			}
@@ -173,7 +175,7 @@ func FuzzListArrives(f *testing.F) {
 
 // comesAgain reports whether kind or content follow the content.
 func comesAgain(body []byte) bool {
-	f := fields{rest: bytes.TrimPrefix(body, protobufMagic), kinds: unknownKinds}
+	f := fields{rest: bytes.TrimPrefix(body, protobufMagic), types: unknownTypes}
 	contents, again := 0, false
 	for f.next() {
 		again = again || contents > 0 && f.field <= unknownRaw
@@ -197,10 +199,10 @@ func TestListIsLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			more := &endless{}
-			s := NewTyped(nil, pods, newPod, RESTOptions{MaxListBytes: 8 << 20})
+			s := NewTyped(nil, pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: 8 << 20}})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := s.readProtobufPage(s.reading(t.Context(), io.MultiReader(strings.NewReader(content), more), nil), nil)
+			_, err := s.readProtobufPage(s.pageReader(t.Context(), io.MultiReader(strings.NewReader(content), more), nil), nil)
 			runtime.ReadMemStats(&after)
 			if err == nil || !errors.Is(err, ErrFrameTooLarge) && !errors.Is(err, ErrMalformed) {
 				t.Errorf("%v, want %v", err, ErrFrameTooLarge)
@@ -224,12 +226,12 @@ func TestListIsNotHeldWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := append(binary.AppendUvarint([]byte{2<<3 | bytesType}, uint64(len(raw))), raw...)
+	item := append(binary.AppendUvarint([]byte{2<<3 | wire.BytesType}, uint64(len(raw))), raw...)
 	body := listOf(t, strings.Repeat(string(item), 10_000))
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	page, err := s.readProtobufPage(s.reading(t.Context(), strings.NewReader(body), nil), func(string, string, string) bool { return true })
+	page, err := s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(body), nil), func(string, string, string) bool { return true })
 	runtime.ReadMemStats(&after)
 	if err != nil || len(page.Items) != 0 {
 		t.Fatalf("%d items, %v", len(page.Items), err)
@@ -245,7 +247,7 @@ func TestListThatBreaksOff(t *testing.T) {
 	for _, n := range []int{2, 30, len(body) / 2} {
 		cut := io.MultiReader(strings.NewReader(body[:n]), iotest.ErrReader(io.ErrUnexpectedEOF))
 		s := NewTyped(nil, pods, newPod, RESTOptions{})
-		_, err := s.readProtobufPage(s.reading(t.Context(), cut, nil), nil)
+		_, err := s.readProtobufPage(s.pageReader(t.Context(), cut, nil), nil)
 		if !errors.Is(err, ErrCutFrame) || !strings.Contains(err.Error(), fmt.Sprint(n, " bytes")) {
 			t.Errorf("after %d bytes: %v, want %v", n, err, ErrCutFrame)
 		}
@@ -255,7 +257,7 @@ func TestListThatBreaksOff(t *testing.T) {
 // wrapped is the body of an answer.
 type wrapped struct{ io.ReadCloser }
 
-// TestPageThatWasReadIsGarbage: the buffer is kept for the page that follows, the answer is not.
+// TestPageThatWasReadIsGarbage: the buffer is kept for the page that nextPage, the answer is not.
 func TestPageThatWasReadIsGarbage(t *testing.T) {
 	body := listOf(t, podList(t, 3)) // with a continue token
 	var read weak.Pointer[wrapped]

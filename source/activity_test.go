@@ -30,7 +30,7 @@ func answeredInJSON(body io.Reader) *http.Response { return answerOf(http.Status
 
 const podsInDiscovery = `{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod","namespaced":true}]}`
 
-// TestHeardIsCalledForAllThatComes counts what is heard of a source that has to ask for
+// TestHeardIsCalledForAllThatComes counts what is onActivity of a source that has to ask for
 // its resource first: of both requests, and of each part of their bodies.
 func TestHeardIsCalledForAllThatComes(t *testing.T) {
 	parts := func(texts ...string) io.Reader {
@@ -52,20 +52,20 @@ func TestHeardIsCalledForAllThatComes(t *testing.T) {
 		},
 	})
 	s := NewTyped(client, Resource{Version: "v1", Kind: "Pod"}, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{Namespace: "a"})
-	heard := 0
-	note := func() { heard++ }
+	onActivity := 0
+	note := func() { onActivity++ }
 	expect := func(what string, want int) {
 		t.Helper()
-		if heard != want {
-			t.Errorf("%s: heard %d times, want %d", what, heard, want)
+		if onActivity != want {
+			t.Errorf("%s: onActivity %d times, want %d", what, onActivity, want)
 		}
-		heard = 0
+		onActivity = 0
 	}
-	if _, err := s.List(t.Context(), ListOptions{Heard: note}); err != nil {
+	if _, err := s.List(t.Context(), ListOptions{OnActivity: note}); err != nil {
 		t.Fatal(err)
 	}
 	expect("a list and the discovery before it", 2+2+2+3)
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, Heard: note})
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, OnActivity: note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +106,9 @@ func TestSilenceIsSaid(t *testing.T) {
 			client := paths(t, map[string]func(*http.Request) *http.Response{"/api/v1": test.discovery, "/api/v1/namespaces/a/pods": test.list})
 			s := NewTyped(client, Resource{Version: "v1", Kind: "Pod"}, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{Namespace: "a"})
 			ctx, cancel := context.WithCancelCause(t.Context())
-			heard, limit := 0, map[string]int{"discovery": 3, "list": 6}[name]
-			_, err := s.List(ctx, ListOptions{Heard: func() {
-				if heard++; heard == limit {
+			onActivity, limit := 0, map[string]int{"discovery": 3, "list": 6}[name]
+			_, err := s.List(ctx, ListOptions{OnActivity: func() {
+				if onActivity++; onActivity == limit {
 					cancel(ErrSilent)
 				}
 			}})
