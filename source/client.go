@@ -97,7 +97,8 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.nextPage {
 		began := time.Now()
 		if err := limiter.Wait(ctx); err != nil {
-			return nil, r.fail(Connecting, fmt.Errorf("waiting for the client's rate limit: %w", err))
+			err = fmt.Errorf("waiting for the client's rate limit: %w", err)
+			return nil, r.fail(Connecting, err)
 		}
 		metrics.RateLimiterLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	}
@@ -179,7 +180,8 @@ func statusError(resp *http.Response, r request) error {
 	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the largest int if larger
 	retryAfter = min(retryAfter, math.MaxInt32)
 	var status metav1.Status
-	if unmarshalStatus(mediaTypeOf(resp), body, &status) == nil && status.Status == metav1.StatusFailure {
+	err := unmarshalStatus(mediaTypeOf(resp), body, &status)
+	if err == nil && status.Status == metav1.StatusFailure {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)
 		}

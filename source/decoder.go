@@ -268,7 +268,8 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, undecodable(err))
 	}
 	if object == nil {
-		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, summary(data))
+		return nil, fmt.Errorf("%w: an object was expected, received %s",
+			ErrMalformed, summary(data))
 	}
 	obj := &unstructured.Unstructured{Object: object}
 	got := obj.GroupVersionKind()

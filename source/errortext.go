@@ -21,8 +21,8 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-// This file decides how much errors repeat of what a server sent: its own words, up to a
-// bound, and nothing that may be a part of an object.
+// This file bounds how much errors repeat of an answer: the texts of its Status, up to a
+// limit, and nothing that may be part of an object.
 
 const (
 	// maxWord bounds each text of a Status.
@@ -33,10 +33,10 @@ const (
 	maxCauses = 16
 )
 
-// Bound returns err with as much text as a log bears: each text of a Status is cut at 1 KiB,
-// any other error at 2 KiB, with its size behind. An error with no more than that is returned as
-// it is. What errors.As and the functions of apierrors say of the result is what they say of
-// err, and so is what errors.Is says, but for a Status that was cut. A nil err stays nil.
+// Bound returns err with a text that fits into a log: each text of a Status is cut at 1 KiB,
+// any other error at 2 KiB, and its size is added. A shorter error is returned unchanged.
+// errors.As and the functions of apierrors return the same for the result as for err, and so
+// does errors.Is, except for a Status that was cut. A nil err stays nil.
 func Bound(err error) error {
 	if err == nil {
 		return nil
@@ -68,11 +68,10 @@ type bounded struct {
 func (b *bounded) Error() string { return b.text }
 func (b *bounded) Unwrap() error { return b.err }
 
-// sizeBytes is more than the size takes that stands behind a cut text.
+// sizeBytes is more than the length of the size that is added to a cut text.
 const sizeBytes = 64
 
-// cutText returns a text of limit bytes, with how much there was of it. A text that was cut
-// stays as it is.
+// cutText cuts a text at limit bytes, and adds its size. It does not cut a text again.
 func cutText(text string, limit int) string {
 	if len(text) <= limit+sizeBytes {
 		return text
@@ -90,14 +89,21 @@ func cutText(text string, limit int) string {
 
 // boundStatus returns a status whose texts are cut.
 func boundStatus(s metav1.Status) metav1.Status {
-	s.ListMeta = metav1.ListMeta{ResourceVersion: s.ResourceVersion, Continue: s.Continue, RemainingItemCount: s.RemainingItemCount}
-	texts := []*string{&s.Message, (*string)(&s.Reason), &s.Status, &s.Kind, &s.APIVersion, &s.ResourceVersion, &s.Continue}
+	s.ListMeta = metav1.ListMeta{
+		ResourceVersion: s.ResourceVersion, Continue: s.Continue,
+		RemainingItemCount: s.RemainingItemCount,
+	}
+	texts := []*string{
+		&s.Message, (*string)(&s.Reason), &s.Status, &s.Kind, &s.APIVersion,
+		&s.ResourceVersion, &s.Continue,
+	}
 	if s.Details != nil {
 		d := *s.Details
 		d.Causes = append([]metav1.StatusCause(nil), d.Causes[:min(len(d.Causes), maxCauses)]...)
 		texts = append(texts, &d.Name, &d.Group, &d.Kind, (*string)(&d.UID))
 		for i := range d.Causes {
-			texts = append(texts, (*string)(&d.Causes[i].Type), &d.Causes[i].Message, &d.Causes[i].Field)
+			cause := &d.Causes[i]
+			texts = append(texts, (*string)(&cause.Type), &cause.Message, &cause.Field)
 		}
 		s.Details = &d
 	}
@@ -182,7 +188,8 @@ func undecodable(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		value, _, _ := strings.Cut(wrong.Value, " ")
 		where := strings.Trim(wrong.Struct+"."+wrong.Field, ".")
-		return fmt.Errorf("%s at byte %d, where %v is expected: field %q", value, wrong.Offset, wrong.Type, where)
+		return fmt.Errorf("%s at byte %d, where %v is expected: field %q",
+			value, wrong.Offset, wrong.Type, where)
 	}
 	if _, ok := errors.AsType[*time.ParseError](err); ok {
 		return errors.New("a time that is not in the form of RFC 3339")
@@ -193,7 +200,8 @@ func undecodable(err error) error {
 	if corrupt, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return corrupt
 	}
-	if errors.Is(err, resource.ErrFormatWrong) || errors.Is(err, resource.ErrNumeric) || errors.Is(err, resource.ErrSuffix) {
+	if errors.Is(err, resource.ErrFormatWrong) || errors.Is(err, resource.ErrNumeric) ||
+		errors.Is(err, resource.ErrSuffix) {
 		return errors.New("a quantity that is none")
 	}
 	return fmt.Errorf("a value that its Go type refuses, with a %T", err)

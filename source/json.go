@@ -241,7 +241,8 @@ func anyValueEnd(body []byte, i int) int {
 		return end
 	}
 	end := i
-	for end < len(body) && strings.IndexByte("+-.E0123456789abcdefghijklmnopqrstuvwxyz", body[end]) >= 0 {
+	const letters = "+-.E0123456789abcdefghijklmnopqrstuvwxyz" // of numbers and words
+	for end < len(body) && strings.IndexByte(letters, body[end]) >= 0 {
 		end++
 	}
 	if end == i || !json.Valid(body[i:end]) {

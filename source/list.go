@@ -57,7 +57,8 @@ func (s *REST[T]) pageReader(ctx context.Context, body io.Reader, onActivity fun
 
 // readPage reads the body of a list and closes it. A list in protobuf is decoded while it
 // arrives, one in JSON is read first.
-func (s *REST[T]) readPage(ctx context.Context, resp *http.Response, o ListOptions) (Page[T], error) {
+func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
+	o ListOptions) (Page[T], error) {
 	defer resp.Body.Close()
 	r := s.pageReader(ctx, resp.Body, o.OnActivity)
 	defer r.done()
@@ -86,7 +87,8 @@ func (s *REST[T]) readJSONPage(r *pageReader, isCached IsCached) (page Page[T], 
 		return page, err
 	}
 	if err != nil {
-		return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, summary(body))
+		return page, fmt.Errorf("%w list in JSON: %w, received %s",
+			ErrMalformed, err, summary(body))
 	}
 	if want := s.decoder.wants(); !list.isListOf(want) {
 		return page, &WrongObjectError{

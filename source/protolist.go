@@ -135,7 +135,8 @@ func (l *protobufList) trailer(buf []byte) (taken int, err error) {
 		return 0, f.err
 	}
 	if f.field == unknownTypeMeta || f.field == unknownRaw {
-		return 0, fmt.Errorf("%w list in protobuf: its kind or its content comes twice", ErrMalformed)
+		return 0, fmt.Errorf("%w list in protobuf: its kind or its content comes twice",
+			ErrMalformed)
 	}
 	return len(buf) - len(f.rest), nil
 }

@@ -37,14 +37,16 @@ func sameHostOnly(c *http.Client) *http.Client {
 	return &home
 }
 
-// checkRedirect returns why a redirect is not followed. From http to https the port may
+// checkRedirect returns an error for a redirect that is not followed. From http to https the port may
 // be another.
 func checkRedirect(from, to *url.URL) error {
 	encrypted := from.Scheme == "http" && to.Scheme == "https"
-	if strings.EqualFold(from.Hostname(), to.Hostname()) && (encrypted || from.Scheme == to.Scheme && portOf(from) == portOf(to)) {
+	samePort := from.Scheme == to.Scheme && portOf(from) == portOf(to)
+	if strings.EqualFold(from.Hostname(), to.Hostname()) && (encrypted || samePort) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s leads to %s, and the credentials would go there (if that is the API server, make it the server of the kubeconfig or rest.Config)",
+	return fmt.Errorf("%w: %s leads to %s, and the credentials would go there (if that is "+
+		"the API server, make it the server of the kubeconfig or rest.Config)",
 		ErrRedirect, quotedHost(from), quotedHost(to))
 }
 
@@ -56,5 +58,5 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// quotedHost returns the scheme and the host of a URL, which may be the server's words.
+// quotedHost returns the scheme and the host of a URL, which the server may have chosen.
 func quotedHost(u *url.URL) string { return strconv.Quote(cutText(u.Scheme+"://"+u.Host, 256)) }

@@ -129,10 +129,12 @@ type REST[T Object] struct {
 	// JSON, can be read before they are decoded.
 	identifiable, identifiableInJSON bool
 
-	buffer   atomic.Pointer[[]byte] // of the last page, for the next one
-	asked    Resource               // as it was given
-	lock     chan struct{}          // guards resource; a channel, because discovery is waited for under it
-	resource Resource               // asked, completed by discovery
+	buffer atomic.Pointer[[]byte] // of the last page, for the next one
+	asked  Resource               // as it was given
+	// lock guards resource. It is a channel, because a context may end the wait for it:
+	// discovery happens under it.
+	lock     chan struct{}
+	resource Resource // asked, completed by discovery
 }
 
 // NewTyped returns a source of the objects of resource as the Go type that make returns, for
@@ -242,7 +244,8 @@ func (s *REST[T]) fail(op string, resource Resource, err error) error {
 
 // resolved returns the resource. Before that, it asks the server for what a request needs to
 // know of it, except for the next page of a list.
-func (s *REST[T]) resolved(ctx context.Context, nextPage bool, onActivity func()) (Resource, error) {
+func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
+	onActivity func()) (Resource, error) {
 	select {
 	case s.lock <- struct{}{}:
 		defer func() { <-s.lock }()

@@ -323,7 +323,8 @@ func (c *compiler) addStruct(l *layout, t reflect.Type, offset uintptr) error {
 	}
 	for sf := range t.Fields() {
 		if !sf.IsExported() && t != fieldsType {
-			l.opaque = fmt.Errorf("%w: %v has the field %s, which is not exported", errOpaque, t, sf.Name)
+			l.opaque = fmt.Errorf("%w: %v has the field %s, which is not exported",
+				errOpaque, t, sf.Name)
 			return nil
 		}
 		if err := c.add(l, sf.Type, offset+sf.Offset); err != nil {

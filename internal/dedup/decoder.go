@@ -94,8 +94,10 @@ func (d *Decoder) Without(paths ...string) (*Decoder, error) {
 	if err := drop.Check(d.typ); err != nil {
 		return nil, err
 	}
-	clearer := fieldpath.NewClearer(drop, d.typ)
-	return &Decoder{table: d.table, typ: d.typ, sharing: d.sharing, drop: drop, clearer: clearer}, nil
+	return &Decoder{
+		table: d.table, typ: d.typ, sharing: d.sharing,
+		drop: drop, clearer: fieldpath.NewClearer(drop, d.typ),
+	}, nil
 }
 
 var errSharesNothing = errors.New("sharing is turned off")

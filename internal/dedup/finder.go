@@ -89,7 +89,8 @@ func (f *finder) text(s *fieldStats, m uint64, content []byte, saved int, own *o
 
 // decoded returns the value that was decoded from these bytes in a key space. If there is
 // none, its address is nil, and kept says whether to keep a new one, by the hash h.
-func (f *finder) decoded(s *fieldStats, space *keySpace, key []byte) (v value, h uint64, kept bool) {
+func (f *finder) decoded(s *fieldStats, space *keySpace,
+	key []byte) (v value, h uint64, kept bool) {
 	slot := &f.recent.values[(mix(key)^space.salt)>>f.recent.shift]
 	if e := *slot; e != nil && e.space == space && e.key == string(key) {
 		if v, ok := e.value(); ok {

@@ -37,7 +37,8 @@ type mapWorker struct {
 
 func newMapWorker(t *Table, sharing Sharing) *mapWorker {
 	w := &mapWorker{
-		finder: finder{table: t, sharing: sharing}, emptyObject: map[string]any{}, emptyArray: []any{},
+		finder:      finder{table: t, sharing: sharing},
+		emptyObject: map[string]any{}, emptyArray: []any{},
 	}
 	w.paths.init()
 	return w
@@ -232,7 +233,8 @@ func (w *mapWorker) nested(i uint32, path int32, omit *omitted) any {
 }
 
 // buildShared makes a value and puts it into the table. Its strings are parts of the key.
-func (w *mapWorker) buildShared(i uint32, path int32, omit *omitted, h uint64, space *keySpace) any {
+func (w *mapWorker) buildShared(i uint32, path int32, omit *omitted, h uint64,
+	space *keySpace) any {
 	t := w.tokens.All[i]
 	key := string(w.bytes(&t))
 	data, base, owned, size := w.data, w.base, w.owned, w.size

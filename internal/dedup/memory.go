@@ -119,7 +119,8 @@ func (a *allocator) prepare(t reflect.Type) {
 		slice := reflect.SliceOf(t)
 		to, from := reflect.New(slice), reflect.New(slice)
 		a.to, a.from = to.Elem(), from.Elem()
-		a.toHeader, a.fromHeader = (*sliceHeader)(to.UnsafePointer()), (*sliceHeader)(from.UnsafePointer())
+		a.toHeader = (*sliceHeader)(to.UnsafePointer())
+		a.fromHeader = (*sliceHeader)(from.UnsafePointer())
 	}
 }
 

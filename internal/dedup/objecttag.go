@@ -3,8 +3,6 @@ package dedup
 import (
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
@@ -29,7 +27,7 @@ func hasMetadata(t reflect.Type) bool {
 		return false
 	}
 	meta, ok := t.FieldByName("ObjectMeta")
-	return ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]()
+	return ok && meta.Type == objectMeta
 }
 
 // tagIn returns the tag of an object in protobuf that begins with its metadata.

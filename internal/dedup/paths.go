@@ -7,7 +7,6 @@ import "github.com/tidings-go/tidings/internal/wire"
 // their index; 0 is the parent of the kinds themselves.
 type pathNode struct {
 	name            string
-	parent          int32
 	first           int32 // the field that came first last time
 	next            int32 // the field that came after this one last time
 	elements        int32 // the path of the elements
@@ -29,12 +28,18 @@ var wholeSpace, nameSpace = &keySpace{0x6a09e667f3bcc908}, &keySpace{0xbb67ae858
 // A pathTree is a tree of paths. When it is full, it forgets all.
 type pathTree struct {
 	nodes []pathNode
-	index []int32 // open addressing by parent and name; 0 is free
+	index map[pathName]int32
+}
+
+// A pathName is the name of a field and its parent.
+type pathName struct {
+	parent int32
+	name   string
 }
 
 func (p *pathTree) init() {
 	p.nodes = append(make([]pathNode, 0, leastPaths), pathNode{}, pathNode{})
-	p.index = make([]int32, 2*leastPaths)
+	p.index = map[pathName]int32{}
 }
 
 // tidy forgets everything if there is too much of it. No path may be in use.
@@ -44,61 +49,20 @@ func (p *pathTree) tidy() {
 	}
 }
 
-// slotOf returns where to begin to look for a name.
-func slotOf(parent int32, m uint64) uint64 {
-	return (m ^ uint64(parent)*0x9e3779b97f4a7c15) >> 20
-}
-
 // find returns the path of a field, or 0.
 func (p *pathTree) find(parent int32, name []byte) int32 {
-	mask := uint64(len(p.index) - 1)
-	begin := slotOf(parent, mix(name))
-	for k := range uint64(window) {
-		at := p.index[(begin+k)&mask]
-		if at == 0 {
-			return 0
-		}
-		if have := &p.nodes[at]; have.parent == parent && have.name == string(name) {
-			return at
-		}
-	}
-	return 0
+	return p.index[pathName{parent, string(name)}]
 }
 
-// add returns a new path for a field, or 0 if there is no room where it is looked for.
+// add returns a new path for a field, or 0 if there is no room.
 func (p *pathTree) add(parent int32, name string) int32 {
 	if len(p.nodes) >= maxPaths {
 		return 0
 	}
-	if 2*len(p.nodes) > len(p.index) { // a path that finds no room in the new index is lost
-		p.index = make([]int32, 2*len(p.index))
-		for at := range p.nodes {
-			if at > unknownPath && p.nodes[at].name != "" {
-				p.enter(int32(at))
-			}
-		}
-	}
 	at := int32(len(p.nodes))
-	p.nodes = append(p.nodes, pathNode{name: name, parent: parent})
-	if !p.enter(at) {
-		p.nodes = p.nodes[:at]
-		return 0
-	}
+	p.nodes = append(p.nodes, pathNode{name: name})
+	p.index[pathName{parent, name}] = at
 	return at
-}
-
-// enter enters a path into the index.
-func (p *pathTree) enter(at int32) bool {
-	mask := uint64(len(p.index) - 1)
-	have := &p.nodes[at]
-	begin := slotOf(have.parent, mix([]byte(have.name)))
-	for k := range uint64(window) {
-		if slot := &p.index[(begin+k)&mask]; *slot == 0 {
-			*slot = at
-			return true
-		}
-	}
-	return false
 }
 
 // root returns the path of the objects of a kind.
@@ -123,7 +87,7 @@ func (p *pathTree) elementsOf(at int32) int32 {
 			return unknownPath
 		}
 		p.nodes[at].elements = int32(len(p.nodes))
-		p.nodes = append(p.nodes, pathNode{parent: at})
+		p.nodes = append(p.nodes, pathNode{})
 	}
 	return p.nodes[at].elements
 }

@@ -84,7 +84,10 @@ func (w *protoWorker) otherMap(f *field, data []byte, n int) (unsafe.Pointer, bo
 	a := &w.allocators[f.elem.index]
 	if a.entry == nil {
 		key, value := reflect.New(t.Key()), reflect.New(t.Elem())
-		a.entry = &mapEntry{key.Elem(), value.Elem(), key.UnsafePointer(), value.UnsafePointer(), false}
+		a.entry = &mapEntry{
+			key: key.Elem(), value: value.Elem(),
+			keyAt: key.UnsafePointer(), valueAt: value.UnsafePointer(),
+		}
 	}
 	e := a.entry
 	if e.busy { // a map in a value of a map of the same type

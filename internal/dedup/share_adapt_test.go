@@ -80,10 +80,10 @@ func TestShareKeepsNoValue(t *testing.T) {
 	if large.Value() != nil {
 		t.Error("a large value is in memory that no object has")
 	}
-	settle(table, 2)
+	sweepAll(table, 2)
 	shareDecoded(t, s, newCorpus(2, 1).pods(1))
 	runtime.GC()
-	settle(table, 2)
+	sweepAll(table, 2)
 	if stats := table.Stats(); stats.Values > 100 {
 		t.Errorf("%+v: much is left that no object has", stats)
 	}

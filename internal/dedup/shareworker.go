@@ -238,7 +238,8 @@ func (w *shareWorker) whole(f *field, v value) (value, bool) {
 		return value{}, false
 	}
 	last := &w.found[(uint32(f.stats)*0x9e3779b1^w.path*0x85ebca6b)>>(32-foundBits)]
-	if e := last.entry; e != nil && last.stats == f.stats && last.path == w.path && int(e.n) == v.n {
+	if e := last.entry; e != nil && last.stats == f.stats && last.path == w.path &&
+		int(e.n) == v.n {
 		other, ok := value{last.at, v.n}, true
 		if last.at == nil {
 			other, ok = e.value()

@@ -24,9 +24,8 @@ func decodePods(t *testing.T, d *Decoder, all [][]byte) []*corev1.Pod {
 	return pods
 }
 
-// settle has the table look at every slot n times, as it does by and by when
-// objects are decoded.
-func settle(table *Table, n int) {
+// sweepAll sweeps every slot of a table n times, as happens while objects are decoded.
+func sweepAll(table *Table, n int) {
 	for range n {
 		table.maintain(max(len(*table.values.slots.Load()), len(*table.texts.slots.Load())))
 	}
@@ -46,7 +45,7 @@ func TestTableKeepsNoValue(t *testing.T) {
 		t.Fatalf("%+v: little was shared", s)
 	}
 	runtime.GC()
-	settle(table, 1)
+	sweepAll(table, 1)
 	if s := table.Stats(); s.Values < 100 {
 		t.Errorf("%+v: values that are in use were dropped", s)
 	}
@@ -63,7 +62,7 @@ func TestTableKeepsNoValue(t *testing.T) {
 			t.Error("a value is in memory that no object has")
 		}
 	}
-	settle(table, 2)
+	sweepAll(table, 2)
 	if s := table.Stats(); s.Values != 0 || s.Strings != 0 || s.Bytes != 0 {
 		t.Errorf("%+v: something is left that no object has", s)
 	}
@@ -140,7 +139,7 @@ func TestBudget(t *testing.T) {
 	table.MaxBytes = 5_000
 	table.setBudgetLocked()
 	table.mu.Unlock()
-	settle(table, 3)
+	sweepAll(table, 3)
 	if s := table.Stats(); s.Bytes > 5_000 {
 		t.Errorf("%+v: the budget does not hold", s)
 	}
@@ -152,7 +151,7 @@ func TestBudget(t *testing.T) {
 	// When what is in the table is gone, there is room again.
 	pods = nil
 	runtime.GC()
-	settle(table, 2)
+	sweepAll(table, 2)
 	kept := table.Stats().Kept
 	pods = decodePods(t, d, all)
 	if s := table.Stats(); s.Kept == kept {
@@ -185,8 +184,8 @@ func TestBytesAreWhatTheTableTakes(t *testing.T) {
 	runtime.KeepAlive(table)
 }
 
-// TestSightings has a hash seen again, and another one not.
-func TestSightings(t *testing.T) {
+// TestSeenFilter marks a hash again, and another one not.
+func TestSeenFilter(t *testing.T) {
 	table := new(Table)
 	table.init()
 	for i := range 100 {
@@ -196,7 +195,7 @@ func TestSightings(t *testing.T) {
 		}
 		for by, want := range map[objectTag]bool{7: false, 8: true, noTag: true} {
 			if table.seen.mark(h, by, false) != want {
-				t.Fatalf("hash %d, seen by owner 7 and then by %d: repeated: %v", i, by, !want)
+				t.Fatalf("hash %d, seen in object 7 and then in %d: repeated: %v", i, by, !want)
 			}
 		}
 	}

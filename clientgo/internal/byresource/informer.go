@@ -73,7 +73,8 @@ func (m *Making) fromSource(o sharedinformer.Options) sharedinformer.Options {
 	open := func(what source.Sharing) source.Source[any] {
 		return m.Open(m.Reads, of, source.RESTOptions{
 			Transport: source.Transport{Sharing: what},
-			Namespace: m.Options.Namespace, Tweak: m.Options.Tweak, Table: o.Sharing.Among, Drop: m.Options.Drop.of(m.Resource),
+			Namespace: m.Options.Namespace, Tweak: m.Options.Tweak,
+			Table: o.Sharing.Among, Drop: m.Options.Drop.of(m.Resource),
 		})
 	}
 	o.Source, o.Unshared = open(o.Sharing.AtMost), open(max(o.Sharing.AtMost, source.ShareStrings))

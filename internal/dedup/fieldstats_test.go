@@ -82,11 +82,11 @@ func TestRepetitionAtADistance(t *testing.T) {
 	}
 }
 
-// TestSiteAccount follows the account of a site.
-func TestSiteAccount(t *testing.T) {
+// TestFieldStats follows the balances of a field.
+func TestFieldStats(t *testing.T) {
 	var s fieldStats
 	if s.paused() || s.keepsEarly() {
-		t.Error("a new site should try, and wait for a second sight")
+		t.Error("a new field should try, and wait for a second sight")
 	}
 	n := 0
 	for ; !s.paused(); n++ {
@@ -95,10 +95,10 @@ func TestSiteAccount(t *testing.T) {
 		}
 	}
 	if n < 100 || n > 300 {
-		t.Errorf("rests after %d misses", n)
+		t.Errorf("pauses after %d misses", n)
 	}
 	if !s.miss(100, 100, true) || s.paused() {
-		t.Error("a value seen again should be kept, and end the rest")
+		t.Error("a value seen again should be kept, and end the pause")
 	}
 	for range 1000 {
 		s.hit(200)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ownedPod is a pod with strings of its own, in a state.
-func ownedPod(uid string, state int, node string) *corev1.Pod {
+// taggedPod is a pod with strings of its own, in a state.
+func taggedPod(uid string, state int, node string) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: "pod-" + uid, Namespace: "namespace-of-" + uid, UID: types.UID(uid), ResourceVersion: fmt.Sprint(1_000_000 + state)},
@@ -44,14 +44,14 @@ func TestOwnStrings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := new(Table)
 			for state := range 4 { // after some more of them, a Sharer would look at few
-				see(t, table, ownedPod("1", state, "the-node-of-both"))
+				see(t, table, taggedPod("1", state, "the-node-of-both"))
 			}
 			if s := table.Stats(); s.Strings > 0 {
 				t.Errorf("after 4 states of one object: %+v", s)
 			}
 			before := table.Stats().Strings
 			for _, uid := range []string{"2", "3", "4"} {
-				see(t, table, ownedPod(uid, 0, "the-node-of-both"))
+				see(t, table, taggedPod(uid, 0, "the-node-of-both"))
 			}
 			if s := table.Stats(); s.Strings == before {
 				t.Errorf("after an object that has a string in common with it: %+v", s)
@@ -60,17 +60,17 @@ func TestOwnStrings(t *testing.T) {
 	}
 }
 
-func TestOwnerIn(t *testing.T) {
-	pod := ownedPod("0123-4567", 1, "node")
+func TestTagIn(t *testing.T) {
+	pod := taggedPod("0123-4567", 1, "node")
 	data := encode(pod)
 	want := tagOf([]byte(pod.UID))
 	if got := tagIn(data); got != want || got == noTag {
-		t.Errorf("owner %d, want %d, which is not %d", got, want, noTag)
+		t.Errorf("tag %d, want %d, which is not %d", got, want, noTag)
 	}
 	pod.UID = ""
 	for _, other := range [][]byte{nil, {0x0a}, {0x0a, 0x05}, {0x0a, 2, 0x2a, 9}, {0x12, 0}, encode(pod), bytes.Repeat([]byte{0xff}, 20)} {
 		if got := tagIn(other); got != noTag {
-			t.Errorf("%x: owner %d, want none", other, got)
+			t.Errorf("%x: tag %d, want none", other, got)
 		}
 	}
 	for n := range data {
