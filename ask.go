@@ -106,10 +106,10 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
+					Transport: transportOf(f.o, sharingFor(f.o.Sharing, s.Transform)),
 					Namespace: namespace, ClusterScoped: checked.byDefault && namespace == "",
 					Labels: checked.labels.String(), Fields: checked.fields.String(),
-					MaxFrameBytes: f.o.MaxFrameBytes, MaxListBytes: f.o.MaxListBytes, ListBudget: f.o.ListBudget,
-					Sharing: sharingFor(f.o.Sharing, s.Transform), Drop: checked.drop.Paths(),
+					Drop: checked.drop.Paths(),
 				})
 			},
 			transform: transform, sharer: sharerFor(f, resource, transform != nil),

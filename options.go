@@ -24,11 +24,19 @@ func (o FactoryOptions) check() error {
 	if o.StopGrace < 0 {
 		return badOption("FactoryOptions.StopGrace", o.StopGrace, "give a duration, or 0 for 10 s")
 	}
-	read := source.RESTOptions{MaxFrameBytes: o.MaxFrameBytes, MaxListBytes: o.MaxListBytes, ListBudget: o.ListBudget, Sharing: o.Sharing}
+	read := source.RESTOptions{Transport: transportOf(o, o.Sharing)}
 	if err := read.Check("FactoryOptions"); err != nil {
 		return err
 	}
 	return reflectorOptions[struct{}](o).Check("FactoryOptions")
+}
+
+// transportOf returns the options of a factory that are those of its sources.
+func transportOf(o FactoryOptions, sharing source.Sharing) source.Transport {
+	return source.Transport{
+		MaxFrameBytes: o.MaxFrameBytes, MaxListBytes: o.MaxListBytes, ListBudget: o.ListBudget,
+		Sharing: sharing,
+	}
 }
 
 // reflectorOptions returns the options of a factory that are those of its reflectors.
@@ -42,7 +50,8 @@ func reflectorOptions[T any](o FactoryOptions) reflector.Options[T] {
 // check returns an error that names the first option that cannot be used. The store checks
 // the functions of the indexes.
 func (o InformerOptions[T]) check() error {
-	if err := (source.RESTOptions{Sharing: o.Sharing}).Check("InformerOptions"); err != nil {
+	read := source.RESTOptions{Transport: source.Transport{Sharing: o.Sharing}}
+	if err := read.Check("InformerOptions"); err != nil {
 		return err
 	}
 	return o.Reflector.Check("InformerOptions.Reflector")

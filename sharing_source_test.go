@@ -191,9 +191,9 @@ func TestNewInformerOfREST(t *testing.T) {
 		after int64
 	}{
 		"as decoded":           {after: 0},
-		"transform":            {o: tidings.InformerOptions[*corev1.Pod]{Transform: slim}, rest: source.RESTOptions{Sharing: source.ShareStrings}, after: 8},
+		"transform":            {o: tidings.InformerOptions[*corev1.Pod]{Transform: slim}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareStrings}}, after: 8},
 		"fields are left out":  {rest: source.RESTOptions{Drop: []string{"metadata.annotations"}}},
-		"nothing, whole twice": {o: tidings.InformerOptions[*corev1.Pod]{Sharing: tidings.ShareNothing}, rest: source.RESTOptions{Sharing: source.ShareNothing}},
+		"nothing, whole twice": {o: tidings.InformerOptions[*corev1.Pod]{Sharing: tidings.ShareNothing}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareNothing}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

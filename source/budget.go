@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -9,35 +10,35 @@ import (
 	"time"
 )
 
-// Budget bounds what all pages of lists that are being read at the same time have in
-// memory, together: those of all sources that share it. A page counts from its first byte
-// until List returns it. The zero value is ready.
+// Budget bounds the memory of all pages of lists that are being read at the same time, by
+// all sources that share it. A page counts from its first byte until List returns it. The
+// zero value is ready.
 //
 // Where the budget is used up, the pages wait, except the oldest, which is read to its end:
-// so there is always one that makes room for the others, and what is in memory is at most
-// the budget and one page ([RESTOptions].MaxListBytes). A server may give up on a page that
-// waits for a minute; then that list fails, and is tried again as after any failure.
+// so there is always one that makes room for the others, and the pages use at most the
+// budget and one page ([Transport].MaxListBytes). A server may give up on a page that waits
+// for a minute; then that list fails, and is tried again as after any failure.
 //
-// It may be used by several goroutines at once.
+// Several goroutines may use it at once.
 type Budget struct {
-	// MaxBytes is how many bytes; 0 means 4 GiB, where int has 32 bits 1 GiB. It is set
+	// MaxBytes is the number of bytes; 0 means 4 GiB, where int has 32 bits 1 GiB. It is set
 	// before the first use.
 	MaxBytes int64
 
 	mu    sync.Mutex // guards the rest; not held while waiting
 	used  int64
-	pages []*reading    // that have used something, the oldest first
-	freed chan struct{} // closed when a page is over; nil while no page waits
+	pages []*pageReader // that have used something, the oldest first
+	freed chan struct{} // closed when a page is done; nil while no page waits
 }
 
 // defaultBudget is twice a page.
 const defaultBudget = 2 * defaultMaxListBytes
 
-// stillHere is how often a page that waits calls Heard.
-const stillHere = 100 * time.Millisecond
+// activityInterval is how often a page that waits calls OnActivity.
+const activityInterval = 100 * time.Millisecond
 
-// take notes that a page uses more bytes, and waits while there are too many.
-func (b *Budget) take(ctx context.Context, r *reading, n int64) error {
+// take counts more bytes of a page, and waits while there are too many.
+func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.used == 0 {
@@ -67,11 +68,11 @@ func (b *Budget) limit() int64 {
 	return b.MaxBytes
 }
 
-// give notes that a page is over.
-func (b *Budget) give(r *reading) {
+// give gives back the bytes of a page.
+func (b *Budget) give(r *pageReader) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pages = slices.DeleteFunc(b.pages, func(other *reading) bool { return other == r })
+	b.pages = slices.DeleteFunc(b.pages, func(other *pageReader) bool { return other == r })
 	b.used -= r.used
 	r.used = 0
 	if b.freed != nil {
@@ -80,22 +81,22 @@ func (b *Budget) give(r *reading) {
 	}
 }
 
-// reading is a page that is being read: its body, and what it takes. A nil one counts
-// nothing. It belongs to the goroutine that called List.
-type reading struct {
-	ctx    context.Context
-	body   io.Reader
-	heard  func() // may be nil
-	limit  int64  // of total
-	total  int64
-	read   int64 // bytes of the body
-	least  int64 // what an object takes at least
-	budget *Budget
-	used   int64 // of the budget; guarded by its mutex
+// pageReader reads the body of a page and bounds its memory. A nil one counts nothing. It
+// belongs to the goroutine that called List.
+type pageReader struct {
+	ctx        context.Context
+	body       io.Reader
+	onActivity func() // may be nil
+	limit      int64  // of total
+	total      int64
+	read       int64 // bytes of the body
+	objectSize int64 // least memory of an object
+	budget     *Budget
+	used       int64 // of the budget; guarded by its mutex
 }
 
 // Read reads from the body, and fails beyond the limit.
-func (r *reading) Read(p []byte) (int, error) {
+func (r *pageReader) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
 	r.read += int64(n)
 	if tooLarge := r.take(int64(n)); tooLarge != nil {
@@ -104,16 +105,16 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// object notes that an object of so many bytes is to be decoded. It takes the memory of its
-// Go type, though the bytes may be fewer.
-func (r *reading) object(size int) error {
+// object counts the memory of an object that will be decoded from so many bytes. Its Go type
+// may take more.
+func (r *pageReader) object(size int) error {
 	if r == nil {
 		return nil
 	}
-	return r.take(r.least - int64(size))
+	return r.take(r.objectSize - int64(size))
 }
 
-func (r *reading) take(n int64) error {
+func (r *pageReader) take(n int64) error {
 	if r.total += max(n, 0); r.total > r.limit {
 		what := "an answer"
 		if r.read <= r.limit {
@@ -127,27 +128,37 @@ func (r *reading) take(n int64) error {
 	return r.budget.take(r.ctx, r, n)
 }
 
-// wait waits until another page is over. It is no silence of the server.
-func (r *reading) wait(ctx context.Context, freed <-chan struct{}) error {
-	tick := time.NewTicker(stillHere)
+// wait waits until another page is done. Meanwhile, the server does not count as silent.
+func (r *pageReader) wait(ctx context.Context, freed <-chan struct{}) error {
+	tick := time.NewTicker(activityInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-freed:
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until other lists are read, as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
+			return fmt.Errorf("waiting until other lists are read, "+
+				"as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
 		case <-tick.C:
-			if r.heard != nil {
-				r.heard()
+			if r.onActivity != nil {
+				r.onActivity()
 			}
 		}
 	}
 }
 
-// done gives back what the page has used.
-func (r *reading) done() {
+// done gives back the budget of the page.
+func (r *pageReader) done() {
 	if r != nil && r.budget != nil {
 		r.budget.give(r)
 	}
+}
+
+// readBody reads a body, which bounds itself.
+func readBody(body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(body)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, len(data), err)
+	}
+	return data, err
 }

@@ -28,7 +28,7 @@ func TestExtremeLimits(t *testing.T) {
 	podsInJSON := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` + podJSON("a", "3") + `]` + strings.Repeat(" ", 2*leastBytes) + `}`
 	frame := jsonFrame("ADDED", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"`+strings.Repeat("x", 3*initialBuffer)+`"}}`)
 	for _, limit := range limits {
-		o := RESTOptions{MaxListBytes: limit, MaxFrameBytes: limit}
+		o := RESTOptions{Transport: Transport{MaxListBytes: limit, MaxFrameBytes: limit}}
 		for mediaType, body := range map[string]string{protobufType: listOf(t, podList(t, 1)), jsonType: podsInJSON} {
 			page, err := NewTyped(serve(t, answerWith(200, mediaType, body)), pods, newPod, o).List(t.Context(), ListOptions{})
 			if small := limit > 0 && limit < max(len(body), int(reflect.TypeFor[corev1.Pod]().Size())); small != errors.Is(err, ErrFrameTooLarge) || !small && (err != nil || len(page.Items) != 1) {
@@ -45,7 +45,13 @@ func TestExtremeLimits(t *testing.T) {
 		}
 		stream.Close() //nolint:errcheck // the body is the server's
 	}
-	for name, o := range map[string]RESTOptions{"MaxListBytes": {MaxListBytes: -1}, "MaxFrameBytes": {MaxFrameBytes: math.MinInt}, "ListBudget.MaxBytes": {ListBudget: &Budget{MaxBytes: -1}}, "MaxFrameBytes is 999": {MaxFrameBytes: leastBytes - 1}} {
+	for name, transport := range map[string]Transport{
+		"MaxListBytes":         {MaxListBytes: -1},
+		"MaxFrameBytes":        {MaxFrameBytes: math.MinInt},
+		"ListBudget.MaxBytes":  {ListBudget: &Budget{MaxBytes: -1}},
+		"MaxFrameBytes is 999": {MaxFrameBytes: leastBytes - 1},
+	} {
+		o := RESTOptions{Transport: transport}
 		s := NewTyped(serve(t, answerWith(200, jsonType, podsInJSON)), pods, newPod, o)
 		_, err := s.List(t.Context(), ListOptions{})
 		if watchErr := openAndClose(s.Watch(t.Context(), WatchOptions{})); err == nil || watchErr == nil || !strings.Contains(err.Error(), name) {
@@ -61,7 +67,7 @@ func TestAnnouncedFrames(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := newFrames(strings.NewReader(announced+"x"), lengths(), math.MaxInt).next(true)
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 2*mostAnnounced || !errors.Is(err, ErrCutFrame) && !errors.Is(err, ErrFrameTooLarge) {
+		if n := after.TotalAlloc - before.TotalAlloc; n > 2*maxAnnounced || !errors.Is(err, ErrCutFrame) && !errors.Is(err, ErrFrameTooLarge) {
 			t.Errorf("%x: %d bytes were allocated, %v", announced, n, err)
 		}
 	}
@@ -90,7 +96,7 @@ func TestMemoryOfObjects(t *testing.T) {
 		{"beyond the limit, in JSON", jsonType, inJSON(`{"metadata":{"name":"a"}}`), 16 << 20, 40 << 20, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := NewTyped(serve(t, answerWith(200, tt.mediaType, tt.body)), pods, newPod, RESTOptions{MaxListBytes: tt.limit})
+			s := NewTyped(serve(t, answerWith(200, tt.mediaType, tt.body)), pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: tt.limit}})
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
@@ -131,7 +137,7 @@ func TestDiscoveryIsLimited(t *testing.T) {
 		t.Errorf("%d bytes are alive", n)
 	}
 	asked := Resource{Version: "v1", Kind: "Pod"}
-	_, err = NewTyped(client, asked, newPod, RESTOptions{MaxListBytes: 1 << 20}).List(t.Context(), ListOptions{})
+	_, err = NewTyped(client, asked, newPod, RESTOptions{Transport: Transport{MaxListBytes: 1 << 20}}).List(t.Context(), ListOptions{})
 	if !errors.Is(err, ErrFrameTooLarge) || !strings.Contains(err.Error(), "MaxListBytes") {
 		t.Errorf("beyond MaxListBytes: %v", err)
 	}
@@ -153,7 +159,7 @@ func TestBudget(t *testing.T) {
 		var all sync.WaitGroup
 		for range pages {
 			all.Go(func() {
-				r := &reading{ctx: t.Context(), body: strings.NewReader(strings.Repeat("x", size)), limit: size, budget: budget}
+				r := &pageReader{ctx: t.Context(), body: strings.NewReader(strings.Repeat("x", size)), limit: size, budget: budget}
 				for part := make([]byte, size/parts); ; {
 					_, err := r.Read(part)
 					if err == io.EOF {
@@ -186,19 +192,19 @@ func TestBudget(t *testing.T) {
 func TestBudgetIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &Budget{MaxBytes: 1}
-		first := &reading{ctx: t.Context(), limit: 100, budget: budget}
+		first := &pageReader{ctx: t.Context(), limit: 100, budget: budget}
 		if err := first.take(50); err != nil {
 			t.Fatal(err)
 		}
-		heard := 0
+		onActivity := 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		second := &reading{ctx: ctx, limit: 100, budget: budget, heard: func() { heard++ }}
+		second := &pageReader{ctx: ctx, limit: 100, budget: budget, onActivity: func() { onActivity++ }}
 		if err := second.take(50); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Budget") {
 			t.Errorf("%v, want %v", err, context.DeadlineExceeded)
 		}
-		if heard < 3600 {
-			t.Errorf("heard %d times in an hour", heard)
+		if onActivity < 3600 {
+			t.Errorf("onActivity %d times in an hour", onActivity)
 		}
 		second.done()
 		first.done()
@@ -217,9 +223,9 @@ func TestBudgetOfClient(t *testing.T) {
 	}
 	own := new(Budget)
 	of := func(o RESTOptions) *Budget {
-		return NewTyped(client, pods, newPod, o).reading(t.Context(), nil, nil).budget
+		return NewTyped(client, pods, newPod, o).pageReader(t.Context(), nil, nil).budget
 	}
-	if of(RESTOptions{}) != &client.budget || of(RESTOptions{ListBudget: own}) != own {
+	if of(RESTOptions{}) != &client.budget || of(RESTOptions{Transport: Transport{ListBudget: own}}) != own {
 		t.Error("the budget is another one")
 	}
 	if got := fmt.Sprint((&Budget{}).limit()); math.MaxInt > math.MaxInt32 && got != fmt.Sprint(int64(4<<30)) {

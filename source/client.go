@@ -32,8 +32,7 @@ type Client struct {
 	timeout time.Duration
 	// jsonOnly keeps typed sources from asking for protobuf.
 	jsonOnly bool
-	// table is what the objects of all sources share through, and budget what they read
-	// lists with.
+	// All sources share objects through table, and the memory for lists in budget.
 	table  Table
 	budget Budget
 }
@@ -43,11 +42,13 @@ type Client struct {
 // config applies to lists; a watch lasts as long as its own.
 func NewClient(config *rest.Config) (*Client, error) {
 	if config == nil {
-		return nil, errors.New("source: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig")
+		return nil, errors.New("source: the rest.Config is nil: " +
+			"load one with clientcmd or rest.InClusterConfig")
 	}
 	if _, _, err := rest.DefaultServerUrlFor(config); err != nil {
 		// That error quotes the Host, which may have a password in it.
-		return nil, errors.New("source: the rest.Config cannot be used: its Host is no address: write it as in https://name:6443")
+		return nil, errors.New("source: the rest.Config cannot be used: " +
+			"its Host is no address: write it as in https://name:6443")
 	}
 	unlimited := rest.CopyConfig(config)
 	unlimited.Timeout = 0
@@ -55,9 +56,10 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
 	}
-	httpClient = stayingHome(httpClient)
+	httpClient = sameHostOnly(httpClient)
 	// The serializer is never used, but the REST client insists on one.
-	unlimited.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	codecs := serializer.NewCodecFactory(runtime.NewScheme())
+	unlimited.NegotiatedSerializer = codecs.WithoutConversion()
 	restClient, err := rest.UnversionedRESTClientForConfigAndClient(unlimited, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
@@ -71,16 +73,18 @@ type request struct {
 	path                    string
 	query                   url.Values
 	accept                  string
-	// follows marks the next page of a list. The rate limit does not hold it up: the
-	// pages come one after the other as it is, and the token grows old.
-	follows bool
-	// heard is called when the request is sent, and with every part of the answer; nil is
-	// not called.
-	heard func()
+	// nextPage marks the next page of a list. The rate limit does not delay it: the pages
+	// come one after the other anyway, and the token expires.
+	nextPage bool
+	// onActivity is called when the request is sent, and with every part of the answer,
+	// unless it is nil.
+	onActivity func()
 }
 
 func (r request) fail(phase Phase, err error) error {
-	return &Error{Op: r.op, Resource: r.resource, Namespace: r.namespace, Phase: phase, Err: Bound(err)}
+	return &Error{
+		Op: r.op, Resource: r.resource, Namespace: r.namespace, Phase: phase, Err: Bound(err),
+	}
 }
 
 // get sends a request and returns the answer if its status is 200. The caller
@@ -89,11 +93,12 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	target := c.rest.Get().AbsPath(r.path).URL()
 	target.RawQuery = r.query.Encode()
 	measured := *target
-	measured.User = nil // metrics are for many to read
-	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.follows {
+	measured.User = nil // many may read the metrics
+	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.nextPage {
 		began := time.Now()
 		if err := limiter.Wait(ctx); err != nil {
-			return nil, r.fail(Connecting, fmt.Errorf("waiting for the client's rate limit: %w", err))
+			err = fmt.Errorf("waiting for the client's rate limit: %w", err)
+			return nil, r.fail(Connecting, err)
 		}
 		metrics.RateLimiterLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	}
@@ -103,8 +108,8 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	}
 	req.Header.Set("Accept", r.accept)
 	began := time.Now()
-	if r.heard != nil {
-		r.heard()
+	if r.onActivity != nil {
+		r.onActivity()
 	}
 	resp, err := c.http.Do(req)
 	count(ctx, resp, target)
@@ -113,13 +118,14 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	}
 	if err != nil {
 		if cause := silence(ctx); cause != nil {
-			return nil, r.fail(Connecting, fmt.Errorf("%w, not even the beginning of the answer", cause))
+			cause = fmt.Errorf("%w, not even the beginning of the answer", cause)
+			return nil, r.fail(Connecting, cause)
 		}
 		return nil, r.fail(Connecting, withoutURL(err))
 	}
-	if r.heard != nil {
-		r.heard()
-		resp.Body = &audible{ReadCloser: resp.Body, ctx: ctx, heard: r.heard}
+	if r.onActivity != nil {
+		r.onActivity()
+		resp.Body = &activityBody{resp.Body, ctx, r.onActivity, 0}
 	}
 	metrics.RequestLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	if resp.StatusCode != http.StatusOK {
@@ -129,20 +135,20 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// audible is a body that tells when something of it has come, and why it ended if that
-// was the doing of the caller.
-type audible struct {
+// activityBody is a body that reports when a part of it has come, and why the caller has
+// ended it.
+type activityBody struct {
 	io.ReadCloser
-	ctx   context.Context
-	heard func()
-	read  int64
+	ctx        context.Context
+	onActivity func()
+	read       int64
 }
 
-func (a *audible) Read(p []byte) (int, error) {
+func (a *activityBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	a.read += int64(n)
 	if n > 0 {
-		a.heard()
+		a.onActivity()
 	}
 	if cause := silence(a.ctx); cause != nil && err != nil && err != io.EOF {
 		return n, fmt.Errorf("%w, after %d bytes of the answer", cause, a.read)
@@ -150,7 +156,7 @@ func (a *audible) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// silence returns why a request was ended, if that was the silence of the server.
+// silence returns why a request was ended, if the reason is that the server sent nothing.
 func silence(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
 		return cause
@@ -158,8 +164,7 @@ func silence(ctx context.Context) error {
 	return nil
 }
 
-// count adds a request to the metrics that client-go keeps of its own, under which
-// programs look for what they ask of a server.
+// count adds a request to client-go's metrics of its own requests.
 func count(ctx context.Context, resp *http.Response, target *url.URL) {
 	code := "<error>"
 	if resp != nil {
@@ -168,13 +173,15 @@ func count(ctx context.Context, resp *http.Response, target *url.URL) {
 	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
 }
 
-// statusError turns an answer that is not 200 into what apierrors knows.
+// statusError makes an error of apierrors from an answer that is not 200.
 func statusError(resp *http.Response, r request) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes)) // what could be read explains more than why the rest could not
-	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After"))    // the largest number where it is larger
+	// What could be read explains more than the error of the rest.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes))
+	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the largest int if larger
 	retryAfter = min(retryAfter, math.MaxInt32)
 	var status metav1.Status
-	if unmarshalStatus(mediaTypeOf(resp), body, &status) == nil && status.Status == metav1.StatusFailure {
+	err := unmarshalStatus(mediaTypeOf(resp), body, &status)
+	if err == nil && status.Status == metav1.StatusFailure {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)
 		}
@@ -187,14 +194,7 @@ func statusError(resp *http.Response, r request) error {
 		return Bound(&apierrors.StatusError{ErrStatus: status})
 	}
 	name, group, _ := strings.Cut(r.resource, ".")
-	return apierrors.NewGenericServerResponse(resp.StatusCode, r.op, schema.GroupResource{Group: group, Resource: name}, "", shown(body), retryAfter, true)
-}
-
-// readBody reads a body, which bounds itself.
-func readBody(body io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(body)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w after %d bytes: %w", ErrCutFrame, len(data), err)
-	}
-	return data, err
+	resource := schema.GroupResource{Group: group, Resource: name}
+	return apierrors.NewGenericServerResponse(resp.StatusCode, r.op, resource, "",
+		summary(body), retryAfter, true)
 }

@@ -42,7 +42,7 @@ func FuzzList(f *testing.F) {
 		body = deeper(body, depth)
 		resource := pods
 		resource.Kind = kind
-		o := RESTOptions{MaxListBytes: limits[uint(limit)%uint(len(limits))]}
+		o := RESTOptions{Transport: Transport{MaxListBytes: limits[uint(limit)%uint(len(limits))]}}
 		mediaType := jsonType
 		if asProtobuf {
 			mediaType = protobufType
@@ -61,13 +61,13 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// wholePage decodes a page that was read within the limits of its source.
-func wholePage[T Object](t *testing.T, s *REST[T], mediaType string, body []byte) (Page[T], error) {
-	r := s.reading(t.Context(), bytes.NewReader(body), nil)
-	if _, err := readBody(r); err != nil {
-		return Page[T]{}, err
+// wholePage decodes a page that is read as a whole before.
+func wholePage[T Object](t testing.TB, s *REST[T], mediaType string, body []byte) (Page[T], error) {
+	r := s.pageReader(t.Context(), bytes.NewReader(body), nil)
+	if mediaType == protobufType {
+		return s.readUnusualPage(r, nil)
 	}
-	return s.decodePage(r, mediaType, body, nil)
+	return s.readJSONPage(r, nil)
 }
 
 // deeper puts nested objects in the place of each "@" in a body.

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
@@ -23,13 +22,13 @@ const (
 	protobufType = "application/vnd.kubernetes.protobuf"
 )
 
-// errNotAskedFor is an answer in protobuf to a request for JSON.
+// errNotAskedFor is the error of an answer in protobuf to a request for JSON.
 var errNotAskedFor = fmt.Errorf("%w: protobuf was not asked for", ErrMalformed)
 
 // decoder makes objects of one kind from their encoded form.
 type decoder[T Object] interface {
-	// accept returns the Accept header for a list or a watch, with jsonOnly one
-	// that does not ask for protobuf.
+	// accept returns the Accept header for a list or a watch; with jsonOnly it does not ask
+	// for protobuf.
 	accept(watch, jsonOnly bool) string
 	// json decodes an object; item says that it stood in a list.
 	json(data []byte, item bool) (T, error)
@@ -43,14 +42,14 @@ type decoder[T Object] interface {
 	without(paths []string) error
 }
 
-// kindFromList is a decoder that may not know of what kind the objects are.
+// kindFromList is implemented by a decoder that may not know the kind of the objects.
 type kindFromList[T Object] interface {
 	// ofList returns the decoder of the items of a list of a kind.
 	ofList(list schema.GroupVersionKind) decoder[T]
 }
 
-// unmarshalJSON reads JSON as the API machinery does: field names with their
-// case, whole numbers as int64. Its error does not quote the data.
+// unmarshalJSON decodes JSON as the API machinery does: field names with their case, whole
+// numbers as int64. Its error does not quote the data.
 func unmarshalJSON(data []byte, into any) error {
 	return undecodable(sigsjson.UnmarshalCaseSensitivePreserveInts(data, into))
 }
@@ -87,12 +86,13 @@ type typedDecoder[T Object] struct {
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
-	clearer    *fieldpath.Clearer // of what is left out, after decoding JSON
-	sharer     *dedup.Sharer      // of what came in JSON; nil shares nothing
+	clearer    *fieldpath.Clearer // of fields that are left out, after decoding JSON
+	sharer     *dedup.Sharer      // of objects that came in JSON; nil shares nothing
 	inJSON     atomic.Int64
 }
 
-func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *Table, sharing Sharing) *typedDecoder[T] {
+func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *Table,
+	sharing Sharing) *typedDecoder[T] {
 	d := &typedDecoder[T]{make: make, gvk: gvk}
 	if sharing == ShareAll {
 		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
@@ -104,7 +104,6 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 	return d
 }
 
-// without has objects come without some fields. It is called before the first of them.
 func (d *typedDecoder[T]) without(paths []string) error {
 	drop, err := fieldpath.Parse(paths)
 	if err != nil {
@@ -123,9 +122,11 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return nil
 }
 
-func newMetadataDecoder(table *Table, sharing Sharing, keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
-	d := newTypedDecoder(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"),
-		func() *metav1.PartialObjectMetadata { return &metav1.PartialObjectMetadata{} }, table, sharing)
+func newMetadataDecoder(table *Table, sharing Sharing,
+	keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
+	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	make := func() *metav1.PartialObjectMetadata { return new(metav1.PartialObjectMetadata) }
+	d := newTypedDecoder(gvk, make, table, sharing)
 	d.keepKind = keepKind
 	d.as = ";as=%s;g=meta.k8s.io;v=v1"
 	return d
@@ -157,9 +158,7 @@ func (d *typedDecoder[T]) stats() DecodingStats {
 		s.After = d.sharer.Stats()
 	}
 	if d.isProtobuf {
-		counts := d.shared.Stats()
-		s.Shared, s.Unshared, s.Rejected = counts.Shared, counts.Generated, counts.Rejected
-		s.WhyUnshared = d.shared.Shares()
+		s.Add(decodingStats(d.shared))
 	}
 	return s
 }
@@ -176,8 +175,8 @@ func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	}
 	d.clearer.Clear(obj)
 	if !item || d.keepKind {
-		// Items of lists keep the kind they come with, which those of custom resources
-		// have and those of built-in types have not, as they do with typed clients.
+		// As with typed clients, items of lists keep the kind they come with. Those of
+		// built-in types come without.
 		d.setKind(obj)
 	}
 	if d.sharer == nil {
@@ -198,8 +197,8 @@ func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	return obj, nil
 }
 
-// setKind leaves a typed object without its kind, as client-go's typed clients
-// do: the Go type says it.
+// setKind removes the kind from a typed object, as client-go's typed clients do, or sets that
+// of metadata.
 func (d *typedDecoder[T]) setKind(obj T) {
 	kind := schema.GroupVersionKind{}
 	if d.keepKind {
@@ -211,17 +210,18 @@ func (d *typedDecoder[T]) setKind(obj T) {
 // dynamicDecoder decodes into maps.
 type dynamicDecoder struct {
 	gvk     schema.GroupVersionKind
-	items   schema.GroupVersionKind // of items without a kind, where gvk leaves it open
+	items   schema.GroupVersionKind // of items without a kind, if gvk has none
 	table   *Table
 	sharing Sharing
 	shared  *dedup.MapDecoder
 }
 
 func newDynamicDecoder(gvk schema.GroupVersionKind, table *Table, sharing Sharing) *dynamicDecoder {
-	return &dynamicDecoder{gvk: gvk, table: table, sharing: sharing, shared: dedup.NewMapDecoder(table, gvk, sharing, nil)}
+	shared := dedup.NewMapDecoder(table, gvk, sharing, nil)
+	return &dynamicDecoder{gvk: gvk, table: table, sharing: sharing, shared: shared}
 }
 
-// without has objects come without some fields. Of these, only the metadata is known.
+// without leaves fields out. Only those of the metadata are checked; the others are unknown.
 func (d *dynamicDecoder) without(paths []string) error {
 	drop, err := fieldpath.Parse(paths)
 	if err != nil {
@@ -231,8 +231,8 @@ func (d *dynamicDecoder) without(paths []string) error {
 	return drop.CheckField("metadata", reflect.TypeFor[metav1.ObjectMeta]())
 }
 
-// ofList returns the decoder of the items of a list, which tells the kind of those that do
-// not say it, as the items of built-in types do not.
+// ofList returns the decoder of the items of a list. Items without a kind, as those of
+// built-in types are, get it from the list.
 func (d *dynamicDecoder) ofList(list schema.GroupVersionKind) decoder[*unstructured.Unstructured] {
 	kind, ok := strings.CutSuffix(list.Kind, "List")
 	if d.gvk.Kind != "" || !ok || kind == "" || list.GroupVersion() != d.gvk.GroupVersion() {
@@ -247,8 +247,19 @@ func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
 func (d *dynamicDecoder) accept(bool, bool) string       { return jsonType }
 
 func (d *dynamicDecoder) stats() DecodingStats {
-	counts := d.shared.Stats()
-	return DecodingStats{Shared: counts.Shared, Unshared: counts.Generated, Rejected: counts.Rejected, WhyUnshared: d.shared.Shares()}
+	return decodingStats(d.shared)
+}
+
+// decodingStats returns the counts of a decoder.
+func decodingStats(d interface {
+	Stats() dedup.DecoderStats
+	Shares() error
+}) DecodingStats {
+	counts := d.Stats()
+	return DecodingStats{
+		Shared: counts.Shared, Unshared: counts.Generated, Rejected: counts.Rejected,
+		WhyUnshared: d.Shares(),
+	}
 }
 
 func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
@@ -257,7 +268,8 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, undecodable(err))
 	}
 	if object == nil {
-		return nil, fmt.Errorf("%w: an object was expected, received %s", ErrMalformed, shown(data))
+		return nil, fmt.Errorf("%w: an object was expected, received %s",
+			ErrMalformed, summary(data))
 	}
 	obj := &unstructured.Unstructured{Object: object}
 	got := obj.GroupVersionKind()
@@ -280,10 +292,4 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 
 func (d *dynamicDecoder) protobuf([]byte) (*unstructured.Unstructured, error) {
 	return nil, errNotAskedFor
-}
-
-// jsonWatchEvent is a watch event whose object is still encoded.
-type jsonWatchEvent struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
 }

@@ -20,7 +20,8 @@ var (
 	ErrWrongScope = errors.New("the resource is cluster-scoped: ask for it without a namespace")
 	// ErrNamespaced says that objects of a resource have a namespace where
 	// RESTOptions.ClusterScoped says that they have none.
-	ErrNamespaced = errors.New("the resource is namespaced: ask for it without RESTOptions.ClusterScoped")
+	ErrNamespaced = errors.New("the resource is namespaced: " +
+		"ask for it without RESTOptions.ClusterScoped")
 )
 
 // ErrSilent is a request that was sent and brought nothing, or nothing more, for longer
@@ -100,10 +101,12 @@ func (e *Error) Hint() string {
 	case apierrors.IsForbidden(e.Err):
 		return fmt.Sprintf("grant list and watch on %s %s", e.Resource, where)
 	case apierrors.IsNotFound(e.Err):
-		return "the server has no such resource: install its CustomResourceDefinition, or check group, version and name"
+		return "the server has no such resource: " +
+			"install its CustomResourceDefinition, or check group, version and name"
 	case errors.Is(e.Err, ErrSilent):
-		return "is the API server overloaded, or does a proxy hold answers back? Raise MaxSilence if answers may take longer"
-	case e.Phase == Connecting && !slices.ContainsFunc(notOfTheConnection, func(other error) bool { return errors.Is(e.Err, other) }):
+		return "is the API server overloaded, or does a proxy hold answers back? " +
+			"Raise MaxSilence if answers may take longer"
+	case e.Phase == Connecting && !slices.ContainsFunc(notOfTheConnection, e.is):
 		return "is the API server reachable?"
 	case errors.Is(e.Err, ErrFrameTooLarge):
 		return "raise RESTOptions.MaxFrameBytes or MaxListBytes if such objects are expected"
@@ -135,8 +138,12 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, ok && seconds > 0
 }
 
-// errOptions is in the place of an answer where options cannot be used.
+// errOptions is the error of a request whose options cannot be used.
 var errOptions = errors.New("no request was sent")
 
-// notOfTheConnection are errors that come in the place of an answer and say what is wrong.
-var notOfTheConnection = []error{ErrWrongScope, ErrNamespaced, ErrStreamedListRefused, ErrRedirect, errOptions}
+// notOfTheConnection are errors without an answer whose cause is known.
+var notOfTheConnection = []error{
+	ErrWrongScope, ErrNamespaced, ErrStreamedListRefused, ErrRedirect, errOptions,
+}
+
+func (e *Error) is(other error) bool { return errors.Is(e.Err, other) }

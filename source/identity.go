@@ -1,51 +1,54 @@
 package source
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// identity is what tells one state of an object from all others, as it stands in the
-// object's encoded form.
+// identity tells one state of an object from all others, as it stands in the object's
+// encoded form.
 type identity struct{ namespace, name, version, uid []byte }
 
-// The fields of meta/v1 ObjectMeta that are strings of which one is in an object, in the
-// order in which Go's encoders write them; every other field comes after them.
+func (id *identity) complete() bool {
+	return len(id.name) > 0 && len(id.version) > 0 && len(id.uid) > 0
+}
+
+// The fields of meta/v1 ObjectMeta that are the identity, in the order in which Go's
+// encoders write them; all other fields that encoders write come after them.
 const (
 	objectMetadata = 1
 
 	objectMetaName, objectMetaNamespace, objectMetaUID, objectMetaVersion = 1, 3, 5, 6
 )
 
-// identify reads the identity of an object in protobuf. It is of the opinion that it
-// can only if the object begins with its metadata, and metadata and object are fields in
-// rising order to the end, as encoders write them: then a decoder reads the same.
-// Anything else is left to the decoder.
+// identify reads the identity of an object in protobuf. It refuses objects that do not begin
+// with their metadata, and those in which object and metadata are not fields in rising order
+// to the end, as encoders write them: then a decoder might read something else.
 func identify(message []byte) (id identity, ok bool) {
-	begin, end := 1, 0
-	if len(message) == 0 || message[0] != objectMetadata<<3|bytesType {
+	if len(message) == 0 || message[0] != objectMetadata<<3|wire.BytesType {
 		return id, false
 	}
-	if begin, end = span(message, begin); end < 0 {
+	begin, end := wire.Span(message, 1)
+	if end < 0 || !ascending(message, end, objectMetadata) {
 		return id, false
 	}
 	metadata := message[begin:end]
-	if !ascending(message[end:], objectMetadata) {
-		return id, false
-	}
-	for last := byte(0); len(metadata) > 0; {
-		tag := metadata[0]
-		field := tag >> 3
+	i, last := 0, byte(0)
+	for i < len(metadata) {
+		field := metadata[i] >> 3
 		if field > objectMetaVersion {
 			break
 		}
-		if tag&7 != bytesType || field <= last {
+		if metadata[i]&7 != wire.BytesType || field <= last {
 			return id, false
 		}
-		begin, end := span(metadata, 1)
+		begin, end := wire.Span(metadata, i+1)
 		if end < 0 {
 			return id, false
 		}
@@ -59,89 +62,95 @@ func identify(message []byte) (id identity, ok bool) {
 		case objectMetaVersion:
 			id.version = metadata[begin:end]
 		}
-		last, metadata = field, metadata[end:]
+		last, i = field, end
 	}
-	known := len(id.name) > 0 && len(id.version) > 0 && len(id.uid) > 0
-	return id, known && ascending(metadata, objectMetaVersion)
+	return id, id.complete() && ascending(metadata, i, objectMetaVersion)
 }
 
-// ascending reports whether b is a sequence of fields above a number that do not fall.
-func ascending(b []byte, last uint64) bool {
-	for first := true; len(b) > 0; first = false {
-		tag, width := varint(b)
-		field := tag >> 3
-		if width < 0 || field < last || field == last && first || field > 1<<29-1 {
+// ascending reports whether b, from i on, is a sequence of fields above a number that do not
+// fall.
+func ascending(b []byte, i int, last uint64) bool {
+	for first := true; i < len(b); first = false {
+		var tag uint64
+		if tag, i = wire.Varint(b, i); i < 0 {
+			return false
+		}
+		field, wireType := tag>>3, uint32(tag&7)
+		if field < last || field == last && first || field > 1<<29-1 {
 			return false
 		}
 		last = field
-		switch tag & 7 {
-		case bytesType:
-			_, end := span(b, width)
-			if end < 0 {
-				return false
-			}
-			b = b[end:]
-		case varintType:
-			_, value := varint(b[width:])
-			if value < 0 {
-				return false
-			}
-			b = b[width+value:]
-		default: // the API has no fields of other types
+		if wireType != wire.BytesType && wireType != wire.VarintType {
+			return false // the API has no fields of other types
+		}
+		if i = wire.Skip(b, i, wireType); i < 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// asker asks of encoded objects whether they are held. A nil one holds nothing.
-type asker struct {
-	held     Held
+// A cacheFilter drops encoded objects that the caller has cached. A nil one drops nothing.
+type cacheFilter struct {
+	isCached IsCached
 	identify func(object []byte) (identity, bool)
 	key      []byte // scratch
 }
 
-// askerFor returns nil if nothing is held or the objects' identity cannot be read.
-func (s *REST[T]) askerFor(held Held, protobuf bool) *asker {
+// filterFor returns nil if nothing is cached or the objects' identity cannot be read.
+func (s *REST[T]) filterFor(isCached IsCached, protobuf bool) *cacheFilter {
 	switch {
-	case held == nil:
+	case isCached == nil:
 		return nil
 	case protobuf && s.identifiable:
-		return &asker{held: held, identify: identify}
+		return &cacheFilter{isCached: isCached, identify: identify}
 	case !protobuf && s.identifiableInJSON && s.decoder.wants().Kind != "":
-		kind := jsonKindOf(s.decoder.wants())
-		return &asker{held: held, identify: kind.identify}
+		return &cacheFilter{isCached: isCached, identify: jsonKindOf(s.decoder.wants()).identify}
 	}
 	return nil
 }
 
-// holds reports whether an object is held.
-func (a *asker) holds(object []byte) bool {
-	if a == nil {
+// drops reports whether an object is cached.
+func (f *cacheFilter) drops(object []byte) bool {
+	if f == nil {
 		return false
 	}
-	id, ok := a.identify(object)
+	id, ok := f.identify(object)
 	if !ok {
 		return false
 	}
 	key := id.name
 	if len(id.namespace) > 0 {
-		a.key = append(append(append(a.key[:0], id.namespace...), '/'), id.name...)
-		key = a.key
+		f.key = append(append(append(f.key[:0], id.namespace...), '/'), id.name...)
+		key = f.key
 	}
-	return a.held(view(key), view(id.version), view(id.uid))
+	return f.isCached(view(key), view(id.version), view(id.uid))
 }
 
-// view returns a string in the place of bytes, as long as nobody writes to them.
+// view returns a string with the memory of b, valid until b is written to.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// identifiable reports whether values of a Go type are encoded with their metadata as
-// the first field, as all types of the API are.
+// identifiable reports whether values of a Go type are encoded in protobuf with their
+// metadata as the first field, as all types of the API are.
 func identifiable(t reflect.Type) bool {
+	tag, ok := metadataTag(t)
+	return ok && strings.HasPrefix(tag.Get("protobuf"), "bytes,1,")
+}
+
+// identifiableInJSON reports whether values of a Go type are decoded from JSON with their
+// metadata from the field metadata, by encoding/json's rules.
+func identifiableInJSON(t reflect.Type) bool {
+	tag, ok := metadataTag(t)
+	name, _, _ := strings.Cut(tag.Get("json"), ",")
+	return ok && name == "metadata" && !t.Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
+// metadataTag returns the tag of the embedded ObjectMeta of the struct that a type points to.
+func metadataTag(t reflect.Type) (reflect.StructTag, bool) {
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return false
+		return "", false
 	}
 	field, ok := t.Elem().FieldByName("ObjectMeta")
-	return ok && field.Anonymous && len(field.Index) == 1 && field.Type == reflect.TypeFor[metav1.ObjectMeta]() &&
-		strings.HasPrefix(field.Tag.Get("protobuf"), "bytes,1,")
+	return field.Tag, ok && field.Anonymous && len(field.Index) == 1 &&
+		field.Type == reflect.TypeFor[metav1.ObjectMeta]()
 }

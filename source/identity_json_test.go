@@ -103,7 +103,7 @@ func TestHeldObjectsInJSONAreNotDecoded(t *testing.T) {
 	objects := heldJSON("a", "3") + "," + heldJSON("b", "4") + "," + heldJSON("c", "5")
 	body := `{"kind":"WidgetList","apiVersion":"shop.example.com/v1","metadata":{"resourceVersion":"9"},"items":[` + objects + `]}`
 	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
-	page, err := s.List(t.Context(), ListOptions{Held: h.holds})
+	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestHeldObjectsOfAStreamInJSON(t *testing.T) {
 		jsonFrame("BOOKMARK", end) + jsonFrame("ADDED", heldJSON("a", "3"))
 	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
 	h := holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, Held: h.holds})
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: h.holds})
 	if err != nil {
 		t.Fatal(err)
 	}

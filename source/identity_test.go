@@ -11,11 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // field returns a field of protobuf that is length-delimited and has a number below 16.
 func field(number int, content string) string {
-	head := binary.AppendUvarint([]byte{byte(number<<3 | bytesType)}, uint64(len(content)))
+	head := binary.AppendUvarint([]byte{byte(number<<3 | wire.BytesType)}, uint64(len(content)))
 	return string(head) + content
 }
 
@@ -42,9 +44,9 @@ var unusual = map[string]string{
 	"empty UID":                      field(1, metadataOf("a", "ns", "", "5")),
 	"empty version":                  field(1, metadataOf("a", "ns", "u", "")),
 	"no UID":                         field(1, field(1, "a")+field(3, "ns")+field(6, "5")),
-	"what follows is cut":            field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
-	"what follows is no field":       field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
-	"what follows is a group":        field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
+	"what nextPage is cut":           field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
+	"what nextPage is no field":      field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
+	"what nextPage is a group":       field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
 	"rest of the metadata is cut":    field(1, metadataOf("a", "ns", "u", "5")+"\x5a\x7f"),
 	"rest of the metadata has field": field(1, metadataOf("a", "ns", "u", "5")+"\x00\x01"),
 }

@@ -18,6 +18,8 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/dedup"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // The tests of this file hold what docs/security.md says of limits.
@@ -47,11 +49,11 @@ func TestNestingIsLimited(t *testing.T) {
 		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
 		"object in maps": func() error { _, err := maps.json([]byte(podWith), false); return err },
 		"list": func() error {
-			_, err := NewTyped(nil, pods, newPod, RESTOptions{}).decodePage(nil, jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
+			_, err := wholePage(t, NewTyped(nil, pods, newPod, RESTOptions{}), jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`))
 			return err
 		},
 		"list of maps": func() error {
-			_, err := NewDynamic(nil, pods, RESTOptions{}).decodePage(nil, jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`), nil)
+			_, err := wholePage(t, NewDynamic(nil, pods, RESTOptions{}), jsonType, []byte(`{"kind":"PodList","items":[`+podWith+`]}`))
 			return err
 		},
 		"event": func() error {
@@ -62,7 +64,10 @@ func TestNestingIsLimited(t *testing.T) {
 			_, err := (&restStream[*unstructured.Unstructured]{decoder: maps}).decode([]byte(jsonFrame("ADDED", podWith)))
 			return err
 		},
-		"groups in a protobuf list": func() error { _, err := openList([]byte(groups), func([]byte) error { return nil }); return err },
+		"groups in a protobuf list": func() error {
+			_, err := wholePage(t, NewTyped(nil, pods, newPod, RESTOptions{}), protobufType, []byte(listOf(t, groups)))
+			return err
+		},
 		"groups in a protobuf event": func() error {
 			_, err := (&restStream[*corev1.Pod]{decoder: typed, protobuf: true}).decode([]byte(groups))
 			return err
@@ -91,7 +96,7 @@ func TestNestingInProtobufIsLimited(t *testing.T) {
 	encoded := make([]byte, 12_000_000) // from the back
 	at := len(encoded)
 	for range 1_500_000 {
-		head := binary.AppendUvarint([]byte{2<<3 | bytesType}, uint64(len(encoded)-at))
+		head := binary.AppendUvarint([]byte{2<<3 | wire.BytesType}, uint64(len(encoded)-at))
 		at -= copy(encoded[at-len(head):], head)
 	}
 	deep := string(encoded[at:])
@@ -141,7 +146,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestEndlessAnswers(t *testing.T) {
 	t.Run("list", func(t *testing.T) {
 		body := &endless{}
-		if _, err := readBody(&reading{body: body, limit: 1 << 20}); !errors.Is(err, ErrFrameTooLarge) {
+		if _, err := readBody(&pageReader{body: body, limit: 1 << 20}); !errors.Is(err, ErrFrameTooLarge) {
 			t.Errorf("%v, want %v", err, ErrFrameTooLarge)
 		}
 		if body.read > 2<<20 {
@@ -173,12 +178,12 @@ func TestEndlessAnswers(t *testing.T) {
 // TestErrorsShowNoContent guards shown: a part of an object does not get into an error.
 func TestErrorsShowNoContent(t *testing.T) {
 	for _, b := range []string{"", "s3cret", ` {"data":"s3cret"}`, "k8s\x00s3cret"} {
-		if got := shown([]byte(b)); got != fmt.Sprintf("%d bytes", len(b)) {
+		if got := summary([]byte(b)); got != fmt.Sprintf("%d bytes", len(b)) {
 			t.Errorf("%q is shown as %s", b, got)
 		}
 	}
 	for b, want := range map[string]string{" <html>s3cret": "13 bytes of markup", "HTTP/1.1 200 s3cret": "19 bytes that begin like another HTTP answer"} {
-		if got := shown([]byte(b)); !strings.HasPrefix(got, want) || strings.Contains(got, "s3cret") {
+		if got := summary([]byte(b)); !strings.HasPrefix(got, want) || strings.Contains(got, "s3cret") {
 			t.Errorf("%q is shown as %s", b, got)
 		}
 	}

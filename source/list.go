@@ -20,15 +20,16 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
 	if o.Continue == "" && o.Version != "" {
-		options.ResourceVersion, options.ResourceVersionMatch = o.Version, metav1.ResourceVersionMatchNotOlderThan
+		options.ResourceVersion = o.Version
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	r, err := s.request(ctx, "list", options, o.Heard)
+	r, err := s.request(ctx, "list", options, o.OnActivity)
 	if err != nil {
 		return Page[T]{}, err
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
-		s.forget(err)
+		s.resetResource(err)
 		return Page[T]{}, err
 	}
 	page, err := s.readPage(ctx, resp, o)
@@ -38,7 +39,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	return page, nil
 }
 
-// phaseOfBody says in which phase the reading of an answer failed.
+// phaseOfBody returns the phase in which reading an answer failed.
 func phaseOfBody(err error) Phase {
 	if errors.Is(err, ErrSilent) {
 		return Streaming
@@ -46,94 +47,77 @@ func phaseOfBody(err error) Phase {
 	return Decoding
 }
 
-// reading returns the reader of the body of a page.
-func (s *REST[T]) reading(ctx context.Context, body io.Reader, heard func()) *reading {
-	return &reading{
-		ctx: ctx, body: body, heard: heard,
-		limit: int64(s.options.MaxListBytes), least: s.leastObject, budget: s.options.budgetOf(s.client),
+// pageReader returns the reader of the body of a page.
+func (s *REST[T]) pageReader(ctx context.Context, body io.Reader, onActivity func()) *pageReader {
+	return &pageReader{
+		ctx: ctx, body: body, onActivity: onActivity, limit: int64(s.options.MaxListBytes),
+		objectSize: s.objectSize, budget: s.options.budgetOf(s.client),
 	}
 }
 
-// readPage reads the body of a list and closes it. One in protobuf is read and decoded
-// piece by piece, any other is read first.
-func (s *REST[T]) readPage(ctx context.Context, resp *http.Response, o ListOptions) (Page[T], error) {
+// readPage reads the body of a list and closes it. A list in protobuf is decoded while it
+// arrives, one in JSON is read first.
+func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
+	o ListOptions) (Page[T], error) {
 	defer resp.Body.Close()
-	r := s.reading(ctx, resp.Body, o.Heard)
+	r := s.pageReader(ctx, resp.Body, o.OnActivity)
 	defer r.done()
-	mediaType := mediaTypeOf(resp)
-	if mediaType == protobufType {
-		return s.readProtobufPage(r, o.Held)
+	switch mediaType := mediaTypeOf(resp); mediaType {
+	case protobufType:
+		return s.readProtobufPage(r, o.IsCached)
+	case jsonType:
+		return s.readJSONPage(r, o.IsCached)
+	default:
+		if _, err := readBody(r); err != nil {
+			return Page[T]{}, err
+		}
+		return Page[T]{}, fmt.Errorf("%w: the list came as %q, which was not asked for",
+			ErrMalformed, mediaType)
 	}
+}
+
+// readJSONPage reads a list in JSON and decodes its items, except the cached ones.
+func (s *REST[T]) readJSONPage(r *pageReader, isCached IsCached) (page Page[T], err error) {
 	body, err := readBody(r)
 	if err != nil {
-		return Page[T]{}, err
+		return page, err
 	}
-	return s.decodePage(r, mediaType, body, o.Held)
-}
-
-// decodePage takes a list apart, which is all of the body of r, and decodes its items, but
-// for those in JSON that are held.
-func (s *REST[T]) decodePage(r *reading, mediaType string, body []byte, held Held) (Page[T], error) {
-	var page Page[T]
-	switch mediaType {
-	case protobufType:
-		e, err := openEnvelope(body)
-		if err != nil {
-			return page, err
-		}
-		if err := s.checkListKind(&e); err != nil {
-			return page, err
-		}
-		var items [][]byte
-		head, err := openList(e.raw, func(message []byte) error {
-			items = append(items, message)
-			return r.object(len(message))
-		})
-		if err != nil {
-			return page, err
-		}
-		page.Version, page.Continue, page.Remaining = head.version, head.token, head.remaining
-		return page, s.decodeItems(&page, items, len(e.raw), s.decoder.protobuf)
-	case jsonType:
-		list, err := openJSONList(body, r.object)
-		if errors.Is(err, ErrFrameTooLarge) {
-			return page, err
-		}
-		if err != nil {
-			return page, fmt.Errorf("%w list in JSON: %w, received %s", ErrMalformed, err, shown(body))
-		}
-		if !list.of(s.decoder.wants()) {
-			return page, &WrongObjectError{Got: receivedKind(list.GroupVersionKind()), Want: "a list of " + kindName(s.decoder.wants())}
-		}
-		return s.decodeJSONList(&list, held)
-	default:
-		return page, fmt.Errorf("%w: the list came as %q, which was not asked for", ErrMalformed, mediaType)
+	list, err := openJSONList(body, r.object)
+	if errors.Is(err, ErrFrameTooLarge) {
+		return page, err
 	}
-}
-
-// decodeJSONList decodes the items of a list, but for those that are held.
-func (s *REST[T]) decodeJSONList(list *jsonList, held Held) (Page[T], error) {
-	page := Page[T]{Version: list.ResourceVersion, Continue: list.Continue}
+	if err != nil {
+		return page, fmt.Errorf("%w list in JSON: %w, received %s",
+			ErrMalformed, err, summary(body))
+	}
+	if want := s.decoder.wants(); !list.isListOf(want) {
+		return page, &WrongObjectError{
+			Got: receivedKind(list.GroupVersionKind()), Want: "a list of " + kindName(want),
+		}
+	}
+	page.Version, page.Continue = list.ResourceVersion, list.Continue
 	if list.RemainingItemCount != nil {
 		page.Remaining = *list.RemainingItemCount
 	}
-	asker := s.askerFor(held, false)
+	filter := s.filterFor(isCached, false)
 	items, size := make([][]byte, 0, len(list.Items)), 0
 	for _, item := range list.Items {
-		if !asker.holds(item) {
+		if !filter.drops(item) {
 			items = append(items, item)
 			size += len(item)
 		}
 	}
-	of := s.decoder
-	if open, ok := of.(kindFromList[T]); ok {
-		of = open.ofList(list.GroupVersionKind())
+	decoder := s.decoder
+	if open, ok := decoder.(kindFromList[T]); ok {
+		decoder = open.ofList(list.GroupVersionKind())
 	}
-	err := s.decodeItems(&page, items, size, func(item []byte) (T, error) { return of.json(item, true) })
+	err = s.decodeItems(&page, items, size, func(item []byte) (T, error) {
+		return decoder.json(item, true)
+	})
 	return page, err
 }
 
-// checkListKind returns why what is in an envelope is no list of the source's objects.
+// checkListKind returns an error if an envelope holds no list of the source's objects.
 func (s *REST[T]) checkListKind(e *envelope) error {
 	if want := s.decoder.wants().Kind + "List"; string(e.kind) != want {
 		return &WrongObjectError{Got: receivedKind(e.groupVersionKind()), Want: want}
@@ -141,9 +125,10 @@ func (s *REST[T]) checkListKind(e *envelope) error {
 	return nil
 }
 
-// decodeItems decodes items of size bytes in all, on several goroutines if that is worth
-// it, and appends them to a page in their order, up to the first that is malformed.
-func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int, decode func([]byte) (T, error)) error {
+// decodeItems decodes items of size bytes in all, on several goroutines if that is worth it,
+// and appends them to a page in their order, up to the first malformed one.
+func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int,
+	decode func([]byte) (T, error)) error {
 	begin := len(page.Items)
 	page.Items = slices.Grow(page.Items, len(items))[:begin+len(items)]
 	to := page.Items[begin:]
@@ -155,12 +140,12 @@ func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int, decode fu
 	return err
 }
 
-// ErrNameless is an object without a name, which none has that a server keeps. It is the Err
-// of an [Item].
+// ErrNameless is an object without a name, which a server never keeps. It is the Err of an
+// [Item].
 var ErrNameless = errors.New("an object without a name")
 
-// itemOrWrong describes a decoded object. An object of another kind, or without a name, is
-// an item that says so; any other error stays one.
+// itemOrWrong describes a decoded object. For an object of another kind, or without a name,
+// the item has an error; any other error is returned.
 func itemOrWrong[T Object](obj T, err error) (Item[T], error) {
 	switch {
 	case err == nil && obj.GetName() == "":

@@ -14,7 +14,7 @@ const (
 	leastShare = 32 << 10
 )
 
-// shares says among how many goroutines n objects of size bytes in all are divided.
+// shares returns among how many goroutines n objects of size bytes in all are divided.
 func shares(n, size int) int {
 	if size < 2*leastShare || n < 2 {
 		return 1
@@ -39,7 +39,9 @@ func inOrder(n, size int, do func(i int) error) (done int, err error) {
 	ends := make([]end, among)
 	var others sync.WaitGroup
 	for part := 1; part < among; part++ {
-		others.Go(func() { ends[part].at, ends[part].err = stretch(part*n/among, (part+1)*n/among, do) })
+		others.Go(func() {
+			ends[part].at, ends[part].err = stretch(part*n/among, (part+1)*n/among, do)
+		})
 	}
 	ends[0].at, ends[0].err = stretch(0, n/among, do)
 	others.Wait()

@@ -184,7 +184,7 @@ func TestBufferGrowsInABurstAndIsGivenBack(t *testing.T) {
 	if len(f.buf) != burstBuffer {
 		t.Errorf("in a burst the buffer has %d bytes, want %d", len(f.buf), burstBuffer)
 	}
-	for range calmReads {
+	for range shrinkAfter {
 		read(1)
 	}
 	read(1)
@@ -192,7 +192,7 @@ func TestBufferGrowsInABurstAndIsGivenBack(t *testing.T) {
 		t.Errorf("after the burst the buffer has %d bytes, want %d", len(f.buf), initialBuffer)
 	}
 	read(1000)
-	f.settle()
+	f.shrink()
 	read(1)
 	if len(f.buf) != initialBuffer {
 		t.Errorf("when it was settled the buffer has %d bytes, want %d", len(f.buf), initialBuffer)

@@ -14,12 +14,12 @@ import (
 // carries them.
 var ErrRedirect = errors.New("a redirect was not followed")
 
-// mostRedirects is how many redirects of one request are followed, as net/http does.
-const mostRedirects = 10
+// maxRedirects is how many redirects of one request are followed, as net/http does.
+const maxRedirects = 10
 
-// stayingHome returns a copy of a client that follows no redirect to another host, and
+// sameHostOnly returns a copy of a client that nextPage no redirect to another host, and
 // has no timeout.
-func stayingHome(c *http.Client) *http.Client {
+func sameHostOnly(c *http.Client) *http.Client {
 	home := *c
 	home.Timeout = 0
 	home.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -29,7 +29,7 @@ func stayingHome(c *http.Client) *http.Client {
 		if c.CheckRedirect != nil {
 			return c.CheckRedirect(req, via)
 		}
-		if len(via) >= mostRedirects {
+		if len(via) >= maxRedirects {
 			return fmt.Errorf("the server has redirected %d times", len(via))
 		}
 		return nil
@@ -37,15 +37,17 @@ func stayingHome(c *http.Client) *http.Client {
 	return &home
 }
 
-// checkRedirect returns why a redirect is not followed. From http to https the port may
+// checkRedirect returns an error for a redirect that is not followed. From http to https the port may
 // be another.
 func checkRedirect(from, to *url.URL) error {
 	encrypted := from.Scheme == "http" && to.Scheme == "https"
-	if strings.EqualFold(from.Hostname(), to.Hostname()) && (encrypted || from.Scheme == to.Scheme && portOf(from) == portOf(to)) {
+	samePort := from.Scheme == to.Scheme && portOf(from) == portOf(to)
+	if strings.EqualFold(from.Hostname(), to.Hostname()) && (encrypted || samePort) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s leads to %s, and the credentials would go there (if that is the API server, make it the server of the kubeconfig or rest.Config)",
-		ErrRedirect, shownHost(from), shownHost(to))
+	return fmt.Errorf("%w: %s leads to %s, and the credentials would go there (if that is "+
+		"the API server, make it the server of the kubeconfig or rest.Config)",
+		ErrRedirect, quotedHost(from), quotedHost(to))
 }
 
 // portOf returns the port of a URL.
@@ -56,5 +58,5 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// shownHost returns the scheme and the host of a URL, which may be the server's words.
-func shownHost(u *url.URL) string { return strconv.Quote(cutText(u.Scheme+"://"+u.Host, 256)) }
+// quotedHost returns the scheme and the host of a URL, which the server may have chosen.
+func quotedHost(u *url.URL) string { return strconv.Quote(cutText(u.Scheme+"://"+u.Host, 256)) }

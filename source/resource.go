@@ -55,6 +55,10 @@ func (r Resource) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
+func (r Resource) groupVersionKind() schema.GroupVersionKind {
+	return r.GroupVersion().WithKind(r.Kind)
+}
+
 // path returns the URL path of the collection in a namespace, "" being all.
 func (r Resource) path(namespace string) string {
 	p := groupVersionPath(r.GroupVersion())
@@ -71,9 +75,9 @@ func groupVersionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// Resolve asks the server for what r leaves open: the name of the resource that
-// serves its kind, its kind, or its scope. A resource that the server does not
-// have is an error for which apierrors.IsNotFound is true.
+// Resolve asks the server for what r leaves open: the name of the resource that serves its
+// kind, its kind, or its scope. If the server does not have the resource, apierrors.IsNotFound
+// is true for the error.
 func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
 	return c.resolve(ctx, r, nil, maxDiscoveryBytes)
 }
@@ -82,21 +86,25 @@ func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
 // 300 bytes in it.
 const maxDiscoveryBytes = 8 << 20
 
-// resolve is Resolve, and calls heard as [ListOptions] has it. The answer may have limit
-// bytes, or maxDiscoveryBytes if that is less.
-func (c *Client) resolve(ctx context.Context, r Resource, heard func(), limit int) (Resource, error) {
+// resolve is Resolve, and calls onActivity as described at [ListOptions]. The answer may have
+// limit bytes, or maxDiscoveryBytes if that is less.
+func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
+	limit int) (Resource, error) {
 	fail := func(phase Phase, err error) (Resource, error) {
 		return r, &Error{Op: "discover", Resource: r.String(), Phase: phase, Err: err}
 	}
-	resp, err := c.get(ctx, request{op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()), accept: jsonType, heard: heard})
+	resp, err := c.get(ctx, request{
+		op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()),
+		accept: jsonType, onActivity: onActivity,
+	})
 	if err != nil {
 		return r, err
 	}
 	defer resp.Body.Close()
-	bounded := &reading{body: resp.Body, limit: int64(min(limit, maxDiscoveryBytes))}
-	body, err := readBody(bounded)
+	body, err := readBody(&pageReader{body: resp.Body, limit: int64(min(limit, maxDiscoveryBytes))})
 	if errors.Is(err, ErrFrameTooLarge) && limit >= maxDiscoveryBytes {
-		err = fmt.Errorf("%w discovery document: it has more than %d bytes", ErrMalformed, maxDiscoveryBytes)
+		err = fmt.Errorf("%w discovery document: it has more than %d bytes",
+			ErrMalformed, maxDiscoveryBytes)
 	}
 	if err != nil {
 		return fail(phaseOfBody(err), err)
@@ -104,7 +112,8 @@ func (c *Client) resolve(ctx context.Context, r Resource, heard func(), limit in
 	var list struct {
 		Resources []json.RawMessage `json:"resources"`
 	}
-	if err := openArray(body, `"resources"`, &list, &list.Resources, func(int) error { return nil }); err != nil {
+	anySize := func(int) error { return nil }
+	if err := openArray(body, `"resources"`, &list, &list.Resources, anySize); err != nil {
 		return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
 	}
 	for _, encoded := range list.Resources {
@@ -112,7 +121,11 @@ func (c *Client) resolve(ctx context.Context, r Resource, heard func(), limit in
 		if err := unmarshalJSON(encoded, &served); err != nil {
 			return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
 		}
-		if strings.Contains(served.Name, "/") || (r.Name != "" && served.Name != r.Name) || (r.Name == "" && served.Kind != r.Kind) {
+		same := served.Kind == r.Kind
+		if r.Name != "" {
+			same = served.Name == r.Name
+		}
+		if !same || strings.Contains(served.Name, "/") {
 			continue
 		}
 		r.Name, r.Kind, r.Scope = served.Name, served.Kind, ScopeCluster
@@ -133,7 +146,5 @@ func notServed(r Resource) error {
 	}}
 }
 
-// isSecrets reports whether the objects are Secrets, by what is known of the resource.
-func (r Resource) isSecrets() bool {
-	return dedup.IsSecret(r.Group, r.Name, r.Kind)
-}
+// isSecrets reports whether the objects are Secrets, as far as the resource is known.
+func (r Resource) isSecrets() bool { return dedup.IsSecret(r.Group, r.Name, r.Kind) }

@@ -24,15 +24,46 @@ const (
 
 	// defaultMaxListBytes is 2 GiB, or a quarter of what an int counts where that is less.
 	defaultMaxListBytes = min(2<<30, math.MaxInt/4+1)
-	// maxBatch bounds how many frames one Next decodes, so that a long burst
-	// reaches the cache while it lasts.
+	// maxBatch bounds the frames that one Next decodes, so that a long burst reaches the cache
+	// while it lasts.
 	maxBatch = 256
 )
 
-// RESTOptions narrows what a [REST] source reads. Its zero value is the whole
-// collection, with the default limits. With options that cannot be used, every List and
-// Watch fails and says which.
+// Transport tunes how objects are read from a server. Its zero value is ready.
+type Transport struct {
+	// PageSize, NoStreamedLists, WatchTimeout and MaxSilence are for the informers that list
+	// and watch through sources; a source itself ignores them. Zero values mean the defaults
+	// of the informer.
+	//
+	// PageSize is the number of objects in a page of a list that is not streamed.
+	PageSize int64
+	// NoStreamedLists makes every list one in pages.
+	NoStreamedLists bool
+	// WatchTimeout is the least time that a watch lasts before it is started again.
+	WatchTimeout time.Duration
+	// MaxSilence is how long a list may bring nothing before it is ended and started again;
+	// below 0 there is no limit.
+	MaxSilence time.Duration
+
+	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB, the least is 1,000.
+	MaxFrameBytes int
+	// MaxListBytes bounds the memory of one page of a list: its bytes, or the sizes of the
+	// Go structs of its objects where these are larger. 0 means 2 GiB, where int has 32 bits
+	// 512 MiB; the least is 1,000.
+	MaxListBytes int
+	// ListBudget bounds the memory of the pages of several sources at once; nil means the
+	// budget of the client, of 4 GiB.
+	ListBudget *Budget
+	// Sharing says which parts of decoded objects are shared; 0 means ShareAll. Go structs
+	// that come in JSON share all or nothing.
+	Sharing Sharing
+}
+
+// RESTOptions narrows what a [REST] source reads. Its zero value is the whole collection,
+// with the default limits. With options that cannot be used, every List and Watch fails and
+// says which.
 type RESTOptions struct {
+	Transport
 	// Namespace is the one namespace to read, "" for all.
 	Namespace string
 	// ClusterScoped says that Namespace is empty because objects of the resource have no
@@ -42,41 +73,28 @@ type RESTOptions struct {
 	// Labels and Fields are selectors in Kubernetes' syntax, "" for all objects.
 	Labels, Fields string
 	// Tweak changes the options of every list and every watch before they are sent,
-	// selectors included; nil leaves them. It must not change what the caller of List
-	// and Watch steers: versions, paging and the kind of watch.
+	// selectors included; nil changes nothing. It must not change the options that the
+	// caller of List and Watch sets: versions, paging and the kind of watch.
 	Tweak func(*metav1.ListOptions)
-	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB, the least is 1,000.
-	MaxFrameBytes int
-	// MaxListBytes bounds one page of a list: its bytes, and in the place of the bytes of an
-	// object the size of its Go struct where that is larger. 0 means 2 GiB, where int has 32
-	// bits 512 MiB; the least is 1,000.
-	MaxListBytes int
-	// ListBudget bounds what the pages of several sources have in memory at once; nil means one
-	// of 4 GiB that all sources of the client have.
-	ListBudget *Budget
-	// Sharing says what decoded objects have in common; 0 means ShareAll. Go
-	// structs that come in JSON share all or nothing.
-	Sharing Sharing
 	// Drop leaves fields out of the objects, as if they had never been set. A path names
 	// fields as JSON does, joined by dots, as in "metadata.managedFields" or
-	// "spec.containers.env": it goes through lists and ends at a field of any type, but
-	// does not go into a map. Of objects held as maps, only what begins with "metadata" is
-	// checked. Where a path cannot be left out, every List and Watch fails and says why.
+	// "spec.containers.env": it goes through lists and ends at a field of any type, but does
+	// not go into a map. Of objects held as maps, only paths in "metadata" are checked. If a
+	// path cannot be left out, every List and Watch fails and says why.
 	//
 	// In protobuf these fields are not even decoded, nor are their bytes checked. An object
-	// without them must not be given to an Update: the server would take it as a request
-	// to remove them. Use a Patch.
+	// without them must not be given to an Update: the server would take it as a request to
+	// remove them. Use a Patch.
 	Drop []string
 	// NoKind leaves metadata without its kind, which is PartialObjectMetadata whatever the
-	// objects are, as client-go's metadata client does: the items of lists in JSON keep what
-	// they come with. Other sources are not affected.
+	// objects are, as client-go's metadata client does: the items of lists in JSON keep the
+	// kind that they come with. Other sources are not affected.
 	NoKind bool
-	// Table is what the objects share through; nil means one that all sources of the
-	// client have.
+	// Table holds what the objects share; nil means the table of the client.
 	Table *Table
 }
 
-// tableOf returns the table that objects share through.
+// tableOf returns the table that holds what objects share.
 func (o RESTOptions) tableOf(c *Client) *Table {
 	switch {
 	case o.Table != nil:
@@ -101,58 +119,56 @@ type REST[T Object] struct {
 	client  *Client
 	decoder decoder[T]
 	options RESTOptions
-	// bookmarks decodes those where fields are left out, which may be the ones that say
-	// what a bookmark means; otherwise it is nil.
+	// bookmarks decodes the bookmarks where fields are left out, which may include those
+	// with the meaning of a bookmark; otherwise it is nil.
 	bookmarks decoder[T]
 	invalid   error // says which of RESTOptions cannot be used, or nil
-	// leastObject is what an object of a page takes at least, in bytes.
-	leastObject int64
-	// identifiable and identifiableInJSON say that objects in protobuf, or in JSON, can be
-	// told apart before they are decoded.
+	// objectSize is the least memory of an object of a page, in bytes.
+	objectSize int64
+	// identifiable and identifiableInJSON say that the identity of objects in protobuf, or in
+	// JSON, can be read before they are decoded.
 	identifiable, identifiableInJSON bool
 
-	buffer   atomic.Pointer[[]byte] // what a page was read with, for the one that follows it
-	asked    Resource               // as it was given
-	lock     chan struct{}          // guards resource; a channel, because discovery is waited for under it
-	resource Resource               // asked, completed by discovery
+	buffer atomic.Pointer[[]byte] // of the last page, for the next one
+	asked  Resource               // as it was given
+	// lock guards resource. It is a channel, because a context may end the wait for it:
+	// discovery happens under it.
+	lock     chan struct{}
+	resource Resource // asked, completed by discovery
 }
 
-// NewTyped returns a source of the objects of resource as the Go type that make
-// returns, for example func() *corev1.Pod { return new(corev1.Pod) }, which several
-// goroutines may call at once. Protobuf is used if the type can be read from it. resource.Kind is required.
+// NewTyped returns a source of the objects of resource as the Go type that make returns, for
+// example func() *corev1.Pod { return new(corev1.Pod) }. Several goroutines may call make at
+// once. Protobuf is used if the type can be read from it. resource.Kind is required.
 func NewTyped[T Object](c *Client, resource Resource, make func() T, o RESTOptions) *REST[T] {
-	if resource.isSecrets() {
-		o.Sharing = ShareNothing // also in a Go type that does not say so
-	}
-	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
-	s := newREST(c, resource, func() decoder[T] { return newTypedDecoder(gvk, make, table, o.Sharing) }, o)
-	of := reflect.TypeOf(make())
-	s.identifiable, s.identifiableInJSON = identifiable(of), identifiableInJSON(of)
-	if of.Kind() == reflect.Pointer {
-		s.leastObject += int64(of.Elem().Size())
+	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[T] {
+		return newTypedDecoder(resource.groupVersionKind(), make, table, o.Sharing)
+	})
+	t := reflect.TypeOf(make())
+	s.identifiable, s.identifiableInJSON = identifiable(t), identifiableInJSON(t)
+	if t.Kind() == reflect.Pointer {
+		s.objectSize += int64(t.Elem().Size())
 	}
 	return s
 }
 
 // NewDynamic returns a source of the objects of resource as maps.
 func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured.Unstructured] {
-	if resource.isSecrets() {
-		o.Sharing = ShareNothing
-	}
-	gvk, table := resource.GroupVersion().WithKind(resource.Kind), o.tableOf(c)
-	s := newREST(c, resource, func() decoder[*unstructured.Unstructured] { return newDynamicDecoder(gvk, table, o.Sharing) }, o)
+	type object = *unstructured.Unstructured
+	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[object] {
+		return newDynamicDecoder(resource.groupVersionKind(), table, o.Sharing)
+	})
 	s.identifiableInJSON = true
 	return s
 }
 
-// NewMetadata returns a source of the metadata of the objects of resource. The
-// server leaves out everything else.
+// NewMetadata returns a source of the metadata of the objects of resource. The server leaves
+// out everything else.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
-	if resource.isSecrets() {
-		o.Sharing = ShareNothing // their annotations may hold what the Secrets hold
-	}
-	table := o.tableOf(c)
-	s := newREST(c, resource, func() decoder[*metav1.PartialObjectMetadata] { return newMetadataDecoder(table, o.Sharing, !o.NoKind) }, o)
+	type object = *metav1.PartialObjectMetadata
+	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[object] {
+		return newMetadataDecoder(table, o.Sharing, !o.NoKind)
+	})
 	s.identifiable, s.identifiableInJSON = true, true
 	return s
 }
@@ -161,23 +177,28 @@ func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.Part
 const leastBytes = 1000
 
 // Check returns an error that names the first option that cannot be used, as a field of a
-// struct that is called name. Drop is checked by the sources, which know the type. It is for
-// what has these options among its own, to say so when they are given.
+// struct of that name: a caller with the same options uses it to check its own. Drop is
+// checked by the sources, which know the type.
 func (o RESTOptions) Check(name string) error {
 	refuse := func(field string, value any, remedy string) error {
 		return fmt.Errorf("%s.%s is %v: %s", name, field, value, remedy)
 	}
 	switch {
 	case o.MaxFrameBytes != 0 && o.MaxFrameBytes < leastBytes:
-		return refuse("MaxFrameBytes", o.MaxFrameBytes, fmt.Sprintf("give %d bytes or more, or 0 for 32 MiB", leastBytes))
+		return refuse("MaxFrameBytes", o.MaxFrameBytes,
+			fmt.Sprintf("give %d bytes or more, or 0 for 32 MiB", leastBytes))
 	case o.MaxListBytes != 0 && o.MaxListBytes < leastBytes:
-		return refuse("MaxListBytes", o.MaxListBytes, fmt.Sprintf("give %d bytes or more, or 0 for 2 GiB", leastBytes))
+		return refuse("MaxListBytes", o.MaxListBytes,
+			fmt.Sprintf("give %d bytes or more, or 0 for 2 GiB", leastBytes))
 	case o.ListBudget != nil && o.ListBudget.MaxBytes < 0:
-		return refuse("ListBudget.MaxBytes", o.ListBudget.MaxBytes, "give a number of bytes, or 0 for 4 GiB")
+		return refuse("ListBudget.MaxBytes", o.ListBudget.MaxBytes,
+			"give a number of bytes, or 0 for 4 GiB")
 	case o.Sharing < ShareAll || o.Sharing > ShareNothing:
-		return refuse("Sharing", int(o.Sharing), "use ShareAll, ShareStrings or ShareNothing")
+		return refuse("Sharing", int(o.Sharing),
+			"use ShareAll, ShareStrings or ShareNothing")
 	case o.ClusterScoped && o.Namespace != "":
-		return refuse("ClusterScoped", true, fmt.Sprintf("leave Namespace, which is %q, empty", o.Namespace))
+		return refuse("ClusterScoped", true,
+			fmt.Sprintf("leave Namespace, which is %q, empty", o.Namespace))
 	}
 	if _, err := labels.Parse(o.Labels); err != nil {
 		return fmt.Errorf("%s.Labels %.100q: %w", name, o.Labels, err)
@@ -188,43 +209,56 @@ func (o RESTOptions) Check(name string) error {
 	return nil
 }
 
-func newREST[T Object](c *Client, resource Resource, newDecoder func() decoder[T], o RESTOptions) *REST[T] {
+// newREST returns a source of any kind. Of Secrets nothing is shared, in whatever form: the
+// annotations in their metadata may hold their data.
+func newREST[T Object](c *Client, resource Resource, o RESTOptions,
+	newDecoder func(RESTOptions, *Table) decoder[T]) *REST[T] {
 	invalid := o.Check("RESTOptions")
 	o.MaxFrameBytes = cmp.Or(o.MaxFrameBytes, defaultMaxFrameBytes)
 	o.MaxListBytes = cmp.Or(o.MaxListBytes, defaultMaxListBytes)
+	if resource.isSecrets() {
+		o.Sharing = ShareNothing
+	}
+	table := o.tableOf(c)
 	s := &REST[T]{
-		client: c, decoder: newDecoder(), options: o, invalid: invalid, asked: resource, resource: resource,
-		lock:        make(chan struct{}, 1),
-		leastObject: int64(unsafe.Sizeof(Item[T]{})),
+		client: c, decoder: newDecoder(o, table), options: o, invalid: invalid,
+		asked: resource, resource: resource, lock: make(chan struct{}, 1),
+		objectSize: int64(unsafe.Sizeof(Item[T]{})),
 	}
-	if len(o.Drop) == 0 {
-		return s
-	}
-	s.bookmarks = newDecoder()
-	if err := s.decoder.without(o.Drop); err != nil {
-		s.invalid = fmt.Errorf("RESTOptions.Drop: %w", err)
+	if len(o.Drop) > 0 {
+		s.bookmarks = newDecoder(o, table)
+		if err := s.decoder.without(o.Drop); err != nil {
+			s.invalid = fmt.Errorf("RESTOptions.Drop: %w", err)
+		}
 	}
 	return s
 }
 
-// resolved returns the resource, after asking the server for what a request
-// needs to know of it. The next page of a list follows the one before.
-func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Resource, error) {
-	fail := func(resource Resource, err error) (Resource, error) {
-		return resource, &Error{Op: "list", Resource: resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: err}
+// fail returns an error of a request that was not sent.
+func (s *REST[T]) fail(op string, resource Resource, err error) error {
+	return &Error{
+		Op: op, Resource: resource.String(), Namespace: s.options.Namespace,
+		Phase: Connecting, Err: err,
 	}
+}
+
+// resolved returns the resource. Before that, it asks the server for what a request needs to
+// know of it, except for the next page of a list.
+func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
+	onActivity func()) (Resource, error) {
 	select {
 	case s.lock <- struct{}{}:
 		defer func() { <-s.lock }()
 	case <-ctx.Done():
-		return fail(s.asked, context.Cause(ctx))
+		return s.asked, s.fail("list", s.asked, context.Cause(ctx))
 	}
-	if s.options.ClusterScoped && !follows {
+	if s.options.ClusterScoped && !nextPage {
 		s.resource = s.asked
 		s.resource.Scope = ScopeUnknown
 	}
-	if s.resource.Name == "" || (s.resource.Scope == ScopeUnknown && s.options.ClusterScoped) || (s.resource.Scope == ScopeUnknown && s.options.Namespace != "") {
-		resource, err := s.client.resolve(ctx, s.resource, heard, s.options.MaxListBytes)
+	needsScope := s.options.ClusterScoped || s.options.Namespace != ""
+	if s.resource.Name == "" || s.resource.Scope == ScopeUnknown && needsScope {
+		resource, err := s.client.resolve(ctx, s.resource, onActivity, s.options.MaxListBytes)
 		if err != nil {
 			return s.resource, err
 		}
@@ -241,15 +275,16 @@ func (s *REST[T]) resolved(ctx context.Context, follows bool, heard func()) (Res
 		return resource, nil
 	}
 	s.resource = s.asked // its definition may come back with another scope
-	return fail(resource, wrong)
+	return resource, s.fail("list", resource, wrong)
 }
 
 // request prepares a GET of the collection with the given options.
-func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, heard func()) (request, error) {
+func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions,
+	onActivity func()) (request, error) {
 	if s.invalid != nil {
-		return request{}, &Error{Op: op, Resource: s.asked.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: fmt.Errorf("%w: %w", errOptions, s.invalid)}
+		return request{}, s.fail(op, s.asked, fmt.Errorf("%w: %w", errOptions, s.invalid))
 	}
-	resource, err := s.resolved(ctx, o.Continue != "", heard)
+	resource, err := s.resolved(ctx, o.Continue != "", onActivity)
 	if err != nil {
 		return request{}, err
 	}
@@ -259,18 +294,19 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	}
 	query, err := queryparams.Convert(&o)
 	if err != nil {
-		return request{}, &Error{Op: op, Resource: resource.String(), Namespace: s.options.Namespace, Phase: Connecting, Err: fmt.Errorf("its options cannot be sent: %w", err)}
+		return request{}, s.fail(op, resource, fmt.Errorf("its options cannot be sent: %w", err))
 	}
 	return request{
 		op: op, resource: resource.String(), namespace: s.options.Namespace,
-		path: resource.path(s.options.Namespace), query: query, accept: s.decoder.accept(op == "watch", s.client.jsonOnly),
-		follows: o.Continue != "", heard: heard,
+		path: resource.path(s.options.Namespace), query: query,
+		accept:   s.decoder.accept(op == "watch", s.client.jsonOnly),
+		nextPage: o.Continue != "", onActivity: onActivity,
 	}, nil
 }
 
-// forget has what the server said of the resource be asked again, after an answer that
-// it has no such resource: it may come back under another name or in another scope.
-func (s *REST[T]) forget(err error) {
+// resetResource forgets what the server said of the resource, after an answer that it has no
+// such resource: that may come back under another name or in another scope.
+func (s *REST[T]) resetResource(err error) {
 	if !apierrors.IsNotFound(err) {
 		return
 	}
@@ -281,14 +317,17 @@ func (s *REST[T]) forget(err error) {
 
 // Watch opens a stream.
 func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
-	options := metav1.ListOptions{Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version}
-	if o.Timeout > 0 {
-		options.TimeoutSeconds = new(max(int64(o.Timeout/time.Second), 1)) // 0 would be the server's choice
+	options := metav1.ListOptions{
+		Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version,
+	}
+	if o.Timeout > 0 { // 0 seconds would be the server's choice
+		options.TimeoutSeconds = new(max(int64(o.Timeout/time.Second), 1))
 	}
 	if o.SendInitialEvents {
-		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+		options.SendInitialEvents = new(true)
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	r, err := s.request(ctx, "watch", options, o.Heard)
+	r, err := s.request(ctx, "watch", options, o.OnActivity)
 	if err != nil {
 		return nil, err
 	}
@@ -296,9 +335,10 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
 		cancel()
-		s.forget(err)
+		s.resetResource(err)
 		if o.SendInitialEvents && refusesStreamedLists(err) {
-			return nil, r.fail(Answered, fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err)))
+			err = fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err))
+			return nil, r.fail(Answered, err)
 		}
 		return nil, err
 	}
@@ -309,14 +349,15 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		return nil, r.fail(Decoding, err)
 	}
 	if o.SendInitialEvents {
-		stream.asker = s.askerFor(o.Held, stream.protobuf)
+		stream.filter = s.filterFor(o.IsCached, stream.protobuf)
 	}
 	return stream, nil
 }
 
-// refusesStreamedLists reports whether a server that does not know
-// sendInitialEvents, or has it switched off, would answer so: it finds the
-// parameters invalid (422), or their combination (400).
+// refusesStreamedLists reports whether a server that does not know sendInitialEvents, or has
+// it switched off, would answer so: it finds the parameters invalid (422), or their
+// combination (400).
 func refusesStreamedLists(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotAcceptable(err) || apierrors.IsMethodNotSupported(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsNotAcceptable(err) || apierrors.IsMethodNotSupported(err)
 }

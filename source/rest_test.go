@@ -177,7 +177,7 @@ func TestListRefusesWhatIsNoList(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewTyped(serve(t, test.handle), pods, newPod, RESTOptions{MaxListBytes: 1000}).List(t.Context(), ListOptions{})
+			_, err := NewTyped(serve(t, test.handle), pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: 1000}}).List(t.Context(), ListOptions{})
 			sourceErr, ok := errors.AsType[*Error](err)
 			if !ok || sourceErr.Phase != Decoding || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "list pods.v1") {
 				t.Errorf("got error %v, want a decoding error that says %q", err, test.want)
@@ -198,7 +198,7 @@ func jsonFrame(eventType, object string) string {
 // readStream reads a watch to its end.
 func readStream(t *testing.T, handle http.HandlerFunc) (events []Event[*corev1.Pod], err error) {
 	t.Helper()
-	stream, err := NewTyped(serve(t, handle), pods, newPod, RESTOptions{MaxFrameBytes: 10_000}).Watch(t.Context(), WatchOptions{Version: "1"})
+	stream, err := NewTyped(serve(t, handle), pods, newPod, RESTOptions{Transport: Transport{MaxFrameBytes: 10_000}}).Watch(t.Context(), WatchOptions{Version: "1"})
 	if err != nil {
 		return nil, err
 	}

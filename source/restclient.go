@@ -19,7 +19,8 @@ import (
 // client would use it. The timeout of its http.Client applies to lists.
 func NewClientFromREST(c *rest.RESTClient) (*Client, error) {
 	if c == nil {
-		return nil, errors.New("source: the REST client is nil: pass one that was made from a rest.Config")
+		return nil, errors.New("source: the REST client is nil: " +
+			"pass one that was made from a rest.Config")
 	}
 	accept, err := acceptOf(c)
 	if err != nil {
@@ -30,7 +31,7 @@ func NewClientFromREST(c *rest.RESTClient) (*Client, error) {
 		httpClient = c.Client
 	}
 	return &Client{
-		rest: c, http: stayingHome(httpClient), timeout: httpClient.Timeout,
+		rest: c, http: sameHostOnly(httpClient), timeout: httpClient.Timeout,
 		jsonOnly: !strings.Contains(accept, protobufType),
 	}, nil
 }
@@ -38,16 +39,22 @@ func NewClientFromREST(c *rest.RESTClient) (*Client, error) {
 // acceptOf returns the Accept header that a typed client on top of c sends. Only a
 // request shows it: one is made with a copy of c that does not reach the server.
 func acceptOf(c *rest.RESTClient) (string, error) {
-	// By reflection, because the client holds an atomic flag that a plain copy would be
-	// blamed for; its value does not matter here.
+	// By reflection, because vet refuses a plain copy of the atomic flag in the client, whose
+	// value does not matter here.
 	offline := new(rest.RESTClient)
 	reflect.ValueOf(offline).Elem().Set(reflect.ValueOf(c).Elem())
 	var accept string
-	offline.Client = &http.Client{Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
+	answer := func(req *http.Request) (*http.Response, error) {
 		accept = req.Header.Get("Accept")
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), Request: req}, nil
-	})}
-	result := offline.Get().UseProtobufAsDefault().Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).AbsPath("/").Do(context.Background())
+		body := io.NopCloser(strings.NewReader("{}"))
+		return &http.Response{
+			StatusCode: http.StatusOK, Header: http.Header{}, Body: body, Request: req,
+		}, nil
+	}
+	offline.Client = &http.Client{Transport: roundTripFunc(answer)}
+	request := offline.Get().UseProtobufAsDefault()
+	request = request.Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).AbsPath("/")
+	result := request.Do(context.Background())
 	if accept == "" {
 		return "", fmt.Errorf("it could not prepare a request: %w", result.Error())
 	}

@@ -2,23 +2,23 @@ package source
 
 import "github.com/tidings-go/tidings/internal/dedup"
 
-// Sharing says what the decoded objects have in common in memory. Whatever it is,
-// their values are the same.
+// Sharing says which parts of decoded objects are shared in memory. The values of objects
+// do not depend on it.
 type Sharing = dedup.Sharing
 
 const (
-	// ShareAll has objects share what they have in common: strings, messages,
-	// slices and maps. They must not be changed, as no cached object may.
+	// ShareAll shares strings, messages, slices and maps. Objects must not be changed, as no
+	// cached object may.
 	ShareAll = dedup.ShareAll
-	// ShareStrings has them share strings alone: an object may be changed before
-	// it is cached, by a transform for example.
+	// ShareStrings shares strings alone: an object may be changed before it is cached, by a
+	// transform for example.
 	ShareStrings = dedup.ShareStrings
-	// ShareNothing has every object decoded for itself.
+	// ShareNothing decodes every object for itself.
 	ShareNothing = dedup.ShareNothing
 )
 
-// Table holds what the objects of several sources and informers have in common: see
-// RESTOptions.Table. The zero value is ready. It may be used by several goroutines.
+// Table holds what the objects of several sources and informers share: see RESTOptions.Table.
+// The zero value is ready. Several goroutines may use it.
 type Table = dedup.Table
 
 // TableStats describe a [Table].
@@ -30,24 +30,24 @@ type SharerStats = dedup.SharerStats
 // DecodingStats count the objects that a [REST] source has decoded since it was made,
 // bookmarks included.
 type DecodingStats struct {
-	// Shared objects share what they have in common as RESTOptions.Sharing says: they
-	// came in protobuf, or in JSON as maps. Healthy is all objects of a built-in type
-	// and of a dynamic source.
+	// Shared objects came in protobuf, or in JSON as maps, and share their parts as
+	// Transport.Sharing says. Healthy is all objects of a built-in type and of a dynamic
+	// source.
 	Shared int64
-	// Unshared objects came in the same forms and were decoded each for itself: all of
-	// them where WhyUnshared is set, and otherwise those that were not encoded in
-	// the way in which API servers encode objects. Healthy is 0 or all.
+	// Unshared objects came in the same forms and were decoded each for itself: all of them
+	// if WhyUnshared is set, and otherwise those that were not encoded as API servers encode
+	// objects. Healthy is 0 or all.
 	Unshared int64
 	// Rejected objects came in the same forms and could not be decoded. Healthy is 0.
 	Rejected int64
-	// JSON counts the objects that came in JSON as Go structs. These are decoded each
-	// for itself; what After counts of them shares since then.
+	// JSON counts the objects that came in JSON as Go structs. These are decoded each for
+	// itself; After counts those that were shared afterwards.
 	JSON int64
 	// WhyUnshared says why objects of the type are not shared, for example because
 	// they are Secrets; nil where they are, and for Go structs in JSON.
 	WhyUnshared error
-	// After counts the objects that came decoded, out of a transform, or in JSON as Go
-	// structs, and share what they have in common since then.
+	// After counts the objects that were shared after decoding: from a transform, from a
+	// source that decodes by itself, or in JSON as Go structs.
 	After SharerStats
 }
 
@@ -72,14 +72,15 @@ func (s *REST[T]) DecodingStats() DecodingStats {
 	return stats
 }
 
-// NewSharer returns a sharer for objects of a resource that something has changed since
-// the client decoded them. They share with what the client decodes.
+// NewSharer returns a sharer for objects of a resource that were changed after the client
+// decoded them. They share with the objects that the client decodes.
 func (c *Client) NewSharer(resource Resource, sharing Sharing) *dedup.Sharer {
 	if resource.isSecrets() {
 		sharing = ShareNothing
 	}
-	return dedup.NewSharer(&c.table, dedup.SharerOptions{Sharing: sharing, NoSecrets: resource.Name != ""})
+	o := dedup.SharerOptions{Sharing: sharing, NoSecrets: resource.Name != ""}
+	return dedup.NewSharer(&c.table, o)
 }
 
-// SharingStats describe what the objects of the client's sources have in common.
+// SharingStats describe the table of the client, through which its sources share.
 func (c *Client) SharingStats() TableStats { return c.table.Stats() }

@@ -56,7 +56,7 @@ func TestMapsShareWhatTheyHaveInCommon(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(sharing), func(t *testing.T) {
 			client := serve(t, widgetsJSON("Widget"))
-			s := NewDynamic(client, Resource{Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}, RESTOptions{Sharing: sharing})
+			s := NewDynamic(client, Resource{Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}, RESTOptions{Transport: Transport{Sharing: sharing}})
 			all := readMaps(t, s)
 			if len(all) != 16 {
 				t.Fatalf("read %d objects", len(all))

@@ -97,10 +97,10 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(sharing), func(t *testing.T) {
 			client := serve(t, replicas(t))
-			first := NewTyped(client, pods, newPod, RESTOptions{Sharing: sharing})
+			first := NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}})
 			all := readAll(t, first)
-			again := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Sharing: sharing}))
-			apart := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Sharing: sharing, Table: new(dedup.Table)}))
+			again := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}}))
+			apart := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}, Table: new(dedup.Table)}))
 			if len(all) != 17 {
 				t.Fatalf("read %d pods", len(all))
 			}
@@ -143,7 +143,7 @@ func TestStructsInJSONShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 	body := `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Join(items, ",") + `]}`
 	for sharing, want := range map[Sharing]bool{ShareAll: true, ShareStrings: false, ShareNothing: false} {
-		s := NewTyped(serve(t, answerWith(200, jsonType, body)), pods, newPod, RESTOptions{Sharing: sharing})
+		s := NewTyped(serve(t, answerWith(200, jsonType, body)), pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}})
 		page, err := s.List(t.Context(), ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -326,7 +326,7 @@ func FuzzListBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		source := NewTyped(nil, pods, newPod, RESTOptions{})
 		for range 2 { // until everything is shared
-			got, gotErr := source.decodePage(nil, protobufType, bytes.Clone(body), nil)
+			got, gotErr := wholePage(t, source, protobufType, bytes.Clone(body))
 			want := &corev1.PodList{}
 			_, gvk, wantErr := reference.Decode(body, nil, want)
 			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {

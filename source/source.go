@@ -49,13 +49,13 @@ type ListOptions struct {
 	Limit int64
 	// Continue is the token of the page before, "" for the first page.
 	Continue string
-	// Held says which objects the caller has already; nil says none. See [Held].
-	Held Held
-	// Heard is called when a request is sent, and when anything of its answer has come,
-	// by the goroutine that called List; nil is not called. A source that cannot tell
-	// does not call it. Time that passes in between was spent waiting for the server, or
-	// decoding what it has sent.
-	Heard func()
+	// IsCached reports which objects the caller has already; nil means none.
+	IsCached IsCached
+	// OnActivity is called when a request is sent, and when a part of the answer has come,
+	// by the goroutine that called List, unless it is nil. Sources that cannot observe reads
+	// never call it. The time between two calls was spent waiting for the server, or
+	// decoding.
+	OnActivity func()
 }
 
 // WatchOptions says where a watch starts and how long it may last.
@@ -69,23 +69,23 @@ type WatchOptions struct {
 	// SendInitialEvents asks for the whole collection first, as Added events
 	// that end with an InitialEventsEnd event: a streamed list.
 	SendInitialEvents bool
-	// Held says which objects of a streamed list the caller has already; nil says none.
-	// It is asked of Added events, until the first event of another type. See [Held].
-	Held Held
-	// Heard is called as that of [ListOptions] is, by the goroutine that called Watch or
-	// Next.
-	Heard func()
+	// IsCached reports which objects of a streamed list the caller has already; nil means
+	// none. It is called for Added events, until the first event of another type.
+	IsCached IsCached
+	// OnActivity is called as described at [ListOptions], by the goroutine that called Watch
+	// or Next.
+	OnActivity func()
 }
 
-// Held is asked, before an object is decoded, whether the caller has that very state of
-// it. If the answer is true, the object is neither decoded nor among what is yielded: the
-// caller has taken note of it by answering. The strings are valid during the call only.
+// IsCached reports, before an object is decoded, whether the caller has that state of it.
+// Then the object is neither decoded nor yielded, and the caller has noted that it is in the
+// list. The strings are valid during the call only.
 //
-// It is asked on the goroutine that called List or Next, once for each object, in the
-// order in which the server sent them. After an error what was noted of that list means
-// nothing. A source need not ask: where namespace, name, UID and version cannot be read
-// from the encoded object with certainty, that is decoded and yielded.
-type Held func(key, version, uid string) bool
+// It is called on the goroutine that called List or Next, once for each object, in the order
+// in which the server sent them. If the list fails, its answers for that list are void. A
+// source need not call it: an object whose namespace, name, UID or version cannot be read
+// with certainty before it is decoded is yielded.
+type IsCached func(key, version, uid string) bool
 
 // Item is one object as the server described it.
 type Item[T any] struct {

@@ -22,25 +22,36 @@ type restStream[T Object] struct {
 	frames           *frames
 	body             io.Closer
 	cancel           context.CancelFunc
-	asker            *asker // of the objects of a streamed list; nil afterwards
+	filter           *cacheFilter // of the objects of a streamed list; nil afterwards
 	encoded          [][]byte
 	batch            []Event[T]
 	decodeAt         func(i int) error // makes batch[i] of encoded[i]
 	pending          error             // what ended the stream after the events of batch
 }
 
-func newRESTStream[T Object](s *REST[T], r request, resp *http.Response, cancel context.CancelFunc) (*restStream[T], error) {
-	stream := &restStream[T]{decoder: s.decoder, bookmarks: s.bookmarks, request: r, body: resp.Body, cancel: cancel}
+// eventTypes are the types of the events that describe an object, by their name on the wire.
+var eventTypes = map[string]EventType{
+	"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted, "BOOKMARK": Bookmark,
+}
+
+func newRESTStream[T Object](s *REST[T], r request, resp *http.Response,
+	cancel context.CancelFunc) (*restStream[T], error) {
+	stream := &restStream[T]{
+		decoder: s.decoder, bookmarks: s.bookmarks, request: r, body: resp.Body, cancel: cancel,
+	}
 	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
+	var framing splitter
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
 		stream.protobuf = true
-		stream.frames = newFrames(resp.Body, lengthDelimited{}, int64(s.options.MaxFrameBytes))
+		framing = lengthDelimited{}
 	case jsonType:
-		stream.frames = newFrames(resp.Body, &jsonObjects{}, int64(s.options.MaxFrameBytes))
+		framing = &jsonObjects{}
 	default:
-		return nil, fmt.Errorf("%w: the watch came as %q, which was not asked for", ErrMalformed, mediaType)
+		return nil, fmt.Errorf("%w: the watch came as %q, which was not asked for",
+			ErrMalformed, mediaType)
 	}
+	stream.frames = newFrames(resp.Body, framing, int64(s.options.MaxFrameBytes))
 	return stream, nil
 }
 
@@ -50,8 +61,8 @@ func (s *restStream[T]) Close() error {
 	return s.body.Close()
 }
 
-// Next waits for one frame, cuts off every whole frame that follows it, and decodes them.
-// What the caller holds already does not count.
+// Next waits for one frame, cuts off every whole frame that follows it, and decodes them,
+// except those with cached objects.
 func (s *restStream[T]) Next() ([]Event[T], error) {
 	if s.pending != nil {
 		return nil, s.pending
@@ -89,15 +100,15 @@ func (s *restStream[T]) Next() ([]Event[T], error) {
 func (s *restStream[T]) endList() {
 	for i := range s.batch {
 		if s.batch[i].Type == InitialEventsEnd {
-			s.asker = nil
-			s.frames.settle()
+			s.filter = nil
+			s.frames.shrink()
 		}
 	}
 }
 
-// cut waits for a frame that is not held and puts it, and what has arrived after it, into
-// encoded. The frames are valid until the next call. It returns their bytes, and what
-// ended the stream after them.
+// cut waits for a frame whose object is not cached and puts it, and the frames that have
+// arrived after it, into encoded. They are valid until the next call. It returns their bytes,
+// and what ended the stream after them.
 func (s *restStream[T]) cut() (size int, ended error) {
 	clear(s.encoded)
 	s.encoded = s.encoded[:0]
@@ -106,7 +117,7 @@ func (s *restStream[T]) cut() (size int, ended error) {
 		if err != nil || frame == nil {
 			return size, err
 		}
-		if !s.holds(frame) {
+		if !s.drops(frame) {
 			s.encoded = append(s.encoded, frame)
 			size += len(frame)
 		}
@@ -114,30 +125,36 @@ func (s *restStream[T]) cut() (size int, ended error) {
 	return size, nil
 }
 
-// holds reports whether the caller has the object of a frame. With the first event that
-// adds nothing, or cannot be understood, the list that is streamed may be over.
-func (s *restStream[T]) holds(frame []byte) bool {
-	if s.asker == nil {
+// drops reports whether the object of a frame is cached. A streamed list may end with the
+// first event that is not ADDED or cannot be understood, and the filter ends there.
+func (s *restStream[T]) drops(frame []byte) bool {
+	if s.filter == nil {
 		return false
 	}
-	if !s.protobuf {
-		name, object, ok := cutEvent(frame)
-		if !ok || string(name) != "ADDED" {
-			s.asker = nil
+	var name, object []byte
+	ok := false
+	if s.protobuf {
+		var err error
+		name, object, err = openWatchEvent(frame)
+		ok = err == nil
+	} else {
+		name, object, ok = cutEvent(frame)
+	}
+	if !ok || string(name) != "ADDED" {
+		s.filter = nil
+		return false
+	}
+	if s.protobuf {
+		e, err := openEnvelope(object)
+		if err != nil || !e.describes(s.apiVersion, s.kind) {
 			return false
 		}
-		return s.asker.holds(object)
+		object = e.raw
 	}
-	name, object, err := openWatchEvent(frame)
-	if err != nil || string(name) != "ADDED" {
-		s.asker = nil
-		return false
-	}
-	e, err := openEnvelope(object)
-	return err == nil && e.describes(s.apiVersion, s.kind) && s.asker.holds(e.raw)
+	return s.filter.drops(object)
 }
 
-// describe says in which phase the stream failed; its orderly end stays io.EOF.
+// describe adds the phase in which the stream failed; its orderly end stays io.EOF.
 func (s *restStream[T]) describe(err error) error {
 	if err == io.EOF {
 		return err
@@ -151,30 +168,23 @@ func (s *restStream[T]) describe(err error) error {
 	return s.request.fail(phase, err)
 }
 
-// decode makes an event of a frame. An ERROR event is the error it carries.
+// decode makes an event from a frame. An ERROR event becomes the error that it holds.
 func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	var event Event[T]
 	name, object, err := s.open(frame)
 	if err != nil {
 		return event, err
 	}
-	decoder := s.decoder
-	switch string(name) {
-	case "ADDED":
-		event.Type = Added
-	case "MODIFIED":
-		event.Type = Modified
-	case "DELETED":
-		event.Type = Deleted
-	case "BOOKMARK":
-		event.Type = Bookmark
-		if s.bookmarks != nil {
-			decoder = s.bookmarks
+	event.Type = eventTypes[string(name)]
+	if event.Type == 0 {
+		if string(name) == "ERROR" {
+			return event, s.decodeError(object)
 		}
-	case "ERROR":
-		return event, s.decodeError(object)
-	default:
 		return event, UnknownEvent(string(name))
+	}
+	decoder := s.decoder
+	if event.Type == Bookmark && s.bookmarks != nil {
+		decoder = s.bookmarks
 	}
 	obj, err := s.decodeObject(decoder, object)
 	if event.Type == Bookmark {
@@ -194,7 +204,8 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	}
 	var event jsonWatchEvent
 	if err := unmarshalJSON(frame, &event); err != nil {
-		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s", ErrMalformed, err, shown(frame))
+		return nil, nil, fmt.Errorf("%w watch event in JSON: %w, received %s",
+			ErrMalformed, err, summary(frame))
 	}
 	return []byte(event.Type), event.Object, nil
 }
@@ -216,7 +227,7 @@ func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
 	return d.protobuf(e.raw)
 }
 
-// decodeError makes an error of the Status in an ERROR event.
+// decodeError makes an error from the Status in an ERROR event.
 func (s *restStream[T]) decodeError(object []byte) error {
 	mediaType := jsonType
 	if s.protobuf {
@@ -224,12 +235,13 @@ func (s *restStream[T]) decodeError(object []byte) error {
 	}
 	var status metav1.Status
 	if err := unmarshalStatus(mediaType, object, &status); err != nil {
-		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s", ErrMalformed, err, shown(object))
+		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s",
+			ErrMalformed, err, summary(object))
 	}
 	return Bound(&apierrors.StatusError{ErrStatus: status})
 }
 
-// bookmark makes an event of the object of a bookmark, or of why it could not be decoded.
+// bookmark makes an event from the object of a bookmark, or from the error of its decoder.
 func bookmark[T Object](obj T, err error) (Event[T], error) {
 	event := Event[T]{Type: Bookmark}
 	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {

@@ -66,7 +66,7 @@ func FuzzStream(f *testing.F) {
 		}
 		var told [2][]EventType
 		for i, reader := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
-			of := NewTyped(nil, pods, newPod, RESTOptions{MaxFrameBytes: limits[uint(limit)%uint(len(limits))]})
+			of := NewTyped(nil, pods, newPod, RESTOptions{Transport: Transport{MaxFrameBytes: limits[uint(limit)%uint(len(limits))]}})
 			stream, err := newRESTStream(of, request{op: "watch", resource: "pods"}, answerOf(200, mediaType, reader), func() {})
 			if err != nil {
 				t.Fatal(err)

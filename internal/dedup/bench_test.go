@@ -1,9 +1,11 @@
 package dedup
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -11,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// cpu returns the CPU time of the process in nanoseconds, the garbage
-// collector's included: other work on the machine moves it less than the clock.
+// cpu returns the CPU time of the process in nanoseconds, the garbage collector's included:
+// other work on the machine moves it less than the clock.
 func cpu() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -21,8 +23,8 @@ func cpu() float64 {
 	return float64(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// memory returns the bytes that live in the heap after a collection, and the
-// allocations so far.
+// memory returns the bytes that live in the heap after a collection, and the allocations so
+// far.
 func memory() (live, mallocs uint64) {
 	for range 6 {
 		runtime.GC()
@@ -32,40 +34,45 @@ func memory() (live, mallocs uint64) {
 	return m.HeapAlloc, m.Mallocs
 }
 
-// BenchmarkDecode decodes a population and keeps all of it, as a cache does, so
-// that the garbage collector has as much to do as it would have there. One
-// operation is one population, the figures are for one object. Sharing nothing is what
-// the generated code does. Some populations are also decoded without some of their fields.
-func BenchmarkDecode(b *testing.B) {
-	c := newCorpus(1, 40)
-	pods := c.pods(500)
-	b.Logf("pods of %d bytes", size(pods))
-	b.Run("pods", func(b *testing.B) { decodeEach(b, pods, &corev1.Pod{}) })
-	for name, drop := range map[string][]string{
-		"managed fields":                  {"metadata.managedFields"},
-		"environment":                     {"spec.containers.env"},
-		"managed fields and environment":  {"metadata.managedFields", "spec.containers.env"},
-		"all but the metadata and status": {"metadata.managedFields", "spec"},
-	} {
-		b.Run("pods without "+name, func(b *testing.B) { decodeEach(b, pods, &corev1.Pod{}, drop...) })
+// measured is what it took to decode an object and to keep it.
+type measured struct{ cpu, heap, mallocs float64 }
+
+// keepAll decodes a population, each object once, and keeps it while it measures, as a cache
+// does, so that the garbage collector has as much to do as it would have there.
+func keepAll(all [][]byte, open func() (decode func(data []byte) any)) measured {
+	kept := make([]any, len(all))
+	liveBefore, mallocsBefore := memory()
+	decode := open()
+	spent := -cpu()
+	for i, data := range all {
+		kept[i] = decode(data)
 	}
-	shuffled := append([][]byte(nil), pods...)
-	c.random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-	b.Run("pods in random order", func(b *testing.B) { decodeEach(b, shuffled, &corev1.Pod{}) })
-	few := newCorpus(2, 3).pods(3000)
-	b.Run("pods in threes", func(b *testing.B) { decodeEach(b, few, &corev1.Pod{}) })
-	rand.Shuffle(len(few), func(i, j int) { few[i], few[j] = few[j], few[i] })
-	b.Run("pods in threes in random order", func(b *testing.B) { decodeEach(b, few, &corev1.Pod{}) })
-	var scrambled, deployments, configMaps [][]byte
-	for i := range 8000 {
-		scrambled = append(scrambled, encode(c.scrambled()))
-		w := c.workload(i)
-		deployments = append(deployments, encode(c.deployment(w)))
-		configMaps = append(configMaps, encode(c.configMap(w, i)))
+	spent += cpu()
+	live, mallocs := memory()
+	runtime.KeepAlive(kept)
+	runtime.KeepAlive(decode)
+	n := float64(len(all))
+	return measured{spent / n, float64(live-liveBefore) / n, float64(mallocs-mallocsBefore) / n}
+}
+
+// benchEach measures with each kind of sharing. One operation is one population, the figures
+// are for one object. Sharing nothing is what others do.
+func benchEach(b *testing.B, all [][]byte, open func(Sharing) func() func([]byte) any) {
+	for i, name := range []string{"all", "strings", "nothing"} {
+		b.Run(fmt.Sprintf("%d bytes, sharing %s", size(all), name), func(b *testing.B) {
+			var total measured
+			for b.Loop() {
+				m := keepAll(all, open(Sharing(i)))
+				total.cpu, total.heap = total.cpu+m.cpu, total.heap+m.heap
+				total.mallocs += m.mallocs
+			}
+			n := float64(b.N)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(total.cpu/n, "cpu-ns/obj")
+			b.ReportMetric(total.heap/n, "heap-B/obj")
+			b.ReportMetric(total.mallocs/n, "allocs/obj")
+		})
 	}
-	b.Run("pods without repetition", func(b *testing.B) { decodeEach(b, scrambled, &corev1.Pod{}) })
-	b.Run("deployments", func(b *testing.B) { decodeEach(b, deployments, &appsv1.Deployment{}) })
-	b.Run("config maps", func(b *testing.B) { decodeEach(b, configMaps, &corev1.ConfigMap{}) })
 }
 
 func size(all [][]byte) int {
@@ -76,40 +83,118 @@ func size(all [][]byte) int {
 	return total / len(all)
 }
 
-func decodeEach(b *testing.B, all [][]byte, example Message, drop ...string) {
-	for i, name := range []string{"all", "strings", "nothing"} {
-		b.Run("sharing "+name, func(b *testing.B) { decodeAll(b, all, example, Sharing(i), drop) })
+// decodeMessages decodes with a Decoder, or with the generated code if nothing is shared.
+func decodeMessages(tb testing.TB, example Message, drop ...string) func(Sharing) func() func([]byte) any {
+	t := reflect.TypeOf(example).Elem()
+	return func(sharing Sharing) func() func([]byte) any {
+		return func() func([]byte) any {
+			d, err := NewDecoder(new(Table), example, sharing).Without(drop...)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return func(data []byte) any {
+				into := reflect.New(t).Interface().(Message)
+				if err := d.Unmarshal(data, into); err != nil {
+					tb.Fatal(err)
+				}
+				return into
+			}
+		}
 	}
 }
 
-func decodeAll(b *testing.B, all [][]byte, example Message, sharing Sharing, drop []string) {
-	t := reflect.TypeOf(example).Elem()
-	var spent, live, mallocs float64
-	for b.Loop() {
-		kept := make([]Message, len(all))
-		liveBefore, mallocsBefore := memory()
-		d, err := NewDecoder(new(Table), example, sharing).Without(drop...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		spent -= cpu()
-		for i, data := range all {
-			into := reflect.New(t).Interface().(Message)
-			if err := d.Unmarshal(data, into); err != nil {
-				b.Fatal(err)
-			}
-			kept[i] = into
-		}
-		spent += cpu()
-		liveAfter, mallocsAfter := memory()
-		live += float64(liveAfter - liveBefore)
-		mallocs += float64(mallocsAfter - mallocsBefore)
-		runtime.KeepAlive(kept)
-		runtime.KeepAlive(d)
+// decodeMaps decodes with a MapDecoder, or with the API machinery if nothing is shared.
+func decodeMaps(tb testing.TB, sharing Sharing) func() func([]byte) any {
+	return func() func([]byte) any {
+		return decodeMapsWith(tb, NewMapDecoder(new(Table), widgets, sharing, nil))
 	}
-	objects := float64(b.N * len(all))
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(spent/objects, "cpu-ns/obj")
-	b.ReportMetric(live/objects, "heap-B/obj")
-	b.ReportMetric(mallocs/objects, "allocs/obj")
+}
+
+func decodeMapsWith(tb testing.TB, d *MapDecoder) func([]byte) any {
+	return func(data []byte) any {
+		object, err := d.Unmarshal(data)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return object
+	}
+}
+
+// shareDecodedPods decodes with the generated code, with a Sharer behind it.
+func shareDecodedPods(tb testing.TB) func(Sharing) func() func([]byte) any {
+	return func(sharing Sharing) func() func([]byte) any {
+		return func() func([]byte) any {
+			s := NewSharer(new(Table), SharerOptions{Sharing: sharing})
+			return func(data []byte) any { return s.Share(decodedPod(tb, data)) }
+		}
+	}
+}
+
+// inRandomOrder returns all in another order.
+func inRandomOrder(all [][]byte) [][]byte {
+	shuffled := slices.Clone(all)
+	random := rand.New(rand.NewPCG(1, 2))
+	random.Shuffle(len(all), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	return shuffled
+}
+
+// BenchmarkDecode decodes protobuf, some of it without some of the fields.
+func BenchmarkDecode(b *testing.B) {
+	c := newCorpus(1, 40)
+	pods, few := c.pods(500), newCorpus(2, 3).pods(3000)
+	run := func(name string, all [][]byte, example Message, drop ...string) {
+		b.Run(name, func(b *testing.B) { benchEach(b, all, decodeMessages(b, example, drop...)) })
+	}
+	run("pods", pods, &corev1.Pod{})
+	run("pods without managed fields", pods, &corev1.Pod{}, "metadata.managedFields")
+	run("pods without environment", pods, &corev1.Pod{}, "spec.containers.env")
+	run("pods without managed fields and specs", pods, &corev1.Pod{}, "metadata.managedFields", "spec")
+	run("pods in random order", inRandomOrder(pods), &corev1.Pod{})
+	run("pods in threes", few, &corev1.Pod{})
+	run("pods in threes in random order", inRandomOrder(few), &corev1.Pod{})
+	var scrambled, deployments, configMaps [][]byte
+	for i := range 8000 {
+		scrambled = append(scrambled, encode(c.scrambled()))
+		w := c.workload(i)
+		deployments = append(deployments, encode(c.deployment(w)))
+		configMaps = append(configMaps, encode(c.configMap(w, i)))
+	}
+	run("pods without repetition", scrambled, &corev1.Pod{})
+	run("deployments", deployments, &appsv1.Deployment{})
+	run("config maps", configMaps, &corev1.ConfigMap{})
+}
+
+// BenchmarkMaps decodes custom resources into maps.
+func BenchmarkMaps(b *testing.B) {
+	c := newCorpus(1, 100)
+	run := func(name string, all [][]byte) {
+		b.Run(name, func(b *testing.B) {
+			benchEach(b, all, func(s Sharing) func() func([]byte) any { return decodeMaps(b, s) })
+		})
+	}
+	all := c.widgets(200)
+	run("widgets", all)
+	run("widgets in random order", inRandomOrder(all))
+	run("widgets each of its own", newCorpus(2, 1).widgets(8000))
+	var scrambled [][]byte
+	for range 8000 {
+		scrambled = append(scrambled, c.scrambledWidget())
+	}
+	run("widgets without repetition", scrambled)
+}
+
+// BenchmarkShare shares pods that the generated code has decoded.
+func BenchmarkShare(b *testing.B) {
+	c := newCorpus(1, 40)
+	run := func(name string, all [][]byte) {
+		b.Run(name, func(b *testing.B) { benchEach(b, all, shareDecodedPods(b)) })
+	}
+	pods := c.pods(500)
+	run("pods", pods)
+	run("pods in random order", inRandomOrder(pods))
+	var scrambled [][]byte
+	for range 8000 {
+		scrambled = append(scrambled, encode(c.scrambled()))
+	}
+	run("pods without repetition", scrambled)
 }

@@ -5,92 +5,115 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A churning population replaces its pods as a cluster does.
-type churning struct {
-	*corpus
-	workloads []*workload
-	data      [][]byte // of the pod in each place
-	reports   int
+// A churnTest is a kind of encoded objects, and a cache that decodes them.
+type churnTest struct {
+	workload func(c *corpus, i int) (replica func() []byte)
+	report   func(data []byte, n int) []byte // a new state of an object
+	cache    func(table *Table) (decode func(data []byte) any)
+	most     float64 // memory after weeks, in that of a new cache
 }
 
-func newChurning(workloads, replicas int) *churning {
-	p := &churning{corpus: newCorpus(11, replicas)}
-	for i := range workloads {
-		p.workloads = append(p.workloads, p.workload(i))
+func churnTests(t *testing.T) map[string]churnTest {
+	pods := func(c *corpus, i int) func() []byte {
+		w := c.workload(i)
+		return func() []byte { return encode(c.pod(w)) }
 	}
-	p.data = make([][]byte, workloads*replicas)
-	for i := range p.data {
-		p.replace(i)
+	custom := func(c *corpus, i int) func() []byte {
+		template := c.widgetTemplate(c.workload(i))
+		return func() []byte { return c.widget(template) }
 	}
-	return p
-}
-
-// replace puts a new pod of the same workload into a place.
-func (p *churning) replace(i int) { p.data[i] = encode(p.pod(p.workloads[i/p.replicas])) }
-
-// report has the pod in a place report its status.
-func (p *churning) report(t *testing.T, i int) {
-	pod := decodedPod(t, p.data[i])
-	p.reports++
-	reportPod(pod, p.reports)
-	p.data[i] = encode(pod.(*corev1.Pod))
-}
-
-// day has a day go by: a tenth of the workloads are rolled out anew, a tenth of the other
-// pods move, and the rest report.
-func (p *churning) day(t *testing.T, day int) {
-	for w := range p.workloads {
-		rollout := p.random.IntN(10) == 0
-		if rollout {
-			p.workloads[w] = p.workload(w + (day+1)*len(p.workloads))
+	podReport := func(data []byte, n int) []byte {
+		pod := decodedPod(t, data)
+		reportPod(pod, n)
+		return encode(pod.(*corev1.Pod))
+	}
+	customReport := func(data []byte, n int) []byte {
+		u := decodedWidget(t, data)
+		reportWidget(u, n)
+		return encodeJSON(u.(*unstructured.Unstructured).Object)
+	}
+	sharing := func(decoded func(testing.TB, []byte) any) func(*Table) func([]byte) any {
+		return func(table *Table) func([]byte) any {
+			s := NewSharer(table, SharerOptions{})
+			return func(data []byte) any { return s.Share(decoded(t, data)) }
 		}
-		for i := w * p.replicas; i < (w+1)*p.replicas; i++ {
-			if rollout || p.random.IntN(10) == 0 {
-				p.replace(i)
-			} else {
-				p.report(t, i)
+	}
+	return map[string]churnTest{
+		"pods": {pods, podReport, func(table *Table) func([]byte) any {
+			d := NewDecoder(table, &corev1.Pod{}, ShareAll)
+			return func(data []byte) any {
+				pod := new(corev1.Pod)
+				if err := d.Unmarshal(data, pod); err != nil {
+					t.Fatal(err)
+				}
+				return pod
 			}
-		}
+		}, 7. / 6},
+		"maps": {custom, customReport, func(table *Table) func([]byte) any {
+			return decodeMapsWith(t, NewMapDecoder(table, widgets, ShareAll, nil))
+		}, 7. / 6},
+		"shared pods":             {pods, podReport, sharing(decodedPod), 1.25},
+		"shared custom resources": {custom, customReport, sharing(decodedWidget), 1.25},
 	}
 }
 
-// checkTable checks that a table has room for what is new: always some, and after a week
-// plenty.
-func checkTable(t *testing.T, s TableStats, day int) {
-	t.Helper()
-	if s.Bytes > s.Budget || s.Refused > 0 || day > 7 && s.Bytes > s.Budget*2/3 {
-		t.Errorf("day %d: %+v: there is little room left, or something was refused", day, s)
-	}
-}
-
-// TestWeeksOfChurn lets a population churn for six weeks, in which each pod is replaced
-// several times, and updated every day. The table always has room for
-// what is new. In the end the population may not take more memory than if it had just been
-// decoded, but for a sixth, and the table may not have outgrown it.
+// TestWeeksOfChurn lets populations churn for six weeks, as in a cluster: each day, a tenth
+// of the workloads are rolled out, a tenth of the other objects are replaced, and the rest
+// report their status. The table always has room for new values, and after a week plenty. In
+// the end the population may take little more memory than in a new cache, and the table may
+// not have outgrown it.
 func TestWeeksOfChurn(t *testing.T) {
-	p := newChurning(40, 20)
-	decode := func(d *Decoder, into []*corev1.Pod, i int) {
-		into[i] = &corev1.Pod{}
-		if err := d.Unmarshal(p.data[i], into[i]); err != nil {
-			t.Fatal(err)
+	for name, test := range churnTests(t) {
+		t.Run(name, func(t *testing.T) { test.run(t) })
+	}
+}
+
+func (test churnTest) run(t *testing.T) {
+	const workloads, replicas = 40, 20
+	c := newCorpus(11, replicas)
+	var replica []func() []byte
+	for w := range workloads {
+		replica = append(replica, test.workload(c, w))
+	}
+	data := make([][]byte, workloads*replicas)
+	for i := range data {
+		data[i] = replica[i/replicas]()
+	}
+	all := func(decode func([]byte) any) []any {
+		objects := make([]any, len(data))
+		for i := range data {
+			objects[i] = decode(data[i])
 		}
+		return objects
 	}
 	table := new(Table)
-	d := NewDecoder(table, &corev1.Pod{}, ShareAll)
-	pods := make([]*corev1.Pod, len(p.data))
-	for i := range p.data {
-		decode(d, pods, i)
-	}
-	first := table.Stats()
+	decode := test.cache(table)
+	objects := all(decode)
+	first, reports := table.Stats(), 0
 	for day := range 6 * 7 {
-		p.day(t, day)
-		for i := range p.data {
-			decode(d, pods, i)
+		for w := range workloads {
+			rollout := c.random.IntN(10) == 0
+			if rollout {
+				replica[w] = test.workload(c, w+(day+1)*workloads)
+			}
+			for i := w * replicas; i < (w+1)*replicas; i++ {
+				if rollout || c.random.IntN(10) == 0 {
+					data[i] = replica[w]()
+				} else {
+					reports++
+					data[i] = test.report(data[i], reports)
+				}
+				objects[i] = decode(data[i])
+			}
 		}
 		runtime.GC()
-		checkTable(t, table.Stats(), day)
+		s := table.Stats()
+		if s.Bytes > s.Budget || s.Refused > 0 || day > 7 && s.Bytes > s.Budget*2/3 {
+			t.Errorf("day %d: %+v: there is little room left, or something was refused", day, s)
+		}
 	}
 	last := table.Stats()
 	if last.Forgotten < int64(first.Values) {
@@ -98,22 +121,21 @@ func TestWeeksOfChurn(t *testing.T) {
 	}
 
 	withAll, _ := memory()
-	runtime.KeepAlive(d)
-	runtime.KeepAlive(pods)
-	d, table, pods = nil, nil, make([]*corev1.Pod, len(p.data))
+	runtime.KeepAlive(decode)
+	runtime.KeepAlive(objects)
+	decode, table, objects = nil, nil, nil
 	without, _ := memory()
-	d = NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
-	for i := range p.data {
-		decode(d, pods, i)
-	}
+	decode = test.cache(new(Table))
+	objects = all(decode)
 	fresh, _ := memory()
-	runtime.KeepAlive(d)
-	runtime.KeepAlive(pods)
-	runtime.KeepAlive(p)
+	runtime.KeepAlive(decode)
+	runtime.KeepAlive(objects)
+	runtime.KeepAlive(data)
 	took, takes := float64(withAll-without), float64(fresh-without)
-	t.Logf("%.0f bytes per pod, decoded anew %.0f; %+v", took/float64(len(pods)), takes/float64(len(pods)), last)
-	if took > takes*7/6 {
-		t.Errorf("after weeks the population takes %.0f bytes, decoded anew %.0f", took, takes)
+	n := float64(len(data))
+	t.Logf("%.0f bytes per object, in a new cache %.0f; %+v", took/n, takes/n, last)
+	if took > takes*test.most {
+		t.Errorf("after weeks the population takes %.0f bytes, in a new cache %.0f", took, takes)
 	}
 	if float64(last.Bytes) > took/8 {
 		t.Errorf("%+v: that is over an eighth of the population's %.0f bytes", last, took)

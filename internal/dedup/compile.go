@@ -1,56 +1,151 @@
 package dedup
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// A compiler makes the plan for one Go type.
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	quantityType = reflect.TypeFor[resource.Quantity]()
+	objectsType  = reflect.TypeFor[map[string]any]()
+	arraysType   = reflect.TypeFor[[]any]()
+	handleType   = reflect.TypeFor[unique.Handle[string]]()
+	fieldsType   = reflect.TypeFor[metav1.FieldsV1]()
+)
+
+// errOpaque is why a Sharer does not look into a value.
+var errOpaque = errors.New("it holds what cannot be compared")
+
+// A compiler makes the plan of one Go type of objects.
 type compiler struct {
-	shape    func(form) *shape
-	programs map[form]*program
+	plans    *plans // locked
 	plan     *plan
+	decoding bool
+	layouts  map[variant]*layout
 }
 
-// A form is a Go type with the fields that are left out of its values. What two forms
-// of a type decode from the same bytes differs, so that they share nothing.
-type form struct {
-	typ  reflect.Type
-	drop string // the fieldpath.Tree as a string
+func (c *compiler) newStats() int32 {
+	c.plan.stats++
+	return int32(c.plan.stats - 1)
 }
 
-func formOf(t reflect.Type, drop fieldpath.Tree) form { return form{t, drop.String()} }
-
-// planFor returns the plan for messages of a Go type without the fields of drop.
-func (t *Table) planFor(typ reflect.Type, drop fieldpath.Tree) (*plan, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of := formOf(typ, drop)
-	if p := t.plans[of]; p != nil {
-		return p, nil
+// layout returns the layout of a type, without the fields of drop. An error says that the
+// type cannot be decoded here, or that it is a Secret or leads to one.
+func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) {
+	of := variant{t, drop.String()}
+	if l := c.layouts[of]; l != nil {
+		return l, nil
 	}
-	c := &compiler{shape: t.shapeLocked, programs: map[form]*program{}, plan: &plan{meta: hasMetadata(typ)}}
-	p, err := c.program(typ, drop)
-	if err != nil {
+	l := &layout{typ: t, size: t.Size(), index: int32(len(c.plan.types)), flat: true}
+	c.plan.types = append(c.plan.types, t)
+	c.layouts[of] = l
+	switch {
+	case isSecretType(t):
+		return nil, errSecret
+	case t.Kind() == reflect.Map:
+		return l, c.mapLayout(l)
+	case c.decoding:
+		return l, c.decodedLayout(l, drop)
+	}
+	if err := c.add(l, t, 0); err != nil {
 		return nil, err
 	}
-	c.plan.program = p
-	t.plans[of] = c.plan
-	return c.plan, nil
+	for i := range l.fields {
+		l.flat = l.flat && l.fields[i].kind == kindBits
+		l.quantities = l.quantities || l.fields[i].kind == kindQuantity
+	}
+	return l, nil
+}
+
+// mapLayout completes the layout of a map. No path of dropped fields goes through a map.
+func (c *compiler) mapLayout(l *layout) (err error) {
+	l.kind, l.maps, l.flat = kindMap, mapOfOthers, false
+	elem := l.typ.Elem()
+	if c.decoding && l.typ.Key().Kind() != reflect.String {
+		return fmt.Errorf("%s has no decoder: its keys are no strings", l.typ)
+	}
+	if !c.decoding && l.typ == objectsType {
+		l.kind = kindObject
+		c.genericFields()
+		return nil
+	}
+	if l.elem, err = c.layout(elem, nil); err != nil {
+		return err
+	}
+	switch {
+	case l.typ.Key().Kind() != reflect.String:
+	case elem.Kind() == reflect.String:
+		l.maps = mapOfStrings
+	case elem == quantityType:
+		l.maps = mapOfQuantities
+	}
+	return nil
+}
+
+// field returns a field of a type, without its place.
+func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err error) {
+	f = field{stats: -1, inner: -1, size: t.Size()}
+	switch k := t.Kind(); {
+	case c.decoding && isBytes(t):
+		f.kind = kindBytes
+	case c.decoding && isList(t), k == reflect.Struct:
+		f.kind = kindStruct
+		f.elem, err = c.layout(t, drop)
+	case k == reflect.String:
+		f.kind, f.stats = kindString, c.newStats()
+	case k == reflect.Interface:
+		f.kind = kindAny
+	case k == reflect.Pointer, k == reflect.Slice, k == reflect.Map:
+		f.kind, f.stats, f.inner = kindMap, c.newStats(), c.newStats()
+		f.space = c.plans.spaceLocked(variant{t, drop.String()})
+		if k == reflect.Map {
+			if f.elem, err = c.layout(t, nil); err == nil {
+				f.kind = f.elem.kind
+			}
+			return f, err
+		}
+		f.kind = kindSlice
+		if k == reflect.Pointer {
+			f.kind = kindPointer
+			if isNumber(t.Elem().Kind()) {
+				f.kind = kindNumber
+			}
+		}
+		f.elem, err = c.layout(t.Elem(), drop)
+	case !isNumber(k) && k != reflect.Complex64 && k != reflect.Complex128:
+		err = fmt.Errorf("%w: a %v", errOpaque, t)
+	}
+	return f, err
+}
+
+// isNumber reports whether values of a kind are numbers or bools.
+func isNumber(k reflect.Kind) bool {
+	return k >= reflect.Bool && k <= reflect.Float64 && k != reflect.Uintptr
+}
+
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 }
 
 const generatedFile = "generated.pb.go"
 
-// generated reports whether the Unmarshal method of *t is generated code of t
-// itself, as opposed to written by hand, or promoted from an embedded field, which
-// makes it the compiler's. Only for generated code do the struct tags say all.
+// generated reports whether the Unmarshal method of *t is generated code of t itself, as
+// opposed to written by hand, or promoted from an embedded field, which makes it the
+// compiler's. Only for generated code do the struct tags describe the encoding.
 func generated(t reflect.Type) bool {
 	method, ok := reflect.PointerTo(t).MethodByName("Unmarshal")
 	if !ok {
@@ -64,70 +159,102 @@ func generated(t reflect.Type) bool {
 	return strings.HasSuffix(file, "/"+generatedFile)
 }
 
-func (c *compiler) program(t reflect.Type, drop fieldpath.Tree) (*program, error) {
-	of := formOf(t, drop)
-	if p := c.programs[of]; p != nil {
-		return p, nil
+// decodedLayout completes the layout of values that are decoded from protobuf.
+func (c *compiler) decodedLayout(l *layout, drop fieldpath.Tree) error {
+	t := l.typ
+	switch t.Kind() {
+	case reflect.String:
+		l.kind = kindString
+		return nil
+	case reflect.Bool, reflect.Int32, reflect.Uint32, reflect.Int64, reflect.Uint64:
+		return nil // bits
 	}
-	p := &program{typ: t}
-	c.programs[of] = p
-	if isSecretType(t) {
-		return nil, errSecret
-	}
-	if byHand(p) {
-		return p, nil
-	}
-	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%s is neither a struct nor a list of strings", t)
-	}
-	if !generated(t) {
-		return nil, fmt.Errorf("%s has an Unmarshal that is not known", t)
+	l.kind = kindStruct
+	switch {
+	case isHandwritten(l):
+		return nil
+	case isBytes(t):
+		l.kind = kindBytes // as the values of maps
+		return nil
+	case t.Kind() != reflect.Struct:
+		return fmt.Errorf("%s is neither a struct nor a list of strings", t)
+	case !generated(t):
+		return fmt.Errorf("%s has an Unmarshal that is not known", t)
 	}
 	for sf := range t.Fields() {
 		number, ok, err := fieldNumber(sf)
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", t, sf.Name, err)
-		}
-		if !ok {
-			continue
-		}
-		rest, dropped := drop.In(t, sf)
-		f := skipped(sf.Type)
-		if !dropped {
-			f, err = c.field(sf.Type, rest)
+		if ok && err == nil {
+			err = c.addNumbered(l, sf, number, drop)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", t, sf.Name, err)
+			return fmt.Errorf("%s.%s: %w", t, sf.Name, err)
 		}
-		if err := p.add(f, number, sf.Offset); err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", t, sf.Name, err)
-		}
-	}
-	return p, nil
-}
-
-func (p *program) add(f field, number int, offset uintptr) error {
-	f.offset = offset
-	f.tag = uint32(number)<<3 | f.wireType()
-	for len(p.byNumber) <= number {
-		p.byNumber = append(p.byNumber, 0)
-	}
-	if p.byNumber[number] != 0 || len(p.fields) == math.MaxUint8 {
-		return fmt.Errorf("field %d is there twice or one too many", number)
-	}
-	p.fields = append(p.fields, f)
-	p.byNumber[number] = uint8(len(p.fields))
-	if f.op == opMessage && f.program.quantities {
-		p.quantities = true
 	}
 	return nil
 }
 
-// maxFieldNumber bounds the tables of programs.
+// addNumbered adds the field of a struct that has a number in protobuf. Its wire type
+// follows from the Go type, as in the generator: the tags are wrong in places.
+func (c *compiler) addNumbered(l *layout, sf reflect.StructField, number int,
+	drop fieldpath.Tree) error {
+	rest, dropped := drop.In(l.typ, sf)
+	f := field{kind: kindDropped}
+	if !dropped {
+		var err error
+		if f, err = c.field(sf.Type, rest); err == nil && f.kind == kindBits {
+			_, err = c.layout(sf.Type, nil) // refuses numbers that API types do not have
+		}
+		if err != nil {
+			return err
+		}
+		if !f.decodable() {
+			return fmt.Errorf("%s has no decoder", sf.Type)
+		}
+	}
+	f.offset = sf.Offset
+	f.tag = uint32(number)<<3 | wireType(sf.Type)
+	for len(l.byNumber) <= number {
+		l.byNumber = append(l.byNumber, 0)
+	}
+	if l.byNumber[number] != 0 || len(l.fields) == math.MaxUint8 {
+		return fmt.Errorf("field %d is there twice or one too many", number)
+	}
+	l.fields = append(l.fields, f)
+	l.byNumber[number] = uint8(len(l.fields))
+	l.quantities = l.quantities || f.kind == kindStruct && f.elem.quantities
+	return nil
+}
+
+// decodable reports whether a field is of a type that API types have.
+func (f *field) decodable() bool {
+	switch f.kind {
+	case kindAny:
+		return false
+	case kindPointer, kindSlice:
+		return f.elem.kind <= kindStruct
+	case kindMap:
+		k := f.elem.elem.kind
+		return k == kindString || k == kindBytes || k == kindStruct
+	}
+	return true
+}
+
+// wireType returns the wire type of a field of a type.
+func wireType(t reflect.Type) uint32 {
+	if k := t.Kind(); (k == reflect.Pointer || k == reflect.Slice) && !isBytes(t) {
+		t = t.Elem()
+	}
+	if isNumber(t.Kind()) {
+		return wire.VarintType
+	}
+	return wire.BytesType
+}
+
+// maxFieldNumber bounds the field numbers of API types.
 const maxFieldNumber = 1000
 
-// fieldNumber returns the number that the protobuf tag of a field gives it; ok is
-// false for fields that are not encoded.
+// fieldNumber returns the number that the protobuf tag of a field gives it; ok is false for
+// fields that are not encoded.
 func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 	text, ok := sf.Tag.Lookup("protobuf")
 	if !ok || text == "-" {
@@ -144,153 +271,111 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 	return number, true, nil
 }
 
-func (f *field) wireType() uint32 {
-	switch f.op {
-	case opSkip:
-		return f.tag & 7
-	case opBool, opInt32, opInt64, opBoolPointer, opInt32Pointer, opInt64Pointer, opBools, opInt32s, opInt64s:
-		return wireVarint
-	default:
-		return wireBytes
-	}
-}
-
-// skipped returns the step that passes over a field of type t, which is left out.
-func skipped(t reflect.Type) field {
-	f := field{op: opSkip, tag: wireBytes}
-	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	if op, ok := scalar(t); ok && op != opString {
-		f.tag = wireVarint
-	}
-	return f
-}
-
-// field compiles a field of type t, whose value is to be without the fields of drop.
-// What the tag says about the wire type and about repetition is not used: it is wrong
-// for many API types, and the generator goes by the Go type, too.
-func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (field, error) {
-	f := field{site: c.site(), shape: c.shape(formOf(t, drop))}
-	if op, ok := scalar(t); ok {
-		f.op = op
-		return f, nil
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		return c.message(f, t, opMessage, drop)
-	case reflect.Pointer:
-		return c.pointer(f, t, drop)
-	case reflect.Map:
-		return c.mapField(f, t)
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			f.op = opBytes
-			return f, nil
-		}
-		if isList(t) {
-			return c.message(f, t, opMessage, drop)
-		}
-		return c.sequence(f, t, drop)
-	default:
-		return f, fmt.Errorf("%s has no decoder", t)
-	}
-}
-
-// scalar returns the operation for a value that is one number or string.
-func scalar(t reflect.Type) (operation, bool) {
-	switch t.Kind() {
-	case reflect.Bool:
-		return opBool, true
-	case reflect.Int32, reflect.Uint32:
-		return opInt32, true
-	case reflect.Int64, reflect.Uint64:
-		return opInt64, true
-	case reflect.String:
-		return opString, true
-	default:
-		return 0, false
-	}
-}
-
-func (c *compiler) message(f field, t reflect.Type, op operation, drop fieldpath.Tree) (field, error) {
-	var err error
-	f.op = op
-	f.program, err = c.program(t, drop)
-	return f, err
-}
-
-func (c *compiler) pointer(f field, t reflect.Type, drop fieldpath.Tree) (field, error) {
-	e := t.Elem()
-	f.maker, f.element = c.maker(e), e.Size()
-	if op, ok := scalar(e); ok {
-		f.op = op + opBoolPointer - opBool
-		if op == opString {
-			f.op, f.inner = opStringPointer, c.site()
-		}
-		return f, nil
-	}
-	return c.message(f, e, opMessagePointer, drop)
-}
-
-func (c *compiler) sequence(f field, t reflect.Type, drop fieldpath.Tree) (field, error) {
-	e := t.Elem()
-	f.maker, f.element = c.maker(e), e.Size()
-	switch op, ok := scalar(e); {
-	case ok && op == opString:
-		f.op, f.inner = opStrings, c.site()
-		return f, nil
-	case ok && op == opBool:
-		f.op = opBools
-		return f, nil
-	case ok && op == opInt32:
-		f.op = opInt32s
-		return f, nil
-	case ok && op == opInt64:
-		f.op = opInt64s
-		return f, nil
-	case e.Kind() == reflect.Struct:
-		return c.message(f, e, opMessages, drop)
-	default:
-		return f, fmt.Errorf("%s has no decoder", t)
-	}
-}
-
-func (c *compiler) mapField(f field, t reflect.Type) (field, error) {
-	if t.Key().Kind() != reflect.String {
-		return f, fmt.Errorf("%s has no decoder: its keys are no strings", t)
-	}
-	m := &mapping{typ: t, entry: len(c.plan.maps), plain: t.Key() == reflect.TypeFor[string]() && t.Elem() == reflect.TypeFor[string]()}
-	c.plan.maps = append(c.plan.maps, t)
-	e := t.Elem()
+// add adds to a Sharer's layout what a value of type t at an offset holds.
+func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 	switch {
-	case e.Kind() == reflect.String:
-		m.op = opString
-	case e.Kind() == reflect.Slice && e.Elem().Kind() == reflect.Uint8:
-		m.op = opBytes
-	case e.Kind() == reflect.Struct || isList(e):
-		value, err := c.program(e, nil) // no path goes through a map
-		if err != nil {
-			return f, err
+	case t == timeType, t == handleType:
+		l.addBits(offset, t.Size())
+		return nil
+	case t == quantityType:
+		l.fields = append(l.fields, field{kind: kindQuantity, offset: offset, stats: -1, inner: -1})
+		return nil
+	case t.Kind() == reflect.Struct:
+		return c.addStruct(l, t, offset)
+	case t.Kind() == reflect.Array:
+		return c.addArray(l, t, offset)
+	}
+	f, err := c.field(t, nil)
+	switch {
+	case errors.Is(err, errOpaque):
+		l.opaque = err
+		return nil
+	case err != nil:
+		return err
+	case f.kind == kindBits:
+		l.addBits(offset, f.size)
+		return nil
+	}
+	f.offset = offset
+	l.fields = append(l.fields, f)
+	return nil
+}
+
+// addBits adds bits, to the field before if they follow it.
+func (l *layout) addBits(offset, size uintptr) {
+	if n := len(l.fields); n > 0 {
+		last := &l.fields[n-1]
+		if last.kind == kindBits && last.offset+last.size == offset {
+			last.size += size
+			return
 		}
-		m.op, m.value = opMessage, value
-	default:
-		return f, fmt.Errorf("%s has no decoder", t)
 	}
-	f.op, f.mapping, f.element = opMap, m, t.Size()
-	return f, nil
+	if size > 0 {
+		l.fields = append(l.fields, field{offset: offset, size: size, stats: -1, inner: -1})
+	}
 }
 
-// maker returns the index of what makes values of type t.
-func (c *compiler) maker(t reflect.Type) int32 {
-	if i := slices.Index(c.plan.makers, t); i >= 0 {
-		return int32(i)
+// addStruct adds the fields of a struct. One with fields that are not exported is opaque,
+// unless their purpose is known: there may be a lock among them.
+func (c *compiler) addStruct(l *layout, t reflect.Type, offset uintptr) error {
+	if isSecretType(t) {
+		return errSecret
 	}
-	c.plan.makers = append(c.plan.makers, t)
-	return int32(len(c.plan.makers) - 1)
+	for sf := range t.Fields() {
+		if !sf.IsExported() && t != fieldsType {
+			l.opaque = fmt.Errorf("%w: %v has the field %s, which is not exported",
+				errOpaque, t, sf.Name)
+			return nil
+		}
+		if err := c.add(l, sf.Type, offset+sf.Offset); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (c *compiler) site() int32 {
-	c.plan.sites++
-	return int32(c.plan.sites - 1)
+// maxElements bounds the arrays that a Sharer looks into.
+const maxElements = 64
+
+func (c *compiler) addArray(l *layout, t reflect.Type, offset uintptr) error {
+	elem, err := c.layout(t.Elem(), nil)
+	switch {
+	case err != nil:
+		return err
+	case elem.opaque == nil && len(elem.fields) == 1 && elem.fields[0].kind == kindBits &&
+		elem.fields[0].size == elem.size:
+		l.addBits(offset, t.Size())
+		return nil
+	case t.Len() > maxElements:
+		l.opaque = fmt.Errorf("%w: an array %v", errOpaque, t)
+		return nil
+	}
+	for i := range uintptr(t.Len()) {
+		if err := c.add(l, t.Elem(), offset+i*elem.size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fieldNames is the number of fieldStats for the names of fields in generic values: a name
+// mostly means the same in all of them.
+const fieldNames = 256
+
+// genericFields makes the fields of generic values, of objects first and then of arrays.
+func (c *compiler) genericFields() {
+	if c.plan.generic != nil {
+		return
+	}
+	objects := c.plans.spaceLocked(variant{typ: objectsType})
+	arrays := c.plans.spaceLocked(variant{typ: arraysType})
+	c.plan.generic = make([]field, 2*fieldNames)
+	for i := range fieldNames {
+		c.plan.generic[i] = field{
+			kind: kindObject, stats: c.newStats(), inner: c.newStats(), space: objects,
+		}
+		c.plan.generic[fieldNames+i] = field{
+			kind: kindArray, stats: c.newStats(), inner: -1, space: arrays,
+		}
+	}
 }

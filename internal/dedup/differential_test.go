@@ -55,20 +55,22 @@ func randomObject(tb testing.TB, f *filler, t reflect.Type, depth int) []byte {
 	return data
 }
 
-// idle returns the runs that wait for the decoder.
-func idle(d *Decoder) []*run {
+// idle returns the idle workers of the decoder.
+func idle(d *Decoder) []*protoWorker {
 	if d.Shares() != nil {
 		return nil
 	}
-	return d.plan.idle.runs[d.sharing]
+	return d.plan.decoders.workers[d.sharing]
 }
 
-// keen makes every run of the decoder try to share everything and keep all that is
-// new.
+// keenStats are those of a field whose values are all tried, and kept when they are new.
+var keenStats = fieldStats{balance: mostBalance, earlyBalance: mostEarlyBalance}
+
+// keen makes every worker of the decoder try to share everything and keep all that is new.
 func keen(d *Decoder) {
-	for _, r := range idle(d) {
-		for i := range r.sites {
-			r.sites[i] = site{credit: creditMost, promise: promiseMost}
+	for _, w := range idle(d) {
+		for i := range w.stats {
+			w.stats[i] = keenStats
 		}
 	}
 }

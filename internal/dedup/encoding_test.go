@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // lengthy encodes a field of bytes.
@@ -15,7 +17,7 @@ func lengthy(number int, content ...byte) []byte {
 	if number > 15 || len(content) > 127 {
 		panic("not for so much")
 	}
-	return append([]byte{byte(number<<3 | wireBytes), byte(len(content))}, content...)
+	return append([]byte{byte(number<<3 | wire.BytesType), byte(len(content))}, content...)
 }
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
@@ -45,28 +47,28 @@ func TestUnusualEncodings(t *testing.T) {
 		"map entry in falling order":        {lengthy(2, join(lengthy(2, 'v'), lengthy(1, 'k'))...), false},
 		"map entry with its key twice":      {lengthy(2, join(lengthy(1, 'k'), lengthy(1, 'l'), lengthy(2, 'v'))...), false},
 		"map entry with an unknown field":   {lengthy(2, join(lengthy(1, 'k'), lengthy(2, 'v'), lengthy(9))...), false},
-		"map entry that ends behind itself": {join(lengthy(2, 1<<3|wireBytes, 3, 'k'), []byte("xy")), false},
+		"map entry that ends behind itself": {join(lengthy(2, 1<<3|wire.BytesType, 3, 'k'), []byte("xy")), false},
 		"value of bytes that is empty":      {lengthy(3, join(lengthy(1, 'k'), lengthy(2))...), true},
 		"unknown varint":                    {join(name("a"), []byte{15 << 3, 0xff, 0xff, 1}), true},
-		"unknown fixed64":                   {join(name("a"), []byte{15<<3 | wireFixed64, 1, 2, 3, 4, 5, 6, 7, 8}), true},
-		"unknown fixed32":                   {join(name("a"), []byte{15<<3 | wireFixed32, 1, 2, 3, 4}), true},
+		"unknown fixed64":                   {join(name("a"), []byte{15<<3 | wire.Fixed64Type, 1, 2, 3, 4, 5, 6, 7, 8}), true},
+		"unknown fixed32":                   {join(name("a"), []byte{15<<3 | wire.Fixed32Type, 1, 2, 3, 4}), true},
 		"unknown bytes, twice":              {join(name("a"), lengthy(15, 1, 2), lengthy(15)), true},
-		"unknown between known":             {lengthy(1, join(lengthy(1, 'a'), lengthy(15, 1), []byte{17<<3&0x7f | wireBytes | 0x80, 1, 0})...), true},
+		"unknown between known":             {lengthy(1, join(lengthy(1, 'a'), lengthy(15, 1), []byte{17<<3&0x7f | wire.BytesType | 0x80, 1, 0})...), true},
 		"unknown group":                     {join(name("a"), []byte{15<<3 | 3, 15<<3 | 4}), false},
 		"unknown group in a group":          {join(name("a"), []byte{15<<3 | 3, 14<<3 | 3, 14<<3 | 4, 15<<3 | 4}), false},
 		"unknown group that does not end":   {join(name("a"), []byte{15<<3 | 3}), false},
 		"end of a group":                    {join(name("a"), []byte{15<<3 | 4}), false},
 		"wire type that does not exist":     {join(name("a"), []byte{15<<3 | 7}), false},
-		"field number 0":                    {join(name("a"), []byte{wireVarint, 1}), false},
-		"number as wrong type":              {[]byte{4<<3 | wireBytes, 1, 1}, false},
+		"field number 0":                    {join(name("a"), []byte{wire.VarintType, 1}), false},
+		"number as wrong type":              {[]byte{4<<3 | wire.BytesType, 1, 1}, false},
 		"message as wrong type":             {[]byte{1 << 3, 1}, false},
-		"tag in two bytes":                  {join([]byte{1<<3 | wireBytes | 0x80, 0, 3}, lengthy(1, 'a')), true},
-		"tag in two bytes for a second map": {join(data("k", "v"), []byte{2<<3 | wireBytes | 0x80, 0, 0}), false},
+		"tag in two bytes":                  {join([]byte{1<<3 | wire.BytesType | 0x80, 0, 3}, lengthy(1, 'a')), true},
+		"tag in two bytes for a second map": {join(data("k", "v"), []byte{2<<3 | wire.BytesType | 0x80, 0, 0}), false},
 		"tag in six bytes":                  {[]byte{4<<3 | 0x80, 0x80, 0x80, 0x80, 0x80, 0, 1}, false},
 		"tag of more than 32 bits":          {[]byte{4<<3 | 0x80, 0x80, 0x80, 0x80, 0x7f, 1}, false},
-		"length in three bytes":             {[]byte{1<<3 | wireBytes, 0x80, 0x80, 0}, true},
-		"length beyond the end":             {[]byte{1<<3 | wireBytes, 5, 1}, false},
-		"length that is negative":           {[]byte{1<<3 | wireBytes, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, false},
+		"length in three bytes":             {[]byte{1<<3 | wire.BytesType, 0x80, 0x80, 0}, true},
+		"length beyond the end":             {[]byte{1<<3 | wire.BytesType, 5, 1}, false},
+		"length that is negative":           {[]byte{1<<3 | wire.BytesType, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, false},
 		"number in ten bytes":               {[]byte{4 << 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, true},
 		"number in eleven bytes":            {[]byte{4 << 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, false},
 		"number that is cut off":            {[]byte{4 << 3, 0xff}, false},
@@ -90,7 +92,7 @@ func TestUnusualEncodings(t *testing.T) {
 // the generated code ends the process.
 func TestGroupsThatExhaustTheStack(t *testing.T) {
 	groups := bytes.Repeat([]byte{2<<3 | 3}, 16<<20)
-	quantity := join([]byte{1<<3 | wireBytes, 0xff, 0xff, 0xff, 0x7f}, groups)
+	quantity := join([]byte{1<<3 | wire.BytesType, 0xff, 0xff, 0xff, 0x7f}, groups)
 	d := NewDecoder(new(Table), &corev1.ResourceQuota{}, ShareAll)
 	if err := d.Unmarshal(quantity, &corev1.ResourceQuota{}); !errors.Is(err, ErrGroups) {
 		t.Fatalf("got %v, want %v", err, ErrGroups)

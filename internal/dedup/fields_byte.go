@@ -4,8 +4,8 @@ package dedup
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// setFields sets what apimachinery holds as bytes. Its own setter leaves room behind
-// them, into which two users who append to a shared slice would both write.
+// setFields sets what apimachinery holds as bytes. Its own setter leaves room behind them,
+// into which two users who append to a shared slice would both write.
 func setFields(to *metav1.FieldsV1, content []byte) {
 	raw := make([]byte, len(content))
 	copy(raw, content)

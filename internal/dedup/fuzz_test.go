@@ -28,11 +28,11 @@ func seedsOf(f *testing.F, filler *filler, t reflect.Type, n int) [][]byte {
 // kinds of sharing and often enough for everything to be shared, and compares
 // each time with the generated code. The table is new, so that what an input does
 // does not depend on the inputs before it; only the plan is an old one.
-func compare(t *testing.T, plan *plan, before, data []byte) {
-	typ := plan.program.typ
+func compare(t *testing.T, compiled *plan, before, data []byte) {
+	typ := compiled.root.typ
 	table := new(Table)
-	table.start()
-	table.plans[form{typ: typ}] = plan.of()
+	table.init()
+	table.plans.decoding = map[variant]*plan{{typ: typ}: compiled.of()}
 	d := NewDecoder(table, newObject(typ), ShareAll)
 	for range 2 {
 		if err := d.Unmarshal(before, newObject(typ)); err != nil {
@@ -46,17 +46,15 @@ func compare(t *testing.T, plan *plan, before, data []byte) {
 	same(t, NewDecoder(table, newObject(typ), ShareStrings), data)
 }
 
-// of returns a plan that has no run of another table.
+// of returns a plan that has no worker of another table.
 func (p *plan) of() *plan {
-	return &plan{program: p.program, sites: p.sites, makers: p.makers, maps: p.maps}
+	return &plan{root: p.root, stats: p.stats, types: p.types, hasMetadata: p.hasMetadata}
 }
 
 func planOf(f *testing.F, typ reflect.Type) *plan {
-	table := new(Table)
-	table.start()
-	plan, err := table.planFor(typ, nil)
-	if err != nil {
-		f.Fatal(err)
+	plan := new(plans).toDecode(typ, nil)
+	if plan.err != nil {
+		f.Fatal(plan.err)
 	}
 	return plan
 }

@@ -120,7 +120,7 @@ func quantitiesIn(v reflect.Value, into map[unsafe.Pointer]bool) map[unsafe.Poin
 			into[v.Addr().UnsafePointer()] = true
 		}
 		q := v.Interface().(resource.Quantity)
-		if _, small := q.AsInt64(); !small && hasDec(q) {
+		if _, small := q.AsInt64(); !small && (quantityOf(&q).number != nil) {
 			into[unsafe.Pointer(q.AsDec())] = true
 		}
 		return into

@@ -9,30 +9,30 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// A MapDecoder decodes JSON objects of one kind into maps as the API machinery does
-// for unstructured objects, except that what an object has in common with earlier
-// ones is one in memory. It may be used by several goroutines at once; each of them
-// then learns for itself what repeats.
+// A MapDecoder decodes JSON objects of one kind into maps as the API machinery does for
+// unstructured objects, and shares what an object has in common with earlier ones. Several
+// goroutines may use it at once; each of them learns for itself what repeats.
 type MapDecoder struct {
 	table   *Table
 	kind    string
 	sharing Sharing
 	drop    fieldpath.Tree
-	skip    *omitted
+	omitted *omitted
 	reason  error
-	// own is how many strings the last object had for itself.
-	own atomic.Int32
+	// strings is how many strings the last object had for itself.
+	strings atomic.Int32
 
-	decoded, standard, rejected atomic.Int64
+	counts decoderCounts
 }
 
-// NewMapDecoder returns a decoder for objects of a kind that shares with all decoders of
-// the table. The kind says only whose repetition is learned together; it may be the zero
+// NewMapDecoder returns a decoder for objects of a kind that shares with all decoders of the
+// table. The decoders of one kind learn together what repeats; the kind may be the zero
 // value. The fields of drop are left out of the objects; nil leaves out none.
-func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing, drop fieldpath.Tree) *MapDecoder {
-	table.start()
+func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing,
+	drop fieldpath.Tree) *MapDecoder {
+	table.init()
 	d := &MapDecoder{table: table, kind: kind.String(), sharing: sharing, drop: drop}
-	d.skip = table.omittedFor(drop)
+	d.omitted = table.plans.omit(drop)
 	switch {
 	case sharing < 0 || sharing >= ShareNothing:
 		d.reason = errSharesNothing
@@ -42,49 +42,71 @@ func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing, 
 	return d
 }
 
-// Shares returns nil if objects of the decoder's kind are shared, and otherwise why each
-// of them is decoded for itself: they are Secrets, or sharing is turned off.
+// Shares returns nil if objects of the decoder's kind are shared, and otherwise why each of
+// them is decoded for itself: they are Secrets, or sharing is turned off.
 func (d *MapDecoder) Shares() error { return d.reason }
 
-// Unmarshal decodes an object. It keeps nothing of data. It accepts what the API
-// machinery accepts, and then the object is deeply equal to what that makes, but for the
-// fields that are left out; it returns its error for what it rejects. The map of the
-// object itself is always new and may be changed. A JSON null is a nil map. An object that
-// says of itself that it is a Secret is decoded for itself.
+// Stats returns the decoder's counts.
+func (d *MapDecoder) Stats() DecoderStats { return d.counts.stats() }
+
+// Unmarshal decodes an object. It keeps nothing of data. It accepts what the API machinery
+// accepts, and then the object is deeply equal to what that makes, except for the fields
+// that are left out; it returns its error for what it rejects. The map of the object itself
+// is always new and may be changed. A JSON null is a nil map. An object whose own kind is
+// Secret is decoded for itself.
 func (d *MapDecoder) Unmarshal(data []byte) (map[string]any, error) {
 	if d.reason != nil {
-		return d.fallBack(data)
+		return d.unshared(data)
 	}
-	r := d.table.maps.take(d.table, d.sharing)
-	object, ok := r.decode(d, data)
-	d.table.maps.give(r)
+	w, ok := d.table.maps.take(d.sharing)
 	if !ok {
-		return d.fallBack(data)
+		w = newMapWorker(d.table, d.sharing)
 	}
-	d.decoded.Add(1)
+	object, ok := w.decode(d, data)
+	d.table.maps.give(w, d.sharing)
+	if !ok {
+		return d.unshared(data)
+	}
+	d.counts.shared.Add(1)
 	return object, nil
 }
 
-// fallBack leaves an object to the API machinery.
-func (d *MapDecoder) fallBack(data []byte) (map[string]any, error) {
+// unshared decodes an object as the API machinery does.
+func (d *MapDecoder) unshared(data []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(data, &object); err != nil {
-		d.rejected.Add(1)
+		d.counts.rejected.Add(1)
 		return nil, err
 	}
-	d.standard.Add(1)
+	d.counts.generated.Add(1)
 	d.drop.Remove(object)
 	return object, nil
 }
 
-// Stats returns the decoder's counts.
-func (d *MapDecoder) Stats() DecoderStats {
-	return DecoderStats{Shared: d.decoded.Load(), Generated: d.standard.Load(), Rejected: d.rejected.Load()}
-}
-
-// omitted are the fields to be left out of the objects at a place. Bytes mean the same
-// value only where the same is left out of them, which the shape says.
+// omitted are the fields to leave out of an object. What they are within is part of its key
+// space: the same bytes have the same value only where the same fields are left out.
 type omitted struct {
 	fields map[string]*omitted // nil for a field that is left out whole
-	shape  *shape
+	space  *keySpace
+}
+
+// omit returns what a tree leaves out, or nil if that is nothing.
+func (p *plans) omit(drop fieldpath.Tree) *omitted {
+	if len(drop.Paths()) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	o := &omitted{
+		fields: map[string]*omitted{},
+		space:  p.spaceLocked(variant{typ: objectsType, drop: drop.String()}),
+	}
+	p.mu.Unlock()
+	for field, rest := range drop {
+		if drop.Drops(field) {
+			o.fields[field] = nil
+		} else if inner := p.omit(rest); inner != nil {
+			o.fields[field] = inner
+		}
+	}
+	return o
 }

@@ -14,13 +14,13 @@ import (
 
 var widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 
-// keenMaps has the runs of a table try everywhere and keep everything at once.
+// keenMaps makes the workers of a table try everywhere and keep everything at once.
 func keenMaps(t *Table) {
-	for _, runs := range t.maps.idle.runs {
-		for _, r := range runs {
-			for i := range r.places.all {
-				p := &r.places.all[i]
-				p.texts, p.subtree = site{credit: creditMost, promise: promiseMost}, site{credit: creditMost, promise: promiseMost}
+	for _, workers := range t.maps.workers {
+		for _, w := range workers {
+			for i := range w.paths.nodes {
+				n := &w.paths.nodes[i]
+				n.strings, n.nested = keenStats, keenStats
 			}
 		}
 	}

@@ -256,10 +256,49 @@ func TestMapRunsForget(t *testing.T) {
 			sameMap(t, d, []byte("{"+strings.Join(fields, ",")+"}"))
 		}
 	}
-	for _, r := range d.table.maps.idle.runs[ShareAll] {
-		if len(r.places.all) > mostPlaces || len(r.places.index) > 4*mostPlaces {
-			t.Errorf("%d places, an index of %d", len(r.places.all), len(r.places.index))
+	for _, w := range d.table.maps.workers[ShareAll] {
+		if n, index := len(w.paths.nodes), len(w.paths.index); n > maxPaths || index > n {
+			t.Errorf("%d paths, an index of %d", n, index)
 		}
 	}
 	sameMap(t, d, aCustomResource())
+}
+
+// TestBudgetOfMaps gives the table little room, and texts that want much.
+func TestBudgetOfMaps(t *testing.T) {
+	table := &Table{MaxBytes: 1 << 14}
+	d := NewMapDecoder(table, widgets, ShareAll, nil)
+	for _, data := range newCorpus(5, 2).widgets(150) {
+		for range 2 {
+			sameMap(t, d, data)
+			if s := table.Stats(); s.Bytes > s.Budget {
+				t.Fatalf("%+v: more than the budget", s)
+			}
+		}
+	}
+	if s := table.Stats(); s.Refused == 0 || s.Kept == 0 {
+		t.Errorf("%+v: nothing was kept, or nothing refused", s)
+	}
+}
+
+// TestWhatMapsTake holds the decoder to what it is for: custom resources of 60 workloads
+// take at most a third of the heap, and a tenth of the allocations, that the API machinery
+// needs; those that have nothing in common do not take more.
+func TestWhatMapsTake(t *testing.T) {
+	c := newCorpus(1, 20)
+	all := c.widgets(60)
+	shared, alone := keepAll(all, decodeMaps(t, ShareAll)), keepAll(all, decodeMaps(t, ShareNothing))
+	t.Logf("%d bytes of JSON: %.0f bytes and %.0f allocations instead of %.0f and %.0f", size(all), shared.heap, shared.mallocs, alone.heap, alone.mallocs)
+	if shared.heap > alone.heap/3 || shared.mallocs > alone.mallocs/10 {
+		t.Errorf("shared %+v, alone %+v", shared, alone)
+	}
+	var scrambled [][]byte
+	for range 500 {
+		scrambled = append(scrambled, c.scrambledWidget())
+	}
+	shared, alone = keepAll(scrambled, decodeMaps(t, ShareAll)), keepAll(scrambled, decodeMaps(t, ShareNothing))
+	t.Logf("without repetition: %.0f bytes and %.0f allocations instead of %.0f and %.0f", shared.heap, shared.mallocs, alone.heap, alone.mallocs)
+	if shared.heap > alone.heap*1.05 || shared.mallocs > alone.mallocs/2 {
+		t.Errorf("without repetition: %+v, alone %+v", shared, alone)
+	}
 }

@@ -3,83 +3,75 @@ package dedup
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// maxNesting is how many messages may be in one another where a Go type contains itself, as
-// the schema of a CustomResourceDefinition does. The API machinery allows as many levels of
-// JSON.
+// maxDepth bounds the nesting of the messages that are decoded here, far beyond that of any
+// API.
+const maxDepth = wire.MaxDepth
+
+// maxNesting bounds the nesting of messages where a Go type contains itself, as the schema
+// of a CustomResourceDefinition does. The API machinery allows as many levels of JSON.
 const maxNesting = 10_000
 
 // ErrNesting is returned for data that has more messages in one another. The generated code
 // calls itself for each, until the stack is exhausted, which ends the process.
 var ErrNesting = fmt.Errorf("proto: more than %d messages in one another", maxNesting)
 
-// A nesting is a Go type that contains itself, or leads to one that does: it has the fields
-// that lead there, by their numbers. All other types have none, which is nil.
+// A nesting has the fields, by their numbers, that lead to a Go type that contains itself.
+// It is nil for a type that has no such fields.
 type nesting map[int32]nesting
 
-// nestingOf returns the nesting of a Go type.
-func nestingOf(t reflect.Type) nesting {
-	return nestings{}.of(t)
-}
-
-// nestings are those of the types that were met, nil before it is known that they have one.
-// A type that is met again within itself contains itself.
+// nestings are the nestings of the types that were visited; empty for those that have none.
+// A type that is visited again within itself contains itself.
 type nestings map[reflect.Type]*typeNesting
 
-// typeNesting is what is known of a type.
 type typeNesting struct {
-	fields nesting
-	within bool // the fields of the type are being looked at
+	fields  nesting
+	visited bool // completely
 }
 
+// of returns the nesting of a Go type.
 func (n nestings) of(t reflect.Type) nesting {
 	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()
 	}
-	if t == nil || t.Kind() == reflect.Map {
-		return n.ofMap(t)
-	}
-	if t.Kind() != reflect.Struct {
+	switch {
+	case t == nil:
 		return nil
-	}
-	if f := n[t]; f != nil {
-		if f.within || len(f.fields) > 0 {
-			return f.fields
+	case t.Kind() == reflect.Map: // an entry has the value as its second field
+		if value := n.of(t.Elem()); value != nil {
+			return nesting{2: value}
 		}
 		return nil
-	}
-	f := &typeNesting{fields: nesting{}, within: true}
-	n[t] = f
-	for sf := range t.Fields() {
-		number, ok, err := fieldNumber(sf)
-		if !ok || err != nil {
-			continue
-		}
-		if inner := n.of(sf.Type); inner != nil {
-			f.fields[int32(number)] = inner
-		}
-	}
-	if f.within = false; len(f.fields) == 0 {
+	case t.Kind() != reflect.Struct:
 		return nil
 	}
-	return f.fields
+	known := n[t]
+	if known == nil {
+		known = &typeNesting{fields: nesting{}}
+		n[t] = known
+		for sf := range t.Fields() {
+			number, ok, err := fieldNumber(sf)
+			if !ok || err != nil {
+				continue
+			}
+			if inner := n.of(sf.Type); inner != nil {
+				known.fields[int32(number)] = inner
+			}
+		}
+		known.visited = true
+	}
+	if known.visited && len(known.fields) == 0 {
+		return nil
+	}
+	return known.fields
 }
 
-// ofMap returns the nesting of a map, whose entries have the value as their second field.
-func (n nestings) ofMap(t reflect.Type) nesting {
-	if t == nil {
-		return nil
-	}
-	if value := n.of(t.Elem()); value != nil {
-		return nesting{2: value}
-	}
-	return nil
-}
-
-// exceeds reports whether data has more than so many messages in one another. It sees all
-// that the generated code sees before it fails. Groups are looked into, which the generated
-// code passes over.
+// exceeds reports whether data has more than so many messages in one another. It sees
+// everything that the generated code sees before it fails. It looks into groups, which the
+// generated code skips.
 func (n nesting) exceeds(data []byte, most int) bool {
 	if n == nil {
 		return false
@@ -88,14 +80,13 @@ func (n nesting) exceeds(data []byte, most int) bool {
 		return true
 	}
 	for i := 0; i < len(data); {
-		tag, next := uvarint(data, i)
-		if next < 0 {
+		var tag uint64
+		if tag, i = wire.Varint(data, i); i < 0 {
 			return false
 		}
-		i = next
-		switch tag & 7 {
-		case wireBytes:
-			start, end := span(data, i)
+		switch wireType := uint32(tag & 7); wireType {
+		case wire.BytesType:
+			start, end := wire.Span(data, i)
 			if end < 0 {
 				return false
 			}
@@ -103,12 +94,35 @@ func (n nesting) exceeds(data []byte, most int) bool {
 				return true
 			}
 			i = end
-		case wireStartGroup, wireEndGroup:
+		case wire.StartGroupType, wire.EndGroupType:
 		default:
-			if i = skip(data, i, uint32(tag&7)); i < 0 {
+			if i = wire.Skip(data, i, wireType); i < 0 {
 				return false
 			}
 		}
 	}
 	return false
+}
+
+// ErrGroups is returned for data that may have so many groups, one in the other, that the
+// generated code would exhaust the stack, which ends the process. No API object has groups.
+var ErrGroups = fmt.Errorf("proto: more than %d bytes that may begin a group, "+
+	"in data that is not as Go encodes it", maxGroups)
+
+// maxGroups is how many groups the generated code can take: a level is a call that needs
+// about 100 bytes of the stack, of which there is 250 MB at least.
+const maxGroups = 1 << 20
+
+// groups returns an upper bound of the groups in data.
+func groups(data []byte) int {
+	if len(data) <= maxGroups {
+		return 0
+	}
+	n := 0
+	for _, b := range data {
+		if b&7 == wire.StartGroupType {
+			n++
+		}
+	}
+	return n
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // nest is a type that contains itself in every way in which a type can.
@@ -32,7 +34,7 @@ func (n *nest) Unmarshal([]byte) error {
 
 // inField puts content into a field of bytes.
 func inField(number uint64, content []byte) []byte {
-	b := binary.AppendUvarint(nil, number<<3|wireBytes)
+	b := binary.AppendUvarint(nil, number<<3|wire.BytesType)
 	return append(binary.AppendUvarint(b, uint64(len(content))), content...)
 }
 
@@ -42,7 +44,7 @@ func nested(content []byte, depth int, path ...uint64) []byte {
 	b := make([]byte, len(content)+depth*len(path)*12) // from the back: nothing is copied twice
 	at := len(b) - copy(b[len(b)-len(content):], content)
 	for i := range depth * len(path) {
-		head := binary.AppendUvarint(nil, path[len(path)-1-i%len(path)]<<3|wireBytes)
+		head := binary.AppendUvarint(nil, path[len(path)-1-i%len(path)]<<3|wire.BytesType)
 		head = binary.AppendUvarint(head, uint64(len(b)-at))
 		at -= copy(b[at-len(head):], head)
 	}
@@ -75,7 +77,7 @@ func TestNestingIsLimited(t *testing.T) {
 		{"after an unknown field", append(inField(9, []byte("x")), nested(nil, maxNesting, 2)...), true},
 		{"after a group", append(inGroup(inField(1, nil)), nested(nil, maxNesting, 2)...), true},
 		{"after a number", append([]byte{5 << 3, 0xff, 1}, nested(nil, maxNesting, 2)...), true},
-		{"after what is cut off", append([]byte{2<<3 | wireBytes, 0xff, 0xff, 0xff, 0xff, 1}, nested(nil, maxNesting, 2)...), false},
+		{"after what is cut off", append([]byte{2<<3 | wire.BytesType, 0xff, 0xff, 0xff, 0xff, 1}, nested(nil, maxNesting, 2)...), false},
 		{"a tag longer than need be", append([]byte{0x92, 0x80, 0}, nested(nil, maxNesting, 2)[1:]...), true},
 	} {
 		into := new(nest)
@@ -90,11 +92,11 @@ func TestNestingIsLimited(t *testing.T) {
 func TestNestingOfAPITypes(t *testing.T) {
 	for _, typ := range everyType(t) {
 		name := strings.TrimSuffix(typ.Name(), "List")
-		if n := nestingOf(typ); (n != nil) != (name == "Workload") {
+		if n := (nestings{}).of(typ); (n != nil) != (name == "Workload") {
 			t.Errorf("%v leads to itself in %d fields", typ, len(n))
 		}
 	}
-	if n := nestingOf(reflect.TypeFor[nest]()); len(n) != 4 {
+	if n := (nestings{}).of(reflect.TypeFor[nest]()); len(n) != 4 {
 		t.Errorf("fields of %v lead to it, want 4", n)
 	}
 }
@@ -105,7 +107,7 @@ func FuzzNesting(f *testing.F) {
 	f.Add(nested(nil, 5, 4, 2), maxNesting-1)
 	f.Fuzz(func(t *testing.T, data []byte, depth int) {
 		depth = int(uint(depth) % (2 * maxNesting))
-		n := nestingOf(reflect.TypeFor[nest]())
+		n := nestings{}.of(reflect.TypeFor[nest]())
 		n.exceeds(data, maxNesting)
 		data = nested(data, depth, 2)
 		if depth >= maxNesting && !n.exceeds(data, maxNesting) {

@@ -2,34 +2,33 @@ package dedup
 
 import "sync"
 
-// maxIdle is how many runs wait for work: as many goroutines keep what they have
-// learned.
+// maxIdle is the number of idle workers: as many goroutines keep what they have learned.
 const maxIdle = 8
 
-// pool keeps runs, by what they share, for whoever decodes next. The zero value is ready.
-type pool[R any] struct {
-	mu   sync.Mutex // guards runs; it comes after no other lock and before none
-	runs [ShareNothing][]R
+// A workerPool keeps idle workers, by what they share. The zero value is ready.
+type workerPool[W any] struct {
+	mu      sync.Mutex // guards workers; no other lock is taken under it
+	workers [ShareNothing][]W
 }
 
-// take returns a run that nobody else uses, if there is one.
-func (p *pool[R]) take(sharing Sharing) (run R, ok bool) {
+// take returns an idle worker, if there is one.
+func (p *workerPool[W]) take(sharing Sharing) (worker W, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	runs := p.runs[sharing]
-	n := len(runs)
+	workers := p.workers[sharing]
+	n := len(workers)
 	if n == 0 {
-		return run, false
+		return worker, false
 	}
-	p.runs[sharing] = runs[:n-1]
-	return runs[n-1], true
+	p.workers[sharing] = workers[:n-1]
+	return workers[n-1], true
 }
 
-// give takes a run back.
-func (p *pool[R]) give(run R, sharing Sharing) {
+// give takes a worker back.
+func (p *workerPool[W]) give(worker W, sharing Sharing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.runs[sharing]) < maxIdle {
-		p.runs[sharing] = append(p.runs[sharing], run)
+	if len(p.workers[sharing]) < maxIdle {
+		p.workers[sharing] = append(p.workers[sharing], worker)
 	}
 }

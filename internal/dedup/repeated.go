@@ -1,12 +1,15 @@
 package dedup
 
-import "unsafe"
+import (
+	"unsafe"
 
-// elements counts the elements of a repeated field, of which the first begins at
-// i and each has the tag t, and returns the index behind the last one, or -1 if
-// an element is cut off. Elements that come again after other fields are not
-// counted.
-func elements(data []byte, i int, t uint32) (n, end int) {
+	"github.com/tidings-go/tidings/internal/wire"
+)
+
+// countElements counts the elements of a repeated field, of which the first begins at i and
+// each has the tag t, and returns the index after the last one, or -1 if one is cut off.
+// Elements that come again after other fields are not counted.
+func countElements(data []byte, i int, t uint32) (n, end int) {
 	for i < len(data) {
 		next := i + 1
 		if t < 0x80 {
@@ -19,7 +22,7 @@ func elements(data []byte, i int, t uint32) (n, end int) {
 			}
 			next++
 		}
-		if _, next = span(data, next); next < 0 {
+		if _, next = wire.Span(data, next); next < 0 {
 			return 0, -1
 		}
 		n, i = n+1, next
@@ -27,39 +30,39 @@ func elements(data []byte, i int, t uint32) (n, end int) {
 	return n, i
 }
 
-// element returns the content of the element that begins at i, whose tag has that
-// width, and the index behind it. The element is one that elements counted.
+// element returns the content of the element that begins at i, whose tag has that width, and
+// the index after it. The element was counted by countElements.
 func element(data []byte, i, width int) (content []byte, next int) {
-	start, end := span(data, i+width)
+	start, end := wire.Span(data, i+width)
 	return data[start:end:end], end
 }
 
-// width returns how many bytes of a tag elements expects.
-func width(t uint32) int {
+// tagWidth returns how many bytes of a tag countElements expects.
+func tagWidth(t uint32) int {
 	if t < 0x80 {
 		return 1
 	}
 	return 2
 }
 
-// repeated decodes the elements of a slice or a map, of which the first begins at
-// begin. It returns the index behind the last one, or -1.
-func (r *run) repeated(f *field, data []byte, begin int, to unsafe.Pointer) int {
-	if f.op == opSkip {
-		return passOver(data, begin, f.tag)
+// repeated decodes the elements of a slice or a map, of which the first begins at begin. It
+// returns the index after the last one, or -1.
+func (w *protoWorker) repeated(f *field, data []byte, begin int, to unsafe.Pointer) int {
+	if f.kind == kindDropped {
+		return nextTag(data, begin, f.tag, nil)
 	}
-	if f.tag&7 == wireVarint {
-		return r.repeatedNumbers(f, data, begin, to)
+	if f.tag&7 == wire.VarintType {
+		return w.numbers(f, data, begin, to)
 	}
-	n, end := elements(data, begin, f.tag)
+	n, end := countElements(data, begin, f.tag)
 	if n == 0 || end < 0 {
 		return -1
 	}
-	v, ok := r.piece(f, data[begin:end:end], n)
+	v, ok := w.value(f, data[begin:end:end], n)
 	if !ok {
 		return -1
 	}
-	if f.op == opMap {
+	if f.kind == kindMap {
 		*(*unsafe.Pointer)(to) = v.at
 	} else {
 		*(*sliceHeader)(to) = sliceHeader{v.at, v.n, v.n}
@@ -67,77 +70,64 @@ func (r *run) repeated(f *field, data []byte, begin int, to unsafe.Pointer) int 
 	return end
 }
 
-// passOver returns the index behind all that comes with the tag t from i on, or -1. What
-// it passes over is not looked into.
-func passOver(data []byte, i int, t uint32) int {
+// nextTag returns the index after all values with the tag t from i on, or -1. It calls visit
+// with the index of each, unless it is nil.
+func nextTag(data []byte, i int, t uint32, visit func(i int)) int {
 	for i < len(data) {
-		have, next := tag(data, i)
+		have, next := wire.Tag(data, i)
 		if next < 0 {
 			return -1
 		}
 		if have != t {
 			break
 		}
-		if i = skip(data, next, t&7); i < 0 {
+		if i = wire.Skip(data, next, t&7); i < 0 {
 			return -1
+		}
+		if visit != nil {
+			visit(next)
 		}
 	}
 	return i
 }
 
-func (r *run) messages(f *field, data []byte, at unsafe.Pointer, n int) bool {
-	w := width(f.tag)
+func (w *protoWorker) messages(f *field, data []byte, v value) bool {
+	width := tagWidth(f.tag)
 	var content []byte
-	for i, k := 0, 0; k < n; k++ {
-		content, i = element(data, i, w)
-		if !r.message(f.program, content, unsafe.Add(at, uintptr(k)*f.element)) {
+	for i, k := 0, 0; k < v.n; k++ {
+		content, i = element(data, i, width)
+		if !w.message(f.elem, content, unsafe.Add(v.at, uintptr(k)*f.elem.size)) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *run) strings(f *field, data []byte, into []string) {
-	w := width(f.tag)
+func (w *protoWorker) strings(f *field, data []byte, into []string) {
+	width := tagWidth(f.tag)
 	var content []byte
 	i := 0
 	for k := range into {
-		content, i = element(data, i, w)
-		r.text(f.inner, content, &into[k])
+		content, i = element(data, i, width)
+		w.text(f.inner, content, &into[k])
 	}
 }
 
-// repeatedNumbers decodes a slice of numbers. They are few and short, and not
-// shared.
-func (r *run) repeatedNumbers(f *field, data []byte, i int, to unsafe.Pointer) int {
+// numbers decodes a slice of numbers. They are few and short, and not shared.
+func (w *protoWorker) numbers(f *field, data []byte, i int, to unsafe.Pointer) int {
 	var values []uint64
-	for i < len(data) {
-		t, next := tag(data, i)
-		if next < 0 {
-			return -1
-		}
-		if t != f.tag {
-			break
-		}
-		v, next := uvarint(data, next)
-		if next < 0 {
-			return -1
-		}
-		values, i = append(values, v), next
+	end := nextTag(data, i, f.tag, func(i int) {
+		v, _ := wire.Varint(data, i)
+		values = append(values, v)
+	})
+	if end < 0 {
+		return -1
 	}
 	n := len(values)
-	at := r.make(f.maker, n)
+	at := w.make(f.elem, n)
 	for k, v := range values {
-		one := unsafe.Add(at, uintptr(k)*f.element)
-		switch f.op {
-		case opBools:
-			*(*bool)(one) = v != 0
-		case opInt32s:
-			*(*int32)(one) = int32(v)
-		default:
-			*(*int64)(one) = int64(v)
-		}
+		setNumber(f.elem.size, v, unsafe.Add(at, uintptr(k)*f.elem.size))
 	}
 	*(*sliceHeader)(to) = sliceHeader{at, n, n}
-	return i
+	return end
 }

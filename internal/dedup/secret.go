@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"strings"
@@ -14,12 +15,12 @@ var (
 	// errSecret is why Secrets, and types that contain them, are not shared: nothing of
 	// them is to be in a table.
 	errSecret      = errors.New("secrets are not shared")
-	errUnknownKind = errors.New("it does not say what kind of object it is: it may be a Secret")
+	errUnknownKind = errors.New("the kind of the object is not known: it may be a Secret")
 )
 
 // IsSecret reports whether objects are Secrets, or lists of them, by their API group and the
-// plural name of their resource, or their kind; "" is a name that is not known. It is the one
-// rule for what nothing is shared of and nothing is shown of.
+// plural name of their resource, or their kind; "" is an unknown name. It is the one rule for
+// everything that must not be shared or shown.
 func IsSecret(group, resource, kind string) bool {
 	return group == "" && (resource == "secrets" || kind == "Secret" || kind == "SecretList")
 }
@@ -32,52 +33,52 @@ func isSecretType(t reflect.Type) bool {
 	return t.PkgPath() == apiTypes+"core/v1" && IsSecret("", "", t.Name())
 }
 
-// mayHoldSecret reports whether a Secret may be decoded into this type: maps, or a struct outside
-// k8s.io/api that has a field for the data, or no field that Secrets lack.
+// mayHoldSecret reports whether a Secret may be decoded into this type: maps, or a struct
+// outside k8s.io/api that has a field for the data, or no field that Secrets lack.
 func mayHoldSecret(t reflect.Type) bool {
 	switch {
 	case strings.HasPrefix(t.PkgPath(), apiTypes):
 		return false
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[runtime.Unstructured]()):
+	case isUnstructured(t):
 		return true
 	}
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			name = f.Name
-		}
-		switch strings.ToLower(name) {
-		case "data", "stringdata":
-			return true
-		}
-	}
+	onlySecretFields := true
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta]():
+		case strings.EqualFold(cmp.Or(name, f.Name), "data"),
+			strings.EqualFold(cmp.Or(name, f.Name), "stringData"):
+			return true
+		case f.Type == typeMeta, f.Type == objectMeta:
 		case name == "type", name == "immutable", name == "-":
 		default:
-			return false
+			onlySecretFields = false
 		}
 	}
-	return true
+	return onlySecretFields
 }
 
-// tellsKind reports whether objects of a type have a kind. Others may have a method for it, as
-// an interface that they embed has, which nothing stands behind.
-func tellsKind(t reflect.Type) bool {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[runtime.Unstructured]()) {
-		return true
-	}
+var (
+	typeMeta   = reflect.TypeFor[metav1.TypeMeta]()
+	objectMeta = reflect.TypeFor[metav1.ObjectMeta]()
+)
+
+func isUnstructured(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[runtime.Unstructured]())
+}
+
+// hasKind reports whether objects of a type have a kind. Others may have a method for it that
+// they cannot serve, from an interface that they embed.
+func hasKind(t reflect.Type) bool {
 	f, ok := t.FieldByName("TypeMeta")
-	return ok && f.Type == reflect.TypeFor[metav1.TypeMeta]()
+	return isUnstructured(t) || ok && f.Type == typeMeta
 }
 
-// secret returns why an object may be a Secret, or nil. It goes by the kind that the object
-// tells; of one that tells none, by its Go type and by what is known of all objects.
+// secret returns an error if an object may be a Secret. The kind of the object decides; if it
+// has none, its Go type and what is known of all objects.
 func (s *Sharer) secret(obj any, mayHold bool) error {
 	var kind schema.GroupVersionKind
-	if o, ok := obj.(runtime.Object); ok && tellsKind(reflect.TypeOf(obj).Elem()) {
+	if o, ok := obj.(runtime.Object); ok && hasKind(reflect.TypeOf(obj).Elem()) {
 		kind = o.GetObjectKind().GroupVersionKind()
 	}
 	_, metadata := obj.(*metav1.PartialObjectMetadata)

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Sharer replaces the parts of objects that others have, too. It is for objects that
-// somebody else has decoded, or made. It may be used by several goroutines at once.
+// A Sharer replaces the parts of objects that other objects have, too. It is for objects
+// that another program part has decoded or made. Several goroutines may use it at once.
 type Sharer struct {
 	table *Table
 	o     SharerOptions
@@ -20,26 +20,25 @@ type Sharer struct {
 
 // SharerOptions say what a sharer shares. The zero value shares all.
 type SharerOptions struct {
-	// Sharing says what objects have in common; 0 means ShareAll.
+	// Sharing says which parts are shared; 0 means ShareAll.
 	Sharing Sharing
-	// NoSecrets says that there are no Secrets among objects that do not tell their kind, as
-	// metadata and a program's own structs often do not. Without it, those are left alone:
-	// maps, metadata, and structs of Go types outside k8s.io/api that have a field for the
-	// data of a Secret, or none that Secrets lack.
+	// NoSecrets says that there are no Secrets among objects without a kind, which metadata
+	// and a program's own structs often are. Without it, those are left alone: maps,
+	// metadata, and structs of Go types outside k8s.io/api that have a field for the data of
+	// a Secret, or no field that Secrets lack.
 	NoSecrets bool
 }
 
-// NewSharer returns a sharer that shares with all sharers of the table, each type of
-// object with its own. It is cheap: what is known of a type is in the table.
+// NewSharer returns a sharer that shares with all sharers of the table, each type of object
+// with its own. It is cheap: what is known of a type is in the table.
 func NewSharer(table *Table, o SharerOptions) *Sharer {
-	table.start()
+	table.init()
 	return &Sharer{table: table, o: o}
 }
 
 // Share returns an object that is deeply equal to obj. What it has in common with other
-// objects is one in memory: it may be read by anyone and changed by nobody. obj itself,
-// which somebody may keep, is not written to, and no part of it becomes one of another
-// object. Where nothing is to be shared, and for what is not understood, obj itself is
+// objects is in memory once: it must not be changed. obj itself is not written to, and no
+// part of it becomes part of another object. Where nothing can be shared, obj itself is
 // returned.
 func (s *Sharer) Share(obj any) any {
 	if s.o.Sharing < 0 || s.o.Sharing >= ShareNothing {
@@ -50,20 +49,24 @@ func (s *Sharer) Share(obj any) any {
 		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
 	}
 	t := v.Type().Elem()
-	plan, err := s.table.sharePlanFor(t)
+	plan := s.table.plans.toShare(t)
+	err := plan.err
 	if err == nil {
 		err = s.secret(obj, plan.mayHoldSecret)
 	}
 	if err != nil {
 		return s.leave(obj, err)
 	}
-	r := plan.take(s.table, s.o.Sharing)
-	r.owner = anyone
-	if o, ok := obj.(metav1.Object); ok {
-		r.owner = ownerOf([]byte(o.GetUID()))
+	w, ok := plan.sharers.take(s.o.Sharing)
+	if !ok {
+		w = newShareWorker(s.table, plan, s.o.Sharing)
 	}
-	at := r.object(v.UnsafePointer())
-	plan.give(r)
+	tag := noTag
+	if o, ok := obj.(metav1.Object); ok {
+		tag = tagOf([]byte(o.GetUID()))
+	}
+	at := w.share(v.UnsafePointer(), tag)
+	plan.sharers.give(w, s.o.Sharing)
 	s.shared.Add(1)
 	if at == v.UnsafePointer() {
 		return obj
@@ -84,8 +87,8 @@ func (s *Sharer) leave(obj any, why error) any {
 type SharerStats struct {
 	// Shared objects share what they have in common with others.
 	Shared int64
-	// Alone objects were left as they were, and WhyAlone says why the first one was.
-	// Healthy is 0 or all.
+	// Alone objects were left as they were, and WhyAlone says why the first one was. Healthy
+	// is 0 or all.
 	Alone    int64
 	WhyAlone error
 }

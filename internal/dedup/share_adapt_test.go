@@ -35,15 +35,15 @@ func TestShareRestsAndWakes(t *testing.T) {
 		scrambled = append(scrambled, encode(c.scrambled()))
 	}
 	shareDecoded(t, s, scrambled[:1500])
-	plan, err := s.table.sharePlanFor(reflect.TypeFor[corev1.Pod]())
-	if err != nil || len(plan.idle.runs[ShareAll]) != 1 {
-		t.Fatalf("%d runs, %v", len(plan.idle.runs[ShareAll]), err)
+	workers := s.table.plans.toShare(reflect.TypeFor[corev1.Pod]()).sharers.workers[ShareAll]
+	if len(workers) != 1 {
+		t.Fatalf("%d workers", len(workers))
 	}
-	account := &plan.idle.runs[ShareAll][0].objects
+	account := &workers[0].objectStats
 	rested := 0
 	for _, data := range scrambled[1500:] {
 		shareDecoded(t, s, [][]byte{data})
-		if account.resting() {
+		if account.paused() {
 			rested++
 		}
 	}
@@ -51,7 +51,7 @@ func TestShareRestsAndWakes(t *testing.T) {
 		t.Errorf("of 500 pods that have nothing in common, %d were not looked through", rested)
 	}
 	pods := shareDecoded(t, s, c.pods(60))
-	if account.resting() {
+	if account.paused() {
 		t.Error("pods of workloads are not looked through")
 	}
 	a, b := pods[len(pods)-2], pods[len(pods)-1]
@@ -80,10 +80,10 @@ func TestShareKeepsNoValue(t *testing.T) {
 	if large.Value() != nil {
 		t.Error("a large value is in memory that no object has")
 	}
-	settle(table, 2)
+	sweepAll(table, 2)
 	shareDecoded(t, s, newCorpus(2, 1).pods(1))
 	runtime.GC()
-	settle(table, 2)
+	sweepAll(table, 2)
 	if stats := table.Stats(); stats.Values > 100 {
 		t.Errorf("%+v: much is left that no object has", stats)
 	}

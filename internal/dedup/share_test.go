@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// keenSharer makes every idle run for objects of a type try to share everything and
+// keenSharer makes every idle worker for objects of a type try to share everything and
 // keep all that is new.
 func keenSharer(t *testing.T, s *Sharer, typ reflect.Type) {
 	t.Helper()
-	plan, err := s.table.sharePlanFor(typ)
-	if err != nil {
-		t.Fatal(err)
+	plan := s.table.plans.toShare(typ)
+	if plan.err != nil {
+		t.Fatal(plan.err)
 	}
-	for _, r := range plan.idle.runs[s.o.Sharing] {
-		r.objects = site{credit: creditMost}
-		for i := range r.sites {
-			r.sites[i] = site{credit: creditMost, promise: promiseMost}
+	for _, w := range plan.sharers.workers[s.o.Sharing] {
+		w.objectStats = fieldStats{balance: mostBalance}
+		for i := range w.stats {
+			w.stats[i] = keenStats
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestShareEveryType(t *testing.T) {
 	for _, typ := range everyType(t) {
 		t.Run(typ.String(), func(t *testing.T) {
 			s := NewSharer(table, SharerOptions{})
-			if _, err := table.sharePlanFor(typ); err != nil {
+			if err := table.plans.toShare(typ).err; err != nil {
 				if !secret(typ) {
 					t.Fatalf("left alone: %v", err)
 				}

@@ -9,93 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mapKind says of which kind a map is. All but the last have keys that are strings.
-type mapKind uint8
+// sizeOfMap is about the memory of a map of n entries.
+func sizeOfMap(n int, entry uintptr) int { return sizeMap + (n+7)/8*8*(int(entry)+1) }
 
-const (
-	mapOfStrings    mapKind = iota // to strings
-	mapOfQuantities                // to Quantity
-	mapOfBytes                     // to []byte
-	mapOfOthers                    // any keys without pointers or strings, to values that can be compared
-)
-
-// mapping makes a step of a map.
-func (c *shareCompiler) mapping(s *step, t reflect.Type) (err error) {
-	s.site, s.inner, s.shape, s.typ, s.kind = c.site(), c.site(), c.shape(t), t, stepMap
-	if t == treeType {
-		s.kind = stepTree
-		c.treeSteps()
-		return nil
-	}
-	if s.elem, err = c.layout(t.Elem()); err != nil {
-		return err
-	}
-	elem := t.Elem()
-	switch {
-	case t.Key().Kind() != reflect.String:
-		s.maps = mapOfOthers
-	case elem.Kind() == reflect.String:
-		s.maps = mapOfStrings
-	case elem == quantityType:
-		s.maps = mapOfQuantities
-	case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
-		s.maps = mapOfBytes
-	default:
-		s.maps = mapOfOthers
-	}
-	return nil
-}
-
-// The layout of a map does not depend on the names of its types, nor does the hash of
-// its keys, so that a map can be read and written as one of these.
-func (v value) strings() map[string]string { return *(*map[string]string)(unsafe.Pointer(&v.at)) }
-func (v value) bytes() map[string][]byte   { return *(*map[string][]byte)(unsafe.Pointer(&v.at)) }
-func (v value) quantities() map[string]resource.Quantity {
-	return *(*map[string]resource.Quantity)(unsafe.Pointer(&v.at))
-}
-
-// mapAt returns the address of a map.
-func mapAt[K comparable, V any](m map[K]V) unsafe.Pointer {
-	return *(*unsafe.Pointer)(unsafe.Pointer(&m))
-}
-
-// other returns the map of a type that is known to package reflect alone.
-func (v value) other(t reflect.Type) reflect.Value {
-	return reflect.NewAt(t, unsafe.Pointer(&v.at)).Elem()
-}
-
-// sizeOfMap is about what a map of n entries takes.
-func sizeOfMap(n int, entry uintptr) int { return 48 + (n+7)/8*8*(int(entry)+1) }
-
-// A quantityBits is a Quantity as it lies in memory.
-type quantityBits struct {
-	value  int64
-	scale  int32
-	number unsafe.Pointer
-	text   string
-	format string
-}
-
-// The layout that is relied on: the build fails where it is another one.
-var _ = [1]struct{}{}[unsafe.Sizeof(resource.Quantity{})-unsafe.Sizeof(quantityBits{})]
-
-func quantityOf(q *resource.Quantity) *quantityBits { return (*quantityBits)(unsafe.Pointer(q)) }
-
-// mapping hashes a map: the order of its entries does not matter.
-func (h *hasher) mapping(s *step, v value) uint64 {
-	var sum uint64
-	switch s.maps {
+// mapping hashes a map.
+func (h *hasher) mapping(l *layout, v value) uint64 {
+	switch l.maps {
 	case mapOfStrings:
-		m := v.strings()
-		h.size += sizeOfMap(len(m), 32)
+		m := mapOf[string](v)
+		h.size += sizeOfMap(len(m), 2*sizeString)
+		var sum uint64
 		for key, text := range m {
 			h.size += len(key) + len(text)
 			sum += h.mix(h.text(key), h.text(text))
 		}
 		return h.mix(sum, uint64(len(m)))
 	case mapOfQuantities:
-		m := v.quantities()
-		h.size += sizeOfMap(len(m), 16+unsafe.Sizeof(quantityBits{}))
+		m := mapOf[resource.Quantity](v)
+		h.size += sizeOfMap(len(m), sizeString+unsafe.Sizeof(quantityBits{}))
+		var sum uint64
 		for key, q := range m {
 			b := quantityOf(&q)
 			if b.number != nil {
@@ -103,51 +35,39 @@ func (h *hasher) mapping(s *step, v value) uint64 {
 				return 0
 			}
 			h.size += len(key) + len(b.text)
-			x := h.mix(h.text(key), uint64(b.value))
-			sum += h.mix(h.mix(x, uint64(b.scale)), h.text(b.text)^h.text(b.format)<<1)
-		}
-		return h.mix(sum, uint64(len(m)))
-	case mapOfBytes:
-		m := v.bytes()
-		h.size += sizeOfMap(len(m), 40)
-		for key, b := range m {
-			h.size += len(key) + len(b)
-			x := h.text(unsafe.String(unsafe.SliceData(b), len(b)))
-			if b == nil {
-				x = 1
-			}
-			sum += h.mix(h.text(key), x)
+			x := h.mix(h.mix(h.text(key), uint64(b.value)), uint64(b.scale))
+			sum += h.mix(x, h.text(b.text)^h.text(b.format)<<1)
 		}
 		return h.mix(sum, uint64(len(m)))
 	}
-	return h.otherMap(s, v.other(s.typ))
+	return h.otherMap(l, v.reflected(l.typ))
 }
 
 // otherMap hashes a map through package reflect.
-func (h *hasher) otherMap(s *step, m reflect.Value) uint64 {
-	l := s.elem
-	if l.opaque != nil || l.quantities || !comparedByBits(s.typ.Key()) {
+func (h *hasher) otherMap(l *layout, m reflect.Value) uint64 {
+	if !comparableMaps(l) {
 		h.failed = true
 		return 0
 	}
-	h.size += sizeOfMap(m.Len(), l.size+s.typ.Key().Size())
+	h.size += sizeOfMap(m.Len(), l.elem.size+l.typ.Key().Size())
 	var sum uint64
-	elem := reflect.New(l.typ)
+	elem := reflect.New(l.elem.typ)
 	for it := m.MapRange(); it.Next() && !h.failed; {
 		elem.Elem().SetIterValue(it)
-		sum += h.mix(h.key2(it.Key()), h.block(l, elem.UnsafePointer(), 3))
+		sum += h.mix(h.mapKey(it.Key()), h.fields(l.elem, elem.UnsafePointer(), 3))
 	}
 	return h.mix(sum, uint64(m.Len()))
 }
 
-// comparedByBits reports whether keys of a type are equal if their bits are; those of
-// floating point numbers are not.
-func comparedByBits(t reflect.Type) bool {
-	k := t.Kind()
-	return k == reflect.String || k == reflect.Bool || k >= reflect.Int && k <= reflect.Uint64
+// comparableMaps reports whether maps of a type can be compared: keys are equal if their bits
+// are, which is not so for floating point numbers.
+func comparableMaps(l *layout) bool {
+	k := l.typ.Key().Kind()
+	bits := k == reflect.String || k == reflect.Bool || k >= reflect.Int && k <= reflect.Uint64
+	return bits && l.elem.opaque == nil && !l.elem.quantities
 }
 
-func (h *hasher) key2(k reflect.Value) uint64 {
+func (h *hasher) mapKey(k reflect.Value) uint64 {
 	switch {
 	case k.Kind() == reflect.String:
 		return h.text(k.String())
@@ -159,24 +79,27 @@ func (h *hasher) key2(k reflect.Value) uint64 {
 	return maphash.Comparable(h.seed, k.Bool())
 }
 
-func equalMaps(s *step, a, b value) bool {
-	switch s.maps {
+func equalMaps(l *layout, a, b value) bool {
+	switch l.maps {
 	case mapOfStrings:
-		return equalBy(a.strings(), b.strings(), func(x, y string) bool { return x == y })
+		return equalBy(mapOf[string](a), mapOf[string](b), func(x, y string) bool { return x == y })
 	case mapOfQuantities:
-		return equalBy(a.quantities(), b.quantities(), func(x, y resource.Quantity) bool {
-			p, q := quantityOf(&x), quantityOf(&y)
-			return p.number == nil && q.number == nil && p.value == q.value && p.scale == q.scale && p.text == q.text && p.format == q.format
-		})
-	case mapOfBytes:
-		return equalBy(a.bytes(), b.bytes(), func(x, y []byte) bool { return (x == nil) == (y == nil) && string(x) == string(y) })
+		return equalBy(mapOf[resource.Quantity](a), mapOf[resource.Quantity](b), equalQuantities)
 	}
-	return equalOtherMaps(s, a.other(s.typ), b.other(s.typ))
+	return equalOtherMaps(l, a.reflected(l.typ), b.reflected(l.typ))
+}
+
+func equalQuantities(x, y resource.Quantity) bool {
+	p, q := quantityOf(&x), quantityOf(&y)
+	return p.number == nil && *p == *q
 }
 
 func equalBy[V any](a, b map[string]V, equal func(V, V) bool) bool {
 	if len(a) != len(b) {
 		return false
+	}
+	if mapAt(a) == mapAt(b) {
+		return true
 	}
 	for key, x := range a {
 		if y, ok := b[key]; !ok || !equal(x, y) {
@@ -186,11 +109,11 @@ func equalBy[V any](a, b map[string]V, equal func(V, V) bool) bool {
 	return true
 }
 
-func equalOtherMaps(s *step, a, b reflect.Value) bool {
-	if a.Len() != b.Len() || s.elem.opaque != nil || s.elem.quantities || !comparedByBits(s.typ.Key()) {
+func equalOtherMaps(l *layout, a, b reflect.Value) bool {
+	if a.Len() != b.Len() || !comparableMaps(l) {
 		return false
 	}
-	x, y := reflect.New(s.elem.typ), reflect.New(s.elem.typ)
+	x, y := reflect.New(l.elem.typ), reflect.New(l.elem.typ)
 	for it := a.MapRange(); it.Next(); {
 		other := b.MapIndex(it.Key())
 		if !other.IsValid() {
@@ -198,62 +121,46 @@ func equalOtherMaps(s *step, a, b reflect.Value) bool {
 		}
 		x.Elem().SetIterValue(it)
 		y.Elem().Set(other)
-		if !equalBlocks(s.elem, x.UnsafePointer(), y.UnsafePointer()) {
+		if !equalFields(l.elem, x.UnsafePointer(), y.UnsafePointer()) {
 			return false
 		}
 	}
 	return true
 }
 
-// ownMap returns a copy of a map that has nothing in common with it but what must not
-// be written to.
-func (r *shareRun) ownMap(s *step, v value) value {
-	switch s.maps {
+// cloneMap returns a copy of a map that has nothing in common with it but what must not be
+// written to.
+func (w *shareWorker) cloneMap(f *field, v value) value {
+	l := f.elem
+	switch l.maps {
 	case mapOfStrings:
-		m := v.strings()
-		own := make(map[string]string, len(m))
+		m := mapOf[string](v)
+		clone := make(map[string]string, len(m))
 		for key, text := range m {
-			own[r.ownText(s.inner, key)] = r.ownText(s.inner, text)
+			clone[w.cloneText(f.inner, key)] = w.cloneText(f.inner, text)
 		}
-		return value{mapAt(own), 1}
+		return value{mapAt(clone), 1}
 	case mapOfQuantities:
-		m := v.quantities()
-		own := make(map[string]resource.Quantity, len(m))
+		m := mapOf[resource.Quantity](v)
+		clone := make(map[string]resource.Quantity, len(m))
 		for key, q := range m {
 			b := quantityOf(&q)
-			b.text, b.format = strings.Clone(b.text), r.ownText(s.inner, b.format)
-			own[r.ownText(s.inner, key)] = q
+			b.text, b.format = strings.Clone(b.text), w.cloneText(f.inner, b.format)
+			clone[w.cloneText(f.inner, key)] = q
 		}
-		return value{mapAt(own), 1}
-	case mapOfBytes:
-		m := v.bytes()
-		own := make(map[string][]byte, len(m))
-		for key, b := range m {
-			own[r.ownText(s.inner, key)] = cloneBytes(b)
-		}
-		return value{mapAt(own), 1}
+		return value{mapAt(clone), 1}
 	}
-	m := v.other(s.typ)
-	own := reflect.MakeMapWithSize(s.typ, m.Len())
+	m := v.reflected(l.typ)
+	clone := reflect.MakeMapWithSize(l.typ, m.Len())
 	for it := m.MapRange(); it.Next(); {
-		key, elem := reflect.New(s.typ.Key()).Elem(), reflect.New(s.elem.typ)
+		key, elem := reflect.New(l.typ.Key()).Elem(), reflect.New(l.elem.typ)
 		key.SetIterKey(it)
 		if key.Kind() == reflect.String {
-			key.SetString(r.ownText(s.inner, key.String()))
+			key.SetString(w.cloneText(f.inner, key.String()))
 		}
 		elem.Elem().SetIterValue(it)
-		r.ownBlock(s.elem, elem.UnsafePointer())
-		own.SetMapIndex(key, elem.Elem())
+		w.separate(l.elem, elem.UnsafePointer())
+		clone.SetMapIndex(key, elem.Elem())
 	}
-	return value{own.UnsafePointer(), 1}
-}
-
-// cloneBytes returns a copy with no room behind it.
-func cloneBytes(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	own := make([]byte, len(b))
-	copy(own, b)
-	return own
+	return value{clone.UnsafePointer(), 1}
 }

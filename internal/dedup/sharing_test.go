@@ -228,7 +228,7 @@ func TestLargeValues(t *testing.T) {
 	}
 	for _, object := range []encodable{slice, m, pod} {
 		data := encode(object)
-		if len(data) < 2*maxPiece {
+		if len(data) < 2*maxShared {
 			t.Fatalf("%T of %d bytes is not large", object, len(data))
 		}
 		d := NewDecoder(new(Table), object, ShareAll)

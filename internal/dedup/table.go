@@ -8,79 +8,71 @@ import (
 	"sync/atomic"
 )
 
-// A Table remembers what decoders have decoded, by its bytes, so that the same
-// bytes give the same value. The zero value is ready. It may be used by any
-// number of decoders at once, and should be: what one of them has decoded is
-// shared with the others. A Table must not be copied.
+// A Table remembers what decoders have decoded, by its bytes, so that the same bytes give
+// the same value. The zero value is ready. Any number of decoders may use it at once, and
+// should: what one of them has decoded is shared with the others. A Table must not be
+// copied.
 type Table struct {
-	// MaxBytes bounds the memory of what the table holds: the keys of values, the
-	// strings, and what it takes to find them. 0 means a sixteenth of the heap
-	// that was alive when the garbage collector last looked, and at least 1 MiB.
-	// It must not be changed once the table is in use.
+	// MaxBytes bounds the memory of the table: the keys of values, the strings, and the
+	// memory to find them. 0 means a sixteenth of the live heap after the last garbage
+	// collection, and at least 1 MiB. It must not be changed once the table is in use.
 	MaxBytes int64
 
 	begin sync.Once
 	seed  maphash.Seed
 
-	pieces    pieces
-	texts     texts
-	sightings sightings
-	maps      mapRuns
+	values slotTable[valueEntry, *valueEntry]
+	texts  slotTable[textEntry, *textEntry]
+	seen   seenFilter
 
 	mu      sync.Mutex // guards what is below, and the writers of the tables above
-	shapes  map[form]*shape
-	plans   map[form]*plan
-	bytes   int64 // of what is held
+	bytes   int64      // that are in use
 	budget  int64
-	pending int // objects decoded since the tables were last looked after
+	pending int // objects since the budget was last set
 	metric  []metrics.Sample
 
-	// full is set when something was refused, until there is some room again:
-	// decoders then do not try. sparing is set while more than a quarter of the room is
-	// used: what only one object has does not get any, then.
-	full, sparing atomic.Bool
+	// full is set when something was refused, until there is some room again: decoders then
+	// do not try. quarterFull is set while more than a quarter of the room is used: values
+	// that only one object has then get none.
+	full, quarterFull atomic.Bool
 
-	// round counts how often the strings have been gone through. What remembers
-	// strings and items beside the table forgets them when it changes.
+	// round counts how often all strings were swept. Caches beside the table forget their
+	// strings and values when it changes.
 	round atomic.Uint32
 
-	counts counts
+	counts struct{ hits, misses, kept, refused, forgotten atomic.Int64 } // see TableStats
 
-	sharers sharePlans
-}
-
-// counts are what [Stats] shows of a table.
-type counts struct {
-	hits, misses, kept, refused, forgotten atomic.Int64
+	plans plans
+	maps  workerPool[*mapWorker]
 }
 
 const (
-	// leastBudget and budgetShare are what MaxBytes describes.
+	// leastBudget and budgetShare are described at MaxBytes.
 	leastBudget = 1 << 20
 	budgetShare = 16
 
-	// tendEvery is the number of objects after which a decoder looks after the
-	// table, and slotsPerObject how many slots of pieces it then looks at for
-	// each of them: about 1 % of what it takes to decode an object.
-	tendEvery      = 64
-	slotsPerObject = 4
+	// maintainEvery is the number of objects after which a decoder maintains the table, and
+	// valueSlotsPerObject how many slots of values it then sweeps for each of them. This
+	// takes about 1 % of the time to decode an object.
+	maintainEvery       = 64
+	valueSlotsPerObject = 4
 
-	// textSlotsPerObject is how many slots of strings it looks at for each object, and
-	// textSlotsInNeed while the table is more than half full: strings of workloads that are
-	// gone stay until then.
+	// textSlotsPerObject is how many slots of strings are swept for each object, and
+	// textSlotsInNeed while the table is more than half full.
 	textSlotsPerObject, textSlotsInNeed = 2, 8
+
+	// budgetEvery is the number of objects after which the budget is set again.
+	budgetEvery = 1 << 12
 )
 
-// start makes the table ready.
-func (t *Table) start() {
+// init makes the table ready.
+func (t *Table) init() {
 	t.begin.Do(func() {
 		t.seed = maphash.MakeSeed()
-		t.shapes = map[form]*shape{}
-		t.plans = map[form]*plan{}
 		t.metric = []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		t.pieces.start()
-		t.texts.start()
-		t.sightings.resize(leastSightings)
+		t.values.init(leastValueSlots, mostValueSlots)
+		t.texts.init(leastTextSlots, mostTextSlots)
+		t.seen.resize(leastMarks)
 		t.setBudgetLocked()
 	})
 }
@@ -97,80 +89,101 @@ func (t *Table) setBudgetLocked() {
 	}
 }
 
-// shapeLocked returns the identity of a form of a Go type.
-func (t *Table) shapeLocked(of form) *shape {
-	s := t.shapes[of]
-	if s == nil {
-		s = &shape{salt: rand.Uint64()}
-		t.shapes[of] = s
-	}
-	return s
-}
-
-// hash returns the hash of b, read as s. It depends on a seed that no server can
-// know.
-func (t *Table) hash(s *shape, b []byte) uint64 {
+// hash returns the hash of b in a key space. It depends on a seed that no server can know.
+func (t *Table) hash(s *keySpace, b []byte) uint64 {
 	return max(maphash.Bytes(t.seed, b)^s.salt, firstHash)
 }
 
-// Values that slots have instead of a hash.
-const (
-	emptySlot = 0 // never used
-	freeSlot  = 1 // used before
-	firstHash = 2
-)
-
-// window is the number of neighbouring slots in which a hash may be. It bounds
-// every search, whatever the bytes are.
-const window = 8
-
-// roomLocked reports whether n bytes more may be held, and counts them.
-func (t *Table) roomLocked(n int) bool {
-	if t.bytes+int64(n) > t.budget {
+// keep puts an entry into one of the table's slotTables, if there is room.
+func keep[E any, P entryOf[E]](t *Table, s *slotTable[E, P], h uint64, e P) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bytes+int64(e.cost()) > t.budget {
 		t.counts.refused.Add(1)
 		t.full.Store(true)
-		return false
+		return
 	}
-	t.bytes += int64(n)
+	t.bytes += int64(e.cost())
 	t.counts.kept.Add(1)
-	t.sparing.Store(t.bytes > t.budget/4)
-	return true
+	t.quarterFull.Store(t.bytes > t.budget/4)
+	if s.crowded(h, e) {
+		freed, dropped := s.grow()
+		t.forgetLocked(freed, dropped)
+		t.seen.grow(len(*s.slots.Load()))
+	}
+	t.bytes -= int64(s.put(*s.slots.Load(), h, e))
 }
 
-// tend looks after the tables: it goes on dropping what is dead or no longer
-// used. If another decoder is at it, that one is left to it.
-func (t *Table) tend(objects int) {
+func (t *Table) forgetLocked(freed, dropped int) {
+	t.bytes -= int64(freed)
+	t.counts.forgotten.Add(int64(dropped))
+}
+
+// maintain goes on dropping entries that are dead or no longer used, after so many objects.
+// If another decoder is at it, that one is left to it.
+func (t *Table) maintain(objects int) {
 	if !t.mu.TryLock() {
 		return
 	}
 	defer t.mu.Unlock()
-	t.pending += objects
-	t.bytes -= int64(t.pieces.sweepLocked(objects*slotsPerObject, t.bytes > t.budget, &t.counts.forgotten))
+	freed, dropped, _ := t.values.sweep(objects*valueSlotsPerObject, t.bytes > t.budget)
+	t.forgetLocked(freed, dropped)
 	slots := textSlotsPerObject
 	if t.bytes > t.budget/2 {
 		slots = textSlotsInNeed
 	}
-	freed, wrapped := t.texts.sweepLocked(objects*slots, &t.counts.forgotten)
-	t.bytes -= int64(freed)
+	freed, dropped, wrapped := t.texts.sweep(objects*slots, false)
+	t.forgetLocked(freed, dropped)
 	if wrapped {
 		t.round.Add(1)
 	}
-	if t.pending >= 1<<12 {
+	if t.pending += objects; t.pending >= budgetEvery {
 		t.pending = 0
 		t.setBudgetLocked()
 	}
-	t.sparing.Store(t.bytes > t.budget/4)
+	t.quarterFull.Store(t.bytes > t.budget/4)
 	if t.full.Load() && t.bytes < t.budget-t.budget/8 {
 		t.full.Store(false)
 	}
 }
 
-// textAgain reports whether a string was seen before, in another object.
-func (t *Table) textAgain(h uint64, by owner) bool { return t.sightings.again(h, by, false) }
+// seenText reports whether a string was seen before, in another object.
+func (t *Table) seenText(h uint64, object objectTag) bool { return t.seen.mark(h, object, false) }
 
-// pieceAgain reports whether a value was seen before: in any object, even the same in an
-// earlier state, which spares decoding it once more; but in another one where room is to
-// be spared.
-func (t *Table) pieceAgain(h uint64, by owner) bool {
-	return t.sightings.again(h, by, !t.sparing.Load())
+// seenValue reports whether a value was seen before: in any object, even the same in an
+// earlier state, because it is then not decoded again; but while the table is a quarter
+// full, in another object.
+func (t *Table) seenValue(h uint64, object objectTag) bool {
+	return t.seen.mark(h, object, !t.quarterFull.Load())
 }
+
+// TableStats describe a table. The counts begin with the table; those of the last objects
+// may be missing.
+type TableStats struct {
+	// Values are the messages, slices and maps that the table knows, and Strings the strings
+	// that it holds.
+	Values, Strings int
+	// Bytes is about the memory of keys, entries and strings. Budget bounds it.
+	Bytes, Budget int64
+	// Hits and Misses count attempts to share.
+	Hits, Misses int64
+	// Kept counts what was put into the table, Refused what was not because the budget was
+	// used up, and Forgotten what was dropped again.
+	Kept, Refused, Forgotten int64
+}
+
+// Stats returns what the table holds and what it has done.
+func (t *Table) Stats() TableStats {
+	t.init()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &t.counts
+	return TableStats{
+		Values: t.values.used, Strings: t.texts.used, Bytes: t.bytes, Budget: t.budget,
+		Hits: c.hits.Load(), Misses: c.misses.Load(),
+		Kept: c.kept.Load(), Refused: c.refused.Load(), Forgotten: c.forgotten.Load(),
+	}
+}
+
+// newKeySpace returns a new key space.
+func newKeySpace() *keySpace { return &keySpace{salt: rand.Uint64()} }

@@ -24,11 +24,10 @@ func decodePods(t *testing.T, d *Decoder, all [][]byte) []*corev1.Pod {
 	return pods
 }
 
-// settle has the table look at every slot n times, as it does by and by when
-// objects are decoded.
-func settle(table *Table, n int) {
+// sweepAll sweeps every slot of a table n times, as happens while objects are decoded.
+func sweepAll(table *Table, n int) {
 	for range n {
-		table.tend(max(len(*table.pieces.slots.Load()), len(*table.texts.slots.Load())))
+		table.maintain(max(len(*table.values.slots.Load()), len(*table.texts.slots.Load())))
 	}
 }
 
@@ -42,11 +41,11 @@ func TestTableKeepsNoValue(t *testing.T) {
 		weak.Make((*byte)(unsafe.Pointer(&pods[9].Spec.Containers[0].Env[0]))),
 		weak.Make((*byte)(unsafe.Pointer(pods[9].Spec.Containers[1].SecurityContext))),
 	}
-	if s := table.Stats(); s.Values < 100 || s.Strings < 100 || s.Bytes < 100*costItem+100*costText {
+	if s := table.Stats(); s.Values < 100 || s.Strings < 100 || s.Bytes < 100*costValue+100*costText {
 		t.Fatalf("%+v: little was shared", s)
 	}
 	runtime.GC()
-	settle(table, 1)
+	sweepAll(table, 1)
 	if s := table.Stats(); s.Values < 100 {
 		t.Errorf("%+v: values that are in use were dropped", s)
 	}
@@ -63,7 +62,7 @@ func TestTableKeepsNoValue(t *testing.T) {
 			t.Error("a value is in memory that no object has")
 		}
 	}
-	settle(table, 2)
+	sweepAll(table, 2)
 	if s := table.Stats(); s.Values != 0 || s.Strings != 0 || s.Bytes != 0 {
 		t.Errorf("%+v: something is left that no object has", s)
 	}
@@ -95,32 +94,32 @@ func TestStringsInUseStay(t *testing.T) {
 // stays short, and the table small.
 func TestOneHashForAll(t *testing.T) {
 	table := new(Table)
-	table.start()
-	s := &shape{}
+	table.init()
+	s := &keySpace{}
 	kept := make([]*[32]byte, 5000)
 	for i := range kept {
 		kept[i] = new([32]byte)
 		key := fmt.Sprint("key ", i)
-		table.keepPiece(&item{hash: 77, shape: s, key: key, at: weak.Make(&kept[i][0])})
-		table.keepText(77, key, anyone)
-		if _, v, ok := table.pieces.find(77, s, []byte(key)); !ok || v.at != unsafe.Pointer(kept[i]) {
+		keep(table, &table.values, 77, &valueEntry{space: s, key: key, at: weak.Make(&kept[i][0])})
+		keep(table, &table.texts, 77, newTextEntry(key, noTag))
+		if _, v := table.findValue(77, s, []byte(key), nil); v.at != unsafe.Pointer(kept[i]) {
 			t.Fatalf("the value of %q is not there", key)
 		}
-		if text, _, ok := table.texts.find(77, []byte(key), anyone); !ok || text != key {
+		if text, _ := table.findText(77, []byte(key), noTag); text == nil || *text != key {
 			t.Fatalf("%q is not there", key)
 		}
 	}
 	if stats := table.Stats(); stats.Values > window || stats.Strings > window || stats.Bytes > 2*window*300 {
 		t.Errorf("%+v: at most %d of each were expected", stats, window)
 	}
-	if n, m := len(*table.pieces.slots.Load()), len(*table.texts.slots.Load()); n != leastPieceSlots || m != leastTextSlots {
+	if n, m := len(*table.values.slots.Load()), len(*table.texts.slots.Load()); n != leastValueSlots || m != leastTextSlots {
 		t.Errorf("the table has grown to %d and %d slots", n, m)
 	}
 	// The bytes decide, not the hash.
-	if _, _, ok := table.pieces.find(77, s, []byte("key")); ok {
+	if e, _ := table.findValue(77, s, []byte("key"), nil); e != nil {
 		t.Error("found the value of another key")
 	}
-	if _, _, ok := table.pieces.find(77, &shape{}, []byte("key 4999")); ok {
+	if e, _ := table.findValue(77, newKeySpace(), []byte("key 4999"), nil); e != nil {
 		t.Error("found the value of another type")
 	}
 }
@@ -140,7 +139,7 @@ func TestBudget(t *testing.T) {
 	table.MaxBytes = 5_000
 	table.setBudgetLocked()
 	table.mu.Unlock()
-	settle(table, 3)
+	sweepAll(table, 3)
 	if s := table.Stats(); s.Bytes > 5_000 {
 		t.Errorf("%+v: the budget does not hold", s)
 	}
@@ -152,7 +151,7 @@ func TestBudget(t *testing.T) {
 	// When what is in the table is gone, there is room again.
 	pods = nil
 	runtime.GC()
-	settle(table, 2)
+	sweepAll(table, 2)
 	kept := table.Stats().Kept
 	pods = decodePods(t, d, all)
 	if s := table.Stats(); s.Kept == kept {
@@ -164,8 +163,8 @@ func TestBudget(t *testing.T) {
 // TestBytesAreWhatTheTableTakes compares the table's account with the heap.
 func TestBytesAreWhatTheTableTakes(t *testing.T) {
 	table := &Table{MaxBytes: 1 << 30}
-	table.start()
-	s := &shape{}
+	table.init()
+	s := &keySpace{}
 	values := make([]*[32]byte, 1<<15)
 	for i := range values {
 		values[i] = new([32]byte)
@@ -174,7 +173,7 @@ func TestBytesAreWhatTheTableTakes(t *testing.T) {
 	for i := range values {
 		key := string(binary.BigEndian.AppendUint64(make([]byte, 92), uint64(i)))
 		h := table.hash(s, []byte(key))
-		table.keepPiece(&item{hash: h, shape: s, key: key, at: weak.Make(&values[i][0])})
+		keep(table, &table.values, h, &valueEntry{space: s, key: key, at: weak.Make(&values[i][0])})
 	}
 	after, _ := memory()
 	took := float64(after - before)
@@ -185,18 +184,18 @@ func TestBytesAreWhatTheTableTakes(t *testing.T) {
 	runtime.KeepAlive(table)
 }
 
-// TestSightings has a hash seen again, and another one not.
-func TestSightings(t *testing.T) {
+// TestSeenFilter marks a hash again, and another one not.
+func TestSeenFilter(t *testing.T) {
 	table := new(Table)
-	table.start()
+	table.init()
 	for i := range 100 {
-		h := table.hash(textShape, fmt.Append(nil, i))
-		if table.sightings.again(h, 7, false) {
+		h := table.hash(textSpace, fmt.Append(nil, i))
+		if table.seen.mark(h, 7, false) {
 			t.Fatalf("hash %d was not seen before", i)
 		}
-		for by, want := range map[owner]bool{7: false, 8: true, anyone: true} {
-			if table.sightings.again(h, by, false) != want {
-				t.Fatalf("hash %d, seen by owner 7 and then by %d: repeated: %v", i, by, !want)
+		for by, want := range map[objectTag]bool{7: false, 8: true, noTag: true} {
+			if table.seen.mark(h, by, false) != want {
+				t.Fatalf("hash %d, seen in object 7 and then in %d: repeated: %v", i, by, !want)
 			}
 		}
 	}
@@ -207,19 +206,19 @@ func TestSightings(t *testing.T) {
 // seen or not.
 func TestOwnValuesAndRoom(t *testing.T) {
 	table := new(Table)
-	table.start()
+	table.init()
 	for i, atFirst := range []bool{false, true} {
-		h := table.hash(textShape, fmt.Append(nil, i))
-		table.sparing.Store(atFirst)
-		if table.pieceAgain(h, 7) {
+		h := table.hash(textSpace, fmt.Append(nil, i))
+		table.quarterFull.Store(atFirst)
+		if table.seenValue(h, 7) {
 			t.Fatalf("sparing %v: the value was not seen before", atFirst)
 		}
 		for _, now := range []bool{false, true, false} {
-			table.sparing.Store(now)
-			if again := table.pieceAgain(h, 7); again == now {
+			table.quarterFull.Store(now)
+			if again := table.seenValue(h, 7); again == now {
 				t.Errorf("sparing at first %v, now %v: seen before by the same object: %v", atFirst, now, again)
 			}
-			if !table.pieceAgain(h, 8) {
+			if !table.seenValue(h, 8) {
 				t.Errorf("sparing at first %v, now %v: not seen before by another object", atFirst, now)
 			}
 		}

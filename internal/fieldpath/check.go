@@ -16,8 +16,8 @@ func (t Tree) Check(of reflect.Type) error {
 	return t.check(of, "")
 }
 
-// CheckField checks what is left out within one field of the objects, which is of the Go
-// type: for objects of which no more is known.
+// CheckField checks the paths within one field of the objects, which is of the Go type. It is
+// for objects whose other fields are unknown.
 func (t Tree) CheckField(name string, of reflect.Type) error {
 	return t[name].check(of, name+".")
 }
@@ -35,7 +35,8 @@ func (t Tree) check(of reflect.Type, before string) error {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		k := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 		if k < 0 {
-			return fmt.Errorf("%q: %v has no field %q, %s", before+Tree{name: t[name]}.Paths()[0], of, name, has(fields, name))
+			return fmt.Errorf("%q: %v has no field %q, %s",
+				before+Tree{name: t[name]}.Paths()[0], of, name, has(fields, name))
 		}
 		if err := t[name].check(fields[k].typ, before+name+"."); err != nil {
 			return err
@@ -44,7 +45,7 @@ func (t Tree) check(of reflect.Type, before string) error {
 	return nil
 }
 
-// closed says what a type is that no path goes through, or "".
+// closed describes a type that no path goes through; "" for other types.
 func closed(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Map:
@@ -55,8 +56,8 @@ func closed(t reflect.Type) string {
 	return ""
 }
 
-// mostNamed is how many fields an error names.
-const mostNamed = 12
+// maxNamed is how many fields an error names.
+const maxNamed = 12
 
 // has names the fields of a type or, if there are many, those whose names are the most
 // like the one that was looked for.
@@ -65,14 +66,15 @@ func has(fields []field, name string) string {
 	for i, f := range fields {
 		names[i] = f.name
 	}
-	if len(names) <= mostNamed {
+	if len(names) <= maxNamed {
 		slices.Sort(names)
 		return "it has " + strings.Join(names, ", ")
 	}
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(distance(a, name), distance(b, name)), cmp.Compare(a, b))
 	})
-	return fmt.Sprintf("it has %s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+	return fmt.Sprintf("it has %s and %d more",
+		strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
 // distance returns how many letters have to be added, removed or replaced to make one

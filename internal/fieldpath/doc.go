@@ -3,6 +3,6 @@
 //
 // A path names fields as JSON does, joined by dots: "metadata.managedFields",
 // "spec.containers.env". It goes through lists, which have no step of their own, and ends
-// at a field, which is left out whole. Whether a type has the fields is checked by those
-// who know the type.
+// at a field, which is left out whole. [Tree.Check] checks whether
+// a type has the fields.
 package fieldpath

@@ -106,9 +106,10 @@ func through(t reflect.Type) reflect.Type {
 	return t
 }
 
-// opaque reports whether a type reads itself from JSON, so that it is no object there, or
-// not one with the fields of its struct.
+// opaque reports whether a type has its own JSON decoder, so that the fields of its struct
+// are not those in JSON.
 func opaque(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// Tree is a set of paths, by the name of their first field: what is left of the paths, or
-// nil where the field itself is left out. The nil Tree leaves out nothing, wherever it is
-// not the value of a field. Trees are not written to once [Parse] has made them.
+// Tree is a set of paths, by the name of their first field: the rest of the paths, or nil if
+// the field itself is left out. A nil Tree that is not the value of a field leaves out
+// nothing. Trees do not change after [Parse].
 type Tree map[string]Tree
 
 // identity are the fields without which an object cannot be cached.
 var identity = []string{
-	"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.resourceVersion", "metadata.uid",
+	"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace",
+	"metadata.resourceVersion", "metadata.uid",
 }
 
 // Parse makes a tree of paths; none make nil. A path within another one adds nothing to
@@ -26,7 +27,8 @@ func Parse(paths []string) (Tree, error) {
 	for _, path := range paths {
 		steps := strings.Split(path, ".")
 		if slices.Contains(steps, "") {
-			return nil, fmt.Errorf("%q is not a path of fields: name them as JSON does, joined by dots, as in \"metadata.managedFields\"", path)
+			return nil, fmt.Errorf("%q is not a path of fields: name them as JSON does, "+
+				"joined by dots, as in \"metadata.managedFields\"", path)
 		}
 		if slices.Contains(identity, path) {
 			return nil, fmt.Errorf("%q cannot be left out: objects are told apart by it", path)
@@ -54,7 +56,7 @@ func (t Tree) add(steps []string) {
 	t[steps[len(steps)-1]] = nil
 }
 
-// Drops tells whether a field of this level is left out whole.
+// Drops reports whether a field of this level is left out whole.
 func (t Tree) Drops(field string) bool {
 	rest, known := t[field]
 	return known && rest == nil

@@ -42,9 +42,9 @@ var (
 		"internal/change": {},
 		"internal/delta":  {rooms: []string{"internal/change"}, tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
 		"internal/fanout": {rooms: []string{"internal/change"}, tests: []string{"internal/fanout", "pgregory.net/rapid"}},
-		"internal/dedup":  {rooms: []string{"internal/fieldpath"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
+		"internal/dedup":  {rooms: []string{"internal/fieldpath", "internal/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
 		"source": {
-			rooms: []string{"internal/dedup", "internal/fieldpath"},
+			rooms: []string{"internal/dedup", "internal/fieldpath", "internal/wire"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json",
@@ -62,6 +62,7 @@ var (
 			tests:  []string{"*"},
 		},
 		"internal/fieldpath": {},
+		"internal/wire":      {},
 		"internal/metaindex": {
 			rooms:  []string{"store"},
 			others: []string{"k8s.io/apimachinery"},

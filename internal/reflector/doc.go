@@ -86,7 +86,7 @@
 //
 // # What a list finds unchanged
 //
-// Every list after the first has the source ask (source.Held) whether an object is held:
+// Every list after the first has the source ask (source.IsCached) whether an object is held:
 // whether the cache has it, in this scope, with the same UID and the same version, and
 // versions can be compared. If so, the cached object is staged on the spot, and the
 // source does not decode the other. It was accepted and transformed when it was cached.

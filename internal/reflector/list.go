@@ -21,7 +21,7 @@ var errStreamIncomplete = errors.New("the streamed list ended before it was comp
 // (backoff).
 func (r *Reflector[T]) streamList(ctx context.Context) stateFunc[T] {
 	r.beginList()
-	err := r.openStream(ctx, source.WatchOptions{SendInitialEvents: true, Held: r.mayHold()})
+	err := r.openStream(ctx, source.WatchOptions{SendInitialEvents: true, IsCached: r.mayHold()})
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		r.paged = true
 		return r.pageList

@@ -50,7 +50,7 @@ func (r *Reflector[T]) pageList(context.Context) stateFunc[T] {
 // list takes what the server has at hand, unless it is to be consistent.
 func (r *Reflector[T]) beginPages(limit int64) stateFunc[T] {
 	r.beginList()
-	r.pages = pages{o: source.ListOptions{Limit: limit, Held: r.mayHold()}}
+	r.pages = pages{o: source.ListOptions{Limit: limit, IsCached: r.mayHold()}}
 	if !r.listed && !r.o.ConsistentFirstList {
 		r.pages.o.Version = "0"
 	}

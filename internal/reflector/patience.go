@@ -42,6 +42,6 @@ func (r *Reflector[T]) listPatiently(ctx context.Context, o source.ListOptions) 
 	defer cancel(nil)
 	p := &patience{limit: r.o.MaxSilence, cancel: cancel}
 	defer p.pause()
-	o.Heard = p.heard
+	o.OnActivity = p.heard
 	return r.source.List(ctx, o)
 }

@@ -63,7 +63,7 @@ type Options[T any] struct {
 	// ended: no byte of a page, no object of a streamed list. A list that brings something
 	// may last as long as it needs. 0 means 2 minutes, twice what a kube-apiserver gives
 	// itself for a request; below 0 there is no limit, and the least above is a second. It is kept by sources that tell what
-	// they hear (source.ListOptions.Heard), and for the objects of a stream by all.
+	// they hear (source.ListOptions.OnActivity), and for the objects of a stream by all.
 	MaxSilence time.Duration
 	// Backoff says how long to wait after failures.
 	Backoff Backoff

@@ -64,7 +64,7 @@ type script struct {
 }
 
 // leaveOut notes and leaves out the items that are held.
-func leaveOut[E any](s *script, held source.Held, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
+func leaveOut[E any](s *script, held source.IsCached, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
 	for _, e := range all {
 		i, may := itemOf(e)
 		if may && held != nil && held(i.Key, i.Version, i.UID) {
@@ -101,15 +101,15 @@ func (s *script) requests() []string {
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
 	a, ok := s.next(fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
-	if o.Heard != nil {
-		o.Heard()
+	if o.OnActivity != nil {
+		o.OnActivity()
 	}
 	for _, d := range a.signs {
 		select {
 		case <-ctx.Done():
 			return source.Page[object]{}, context.Cause(ctx)
 		case <-time.After(d):
-			o.Heard()
+			o.OnActivity()
 		}
 	}
 	if !ok || a.hang {
@@ -117,7 +117,7 @@ func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[ob
 		return source.Page[object]{}, context.Cause(ctx)
 	}
 	if s.asks {
-		a.page.Items = leaveOut(s, o.Held, a.page.Items, func(i source.Item[object]) (source.Item[object], bool) { return i, true })
+		a.page.Items = leaveOut(s, o.IsCached, a.page.Items, func(i source.Item[object]) (source.Item[object], bool) { return i, true })
 	}
 	return a.page, a.err
 }
@@ -133,7 +133,7 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	}
 	stream := &scriptedStream{ctx: ctx, reads: a.reads}
 	if s.asks && o.SendInitialEvents {
-		stream.asks, stream.held = s, o.Held
+		stream.asks, stream.held = s, o.IsCached
 	}
 	return stream, nil
 }
@@ -142,7 +142,7 @@ type scriptedStream struct {
 	ctx   context.Context
 	reads []read
 	asks  *script
-	held  source.Held
+	held  source.IsCached
 }
 
 func (s *scriptedStream) Next() ([]source.Event[object], error) {

@@ -57,7 +57,7 @@ func (r *Reflector[T]) openStream(ctx context.Context, o source.WatchOptions) er
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if o.SendInitialEvents {
 		w.patience = &patience{limit: r.o.MaxSilence, cancel: w.cancel}
-		o.Heard = w.heard
+		o.OnActivity = w.heard
 	}
 	r.recorder.change(func(h *health.Watch) { h.Watches++ })
 	r.progressed, r.moved = false, false

@@ -142,7 +142,7 @@ const countEvery = 1000
 // mayHold returns what a source is to ask of the objects of the next list. Nothing is
 // held before the first list, nor after versions were found to have gone back: then
 // what is cached may be of another history.
-func (r *Reflector[T]) mayHold() source.Held {
+func (r *Reflector[T]) mayHold() source.IsCached {
 	if !r.listed || r.rewound {
 		return nil
 	}

@@ -1,0 +1,168 @@
+package dedup
+
+import (
+	"reflect"
+	"sync"
+	"unsafe"
+
+	"github.com/tidings-go/tidings/internal/fieldpath"
+)
+
+// A plan is the compiled layout of one Go type of objects, either for a Decoder or for a
+// Sharer, or the reason why there is none. It does not change, except for its idle workers.
+type plan struct {
+	err     error
+	root    *layout
+	stats   int            // number of fieldStats that a worker has
+	types   []reflect.Type // of the layouts, by their index
+	generic []field        // of values in interfaces, by name; nil if the type has none
+	// hasMetadata says that encoded objects begin with their metadata.
+	hasMetadata bool
+	// mayHoldSecret says that an object may be a Secret unless its kind says otherwise.
+	mayHoldSecret bool
+
+	decoders workerPool[*protoWorker]
+	sharers  workerPool[*shareWorker]
+}
+
+// A variant is a Go type with the fields that are left out of its values.
+type variant struct {
+	typ  reflect.Type
+	drop string // a fieldpath.Tree
+}
+
+// plans are the plans and key spaces of a table.
+type plans struct {
+	mu       sync.Mutex // guards the rest; no other lock is taken under it
+	spaces   map[variant]*keySpace
+	decoding map[variant]*plan
+	sharing  map[reflect.Type]*plan
+}
+
+// spaceLocked returns the key space of a variant.
+func (p *plans) spaceLocked(of variant) *keySpace {
+	s := p.spaces[of]
+	if s == nil {
+		if p.spaces == nil {
+			p.spaces = map[variant]*keySpace{}
+		}
+		s = newKeySpace()
+		p.spaces[of] = s
+	}
+	return s
+}
+
+// toDecode returns the plan to decode objects of a Go type from protobuf, without the fields
+// of drop.
+func (p *plans) toDecode(t reflect.Type, drop fieldpath.Tree) *plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := variant{t, drop.String()}
+	if p.decoding[of] == nil {
+		if p.decoding == nil {
+			p.decoding = map[variant]*plan{}
+		}
+		p.decoding[of] = p.compileLocked(t, drop, true)
+	}
+	return p.decoding[of]
+}
+
+// toShare returns the plan to share decoded objects of a Go type.
+func (p *plans) toShare(t reflect.Type) *plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.sharing[t] == nil {
+		if p.sharing == nil {
+			p.sharing = map[reflect.Type]*plan{}
+		}
+		p.sharing[t] = p.compileLocked(t, nil, false)
+	}
+	return p.sharing[t]
+}
+
+func (p *plans) compileLocked(t reflect.Type, drop fieldpath.Tree, decoding bool) *plan {
+	c := &compiler{
+		plans: p, decoding: decoding, layouts: map[variant]*layout{},
+		plan: &plan{hasMetadata: hasMetadata(t), mayHoldSecret: !decoding && mayHoldSecret(t)},
+	}
+	c.plan.root, c.plan.err = c.layout(t, drop)
+	if c.plan.err == nil {
+		c.plan.err = c.plan.root.opaque
+	}
+	return c.plan
+}
+
+// A layout says where the fields of values of one Go type, or one variant of it, lie in
+// memory. A Decoder finds them by their protobuf numbers. For a Sharer, they are all that
+// stands in the value itself, the fields of structs in it included.
+type layout struct {
+	typ    reflect.Type
+	size   uintptr
+	index  int32 // of the allocator of such values
+	kind   kind  // of a value of the type
+	fields []field
+	elem   *layout // of the values of a map
+	maps   mapKind // of a map
+
+	// byNumber has the index of a field plus one, by the number of the field.
+	byNumber []uint8
+	// decode decodes the types that have an Unmarshal written by hand.
+	decode func(w *protoWorker, data []byte, to unsafe.Pointer) bool
+
+	// flat says that the value holds no pointers.
+	flat bool
+	// quantities says that a Quantity stands in the value itself. If the value has an
+	// address, its readers may write to the Quantity.
+	quantities bool
+	// opaque says why a Sharer does not look into values of the type.
+	opaque error
+}
+
+// A kind says what a field holds.
+type kind uint8
+
+const (
+	kindBits    kind = iota // numbers and bools, which are compared as they are
+	kindString              // a string
+	kindStruct              // a message in the value itself; a Decoder's only
+	kindBytes               // []byte; a Decoder's only
+	kindNumber              // a pointer to a number or a bool
+	kindPointer             // a pointer to another value
+	kindSlice               // From here on, a field may come more than once in protobuf.
+	kindMap
+	kindDropped  // of any type, left out
+	kindObject   // a map[string]any
+	kindArray    // a []any in such a map
+	kindAny      // an interface, whose value is left alone
+	kindQuantity // a Quantity
+)
+
+// A mapKind says of which kind a map is. All except the last have strings as keys.
+type mapKind uint8
+
+const (
+	mapOfStrings    mapKind = iota // to strings
+	mapOfQuantities                // to Quantity
+	mapOfOthers                    // any other map
+)
+
+// A field is a part of a value that stands at an offset. It fits into a cache line.
+type field struct {
+	tag    uint32 // in protobuf
+	stats  int32  // index of the fieldStats of the field, -1 if it has none
+	inner  int32  // index of those of the strings in its value
+	kind   kind
+	offset uintptr
+	size   uintptr
+	elem   *layout   // of the value that it points to; of a map itself
+	space  *keySpace // of its type
+}
+
+// load returns the value that a field at p points to.
+func (f *field) load(p unsafe.Pointer) value {
+	if f.kind == kindSlice {
+		h := (*sliceHeader)(p)
+		return value{h.data, h.len}
+	}
+	return value{*(*unsafe.Pointer)(p), 1}
+}

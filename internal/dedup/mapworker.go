@@ -1,0 +1,338 @@
+package dedup
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/tidings-go/tidings/internal/wire"
+)
+
+// A mapWorker is the state of one goroutine that decodes JSON into maps.
+type mapWorker struct {
+	finder
+	tokens  wire.Tokens
+	paths   pathTree
+	own     ownStrings
+	scratch []byte
+
+	// data[0] is the byte of the text that tokens know as number base. owned says that data
+	// is a copy that belongs to the value that is being made, so that its strings may point
+	// into it.
+	data  []byte
+	base  uint32
+	owned bool
+	// size counts the bytes that sharing the value would save.
+	size int
+
+	// boxes is room for strings, because an interface with a string is a pointer to it.
+	// boxesAtOnce is how much room to make next, and boxesUsed counts the strings.
+	boxes                  []string
+	boxesAtOnce, boxesUsed int
+
+	// Equal numbers, and empty objects and arrays, are shared everywhere.
+	ints                    [256]any
+	floats                  [64]any
+	emptyObject, emptyArray any
+}
+
+func newMapWorker(t *Table, sharing Sharing) *mapWorker {
+	w := &mapWorker{
+		finder:      finder{table: t, sharing: sharing},
+		emptyObject: map[string]any{}, emptyArray: []any{},
+	}
+	w.paths.init()
+	return w
+}
+
+// maxBoxes bounds the strings of an object, and maxSharedBoxes those of a shared value, for
+// which room is made at once.
+const maxBoxes, maxSharedBoxes = 256, 8
+
+// decode decodes an object. It returns false for one that is left to the API machinery.
+func (w *mapWorker) decode(d *MapDecoder, data []byte) (map[string]any, bool) {
+	defer w.tokens.Forget()
+	if !w.tokens.Read(data) || w.tokens.All[0].Kind != wire.Object {
+		return nil, false
+	}
+	w.data, w.base = data, 0
+	if w.isSecret() {
+		w.data = nil
+		return nil, false
+	}
+	tag := noTag
+	uid := &w.tokens.All[w.member(w.member(0, "metadata"), "uid")]
+	if uid.Kind == wire.String {
+		tag = tagOf(w.content(uid))
+	}
+	w.begin(tag)
+	w.paths.tidy()
+	strings := int(w.tokens.All[0].Strings)
+	w.boxesAtOnce, w.boxesUsed = max(1, min(int(d.strings.Load()), strings)), 0
+	object := w.makeObject(0, w.paths.root(d.kind), d.omitted)
+	d.strings.Store(int32(min(w.boxesUsed, maxBoxes)))
+	w.own.assign()
+	w.data, w.boxes, w.size = nil, nil, 0
+	if cap(w.scratch) > retainedBytes {
+		w.scratch = nil
+	}
+	w.end()
+	return object, true
+}
+
+// isSecret reports whether the object says that it is a Secret, or several. Both its kind and
+// its API version may come twice: any of the kinds counts, whatever the version.
+func (w *mapWorker) isSecret() bool {
+	all := w.tokens.All
+	for i := uint32(1); i < all[0].Next; i = all[i+1].Next {
+		value := &all[i+1]
+		isString := value.Kind == wire.String || value.Kind == wire.Escaped
+		if isString && string(w.content(&all[i])) == "kind" &&
+			IsSecret("", "", string(w.content(value))) {
+			return true
+		}
+	}
+	return false
+}
+
+// member returns the token of a field of the object at a token, or 0.
+func (w *mapWorker) member(object uint32, name string) uint32 {
+	all := w.tokens.All
+	if all[object].Kind != wire.Object {
+		return 0
+	}
+	for i := object + 1; i < all[object].Next; i = all[i+1].Next {
+		if string(w.content(&all[i])) == name {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// content returns the content of a string. It is valid until the next call.
+func (w *mapWorker) content(t *wire.Token) []byte {
+	s := w.bytes(t)
+	if t.Kind == wire.Escaped {
+		w.scratch = wire.Unescape(w.scratch[:0], s)
+		return w.scratch
+	}
+	return s
+}
+
+func (w *mapWorker) bytes(t *wire.Token) []byte {
+	return w.data[t.Begin-w.base : t.End-w.base : t.End-w.base]
+}
+
+// value makes the value of a token, which stands at a path.
+func (w *mapWorker) value(i uint32, path int32, omit *omitted) any {
+	t := &w.tokens.All[i]
+	switch t.Kind {
+	case wire.False:
+		return false
+	case wire.True:
+		return true
+	case wire.Integer, wire.Float:
+		return w.number(t)
+	case wire.String, wire.Escaped:
+		return w.text(t, path)
+	case wire.Array, wire.Object:
+		return w.nested(i, path, omit)
+	}
+	return nil
+}
+
+// The memory of objects and arrays beside what is in them: a map has a header, and groups of
+// eight entries.
+const (
+	sizeMap    = 48
+	sizeGroup  = 8*(16+16) + 32
+	sizeArray  = 24
+	sizeAny    = 16
+	sizeString = 16
+	sizeNumber = 8
+)
+
+// makeObject makes a map of the fields of an object.
+func (w *mapWorker) makeObject(i uint32, path int32, omit *omitted) map[string]any {
+	t := w.tokens.All[i]
+	m := make(map[string]any, t.N)
+	w.size += sizeMap + int(t.N+7)/8*sizeGroup
+	last := int32(0)
+	for k := i + 1; k < t.Next; k = w.tokens.All[k+1].Next {
+		name, at := w.name(&w.tokens.All[k], path, last)
+		var rest *omitted
+		if omit != nil {
+			known := false
+			if rest, known = omit.fields[name]; known && rest == nil {
+				continue
+			}
+		}
+		m[name] = w.value(k+1, at, rest)
+		if at != unknownPath {
+			last = at
+		}
+	}
+	return m
+}
+
+// makeArray makes a slice of the elements of an array. It has no room behind them.
+func (w *mapWorker) makeArray(i uint32, path int32, omit *omitted) []any {
+	t := w.tokens.All[i]
+	a := make([]any, 0, t.N)
+	w.size += sizeArray + int(t.N)*sizeAny
+	elements := w.paths.elementsOf(path)
+	for k := i + 1; k < t.Next; k = w.tokens.All[k].Next {
+		a = append(a, w.value(k, elements, omit))
+	}
+	return a[:len(a):len(a)]
+}
+
+// build makes an object or array.
+func (w *mapWorker) build(i uint32, path int32, omit *omitted) any {
+	if w.tokens.All[i].Kind == wire.Object {
+		return w.makeObject(i, path, omit)
+	}
+	return w.makeArray(i, path, omit)
+}
+
+// nested makes an object or array, or finds one that was decoded before from the same bytes,
+// if it is still in use.
+func (w *mapWorker) nested(i uint32, path int32, omit *omitted) any {
+	t := w.tokens.All[i]
+	if w.sharing != ShareAll {
+		return w.build(i, path, omit)
+	}
+	if t.N == 0 {
+		if t.Kind == wire.Object {
+			return w.emptyObject
+		}
+		return w.emptyArray
+	}
+	data := w.bytes(&t)
+	if len(data) > maxShared {
+		return w.build(i, path, omit)
+	}
+	s := &w.paths.nodes[path].nested
+	if !w.tries(s) {
+		return w.build(i, path, omit)
+	}
+	space := wholeSpace
+	if omit != nil {
+		space = omit.space
+	}
+	v, h, kept := w.decoded(s, space, data)
+	switch {
+	case v.at == nil && !kept:
+		return w.build(i, path, omit)
+	case v.at == nil:
+		return w.buildShared(i, path, omit, h, space)
+	case t.Kind == wire.Object:
+		return eface{objectType, v.at}.any()
+	default:
+		return eface{arrayType, v.at}.any()
+	}
+}
+
+// buildShared makes a value and puts it into the table. Its strings are parts of the key.
+func (w *mapWorker) buildShared(i uint32, path int32, omit *omitted, h uint64,
+	space *keySpace) any {
+	t := w.tokens.All[i]
+	key := string(w.bytes(&t))
+	data, base, owned, size := w.data, w.base, w.owned, w.size
+	boxes, atOnce, used := w.boxes, w.boxesAtOnce, w.boxesUsed
+	w.data, w.base, w.owned, w.size = bytesOf(key), t.Begin, true, 0
+	w.boxes, w.boxesAtOnce = nil, max(1, min(int(t.Strings), maxSharedBoxes))
+	made := w.build(i, path, omit)
+	w.keep(h, space, key, value{efaceOf(made).data, 1}, w.size)
+	w.data, w.base, w.owned, w.size = data, base, owned, size+w.size
+	w.boxes, w.boxesAtOnce, w.boxesUsed = boxes, atOnce, used
+	return made
+}
+
+// text makes an interface with a string.
+func (w *mapWorker) text(t *wire.Token, path int32) any {
+	content := w.content(t)
+	if len(content) == 0 {
+		return ""
+	}
+	if w.owned {
+		s := w.box()
+		*s = w.keepString(t, content)
+		w.size += sizeString + len(content)
+		return boxed(s)
+	}
+	m := mix(content)
+	if s := &w.paths.nodes[path].strings; w.tries(s) && len(content) <= maxText {
+		if shared := w.finder.text(s, m, content, sizeString+len(content), &w.own); shared != nil {
+			return boxed(shared)
+		}
+	}
+	if len(content) > maxOwn {
+		return string(content)
+	}
+	s := w.box()
+	w.own.add(m, content, s)
+	return boxed(s)
+}
+
+// box returns room for a string.
+func (w *mapWorker) box() *string {
+	if len(w.boxes) == 0 {
+		w.boxes = make([]string, w.boxesAtOnce)
+		w.boxesAtOnce = min(w.boxesAtOnce, 4)
+	}
+	s := &w.boxes[0]
+	w.boxes = w.boxes[1:]
+	w.boxesUsed++
+	return s
+}
+
+// keepString returns the content of a token as a string.
+func (w *mapWorker) keepString(t *wire.Token, content []byte) string {
+	if w.owned && t.Kind == wire.String && len(content) > 0 {
+		return stringOf(content)
+	}
+	return string(content)
+}
+
+// number makes an interface with a number: an int64 if it is a whole number that fits, and
+// otherwise a float64, which the limits of wire.Tokens make sure of.
+func (w *mapWorker) number(t *wire.Token) any {
+	digits := w.bytes(t)
+	w.size += sizeNumber
+	if t.Kind == wire.Integer {
+		if v, ok := integer(digits); ok {
+			slot := &w.ints[uint64(v)%uint64(len(w.ints))]
+			if have, ok := (*slot).(int64); !ok || have != v {
+				*slot = v
+			}
+			return *slot
+		}
+	}
+	v, _ := strconv.ParseFloat(string(digits), 64)
+	same := math.Float64bits(v)
+	slot := &w.floats[same*0x9e3779b97f4a7c15>>58]
+	if have, ok := (*slot).(float64); !ok || math.Float64bits(have) != same {
+		*slot = v
+	}
+	return *slot
+}
+
+// integer returns a whole number if an int64 can hold it.
+func integer(digits []byte) (int64, bool) {
+	if len(digits) > 18 {
+		v, err := strconv.ParseInt(string(digits), 10, 64)
+		return v, err == nil
+	}
+	negative := digits[0] == '-'
+	if negative {
+		digits = digits[1:]
+	}
+	v := int64(0)
+	for _, c := range digits {
+		v = v*10 + int64(c-'0')
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}

@@ -1,0 +1,276 @@
+package dedup
+
+import (
+	"unsafe"
+
+	"github.com/tidings-go/tidings/internal/wire"
+)
+
+// A protoWorker is the state of one goroutine that decodes objects of one Go type from
+// protobuf.
+type protoWorker struct {
+	finder
+	plan       *plan
+	stats      []fieldStats
+	allocators []allocator
+	own        ownStrings
+
+	// owned says that the data being decoded is a copy that belongs to the value that is
+	// being made, so that its strings may point into it.
+	owned bool
+	// unshared says that the value holds something that must not be shared: a Quantity with
+	// an address, or one with a number behind a pointer.
+	unshared bool
+	// refused is why the generated code must not see the data either, or nil.
+	refused error
+	// size counts the bytes that sharing the value would save.
+	size  int
+	depth int
+}
+
+func newProtoWorker(t *Table, p *plan, sharing Sharing) *protoWorker {
+	return &protoWorker{
+		finder: finder{table: t, sharing: sharing}, plan: p,
+		stats: make([]fieldStats, p.stats), allocators: make([]allocator, len(p.types)),
+	}
+}
+
+// decode decodes an object into the memory at to. If it returns false, that is half filled.
+func (w *protoWorker) decode(data []byte, to unsafe.Pointer) bool {
+	tag := noTag
+	if w.plan.hasMetadata {
+		tag = tagIn(data)
+	}
+	w.begin(tag)
+	ok := w.message(w.plan.root, data, to)
+	if ok {
+		w.own.assign()
+	} else {
+		w.own.forget()
+	}
+	w.unshared, w.size = false, 0
+	w.end()
+	return ok
+}
+
+// message decodes the fields of a message. It returns false for everything that is not
+// exactly what Go's encoders of API types write: known fields in rising order, each in one
+// place, each of its wire type. Other legal forms are left to the generated code.
+func (w *protoWorker) message(l *layout, data []byte, to unsafe.Pointer) bool {
+	if l.decode != nil {
+		return l.decode(w, data, to)
+	}
+	last := uint32(0)
+	for i := 0; i < len(data); {
+		begin := i
+		t := uint32(data[i])
+		i++
+		if t >= 0x80 {
+			if t, i = wire.Tag(data, begin); i < 0 {
+				return false
+			}
+		}
+		number := t >> 3
+		if number < last || number == 0 {
+			return false
+		}
+		known := uint8(0)
+		if int(number) < len(l.byNumber) {
+			known = l.byNumber[number]
+		}
+		if known == 0 {
+			last = number
+			if i = wire.Skip(data, i, t&7); i < 0 {
+				return false
+			}
+			continue
+		}
+		f := &l.fields[known-1]
+		if f.tag != t || number == last {
+			return false
+		}
+		last = number
+		at := unsafe.Add(to, f.offset)
+		if f.kind >= kindSlice {
+			i = w.repeated(f, data, begin, at)
+		} else {
+			i = w.single(f, data, i, at)
+		}
+		if i < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// single decodes a field that comes once, whose value begins at i. It returns the index
+// after it, or -1.
+func (w *protoWorker) single(f *field, data []byte, i int, at unsafe.Pointer) int {
+	// A number, or the length of what follows.
+	var v uint64
+	if i < len(data) && data[i] < 0x80 {
+		v = uint64(data[i])
+		i++
+	} else if v, i = wire.Varint(data, i); i < 0 {
+		return -1
+	}
+	if f.tag&7 == wire.VarintType {
+		w.number(f, v, at)
+		return i
+	}
+	if v > uint64(len(data)-i) {
+		return -1
+	}
+	end := i + int(v)
+	content := data[i:end:end]
+	ok := true
+	switch f.kind {
+	case kindString:
+		w.text(f.stats, content, (*string)(at))
+	case kindStruct:
+		ok = w.message(f.elem, content, at)
+	case kindBytes:
+		b := make([]byte, len(content))
+		copy(b, content)
+		w.size += len(b)
+		*(*[]byte)(at) = b
+	default:
+		var made value
+		made, ok = w.value(f, content, 1)
+		*(*unsafe.Pointer)(at) = made.at
+	}
+	if !ok {
+		return -1
+	}
+	return end
+}
+
+// number sets a field to a number, or to a pointer to one.
+func (w *protoWorker) number(f *field, v uint64, at unsafe.Pointer) {
+	if f.kind != kindNumber {
+		setNumber(f.size, v, at)
+		return
+	}
+	size := f.elem.size
+	bits := uint64(0)
+	setNumber(size, v, unsafe.Pointer(&bits))
+	bits = bitsAt(unsafe.Pointer(&bits), size)
+	if w.sharing != ShareAll {
+		*(*unsafe.Pointer)(at) = newNumber(size, bits)
+		return
+	}
+	n, _ := w.finder.number(size, bits)
+	if n.at == nil {
+		n.at = newNumber(size, bits)
+	}
+	*(*unsafe.Pointer)(at) = n.at
+}
+
+// setNumber sets a bool, if it has the size of one, or a number.
+func setNumber(size uintptr, v uint64, at unsafe.Pointer) {
+	switch size {
+	case 1:
+		*(*bool)(at) = v != 0
+	case 4:
+		*(*uint32)(at) = uint32(v)
+	default:
+		*(*uint64)(at) = v
+	}
+}
+
+// make returns the address of n values.
+func (w *protoWorker) make(l *layout, n int) unsafe.Pointer {
+	w.size += n * int(l.size)
+	return w.allocators[l.index].make(l.typ, n)
+}
+
+// text sets *to to the string content.
+func (w *protoWorker) text(stats int32, content []byte, to *string) {
+	if len(content) == 0 {
+		*to = ""
+		return
+	}
+	if w.owned {
+		w.size += len(content)
+		*to = stringOf(content)
+		return
+	}
+	m := mix(content)
+	if s := &w.stats[stats]; w.tries(s) && len(content) <= maxText {
+		if shared := w.finder.text(s, m, content, len(content), &w.own); shared != nil {
+			*to = *shared
+			return
+		}
+	}
+	w.own.add(m, content, to)
+}
+
+// keepString returns content as a string that need not be assigned later.
+func (w *protoWorker) keepString(content []byte) string {
+	if w.owned && len(content) > 0 {
+		return stringOf(content)
+	}
+	return string(content)
+}
+
+// maxShared bounds the bytes of what is shared as a whole; larger values are shared in
+// parts.
+const maxShared = 1 << 14
+
+// value returns the value of a field whose n elements are in data: one that was decoded
+// before from the same bytes, if it is still in use, or a new one.
+func (w *protoWorker) value(f *field, data []byte, n int) (value, bool) {
+	if w.sharing != ShareAll || len(data) > maxShared || len(data) == 0 || f.size == 0 {
+		return w.build(f, data, n)
+	}
+	s := &w.stats[f.stats]
+	if !w.tries(s) {
+		return w.build(f, data, n)
+	}
+	v, h, kept := w.decoded(s, f.space, data)
+	if v.at != nil {
+		return v, true
+	}
+	if !kept {
+		return w.build(f, data, n)
+	}
+	key := string(data)
+	owned, unshared, size := w.owned, w.unshared, w.size
+	w.owned, w.unshared, w.size = true, false, 0
+	v, ok := w.build(f, bytesOf(key), n)
+	if ok && !w.unshared {
+		w.keep(h, f.space, key, v, w.size)
+	}
+	w.owned, w.unshared, w.size = owned, unshared || w.unshared, size+w.size
+	return v, ok
+}
+
+// build makes the value of a field.
+func (w *protoWorker) build(f *field, data []byte, n int) (v value, ok bool) {
+	if w.depth == maxDepth {
+		return value{}, false
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	if f.kind == kindMap {
+		at, ok := w.newMap(f, data, n)
+		return value{at, n}, ok
+	}
+	l := f.elem
+	v = value{w.make(l, n), n}
+	if l.kind == kindString {
+		if f.kind == kindPointer {
+			w.text(f.inner, data, (*string)(v.at))
+		} else {
+			w.strings(f, data, unsafe.Slice((*string)(v.at), n))
+		}
+		return v, true
+	}
+	if l.quantities {
+		w.unshared = true
+	}
+	if f.kind == kindPointer {
+		return v, w.message(l, data, v.at)
+	}
+	return v, w.messages(f, data, v)
+}

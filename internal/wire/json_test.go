@@ -1,0 +1,51 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+var texts = []string{
+	`{"a":[1,-2.5e3,true,null,"x"],"b":{"c":"\"}]\\"}}`, `[]`, ` {"a" : {} } `, `{"a":1,}`, `[1 2]`,
+	`"\u00e9\n"`, `"\x"`, `{"a":"`, `nul`, `01`, "\"\xff\"", `{"a":"\\`, `1e-5`, `{`, `[[`, `{"a"}`,
+}
+
+// FuzzTokens compares the verdict with that of encoding/json.
+func FuzzTokens(f *testing.F) {
+	for _, text := range texts {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var z Tokens
+		limited := len(data) > maxNumber || strings.ContainsAny(string(data), "eE")
+		if got := z.Read(data); got != json.Valid(data) && (got || !limited) {
+			t.Errorf("%q: read %v", data, got)
+		}
+	})
+}
+
+// FuzzBrackets finds the end of values in texts that come whole, and byte by byte.
+func FuzzBrackets(f *testing.F) {
+	for _, text := range texts {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		whole := ValueEnd(data, 0)
+		var b Brackets
+		end, i := -1, 0
+		for n := 1; n <= len(data) && end < 0; n++ {
+			end, i = b.End(data[:n], i), n
+			if n == 1 && !strings.ContainsAny(string(data[:1]), `{["`) {
+				break // not a value that has an end here
+			}
+		}
+		if end != whole && strings.ContainsAny(string(data[:min(1, len(data))]), `{["`) {
+			t.Errorf("%q: the value ends at %d, in pieces at %d", data, whole, end)
+		}
+		var value json.RawMessage
+		if whole > 0 && json.Unmarshal(data[:whole], &value) == nil && len(value) != whole {
+			t.Errorf("%q ends at %d", data, whole)
+		}
+	})
+}

@@ -1,0 +1,282 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// A Token is a value in a JSON text, or the name of a field. A field is two tokens, its name
+// and its value, each with the tokens in it.
+type Token struct {
+	Begin, End uint32 // of its bytes; those of a string are without the quotes
+	Next       uint32 // index of the token after this one and all tokens in it
+	N          uint32 // elements of an array, fields of an object
+	Strings    uint32 // strings in an array or object, at any depth, without names
+	Kind       TokenKind
+}
+
+// TokenKind is the type of a JSON value.
+type TokenKind uint8
+
+// The kinds of tokens.
+const (
+	Null TokenKind = iota
+	False
+	True
+	Integer
+	Float   // a number with a fraction or an exponent
+	String  // the bytes are the content
+	Escaped // a string with escapes, or not in UTF-8: see [Unescape]
+	Array
+	Object
+)
+
+const (
+	// MaxJSON is the size, in bytes, and MaxDepth the nesting of the largest text that Read
+	// accepts.
+	MaxJSON  = 1 << 30
+	MaxDepth = 100
+	// maxNumber bounds the length of a number, and maxExponent the digits of its exponent:
+	// every such number fits into a float64.
+	maxNumber, maxExponent = 200, 2
+	// retainedTokens bounds the memory that is kept between texts.
+	retainedTokens = 1 << 14
+)
+
+// Tokens cuts a JSON text into tokens and checks its syntax. It accepts what the standard
+// accepts, except texts, depths and numbers that are too large.
+type Tokens struct {
+	All     []Token
+	data    []byte
+	strings uint32 // so far, without names
+	depth   int
+}
+
+// Read cuts a text. It returns false for a text that is not one JSON value, or too large.
+func (z *Tokens) Read(data []byte) bool {
+	if len(data) > MaxJSON {
+		return false
+	}
+	z.data, z.All, z.strings, z.depth = data, z.All[:0], 0, 0
+	i := z.value(Space(data, 0))
+	return i >= 0 && Space(data, i) == len(data)
+}
+
+// Forget drops the text, and the tokens if they are many.
+func (z *Tokens) Forget() {
+	z.data = nil
+	if cap(z.All) > retainedTokens {
+		z.All = nil
+	}
+}
+
+// value cuts the value that begins at i.
+func (z *Tokens) value(i int) int {
+	if i >= len(z.data) {
+		return -1
+	}
+	switch z.data[i] {
+	case '{':
+		return z.nested(i, Object, '}')
+	case '[':
+		return z.nested(i, Array, ']')
+	case '"':
+		z.strings++
+		return z.text(i)
+	case 't':
+		return z.word(i, "true", True)
+	case 'f':
+		return z.word(i, "false", False)
+	case 'n':
+		return z.word(i, "null", Null)
+	default:
+		return z.number(i)
+	}
+}
+
+func (z *Tokens) word(i int, word string, kind TokenKind) int {
+	end := i + len(word)
+	if end > len(z.data) || string(z.data[i:end]) != word {
+		return -1
+	}
+	z.add(i, end, kind)
+	return end
+}
+
+func (z *Tokens) add(begin, end int, kind TokenKind) {
+	z.All = append(z.All, Token{
+		Begin: uint32(begin), End: uint32(end), Next: uint32(len(z.All) + 1), Kind: kind,
+	})
+}
+
+// nested cuts an array or object, which ends with the given bracket.
+func (z *Tokens) nested(i int, kind TokenKind, bracket byte) int {
+	if z.depth == MaxDepth {
+		return -1
+	}
+	z.depth++
+	token, before := len(z.All), z.strings
+	z.add(i, 0, kind)
+	n := 0
+	for i = Space(z.data, i+1); i < len(z.data); i = Space(z.data, i+1) {
+		if n == 0 && z.data[i] == bracket {
+			break
+		}
+		if kind == Object {
+			i = z.name(i)
+		}
+		if i >= 0 {
+			i = z.value(i)
+		}
+		if i < 0 {
+			return -1
+		}
+		n++
+		i = Space(z.data, i)
+		if i == len(z.data) || z.data[i] != ',' {
+			break
+		}
+	}
+	if i >= len(z.data) || z.data[i] != bracket {
+		return -1
+	}
+	z.depth--
+	t := &z.All[token]
+	t.End, t.Next, t.N, t.Strings = uint32(i+1), uint32(len(z.All)), uint32(n), z.strings-before
+	return i + 1
+}
+
+// name cuts the name of a field, and returns where its value begins.
+func (z *Tokens) name(i int) int {
+	if z.data[i] != '"' {
+		return -1
+	}
+	if i = z.text(i); i < 0 {
+		return -1
+	}
+	i = Space(z.data, i)
+	if i == len(z.data) || z.data[i] != ':' {
+		return -1
+	}
+	return Space(z.data, i+1)
+}
+
+// text cuts the string whose first quote is at i.
+func (z *Tokens) text(i int) int {
+	begin, kind, ascii := i+1, String, true
+	for i = begin; ; {
+		i = plain(z.data, i)
+		if i >= len(z.data) {
+			return -1
+		}
+		switch c := z.data[i]; {
+		case c == '"':
+			if !ascii && kind == String && !utf8.Valid(z.data[begin:i]) {
+				kind = Escaped
+			}
+			z.add(begin, i, kind)
+			return i + 1
+		case c == '\\':
+			kind = Escaped
+			if i = escape(z.data, i+1); i < 0 {
+				return -1
+			}
+		case c < ' ':
+			return -1
+		default:
+			ascii = false
+			i++
+		}
+	}
+}
+
+// plain returns the index of the first byte from i on that is special in a string: a quote,
+// a backslash, a control character, or not ASCII. It looks at eight bytes at a time. A borrow
+// between them can only make it stop too early; then the bytes are looked at one by one.
+func plain(data []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for i+8 <= len(data) {
+		w := binary.LittleEndian.Uint64(data[i:])
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		if found := (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & tops; found != 0 {
+			i += bits.TrailingZeros64(found) / 8
+			break
+		}
+		i += 8
+	}
+	for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' &&
+		data[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+// escape returns the index after an escape whose backslash is before i.
+func escape(data []byte, i int) int {
+	if i >= len(data) {
+		return -1
+	}
+	switch data[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1
+	case 'u':
+		if i+5 > len(data) {
+			return -1
+		}
+		for _, c := range data[i+1 : i+5] {
+			if _, ok := hexDigit(c); !ok {
+				return -1
+			}
+		}
+		return i + 5
+	}
+	return -1
+}
+
+// number cuts a number.
+func (z *Tokens) number(i int) int {
+	begin, kind := i, Integer
+	if z.data[i] == '-' {
+		i++
+	}
+	if i < len(z.data) && z.data[i] == '0' {
+		i++
+	} else if i = z.digits(i); i < 0 {
+		return -1
+	}
+	if i < len(z.data) && z.data[i] == '.' {
+		kind = Float
+		if i = z.digits(i + 1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(z.data) && z.data[i]|0x20 == 'e' {
+		kind = Float
+		i++
+		if i < len(z.data) && (z.data[i] == '+' || z.data[i] == '-') {
+			i++
+		}
+		exponent := i
+		if i = z.digits(i); i < 0 || i-exponent > maxExponent {
+			return -1
+		}
+	}
+	if i-begin > maxNumber {
+		return -1
+	}
+	z.add(begin, i, kind)
+	return i
+}
+
+// digits returns the index after one or more digits.
+func (z *Tokens) digits(i int) int {
+	begin := i
+	for i < len(z.data) && z.data[i]-'0' <= 9 {
+		i++
+	}
+	if i == begin {
+		return -1
+	}
+	return i
+}

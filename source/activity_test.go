@@ -1,0 +1,126 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// paths answers by path.
+func paths(t *testing.T, answers map[string]func(*http.Request) *http.Response) *Client {
+	t.Helper()
+	c, err := NewClient(&rest.Config{Host: "http://server.invalid", QPS: -1, Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		resp := answers[r.URL.Path](r)
+		resp.Request = r
+		return resp, nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func answeredInJSON(body io.Reader) *http.Response { return answerOf(http.StatusOK, jsonType, body) }
+
+const podsInDiscovery = `{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod","namespaced":true}]}`
+
+// TestHeardIsCalledForAllThatComes counts what is onActivity of a source that has to ask for
+// its resource first: of both requests, and of each part of their bodies.
+func TestHeardIsCalledForAllThatComes(t *testing.T) {
+	parts := func(texts ...string) io.Reader {
+		var readers []io.Reader
+		for _, text := range texts {
+			readers = append(readers, strings.NewReader(text))
+		}
+		return io.MultiReader(readers...)
+	}
+	client := paths(t, map[string]func(*http.Request) *http.Response{
+		"/api/v1": func(*http.Request) *http.Response {
+			return answeredInJSON(parts(podsInDiscovery[:20], podsInDiscovery[20:]))
+		},
+		"/api/v1/namespaces/a/pods": func(r *http.Request) *http.Response {
+			if r.URL.Query().Get("watch") != "" {
+				return answeredInJSON(parts(jsonFrame("ADDED", podJSON("a", "3")), jsonFrame("ADDED", podJSON("b", "4"))))
+			}
+			return answeredInJSON(parts(`{"kind":"PodList",`, `"apiVersion":"v1",`, `"items":[]}`))
+		},
+	})
+	s := NewTyped(client, Resource{Version: "v1", Kind: "Pod"}, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{Namespace: "a"})
+	onActivity := 0
+	note := func() { onActivity++ }
+	expect := func(what string, want int) {
+		t.Helper()
+		if onActivity != want {
+			t.Errorf("%s: onActivity %d times, want %d", what, onActivity, want)
+		}
+		onActivity = 0
+	}
+	if _, err := s.List(t.Context(), ListOptions{OnActivity: note}); err != nil {
+		t.Fatal(err)
+	}
+	expect("a list and the discovery before it", 2+2+2+3)
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, OnActivity: note})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	expect("the beginning of a stream", 2)
+	for events := 0; events < 2; {
+		batch, err := stream.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		events += len(batch)
+	}
+	expect("two events", 2)
+}
+
+// TestSilenceIsSaid ends requests with ErrSilent as the cause.
+func TestSilenceIsSaid(t *testing.T) {
+	silent := func(begin string) func(*http.Request) *http.Response {
+		return func(r *http.Request) *http.Response {
+			return answeredInJSON(io.MultiReader(strings.NewReader(begin), readerFunc(func([]byte) (int, error) {
+				<-r.Context().Done()
+				return 0, r.Context().Err()
+			})))
+		}
+	}
+	for name, test := range map[string]struct {
+		discovery, list func(*http.Request) *http.Response
+		says            string
+		phase           Phase
+	}{
+		"discovery": {silent(`{"kind":`), nil, "discover Pod.v1: the server sent nothing, after 8 bytes of the answer", Streaming},
+		"list":      {nil, silent(`{"kind":"PodList"`), `list pods.v1 in namespace "a": the server sent nothing, after 17 bytes of the answer`, Streaming},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.discovery == nil {
+				test.discovery = func(*http.Request) *http.Response { return answeredInJSON(strings.NewReader(podsInDiscovery)) }
+			}
+			client := paths(t, map[string]func(*http.Request) *http.Response{"/api/v1": test.discovery, "/api/v1/namespaces/a/pods": test.list})
+			s := NewTyped(client, Resource{Version: "v1", Kind: "Pod"}, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{Namespace: "a"})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			onActivity, limit := 0, map[string]int{"discovery": 3, "list": 6}[name]
+			_, err := s.List(ctx, ListOptions{OnActivity: func() {
+				if onActivity++; onActivity == limit {
+					cancel(ErrSilent)
+				}
+			}})
+			sourceErr, ok := errors.AsType[*Error](err)
+			if !ok || !errors.Is(err, ErrSilent) || sourceErr.Phase != test.phase || !strings.HasPrefix(err.Error(), test.says) || !strings.Contains(err.Error(), "MaxSilence") {
+				t.Errorf("the error is %v, want one that says %q", err, test.says)
+			}
+		})
+	}
+}
+
+// readerFunc is an io.Reader that is one function.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,240 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// withUID returns a pod that has a UID.
+func withUID(name, version string) *corev1.Pod {
+	p := replica(name, version)
+	p.UID = types.UID("uid-" + name)
+	return p
+}
+
+// holdings holds some pods, and notes what it is asked.
+type holdings struct {
+	versions map[string]string // by key
+	asked    []string
+}
+
+func (h *holdings) holds(key, version, uid string) bool {
+	h.asked = append(h.asked, strings.Clone(key+" "+version+" "+uid))
+	return h.versions[key] == version
+}
+
+func keysOf[E any](of []E, key func(E) string) (keys []string) {
+	for _, e := range of {
+		keys = append(keys, key(e))
+	}
+	return keys
+}
+
+func keyOfItem(i Item[*corev1.Pod]) string   { return i.Key }
+func keyOfEvent(e Event[*corev1.Pod]) string { return e.Type.String() + " " + e.Key }
+
+func wantStrings(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+// TestHeldObjectsOfAListAreNotDecoded lists four pods, of which two are held. An object
+// without a UID is nobody's.
+func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
+	nobody := pod("d", "6")
+	nobody.UID = ""
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next"}, Items: []corev1.Pod{
+		*withUID("a", "3"), *withUID("b", "4"), *withUID("c", "5"), *nobody,
+	}}
+	s := NewTyped(serve(t, answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list)))), pods, newPod, RESTOptions{})
+	h := &holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6"}}
+	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
+	wantStrings(t, "yielded", keysOf(page.Items, keyOfItem), "default/b", "default/d")
+	if page.Version != "9" || page.Continue != "next" {
+		t.Errorf("page %+v", page)
+	}
+	if stats := s.DecodingStats(); stats.Shared != 2 {
+		t.Errorf("decoded were %+v, want 2", stats)
+	}
+}
+
+// Metadata that is held is not decoded, and what is decoded has its kind unless it is not wanted.
+func TestHeldMetadataIsNotDecoded(t *testing.T) {
+	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
+	for _, name := range []string{"a", "b"} {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: "3", UID: types.UID("uid-" + name)},
+		})
+	}
+	for _, noKind := range []bool{false, true} {
+		answer := answerWith(200, protobufType, string(envelopeOf(t, "meta.k8s.io/v1", "PartialObjectMetadataList", list)))
+		s := NewMetadata(serve(t, answer), pods, RESTOptions{NoKind: noKind})
+		h := &holdings{versions: map[string]string{"default/a": "3"}}
+		page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 3 uid-b")
+		if len(page.Items) != 1 || page.Items[0].Object.Name != "b" {
+			t.Fatalf("yielded %+v, want b", page.Items)
+		}
+		if kind := page.Items[0].Object.Kind; (kind == "") != noKind {
+			t.Errorf("NoKind %v: the kind is %q", noKind, kind)
+		}
+	}
+}
+
+// initialEvents is a streamed list of pods, its end, and more events.
+func initialEvents(t *testing.T) string {
+	end := pod("", "9")
+	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	frame := func(eventType string, p *corev1.Pod) string {
+		return watchFrame(t, eventType, envelopeOf(t, "v1", "Pod", p))
+	}
+	return frame("ADDED", withUID("a", "3")) + frame("ADDED", withUID("b", "4")) +
+		watchFrame(t, "ADDED", envelopeOf(t, "v1", "Node", withUID("c", "5"))) +
+		frame("ADDED", withUID("c", "5")) + frame("BOOKMARK", end) + frame("ADDED", withUID("a", "3"))
+}
+
+func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
+	for name, test := range map[string]struct {
+		options WatchOptions
+		asked   []string
+		events  []string
+		decoded int64
+	}{
+		"streamed list": {
+			WatchOptions{SendInitialEvents: true},
+			[]string{"default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c"},
+			[]string{"ADDED default/b", "ADDED ", "BOOKMARK (end of the initial events) ", "ADDED default/a"}, 3,
+		},
+		"watch": {
+			WatchOptions{Version: "1"}, nil,
+			[]string{"ADDED default/a", "ADDED default/b", "ADDED ", "ADDED default/c", "BOOKMARK (end of the initial events) ", "ADDED default/a"}, 5,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", initialEvents(t))), pods, newPod, RESTOptions{})
+			h := &holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
+			test.options.IsCached = h.holds
+			stream, err := s.Watch(t.Context(), test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var events []string
+			for {
+				batch, err := stream.Next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				events = append(events, keysOf(batch, keyOfEvent)...)
+			}
+			wantStrings(t, "asked", h.asked, test.asked...)
+			wantStrings(t, "events", events, test.events...)
+			if stats := s.DecodingStats(); stats.Shared != test.decoded {
+				t.Errorf("decoded were %+v, want %d", stats, test.decoded)
+			}
+		})
+	}
+}
+
+// TestHeldIsNotAskedOfJSON: what is in JSON is decoded.
+func TestHeldIsNotAskedOfJSON(t *testing.T) {
+	s := NewTyped(serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "true" {
+			answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))(w, r)
+			return
+		}
+		answerWith(200, jsonType, `{"kind":"PodList","apiVersion":"v1","items":[`+podJSON("a", "3")+`]}`)(w, r)
+	}), pods, newPod, RESTOptions{})
+	held := func(key, _, _ string) bool { t.Errorf("asked of %s", key); return true }
+	page, err := s.List(t.Context(), ListOptions{IsCached: held})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("listed %+v, %v", page.Items, err)
+	}
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: held})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if batch, err := stream.Next(); err != nil || len(batch) != 1 {
+		t.Errorf("streamed %+v, %v", batch, err)
+	}
+}
+
+// TestHeldAllocatesNothing: a list of which everything is held costs what reading it does.
+func TestHeldAllocatesNothing(t *testing.T) {
+	raw, err := withUID("a", "3").Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter := &cacheFilter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
+	if n := testing.AllocsPerRun(100, func() {
+		if !filter.drops(raw) {
+			t.Error("it is not held")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestUnusualObjectsAreDecodedThoughHeld has everything held, and yields what cannot be
+// read with certainty all the same.
+func TestUnusualObjectsAreDecodedThoughHeld(t *testing.T) {
+	var body strings.Builder
+	want := 0
+	for _, message := range unusual {
+		if (&corev1.Pod{}).Unmarshal([]byte(message)) == nil {
+			body.WriteString(field(listItems, message))
+			want++
+		}
+	}
+	if want < 5 {
+		t.Fatalf("only %d of the unusual objects are objects", want)
+	}
+	s := NewTyped(nil, pods, newPod, RESTOptions{})
+	page, err := s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(listOf(t, body.String())), nil), func(key, _, _ string) bool {
+		t.Errorf("asked of %s", key)
+		return true
+	})
+	if err != nil || len(page.Items) != want {
+		t.Errorf("%d items, %v; want %d", len(page.Items), err, want)
+	}
+}
+
+// TestMalformedObjectAfterHeldOnes ends the stream where it stands.
+func TestMalformedObjectAfterHeldOnes(t *testing.T) {
+	body := watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("a", "3"))) +
+		watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("b", "4"))) + string(delimited("\x0a\x7f"))
+	s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", body)), pods, newPod, RESTOptions{})
+	h := &holdings{versions: map[string]string{"default/a": "3"}}
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: h.holds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	batch, err := stream.Next()
+	wantStrings(t, fmt.Sprint("before it, with ", err), keysOf(batch, keyOfEvent), "ADDED default/b")
+	if _, err = stream.Next(); !errors.Is(err, ErrMalformed) {
+		t.Errorf("it ends with %v", err)
+	}
+}

@@ -1,0 +1,252 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/internal/wire"
+)
+
+// jsonList is a list whose items are still encoded.
+type jsonList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []json.RawMessage `json:"items"`
+}
+
+// isListOf reports whether this is a list of objects of a kind. A custom resource definition
+// may call its lists anything, but not as it calls its objects. A list without items must
+// have the usual name: other documents whose kind ends in List, such as those of discovery,
+// are not empty lists.
+func (l *jsonList) isListOf(kind schema.GroupVersionKind) bool {
+	isList := strings.HasSuffix(l.Kind, "List")
+	switch {
+	case l.Items != nil:
+		return isList || l.Kind != "" && l.Kind != kind.Kind
+	case kind.Kind != "":
+		return l.Kind == kind.Kind+"List"
+	default:
+		return isList && l.Kind != "APIResourceList" &&
+			l.GroupVersionKind().GroupVersion() == kind.GroupVersion()
+	}
+}
+
+// openJSONList reads a list without its items, which it cuts out as they are. Their decoder
+// checks whether they are JSON. An error of item, which is called with the size of each, is
+// returned.
+func openJSONList(body []byte, item func(size int) error) (jsonList, error) {
+	var list jsonList
+	return list, openArray(body, `"items"`, &list, &list.Items, item)
+}
+
+// maxUncut bounds an answer that is left to the general decoder, which may need fifty times
+// its size in memory. Servers send none.
+const maxUncut = 64 << 20
+
+// openArray decodes the object in body into the value at into, without the elements of the
+// array of a name, which it cuts out as they are; array is their field in that value.
+//
+// The elements are nearly all of an answer, and the general decoder goes through them three
+// times: to check them, to find where each ends, and to decode them. Here their brackets are
+// matched, once, and the general decoder gets the object without them. It gets the whole
+// object if the elements cannot be found by their brackets.
+func openArray(body []byte, name string, into any, array *[]json.RawMessage,
+	element func(size int) error) error {
+	elements, rest, err := cutArray(body, name, element)
+	if err == errUncut && len(body) <= maxUncut {
+		err = unmarshalJSON(body, into)
+		for i := 0; i < len(*array) && err == nil; i++ {
+			err = element(len((*array)[i]))
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	err = unmarshalJSON(rest, into)
+	*array = elements
+	return err
+}
+
+// errUncut is an object in which an array cannot be found by its brackets, or comes twice.
+var errUncut = errors.New("brackets and quotes do not show where its elements are")
+
+// cutArray returns the elements of the array of a name, quotes included, in the object in
+// body, and the object without them. An error of element is returned.
+func cutArray(body []byte, name string, element func(size int) error) (
+	elements []json.RawMessage, rest []byte, err error) {
+	begin, end := -1, -1
+	closed := wire.Fields(body, func(field []byte, i int) int {
+		if string(field) != name {
+			return wire.ValueEnd(body, i)
+		}
+		if begin >= 0 || body[i] != '[' {
+			return -1
+		}
+		begin = i
+		elements, end, err = cutElements(body, i, element)
+		return end
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if closed < 0 || begin < 0 {
+		return nil, nil, errUncut
+	}
+	rest = append(make([]byte, 0, len(body)-(end-begin)+2), body[:begin]...)
+	rest = append(append(rest, "[]"...), body[end:]...)
+	return elements, rest, nil
+}
+
+// cutElements cuts the array that begins at i, and returns the index after it, or -1.
+func cutElements(body []byte, i int, element func(size int) error) ([]json.RawMessage, int, error) {
+	elements := []json.RawMessage{}
+	i = wire.Space(body, i+1)
+	if i < len(body) && body[i] == ']' {
+		return elements, i + 1, nil
+	}
+	for i < len(body) {
+		end := wire.ValueEnd(body, i)
+		if end < 0 {
+			return nil, -1, nil
+		}
+		if err := element(end - i); err != nil {
+			return nil, -1, err
+		}
+		elements = append(elements, body[i:end:end])
+		i = wire.Space(body, end)
+		if i == len(body) || body[i] != ',' && body[i] != ']' {
+			return nil, -1, nil
+		}
+		if body[i] == ']' {
+			return elements, i + 1, nil
+		}
+		i = wire.Space(body, i+1)
+	}
+	return nil, -1, nil
+}
+
+// jsonWatchEvent is a watch event whose object is still encoded.
+type jsonWatchEvent struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// cutEvent returns the type of a watch event and its object, as they are in the frame. It
+// returns false if the frame holds more or less than a server sends. The decoder of the
+// object checks whether it is JSON.
+func cutEvent(frame []byte) (name, object []byte, ok bool) {
+	end := wire.Fields(frame, func(field []byte, i int) int {
+		end := wire.ValueEnd(frame, i)
+		switch {
+		case end < 0:
+		case string(field) == `"type"` && name == nil && frame[i] == '"':
+			name = frame[i+1 : end-1]
+		case string(field) == `"object"` && object == nil && frame[i] == '{':
+			object = frame[i:end:end]
+		default:
+			return -1
+		}
+		return end
+	})
+	ok = end >= 0 && wire.Space(frame, end+1) == len(frame) && object != nil
+	return name, object, ok && (eventTypes[string(name)] != 0 || string(name) == "ERROR")
+}
+
+// jsonKind is a kind as it stands in objects in JSON, quotes included.
+type jsonKind struct{ apiVersion, kind string }
+
+func jsonKindOf(gvk schema.GroupVersionKind) jsonKind {
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
+	return jsonKind{`"` + apiVersion + `"`, `"` + kind + `"`}
+}
+
+// identify reads the identity of an object in JSON, if the object is of this kind or without
+// a kind, as items of lists are. It refuses objects in which the name of a field has an
+// escape, or a field that matters comes twice or is not plain text: then a decoder might
+// read something else.
+func (k jsonKind) identify(object []byte) (id identity, ok bool) {
+	var apiVersion, kind, metadata []byte
+	end := wire.Fields(object, func(name []byte, i int) int {
+		end := anyValueEnd(object, i)
+		if end < 0 {
+			return -1
+		}
+		switch string(name) {
+		case `"apiVersion"`:
+			return once(&apiVersion, object[i:end], end)
+		case `"kind"`:
+			return once(&kind, object[i:end], end)
+		case `"metadata"`:
+			return once(&metadata, object[i:end], end)
+		}
+		return end
+	})
+	if end < 0 || wire.Space(object, end+1) != len(object) ||
+		apiVersion != nil && string(apiVersion) != k.apiVersion ||
+		kind != nil && string(kind) != k.kind {
+		return id, false
+	}
+	end = wire.Fields(metadata, func(name []byte, i int) int {
+		end := anyValueEnd(metadata, i)
+		if end < 0 {
+			return -1
+		}
+		switch string(name) {
+		case `"name"`:
+			return onceText(&id.name, metadata[i:end], end)
+		case `"namespace"`:
+			return onceText(&id.namespace, metadata[i:end], end)
+		case `"resourceVersion"`:
+			return onceText(&id.version, metadata[i:end], end)
+		case `"uid"`:
+			return onceText(&id.uid, metadata[i:end], end)
+		}
+		return end
+	})
+	return id, end >= 0 && id.complete()
+}
+
+// once keeps a value and returns end, or -1 if there is one already.
+func once(to *[]byte, value []byte, end int) int {
+	if *to != nil {
+		return -1
+	}
+	*to = value
+	return end
+}
+
+// onceText keeps the content of a string that is plain: without escapes, and in ASCII, so
+// that a decoder replaces nothing in it.
+func onceText(to *[]byte, value []byte, end int) int {
+	if value[0] != '"' {
+		return -1
+	}
+	text := value[1 : len(value)-1]
+	for _, c := range text {
+		if c < ' ' || c > '~' || c == '\\' {
+			return -1
+		}
+	}
+	return once(to, text, end)
+}
+
+// anyValueEnd returns the index after the value of any kind that begins at i, or -1.
+func anyValueEnd(body []byte, i int) int {
+	if end := wire.ValueEnd(body, i); end >= 0 {
+		return end
+	}
+	end := i
+	const letters = "+-.E0123456789abcdefghijklmnopqrstuvwxyz" // of numbers and words
+	for end < len(body) && strings.IndexByte(letters, body[end]) >= 0 {
+		end++
+	}
+	if end == i || !json.Valid(body[i:end]) {
+		return -1
+	}
+	return end
+}

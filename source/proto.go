@@ -1,0 +1,205 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/internal/wire"
+)
+
+// The protobuf messages around the objects, by the field numbers of k8s.io/apimachinery's
+// generated.proto files: runtime.Unknown, runtime.TypeMeta, runtime.RawExtension, meta/v1
+// WatchEvent, ListMeta and any list type, whose metadata is field 1 and whose items are
+// field 2 throughout the API.
+const (
+	unknownTypeMeta, unknownRaw, unknownEncoding, unknownContentType = 1, 2, 3, 4
+
+	typeMetaAPIVersion, typeMetaKind = 1, 2
+
+	watchEventType, watchEventObject = 1, 2
+
+	rawExtensionRaw = 1
+
+	listMetadata, listItems = 1, 2
+
+	listMetaSelfLink, listMetaVersion, listMetaContinue, listMetaRemaining = 1, 2, 3, 4
+)
+
+// protobufMagic precedes every object in Kubernetes' protobuf encoding.
+var protobufMagic = []byte("k8s\x00")
+
+// fields reads the fields of a message in order. It accepts and refuses what the generated
+// code does that client-go decodes with. With rest and types set it is ready.
+type fields struct {
+	rest  []byte
+	types wireTypes
+	// The field that was read last, with its content, if that is length-delimited, or its
+	// value.
+	field   int32
+	content []byte
+	value   uint64
+	err     error
+	cut     bool // err says that something is missing at the end
+}
+
+// wireTypes are the wire types of a message's fields, by number, plus one; 0 is an unknown
+// field.
+type wireTypes [listMetaRemaining + 1]uint8
+
+const (
+	isBytes  = wire.BytesType + 1
+	isVarint = wire.VarintType + 1
+)
+
+// The known fields of the messages, also those that are not used here: generated code checks
+// their wire types.
+var (
+	unknownTypes = wireTypes{
+		unknownTypeMeta: isBytes, unknownRaw: isBytes,
+		unknownEncoding: isBytes, unknownContentType: isBytes,
+	}
+	typeMetaTypes     = wireTypes{typeMetaAPIVersion: isBytes, typeMetaKind: isBytes}
+	watchEventTypes   = wireTypes{watchEventType: isBytes, watchEventObject: isBytes}
+	rawExtensionTypes = wireTypes{rawExtensionRaw: isBytes}
+	listTypes         = wireTypes{listMetadata: isBytes, listItems: isBytes}
+	listMetaTypes     = wireTypes{
+		listMetaSelfLink: isBytes, listMetaVersion: isBytes,
+		listMetaContinue: isBytes, listMetaRemaining: isVarint,
+	}
+)
+
+// maxVarint is the largest width of a number.
+const maxVarint = 10
+
+// next reads the next field. It reports false at the end, and before something that is not a
+// field or has another wire type than it should have; err says which.
+func (f *fields) next() bool {
+	if len(f.rest) == 0 || f.err != nil {
+		return false
+	}
+	tag, end := wire.Varint(f.rest, 0)
+	f.field, f.content, f.value = int32(tag>>3), nil, 0
+	wireType := uint8(tag & 7)
+	switch {
+	case end < 0:
+		f.cut = len(f.rest) < maxVarint
+		return f.fail("it is cut off within a tag")
+	case wireType == wire.EndGroupType || f.field <= 0:
+		return f.fail(fmt.Sprintf("the tag %d is none of a field", tag))
+	case int(f.field) >= len(f.types) || f.types[f.field] == 0:
+		end = wire.SkipField(f.rest, 0)
+	case f.types[f.field] != wireType+1:
+		return f.fail(fmt.Sprintf("field %d has the wire type %d", f.field, wireType))
+	case wireType == wire.VarintType:
+		f.value, end = wire.Varint(f.rest, end)
+	default:
+		var begin int
+		if begin, end = wire.Span(f.rest, end); end >= 0 {
+			f.content = f.rest[begin:end]
+		}
+	}
+	if end < 0 {
+		f.cut = true
+		return f.fail(fmt.Sprintf("field %d is cut off", f.field))
+	}
+	f.rest = f.rest[end:]
+	return true
+}
+
+func (f *fields) fail(why string) bool {
+	f.err = fmt.Errorf("%w protobuf: %s", ErrMalformed, why)
+	return false
+}
+
+// envelope is a runtime.Unknown whose bytes were not copied.
+type envelope struct {
+	apiVersion, kind, raw []byte
+}
+
+// openEnvelope reads the magic and the runtime.Unknown after it. Like client-go, it ignores
+// the encoding and content type there: the bytes show whether they are protobuf.
+func openEnvelope(data []byte) (envelope, error) {
+	var e envelope
+	message, ok := bytes.CutPrefix(data, protobufMagic)
+	if !ok {
+		return e, fmt.Errorf("%w: an object in protobuf must begin with %q, received %s",
+			ErrMalformed, protobufMagic, summary(data))
+	}
+	f := fields{rest: message, types: unknownTypes}
+	for f.next() {
+		switch f.field {
+		case unknownTypeMeta:
+			t := fields{rest: f.content, types: typeMetaTypes}
+			for t.next() {
+				switch t.field {
+				case typeMetaAPIVersion:
+					e.apiVersion = t.content
+				case typeMetaKind:
+					e.kind = t.content
+				}
+			}
+			if t.err != nil {
+				return e, t.err
+			}
+		case unknownRaw:
+			e.raw = f.content
+		}
+	}
+	return e, f.err
+}
+
+// describes reports whether the object in the envelope is of that kind.
+func (e *envelope) describes(apiVersion, kind string) bool {
+	return string(e.apiVersion) == apiVersion && string(e.kind) == kind
+}
+
+// groupVersionKind returns the kind of the object in the envelope.
+func (e *envelope) groupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(string(e.apiVersion), string(e.kind))
+}
+
+// openWatchEvent reads a meta/v1 WatchEvent: its type and the encoded object.
+func openWatchEvent(frame []byte) (eventType, object []byte, err error) {
+	f := fields{rest: frame, types: watchEventTypes}
+	for f.next() {
+		switch f.field {
+		case watchEventType:
+			eventType = f.content
+		case watchEventObject:
+			r := fields{rest: f.content, types: rawExtensionTypes}
+			for r.next() {
+				if r.field == rawExtensionRaw {
+					object = r.content
+				}
+			}
+			if r.err != nil {
+				return nil, nil, r.err
+			}
+		}
+	}
+	return eventType, object, f.err
+}
+
+// listHead is the metadata of a list.
+type listHead struct {
+	version, token string
+	remaining      int64
+}
+
+// read reads the metadata of a list. The last of repeated fields counts.
+func (h *listHead) read(metadata []byte) error {
+	m := fields{rest: metadata, types: listMetaTypes}
+	for m.next() {
+		switch m.field {
+		case listMetaVersion:
+			h.version = string(m.content)
+		case listMetaContinue:
+			h.token = string(m.content)
+		case listMetaRemaining:
+			h.remaining = int64(m.value)
+		}
+	}
+	return m.err
+}
