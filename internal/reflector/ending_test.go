@@ -22,7 +22,7 @@ func TestEndingOf(t *testing.T) {
 	tooLarge := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 504, Reason: metav1.StatusReasonTimeout, Details: &metav1.StatusDetails{RetryAfterSeconds: 1}}}
 	tests := map[string]struct {
 		err           error
-		opened, while ending // when the watch is opened, and while it runs
+		opened, while cause // when the watch is opened, and while it runs
 	}{
 		"closed queue":        {fmt.Errorf("push: %w", delta.ErrClosed), stopped, stopped},
 		"outlived":            {errOutlived, torn, torn},
@@ -57,10 +57,10 @@ func TestEndingOf(t *testing.T) {
 		"lister's own":        {errors.New("I do not watch"), refused, broken},
 	}
 	for name, test := range tests {
-		if got := endingOf(test.err, false); got != test.opened {
+		if got := classify(test.err, false).cause; got != test.opened {
 			t.Errorf("%s, when the watch is opened: %d, want %d", name, got, test.opened)
 		}
-		if got := endingOf(test.err, true); got != test.while {
+		if got := classify(test.err, true).cause; got != test.while {
 			t.Errorf("%s, while it runs: %d, want %d", name, got, test.while)
 		}
 	}

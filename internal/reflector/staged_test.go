@@ -156,7 +156,7 @@ func TestTakeMergesByKey(t *testing.T) {
 			s.decoded = append(s.decoded, delta.Item[string]{Key: key})
 		}
 		for key := range strings.SplitSeq(test.held, "") {
-			s.held = append(s.held, delta.Item[string]{Key: key})
+			s.cached = append(s.cached, delta.Item[string]{Key: key})
 		}
 		var got strings.Builder
 		n := s.len()
@@ -217,7 +217,7 @@ func TestP20_ObjectLeavesTheSelectionWhileItIsStreamed(t *testing.T) {
 // are enough for each kind of sweep, and too many for a search at each removal.
 func TestStagedRemoves(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	var s staged[string]
+	s := &staged[string]{isOlder: func(a, b string) bool { order, _ := delta.CompareDecimal(a, b); return order < 0 }}
 	want := map[string]string{}
 	for i := range 20 * leastRoom {
 		key := fmt.Sprint(random.IntN(4 * leastRoom))
@@ -228,19 +228,18 @@ func TestStagedRemoves(t *testing.T) {
 			delete(want, key)
 			continue
 		case 1:
-			s.stays = append(s.stays, key)
+			s.stay(key)
 			s.remove(key)
 			delete(want, key)
 			continue
 		case 2:
-			s.held = append(s.held, item)
+			s.addCached(item)
 		default:
-			s.decoded = append(s.decoded, item)
+			s.add(item)
 		}
 		want[key] = item.Version
-		s.settle(func(a, b string) bool { order, _ := delta.CompareDecimal(a, b); return order < 0 })
+		s.bound()
 	}
-	s.sweep()
 	if len(s.stays) > 0 {
 		t.Errorf("%d keys stay", len(s.stays))
 	}
