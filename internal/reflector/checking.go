@@ -17,6 +17,8 @@ const (
 	// server may be able to serve watches and not lists: because of a permission, or of one
 	// object that it cannot read. The next check is made when the watch has begun.
 	mostChecks = 3
+	// longestCheck is how long a check may take. The connection may be one that is dead.
+	longestCheck = 30 * time.Second
 )
 
 // errUnanswered is a check of the server's version without an answer.
@@ -88,10 +90,9 @@ func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 	}
 }
 
-// checkServerVersion lists one object. The connection may be one that is dead, so the answer is
-// not waited for as long as that to a whole list.
+// checkServerVersion lists one object.
 func (s *checking[T]) checkServerVersion(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Grace, errUnanswered)
+	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
 	defer cancel()
 	page, err := s.source.List(ctx, source.ListOptions{Limit: 1})
 	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {

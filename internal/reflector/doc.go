@@ -53,8 +53,8 @@
 //
 // # Silence
 //
-// A watch is closed and resumed when it outlives its timeout by [Options.Grace], and when it
-// brings nothing for four times its own longest wait between two bookmarks, at least 30 seconds.
+// A watch is closed and resumed when it outlives its timeout by 30 seconds, and when it brings
+// nothing for four times its own longest wait between two bookmarks, at least 30 seconds.
 // Only waits for the stream are timed, not those for the queue (P15). A list is ended when it
 // brings nothing for [Options.MaxSilence].
 //

@@ -10,15 +10,17 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
+// heartbeat is how often a failure that goes on is logged again.
+const heartbeat = 10 * time.Minute
+
 // healthRecorder holds a health.Watch and logs its changes.
 type healthRecorder struct {
 	mu     sync.Mutex // guards health
 	health health.Watch
 
-	log       *slog.Logger
-	level     slog.Level // of failures
-	heartbeat time.Duration
-	onChange  func()
+	log      *slog.Logger
+	level    slog.Level // of failures
+	onChange func()
 
 	// Only the goroutine of Run uses the rest.
 
@@ -70,7 +72,7 @@ func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time
 	if r.loggedState == "" {
 		r.failingSince = now
 	}
-	if state != r.loggedState || now.Sub(r.loggedAt) >= r.heartbeat {
+	if state != r.loggedState || now.Sub(r.loggedAt) >= heartbeat {
 		r.loggedState, r.loggedAt = state, now
 		r.log.Log(context.Background(), r.level, "list and watch failed",
 			"state", string(state), "error", err, "retry_in", retryAt.Sub(now).Round(time.Millisecond))

@@ -46,10 +46,6 @@ type Options[T any] struct {
 	// WatchTimeout is the least time after which the server is asked to end a watch; the most
 	// is twice that. 0 means 5 minutes, the least is a second.
 	WatchTimeout time.Duration
-	// Grace is how much longer than its timeout a watch may last before it is closed as
-	// silent, and how long a check of the server's version may take; 0 means 30 s, the least
-	// is a second.
-	Grace time.Duration
 	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
 	// ended: no byte of a page, no object of a streamed list. A list that brings something may
 	// take as long as it needs. 0 means 2 minutes, twice the time that a kube-apiserver gives
@@ -58,9 +54,6 @@ type Options[T any] struct {
 	MaxSilence time.Duration
 	// Backoff configures the waits after failures.
 	Backoff Backoff
-	// Heartbeat is how often a failure that goes on is logged again; 0 means
-	// 10 minutes, the least is a second.
-	Heartbeat time.Duration
 	// Logger receives a line per change of state; nil discards them.
 	Logger *slog.Logger
 	// OnChange is called after every change of state, from Run's goroutine. It
@@ -99,9 +92,7 @@ const (
 func (o Options[T]) withDefaults() Options[T] {
 	o.PageSize = cmp.Or(o.PageSize, 500)
 	o.WatchTimeout = cmp.Or(o.WatchTimeout, 5*time.Minute)
-	o.Grace = cmp.Or(o.Grace, 30*time.Second)
 	o.MaxSilence = cmp.Or(o.MaxSilence, 2*time.Minute)
-	o.Heartbeat = cmp.Or(o.Heartbeat, 10*time.Minute)
 	o.Backoff = o.Backoff.withDefaults()
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Accept == nil {
@@ -139,9 +130,7 @@ func (o Options[T]) Check(name string) error {
 		zero         string
 	}{
 		{"WatchTimeout", o.WatchTimeout, time.Second, "5 minutes"},
-		{"Grace", o.Grace, time.Second, "30 s"},
 		{"MaxSilence", max(o.MaxSilence, 0), time.Second, "2 minutes, or less for no limit"},
-		{"Heartbeat", o.Heartbeat, time.Second, "10 minutes"},
 		{"Backoff.Initial", o.Backoff.Initial, time.Millisecond, "800 ms"},
 		{"Backoff.Max", o.Backoff.Max, time.Millisecond, "30 s"},
 	} {

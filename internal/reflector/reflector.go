@@ -85,11 +85,8 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 		history: history{compare: o.Compare},
 		server:  server{noStreams: o.NoStreamedLists},
 		recorder: healthRecorder{
-			health:    health.Watch{State: health.Pending, Since: time.Now()},
-			log:       o.Logger.With("collection", o.Name),
-			level:     failureLevel,
-			heartbeat: o.Heartbeat,
-			onChange:  o.OnChange,
+			health: health.Watch{State: health.Pending, Since: time.Now()},
+			log:    o.Logger.With("collection", o.Name), level: failureLevel, onChange: o.OnChange,
 		},
 	}
 }

@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	// grace is how much longer than its timeout a watch may last.
+	grace = 30 * time.Second
 	// quietPeriods is how many times the longest wait between two of its bookmarks a watch may
 	// be quiet. API servers send bookmarks about once a minute, with a quarter of jitter: a
 	// healthy watch is closed only if three in a row are missing.
@@ -81,7 +83,7 @@ type stream[T any] struct {
 func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream[T], error) {
 	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
 	s := &stream[T]{name: r.o.Name, at: o.Version}
-	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, r.o.Grace), errOutlived)
+	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if o.SendInitialEvents {
 		s.idle = &idleTimer{limit: r.o.MaxSilence, cancel: s.cancel}
