@@ -77,7 +77,7 @@ func classify(err error, begun bool) ending {
 	case end.missing || errors.Is(err, source.ErrWrongScope):
 		end.state = health.NoSuchResource
 	}
-	_, unexpected := errors.AsType[*apierrors.UnexpectedObjectError](err) // an ERROR event without a Status
+	_, noStatus := errors.AsType[*apierrors.UnexpectedObjectError](err) // an ERROR event
 	_, noEnd := errors.AsType[endlessError](err)
 	switch {
 	case errors.Is(err, delta.ErrClosed):
@@ -94,17 +94,16 @@ func classify(err error, begun bool) ending {
 		end.cause = lost
 	case isDecoding(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		end.cause = undecodable
-	case apierrors.IsTooManyRequests(err) || code == http.StatusServiceUnavailable && end.retryAfter > 0:
+	case apierrors.IsTooManyRequests(err),
+		code == http.StatusServiceUnavailable && end.retryAfter > 0:
 		end.cause = busy
-	case answered || unexpected || !begun && !isUnreachable(err):
+	case answered || noStatus || !begun && !isUnreachable(err):
 		end.cause = refused
 	default:
 		end.cause = broken
 	}
-	switch {
-	case answered:
-		end.transient = code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
-	default:
+	end.transient = code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	if !answered {
 		end.transient = !noEnd && !errors.Is(err, source.ErrFrameTooLarge)
 	}
 	return end

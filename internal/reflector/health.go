@@ -75,14 +75,16 @@ func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time
 	if state != r.loggedState || now.Sub(r.loggedAt) >= heartbeat {
 		r.loggedState, r.loggedAt = state, now
 		r.log.Log(context.Background(), r.level, "list and watch failed",
-			"state", string(state), "error", err, "retry_in", retryAt.Sub(now).Round(time.Millisecond))
+			"state", string(state), "error", err,
+			"retry_in", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 
 // recovered logs the end of failures that were logged.
 func (r *healthRecorder) recovered() {
 	if r.loggedState != "" {
-		r.log.Info("list and watch recovered", "after", time.Since(r.failingSince).Round(time.Millisecond))
+		lasted := time.Since(r.failingSince).Round(time.Millisecond)
+		r.log.Info("list and watch recovered", "after", lasted)
 		r.loggedState = ""
 	}
 }

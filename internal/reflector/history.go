@@ -49,8 +49,8 @@ func (h *history) goesBack(version string) bool {
 
 // rewindError says from which version the server went back.
 func (h *history) rewindError(to string) error {
-	// A version may be of any length.
-	return source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, h.higher(h.version, h.highest), to))
+	from := h.higher(h.version, h.highest)
+	return source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, from, to)) // of any length
 }
 
 // higher returns b if it is known to be after a, or if a is a version that cannot be compared.

@@ -22,10 +22,10 @@ func (r *Reflector[T]) beginList() *staged[T] {
 		h.Lists++
 	})
 	r.recorder.enter(health.Listing)
-	return &staged[T]{expected: r.lastListed, isOlder: r.history.isOlder}
+	return &staged[T]{stays: map[string]bool{}, expected: r.lastListed, isOlder: r.history.isOlder}
 }
 
-// countListed shows in health how many objects are staged.
+// countListed sets the number of staged objects in health.
 func (r *Reflector[T]) countListed(l *staged[T]) {
 	r.recorder.change(func(h *health.Watch) { h.Listed = l.len() })
 }
@@ -73,7 +73,7 @@ func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) 
 		item.Object = known
 		l.reused = true
 	} else if r.transform(&item) != nil {
-		l.stay(item.Key)
+		l.stays[item.Key] = true
 		return true
 	}
 	l.add(delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
@@ -85,7 +85,9 @@ func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) 
 // A consistent list of a version before the reached one begins a new history, in which the
 // versions of the old one mean nothing. If it has cached objects in the place of listed ones, it
 // fails, and the next list has none.
-func (r *Reflector[T]) endList(ctx context.Context, l *staged[T], version string, consistent bool) error {
+func (r *Reflector[T]) endList(
+	ctx context.Context, l *staged[T], version string, consistent bool,
+) error {
 	h := &r.history
 	o := delta.ReplaceOptions{
 		Stays:      slices.Sorted(maps.Keys(l.stays)),

@@ -94,7 +94,8 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 }
 
 // errNilResult is a transform that returned nothing and no error.
-var errNilResult = errors.New("it returned nil: return the object, or an error to leave the cached state as it is")
+var errNilResult = errors.New("it returned nil: return the object, or an error " +
+	"to leave the cached state as it is")
 
 // callTransform calls the transforms and makes an error of a panic and of a nil result: a
 // failure on one object must not end the watch of all others.

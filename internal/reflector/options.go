@@ -135,7 +135,8 @@ func (o Options[T]) Check(name string) error {
 		{"Backoff.Max", o.Backoff.Max, time.Millisecond, "30 s"},
 	} {
 		if d.value != 0 && d.value < d.least {
-			return refuse(d.field, d.value, fmt.Sprintf("give %v or more, or 0 for %s", d.least, d.zero))
+			remedy := fmt.Sprintf("give %v or more, or 0 for %s", d.least, d.zero)
+			return refuse(d.field, d.value, remedy)
 		}
 	}
 	if j := o.Backoff.Jitter; math.IsNaN(j) || math.IsInf(j, 0) || j > 1 {

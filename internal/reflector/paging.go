@@ -24,9 +24,12 @@ type endlessError string
 func (e endlessError) Error() string { return string(e) }
 
 const (
-	errRepeatedToken = endlessError("the server sent a continue token that it has sent before in this list")
-	errRepeatedPage  = endlessError("the server sent a page with an object of an earlier page of this list")
-	errEmptyPages    = endlessError("the server sent 3 pages in a row without an object, and a continue token with each")
+	errRepeatedToken = endlessError("the server sent a continue token " +
+		"that it has sent before in this list")
+	errRepeatedPage = endlessError("the server sent a page " +
+		"with an object of an earlier page of this list")
+	errEmptyPages = endlessError("the server sent 3 pages in a row without an object, " +
+		"and a continue token with each")
 )
 
 // paging reads the collection page by page. Out of it lead:
@@ -77,10 +80,10 @@ func (s *paging[T]) step(ctx context.Context) state[T] {
 // read stages one page and reports whether it was the last one. A page that fails leaves
 // nothing staged.
 func (s *paging[T]) read(ctx context.Context) (last bool, err error) {
-	decoded, cached := len(s.staged.decoded), len(s.staged.cached)
+	cached := len(s.staged.cached)
 	page, err := s.fetch(ctx)
 	if err != nil {
-		s.staged.cut(decoded, cached)
+		s.staged.cached = s.staged.cached[:cached]
 		return false, err
 	}
 	s.failures = 0
@@ -114,11 +117,15 @@ func (s *paging[T]) read(ctx context.Context) (last bool, err error) {
 func (s *paging[T]) fetch(ctx context.Context) (source.Page[T], error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := &idleTimer{limit: s.o.MaxSilence, cancel: cancel}
+	idle := idleTimer{cancel: cancel}
+	idle.set(s.o.MaxSilence, silence(s.o.MaxSilence))
 	defer idle.stop()
-	isCached := func(key, version, uid string) bool { return s.stageCached(s.staged, key, version, uid) }
 	return s.source.List(ctx, source.ListOptions{
-		Version: s.from, Limit: s.limit, Continue: s.token, Held: s.unlessRewound(isCached), Heard: idle.restart,
+		Version: s.from, Limit: s.limit, Continue: s.token,
+		Held: s.unlessRewound(func(key, version, uid string) bool {
+			return s.stageCached(s.staged, key, version, uid)
+		}),
+		Heard: idle.restart,
 	})
 }
 

@@ -14,12 +14,14 @@ import (
 )
 
 // ErrRanAlready is returned by a second call of Run: a reflector runs once.
-var ErrRanAlready = errors.New("reflector: Run was called before; make a new Reflector to list and watch again")
+var ErrRanAlready = errors.New("reflector: Run was called before; " +
+	"make a new Reflector to list and watch again")
 
 // Queue receives what a reflector reads. *delta.Queue implements it.
 type Queue[T any] interface {
 	Push(ctx context.Context, scope, version string, changes []delta.Event[T]) error
-	Replace(ctx context.Context, scope, version string, items []delta.Item[T], o delta.ReplaceOptions) error
+	Replace(ctx context.Context, scope, version string, items []delta.Item[T],
+		o delta.ReplaceOptions) error
 	Bookmark(ctx context.Context, scope, version string) error
 }
 
@@ -46,7 +48,7 @@ type server struct {
 	lastContact   time.Time // when the server last showed that it is reachable
 	noStreams     bool      // it does not stream lists
 	failedStreams int       // streamed lists that failed in a row
-	silentStreams int       // streamed lists in a row that fell silent while a list in pages succeeded
+	silentStreams int       // streamed lists in a row that fell silent before a list in pages
 	missingSince  time.Time // since when it answers that there is no such resource
 	emptied       bool      // the collection was handed on as empty because of that
 }
@@ -162,8 +164,8 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 func (r *Reflector[T]) retryAfter(err error, failures int, next state[T]) state[T] {
 	end := classify(err, false)
 	if end.retryAfter > maxRetryAfter {
-		err = fmt.Errorf("%w (the server asks for a wait of %v: the next attempt is after about %v)",
-			err, end.retryAfter, maxRetryAfter)
+		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
+			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
 	}
 	wait := r.o.Backoff.delay(failures, min(end.retryAfter, maxRetryAfter))
 	r.recorder.failed(end.state, err, time.Now().Add(wait))

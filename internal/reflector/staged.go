@@ -30,11 +30,11 @@ func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
 
 // add stages a decoded object.
 func (s *staged[T]) add(item delta.Item[T]) {
-	if s.index != nil {
+	if s.index == nil {
+		s.decoded = append(s.decoded, item)
+	} else {
 		s.set(item)
-		return
 	}
-	s.decoded = append(s.decoded, item)
 }
 
 // addCached stages an object that was not decoded.
@@ -48,13 +48,6 @@ func (s *staged[T]) addCached(item delta.Item[T]) {
 		s.cached = make([]delta.Item[T], 0, s.expected+s.expected/16+1)
 	}
 	s.cached = append(s.cached, item)
-}
-
-// cut drops all but the first objects of each half.
-func (s *staged[T]) cut(decoded, cached int) {
-	clear(s.decoded[decoded:])
-	clear(s.cached[cached:])
-	s.decoded, s.cached = s.decoded[:decoded], s.cached[:cached]
 }
 
 // bound looks for repeated objects when a stream has brought many, and from then on keeps the
@@ -79,20 +72,13 @@ func ascends[T any](items []delta.Item[T]) bool {
 	return true
 }
 
+// makeIndex brings all objects to decoded, one per key.
 func (s *staged[T]) makeIndex() {
 	all := s.take()
 	s.index = make(map[string]int, len(all))
 	for _, item := range all {
 		s.set(item)
 	}
-}
-
-// stay notes that the known state of an object stays.
-func (s *staged[T]) stay(key string) {
-	if s.stays == nil {
-		s.stays = make(map[string]bool)
-	}
-	s.stays[key] = true
 }
 
 // set stages an object in the place of an older state of it.

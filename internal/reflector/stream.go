@@ -25,41 +25,48 @@ const (
 
 var (
 	// errOutlived is a watch that the server should have ended.
-	errOutlived = errors.New("the watch outlived the timeout it was opened with: its connection is taken for dead")
+	errOutlived = errors.New("the watch outlived the timeout it was opened with: " +
+		"its connection is taken for dead")
 	// errQuiet is a watch that has ceased to bring bookmarks.
-	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two of its bookmarks: its connection is taken for dead", quietPeriods)
+	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two of its "+
+		"bookmarks: its connection is taken for dead", quietPeriods)
 )
 
-// idleTimer ends a list that is silent for too long. Each sign of activity restarts it, so that
-// a list may take as long as it needs.
+// idleTimer ends a request that brings nothing for too long.
 type idleTimer struct {
-	limit  time.Duration           // below 0 for none
 	cancel context.CancelCauseFunc // of the request's context
-	timer  *time.Timer             // nil before the first activity
+	limit  time.Duration
+	timer  *time.Timer // nil for no limit
+}
+
+// set sets the limit, not above 0 for none, and the error that the request ends with. It does not
+// start the timer.
+func (t *idleTimer) set(limit time.Duration, cause error) {
+	t.stop()
+	t.limit, t.timer = limit, nil
+	if limit > 0 {
+		t.timer = time.AfterFunc(time.Hour, func() { t.cancel(cause) })
+		t.timer.Stop()
+	}
 }
 
 // restart begins the time anew.
 func (t *idleTimer) restart() {
-	switch {
-	case t.limit < 0:
-	case t.timer == nil:
-		t.timer = time.AfterFunc(t.limit, func() {
-			t.cancel(fmt.Errorf("%w for %v", source.ErrSilent, t.limit))
-		})
-	default:
+	if t.timer != nil {
 		t.timer.Reset(t.limit)
 	}
 }
 
-// stop stops the timer until the next activity.
 func (t *idleTimer) stop() {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
 }
 
-// stream is a running watch, which ends when it outlives its timeout or is quiet for too long
-// (P15). While it streams a list, idle ends it instead.
+// silence is the error of a list that brings nothing for a time.
+func silence(d time.Duration) error { return fmt.Errorf("%w for %v", source.ErrSilent, d) }
+
+// stream is a running watch. It ends when it outlives its timeout or is quiet for too long (P15).
 type stream[T any] struct {
 	source.Stream[T]
 	name   string // of the collection
@@ -73,20 +80,21 @@ type stream[T any] struct {
 	progressed bool   // it brought something
 	moved      bool   // it brought something new
 
+	listing  bool          // it streams a list
+	idle     idleTimer     // of the list, and then of the watch
 	bookmark time.Time     // when the last bookmark came
 	longest  time.Duration // between two bookmarks of this watch, 0 before the second
-	quiet    *time.Timer   // nil before the second bookmark
-	idle     *idleTimer    // nil unless a list is streamed
 }
 
 // open begins a watch.
 func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream[T], error) {
 	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
-	s := &stream[T]{name: r.o.Name, at: o.Version}
+	s := &stream[T]{name: r.o.Name, at: o.Version, listing: o.SendInitialEvents}
 	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	if o.SendInitialEvents {
-		s.idle = &idleTimer{limit: r.o.MaxSilence, cancel: s.cancel}
+	s.idle.cancel = s.cancel
+	if s.listing {
+		s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
 		o.Heard = s.active
 	} else {
 		s.behind = o.Version != r.history.version
@@ -113,43 +121,38 @@ func (s *stream[T]) close() {
 }
 
 func (s *stream[T]) free() {
-	if s.quiet != nil {
-		s.quiet.Stop()
-	}
-	s.endList()
+	s.idle.stop()
 	s.cancel(nil)
 	s.end()
 }
 
-// active restarts the idle timer of a streamed list.
+// active restarts the timer while a list is streamed.
 func (s *stream[T]) active() {
-	if s != nil && s.idle != nil {
+	if s != nil && s.listing {
 		s.idle.restart()
 	}
 }
 
-// endList stops the idle timer: the list is complete.
+// endList makes the timer that of the watch.
 func (s *stream[T]) endList() {
-	if s.idle != nil {
-		s.idle.stop()
-		s.idle = nil
+	s.listing = false
+	s.idle.set(0, nil)
+	s.limitQuiet()
+}
+
+// limitQuiet sets the time that a watch may be quiet, once the wait between two bookmarks is known.
+func (s *stream[T]) limitQuiet() {
+	if !s.listing && s.longest > 0 {
+		s.idle.set(max(quietPeriods*s.longest, leastQuiet), errQuiet)
 	}
 }
 
 // Next waits for events. Only this wait is timed: a queue that is slow to take the events is no
 // fault of the connection.
 func (s *stream[T]) Next() ([]source.Event[T], error) {
-	if s.quiet != nil {
-		s.quiet.Reset(max(quietPeriods*s.longest, leastQuiet))
-	}
-	s.active()
+	s.idle.restart()
 	events, err := s.Stream.Next()
-	if s.quiet != nil {
-		s.quiet.Stop()
-	}
-	if s.idle != nil {
-		s.idle.stop()
-	}
+	s.idle.stop()
 	if err != nil {
 		return nil, s.causeOf(err)
 	}
@@ -165,13 +168,10 @@ func (s *stream[T]) Next() ([]source.Event[T], error) {
 func (s *stream[T]) noteBookmark() {
 	now := time.Now()
 	if !s.bookmark.IsZero() {
-		s.longest = max(s.longest, now.Sub(s.bookmark))
-		if s.quiet == nil {
-			s.quiet = time.AfterFunc(time.Hour, func() { s.cancel(errQuiet) }) // Next sets the time
-			s.quiet.Stop()
-		}
+		s.longest = max(s.longest, now.Sub(s.bookmark), 1)
 	}
 	s.bookmark = now
+	s.limitQuiet()
 }
 
 // causeOf returns why the reflector ended the watch, or err if it did not.
@@ -179,7 +179,8 @@ func (s *stream[T]) causeOf(err error) error {
 	switch cause := context.Cause(s.ctx); {
 	case errors.Is(cause, errOutlived) || errors.Is(cause, errQuiet):
 		return cause
-	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent): // not every source says so
+	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent):
+		// Not every source returns the cause.
 		return &source.Error{Op: "watch", Resource: s.name, Phase: source.Streaming, Err: cause}
 	default:
 		return err

@@ -30,7 +30,10 @@ func (s *streaming[T]) close() { s.stream.close() }
 func (s *streaming[T]) step(ctx context.Context) state[T] {
 	s.staged = s.beginList()
 	var err error
-	s.stream, err = s.open(ctx, source.WatchOptions{SendInitialEvents: true, Held: s.unlessRewound(s.isCached)})
+	s.stream, err = s.open(ctx, source.WatchOptions{
+		SendInitialEvents: true,
+		Held:              s.unlessRewound(s.isCached),
+	})
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		s.server.noStreams = true
 		return s.list()
@@ -85,7 +88,9 @@ func (s *streaming[T]) stageEvent(event source.Event[T]) {
 
 // complete hands on the list. The same stream goes on as the watch; rest came with the end of
 // the list, in a slice that the hand-over does not touch.
-func (s *streaming[T]) complete(ctx context.Context, version string, rest []source.Event[T]) state[T] {
+func (s *streaming[T]) complete(
+	ctx context.Context, version string, rest []source.Event[T],
+) state[T] {
 	if err := s.endList(ctx, s.staged, version, true); err != nil {
 		s.close()
 		return s.retry(ctx, err, s.list())

@@ -170,7 +170,9 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 // collection is listed, if the server answers: one that refuses or cuts watches is asked for its
 // version before the last attempt. Otherwise a server that was away would be listed by all its
 // clients as soon as it is back.
-func (r *Reflector[T]) uselessWatch(ctx context.Context, err error, end ending, answered bool) state[T] {
+func (r *Reflector[T]) uselessWatch(
+	ctx context.Context, err error, end ending, answered bool,
+) state[T] {
 	a := &r.attempts
 	a.uselessInRow++
 	again := end.cause == undecodable && a.undecodable
@@ -178,7 +180,8 @@ func (r *Reflector[T]) uselessWatch(ctx context.Context, err error, end ending, 
 	a.answered = a.answered || answered
 	switch {
 	case again, a.uselessListed, a.uselessInRow >= mostUseless && a.answered:
-		err = fmt.Errorf("%d watches in a row brought nothing new, so the collection is listed again: %w", a.uselessInRow, err)
+		err = fmt.Errorf("%d watches in a row brought nothing new, "+
+			"so the collection is listed again: %w", a.uselessInRow, err)
 		a.uselessListed = true
 		return r.retry(ctx, err, r.list())
 	case a.uselessInRow >= mostUseless-1 && !a.answered:
