@@ -52,11 +52,9 @@ func TestP18_PageThatFailsIsAskedForAgain(t *testing.T) {
 					}
 				},
 				queue: []string{"replace 5: a@3 b@3 c@3"},
-				check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
-					if h := r.Health(); h.State != health.Watching || h.Failures != 0 || h.Lists != 1 {
-						t.Errorf("health is %+v", h)
-					}
-				},
+				check: unless(func(h health.Watch) bool {
+					return h.State != health.Watching || h.Failures != 0 || h.Lists != 1
+				}),
 			}.run)
 		}
 	}

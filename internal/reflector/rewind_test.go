@@ -55,11 +55,9 @@ func TestP16_Rewinds(t *testing.T) {
 		"quiet watch that ended": {
 			answers: []answer{listed(cut), quiet5, checked("5"), quiet5, checked("3"), relisted4},
 			queue:   []string{replaced5, rewound4},
-			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
-				if h := r.Health(); h.Lists != 2 || !errors.Is(h.LastError, errRewound) {
-					t.Errorf("health is %+v", h)
-				}
-			},
+			check: unless(func(h health.Watch) bool {
+				return h.Lists != 2 || !errors.Is(h.LastError, errRewound)
+			}),
 		},
 		"quiet watch that outlived its timeout": {
 			o:       Options[object]{WatchTimeout: 30 * time.Minute},
@@ -93,11 +91,9 @@ func TestP16_Rewinds(t *testing.T) {
 		"check that fails": { // the watch is followed, and what it brings answers as well
 			answers: append(refusedFor(3), watched("5", sendsAfter(time.Minute, "*6"), failsAfter(time.Second, errCut)), failing, watched("6")),
 			queue:   []string{replaced5, "bookmark 6"},
-			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
-				if h := r.Health(); h.State != health.Watching {
-					t.Errorf("health is %+v", h)
-				}
-			},
+			check: unless(func(h health.Watch) bool {
+				return h.State != health.Watching
+			}),
 		},
 		"check that fails, watch that brings nothing": {
 			answers: append(refusedFor(3), watched("5", failsAfter(time.Second, errCut)), failing, checked("3"), relisted4),
@@ -139,11 +135,9 @@ func TestP16_Rewinds(t *testing.T) {
 			queue: []string{replaced5, "push 9: delete b@9", "bookmark 9", rewound4}},
 		"one server of several lags, before a group": {
 			answers: []answer{deleted, watched("5", sends("*6")), checked("9"), watched("5", sends("-b@9"), sends("*12"))},
-			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
-				if h := r.Health(); h.Version != "12" || h.State != health.Watching || h.Lists != 1 {
-					t.Errorf("health is %+v", h)
-				}
-			},
+			check: unless(func(h health.Watch) bool {
+				return h.Version != "12" || h.State != health.Watching || h.Lists != 1
+			}),
 		},
 		"version that the server never reaches": { // no watch from it is ever begun
 			answers: []answer{listed(sends("*18446744073709551615"), cut), failed("watch 18446744073709551615", errTimeout),
@@ -181,11 +175,9 @@ func TestP1_CheckThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
 		t.Run(name, scenario{
 			answers: []answer{listed(read{err: errCut}), quiet5, fails, fails, fails, watched("5", sendsAfter(time.Second, "+b@6")), fails},
 			queue:   []string{replaced5, "push 6: set b@6"},
-			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
-				if h := r.Health(); h.State != health.Watching {
-					t.Errorf("health is %+v", h)
-				}
-			},
+			check: unless(func(h health.Watch) bool {
+				return h.State != health.Watching
+			}),
 		}.run)
 	}
 }
@@ -214,11 +206,9 @@ func TestP15_SilentWatches(t *testing.T) {
 		regular = append(regular, sendsAfter(after, fmt.Sprint("*", 6+i)))
 	}
 	lastError := func(want error) func(*testing.T, *Reflector[object], *script, *journal) {
-		return func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
-			if h := r.Health(); h.State != health.Watching || !errors.Is(h.LastError, want) {
-				t.Errorf("health is %+v", h)
-			}
-		}
+		return unless(func(h health.Watch) bool {
+			return h.State != health.Watching || !errors.Is(h.LastError, want)
+		})
 	}
 	scenarios(t, map[string]scenario{
 		"outlives its timeout": {

@@ -325,8 +325,10 @@ type scenario struct {
 	pass    time.Duration
 	during  func(r *Reflector[object], s *script) // called at once
 	queue   []string                              // all that the queue must be given; nil if check looks
-	check   func(t *testing.T, r *Reflector[object], s *script, j *journal)
+	check   checker
 }
+
+type checker func(t *testing.T, r *Reflector[object], s *script, j *journal)
 
 // run runs a scenario until a time has passed, 5 minutes by default, and checks it.
 func (c scenario) run(t *testing.T) {
@@ -370,6 +372,15 @@ func (c scenario) run(t *testing.T) {
 func scenarios(t *testing.T, all map[string]scenario) {
 	for name, c := range all {
 		t.Run(name, c.run)
+	}
+}
+
+// unless is a check that fails if health is wrong.
+func unless(wrong func(h health.Watch) bool) checker {
+	return func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
+		if h := r.Health(); wrong(h) {
+			t.Errorf("health is %+v", h)
+		}
 	}
 }
 
