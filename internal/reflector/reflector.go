@@ -88,7 +88,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 		server:  server{noStreams: o.NoStreamedLists},
 		recorder: healthRecorder{
 			health: health.Watch{State: health.Pending, Since: time.Now()},
-			log:    o.Logger.With("collection", o.Name), level: failureLevel, onChange: o.OnChange,
+			level:  failureLevel, onChange: o.OnChange,
 		},
 	}
 }
@@ -106,6 +106,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if r.invalid != nil {
 		return fmt.Errorf("reflector: collection %s: %w", r.o.Name, r.invalid)
 	}
+	// Not in New: a logger may use the informer, which is not made yet.
+	r.recorder.log = r.o.Logger.With("collection", r.o.Name)
 	defer r.recorder.enter(health.Stopped)
 	now := r.list()
 	defer func() { // a step may panic
