@@ -5,90 +5,116 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
-// ending is how a watch, or the attempt to begin one, ended. What follows it is decided by
-// Reflector.ended.
-type ending uint8
+// cause is why a watch or a list ended, or could not begin.
+type cause uint8
 
 const (
 	// stopped is the end of the queue, and so of Run.
-	stopped ending = iota
+	stopped cause = iota
 	// torn is a watch that the reflector ended because it was silent.
 	torn
 	// finished is a watch that the server ended in good order.
 	finished
-	// expired is a version that the server does not have any more.
+	// endless is a list in pages that has no last page.
+	endless
+	// expired is a version or a continue token that the server does not have any more.
 	expired
 	// lost is a watch that cannot be resumed for another reason: the resource is gone, or an
-	// object that the server could not read was deleted, of which no event tells (KEP-3926).
+	// object that the server could not read was deleted, which no event reports (KEP-3926).
 	lost
-	// undecodable is an event that cannot be understood, or a request that the server finds
-	// to make no sense: its version may have come from something else than the server.
+	// undecodable is an answer that cannot be understood, or a request that the server calls
+	// invalid: its version may not be one of the server's.
 	undecodable
 	// refused is an error status, as the answer or in an event.
 	refused
-	// busy is an error status that asks for patience: 429, or 503 with a Retry-After.
+	// busy is an error status that asks for a pause: 429, or 503 with a Retry-After.
 	busy
 	// broken is a connection that was cut, or could not be made.
 	broken
 )
 
-// endingOf says how a watch ended, by its error alone. An EOF before the watch has begun is a
-// broken connection.
-func endingOf(err error, wasOpen bool) ending {
+// ending describes an error that ended a watch or a list, or kept it from beginning.
+type ending struct {
+	cause      cause
+	state      health.State  // of a reflector that waits because of the error
+	retryAfter time.Duration // that the server asks for, 0 if it does not
+	contact    bool          // the server answered with a status below 500
+	missing    bool          // the server has no such resource
+	silent     bool          // the request brought nothing for Options.MaxSilence
+	transient  bool          // the same page may be read by the next request
+	unready    bool          // another request would fail as well: no connection, or 429
+}
+
+// classify describes the error of a watch or a list. begun says that a watch had begun: before
+// that, EOF is a broken connection.
+func classify(err error, begun bool) ending {
 	var status apierrors.APIStatus
+	answered, code := errors.As(err, &status), int32(0)
+	if answered {
+		code = status.Status().Code
+	}
+	end := ending{
+		state:   health.Backoff,
+		contact: answered && code < http.StatusInternalServerError,
+		missing: apierrors.IsNotFound(err),
+		silent:  errors.Is(err, source.ErrSilent),
+		unready: utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err),
+	}
+	end.retryAfter, _ = source.RetryAfter(err)
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		end.state = health.Forbidden
+	case end.missing || errors.Is(err, source.ErrWrongScope):
+		end.state = health.NoSuchResource
+	}
+	_, noStatus := errors.AsType[*apierrors.UnexpectedObjectError](err) // an ERROR event
+	_, noEnd := errors.AsType[endlessError](err)
 	switch {
 	case errors.Is(err, delta.ErrClosed):
-		return stopped
-	case isSilent(err):
-		return torn
-	case wasOpen && errors.Is(err, io.EOF):
-		return finished
+		end.cause = stopped
+	case errors.Is(err, errOutlived) || errors.Is(err, errQuiet):
+		end.cause = torn
+	case begun && errors.Is(err, io.EOF):
+		end.cause = finished
+	case noEnd:
+		end.cause = endless
 	case source.IsExpired(err):
-		return expired
-	case apierrors.IsNotFound(err) || apierrors.IsStoreReadError(err):
-		return lost
+		end.cause = expired
+	case end.missing || apierrors.IsStoreReadError(err):
+		end.cause = lost
 	case isDecoding(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return undecodable
-	case asksForPatience(err):
-		return busy
-	case errors.As(err, &status):
-		return refused
-	case isUnexpectedObject(err) || !wasOpen && !isUnreachable(err):
-		return refused
+		end.cause = undecodable
+	case apierrors.IsTooManyRequests(err),
+		code == http.StatusServiceUnavailable && end.retryAfter > 0:
+		end.cause = busy
+	case answered || noStatus || !begun && !isUnreachable(err):
+		end.cause = refused
 	default:
-		return broken
+		end.cause = broken
 	}
+	end.transient = code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	if !answered {
+		end.transient = !noEnd && !errors.Is(err, source.ErrFrameTooLarge)
+	}
+	return end
 }
 
-// isDecoding reports whether an answer could not be understood. Sources that are made of
-// something else than REST have no phases.
+// isDecoding reports whether an answer could not be understood. Not every source returns a
+// source.Error.
 func isDecoding(err error) bool {
-	if sourceErr, ok := errors.AsType[*source.Error](err); ok && sourceErr.Phase == source.Decoding {
-		return true
-	}
-	return errors.Is(err, source.ErrMalformed) || errors.Is(err, source.ErrUnknownEvent) || errors.Is(err, source.ErrFrameTooLarge)
-}
-
-func asksForPatience(err error) bool {
-	var status apierrors.APIStatus
-	if apierrors.IsTooManyRequests(err) {
-		return true
-	}
-	asked, _ := source.RetryAfter(err)
-	return errors.As(err, &status) && status.Status().Code == http.StatusServiceUnavailable && asked > 0
-}
-
-// isUnexpectedObject reports whether err is an ERROR event whose object is no Status.
-func isUnexpectedObject(err error) bool {
-	_, ok := errors.AsType[*apierrors.UnexpectedObjectError](err)
-	return ok
+	sourceErr, ok := errors.AsType[*source.Error](err)
+	return ok && sourceErr.Phase == source.Decoding || errors.Is(err, source.ErrMalformed) ||
+		errors.Is(err, source.ErrUnknownEvent) || errors.Is(err, source.ErrFrameTooLarge)
 }
 
 // isUnreachable reports whether a request failed before the server could answer it.

@@ -7,61 +7,81 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"syscall"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
-// TestEndingOf has a row for each answer to a watch, when it is opened and when it runs.
-func TestEndingOf(t *testing.T) {
-	errBusy := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 503, Details: &metav1.StatusDetails{RetryAfterSeconds: 1}}}
-	tooLarge := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 504, Reason: metav1.StatusReasonTimeout, Details: &metav1.StatusDetails{RetryAfterSeconds: 1}}}
+// TestClassify has a row for each error of a list, and of a watch before and after it began. The
+// state is Backoff if it is not given.
+func TestClassify(t *testing.T) {
+	const again, contact, unready, missing = 1, 2, 4, 8 // ending.transient and so on
+	decoding := func(err error) error { return &source.Error{Phase: source.Decoding, Err: err} }
 	tests := map[string]struct {
-		err           error
-		opened, while ending // when the watch is opened, and while it runs
+		err             error
+		before, after   cause // the watch began
+		flags           int
+		state           health.State
+		retryAfterInSec int
 	}{
-		"closed queue":        {fmt.Errorf("push: %w", delta.ErrClosed), stopped, stopped},
-		"outlived":            {errOutlived, torn, torn},
-		"quiet":               {errQuiet, torn, torn},
-		"end of file":         {io.EOF, broken, finished},
-		"400":                 {status(400, metav1.StatusReasonBadRequest), undecodable, undecodable},
-		"401":                 {status(401, metav1.StatusReasonUnauthorized), refused, refused},
-		"403":                 {errForbidden, refused, refused},
-		"404":                 {errNotFound, lost, lost},
-		"410":                 {errExpired, expired, expired},
-		"410 gone":            {status(410, metav1.StatusReasonGone), expired, expired},
-		"414":                 {status(414, metav1.StatusReasonUnknown), refused, refused},
-		"422":                 {status(422, metav1.StatusReasonInvalid), undecodable, undecodable},
-		"429":                 {errTooMany(0), busy, busy},
-		"431":                 {status(431, metav1.StatusReasonUnknown), refused, refused},
-		"500":                 {errInternal, refused, refused},
-		"500 unreadable":      {status(500, metav1.StatusReasonStoreReadError), lost, lost},
-		"503":                 {status(503, metav1.StatusReasonServiceUnavailable), refused, refused},
-		"503 with a wait":     {errBusy, busy, busy},
-		"504 with a wait":     {tooLarge, refused, refused},
-		"malformed":           {errDecoding, undecodable, undecodable},
-		"malformed, no phase": {fmt.Errorf("%w bookmark", source.ErrMalformed), undecodable, undecodable},
-		"unknown event":       {source.ErrUnknownEvent, undecodable, undecodable},
-		"too large":           {&source.Error{Phase: source.Decoding, Err: source.ErrFrameTooLarge}, undecodable, undecodable},
-		"no status":           {&apierrors.UnexpectedObjectError{}, refused, refused},
-		"connection refused":  {errRefused, broken, broken},
-		"connection cut":      {errCut, broken, broken},
-		"silent":              {&source.Error{Phase: source.Streaming, Err: source.ErrSilent}, broken, broken},
-		"error of net/http":   {&url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, broken, broken},
-		"error of net":        {&net.OpError{Op: "dial", Err: errors.New("no route")}, broken, broken},
-		"deadline":            {context.DeadlineExceeded, broken, broken},
-		"lister's own":        {errors.New("I do not watch"), refused, broken},
+		"closed queue":        {err: fmt.Errorf("push: %w", delta.ErrClosed), before: stopped, after: stopped, flags: again},
+		"outlived":            {err: errOutlived, before: torn, after: torn, flags: again},
+		"quiet":               {err: errQuiet, before: torn, after: torn, flags: again},
+		"end of file":         {err: io.EOF, before: broken, after: finished, flags: again},
+		"endless":             {err: fmt.Errorf("list: %w", errRepeatedPage), before: endless, after: endless},
+		"400":                 {err: status(400, metav1.StatusReasonBadRequest), before: undecodable, after: undecodable, flags: contact},
+		"401":                 {err: status(401, metav1.StatusReasonUnauthorized), before: refused, after: refused, flags: contact, state: health.Forbidden},
+		"403":                 {err: errForbidden, before: refused, after: refused, flags: contact, state: health.Forbidden},
+		"404":                 {err: errNotFound, before: lost, after: lost, flags: contact | missing, state: health.NoSuchResource},
+		"410":                 {err: errExpired, before: expired, after: expired, flags: contact},
+		"410 gone":            {err: status(410, metav1.StatusReasonGone), before: expired, after: expired, flags: contact},
+		"414":                 {err: status(414, metav1.StatusReasonUnknown), before: refused, after: refused, flags: contact},
+		"422":                 {err: status(422, metav1.StatusReasonInvalid), before: undecodable, after: undecodable, flags: contact},
+		"429":                 {err: errTooMany(0), before: busy, after: busy, flags: again | contact | unready},
+		"429 with a wait":     {err: errTooMany(7), before: busy, after: busy, flags: again | contact | unready, retryAfterInSec: 7},
+		"431":                 {err: status(431, metav1.StatusReasonUnknown), before: refused, after: refused, flags: contact},
+		"500":                 {err: errInternal, before: refused, after: refused, flags: again},
+		"500 unreadable":      {err: errUnreadable, before: lost, after: lost, flags: again},
+		"503":                 {err: errUnavailable, before: refused, after: refused, flags: again},
+		"503 with a wait":     {err: statusAfter(503, "", 1), before: busy, after: busy, flags: again, retryAfterInSec: 1},
+		"504 with a wait":     {err: statusAfter(504, metav1.StatusReasonTimeout, 1), before: refused, after: refused, flags: again, retryAfterInSec: 1},
+		"malformed":           {err: errDecoding, before: undecodable, after: undecodable, flags: again},
+		"malformed, no phase": {err: fmt.Errorf("%w bookmark", source.ErrMalformed), before: undecodable, after: undecodable, flags: again},
+		"unknown event":       {err: source.ErrUnknownEvent, before: undecodable, after: undecodable, flags: again},
+		"too large":           {err: decoding(source.ErrFrameTooLarge), before: undecodable, after: undecodable},
+		"no status":           {err: &apierrors.UnexpectedObjectError{}, before: refused, after: refused, flags: again},
+		"not reached":         {err: errRefused, before: broken, after: broken, flags: again},
+		"connection refused":  {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, before: broken, after: broken, flags: again | unready},
+		"connection cut":      {err: errCut, before: broken, after: broken, flags: again},
+		"silent":              {err: &source.Error{Phase: source.Streaming, Err: source.ErrSilent}, before: broken, after: broken, flags: again},
+		"wrong scope":         {err: &source.Error{Phase: source.Connecting, Err: source.ErrWrongScope}, before: broken, after: broken, flags: again, state: health.NoSuchResource},
+		"error of net/http":   {err: &url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, before: broken, after: broken, flags: again},
+		"error of net":        {err: &net.OpError{Op: "dial", Err: errors.New("no route")}, before: broken, after: broken, flags: again},
+		"deadline":            {err: context.DeadlineExceeded, before: broken, after: broken, flags: again},
+		"lister's own":        {err: errors.New("I do not watch"), before: refused, after: broken, flags: again},
 	}
 	for name, test := range tests {
-		if got := endingOf(test.err, false); got != test.opened {
-			t.Errorf("%s, when the watch is opened: %d, want %d", name, got, test.opened)
+		if test.state == "" {
+			test.state = health.Backoff
 		}
-		if got := endingOf(test.err, true); got != test.while {
-			t.Errorf("%s, while it runs: %d, want %d", name, got, test.while)
+		want := ending{
+			cause: test.before, state: test.state, retryAfter: time.Duration(test.retryAfterInSec) * time.Second,
+			transient: test.flags&again > 0, contact: test.flags&contact > 0, unready: test.flags&unready > 0,
+			missing: test.flags&missing > 0, silent: name == "silent",
+		}
+		if got := classify(test.err, false); got != want {
+			t.Errorf("%s, before the watch began: %+v, want %+v", name, got, want)
+		}
+		want.cause = test.after
+		if got := classify(test.err, true); got != want {
+			t.Errorf("%s, after the watch began: %+v, want %+v", name, got, want)
 		}
 	}
 }

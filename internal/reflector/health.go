@@ -2,28 +2,27 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
+
+// heartbeat is how often a failure that goes on is logged again.
+const heartbeat = 10 * time.Minute
 
 // healthRecorder holds a health.Watch and logs its changes.
 type healthRecorder struct {
 	mu     sync.Mutex // guards health
 	health health.Watch
 
-	log       *slog.Logger
-	level     slog.Level // of failures
-	heartbeat time.Duration
-	onChange  func()
+	log      *slog.Logger
+	level    slog.Level // of failures
+	onChange func()
 
-	// Below is used by Run's goroutine only.
+	// Only the goroutine of Run uses the rest.
 
 	loggedState  health.State // of the last warning, "" since the last recovery
 	loggedAt     time.Time    // of the last warning
@@ -43,7 +42,7 @@ func (r *healthRecorder) change(f func(*health.Watch)) {
 	r.mu.Unlock()
 }
 
-// enter moves to a state and tells the owner.
+// enter moves to a state and calls onChange if that is another one.
 func (r *healthRecorder) enter(state health.State) {
 	r.mu.Lock()
 	changed := r.health.State != state
@@ -60,11 +59,10 @@ func (r *healthRecorder) enter(state health.State) {
 	}
 }
 
-// failed moves to the state that err calls for. It logs once per change of
-// state and then at every heartbeat.
-func (r *healthRecorder) failed(err error, retryAt time.Time) {
+// failed records a failure and moves to a state. It logs once per change of state, and then at
+// every heartbeat.
+func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time) {
 	now := time.Now()
-	state := stateOf(err)
 	err = source.Bound(err)
 	r.change(func(h *health.Watch) {
 		h.LastError, h.LastErrorAt, h.RetryAt = err, now, retryAt
@@ -74,28 +72,19 @@ func (r *healthRecorder) failed(err error, retryAt time.Time) {
 	if r.loggedState == "" {
 		r.failingSince = now
 	}
-	if state != r.loggedState || now.Sub(r.loggedAt) >= r.heartbeat {
+	if state != r.loggedState || now.Sub(r.loggedAt) >= heartbeat {
 		r.loggedState, r.loggedAt = state, now
-		r.log.Log(context.Background(), r.level, "list and watch failed", "state", string(state), "error", err, "retry_in", retryAt.Sub(now).Round(time.Millisecond))
+		r.log.Log(context.Background(), r.level, "list and watch failed",
+			"state", string(state), "error", err,
+			"retry_in", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 
-// recovered notes that the server is being followed again.
+// recovered logs the end of failures that were logged.
 func (r *healthRecorder) recovered() {
 	if r.loggedState != "" {
-		r.log.Info("list and watch recovered", "after", time.Since(r.failingSince).Round(time.Millisecond))
+		lasted := time.Since(r.failingSince).Round(time.Millisecond)
+		r.log.Info("list and watch recovered", "after", lasted)
 		r.loggedState = ""
-	}
-}
-
-// stateOf says which state a failure leads to.
-func stateOf(err error) health.State {
-	switch {
-	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		return health.Forbidden
-	case apierrors.IsNotFound(err) || errors.Is(err, source.ErrWrongScope):
-		return health.NoSuchResource
-	default:
-		return health.Backoff
 	}
 }

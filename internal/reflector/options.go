@@ -1,21 +1,122 @@
 package reflector
 
 import (
+	"cmp"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/source"
 )
 
-// What options may be at least, where they are not 0: less would end every watch, or every
-// list, before it can bring anything, or ask a failing server without a pause.
+// Options configure a [Reflector]. The zero value is ready.
+type Options[T any] struct {
+	// Name names the collection in logs and errors, for example "pods.v1".
+	Name string
+	// Scope is the part of the queue that this reflector keeps: the prefix of
+	// the keys of its objects.
+	Scope string
+	// Accept returns why an object does not belong to the collection, or nil. For a deleted
+	// object it may use only what cannot change. nil accepts all objects.
+	Accept func(item source.Item[T], deleted bool) error
+	// Transform replaces an object before it is handed on; nil leaves it. An error, a panic
+	// and a nil result leave the cached state as it is.
+	Transform func(T) (T, error)
+	// AfterTransform replaces the result of Transform, or the object if there is no Transform.
+	// The result is not nil. received is what came from the source; Transform may have written
+	// to its object. An error is treated as one of Transform. nil leaves the result.
+	AfterTransform func(received source.Item[T], made T) (T, error)
+	// Known returns the cached object of a key with its version and UID. It must not keep the
+	// key, which is valid during the call only. nil knows no object: lists decode everything.
+	Known func(key string) (obj T, version, uid string, ok bool)
+	// Compare orders the versions of events as [delta.Options].Compare orders those of objects;
+	// nil means delta.CompareDecimal. Events whose versions it cannot compare are handed on.
+	Compare func(a, b string) (order int, ok bool)
+	// PageSize is the limit of objects in a page of a list; 0 means 500.
+	PageSize int64
+	// NoStreamedLists reads every list in pages.
+	NoStreamedLists bool
+	// ConsistentFirstList makes a first list in pages ask for the newest state, as every later
+	// list does. The server reads a consistent list from its storage. Without it the first list
+	// asks for version "0": any state that the server has in memory, which may be older than
+	// one that an earlier process has seen.
+	ConsistentFirstList bool
+	// WatchTimeout is the least time after which the server is asked to end a watch; the most
+	// is twice that. 0 means 5 minutes, the least is a second.
+	WatchTimeout time.Duration
+	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
+	// ended: no byte of a page, no object of a streamed list. A list that brings something may
+	// take as long as it needs. 0 means 2 minutes, twice the time that a kube-apiserver gives
+	// itself for a request; below 0 there is no limit, and the least above is a second. Sources
+	// that do not call source.ListOptions.OnActivity are limited in streamed lists only.
+	MaxSilence time.Duration
+	// Backoff configures the waits after failures.
+	Backoff Backoff
+	// Logger receives a line per change of state; nil discards them.
+	Logger *slog.Logger
+	// OnChange is called after every change of state, from Run's goroutine. It
+	// must not block.
+	OnChange func()
+	// OnFailure is called with every failure and the step that it ended, from Run's goroutine,
+	// before the wait that follows. It must not block. With it, Logger receives failures at
+	// level Info instead of Warn.
+	OnFailure func(ended Step, err error)
+	// Optional treats a resource that the server does not have as an empty collection: at once
+	// before the first list, and after a minute of that answer afterwards. Without it the last
+	// known state stays, and the first list is waited for.
+	Optional bool
+	// PagesAfterFailure lists in pages at once after a streamed list that failed, instead of
+	// waiting and streaming again, unless the connection was refused or the answer was 429. It
+	// doubles the requests to a failing server.
+	PagesAfterFailure bool
+}
+
+// Step is what a reflector was doing when it failed.
+type Step string
+
+// The steps.
 const (
-	leastDuration = time.Second
-	leastBackoff  = time.Millisecond
+	// StreamedList is a list read as the beginning of a watch.
+	StreamedList Step = "streamed list"
+	// PagedList is a list read in pages.
+	PagedList Step = "list"
+	// OpenWatch is a watch that the server did not begin, or the check of its version
+	// before that.
+	OpenWatch Step = "opening the watch"
+	// RunningWatch is a watch that had begun.
+	RunningWatch Step = "watch"
 )
+
+func (o Options[T]) withDefaults() Options[T] {
+	o.PageSize = cmp.Or(o.PageSize, 500)
+	o.WatchTimeout = cmp.Or(o.WatchTimeout, 5*time.Minute)
+	o.MaxSilence = cmp.Or(o.MaxSilence, 2*time.Minute)
+	o.Backoff = o.Backoff.withDefaults()
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Accept == nil {
+		o.Accept = func(source.Item[T], bool) error { return nil }
+	}
+	if o.Compare == nil {
+		o.Compare = delta.CompareDecimal
+	}
+	if o.Known == nil {
+		o.Known = func(string) (obj T, version, uid string, ok bool) { return }
+	}
+	if o.OnChange == nil {
+		o.OnChange = func() {}
+	}
+	if o.OnFailure == nil {
+		o.OnFailure = func(Step, error) {}
+	}
+	return o
+}
 
 // Check returns an error that names the first option that cannot be used, as a field of a
-// struct that is called name. A reflector with such options does not run. It is for what
-// has these options among its own, to say so when they are given.
+// struct called name, or nil. A reflector with such an option does not run. The least durations
+// keep a watch or a list from ending before it can bring anything, and a failing server from
+// being asked without a pause.
 func (o Options[T]) Check(name string) error {
 	refuse := func(field string, value any, remedy string) error {
 		return fmt.Errorf("%s.%s is %v: %s", name, field, value, remedy)
@@ -24,41 +125,22 @@ func (o Options[T]) Check(name string) error {
 		return refuse("PageSize", o.PageSize, "give a number of objects, or 0 for 500")
 	}
 	for _, d := range []struct {
-		field    string
-		value    time.Duration
-		least    time.Duration
-		negative bool // means something
-		zero     string
+		field        string
+		value, least time.Duration
+		zero         string
 	}{
-		{"WatchTimeout", o.WatchTimeout, leastDuration, false, "5 minutes"},
-		{"Grace", o.Grace, leastDuration, false, "30 s"},
-		{"MaxSilence", o.MaxSilence, leastDuration, true, "2 minutes, or less for no limit"},
-		{"Heartbeat", o.Heartbeat, leastDuration, false, "10 minutes"},
-		{"Backoff.Initial", o.Backoff.Initial, leastBackoff, false, "800 ms"},
-		{"Backoff.Max", o.Backoff.Max, leastBackoff, false, "30 s"},
+		{"WatchTimeout", o.WatchTimeout, time.Second, "5 minutes"},
+		{"MaxSilence", max(o.MaxSilence, 0), time.Second, "2 minutes, or less for no limit"},
+		{"Backoff.Initial", o.Backoff.Initial, time.Millisecond, "800 ms"},
+		{"Backoff.Max", o.Backoff.Max, time.Millisecond, "30 s"},
 	} {
-		if d.value < 0 && !d.negative || d.value > 0 && d.value < d.least {
-			return refuse(d.field, d.value, fmt.Sprintf("give %v or more, or 0 for %s", d.least, d.zero))
+		if d.value != 0 && d.value < d.least {
+			remedy := fmt.Sprintf("give %v or more, or 0 for %s", d.least, d.zero)
+			return refuse(d.field, d.value, remedy)
 		}
 	}
 	if j := o.Backoff.Jitter; math.IsNaN(j) || math.IsInf(j, 0) || j > 1 {
 		return refuse("Backoff.Jitter", j, "give a part between 0 and 1, 0 for 0.5, or less for none")
 	}
 	return nil
-}
-
-// sum returns a+b, or the longest duration if that is longer. Both are positive.
-func sum(a, b time.Duration) time.Duration {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-// part returns as much of d, or the longest duration if that is longer.
-func part(d time.Duration, factor float64) time.Duration {
-	if product := float64(d) * factor; product < math.MaxInt64 {
-		return time.Duration(product)
-	}
-	return math.MaxInt64
 }

@@ -3,9 +3,9 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,82 +14,65 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// page is a page of one object, at version 5, with the token of the next one.
-func page(expect, name, next string) answer {
-	a := answer{expect: expect, page: source.Page[object]{Version: "5", Continue: next}}
-	if name != "" {
-		a.page.Items = []source.Item[object]{item(name, "3")}
-	}
-	return a
+// next is the request that follows a first one with a token.
+func next(first, token string) string {
+	return strings.TrimSuffix(first, `""`) + fmt.Sprintf("%q", token)
 }
 
-func following(token string) string { return fmt.Sprintf(`list "0" 500 %q`, token) }
+func following(token string) string { return next(first, token) }
 
-// TestP18_PageThatFailsIsAskedForAgain has one page of three fail, in every way that may pass.
+// TestP18_PageThatFailsIsAskedForAgain has one page of three fail in every way that may pass.
 func TestP18_PageThatFailsIsAskedForAgain(t *testing.T) {
+	const moment = 800 * time.Millisecond
 	for name, test := range map[string]struct {
 		err  error
 		wait time.Duration
 	}{
-		"429":              {errTooMany(0), 800 * time.Millisecond},
+		"429":              {errTooMany(0), moment},
 		"429 with a wait":  {errTooMany(7), 7 * time.Second},
-		"500":              {errInternal, 800 * time.Millisecond},
-		"503":              {errUnavailable, 800 * time.Millisecond},
-		"504":              {errPoisoned, 800 * time.Millisecond},
-		"unreachable":      {errRefused, 800 * time.Millisecond},
-		"cut body":         {&source.Error{Op: "list", Phase: source.Decoding, Err: source.ErrCutFrame}, 800 * time.Millisecond},
-		"malformed":        {errDecoding, 800 * time.Millisecond},
-		"another object":   {&source.Error{Op: "list", Phase: source.Decoding, Err: &source.WrongObjectError{}}, 800 * time.Millisecond},
-		"error of a fake":  {errors.New("not now"), 800 * time.Millisecond},
-		"nothing any more": {&source.Error{Op: "list", Phase: source.Streaming, Err: source.ErrSilent}, 800 * time.Millisecond},
+		"500":              {errInternal, moment},
+		"503":              {errUnavailable, moment},
+		"504":              {errTimeout, moment},
+		"unreachable":      {errRefused, moment},
+		"cut body":         {&source.Error{Op: "list", Phase: source.Decoding, Err: source.ErrCutFrame}, moment},
+		"malformed":        {errDecoding, moment},
+		"another object":   {&source.Error{Op: "list", Phase: source.Decoding, Err: &source.WrongObjectError{}}, moment},
+		"error of a fake":  {errors.New("not now"), moment},
+		"nothing any more": {&source.Error{Op: "list", Phase: source.Streaming, Err: source.ErrSilent}, moment},
 	} {
-		for _, failing := range []string{"two", "three"} {
-			t.Run(name+" at page "+failing, func(t *testing.T) {
-				answers := []answer{page(firstList, "a", "two"), page(following("two"), "b", "three"), page(following("three"), "c", ""), {expect: "watch 5"}}
-				bad := answer{expect: following(failing), err: test.err}
-				if failing == "two" {
-					answers = append([]answer{answers[0], bad}, answers[1:]...)
-				} else {
-					answers = append([]answer{answers[0], answers[1], bad}, answers[2:]...)
-				}
-				run(t, answers, inPages, func(r *Reflector[object], _ *script, j *journal) {
-					if h := r.Health(); h.State != health.Backoff || h.Failures != 1 || !errors.Is(h.LastError, test.err) || h.Listed == 0 {
+		for at, token := range map[int]string{1: "two", 2: "three"} {
+			pages := []answer{page(first, "5", "+a@3", "two"), page(following("two"), "5", "+b@3", "three"),
+				page(following("three"), "5", "+c@3", ""), watched("5")}
+			t.Run(fmt.Sprintf("%s at page %s", name, token), scenario{
+				o: inPages, answers: slices.Insert(pages, at, failed(following(token), test.err)),
+				during: func(r *Reflector[object], _ *script) {
+					if h := r.Health(); h.State != health.Backoff || h.Failures != 1 || !errors.Is(h.LastError, test.err) || h.Listed == 0 ||
+						!h.RetryAt.Equal(time.Now().Add(test.wait)) {
 						t.Errorf("while it waits health is %+v", h)
 					}
-					time.Sleep(test.wait - time.Millisecond)
-					synctest.Wait()
-					same(t, "queue before the wait is over", j.read())
-					time.Sleep(time.Millisecond)
-					synctest.Wait()
-					same(t, "queue", j.read(), "replace 5 (new history false): a@3 b@3 c@3")
-					if h := r.Health(); h.State != health.Watching || h.Failures != 0 || h.Lists != 1 {
-						t.Errorf("health is %+v", h)
-					}
-				})
-			})
+				},
+				queue: []string{"replace 5: a@3 b@3 c@3"},
+				check: unless(func(h health.Watch) bool {
+					return h.State != health.Watching || h.Failures != 0 || h.Lists != 1
+				}),
+			}.run)
 		}
 	}
 }
 
-// TestP18_EveryPageMayFail: the failures of one page are not held against the next one.
+// TestP18_EveryPageMayFail: the failures of one page do not count for the next one.
 func TestP18_EveryPageMayFail(t *testing.T) {
-	answers := []answer{page(firstList, "a0", "t1")}
+	answers, want := []answer{page(first, "5", "+a0@3", "t1")}, "replace 5: a0@3"
 	for i := 1; i <= 20; i++ {
-		answers = append(answers, answer{expect: following(fmt.Sprint("t", i)), err: errTooMany(1)},
-			page(following(fmt.Sprint("t", i)), fmt.Sprint("a", i), fmt.Sprint("t", i+1)))
+		request := following(fmt.Sprint("t", i))
+		answers = append(answers, failed(request, errTooMany(1)), page(request, "5", fmt.Sprintf("+a%d@3", i), fmt.Sprint("t", i+1)))
+		want += fmt.Sprintf(" a%d@3", i)
 	}
 	answers[len(answers)-1].page.Continue = ""
-	run(t, append(answers, answer{expect: "watch 5"}), inPages, func(r *Reflector[object], _ *script, j *journal) {
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
-		if h := r.Health(); h.State != health.Watching || h.Lists != 1 || len(j.read()) != 1 {
-			t.Errorf("health is %+v", h)
-		}
-	})
+	scenario{o: inPages, answers: append(answers, watched("5")), queue: []string{want}}.run(t)
 }
 
-// TestP18_PageThatFailsForGoodEndsTheList has one page refused, for ever or for a reason that
-// will not pass: the list begins anew.
+// TestP18_PageThatFailsForGoodEndsTheList: the list begins anew.
 func TestP18_PageThatFailsForGoodEndsTheList(t *testing.T) {
 	for name, test := range map[string]struct {
 		err   error
@@ -101,114 +84,181 @@ func TestP18_PageThatFailsForGoodEndsTheList(t *testing.T) {
 		"400":       {status(400, metav1.StatusReasonBadRequest), 1},
 		"too large": {&source.Error{Op: "list", Phase: source.Decoding, Err: source.ErrFrameTooLarge}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			answers, want := []answer{page(firstList, "a", "two")}, []string{firstList}
-			for range test.tries {
-				answers, want = append(answers, answer{expect: following("two"), err: test.err}), append(want, following("two"))
-			}
-			answers = append(answers, page(firstList, "b", ""), answer{expect: "watch 5"})
-			run(t, answers, Options[object]{NoStreamedLists: true, WatchTimeout: time.Hour}, func(r *Reflector[object], s *script, j *journal) {
-				passTheWaits()
-				same(t, "requests", s.requests(), append(want, firstList, "watch 5")...)
-				same(t, "queue", j.read(), "replace 5 (new history false): b@3")
-			})
-		})
+		answers := []answer{page(first, "5", "+a@3", "two")}
+		for range test.tries {
+			answers = append(answers, failed(following("two"), test.err))
+		}
+		answers = append(answers, page(first, "5", "+b@3", ""), watched("5"))
+		t.Run(name, scenario{o: inPages, answers: answers, queue: []string{"replace 5: b@3"}}.run)
 	}
 }
 
-// TestP18_FailedPageLeavesNothingStaged has a page fail after some of its objects were found
-// to be held.
-func TestP18_FailedPageLeavesNothingStaged(t *testing.T) {
-	known := func(key string) (object, string, string, bool) {
-		return object{name: key, note: " as known"}, "3", "uid-" + key, true
-	}
-	later := func(token string) string { return fmt.Sprintf(`list "" 500 %q`, token) }
-	bad := page(later("two"), "b", "three")
-	bad.err = errCut
-	s := &script{t: t, asks: true, answers: []answer{
-		onePage(firstList), {expect: "watch 5", err: errExpired},
-		page(laterList, "a", "two"), bad, page(later("two"), "b", ""), {expect: "watch 5"},
-	}}
-	runScript(t, s, Options[object]{NoStreamedLists: true, Known: known}, func(_ *Reflector[object], _ *script, j *journal) {
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		same(t, "queue", j.read(), "replace 5 (new history false): a@3 as known", "replace 5 (new history false): a@3 as known b@3 as known")
-	})
-}
-
-// TestPagesThatLeadToNoEnd has a server repeat a token at once, in a circle, or send empty
-// pages or the same ones with ever new tokens. The list is read without pages then; if even that leads to no end, it has failed.
+// TestPagesThatLeadToNoEnd has a server repeat a token at once or in a cycle, or send empty pages
+// or the same ones with ever new tokens. The list is read without pages then. If even that leads
+// to no end, it has failed.
 func TestPagesThatLeadToNoEnd(t *testing.T) {
-	atOnce := func(first string) []answer {
-		return []answer{page(first, "a", "x"), page(next(first, "x"), "b", "x")}
-	}
-	inACircle := func(first string) []answer {
-		tokens := []string{"x0", "x1", "x2", "x3", "x1", "x2", "x3"} // the fourth is remembered
-		answers := []answer{page(first, "a", tokens[0])}
-		for i, token := range tokens[1:] {
-			answers = append(answers, page(next(first, tokens[i]), fmt.Sprint("b", i), token))
+	// sequence has a page for each token, with the object of the same index.
+	sequence := func(tokens, objects string) func(string) []answer {
+		return func(first string) (answers []answer) {
+			request, objects := first, strings.Split(objects, " ")
+			for i, token := range strings.Fields(tokens) {
+				answers = append(answers, page(request, "5", objects[i], token))
+				request = next(first, token)
+			}
+			return answers
 		}
-		return answers
-	}
-	samePages := func(first string) []answer {
-		answers := []answer{page(first, "a0", "x0")}
-		for i, name := range []string{"a1", "a2", "a3", "a1", "a2", "a3"} { // the fourth is remembered
-			answers = append(answers, page(next(first, fmt.Sprint("x", i)), name, fmt.Sprint("x", i+1)))
-		}
-		return answers
-	}
-	empty := func(first string) []answer {
-		return []answer{page(first, "a", "x1"), page(next(first, "x1"), "", "x2"), page(next(first, "x2"), "", "x3"), page(next(first, "x3"), "", "x4")}
 	}
 	const unlimited = `list "0" 0 ""`
 	for name, test := range map[string]struct {
 		pages func(first string) []answer
 		err   error
-	}{"the same token": {atOnce, errRepeatedToken}, "tokens in a circle": {inACircle, errRepeatedToken}, "empty pages": {empty, errEmptyPages}, "the same pages": {samePages, errRepeatedPage}} {
-		t.Run(name, func(t *testing.T) {
-			run(t, append(test.pages(firstList), page(unlimited, "b", ""), answer{expect: "watch 5"}), inPages, func(r *Reflector[object], _ *script, j *journal) {
-				same(t, "queue", j.read(), "replace 5 (new history false): b@3")
+	}{
+		"the same token":    {sequence("x x", "+a@3 +b@3"), errRepeatedToken},
+		"tokens in a cycle": {sequence("x0 x1 x2 x3 x1 x2 x3", "+a@3 +b@3 +c@3 +d@3 +e@3 +f@3 +g@3"), errRepeatedToken}, // the fourth is remembered
+		"the same pages":    {sequence("x0 x1 x2 x3 x4 x5 x6", "+a@3 +b@3 +c@3 +d@3 +b@3 +c@3 +d@3"), errRepeatedPage},  // as well
+		"empty pages":       {sequence("x1 x2 x3 x4", "+a@3   "), errEmptyPages},
+	} {
+		t.Run(name, scenario{
+			o: inPages, answers: append(test.pages(first), page(unlimited, "5", "+z@3", ""), watched("5")),
+			queue: []string{"replace 5: z@3"},
+			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
 				if err := r.Health().LastError; !errors.Is(err, test.err) {
 					t.Errorf("the last error is %v", err)
 				}
-			})
-		})
-		t.Run(name+" without a limit", func(t *testing.T) {
-			answers := append(test.pages(firstList), test.pages(unlimited)...)
-			n := len(answers)
-			run(t, append(answers, onePage(firstList), answer{expect: "watch 5"}), inPages, func(r *Reflector[object], s *script, j *journal) {
-				if h := r.Health(); len(s.requests()) != n || h.State != health.Backoff || !errors.Is(h.LastError, test.err) || !strings.Contains(h.LastError.Error(), "things.v1") {
+			},
+		}.run)
+		answers := append(test.pages(first), test.pages(unlimited)...)
+		n := len(answers)
+		t.Run(name+" without a limit", scenario{
+			o: inPages, answers: append(answers, onePage, watched("5")), queue: []string{replaced5},
+			during: func(r *Reflector[object], s *script) {
+				h := r.Health()
+				if len(s.requests()) != n || h.State != health.Backoff || !errors.Is(h.LastError, test.err) || !strings.Contains(h.LastError.Error(), "things.v1") {
 					t.Errorf("after %d requests health is %+v", len(s.requests()), h)
 				}
-				passTheWaits()
-				same(t, "queue", j.read(), replaced)
-			})
-		})
+			},
+		}.run)
 	}
 }
 
-// next is the request that follows a first one with a token.
-func next(first, token string) string {
-	return strings.TrimSuffix(first, `""`) + fmt.Sprintf("%q", token)
-}
-
-// TestSomeEmptyPagesAreNoFailure: a server may apply a selector after it has cut the pages.
-func TestSomeEmptyPagesAreNoFailure(t *testing.T) {
-	run(t, []answer{
-		page(firstList, "", "1"), page(following("1"), "", "2"), page(following("2"), "a", "3"),
-		page(following("3"), "", "4"), page(following("4"), "", ""), {expect: "watch 5"},
-	}, inPages, func(_ *Reflector[object], _ *script, j *journal) {
-		same(t, "queue", j.read(), replaced)
+func TestPages(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"some are empty": { // a server may apply a selector after it has cut the pages
+			o: inPages, answers: []answer{
+				page(first, "5", "", "1"), page(following("1"), "5", "", "2"), page(following("2"), "5", "+a@3", "3"),
+				page(following("3"), "5", "", "4"), page(following("4"), "5", "", ""), watched("5"),
+			},
+			queue: []string{replaced5},
+		},
+		"consistent first list": {
+			o:       Options[object]{NoStreamedLists: true, ConsistentFirstList: true},
+			answers: []answer{page(later, "5", "", "next"), page(next(later, "next"), "6", "+a@3", ""), watched("5")},
+			queue:   []string{replaced5},
+		},
+		"expired token": {
+			o: Options[object]{NoStreamedLists: true, PageSize: 2},
+			answers: []answer{page(`list "0" 2 ""`, "5", "+a@3", "next"), failed(`list "0" 2 "next"`, errExpired),
+				page(`list "0" 0 ""`, "9", "+a@7 +b@8", ""), watched("9")},
+			queue: []string{"replace 9: a@7 b@8"},
+		},
 	})
 }
 
-// TestConsistentFirstList asks for the newest state at once.
-func TestConsistentFirstList(t *testing.T) {
-	run(t, []answer{
-		{expect: laterList, page: source.Page[object]{Version: "5", Continue: "next"}},
-		{expect: `list "" 500 "next"`, page: source.Page[object]{Items: []source.Item[object]{item("a", "3")}, Version: "6"}},
-		{expect: "watch 5"},
-	}, Options[object]{NoStreamedLists: true, ConsistentFirstList: true}, func(_ *Reflector[object], _ *script, j *journal) {
-		same(t, "queue", j.read(), replaced)
+// TestP18_RetryAfterIsBounded has the server ask for decades, as an answer, in an event and
+// between two pages.
+func TestP18_RetryAfterIsBounded(t *testing.T) {
+	decades := errTooMany(2147483647)
+	for name, answers := range map[string][]answer{
+		"streamed list":        {failed("stream", decades), listed()},
+		"event while it lists": {streamed(fails(decades)), listed()},
+		"watch":                {listed(fails(errCut)), failed("watch 5", decades), watched("5")},
+		"event of a watch":     {listed(fails(decades)), watched("5")},
+		"first page":           {failed(first, decades), onePage, watched("5")},
+		"second page":          {page(first, "5", "", "next"), failed(following("next"), decades), page(following("next"), "5", "+a@3", ""), watched("5")},
+	} {
+		answers = slices.Clip(answers)
+		if strings.HasPrefix(name, "event of") || name == "watch" {
+			answers = append(answers, checked("5")) // the server was out of contact
+		}
+		t.Run(name, scenario{
+			o: Options[object]{NoStreamedLists: strings.HasSuffix(name, "page")}, answers: answers, pass: 5*time.Minute + 10*time.Second,
+			during: func(r *Reflector[object], _ *script) {
+				after(2 * time.Second)
+				h := r.Health()
+				if h.State != health.Backoff || time.Until(h.RetryAt) > maxRetryAfter || time.Until(h.RetryAt) < 4*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
+					t.Errorf("while it waits health is %+v", h)
+				}
+			},
+		}.run)
+	}
+}
+
+// TestP15_SilentLists ends lists that bring nothing for Options.MaxSilence, and no others.
+func TestP15_SilentLists(t *testing.T) {
+	hangs := answer{expect: first, hang: true}
+	hangsLater, slow := hangs, onePage
+	hangsLater.signs = []time.Duration{time.Minute}
+	slow.signs = []time.Duration{119 * time.Second, 100 * time.Second, 119 * time.Second, time.Second, 119 * time.Second}
+	limited := func(limit time.Duration) Options[object] {
+		return Options[object]{NoStreamedLists: true, MaxSilence: limit}
+	}
+	var goesOn, isCached []read
+	for range 10 {
+		goesOn = append(goesOn, sendsAfter(119*time.Second, "~a@3"))
+		isCached = append(isCached, sendsAfter(119*time.Second, "+a@3"))
+	}
+	silent := streamed(sendsAfter(time.Second, "+a@3"))
+	scenarios(t, map[string]scenario{
+		"pages": {
+			o: inPages, answers: []answer{hangs, hangsLater, onePage, watched("5")}, pass: 4 * time.Minute,
+			during: func(r *Reflector[object], _ *script) {
+				after(2*time.Minute - 1)
+				if h := r.Health(); h.State != health.Listing || h.LastError != nil {
+					t.Errorf("within the time health is %+v", h)
+				}
+				after(1)
+				if h := r.Health(); h.State != health.Backoff || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "2m0s") {
+					t.Errorf("after it health is %+v", h)
+				}
+			},
+		},
+		"pages that go on":  {o: inPages, answers: []answer{slow, watched("5")}, pass: 10 * time.Minute, queue: []string{replaced5}},
+		"a limit of 10 s":   {o: limited(10 * time.Second), answers: []answer{hangs, onePage, watched("5")}, pass: 30 * time.Second},
+		"no limit":          {o: limited(-1), answers: []answer{hangs}, pass: time.Hour},
+		"streamed, goes on": {answers: []answer{streamed(append(goesOn, sendsAfter(119*time.Second, "=5"))...)}, pass: 40 * time.Minute},
+		"streamed, is cached": {
+			asks: true, o: Options[object]{Known: knows("a@3")}, pass: 20 * time.Minute,
+			answers: []answer{listed(fails(errCut)), failed("watch 5", errExpired), streamed(isCached...)},
+		},
+		"streamed": {
+			answers: []answer{silent, onePage, watched("5")}, queue: []string{replaced5},
+			during: func(r *Reflector[object], s *script) {
+				after(2*time.Minute + time.Second - 1)
+				same(t, "requests within the time", s.requests(), "stream")
+				after(1)
+				if h := r.Health(); h.State != health.Watching || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "things.v1") || h.Failures != 0 {
+					t.Errorf("health is %+v", h)
+				}
+			},
+		},
 	})
+}
+
+// TestP15_SilentStreamsAreGivenUp: after two streamed lists that fell silent while pages came,
+// the collection is read in pages at once. One that was completed in between starts the count
+// anew.
+func TestP15_SilentStreamsAreGivenUp(t *testing.T) {
+	silent, expired := streamed(sendsAfter(time.Second, "+a@3")), failed("watch 5", errExpired)
+	again := page(later, "5", "+a@3", "")
+	scenario{
+		answers: []answer{
+			silent, onePage, expired,
+			listed(fails(errExpired)),
+			silent, failed(later, errInternal), // then it is the server, not the streams
+			silent, again, expired,
+			silent, again, expired,
+			again, expired, again, watched("5"),
+		},
+		o: Options[object]{WatchTimeout: 10 * time.Hour}, pass: time.Hour,
+	}.run(t)
 }

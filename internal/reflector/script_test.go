@@ -1,10 +1,12 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,57 +21,101 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// object is a state of something in the scripted collection.
+// object is a state of an object of the scripted collection.
 type object struct{ name, version, note string }
 
-func item(name, version string) source.Item[object] {
-	return source.Item[object]{Key: name, Version: version, UID: "uid-" + name, Object: object{name: name, version: version}}
+// parse returns the events of a text: "+a@3" was added, "~a@4" modified, "-a@5" deleted, "*6" is
+// a bookmark and "=6" the end of a streamed list.
+func parse(text string) (events []source.Event[object]) {
+	types := map[byte]source.EventType{
+		'+': source.Added, '~': source.Modified, '-': source.Deleted, '*': source.Bookmark, '=': source.InitialEventsEnd,
+	}
+	for word := range strings.FieldsSeq(text) {
+		e := source.Event[object]{Type: types[word[0]], Item: source.Item[object]{Version: word[1:]}}
+		if name, version, isObject := strings.Cut(word[1:], "@"); isObject {
+			e.Item = source.Item[object]{Key: name, Version: version, UID: "uid-" + name, Object: object{name: name, version: version}}
+		}
+		events = append(events, e)
+	}
+	return events
 }
 
-func event(t source.EventType, name, version string) source.Event[object] {
-	return source.Event[object]{Type: t, Item: item(name, version)}
-}
-
-func bookmark(t source.EventType, version string) source.Event[object] {
-	return source.Event[object]{Type: t, Item: source.Item[object]{Version: version}}
-}
-
-// answer is what the script says to one request, which must be the expected one.
-type answer struct {
-	expect string // "list RV limit continue" or "watch RV" or "stream"
-	page   source.Page[object]
-	err    error
-	reads  []read          // of the stream
-	hang   bool            // a list that is not answered, or not to its end
-	signs  []time.Duration // between the signs of life of a list, virtual, before its answer or the silence
-}
-
-// read is what one Next of a stream gives. The last one is repeated by waiting for
-// the context.
+// read is the result of one Next of a stream. After the last one, Next waits for the context.
 type read struct {
 	after  time.Duration // virtual
 	events []source.Event[object]
 	err    error
 }
 
-// script is a source that answers one request after the other and notes what was
-// asked.
+func sends(text string) read                       { return read{events: parse(text)} }
+func sendsAfter(d time.Duration, text string) read { return read{after: d, events: parse(text)} }
+func fails(err error) read                         { return read{err: err} }
+func failsAfter(d time.Duration, err error) read   { return read{after: d, err: err} }
+func streamed(reads ...read) answer                { return answer{expect: "stream", reads: reads} }
+func watched(version string, reads ...read) answer {
+	return answer{expect: "watch " + version, reads: reads}
+}
+func failed(expect string, err error) answer { return answer{expect: expect, err: err} }
+func listed(then ...read) answer             { return streamed(append([]read{sends("+a@3 =5")}, then...)...) }
+func page(expect, version, items, next string) answer {
+	a := answer{expect: expect, page: source.Page[object]{Version: version, Continue: next}}
+	for _, e := range parse(items) {
+		a.page.Items = append(a.page.Items, e.Item)
+	}
+	return a
+}
+
+// answer is the answer of the script to one request.
+type answer struct {
+	expect string // the request: "stream", "watch VERSION" or "list VERSION LIMIT TOKEN"
+	page   source.Page[object]
+	err    error
+	reads  []read          // of the stream
+	hang   bool            // a list that is not answered, or not to its end
+	signs  []time.Duration // between the signs of activity of a list, before its answer or the silence
+}
+
+const (
+	first = `list "0" 500 ""`
+	later = `list "" 500 ""`
+	look  = `list "" 1 ""` // a check of the server's version
+)
+
+var (
+	eof       = fails(io.EOF)
+	listed9   = streamed(sends("=9")) // follows listed, without its object
+	relisted4 = streamed(sends("+b@2 =4"))
+	onePage   = page(first, "5", "+a@3", "")
+)
+
+// Entries of the queue after some of these.
+const (
+	replaced5 = "replace 5: a@3"
+	replaced9 = "replace 9:"
+	rewound4  = "replace 4, new history: b@2"
+)
+
+// checked answers a check of the server's version.
+func checked(version string) answer { return page(look, version, "+a@1", "more") }
+
+// script is a source that answers one request after the other. Requests after the last answer
+// are not answered.
 type script struct {
 	t       *testing.T
-	asks    bool // it leaves out what is held, as a source that reads what is encoded does
+	asks    bool // it leaves out cached objects, as a source that reads encoded objects does
 	mu      sync.Mutex
 	answers []answer
 	asked   []string
-	heldOf  []string // what it was told is held
+	cached  []string // what it was told is cached
 }
 
-// leaveOut notes and leaves out the items that are held.
-func leaveOut[E any](s *script, held source.IsCached, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
+// leaveOut leaves out the items that are cached, and notes them.
+func leaveOut[E any](s *script, isCached source.IsCached, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
 	for _, e := range all {
 		i, may := itemOf(e)
-		if may && held != nil && held(i.Key, i.Version, i.UID) {
+		if may && isCached != nil && isCached(i.Key, i.Version, i.UID) {
 			s.mu.Lock()
-			s.heldOf = append(s.heldOf, i.Key+"@"+i.Version)
+			s.cached = append(s.cached, i.Key+"@"+i.Version)
 			s.mu.Unlock()
 			continue
 		}
@@ -96,7 +142,7 @@ func (s *script) next(request string) (answer, bool) {
 func (s *script) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.asked...)
+	return slices.Clone(s.asked)
 }
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
@@ -133,16 +179,16 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	}
 	stream := &scriptedStream{ctx: ctx, reads: a.reads}
 	if s.asks && o.SendInitialEvents {
-		stream.asks, stream.held = s, o.IsCached
+		stream.asks, stream.isCached = s, o.IsCached
 	}
 	return stream, nil
 }
 
 type scriptedStream struct {
-	ctx   context.Context
-	reads []read
-	asks  *script
-	held  source.IsCached
+	ctx      context.Context
+	reads    []read
+	asks     *script
+	isCached source.IsCached
 }
 
 func (s *scriptedStream) Next() ([]source.Event[object], error) {
@@ -157,10 +203,14 @@ func (s *scriptedStream) Next() ([]source.Event[object], error) {
 		return nil, s.ctx.Err()
 	case <-time.After(r.after):
 	}
-	if s.asks != nil {
-		if r.events = leaveOut(s.asks, s.held, r.events, func(e source.Event[object]) (source.Item[object], bool) { return e.Item, e.Type == source.Added }); len(r.events) == 0 && r.err == nil {
-			return s.Next()
-		}
+	if s.asks == nil {
+		return r.events, r.err
+	}
+	r.events = leaveOut(s.asks, s.isCached, r.events, func(e source.Event[object]) (source.Item[object], bool) {
+		return e.Item, e.Type == source.Added
+	})
+	if len(r.events) == 0 && r.err == nil {
+		return s.Next()
 	}
 	return r.events, r.err
 }
@@ -176,41 +226,44 @@ type journal struct {
 	full    time.Duration // how long a Push waits for room
 }
 
-func (j *journal) add(format string, args ...any) {
+func (j *journal) add(entry string, describe func(text *strings.Builder)) {
+	var text strings.Builder
+	text.WriteString(entry)
+	describe(&text)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries = append(j.entries, fmt.Sprintf(format, args...))
+	j.entries = append(j.entries, text.String())
 }
 
 func (j *journal) read() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return append([]string(nil), j.entries...)
+	return slices.Clone(j.entries)
 }
 
 func (j *journal) Push(_ context.Context, _, version string, changes []delta.Event[object]) error {
-	var text strings.Builder
-	for _, c := range changes {
-		text.WriteString(fmt.Sprintf(" %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note))
-	}
-	j.mu.Lock()
-	full := j.full
-	j.mu.Unlock()
-	time.Sleep(full)
-	j.add("push %s:%s", version, text.String())
+	time.Sleep(j.full)
+	j.add("push "+version+":", func(text *strings.Builder) {
+		for _, c := range changes {
+			fmt.Fprintf(text, " %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note)
+		}
+	})
 	return nil
 }
 
 func (j *journal) Replace(_ context.Context, _, version string, items []delta.Item[object], o delta.ReplaceOptions) error {
-	var text strings.Builder
-	for _, i := range items {
-		text.WriteString(fmt.Sprintf(" %s@%s%s", i.Key, i.Version, i.Object.note))
-	}
-	stay := ""
-	if len(o.Stays) > 0 {
-		stay = ", " + strings.Join(o.Stays, " ") + " stay"
-	}
-	j.add("replace %s (new history %v%s):%s", version, o.NewHistory, stay, text.String())
+	j.add("replace "+version, func(text *strings.Builder) {
+		if o.NewHistory {
+			text.WriteString(", new history")
+		}
+		if len(o.Stays) > 0 {
+			fmt.Fprintf(text, ", %s stay", strings.Join(o.Stays, " "))
+		}
+		text.WriteString(":")
+		for _, i := range items {
+			fmt.Fprintf(text, " %s@%s%s", i.Key, i.Version, i.Object.note)
+		}
+	})
 	err := j.refuse
 	j.refuse = nil
 	if j.older && !o.NewHistory {
@@ -220,54 +273,91 @@ func (j *journal) Replace(_ context.Context, _, version string, items []delta.It
 }
 
 func (j *journal) Bookmark(_ context.Context, _, version string) error {
-	j.add("bookmark %s", version)
+	j.add("bookmark "+version, func(*strings.Builder) {})
 	return nil
 }
 
-// status is an error as a server answers it.
-func status(code int32, reason metav1.StatusReason) error {
-	return &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Answered, Err: &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: string(reason),
-	}}}
+// knows is an Options.Known of objects by key and version.
+func knows(texts ...string) func(string) (object, string, string, bool) {
+	return func(key string) (object, string, string, bool) {
+		for _, text := range texts {
+			if name, version, _ := strings.Cut(text, "@"); name == key {
+				return object{name: name, version: version, note: " as known"}, version, "uid-" + name, true
+			}
+		}
+		return object{}, "", "", false
+	}
 }
 
-var (
-	errExpired   = status(410, metav1.StatusReasonExpired)
-	errForbidden = status(403, metav1.StatusReasonForbidden)
-	errNotFound  = status(404, metav1.StatusReasonNotFound)
-	errInternal  = status(500, metav1.StatusReasonInternalError)
-	errDecoding  = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Decoding, Err: source.ErrMalformed}
-	errRefused   = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Connecting, Err: errors.New("connection refused")}
-	errCut       = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Streaming, Err: errors.New("connection reset")}
-)
+// status is an error as a server answers it.
+func status(code int32, reason metav1.StatusReason) error { return statusAfter(code, reason, 0) }
 
-func errTooMany(seconds int32) error {
-	return &source.Error{Op: "list", Resource: "things.v1", Phase: source.Answered, Err: &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests,
+func statusAfter(code int32, reason metav1.StatusReason, seconds int32) error {
+	return &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Answered, Err: &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: string(reason),
 		Details: &metav1.StatusDetails{RetryAfterSeconds: seconds},
 	}}}
 }
 
-// run runs a reflector over a script until nothing more happens and check has been
-// called, in a bubble.
-func run(t *testing.T, answers []answer, o Options[object], check func(r *Reflector[object], s *script, j *journal)) {
-	t.Helper()
-	runScript(t, &script{t: t, answers: answers}, o, check)
+func errTooMany(seconds int32) error {
+	return statusAfter(429, metav1.StatusReasonTooManyRequests, seconds)
 }
 
-// runScript is run with a script.
-func runScript(t *testing.T, s *script, o Options[object], check func(r *Reflector[object], s *script, j *journal)) {
+var (
+	errExpired     = status(410, metav1.StatusReasonExpired)
+	errForbidden   = status(403, metav1.StatusReasonForbidden)
+	errNotFound    = status(404, metav1.StatusReasonNotFound)
+	errInternal    = status(500, metav1.StatusReasonInternalError)
+	errUnreadable  = status(500, metav1.StatusReasonStoreReadError)
+	errUnavailable = status(503, metav1.StatusReasonServiceUnavailable)
+	errTimeout     = status(504, metav1.StatusReasonTimeout)
+	errDecoding    = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Decoding, Err: source.ErrMalformed}
+	errRefused     = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Connecting, Err: errors.New("connection refused")}
+	errCut         = &source.Error{Op: "watch", Resource: "things.v1", Phase: source.Streaming, Err: errors.New("connection reset")}
+)
+
+// scenario runs a reflector over a script, in a bubble of virtual time.
+type scenario struct {
+	o       Options[object]
+	asks    bool // of the script
+	j       *journal
+	answers []answer // each request of the reflector, and no other, must be there
+	pass    time.Duration
+	during  func(r *Reflector[object], s *script) // called at once
+	queue   []string                              // all that the queue must be given; nil if check looks
+	check   checker
+}
+
+type checker func(t *testing.T, r *Reflector[object], s *script, j *journal)
+
+// run runs a scenario until a time has passed, 5 minutes by default, and checks it.
+func (c scenario) run(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		j := &journal{}
-		o.Name = "things.v1"
-		o.Backoff.Jitter = -1
-		r := New(s, j, o)
+		t.Helper()
+		s, j := &script{t: t, asks: c.asks, answers: c.answers}, cmp.Or(c.j, &journal{})
+		c.o.Name, c.o.Backoff.Jitter = "things.v1", -1
+		c.o.WatchTimeout = cmp.Or(c.o.WatchTimeout, time.Hour)
+		r := New(s, j, c.o)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
-		synctest.Wait()
-		check(r, s, j)
+		if c.during != nil {
+			synctest.Wait()
+			c.during(r, s)
+		}
+		after(cmp.Or(c.pass, 5*time.Minute))
+		var want []string
+		for _, a := range c.answers {
+			want = append(want, a.expect)
+		}
+		same(t, "requests", s.requests(), want...)
+		if c.queue != nil {
+			same(t, "queue", j.read(), c.queue...)
+		}
+		if c.check != nil {
+			c.check(t, r, s, j)
+		}
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
@@ -278,11 +368,26 @@ func runScript(t *testing.T, s *script, o Options[object], check func(r *Reflect
 	})
 }
 
-// listed is a streamed list of one object, at version 5.
-func listed(then ...read) answer {
-	return answer{expect: "stream", reads: append([]read{
-		{events: []source.Event[object]{event(source.Added, "a", "3"), bookmark(source.InitialEventsEnd, "5")}},
-	}, then...)}
+// scenarios runs each scenario as a subtest.
+func scenarios(t *testing.T, all map[string]scenario) {
+	for name, c := range all {
+		t.Run(name, c.run)
+	}
+}
+
+// unless is a check that fails if health is wrong.
+func unless(wrong func(h health.Watch) bool) checker {
+	return func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
+		if h := r.Health(); wrong(h) {
+			t.Errorf("health is %+v", h)
+		}
+	}
+}
+
+// after lets virtual time pass.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func same(t *testing.T, what string, got []string, want ...string) {
@@ -291,5 +396,3 @@ func same(t *testing.T, what string, got []string, want ...string) {
 		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
 	}
 }
-
-var eof = read{err: io.EOF}

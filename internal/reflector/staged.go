@@ -1,108 +1,120 @@
 package reflector
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/source"
 )
 
-// staged is what a running list has brought. Each half is in the order in which the
-// server sent it, which is usually that of the keys.
+// staged has what a running list has brought, in two halves. Each half is in the order in which
+// the server sent it, which is usually that of the keys.
+//
+// A stream may repeat objects without end, or remove some. Once that is seen, all objects are
+// in decoded, one per key, and index has their places.
 type staged[T any] struct {
-	decoded []delta.Item[T]
-	held    []delta.Item[T] // cached objects that were recognized without being decoded
-	stays   []string        // keys of objects that the transform failed for
-	keys    strings.Builder // of held, many in one allocation
-	room    int             // how many there may be before a stream is looked through for what it repeats
-	removed map[string]mark // where the lists stood when a key was last taken out; what is before that does not count
+	decoded  []delta.Item[T]
+	cached   []delta.Item[T] // recognized by the source without being decoded
+	stays    map[string]bool // keys of objects that the transform failed for
+	reused   bool            // cached objects are in the place of listed ones
+	expected int             // how many objects the last list had
+	keys     strings.Builder // of cached, many in one allocation
+	room     int             // the number of objects at which repeated ones are looked for
+	index    map[string]int  // nil until it is needed
+	isOlder  func(a, b string) bool
 }
 
-// mark is a place in each of the lists of staged.
-type mark struct{ decoded, held, stays int }
-
-// leastRoom is how many objects of a stream are staged before any is looked for that came twice.
+// leastRoom is how many objects of a stream are staged before repeated ones are looked for.
 const leastRoom = 16 << 10
 
-// settle forgets all but the newest state of each object where a stream has staged many: a
-// server may send the same ones without an end.
-func (s *staged[T]) settle(older func(a, b string) bool) {
-	if s.len() < max(s.room, leastRoom) {
-		return
+func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
+
+// add stages a decoded object.
+func (s *staged[T]) add(item delta.Item[T]) {
+	if s.index == nil {
+		s.decoded = append(s.decoded, item)
+	} else {
+		s.set(item)
 	}
-	s.sweep()
-	s.decoded, s.held = newestOfEach(s.decoded, older), newestOfEach(s.held, older)
-	s.room = 2 * s.len()
 }
 
-// newestOfEach returns items in the same array, one of each key.
-func newestOfEach[T any](items []delta.Item[T], older func(a, b string) bool) []delta.Item[T] {
-	ascending := func(i int) bool { return items[i].Key < items[i+1].Key }
-	sorted := 0
-	for sorted < len(items)-1 && ascending(sorted) {
-		sorted++
+// addCached stages an object that was not decoded.
+func (s *staged[T]) addCached(item delta.Item[T]) {
+	s.reused = true
+	if s.index != nil {
+		s.set(item)
+		return
 	}
-	if sorted >= len(items)-1 {
-		return items // as servers send them
+	if s.cached == nil {
+		s.cached = make([]delta.Item[T], 0, s.expected+s.expected/16+1)
 	}
-	at, n := make(map[string]int), 0
-	for _, item := range items {
-		i, known := at[item.Key]
-		switch {
-		case !known:
-			at[item.Key], items[n] = n, item
-			n++
-		case !older(item.Version, items[i].Version):
-			items[i] = item
+	s.cached = append(s.cached, item)
+}
+
+// bound looks for repeated objects when a stream has brought many, and from then on keeps the
+// newest state of each only.
+func (s *staged[T]) bound() {
+	if s.index != nil || s.len() < max(s.room, leastRoom) {
+		return
+	}
+	s.room = 2 * s.len()
+	if !ascends(s.decoded) || !ascends(s.cached) {
+		s.makeIndex()
+	}
+}
+
+// ascends reports whether the keys of items ascend, and none is there twice.
+func ascends[T any](items []delta.Item[T]) bool {
+	for i := 1; i < len(items); i++ {
+		if items[i-1].Key >= items[i].Key {
+			return false
 		}
 	}
-	clear(items[n:])
-	return items[:n]
+	return true
 }
 
-func (s *staged[T]) len() int { return len(s.decoded) + len(s.held) }
-
-// cut forgets all but the first of each half.
-func (s *staged[T]) cut(decoded, held int) {
-	clear(s.decoded[decoded:])
-	clear(s.held[held:])
-	s.decoded, s.held = s.decoded[:decoded], s.held[:held]
+// makeIndex brings all objects to decoded, one per key.
+func (s *staged[T]) makeIndex() {
+	all := s.take()
+	s.index = make(map[string]int, len(all))
+	for _, item := range all {
+		s.set(item)
+	}
 }
 
-// remove takes a key out.
+// set stages an object in the place of an older state of it.
+func (s *staged[T]) set(item delta.Item[T]) {
+	i, found := s.index[item.Key]
+	switch {
+	case !found:
+		s.index[item.Key] = len(s.decoded)
+		s.decoded = append(s.decoded, item)
+	case !s.isOlder(item.Version, s.decoded[i].Version):
+		s.decoded[i] = item
+	}
+}
+
+// remove forgets an object.
 func (s *staged[T]) remove(key string) {
-	if s.removed == nil {
-		s.removed = make(map[string]mark)
+	if s.index == nil {
+		s.makeIndex()
 	}
-	s.removed[key] = mark{len(s.decoded), len(s.held), len(s.stays)}
-	if len(s.removed) > max(s.len(), leastRoom) {
-		s.sweep()
-	}
-}
-
-// sweep takes out what was removed.
-func (s *staged[T]) sweep() {
-	if len(s.removed) == 0 {
+	delete(s.stays, key)
+	i, found := s.index[key]
+	if !found {
 		return
 	}
-	s.decoded = s.without(s.decoded, func(m mark) int { return m.decoded })
-	s.held = s.without(s.held, func(m mark) int { return m.held })
-	at := -1
-	s.stays = slices.DeleteFunc(s.stays, func(key string) bool { at++; return at < s.removed[key].stays })
-	clear(s.removed)
-}
-
-// without returns items without those before the place at which their key was removed.
-func (s *staged[T]) without(items []delta.Item[T], place func(mark) int) []delta.Item[T] {
-	at := -1
-	return slices.DeleteFunc(items, func(item delta.Item[T]) bool { at++; return at < place(s.removed[item.Key]) })
+	last := len(s.decoded) - 1
+	s.decoded[i] = s.decoded[last]
+	s.index[s.decoded[i].Key] = i
+	s.decoded[last] = delta.Item[T]{}
+	s.decoded = s.decoded[:last]
+	delete(s.index, key)
 }
 
 // keysAtOnce is how many bytes of keys are one allocation.
 const keysAtOnce = 16 << 10
 
-// keep copies a key that is valid for the moment only.
+// keep copies a key that is valid during a call only.
 func (s *staged[T]) keep(key string) string {
 	if s.keys.Cap()-s.keys.Len() < len(key) {
 		s.keys.Reset()
@@ -113,14 +125,14 @@ func (s *staged[T]) keep(key string) string {
 	return s.keys.String()[begin:]
 }
 
-// take returns all objects, once sweep has been called, in one slice and forgets everything. If both halves are ordered by key,
-// so is the slice.
+// take returns all objects in one slice and leaves none. If both halves are ordered by key, so is
+// the slice.
 func (s *staged[T]) take() []delta.Item[T] {
-	more, fewer := s.held, s.decoded
+	more, fewer := s.cached, s.decoded
 	if len(more) < len(fewer) {
 		more, fewer = fewer, more
 	}
-	*s = staged[T]{}
+	s.decoded, s.cached = nil, nil
 	i, j := len(more), len(fewer)
 	more = append(more, fewer...)
 	for to := len(more) - 1; j > 0; to-- { // from the back, so that no third array is needed
@@ -133,46 +145,4 @@ func (s *staged[T]) take() []delta.Item[T] {
 		}
 	}
 	return more
-}
-
-// countEvery is how many held objects are counted at once in Health: a source may find
-// any number of them before it yields anything.
-const countEvery = 1000
-
-// mayHold returns what a source is to ask of the objects of the next list. Nothing is
-// held before the first list, nor after versions were found to have gone back: then
-// what is cached may be of another history.
-func (r *Reflector[T]) mayHold() source.IsCached {
-	if !r.listed || r.rewound {
-		return nil
-	}
-	return r.holds
-}
-
-// holds stages the cached object if it is the one that is described, and reports whether
-// it is. Such an object was accepted and transformed when it was cached. Of versions that
-// cannot be compared, the order in which a list has them counts, and with it every one
-// must be decoded.
-func (r *Reflector[T]) holds(key, version, uid string) bool {
-	if !isNumber(version) || uid == "" || !strings.HasPrefix(key, r.o.Scope) {
-		return false
-	}
-	obj, knownVersion, knownUID, ok := r.o.Known(key)
-	if !ok || knownVersion != version || knownUID != uid {
-		return false
-	}
-	s := &r.staged
-	if s.held == nil {
-		s.held = make([]delta.Item[T], 0, r.lastList+r.lastList/16+1)
-	}
-	s.held = append(s.held, delta.Item[T]{Key: s.keep(key), Version: knownVersion, UID: knownUID, Object: obj})
-	r.reused = true
-	if r.stream != nil {
-		r.stream.heard()
-		s.settle(r.isOlder)
-	}
-	if len(s.held)%countEvery == 0 {
-		r.countListed()
-	}
-	return true
 }

@@ -12,52 +12,50 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// changed takes a new state of an object.
-func (r *Reflector[T]) changed(item source.Item[T]) {
-	if err := r.accept(item, false); err != nil {
+// changed adds a new state of an object to the changes.
+func (s *watching[T]) changed(item source.Item[T]) {
+	if err := s.accept(item, false); err != nil {
 		if item.Err == nil {
-			r.gone(item) // an object that is known has left the collection
+			s.gone(item) // a known object has left the collection
 		}
 		return
 	}
-	if r.transform(&item) != nil {
-		return
+	if s.transform(&item) == nil {
+		s.add(delta.Set, item)
 	}
-	r.push(delta.Set, item)
 }
 
-// deleted takes the final state of an object. A transform that fails on it does not
-// cost the delete: the last known state stands in.
-func (r *Reflector[T]) deleted(item source.Item[T]) {
-	if r.accept(item, true) != nil {
-		return
+// deleted adds the delete of an object. If the transform fails on its final state, the last
+// known state takes the place of that.
+func (s *watching[T]) deleted(item source.Item[T]) {
+	switch {
+	case s.accept(item, true) != nil:
+	case s.transform(&item) != nil:
+		s.gone(item)
+	default:
+		s.add(delta.Delete, item)
 	}
-	if r.transform(&item) != nil {
-		r.gone(item)
-		return
-	}
-	r.push(delta.Delete, item)
 }
 
-// gone pushes the delete of an object whose final state cannot be used. Which state of it
-// is the last known one is for the queue to say: its add may be pending. Keys of other scopes
-// belong to other reflectors.
-func (r *Reflector[T]) gone(item source.Item[T]) {
-	if strings.HasPrefix(item.Key, r.o.Scope) {
+// gone adds the delete of an object whose final state cannot be used. The queue finds its last
+// known state: its add may be pending. Keys of other scopes belong to other reflectors.
+func (s *watching[T]) gone(item source.Item[T]) {
+	if strings.HasPrefix(item.Key, s.o.Scope) {
 		var none T
 		item.Object = none
-		r.push(delta.Gone, item)
+		s.add(delta.Gone, item)
 	}
 }
 
-func (r *Reflector[T]) push(t delta.EventType, item source.Item[T]) {
-	r.changes = append(r.changes, delta.Event[T]{
+func (s *watching[T]) add(t delta.EventType, item source.Item[T]) {
+	s.changes = append(s.changes, delta.Event[T]{
 		Type: t,
 		Item: delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object},
 	})
 }
 
-// accept asks whether an object belongs to the collection, and counts it if not.
+// accept returns why an object does not belong to the collection, and counts it, or returns
+// nil.
 func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 	err := item.Err
 	if err == nil {
@@ -77,7 +75,7 @@ func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 	return err
 }
 
-// transform replaces item.Object by what the options make of it.
+// transform replaces item.Object by the result of the transforms.
 func (r *Reflector[T]) transform(item *source.Item[T]) error {
 	obj, err := r.callTransform(item)
 	if err == nil {
@@ -90,15 +88,17 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 		h.TransformErrors++
 		h.LastTransformError = err
 	})
-	r.recorder.log.Warn("the transform failed; the object's previous state stays in the cache", "key", key, "error", err)
+	r.recorder.log.Warn("the transform failed; the object's previous state stays in the cache",
+		"key", key, "error", err)
 	return err
 }
 
 // errNilResult is a transform that returned nothing and no error.
-var errNilResult = errors.New("it returned nil: return the object, or an error to leave the cached state as it is")
+var errNilResult = errors.New("it returned nil: return the object, or an error " +
+	"to leave the cached state as it is")
 
-// callTransform makes an error of a panic and of a nil result: a transform is the user's
-// code, and one object that it cannot bear must not end the watch of all others.
+// callTransform calls the transforms and makes an error of a panic and of a nil result: a
+// failure on one object must not end the watch of all others.
 func (r *Reflector[T]) callTransform(item *source.Item[T]) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {

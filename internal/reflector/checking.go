@@ -1,0 +1,102 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/source"
+)
+
+const (
+	// longOutage is how long a server may be out of contact before its version is checked. To
+	// restore a backup takes longer.
+	longOutage = 10 * time.Second
+	// mostChecks is how many checks may fail before the next watch begins without one. A
+	// server may be able to serve watches and not lists: because of a permission, or of one
+	// object that it cannot read. The next check is made when the watch has begun.
+	mostChecks = 3
+	// longestCheck is how long a check may take. The connection may be one that is dead.
+	longestCheck = 30 * time.Second
+)
+
+// errUnanswered is a check of the server's version without an answer.
+var errUnanswered = errors.New("the server did not answer a list of one object in time")
+
+// checking asks for the server's version, with a list of one object. Out of it lead:
+//
+//	an older version than the reached one → a list, which begins a new history
+//	any other version                     → watching, or opening if no watch has begun
+//	an error, with a watch                → watching: its events show a rewind as well
+//	an error, without a watch             → backingOff, then opening
+//	the resource is missing               → backingOff, then a list
+type checking[T any] struct {
+	*Reflector[T]
+	stream *stream[T] // nil if no watch has begun
+}
+
+func (s *checking[T]) close() { s.stream.close() }
+
+func (s *checking[T]) step(ctx context.Context) state[T] {
+	if s.stream != nil {
+		s.recorder.enter(health.Watching)
+	}
+	version, err := s.checkServerVersion(ctx)
+	if err != nil {
+		return s.failed(ctx, err)
+	}
+	h := &s.history
+	h.suspectRewind, h.failedChecks = false, 0
+	s.attempts.answered = true
+	s.server.lastContact = time.Now()
+	if !h.goesBack(version) {
+		return s.watch()
+	}
+	s.close()
+	err = h.rewindError(version)
+	h.rewound = true
+	if s.attempts.lists > 1 { // no watch has lasted since the last list
+		return s.retry(ctx, err, s.list())
+	}
+	s.noteError(err)
+	s.recorder.log.Warn("listing again", "reason", err)
+	return s.list()
+}
+
+// watch returns the state that goes on with the watch, or begins one.
+func (s *checking[T]) watch() state[T] {
+	if s.stream == nil {
+		return s.resume()
+	}
+	return &watching[T]{Reflector: s.Reflector, stream: s.stream}
+}
+
+// failed decides what follows a check that failed.
+func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
+	s.history.failedChecks++
+	s.report(ctx, OpenWatch, err)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case classify(err, false).missing:
+		s.close()
+		return s.retry(ctx, err, s.list())
+	case s.stream != nil:
+		s.noteError(err)
+		return s.watch()
+	default:
+		return s.retry(ctx, err, s.resume())
+	}
+}
+
+// checkServerVersion lists one object.
+func (s *checking[T]) checkServerVersion(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
+	defer cancel()
+	page, err := s.source.List(ctx, source.ListOptions{Limit: 1})
+	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
+		err = errUnanswered
+	}
+	return page.Version, err
+}

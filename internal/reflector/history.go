@@ -1,0 +1,74 @@
+package reflector
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+// errRewound is a server at an older version than the one that was reached.
+var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
+
+// position is how far a collection was followed. Its versions are compared within one history
+// of the server only.
+type position struct {
+	version string // up to which everything was handed on
+	resume  string // where the next watch begins: version, or the version before it
+	highest string // of all objects, events and lists of this history, in whatever order
+}
+
+// history is what a reflector knows about the server's versions.
+type history struct {
+	position
+	compare func(a, b string) (order int, ok bool)
+	listed  bool // a list was handed on
+
+	// suspectRewind demands a check of the server's version: it may have been set back to an
+	// older state (P16). failedChecks counts checks that failed since a watch last began.
+	suspectRewind bool
+	failedChecks  int
+	// rewound is set when a rewind was found, until a list begins the new history.
+	rewound bool
+}
+
+// suspect records that the server may have been set back. A watch from a version that the
+// server does not have any more is quiet until it has that version again.
+func (h *history) suspect() {
+	if isNumber(h.version) {
+		h.suspectRewind = true
+	}
+}
+
+// goesBack reports whether a version that the server told is before the reached one.
+func (h *history) goesBack(version string) bool {
+	order, ok := delta.CompareDecimal(version, h.version)
+	return ok && order < 0 || h.isOlder(version, h.highest)
+}
+
+// rewindError says from which version the server went back.
+func (h *history) rewindError(to string) error {
+	from := h.higher(h.version, h.highest)
+	return source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, from, to)) // of any length
+}
+
+// higher returns b if it is known to be after a, or if a is a version that cannot be compared.
+func (h *history) higher(a, b string) string {
+	if b != "" && !isNumber(a) || h.isOlder(a, b) {
+		return b
+	}
+	return a
+}
+
+// isOlder reports whether version a is known to be before b.
+func (h *history) isOlder(a, b string) bool {
+	order, ok := h.compare(a, b)
+	return ok && order < 0
+}
+
+// isNumber reports whether a version can be compared.
+func isNumber(version string) bool {
+	_, ok := delta.CompareDecimal(version, version)
+	return ok
+}

@@ -1,0 +1,188 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/source"
+)
+
+const (
+	// grace is how much longer than its timeout a watch may last.
+	grace = 30 * time.Second
+	// quietPeriods is how many times the longest wait between two of its bookmarks a watch may
+	// be quiet. API servers send bookmarks about once a minute, with a quarter of jitter: a
+	// healthy watch is closed only if three in a row are missing.
+	quietPeriods = 4
+	// leastQuiet is the least time that a watch may be quiet, for servers and proxies that
+	// send a few bookmarks close together.
+	leastQuiet = 30 * time.Second
+)
+
+var (
+	// errOutlived is a watch that the server should have ended.
+	errOutlived = errors.New("the watch outlived the timeout it was opened with: " +
+		"its connection is taken for dead")
+	// errQuiet is a watch that has ceased to bring bookmarks.
+	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two of its "+
+		"bookmarks: its connection is taken for dead", quietPeriods)
+)
+
+// idleTimer ends a request that brings nothing for too long.
+type idleTimer struct {
+	cancel context.CancelCauseFunc // of the request's context
+	limit  time.Duration
+	timer  *time.Timer // nil for no limit
+}
+
+// set sets the limit, not above 0 for none, and the error that the request ends with. It does not
+// start the timer.
+func (t *idleTimer) set(limit time.Duration, cause error) {
+	t.stop()
+	t.limit, t.timer = limit, nil
+	if limit > 0 {
+		t.timer = time.AfterFunc(time.Hour, func() { t.cancel(cause) })
+		t.timer.Stop()
+	}
+}
+
+// restart begins the time anew.
+func (t *idleTimer) restart() {
+	if t.timer != nil {
+		t.timer.Reset(t.limit)
+	}
+}
+
+func (t *idleTimer) stop() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// silence is the error of a list that brings nothing for a time.
+func silence(d time.Duration) error { return fmt.Errorf("%w for %v", source.ErrSilent, d) }
+
+// stream is a running watch. It ends when it outlives its timeout or is quiet for too long (P15).
+type stream[T any] struct {
+	source.Stream[T]
+	name   string // of the collection
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	end    context.CancelFunc // of the timeout
+	opened time.Time
+
+	at         string // the version of the last event, or that at which the watch began
+	behind     bool   // the watch resumed before the reached version and has not passed it
+	progressed bool   // it brought something
+	moved      bool   // it brought something new
+
+	listing  bool          // it streams a list
+	idle     idleTimer     // of the list, and then of the watch
+	bookmark time.Time     // when the last bookmark came
+	longest  time.Duration // between two bookmarks of this watch, 0 before the second
+}
+
+// open begins a watch.
+func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream[T], error) {
+	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
+	s := &stream[T]{name: r.o.Name, at: o.Version, listing: o.SendInitialEvents}
+	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.idle.cancel = s.cancel
+	if s.listing {
+		s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
+		o.OnActivity = s.active
+	} else {
+		s.behind = o.Version != r.history.version
+	}
+	r.recorder.change(func(h *health.Watch) { h.Watches++ })
+	var err error
+	s.Stream, err = r.source.Watch(s.ctx, o)
+	s.opened = time.Now() // after Watch: a client may have tried for long
+	if err != nil {
+		err = s.causeOf(err)
+		s.free()
+		return nil, err
+	}
+	return s, nil
+}
+
+// close ends the watch. It may be called more than once.
+func (s *stream[T]) close() {
+	if s != nil && s.Stream != nil {
+		s.Close() //nolint:errcheck // the stream is over in any case
+		s.Stream = nil
+		s.free()
+	}
+}
+
+func (s *stream[T]) free() {
+	s.idle.stop()
+	s.cancel(nil)
+	s.end()
+}
+
+// active restarts the timer while a list is streamed.
+func (s *stream[T]) active() {
+	if s != nil && s.listing {
+		s.idle.restart()
+	}
+}
+
+// endList makes the timer that of the watch.
+func (s *stream[T]) endList() {
+	s.listing = false
+	s.idle.set(0, nil)
+	s.limitQuiet()
+}
+
+// limitQuiet sets the time that a watch may be quiet, once the wait between two bookmarks is known.
+func (s *stream[T]) limitQuiet() {
+	if !s.listing && s.longest > 0 {
+		s.idle.set(max(quietPeriods*s.longest, leastQuiet), errQuiet)
+	}
+}
+
+// Next waits for events. Only this wait is timed: a queue that is slow to take the events is no
+// fault of the connection.
+func (s *stream[T]) Next() ([]source.Event[T], error) {
+	s.idle.restart()
+	events, err := s.Stream.Next()
+	s.idle.stop()
+	if err != nil {
+		return nil, s.causeOf(err)
+	}
+	for i := range events {
+		if events[i].Type == source.Bookmark {
+			s.noteBookmark()
+		}
+	}
+	return events, nil
+}
+
+// noteBookmark learns how often bookmarks come.
+func (s *stream[T]) noteBookmark() {
+	now := time.Now()
+	if !s.bookmark.IsZero() {
+		s.longest = max(s.longest, now.Sub(s.bookmark), 1)
+	}
+	s.bookmark = now
+	s.limitQuiet()
+}
+
+// causeOf returns why the reflector ended the watch, or err if it did not.
+func (s *stream[T]) causeOf(err error) error {
+	switch cause := context.Cause(s.ctx); {
+	case errors.Is(cause, errOutlived) || errors.Is(cause, errQuiet):
+		return cause
+	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent):
+		// Not every source returns the cause.
+		return &source.Error{Op: "watch", Resource: s.name, Phase: source.Streaming, Err: cause}
+	default:
+		return err
+	}
+}

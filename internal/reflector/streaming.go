@@ -1,0 +1,121 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// errStreamIncomplete is a streamed list that ended before all of it was sent.
+var errStreamIncomplete = errors.New("the streamed list ended before it was complete")
+
+// streaming reads the collection as the beginning of a watch. Out of it lead:
+//
+//	the end of the initial events        → watching, with the same stream
+//	the server does not stream lists     → paging
+//	the stream falls silent              → paging
+//	an error, with PagesAfterFailure     → paging
+//	any other error                      → backingOff, then a list
+type streaming[T any] struct {
+	*Reflector[T]
+	staged *staged[T]
+	stream *stream[T] // nil until it is open
+}
+
+func (s *streaming[T]) close() { s.stream.close() }
+
+func (s *streaming[T]) step(ctx context.Context) state[T] {
+	s.staged = s.beginList()
+	var err error
+	s.stream, err = s.open(ctx, source.WatchOptions{
+		SendInitialEvents: true,
+		IsCached:              s.unlessRewound(s.isCached),
+	})
+	if errors.Is(err, source.ErrStreamedListRefused) {
+		s.server.noStreams = true
+		return s.list()
+	}
+	if err != nil {
+		switch classify(err, false).cause {
+		case refused, undecodable, expired:
+			s.server.failedStreams++ // a list in pages may succeed
+		}
+		return s.failed(ctx, err)
+	}
+	for {
+		events, err := s.stream.Next()
+		if err != nil {
+			s.server.failedStreams++
+			return s.failed(ctx, fmt.Errorf("%w: %w", errStreamIncomplete, err))
+		}
+		s.server.lastContact = time.Now()
+		for i, event := range events {
+			if event.Type == source.InitialEventsEnd {
+				return s.complete(ctx, event.Version, events[i+1:])
+			}
+			s.stageEvent(event)
+		}
+		s.countListed(s.staged)
+	}
+}
+
+// isCached is what the source asks before it decodes an object.
+func (s *streaming[T]) isCached(key, version, uid string) bool {
+	if !s.stageCached(s.staged, key, version, uid) {
+		return false
+	}
+	s.stream.active()
+	s.staged.bound()
+	return true
+}
+
+// stageEvent stages an event of the list. Servers send only Added events before its end, but
+// the protocol allows a change in between.
+func (s *streaming[T]) stageEvent(event source.Event[T]) {
+	leaves := event.Type == source.Deleted
+	if event.Type == source.Added || event.Type == source.Modified {
+		accepted := s.stage(s.staged, event.Item)
+		leaves = event.Type == source.Modified && !accepted && event.Err == nil
+		s.staged.bound()
+	}
+	if leaves {
+		s.staged.remove(event.Key)
+	}
+}
+
+// complete hands on the list. The same stream goes on as the watch; rest came with the end of
+// the list, in a slice that the hand-over does not touch.
+func (s *streaming[T]) complete(
+	ctx context.Context, version string, rest []source.Event[T],
+) state[T] {
+	if err := s.endList(ctx, s.staged, version, true); err != nil {
+		s.close()
+		return s.retry(ctx, err, s.list())
+	}
+	s.stream.endList()
+	s.stream.at, s.stream.progressed, s.stream.moved = version, true, true
+	s.server.failedStreams, s.server.silentStreams = 0, 0
+	return &watching[T]{Reflector: s.Reflector, stream: s.stream, rest: rest}
+}
+
+// failed decides what follows a streamed list that failed.
+func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
+	s.close()
+	s.report(ctx, StreamedList, err)
+	end := classify(err, false)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case end.silent:
+		s.noteError(err)
+		s.recorder.log.Log(ctx, s.recorder.level, "listing in pages", "reason", source.Bound(err))
+		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize, afterSilence: true}
+	case s.o.PagesAfterFailure && !end.unready:
+		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize}
+	default:
+		return s.retry(ctx, err, s.list())
+	}
+}

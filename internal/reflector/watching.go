@@ -1,0 +1,291 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+var (
+	// errShortWatch is a watch that ended at once and brought nothing.
+	errShortWatch = errors.New("the server ended the watch at once, without anything new")
+	// errBackwards is a bookmark from before the reached version or, in a watch that was
+	// resumed from before that, any such event.
+	errBackwards = errors.New("the server sent an event of an older version than it has sent before")
+	// errOddBookmark is a bookmark of no number from a server whose versions were numbers.
+	errOddBookmark = fmt.Errorf("%w: a bookmark of a version that is no number", source.ErrMalformed)
+)
+
+const (
+	// mostUseless is how many watches in a row may be useless before the collection is listed:
+	// refused, ended with an error event or within a second, or not understood, with nothing
+	// new between them.
+	mostUseless = 3
+	// shortWatch is how long a watch must last for the next one to begin without a wait.
+	shortWatch = time.Second
+)
+
+// opening asks for a watch from the last version. Out of it lead:
+//
+//	the watch begins                  → watching
+//	it begins, and a rewind may be    → checking, with the watch
+//	a rewind may be                   → checking, before the watch begins
+//	there is no version to resume     → a list
+//	an error                          → what watchEnded decides
+type opening[T any] struct {
+	*Reflector[T]
+	afterList bool // no watch has begun since the last list
+}
+
+func (s *opening[T]) step(ctx context.Context) state[T] {
+	h := &s.history
+	if (h.version == "" || h.version == "0") && !s.afterList {
+		return s.list()
+	}
+	if h.suspectRewind && h.failedChecks < mostChecks {
+		return &checking[T]{Reflector: s.Reflector}
+	}
+	s.afterList = false
+	stream, err := s.open(ctx, source.WatchOptions{Version: h.resume})
+	if err != nil {
+		return s.watchEnded(ctx, err, nil)
+	}
+	h.failedChecks = 0
+	// It counts how long there was no contact before the watch began, and not since when
+	// requests have failed.
+	if time.Since(s.server.lastContact) >= longOutage {
+		h.suspect()
+	}
+	s.server.lastContact = time.Now()
+	if h.suspectRewind {
+		return &checking[T]{s.Reflector, stream}
+	}
+	return &watching[T]{Reflector: s.Reflector, stream: stream}
+}
+
+// resume returns the state that begins a watch from the last version.
+func (r *Reflector[T]) resume() state[T] { return &opening[T]{Reflector: r} }
+
+// watching hands on what a watch brings. What leads out of it: the end of the stream, and what
+// watchEnded decides then.
+type watching[T any] struct {
+	*Reflector[T]
+	stream  *stream[T]
+	rest    []source.Event[T] // came with the end of a streamed list
+	changes []delta.Event[T]  // of the events that are being handed on
+}
+
+func (s *watching[T]) step(ctx context.Context) state[T] {
+	s.recorder.enter(health.Watching)
+	if err := s.handOn(ctx, s.rest); err != nil {
+		s.close()
+		return s.retry(ctx, err, s.resume())
+	}
+	for {
+		events, err := s.stream.Next()
+		if err == nil {
+			s.server.lastContact = time.Now()
+			err = s.handOn(ctx, events)
+		}
+		if err != nil {
+			return s.watchEnded(ctx, err, s.stream)
+		}
+	}
+}
+
+func (s *watching[T]) close() { s.stream.close() }
+
+// watchEnded closes a watch that has ended, and decides what follows. stream is nil if the
+// watch did not begin.
+func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream[T]) state[T] {
+	begun, step := stream != nil, OpenWatch
+	end := classify(err, begun)
+	var lasted, progressed, moved bool
+	if begun {
+		step, lasted = RunningWatch, time.Since(stream.opened) >= shortWatch
+		progressed, moved = stream.progressed, stream.moved
+		stream.close()
+	}
+	inOrder := end.cause == finished || end.cause == torn
+	if end.cause == finished {
+		r.server.lastContact = time.Now()
+	} else {
+		r.report(ctx, step, err)
+	}
+	if lasted && (inOrder || end.cause == busy || end.cause == broken) {
+		r.attempts.progress() // a server whose watches last does not fail
+		r.attempts.lists = 0
+	}
+	if lasted && !progressed && inOrder {
+		r.history.suspect() // servers send a bookmark before they end a watch
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	switch end.cause {
+	case stopped:
+		return nil
+	case torn:
+		r.noteError(err)
+		r.recorder.enter(health.Silent)
+		return r.resume()
+	case finished:
+		switch {
+		case lasted:
+			return r.resume()
+		case moved:
+			return r.pause(r.resume())
+		}
+		return r.uselessWatch(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), end, true)
+	case broken:
+		if begun && !lasted && !moved {
+			return r.uselessWatch(ctx, err, end, false)
+		}
+		r.attempts.answered = false
+		return r.retry(ctx, err, r.resume())
+	case expired:
+		if r.attempts.failures > 0 {
+			return r.retry(ctx, err, r.list())
+		}
+		// The server has not failed, but all its clients may find their version expired at once.
+		r.attempts.failures++
+		r.noteError(err)
+		r.recorder.enter(health.Listing)
+		return r.pause(r.list())
+	case lost:
+		return r.retry(ctx, err, r.list())
+	case undecodable, refused:
+		return r.uselessWatch(ctx, err, end, begun)
+	default: // busy
+		return r.retry(ctx, err, r.resume())
+	}
+}
+
+// uselessWatch decides what follows a useless watch. The first ones are resumed. Then the
+// collection is listed, if the server answers: one that refuses or cuts watches is asked for its
+// version before the last attempt. Otherwise a server that was away would be listed by all its
+// clients as soon as it is back.
+func (r *Reflector[T]) uselessWatch(
+	ctx context.Context, err error, end ending, answered bool,
+) state[T] {
+	a := &r.attempts
+	a.uselessInRow++
+	again := end.cause == undecodable && a.undecodable
+	a.undecodable = a.undecodable || end.cause == undecodable
+	a.answered = a.answered || answered
+	switch {
+	case again, a.uselessListed, a.uselessInRow >= mostUseless && a.answered:
+		err = fmt.Errorf("%d watches in a row brought nothing new, "+
+			"so the collection is listed again: %w", a.uselessInRow, err)
+		a.uselessListed = true
+		return r.retry(ctx, err, r.list())
+	case a.uselessInRow >= mostUseless-1 && !a.answered:
+		return r.retry(ctx, err, &checking[T]{Reflector: r})
+	default:
+		return r.retry(ctx, err, r.resume())
+	}
+}
+
+// handOn pushes what events say to the queue and moves the position.
+func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) error {
+	if len(events) == 0 {
+		return nil
+	}
+	to := s.history.position
+	var bad error
+	s.changes = s.changes[:0]
+	for i := range events {
+		event := &events[i]
+		if err := s.checkVersion(event, to.version); err != nil {
+			bad = err
+			continue
+		}
+		s.stream.behind = s.stream.behind && event.Version == ""
+		s.moveTo(&to, event)
+		switch event.Type {
+		case source.Added, source.Modified:
+			s.changed(event.Item)
+		case source.Deleted:
+			s.deleted(event.Item)
+		}
+	}
+	changed := len(s.changes) > 0
+	var err error
+	if changed {
+		err = s.queue.Push(ctx, s.o.Scope, to.version, s.changes)
+	} else {
+		err = s.queue.Bookmark(ctx, s.o.Scope, to.version)
+	}
+	clear(s.changes)
+	if err != nil {
+		return err
+	}
+	s.handedOn(to, changed)
+	if errors.Is(bad, errBackwards) {
+		s.history.suspect()
+	}
+	return bad
+}
+
+// checkVersion returns an error for an event whose version cannot follow the reached one.
+func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error {
+	isBookmark := event.Type == source.Bookmark || event.Type == source.InitialEventsEnd
+	switch {
+	case (isBookmark || s.stream.behind) && s.history.isOlder(event.Version, reached):
+		return fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, reached)
+	case isBookmark && event.Version != "" && isNumber(reached) && !isNumber(event.Version):
+		return fmt.Errorf("%w: %.40q, from %s", errOddBookmark, event.Version, reached)
+	}
+	return nil
+}
+
+// moveTo moves a position to the version of an event.
+//
+// A server may delete several objects at one version, such as events whose lease ends
+// (kubernetes/kubernetes#110210). A watch from that version would not bring those of them that
+// this stream has not brought yet. So a watch resumes from the version before, until a later
+// version or a bookmark closes the group. The queue drops what comes twice.
+func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
+	to.highest = s.history.higher(to.highest, event.Version)
+	if event.Version == "" {
+		return
+	}
+	before := s.stream.at
+	s.stream.at = event.Version
+	to.version = event.Version
+	switch {
+	case event.Type == source.Deleted && event.Version == before: // resume stays
+	case event.Type == source.Deleted && s.history.isOlder(before, event.Version):
+		to.resume = before
+	default:
+		to.resume = event.Version
+	}
+}
+
+// handedOn records that everything up to a position was handed on. A version below the highest
+// comes from events in another order, or from a server that was set back.
+func (s *watching[T]) handedOn(to position, changed bool) {
+	h := &s.history
+	news := changed // a version that is no number may be another one each time
+	if isNumber(to.version) {
+		news = to.version != h.version || to.resume != h.resume
+	}
+	if h.isOlder(h.highest, to.highest) {
+		h.suspectRewind = false // the server has passed the version that the watch began at
+	}
+	h.position = to
+	if h.isOlder(to.version, to.highest) {
+		h.suspect()
+	}
+	s.stream.progressed = true
+	s.received()
+	if news {
+		s.stream.moved, s.attempts.undecodable = true, false
+		s.attempts.progress()
+	}
+}
