@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,8 +108,8 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 		// The cache, and the states seen last.
 		{tidings.ConflateUpdates, 2*retainedKeys + limit + slack},
 		{tidings.ConflateState, 2*retainedKeys + limit + slack},
-		// The cache stands still; the queue before it folds above 1,000 changes.
-		{tidings.Block, 2*retainedKeys + limit + slack + 1_000},
+		// The cache stands still; the queue before it takes 10,000 changes, then the watch waits.
+		{tidings.Block, 2*retainedKeys + limit + slack + 10_000},
 		{tidings.Unbounded, retainedKeys * (1 + retainedUpdates)},
 	} {
 		t.Run(test.policy.String(), func(t *testing.T) {
@@ -136,9 +137,18 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 				done := make(chan error)
 				go func() { done <- i.Run(ctx) }()
 				synctest.Wait()
-				for range retainedKeys * retainedUpdates / retainedBatch {
-					u.more <- struct{}{}
-					synctest.Wait() // the cache sees each state
+				left := retainedKeys * retainedUpdates / retainedBatch
+				for refused := false; left > 0 && !refused; {
+					select {
+					case u.more <- struct{}{}:
+						left--
+						synctest.Wait() // the cache sees each state
+					case <-time.After(time.Second):
+						refused = true
+					}
+				}
+				if (left > 0) != (test.policy == tidings.Block) {
+					t.Errorf("%d batches of the watch were not read", left)
 				}
 
 				made, alive := u.alive()
@@ -154,6 +164,9 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 				}
 				t.Logf("%d of %d objects are alive", alive, made)
 				close(release)
+				for range left {
+					u.more <- struct{}{}
+				}
 				synctest.Wait()
 				if made, alive = u.alive(); made != retainedKeys*(1+retainedUpdates) || alive > retainedKeys+slack {
 					t.Errorf("with a handler that has caught up, %d of %d objects are alive, want the %d of the cache", alive, made, retainedKeys)

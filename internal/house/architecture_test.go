@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,8 +34,8 @@ type wall struct {
 
 var (
 	informerRooms = []string{".", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector"}
-	// walls has an entry for every package, lowest first, as ARCHITECTURE.md has. One
-	// of a directory holds for what is below it and has none of its own.
+	// walls has an entry for every package, lowest first: the one source of what it may
+	// import. One of a directory holds for what is below it and has none of its own.
 	walls = map[string]wall{
 		"store":           {tests: []string{"store", "pgregory.net/rapid"}},
 		"internal/change": {},
@@ -220,14 +219,14 @@ func TestArchitectureWalls(t *testing.T) {
 	for _, file := range goFiles(t) {
 		rule, ok := wallOf(file.dir)
 		if !ok {
-			t.Errorf("%s: package %q has no entry in walls: say there, and in ARCHITECTURE.md, what it may import", file.name, file.dir)
+			t.Errorf("%s: package %q has no entry in walls: say there what it may import", file.name, file.dir)
 			continue
 		}
 		isTest := strings.HasSuffix(file.name, "_test.go")
 		for _, spec := range file.ast.Imports {
 			imported := strings.Trim(spec.Path.Value, `"`)
 			if !rule.allows(imported, isTest) {
-				t.Errorf("%s imports %s, which package %q may not: ARCHITECTURE.md says why", path.Join(file.dir, file.name), imported, file.dir)
+				t.Errorf("%s imports %s, which package %q may not by its entry in walls", path.Join(file.dir, file.name), imported, file.dir)
 			}
 		}
 	}
@@ -272,65 +271,6 @@ func roomOf(imported string) (string, bool) {
 // within reports whether a path is one of some, or lies below one.
 func within(name string, some ...string) bool {
 	return slices.ContainsFunc(some, func(s string) bool { return name == s || strings.HasPrefix(name, s+"/") })
-}
-
-var roomLink = regexp.MustCompile("\\[`([\\w/]+)`\\]\\([\\w/.]+\\)")
-
-// roomsInOrder returns the directories in the table of rooms, each with its row.
-func roomsInOrder(t *testing.T) map[string]int {
-	t.Helper()
-	_, table, found := strings.Cut(readFile(t, "ARCHITECTURE.md"), "\n## The rooms\n")
-	table, _, ended := strings.Cut(table, "\n\nWhy these walls:\n")
-	if !found || !ended {
-		t.Fatal("ARCHITECTURE.md has no table of rooms")
-	}
-	rows := map[string]int{}
-	number := 0
-	for line := range strings.Lines(table) {
-		cell, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-		if !row || !strings.HasPrefix(line, "| [") {
-			continue
-		}
-		number++
-		for _, link := range roomLink.FindAllStringSubmatch(cell, -1) {
-			dir := link[1]
-			if dir == path.Base(module) {
-				dir = "."
-			}
-			rows[dir] = number
-		}
-	}
-	return rows
-}
-
-// TestArchitectureOrder asks that a package imports only what stands above it in the
-// table of rooms.
-func TestArchitectureOrder(t *testing.T) {
-	enterRoot(t)
-	rows := roomsInOrder(t)
-	rowOf := func(dir string) int {
-		for at := dir; at != "."; at = path.Dir(at) {
-			if row, ok := rows[at]; ok {
-				return row
-			}
-		}
-		return rows[dir]
-	}
-	for _, file := range goFiles(t) {
-		row := rowOf(file.dir)
-		if row == 0 {
-			t.Errorf("ARCHITECTURE.md: package %q has no row in the table of rooms", file.dir)
-		}
-		if strings.HasSuffix(file.name, "_test.go") {
-			continue
-		}
-		for _, spec := range file.ast.Imports {
-			room, ours := roomOf(strings.Trim(spec.Path.Value, `"`))
-			if ours && rowOf(room) > row {
-				t.Errorf("ARCHITECTURE.md: %s imports %s, which stands below it in the table of rooms", path.Join(file.dir, file.name), room)
-			}
-		}
-	}
 }
 
 // TestArchitectureSimulator keeps the simulator an independent witness: neither it

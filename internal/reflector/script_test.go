@@ -241,11 +241,13 @@ func (j *journal) read() []string {
 	return slices.Clone(j.entries)
 }
 
+var eventNames = map[delta.EventType]string{delta.Set: "set", delta.Delete: "delete", delta.Gone: "gone"}
+
 func (j *journal) Push(_ context.Context, _, version string, changes []delta.Event[object]) error {
 	time.Sleep(j.full)
 	j.add("push "+version+":", func(text *strings.Builder) {
 		for _, c := range changes {
-			fmt.Fprintf(text, " %v %s@%s%s", c.Type, c.Key, c.Version, c.Object.note)
+			fmt.Fprintf(text, " %s %s@%s%s", eventNames[c.Type], c.Key, c.Version, c.Object.note)
 		}
 	})
 	return nil

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/source"
 )
 
 // demoType is a type of the demo, with its informer.
@@ -111,10 +111,7 @@ func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 		cached := t.cached()
 		for _, item := range served {
 			obj := item.(tidings.Object)
-			key, err := cache.MetaNamespaceKeyFunc(obj)
-			if err != nil {
-				return found, err
-			}
+			key := source.Key(obj.GetNamespace(), obj.GetName())
 			copied, ok := cached[key]
 			delete(cached, key)
 			switch {
