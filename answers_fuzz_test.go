@@ -32,9 +32,9 @@ func FuzzAnswers(f *testing.F) {
 		script := &bytesOf{data}
 		setting := script.next()
 		kind := []string{"typed", "dynamic", "metadata"}[setting%3]
-		o := tidings.FactoryOptions{NoStreamedLists: setting&8 != 0}
+		o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: setting&8 != 0}}
 		if setting&16 != 0 {
-			o.PageSize = 2
+			o.Transport.PageSize = 2
 		}
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, kinds[kind], o, apisim.Options{})

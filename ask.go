@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/builtin"
+	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -100,20 +101,22 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 		return nil, err
 	}
 	key := shareKey{form: form, resource: resource, selection: checked.String(), transform: s.Transform}
+	transport := f.o.Transport
+	transport.Sharing = sharingFor(transport.Sharing, s.Transform)
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
 			name: informerName(form, resource, checked), selection: checked, scope: resource.Scope,
 			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
-					Transport: transportOf(f.o, sharingFor(f.o.Sharing, s.Transform)),
-					Namespace: namespace, ClusterScoped: checked.byDefault && namespace == "",
-					Labels: checked.labels.String(), Fields: checked.fields.String(),
+					Transport: transport, Namespace: namespace,
+					ClusterScoped: checked.byDefault && namespace == "",
+					Labels:        checked.labels.String(), Fields: checked.fields.String(),
 					Drop: checked.drop.Paths(),
 				})
 			},
 			transform: transform, sharer: sharerFor(f, resource, transform != nil),
-			reflector: reflectorOptions[T](f.o),
+			reflector: reflector.Options[T]{Transport: transport},
 			logger:    f.o.Logger, stopGrace: f.o.StopGrace, owned: true,
 		}
 		if f.o.DetectMutations {

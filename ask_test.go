@@ -113,7 +113,7 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	}{
 		"nil config":               {errOf(tidings.NewFactory(nil, tidings.FactoryOptions{})), nil, []string{"rest.Config is nil", "clientcmd"}},
 		"bad default namespace":    {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Namespaces: []string{"A b"}})), nil, []string{"FactoryOptions.Namespaces", `"A b"`}},
-		"bad sharing":              {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Sharing: 7})), nil, []string{"FactoryOptions.Sharing", "ShareStrings"}},
+		"bad sharing":              {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Transport: tidings.Transport{Sharing: 7}})), nil, []string{"FactoryOptions.Transport.Sharing", "ShareStrings"}},
 		"broken config":            {errOf(tidings.NewFactory(&rest.Config{Host: "http://[::1"}, tidings.FactoryOptions{})), nil, []string{"rest.Config cannot be used"}},
 		"nil factory":              {errOf(tidings.For[*corev1.Pod](nilFactory, tidings.Selection{})), tidings.ErrNilFactory, []string{"NewFactory"}},
 		"nil factory, dynamic":     {errOf(tidings.Dynamic(nilFactory, pods, tidings.Selection{})), tidings.ErrNilFactory, nil},
@@ -144,7 +144,7 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 		"nil index":                {informer.AddIndex(nil), nil, []string{"NewIndex", "pods.v1"}},
 		"nil index function":       {informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil, []string{`"nil"`}},
 		"nil source":               {errOf(tidings.NewInformer[*corev1.Pod](nil, tidings.InformerOptions[*corev1.Pod]{})), nil, []string{"source is nil"}},
-		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Sharing: 9})), nil, []string{"InformerOptions.Sharing is 9"}},
+		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Transport: tidings.Transport{Sharing: 9}})), nil, []string{"InformerOptions.Transport.Sharing is 9"}},
 		"wait before the start":    {f.WaitForSync(t.Context()), tidings.ErrNotStarted, []string{"pods.v1", "call Start"}},
 	}
 	for name, test := range tests {

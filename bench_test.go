@@ -74,8 +74,8 @@ func BenchmarkInitialSync(b *testing.B) {
 		}
 	}
 	for name, o := range map[string]tidings.FactoryOptions{
-		"streamed": {}, "in pages": {NoStreamedLists: true},
-		"streamed, strings shared": {Sharing: tidings.ShareStrings}, "streamed, nothing shared": {Sharing: tidings.ShareNothing},
+		"streamed": {}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true}},
+		"streamed, strings shared": {Transport: tidings.Transport{Sharing: tidings.ShareStrings}}, "streamed, nothing shared": {Transport: tidings.Transport{Sharing: tidings.ShareNothing}},
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkSync(b, server, o) })
 	}

@@ -116,7 +116,7 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				u := &updater{more: make(chan struct{})}
 				// What is counted are the objects of the source: they are to be cached as they are.
-				i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates", Sharing: tidings.ShareNothing})
+				i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates", Transport: tidings.Transport{Sharing: tidings.ShareNothing}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -98,7 +98,7 @@ func TestP03_SnapshotStaysAsItWas(t *testing.T) {
 }
 
 func TestP08_RelistIsOneStepWithDeletesFirst(t *testing.T) {
-	for name, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {NoStreamedLists: true, PageSize: 3}} {
+	for name, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true, PageSize: 3}}} {
 		t.Run(name, func(t *testing.T) {
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				for i := range 10 {

@@ -101,7 +101,7 @@ func TestP14_EveryNamespaceHasToReachTheVersion(t *testing.T) {
 }
 
 func TestP14_WriteIsReachedThroughARelistToo(t *testing.T) {
-	for name, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {NoStreamedLists: true, PageSize: 2}} {
+	for name, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true, PageSize: 2}}} {
 		t.Run(name, func(t *testing.T) {
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				w.create("a", "1")
@@ -152,7 +152,7 @@ func TestP14_VersionsLongerThanAnyInteger(t *testing.T) {
 // TestP15_WatchThatFallsSilentIsResumed has the connection stay open and bring nothing
 // any more. The guard is the timer of the reflector's watched.Next.
 func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
-	propertyWith(t, tidings.FactoryOptions{WatchTimeout: 24 * time.Hour}, tidings.Selection{Namespace: "default"}, func(w *world) {
+	propertyWith(t, tidings.FactoryOptions{Transport: tidings.Transport{WatchTimeout: 24 * time.Hour}}, tidings.Selection{Namespace: "default"}, func(w *world) {
 		w.create("a", "1")
 		// The object, the end of the list, two bookmarks, and then nothing.
 		w.server.Inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Stall(5, 0))
@@ -200,7 +200,7 @@ func TestP15_ConnectionThatIsDeadFromTheBeginning(t *testing.T) {
 func TestP16_RestoredBackupIsFoundWithinMinutes(t *testing.T) {
 	for name, down := range map[string]time.Duration{"at once": 0, "after a minute": time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			for form, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {NoStreamedLists: true, PageSize: 2}} {
+			for form, o := range map[string]tidings.FactoryOptions{"streamed": {}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true, PageSize: 2}}} {
 				t.Run(form, func(t *testing.T) {
 					propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 						w.create("kept", "1")
@@ -252,7 +252,7 @@ func TestP16_RestoredBackupIsFoundWithinMinutes(t *testing.T) {
 // its version is all that silence costs. The guard is the comparison of the versions in
 // Reflector.probe.
 func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
-	propertyWith(t, tidings.FactoryOptions{NoStreamedLists: true}, tidings.Selection{Namespace: "default"}, func(w *world) {
+	propertyWith(t, tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true}}, tidings.Selection{Namespace: "default"}, func(w *world) {
 		w.server.Inject(apisim.Match{Verb: "watch"}, apisim.DropBookmarks())
 		for n := range 10 {
 			w.create(fmt.Sprint("object-", n), "1")
@@ -285,7 +285,7 @@ func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 func TestP02_ConsistentFirstListIsOfTheNewestState(t *testing.T) {
 	for consistent, want := range map[bool]string{true: "2", false: "1"} {
 		t.Run(fmt.Sprint(consistent), func(t *testing.T) {
-			o := tidings.FactoryOptions{NoStreamedLists: true, ConsistentFirstList: consistent}
+			o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, ConsistentFirstList: consistent}}
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				w.create("a", "1")
 				w.server.Inject(apisim.Match{}, apisim.Lag())

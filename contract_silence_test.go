@@ -68,7 +68,7 @@ func TestP15_FactorySaysHowLongAListMayBeSilent(t *testing.T) {
 		ends  bool
 	}{"a second": {time.Second, true}, "no limit": {-1, false}} {
 		t.Run(name, func(t *testing.T) {
-			o := tidings.FactoryOptions{NoStreamedLists: true, MaxSilence: test.limit}
+			o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, MaxSilence: test.limit}}
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				silence := w.inject(apisim.Match{Verb: "list"}, apisim.Delay(24*time.Hour))
 				if err := w.factory.Start(w.ctx); err != nil {
@@ -87,7 +87,7 @@ func TestP15_FactorySaysHowLongAListMayBeSilent(t *testing.T) {
 // TestP15_SlowListsAreLeftAlone has a list of each sort come in pieces, with nothing for
 // almost as long as is allowed between any two of them.
 func TestP15_SlowListsAreLeftAlone(t *testing.T) {
-	for name, o := range map[string]tidings.FactoryOptions{"streamed": {WatchTimeout: 24 * time.Hour}, "in pages": {NoStreamedLists: true}} {
+	for name, o := range map[string]tidings.FactoryOptions{"streamed": {Transport: tidings.Transport{WatchTimeout: 24 * time.Hour}}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true}}} {
 		t.Run(name, func(t *testing.T) {
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				for _, name := range []string{"a", "b", "c"} {

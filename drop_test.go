@@ -146,7 +146,7 @@ func TestDrop(t *testing.T) {
 		for _, sharing := range []tidings.Sharing{tidings.ShareAll, tidings.ShareNothing} {
 			t.Run(fmt.Sprintf("paged %v sharing %d", paged, sharing), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, nil, tidings.FactoryOptions{NoStreamedLists: paged, Sharing: sharing, DetectMutations: true}, apisim.Options{})
+					w := newWorld(t, nil, tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: paged, Sharing: sharing}, DetectMutations: true}, apisim.Options{})
 					defer w.end()
 					dropEverywhere(t, w)
 				})

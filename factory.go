@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/internal/engine"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -42,43 +41,19 @@ type FactoryOptions struct {
 	DetectMutations bool
 	// OnMutation is told what DetectMutations finds; nil panics.
 	OnMutation func(Mutation)
-	// PageSize is how many objects a page of a list asks for where the server
-	// does not stream lists; 0 means 500.
-	PageSize int64
-	// NoStreamedLists makes every list one in pages.
-	NoStreamedLists bool
-	// ConsistentFirstList makes the first list of each informer the newest state also where
-	// it is one in pages; streamed lists are that anyway. Without it, a first list in pages is
-	// whatever the API server has in memory, which a server that lags may answer with a state
-	// from before what an earlier process of the same program has written: wait with WaitFor
-	// then, or set this. It costs a server twice the processor time: 173 ms instead of 82 for
-	// 10,000 objects of 1 KB in pages of 500 (BenchmarkFirstList in e2e, Kubernetes 1.37).
-	ConsistentFirstList bool
-	// WatchTimeout is the least time that a watch lasts before it is begun anew;
-	// 0 means 5 minutes, the least is a second.
-	WatchTimeout time.Duration
-	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
-	// ended and begun anew; a list that brings something may last as long as it needs. 0
-	// means 2 minutes, below 0 there is no limit, and the least above is a second.
-	MaxSilence time.Duration
-	// Backoff says how long to wait after failures.
-	Backoff reflector.Backoff
 	// StopGrace is how long a stop waits for handlers to return; 0 means 10 s.
 	StopGrace time.Duration
-	// MaxFrameBytes and MaxListBytes bound one event and one page of a list; 0
-	// means 32 MiB and 2 GiB, the least is 1,000.
-	MaxFrameBytes, MaxListBytes int
-	// ListBudget bounds what all pages of lists that are read at the same time take; several
-	// factories may share one. nil is one of 4 GiB, where int has 32 bits of 1 GiB.
-	ListBudget *source.Budget
-	// Sharing says what cached objects have in common in memory; 0 means ShareAll.
-	// ShareStrings costs more of it, and is for programs that change cached objects,
-	// which nobody should. A transform may change the object that it is given, which
-	// has strings in common with others at most; what it returns is shared.
-	Sharing Sharing
+	// Transport tunes lists, watches and decoding. Sharing of ShareStrings costs memory, and
+	// is for programs that change cached objects, which no program should. A transform may
+	// change the object that it receives, which shares strings at most; its result is shared
+	// as Sharing says.
+	Transport Transport
 	// Logger receives what goes wrong; nil discards it.
 	Logger *slog.Logger
 }
+
+// Transport tunes how objects are read from a server, and what they share in memory.
+type Transport = source.Transport
 
 // Sharing says what cached objects have in common in memory. Their values are the same
 // whatever it is.
@@ -225,7 +200,7 @@ func (f *Factory) Health() []Health {
 
 // SharingStats says what the objects of all informers have in common: what is known of
 // them, what that takes, and how often it was of use.
-func (f *Factory) SharingStats() source.TableStats { return f.client.SharingStats() }
+func (f *Factory) SharingStats() source.TableStats { return f.client.SharingStats(f.o.Transport) }
 
 // Shutdown stops every informer, those included that Run of a handle runs, and waits until
 // their goroutines have ended, or until ctx ends. The factory cannot be started again. Its

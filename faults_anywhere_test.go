@@ -122,7 +122,7 @@ func TestAnyAnswerAnywhere(t *testing.T) {
 
 func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer anyAnswer, times int, again bool) {
 	// The first list is consistent, or it would come in one page.
-	o := tidings.FactoryOptions{NoStreamedLists: place.paged, PageSize: 2, ConsistentFirstList: true}
+	o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: place.paged, PageSize: 2, ConsistentFirstList: true}}
 	if kind == "of its own type" {
 		o.Scheme = runtime.NewScheme()
 		o.Scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &ownMap{})

@@ -15,9 +15,9 @@ import (
 
 // faultsOfFrames are those of the bytes of an answer.
 func faultsOfFrames() []faultRow {
-	small := tidings.FactoryOptions{MaxFrameBytes: 1 << 20}
+	small := tidings.FactoryOptions{Transport: tidings.Transport{MaxFrameBytes: 1 << 20}}
 	smallPages := paged
-	smallPages.MaxListBytes = 1 << 20
+	smallPages.Transport.MaxListBytes = 1 << 20
 	return []faultRow{
 		{
 			// A watch that broke is resumed, not listed.

@@ -42,7 +42,7 @@ type faultRow struct {
 var inProtobuf = []string{"typed", "metadata"}
 
 // paged is for tests of lists in pages, of two objects each.
-var paged = tidings.FactoryOptions{NoStreamedLists: true, PageSize: 2}
+var paged = tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, PageSize: 2}}
 
 // faultRows has a row, at least, for each fault that apisim knows.
 func faultRows() []faultRow {

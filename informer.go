@@ -51,18 +51,13 @@ type InformerOptions[T Object] struct {
 	// it is given as far as the source lets it: one of package source has to be made with
 	// RESTOptions.Sharing of ShareStrings or ShareNothing for that.
 	Transform func(T) (T, error)
-	// Sharing says what cached objects have in common in memory; 0 means ShareAll. What the
-	// source yields, or a transform returns, is replaced by an equal object that shares, and
-	// not written to. With ShareNothing it is cached itself, as Secrets are in any case. A
-	// source that has the method DecodingStats, as those of package source have, is taken to
-	// share as it decodes: then this is for the results of a transform alone.
-	Sharing Sharing
-	// Among is the table of those that share with each other; nil means that the informer
-	// shares among its own objects.
-	Among *source.Table
-	// Reflector says how to list and watch. Its Name, Scope, Accept, Transform,
-	// Known, Compare, Logger and OnChange are the informer's.
-	Reflector reflector.Options[T]
+	// Transport tunes lists and watches, as far as informers do. With Sharing, the objects
+	// that the source yields, or the results of a transform, are replaced by equal objects
+	// that share, and not written to; with ShareNothing they are cached themselves, as Secrets
+	// are in any case. A source that has the method DecodingStats, as those of package source
+	// have, shares as it decodes: then Sharing is for the results of a transform alone. With a
+	// nil Table, the informer shares among its own objects.
+	Transport Transport
 	// Logger receives what goes wrong; nil discards it.
 	Logger *slog.Logger
 }
@@ -81,7 +76,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 		var none T
 		o.Name = fmt.Sprintf("%T", none)
 	}
-	if err := o.check(); err != nil {
+	if err := o.Transport.Check("InformerOptions.Transport"); err != nil {
 		return nil, informerError(o.Name, err)
 	}
 	everything, err := Selection{}.check(source.ScopeUnknown, nil)
@@ -91,7 +86,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	c, err := newCollection(collectionOptions[T]{
 		name: o.Name, resource: o.Resource, selection: everything,
 		source:    func(string) source.Source[T] { return src },
-		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes, reflector: o.Reflector, logger: o.Logger,
+		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes, reflector: reflector.Options[T]{Transport: o.Transport}, logger: o.Logger,
 	})
 	if err != nil {
 		return nil, informerError(o.Name, err)

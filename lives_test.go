@@ -180,7 +180,7 @@ func (h *listener) handle(e event) {
 
 func newLives(t *testing.T, seed uint64) *lives {
 	random := rand.New(rand.NewPCG(seed, 1))
-	o := tidings.FactoryOptions{NoStreamedLists: random.IntN(3) == 0, PageSize: int64(1 + random.IntN(3))}
+	o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: random.IntN(3) == 0, PageSize: int64(1 + random.IntN(3))}}
 	l := &lives{
 		world: newWorld(t, nil, o, apisim.Options{BookmarkInterval: 10 * time.Second}), random: random,
 		current: map[string]*subject{}, objects: map[string]bool{}, version: "1",

@@ -77,11 +77,11 @@ func judgeBy(seed uint64) func(version string) verdict {
 
 func newModel(t *testing.T, kind string, seed uint64) *model {
 	random := rand.New(rand.NewPCG(seed, 0))
-	o := tidings.FactoryOptions{
+	o := tidings.FactoryOptions{Transport: tidings.Transport{
 		NoStreamedLists: random.IntN(3) == 0,
 		PageSize:        int64(1 + random.IntN(5)),
 		WatchTimeout:    time.Duration(1+random.IntN(300)) * time.Second,
-	}
+	}}
 	so := apisim.Options{
 		HistoryLimit:     10 + random.IntN(200),
 		BookmarkInterval: time.Duration(1+random.IntN(60)) * time.Second,

@@ -3,9 +3,6 @@ package tidings
 import (
 	"fmt"
 	"time"
-
-	"github.com/tidings-go/tidings/internal/reflector"
-	"github.com/tidings-go/tidings/source"
 )
 
 // leastResync is the least period of resyncs. A shorter one keeps the processor busy.
@@ -24,37 +21,7 @@ func (o FactoryOptions) check() error {
 	if o.StopGrace < 0 {
 		return badOption("FactoryOptions.StopGrace", o.StopGrace, "give a duration, or 0 for 10 s")
 	}
-	read := source.RESTOptions{Transport: transportOf(o, o.Sharing)}
-	if err := read.Check("FactoryOptions"); err != nil {
-		return err
-	}
-	return reflectorOptions[struct{}](o).Check("FactoryOptions")
-}
-
-// transportOf returns the options of a factory that are those of its sources.
-func transportOf(o FactoryOptions, sharing source.Sharing) source.Transport {
-	return source.Transport{
-		MaxFrameBytes: o.MaxFrameBytes, MaxListBytes: o.MaxListBytes, ListBudget: o.ListBudget,
-		Sharing: sharing,
-	}
-}
-
-// reflectorOptions returns the options of a factory that are those of its reflectors.
-func reflectorOptions[T any](o FactoryOptions) reflector.Options[T] {
-	return reflector.Options[T]{
-		PageSize: o.PageSize, NoStreamedLists: o.NoStreamedLists, ConsistentFirstList: o.ConsistentFirstList,
-		WatchTimeout: o.WatchTimeout, MaxSilence: o.MaxSilence, Backoff: o.Backoff,
-	}
-}
-
-// check returns an error that names the first option that cannot be used. The store checks
-// the functions of the indexes.
-func (o InformerOptions[T]) check() error {
-	read := source.RESTOptions{Transport: source.Transport{Sharing: o.Sharing}}
-	if err := read.Check("InformerOptions"); err != nil {
-		return err
-	}
-	return o.Reflector.Check("InformerOptions.Reflector")
+	return o.Transport.Check("FactoryOptions.Transport")
 }
 
 // check returns an error that names the first option that cannot be used.

@@ -26,7 +26,6 @@ import (
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -57,9 +56,6 @@ var optionStructs = map[string]struct {
 	})},
 	". InformerOptions": {tidings.InformerOptions[*corev1.ConfigMap]{}, trial(func(t *testing.T, o tidings.InformerOptions[*corev1.ConfigMap]) error {
 		return runs(t, source.RESTOptions{}, o)
-	})},
-	"internal/reflector Options": {reflector.Options[*corev1.ConfigMap]{}, trial(func(t *testing.T, o reflector.Options[*corev1.ConfigMap]) error {
-		return runs(t, source.RESTOptions{}, tidings.InformerOptions[*corev1.ConfigMap]{Reflector: o})
 	})},
 	"source RESTOptions": {source.RESTOptions{}, trial(func(t *testing.T, o source.RESTOptions) error {
 		return runs(t, o, tidings.InformerOptions[*corev1.ConfigMap]{})
@@ -110,6 +106,7 @@ var optionsElsewhere = map[string]string{
 	"apiserver Options":               "they are flags of a kube-apiserver, which says itself what is wrong, and a writer",
 	"clientgo/cache SharingOptions":   "clientgo/informers tries what WithSharing refuses",
 	"clientgo/informers GroupOptions": "clientgo/informers tries them with a generated group",
+	"internal/reflector Options":      "what a user can set of them is Transport, in FactoryOptions",
 }
 
 func emptyStore() *store.Store[int] {

@@ -19,7 +19,7 @@ func TestRelistDecodesWhatHasChangedAndNothingElse(t *testing.T) {
 	for _, paged := range []bool{false, true} {
 		t.Run(fmt.Sprint("paged ", paged), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, nil, tidings.FactoryOptions{NoStreamedLists: paged}, apisim.Options{})
+				w := newWorld(t, nil, tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: paged}}, apisim.Options{})
 				defer w.end()
 				informer, before := replicasOf(w, tidings.Selection{})
 				decoded := informer.Health().Decoding.Shared

@@ -22,7 +22,8 @@ type Object = source.Object
 // of them, within the namespaces of the factory. Equal selections of one factory
 // share one watch and one cache.
 type Selection struct {
-	// Namespace is the one namespace to hold; "" leaves it to Namespaces.
+	// Namespace is the one namespace to hold; "" leaves it to Namespaces. To set both is an
+	// error.
 	Namespace string
 	// Namespaces are several namespaces, each with a watch of its own. When both
 	// are empty, FactoryOptions.Namespaces hold.
@@ -96,6 +97,8 @@ func (s Selection) check(scope source.Scope, byDefault []string) (selection, err
 		named = append(named, s.Namespace)
 	}
 	switch {
+	case s.Namespace != "" && len(s.Namespaces) > 0:
+		return invalid("Namespace is %q beside Namespaces %q: choose one", s.Namespace, s.Namespaces)
 	case len(named) > 0 && scope == source.ScopeCluster:
 		return selection{}, fmt.Errorf("namespace %q: %w", named[0], ErrClusterScoped)
 	case len(named) > 0 && s.AllNamespaces:

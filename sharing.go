@@ -18,10 +18,10 @@ func sharingFor(sharing Sharing, transform *Transform) Sharing {
 
 // sharerFor returns what shares the results of a transform, or nil for none.
 func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sharer {
-	if !transformed || f.o.Sharing == ShareNothing {
+	if !transformed || f.o.Transport.Sharing == ShareNothing {
 		return nil
 	}
-	return f.client.NewSharer(resource, f.o.Sharing)
+	return f.client.NewSharer(resource, f.o.Transport)
 }
 
 // sharerOf returns what shares the objects of a source that no factory has, or nil for none:
@@ -30,14 +30,14 @@ func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sh
 func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Sharer {
 	_, shares := src.(interface{ DecodingStats() source.DecodingStats })
 	secrets := dedup.IsSecret(o.Resource.Group, o.Resource.Resource, "")
-	if o.Sharing == ShareNothing || secrets || shares && o.Transform == nil {
+	if o.Transport.Sharing == ShareNothing || secrets || shares && o.Transform == nil {
 		return nil
 	}
-	table := o.Among
+	table := o.Transport.Table
 	if table == nil {
 		table = new(source.Table)
 	}
-	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: o.Resource.Resource != ""})
+	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: o.Transport.Sharing, NoSecrets: o.Resource.Resource != ""})
 }
 
 // afterTransform returns what is done with an object after the transform, if there is one.

@@ -95,11 +95,11 @@ func TestNewInformerShares(t *testing.T) {
 		counted bool // by the health
 	}{
 		"default":               {tidings.InformerOptions[*corev1.Pod]{}, true, true},
-		"all":                   {tidings.InformerOptions[*corev1.Pod]{Sharing: tidings.ShareAll}, true, true},
-		"strings":               {tidings.InformerOptions[*corev1.Pod]{Sharing: tidings.ShareStrings}, false, true},
-		"nothing":               {tidings.InformerOptions[*corev1.Pod]{Sharing: tidings.ShareNothing}, false, false},
+		"all":                   {tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareAll}}, true, true},
+		"strings":               {tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareStrings}}, false, true},
+		"nothing":               {tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareNothing}}, false, false},
 		"transform":             {tidings.InformerOptions[*corev1.Pod]{Transform: slim}, true, true},
-		"transform and nothing": {tidings.InformerOptions[*corev1.Pod]{Transform: slim, Sharing: tidings.ShareNothing}, false, false},
+		"transform and nothing": {tidings.InformerOptions[*corev1.Pod]{Transform: slim, Transport: tidings.Transport{Sharing: tidings.ShareNothing}}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestNewInformerShares(t *testing.T) {
 func TestNewInformerSharesAmong(t *testing.T) {
 	for _, table := range []*dedup.Table{new(dedup.Table), nil} {
 		synctest.Test(t, func(t *testing.T) {
-			first, _ := cachedOf(t, replicas(), tidings.InformerOptions[*corev1.Pod]{Among: table})
-			second, _ := cachedOf(t, replicas(), tidings.InformerOptions[*corev1.Pod]{Among: table})
+			first, _ := cachedOf(t, replicas(), tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Table: table}})
+			second, _ := cachedOf(t, replicas(), tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Table: table}})
 			if inCommon(first[7], second[7]) != (table != nil) {
 				t.Errorf("with one table %t, pods of two informers have labels and containers in common: %t", table != nil, table == nil)
 			}
@@ -156,7 +156,7 @@ func TestNewInformerLeavesSecretsAlone(t *testing.T) {
 			metadata = append(metadata, &metav1.PartialObjectMetadata{ObjectMeta: *m.DeepCopy()})
 		}
 		table := new(dedup.Table)
-		held, _ := cachedOf(t, secrets, tidings.InformerOptions[*corev1.Secret]{Among: table})
+		held, _ := cachedOf(t, secrets, tidings.InformerOptions[*corev1.Secret]{Transport: tidings.Transport{Table: table}})
 		for _, secret := range held {
 			if !slices.Contains(secrets, secret) {
 				t.Errorf("%s is not cached as it is", secret.Name)
@@ -164,7 +164,7 @@ func TestNewInformerLeavesSecretsAlone(t *testing.T) {
 		}
 		for resource, shared := range map[schema.GroupResource]int64{{}: 0, {Resource: "secrets"}: 0, {Resource: "pods"}: 8} {
 			table := new(dedup.Table)
-			held, health := cachedOf(t, metadata, tidings.InformerOptions[*metav1.PartialObjectMetadata]{Resource: resource, Among: table})
+			held, health := cachedOf(t, metadata, tidings.InformerOptions[*metav1.PartialObjectMetadata]{Resource: resource, Transport: tidings.Transport{Table: table}})
 			if len(held) != 8 || health.Decoding.After.Shared != shared || (table.Stats().Kept != 0) != (shared != 0) {
 				t.Errorf("of %q %d are cached, health has %+v, the table %+v", resource, len(held), health.Decoding.After, table.Stats())
 			}
@@ -193,7 +193,7 @@ func TestNewInformerOfREST(t *testing.T) {
 		"as decoded":           {after: 0},
 		"transform":            {o: tidings.InformerOptions[*corev1.Pod]{Transform: slim}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareStrings}}, after: 8},
 		"fields are left out":  {rest: source.RESTOptions{Drop: []string{"metadata.annotations"}}},
-		"nothing, whole twice": {o: tidings.InformerOptions[*corev1.Pod]{Sharing: tidings.ShareNothing}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareNothing}}},
+		"nothing, whole twice": {o: tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareNothing}}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareNothing}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

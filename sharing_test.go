@@ -60,7 +60,7 @@ func TestSharing(t *testing.T) {
 		for _, sharing := range []tidings.Sharing{tidings.ShareAll, tidings.ShareStrings, tidings.ShareNothing} {
 			t.Run(fmt.Sprintf("%d paged %v", sharing, paged), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, nil, tidings.FactoryOptions{Sharing: sharing, NoStreamedLists: paged}, apisim.Options{})
+					w := newWorld(t, nil, tidings.FactoryOptions{Transport: tidings.Transport{Sharing: sharing, NoStreamedLists: paged}}, apisim.Options{})
 					defer w.end()
 					informer, all := replicasOf(w, tidings.Selection{})
 					if inCommon(all[6], all[7]) != (sharing == tidings.ShareAll) {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -85,7 +84,7 @@ func TestReflectorOptionsOfAnInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &paging{fakeSource: fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}}
 		i, err := tidings.NewInformer(s, tidings.InformerOptions[*corev1.ConfigMap]{
-			Reflector: reflector.Options[*corev1.ConfigMap]{PageSize: 7},
+			Transport: tidings.Transport{PageSize: 7},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkFirstList lists 10,000 objects in pages, as a first list does by default and as
-// FactoryOptions.ConsistentFirstList has it, and measures the processor time of a real API
+// Transport.ConsistentFirstList has it, and measures the processor time of a real API
 // server with its etcd, for one list.
 func BenchmarkFirstList(b *testing.B) {
 	const objects = 10_000

@@ -29,36 +29,6 @@ const (
 	maxBatch = 256
 )
 
-// Transport tunes how objects are read from a server. Its zero value is ready.
-type Transport struct {
-	// PageSize, NoStreamedLists, WatchTimeout and MaxSilence are for the informers that list
-	// and watch through sources; a source itself ignores them. Zero values mean the defaults
-	// of the informer.
-	//
-	// PageSize is the number of objects in a page of a list that is not streamed.
-	PageSize int64
-	// NoStreamedLists makes every list one in pages.
-	NoStreamedLists bool
-	// WatchTimeout is the least time that a watch lasts before it is started again.
-	WatchTimeout time.Duration
-	// MaxSilence is how long a list may bring nothing before it is ended and started again;
-	// below 0 there is no limit.
-	MaxSilence time.Duration
-
-	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB, the least is 1,000.
-	MaxFrameBytes int
-	// MaxListBytes bounds the memory of one page of a list: its bytes, or the sizes of the
-	// Go structs of its objects where these are larger. 0 means 2 GiB, where int has 32 bits
-	// 512 MiB; the least is 1,000.
-	MaxListBytes int
-	// ListBudget bounds the memory of the pages of several sources at once; nil means the
-	// budget of the client, of 4 GiB.
-	ListBudget *Budget
-	// Sharing says which parts of decoded objects are shared; 0 means ShareAll. Go structs
-	// that come in JSON share all or nothing.
-	Sharing Sharing
-}
-
 // RESTOptions narrows what a [REST] source reads. Its zero value is the whole collection,
 // with the default limits. With options that cannot be used, every List and Watch fails and
 // says which.
@@ -90,20 +60,6 @@ type RESTOptions struct {
 	// objects are, as client-go's metadata client does: the items of lists in JSON keep the
 	// kind that they come with. Other sources are not affected.
 	NoKind bool
-	// Table holds what the objects share; nil means the table of the client.
-	Table *Table
-}
-
-// tableOf returns the table that holds what objects share.
-func (o RESTOptions) tableOf(c *Client) *Table {
-	switch {
-	case o.Table != nil:
-		return o.Table
-	case c != nil:
-		return &c.table
-	default:
-		return new(Table)
-	}
 }
 
 // budgetOf returns the budget that pages are read with.
@@ -180,25 +136,11 @@ const leastBytes = 1000
 // struct of that name: a caller with the same options uses it to check its own. Drop is
 // checked by the sources, which know the type.
 func (o RESTOptions) Check(name string) error {
-	refuse := func(field string, value any, remedy string) error {
-		return fmt.Errorf("%s.%s is %v: %s", name, field, value, remedy)
+	if err := o.Transport.Check(name); err != nil {
+		return err
 	}
-	switch {
-	case o.MaxFrameBytes != 0 && o.MaxFrameBytes < leastBytes:
-		return refuse("MaxFrameBytes", o.MaxFrameBytes,
-			fmt.Sprintf("give %d bytes or more, or 0 for 32 MiB", leastBytes))
-	case o.MaxListBytes != 0 && o.MaxListBytes < leastBytes:
-		return refuse("MaxListBytes", o.MaxListBytes,
-			fmt.Sprintf("give %d bytes or more, or 0 for 2 GiB", leastBytes))
-	case o.ListBudget != nil && o.ListBudget.MaxBytes < 0:
-		return refuse("ListBudget.MaxBytes", o.ListBudget.MaxBytes,
-			"give a number of bytes, or 0 for 4 GiB")
-	case o.Sharing < ShareAll || o.Sharing > ShareNothing:
-		return refuse("Sharing", int(o.Sharing),
-			"use ShareAll, ShareStrings or ShareNothing")
-	case o.ClusterScoped && o.Namespace != "":
-		return refuse("ClusterScoped", true,
-			fmt.Sprintf("leave Namespace, which is %q, empty", o.Namespace))
+	if o.ClusterScoped && o.Namespace != "" {
+		return fmt.Errorf("%s.ClusterScoped is true: leave Namespace, which is %q, empty", name, o.Namespace)
 	}
 	if _, err := labels.Parse(o.Labels); err != nil {
 		return fmt.Errorf("%s.Labels %.100q: %w", name, o.Labels, err)

@@ -72,15 +72,15 @@ func (s *REST[T]) DecodingStats() DecodingStats {
 	return stats
 }
 
-// NewSharer returns a sharer for objects of a resource that were changed after the client
-// decoded them. They share with the objects that the client decodes.
-func (c *Client) NewSharer(resource Resource, sharing Sharing) *dedup.Sharer {
+// NewSharer returns a sharer for objects of a resource that something has changed since
+// the client decoded them. They share with the objects that sources with these options
+// decode.
+func (c *Client) NewSharer(resource Resource, o Transport) *dedup.Sharer {
 	if resource.isSecrets() {
-		sharing = ShareNothing
+		o.Sharing = ShareNothing
 	}
-	o := dedup.SharerOptions{Sharing: sharing, NoSecrets: resource.Name != ""}
-	return dedup.NewSharer(&c.table, o)
+	return dedup.NewSharer(o.tableOf(c), dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: resource.Name != ""})
 }
 
-// SharingStats describe the table of the client, through which its sources share.
-func (c *Client) SharingStats() TableStats { return c.table.Stats() }
+// SharingStats describe what the objects of sources with these options have in common.
+func (c *Client) SharingStats(o Transport) TableStats { return o.tableOf(c).Stats() }

@@ -101,8 +101,8 @@ func TestSecretsAsMapsAreNotShared(t *testing.T) {
 		if got := len(readMaps(t, s)); got != 16 {
 			t.Fatalf("read %d objects", got)
 		}
-		if stats := s.DecodingStats(); stats.Unshared != 16 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
-			t.Errorf("%v: %+v, in the table %+v", resource, stats, client.SharingStats())
+		if stats := s.DecodingStats(); stats.Unshared != 16 || stats.WhyUnshared == nil || client.SharingStats(Transport{}).Kept != 0 {
+			t.Errorf("%v: %+v, in the table %+v", resource, stats, client.SharingStats(Transport{}))
 		}
 	}
 	client := serve(t, widgetsJSON("Secret"))
@@ -126,11 +126,11 @@ func TestSecretsInAStructOfAProgramAreNotShared(t *testing.T) {
 		if err != nil || len(page.Items) != 8 {
 			t.Fatalf("%d items, %v", len(page.Items), err)
 		}
-		sharer := client.NewSharer(resource, ShareAll)
+		sharer := client.NewSharer(resource, Transport{})
 		for _, item := range page.Items {
 			sharer.Share(item.Object)
 		}
-		if kept := client.SharingStats().Kept; kept != 0 || sharer.Stats().Shared != 0 {
+		if kept := client.SharingStats(Transport{}).Kept; kept != 0 || sharer.Stats().Shared != 0 {
 			t.Errorf("%v: %d are in the table, %+v", resource, kept, sharer.Stats())
 		}
 	}

@@ -100,7 +100,7 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 			first := NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}})
 			all := readAll(t, first)
 			again := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}}))
-			apart := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing}, Table: new(dedup.Table)}))
+			apart := readAll(t, NewTyped(client, pods, newPod, RESTOptions{Transport: Transport{Sharing: sharing, Table: new(dedup.Table)}}))
 			if len(all) != 17 {
 				t.Fatalf("read %d pods", len(all))
 			}
@@ -123,7 +123,7 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 			if stats.WhyUnshared = nil; stats != want.stats {
 				t.Errorf("counted %+v, want %+v", stats, want.stats)
 			}
-			if kept := client.SharingStats().Kept; (kept > 0) != want.strings {
+			if kept := client.SharingStats(Transport{}).Kept; (kept > 0) != want.strings {
 				t.Errorf("the client's table kept %d", kept)
 			}
 		})
@@ -179,8 +179,8 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if stats := s.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
-		t.Errorf("a Secret: %+v, in the table %+v", stats, client.SharingStats())
+	if stats := s.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats(Transport{}).Kept != 0 {
+		t.Errorf("a Secret: %+v, in the table %+v", stats, client.SharingStats(Transport{}))
 	}
 
 	partial := &metav1.PartialObjectMetadataList{Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"a": "b"}}}}}
@@ -189,8 +189,8 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	if _, err := metadata.List(t.Context(), ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if stats := metadata.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats().Kept != 0 {
-		t.Errorf("the metadata of a Secret: %+v, in the table %+v", stats, client.SharingStats())
+	if stats := metadata.DecodingStats(); stats.Unshared != 1 || stats.WhyUnshared == nil || client.SharingStats(Transport{}).Kept != 0 {
+		t.Errorf("the metadata of a Secret: %+v, in the table %+v", stats, client.SharingStats(Transport{}))
 	}
 
 	// Field 1, the metadata, twice: they merge.

@@ -9,7 +9,7 @@ import (
 
 // nativeKinds are the informers of package tidings.
 func nativeKinds() []Kind {
-	paged := tidings.FactoryOptions{NoStreamedLists: true, PageSize: 3}
+	paged := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, PageSize: 3}}
 	return []Kind{
 		{Name: "typed", Namespaces: 1, New: newTyped(tidings.FactoryOptions{})},
 		{Name: "dynamic", Namespaces: 1, New: newDynamic(tidings.FactoryOptions{})},

@@ -5,19 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
-)
 
-// Backoff configures the waits between attempts. Its zero value is ready.
-type Backoff struct {
-	// Initial is the wait after the first failure, a millisecond or more; 0 means 800 ms.
-	Initial time.Duration
-	// Max is the longest wait before jitter, a millisecond or more; 0 means 30 s. A longer
-	// wait that the server asks for is obeyed up to 5 minutes.
-	Max time.Duration
-	// Jitter is how far a wait is moved at random, as a part of it: 0.5 moves it to between
-	// 0.5 and 1.5 of itself. 0 means 0.5; a negative value means none. The most is 1.
-	Jitter float64
-}
+	"github.com/tidings-go/tidings/source"
+)
 
 // maxRetryAfter is the longest wait, before jitter, that a server can ask for. API servers ask
 // for seconds. A proxy that asks for more would keep a cache stale for as long.
@@ -25,7 +15,7 @@ const maxRetryAfter = 5 * time.Minute
 
 // withDefaults has the first and the longest wait of client-go's reflector since v0.19, which
 // API servers are dimensioned for.
-func (b Backoff) withDefaults() Backoff {
+func withDefaults(b source.Backoff) source.Backoff {
 	b.Initial = cmp.Or(b.Initial, 800*time.Millisecond)
 	b.Max = cmp.Or(b.Max, 30*time.Second)
 	b.Jitter = cmp.Or(b.Jitter, 0.5)
@@ -35,7 +25,7 @@ func (b Backoff) withDefaults() Backoff {
 // delay returns the wait after a number of failures in a row, at least 1. It is never shorter
 // than atLeast, which the server asked for. Jitter is added to that in proportion, so that
 // clients that were given the same answer do not come back together.
-func (b Backoff) delay(failures int, atLeast time.Duration) time.Duration {
+func delay(b source.Backoff, failures int, atLeast time.Duration) time.Duration {
 	wait := min(b.Initial, b.Max)
 	for range failures - 1 {
 		if wait = min(sum(wait, wait), b.Max); wait == b.Max {

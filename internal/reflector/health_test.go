@@ -163,7 +163,7 @@ func TestP18_LastingFailureIsLoggedOncePerStateAndAtAHeartbeat(t *testing.T) {
 	answers := slices.Repeat([]answer{failed(first, errForbidden)}, 60)
 	log := &lines{}
 	scenario{
-		o:       Options[object]{NoStreamedLists: true, Logger: slog.New(log)},
+		o:       Options[object]{Transport: source.Transport{NoStreamedLists: true}, Logger: slog.New(log)},
 		answers: append(answers, failed(first, errInternal), onePage, watched("5")), pass: 35 * time.Minute,
 		check: func(t *testing.T, _ *Reflector[object], _ *script, _ *journal) {
 			log.mu.Lock()

@@ -18,7 +18,7 @@ import (
 )
 
 // inPages is for lists in pages.
-var inPages = Options[object]{NoStreamedLists: true}
+var inPages = Options[object]{Transport: source.Transport{NoStreamedLists: true}}
 
 func TestStreamedList(t *testing.T) {
 	broken := streamed(sends("+a@3"), fails(errCut))
@@ -101,7 +101,7 @@ func TestListStagesCachedObjects(t *testing.T) {
 		"decoded, without a UID": { // fakes have one version for everything
 			o: Options[object]{Known: func(string) (object, string, string, bool) {
 				return object{note: " as known"}, "3", "", true
-			}, NoStreamedLists: true},
+			}, Transport: source.Transport{NoStreamedLists: true}},
 			answers: []answer{noUID, watched("3")},
 			queue:   []string{"replace 3: a@3"},
 		},
@@ -112,7 +112,7 @@ func TestListStagesCachedObjects(t *testing.T) {
 			check:   cached("a@3", "d@6"),
 		},
 		"asked, in pages": {
-			asks: true, o: Options[object]{Known: knows("a@3", "b@3", "c@5"), NoStreamedLists: true},
+			asks: true, o: Options[object]{Known: knows("a@3", "b@3", "c@5"), Transport: source.Transport{NoStreamedLists: true}},
 			answers: []answer{page(first, "5", "+a@3 +b@3", ""), failed("watch 5", errExpired),
 				page(later, "9", "+a@3 +b@4", "next"), page(`list "" 500 "next"`, "9", "+c@5", ""), watched("9")},
 			queue: []string{"replace 5: a@3 as known b@3 as known", "replace 9: a@3 as known b@4 c@5 as known"},
@@ -125,7 +125,7 @@ func TestListStagesCachedObjects(t *testing.T) {
 			check:   cached("a@3", "b@3", "a@3"),
 		},
 		"asked, in a page that fails": {
-			asks: true, o: Options[object]{Known: knows("a@3", "b@3"), NoStreamedLists: true},
+			asks: true, o: Options[object]{Known: knows("a@3", "b@3"), Transport: source.Transport{NoStreamedLists: true}},
 			answers: []answer{onePage, failed("watch 5", errExpired),
 				page(later, "5", "+a@3", "two"), cutPage, page(`list "" 500 "two"`, "5", "+b@3", ""), watched("5")},
 			queue: []string{"replace 5: a@3 as known", "replace 5: a@3 as known b@3 as known"},

@@ -2,9 +2,7 @@ package reflector
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/delta"
@@ -34,26 +32,8 @@ type Options[T any] struct {
 	// Compare orders the versions of events as [delta.Options].Compare orders those of objects;
 	// nil means delta.CompareDecimal. Events whose versions it cannot compare are handed on.
 	Compare func(a, b string) (order int, ok bool)
-	// PageSize is the limit of objects in a page of a list; 0 means 500.
-	PageSize int64
-	// NoStreamedLists reads every list in pages.
-	NoStreamedLists bool
-	// ConsistentFirstList makes a first list in pages ask for the newest state, as every later
-	// list does. The server reads a consistent list from its storage. Without it the first list
-	// asks for version "0": any state that the server has in memory, which may be older than
-	// one that an earlier process has seen.
-	ConsistentFirstList bool
-	// WatchTimeout is the least time after which the server is asked to end a watch; the most
-	// is twice that. 0 means 5 minutes, the least is a second.
-	WatchTimeout time.Duration
-	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
-	// ended: no byte of a page, no object of a streamed list. A list that brings something may
-	// take as long as it needs. 0 means 2 minutes, twice the time that a kube-apiserver gives
-	// itself for a request; below 0 there is no limit, and the least above is a second. Sources
-	// that do not call source.ListOptions.OnActivity are limited in streamed lists only.
-	MaxSilence time.Duration
-	// Backoff configures the waits after failures.
-	Backoff Backoff
+	// Transport tunes lists and watches, as far as informers do.
+	source.Transport
 	// Logger receives a line per change of state; nil discards them.
 	Logger *slog.Logger
 	// OnChange is called after every change of state, from Run's goroutine. It
@@ -93,7 +73,7 @@ func (o Options[T]) withDefaults() Options[T] {
 	o.PageSize = cmp.Or(o.PageSize, 500)
 	o.WatchTimeout = cmp.Or(o.WatchTimeout, 5*time.Minute)
 	o.MaxSilence = cmp.Or(o.MaxSilence, 2*time.Minute)
-	o.Backoff = o.Backoff.withDefaults()
+	o.Backoff = withDefaults(o.Backoff)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Accept == nil {
 		o.Accept = func(source.Item[T], bool) error { return nil }
@@ -111,36 +91,4 @@ func (o Options[T]) withDefaults() Options[T] {
 		o.OnFailure = func(Step, error) {}
 	}
 	return o
-}
-
-// Check returns an error that names the first option that cannot be used, as a field of a
-// struct called name, or nil. A reflector with such an option does not run. The least durations
-// keep a watch or a list from ending before it can bring anything, and a failing server from
-// being asked without a pause.
-func (o Options[T]) Check(name string) error {
-	refuse := func(field string, value any, remedy string) error {
-		return fmt.Errorf("%s.%s is %v: %s", name, field, value, remedy)
-	}
-	if o.PageSize < 0 {
-		return refuse("PageSize", o.PageSize, "give a number of objects, or 0 for 500")
-	}
-	for _, d := range []struct {
-		field        string
-		value, least time.Duration
-		zero         string
-	}{
-		{"WatchTimeout", o.WatchTimeout, time.Second, "5 minutes"},
-		{"MaxSilence", max(o.MaxSilence, 0), time.Second, "2 minutes, or less for no limit"},
-		{"Backoff.Initial", o.Backoff.Initial, time.Millisecond, "800 ms"},
-		{"Backoff.Max", o.Backoff.Max, time.Millisecond, "30 s"},
-	} {
-		if d.value != 0 && d.value < d.least {
-			remedy := fmt.Sprintf("give %v or more, or 0 for %s", d.least, d.zero)
-			return refuse(d.field, d.value, remedy)
-		}
-	}
-	if j := o.Backoff.Jitter; math.IsNaN(j) || math.IsInf(j, 0) || j > 1 {
-		return refuse("Backoff.Jitter", j, "give a part between 0 and 1, 0 for 0.5, or less for none")
-	}
-	return nil
 }

@@ -151,12 +151,12 @@ func TestPages(t *testing.T) {
 			queue: []string{replaced5},
 		},
 		"consistent first list": {
-			o:       Options[object]{NoStreamedLists: true, ConsistentFirstList: true},
+			o:       Options[object]{Transport: source.Transport{NoStreamedLists: true, ConsistentFirstList: true}},
 			answers: []answer{page(later, "5", "", "next"), page(next(later, "next"), "6", "+a@3", ""), watched("5")},
 			queue:   []string{replaced5},
 		},
 		"expired token": {
-			o: Options[object]{NoStreamedLists: true, PageSize: 2},
+			o: Options[object]{Transport: source.Transport{NoStreamedLists: true, PageSize: 2}},
 			answers: []answer{page(`list "0" 2 ""`, "5", "+a@3", "next"), failed(`list "0" 2 "next"`, errExpired),
 				page(`list "0" 0 ""`, "9", "+a@7 +b@8", ""), watched("9")},
 			queue: []string{"replace 9: a@7 b@8"},
@@ -181,7 +181,7 @@ func TestP18_RetryAfterIsBounded(t *testing.T) {
 			answers = append(answers, checked("5")) // the server was out of contact
 		}
 		t.Run(name, scenario{
-			o: Options[object]{NoStreamedLists: strings.HasSuffix(name, "page")}, answers: answers, pass: 5*time.Minute + 10*time.Second,
+			o: Options[object]{Transport: source.Transport{NoStreamedLists: strings.HasSuffix(name, "page")}}, answers: answers, pass: 5*time.Minute + 10*time.Second,
 			during: func(r *Reflector[object], _ *script) {
 				after(2 * time.Second)
 				h := r.Health()
@@ -200,7 +200,7 @@ func TestP15_SilentLists(t *testing.T) {
 	hangsLater.signs = []time.Duration{time.Minute}
 	slow.signs = []time.Duration{119 * time.Second, 100 * time.Second, 119 * time.Second, time.Second, 119 * time.Second}
 	limited := func(limit time.Duration) Options[object] {
-		return Options[object]{NoStreamedLists: true, MaxSilence: limit}
+		return Options[object]{Transport: source.Transport{NoStreamedLists: true, MaxSilence: limit}}
 	}
 	var goesOn, isCached []read
 	for range 10 {
@@ -259,6 +259,6 @@ func TestP15_SilentStreamsAreGivenUp(t *testing.T) {
 			silent, again, expired,
 			again, expired, again, watched("5"),
 		},
-		o: Options[object]{WatchTimeout: 10 * time.Hour}, pass: time.Hour,
+		o: Options[object]{Transport: source.Transport{WatchTimeout: 10 * time.Hour}}, pass: time.Hour,
 	}.run(t)
 }

@@ -80,7 +80,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	if o.OnFailure != nil {
 		failureLevel = slog.LevelInfo
 	}
-	invalid := o.Check("Options")
+	invalid := o.Transport.Check("Options")
 	o = o.withDefaults()
 	return &Reflector[T]{
 		source: src, queue: queue, o: o, invalid: invalid,
@@ -169,14 +169,14 @@ func (r *Reflector[T]) retryAfter(err error, failures int, next state[T]) state[
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
 			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
 	}
-	wait := r.o.Backoff.delay(failures, min(end.retryAfter, maxRetryAfter))
+	wait := delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter))
 	r.recorder.failed(end.state, err, time.Now().Add(wait))
 	return &backingOff[T]{wait, next}
 }
 
 // pause returns the state that waits before next, after an end that is no failure.
 func (r *Reflector[T]) pause(next state[T]) state[T] {
-	return &backingOff[T]{r.o.Backoff.delay(max(1, r.attempts.lists), 0), next}
+	return &backingOff[T]{delay(r.o.Backoff, max(1, r.attempts.lists), 0), next}
 }
 
 // backingOff waits. Out of it lead:

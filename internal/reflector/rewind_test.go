@@ -60,7 +60,7 @@ func TestP16_Rewinds(t *testing.T) {
 			}),
 		},
 		"quiet watch that outlived its timeout": {
-			o:       Options[object]{WatchTimeout: 30 * time.Minute},
+			o:       Options[object]{Transport: source.Transport{WatchTimeout: 30 * time.Minute}},
 			answers: []answer{listed(cut), outlived, checked("5"), outlived, checked("3"), relisted4},
 			pass:    time.Minute, queue: []string{replaced5, rewound4},
 			during: func(_ *Reflector[object], s *script) {
@@ -163,7 +163,7 @@ func TestP16_RefusalsAreContactAndFailuresAreNot(t *testing.T) {
 		if answers = append(answers, watched("5")); test.checked {
 			answers = append(answers, checked("5"))
 		}
-		t.Run(name, scenario{o: Options[object]{Backoff: Backoff{Max: 4 * time.Second}}, answers: answers}.run)
+		t.Run(name, scenario{o: Options[object]{Transport: source.Transport{Backoff: source.Backoff{Max: 4 * time.Second}}}, answers: answers}.run)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestP15_SilentWatches(t *testing.T) {
 	}
 	scenarios(t, map[string]scenario{
 		"outlives its timeout": {
-			o: Options[object]{WatchTimeout: time.Minute}, pass: 151*time.Second - 89*time.Second,
+			o: Options[object]{Transport: source.Transport{WatchTimeout: time.Minute}}, pass: 151*time.Second - 89*time.Second,
 			answers: []answer{listed(), watched("5"), checked("5")}, check: lastError(errOutlived),
 			during: func(_ *Reflector[object], s *script) {
 				after(89 * time.Second)
@@ -249,7 +249,7 @@ func TestPanicClosesTheWatch(t *testing.T) {
 			streamed = ctx
 			return &scriptedStream{ctx: ctx, reads: []read{sends("~a@6")}}, nil
 		}}
-		r := New(server, &journal{}, Options[object]{NoStreamedLists: true, Accept: func(i source.Item[object], _ bool) error {
+		r := New(server, &journal{}, Options[object]{Transport: source.Transport{NoStreamedLists: true}, Accept: func(i source.Item[object], _ bool) error {
 			if i.Version == "6" {
 				panic("no")
 			}

@@ -32,7 +32,7 @@ func (s *streaming[T]) step(ctx context.Context) state[T] {
 	var err error
 	s.stream, err = s.open(ctx, source.WatchOptions{
 		SendInitialEvents: true,
-		IsCached:              s.unlessRewound(s.isCached),
+		IsCached:          s.unlessRewound(s.isCached),
 	})
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		s.server.noStreams = true

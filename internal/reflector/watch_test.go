@@ -212,7 +212,7 @@ func (b *uselessServer) Watch(ctx context.Context, o source.WatchOptions) (sourc
 // hour runs a reflector and counts the requests of an hour, after the first ten minutes.
 func (b *uselessServer) hour(t *testing.T) (lists, requests int64) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(b, &journal{}, Options[object]{NoStreamedLists: true, Backoff: Backoff{Jitter: -1}})
+		r := New(b, &journal{}, Options[object]{Transport: source.Transport{NoStreamedLists: true, Backoff: source.Backoff{Jitter: -1}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.Run(ctx) }()

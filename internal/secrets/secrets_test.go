@@ -316,7 +316,7 @@ func newFactory(
 	options := &slog.HandlerOptions{Level: slog.Level(-100)}
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
 		Scheme: scheme, Logger: slog.New(slog.NewTextHandler(o, options)),
-		MaxFrameBytes: 10_000, MaxListBytes: 10_000,
+		Transport:       tidings.Transport{MaxFrameBytes: 10_000, MaxListBytes: 10_000},
 		DetectMutations: true, OnMutation: func(m tidings.Mutation) { o.print(m, m.Error()) },
 	})
 	must(t, err)

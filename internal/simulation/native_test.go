@@ -18,11 +18,11 @@ const (
 
 // nativeOptions choose how an informer of the native API lists and watches.
 func nativeOptions(w *world) tidings.FactoryOptions {
-	return tidings.FactoryOptions{
+	return tidings.FactoryOptions{Transport: tidings.Transport{
 		NoStreamedLists: w.random.IntN(3) == 0, PageSize: int64(1 + w.random.IntN(6)),
 		WatchTimeout:  w.between(150, 300),
 		MaxFrameBytes: nativeFrameLimit, MaxListBytes: nativeListLimit,
-	}
+	}}
 }
 
 // nativeInformer is one of the native API with a factory of its own.

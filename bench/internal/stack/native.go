@@ -29,7 +29,7 @@ func Native() Stack {
 func nativeFromMemory(f *feed.Feed, o Options) (Informer, error) {
 	// These objects share what they have in common already: see DropIn.
 	informer, err := tidings.NewInformer(f, tidings.InformerOptions[*corev1.Pod]{
-		Name: "pods", Sharing: tidings.ShareNothing,
+		Name: "pods", Transport: tidings.Transport{Sharing: tidings.ShareNothing},
 	})
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func nativeFromServer(t Target, o Options) (Informer, error) {
 		return nil, errors.New("stack: the native API has no ListerWatcher")
 	}
 	config := &rest.Config{Host: t.URL, QPS: -1}
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{NoStreamedLists: t.Paged})
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: t.Paged}})
 	if err != nil {
 		return nil, err
 	}

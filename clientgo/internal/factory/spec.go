@@ -55,8 +55,8 @@ func New(s Spec) cache.SharedIndexInformer {
 	}
 	open := func(sharing source.Sharing) source.Source[any] {
 		return s.Open(source.RESTOptions{
-			Namespace: s.Namespace, Tweak: s.Tweak, Table: s.Table, Drop: s.Drop,
-			Transport: source.Transport{Sharing: sharing},
+			Namespace: s.Namespace, Tweak: s.Tweak, Drop: s.Drop,
+			Transport: source.Transport{Sharing: sharing, Table: s.Table},
 		})
 	}
 	o.Sharing = sharing

@@ -118,10 +118,12 @@ func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Pa
 	defer i.mu.Unlock()
 	return engine.Part[any]{Source: i.o.Source, Reflector: reflector.Options[any]{
 		Transform: i.transform, AfterTransform: i.afterTransform,
-		PageSize:          max(i.o.PageSize, 0), // as client-go, which takes less for its default
-		NoStreamedLists:   i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
+		Transport: source.Transport{
+			PageSize:        max(i.o.PageSize, 0), // as client-go, which takes less for its default
+			NoStreamedLists: i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
+			WatchTimeout:    max(i.o.MinWatchTimeout, minWatchTimeout),
+		},
 		PagesAfterFailure: true,
-		WatchTimeout:      max(i.o.MinWatchTimeout, minWatchTimeout),
 		Logger:            newLogger(ctx, i.reports),
 		OnFailure:         WatchErrors(ctx, i.name, i.o.Example, i.LastSyncResourceVersion, i.watchError),
 	}}

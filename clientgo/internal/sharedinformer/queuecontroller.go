@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/source"
 )
 
 // QueueController fills a queue of the program's own with what is listed and watched,
@@ -91,10 +92,13 @@ func (q *QueueController) newReflector(ctx context.Context) *reflector.Reflector
 		handler = func(_ context.Context, r *cache.Reflector, err error) { old(r, err) }
 	}
 	return reflector.New(taggedSource{src}, reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
-		Name: q.name, Compare: versions.Compare, PageSize: max(q.config.WatchListPageSize, 0),
-		NoStreamedLists:   !versions.Trusted() || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
+		Name: q.name, Compare: versions.Compare,
+		Transport: source.Transport{
+			PageSize:        max(q.config.WatchListPageSize, 0),
+			NoStreamedLists: !versions.Trusted() || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
+			WatchTimeout:    max(q.config.MinWatchTimeout, minWatchTimeout),
+		},
 		PagesAfterFailure: true,
-		WatchTimeout:      max(q.config.MinWatchTimeout, minWatchTimeout),
 		Logger:            newLogger(ctx, &q.reports),
 		OnFailure:         WatchErrors(ctx, q.name, q.config.ObjectType, q.LastSyncResourceVersion, handler),
 	})

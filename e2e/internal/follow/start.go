@@ -49,10 +49,10 @@ func Start(
 	ctx context.Context, config *rest.Config, o Options,
 ) (all []*Follower, wait func(), err error) {
 	var s followers
-	streamed := tidings.FactoryOptions{WatchTimeout: o.WatchTimeout}
-	paged := tidings.FactoryOptions{
+	streamed := tidings.FactoryOptions{Transport: tidings.Transport{WatchTimeout: o.WatchTimeout}}
+	paged := tidings.FactoryOptions{Transport: tidings.Transport{
 		WatchTimeout: o.WatchTimeout, NoStreamedLists: true, PageSize: o.PageSize,
-	}
+	}}
 	err = errors.Join(s.natives(ctx, config, "streamed", o.Resource, streamed),
 		s.natives(ctx, config, "paged", o.Resource, paged))
 	if len(o.Namespaces) > 0 {
