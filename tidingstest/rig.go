@@ -161,6 +161,9 @@ func (r *rig) start() {
 	r.run()
 	r.awaitClosed("the informer to sync", r.informer.Synced())
 	r.awaitClosed("the witness to sync", r.witness.registration.Synced())
+	if r.kind.Fake {
+		r.settle() // a fake loses the writes between a list and the watch that follows it
+	}
 }
 
 // stop ends the informer and returns what Run does.
