@@ -20,7 +20,7 @@ CRASHES ?= 10
 # tests, as a regular expression; how often `make bench` runs each.
 ONLY ?=
 ROUNDS ?= 5
-# How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,delta`.
+# How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,internal/delta`.
 SAMPLE ?= 1000
 # The packages that test, race and bench-go look at.
 PKG ?= ./...
