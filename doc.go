@@ -1,7 +1,7 @@
 // Package tidings keeps local, indexed copies of collections of Kubernetes API
 // objects and tells handlers what changes: a [Factory] shares one [Informer] among
 // all who ask for the same [Selection] of the same type, a [Lister] reads its
-// cache, a [Handler] with its [Registration] is told of every change.
+// cache, a [Handler] with its [Registration] receives every change.
 //
 //	         Factory ── For[T], Dynamic, Metadata ──▶ Informer[T]  (a counted handle)
 //	                                                     │

@@ -58,7 +58,7 @@ func (e Event[T]) Key() string {
 	return source.Key(obj.GetNamespace(), obj.GetName())
 }
 
-// Handler is told of every change of an informer's cache, one call at a time, in
+// Handler receives every change of an informer's cache, one call at a time, in
 // order, after the cache holds the change. [Funcs] is the usual one.
 type Handler[T Object] interface {
 	Handle(Event[T])
@@ -126,7 +126,7 @@ type HandlerOptions struct {
 	Policy Policy
 	// Limit is that number; 0 means 10,000.
 	Limit int
-	// Resync is the period after which the handler is told of every cached
+	// Resync is the period after which the handler receives every cached
 	// object again, as an Updated whose Old and New are the same; 0 is never, the
 	// least is a millisecond. It never asks the server.
 	Resync time.Duration

@@ -25,8 +25,8 @@
 //     answers, and says that the past is forgotten. So these need nothing of the server.
 //     Faults that a server makes by itself are fields of Server.
 //  5. What should come is waited for, up to Server.Patience, each time that a handler was
-//     called. That nothing more comes is shown by an object that is made last: whoever
-//     was told of it was told of everything before.
+//     called. That nothing more comes is shown by an object that is made last: a handler that
+//     received it has received everything before.
 //
 // # Concurrency properties
 //

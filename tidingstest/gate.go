@@ -16,7 +16,7 @@ import (
 )
 
 // gate stands in an informer's way to the server: it notes the requests, can answer
-// them, and can lose connections. Whoever writes for the test goes around it.
+// them, and can lose connections. The writes of the test go around it.
 type gate struct {
 	mu        sync.Mutex // guards the rest
 	shut      bool

@@ -211,7 +211,7 @@ func (r *rig) tryFollow(name string, act func(told), o tidings.HandlerOptions) (
 	return f, nil
 }
 
-// poke has the test look again at what it waits for.
+// poke makes await check its condition again.
 func (r *rig) poke() {
 	select {
 	case r.wake <- struct{}{}:
@@ -220,7 +220,7 @@ func (r *rig) poke() {
 }
 
 // await waits until cond returns "", which otherwise says what is still missing. It
-// looks when a handler was called, and now and then for what no handler is told of.
+// checks after every call of a handler, and now and then.
 func (r *rig) await(property string, cond func() string) {
 	r.Helper()
 	if missing := r.waitUntil(r.server.Patience, cond); missing != "" {

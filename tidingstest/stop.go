@@ -150,7 +150,7 @@ func panicCostsOne(r *rig) {
 	}
 }
 
-// survivePanics has the process survive panics that apimachinery is told of. The
+// survivePanics lets the process survive panics that apimachinery handles. The
 // returned function undoes it, and fails the test unless one was reported.
 func survivePanics(r *rig) (undo func()) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers

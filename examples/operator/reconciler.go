@@ -78,7 +78,7 @@ func (r *reconciler) write(ctx context.Context, site *webv1.Website, obj client.
 
 // prune deletes what a Website controls, but for one Deployment and one ConfigMap: what
 // it needed before its page changed, or all of it after the Website is gone. A cluster
-// with a garbage collector does the latter too; whoever comes first is right.
+// with a garbage collector does the latter too; the first of them is right.
 func (r *reconciler) prune(ctx context.Context, req reconcile.Request, deployment, configMap string) error {
 	ofSite := []client.ListOption{client.InNamespace(req.Namespace), client.MatchingFields{ownerField: req.Name}}
 	var deployments appsv1.DeploymentList

@@ -7,7 +7,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// NewDedicated returns an informer with one handler, which is told of every resync and
+// NewDedicated returns an informer with one handler, which receives every resync and
 // of every object that a list finds unchanged, and is as near to a shared informer as
 // that. Its resync period has no least value. A nil handler leaves the cache alone.
 func NewDedicated(o Options, handler cache.ResourceEventHandler, transform cache.TransformFunc) (*Informer, cache.ResourceEventHandlerRegistration) {
