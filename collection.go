@@ -110,7 +110,7 @@ func (c *collection[T]) logSynced() {
 func (c *collection[T]) logIndexErrors(failures []store.IndexError) {
 	for _, err := range failures {
 		c.log().Warn("an index function failed; the object has no entry in that index",
-			"index", err.Index, "key", source.BoundText(err.Key), "error", err.Err)
+			"index", fmt.Sprint(err.Index), "key", source.BoundText(err.Key), "error", err.Err)
 	}
 }
 

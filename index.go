@@ -112,7 +112,7 @@ func (i *Informer[T]) addIndex(id any, f store.IndexFunc[T]) error {
 // snapshot. Without the index it looks at all objects.
 func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Seq2[string, T] {
 	snapshot := l.store.Snapshot()
-	if added, err := snapshot.Index(index); err == nil {
+	if added, ok := snapshot.Index(index); ok {
 		return added.Within(prefix).Lookup(value)
 	}
 	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return slices.Contains(index.values(obj), value) })

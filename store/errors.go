@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Errors of [New], [Store.AddIndex] and [Snapshot.Index]. Returned errors wrap them and name
+// Errors of [New] and [Store.AddIndex]. Returned errors wrap them and name
 // the index.
 var (
 	// ErrIndexName is returned for an index whose id is nil, "", or not comparable.
@@ -15,8 +15,6 @@ var (
 	ErrIndexFunc = errors.New("an index needs a function")
 	// ErrIndexExists is returned when an index is added under an id that is taken.
 	ErrIndexExists = errors.New("index exists already")
-	// ErrNoIndex is returned for an index that was not added.
-	ErrNoIndex = errors.New("no such index")
 )
 
 // IndexError reports that an index function failed for an object, which therefore has
@@ -52,15 +50,6 @@ func (e *PanicError) Unwrap() error {
 
 func indexError(id any, err error) error {
 	return fmt.Errorf("store: index %s: %w", textOf(id), err)
-}
-
-// noIndex returns the error of an index that is not among the existing ones.
-func noIndex(id any, existing []string) error {
-	err := indexError(id, ErrNoIndex)
-	if len(existing) == 0 {
-		return fmt.Errorf("%w: the store has none; add it with AddIndex", err)
-	}
-	return fmt.Errorf("%w: there are %v", err, existing)
 }
 
 // textOf returns the id of an index as error messages show it: a name in quotes.

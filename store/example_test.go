@@ -33,10 +33,7 @@ func ExampleStore() {
 	for key, p := range s.Prefix("shop/") {
 		fmt.Println(key, p.phase)
 	}
-	nodes, err := s.Index("node")
-	if err != nil {
-		panic(err)
-	}
+	nodes, _ := s.Index("node")
 	for key := range nodes.Lookup("n1") {
 		fmt.Println("on n1:", key)
 	}
@@ -82,10 +79,10 @@ func ExampleStore_AddIndex() {
 		return []string{p.phase}, nil
 	})
 	fmt.Println(err)
-	phases, err := pods.Snapshot().Index("phase")
-	fmt.Println(phases.Len("Running"), err)
+	phases, ok := pods.Snapshot().Index("phase")
+	fmt.Println(phases.Len("Running"), ok)
 	// Output:
 	// index "phase" has no entry for object "shop/web-2": its function failed: no phase
 	// <nil>
-	// 1 <nil>
+	// 1 true
 }

@@ -88,13 +88,14 @@ func (s Snapshot[T]) PrefixLen(prefix string) int {
 	return count
 }
 
-// Index returns the index of an id, or [ErrNoIndex] with the ids of those that exist.
-func (s Snapshot[T]) Index(id any) (Index[T], error) {
+// Index returns the index of an id; ok is false if it was not added.
+func (s Snapshot[T]) Index(id any) (x Index[T], ok bool) {
 	if s.state == nil {
-		return Index[T]{}, noIndex(id, nil)
+		return Index[T]{}, false
 	}
-	if i, ok := s.state.position(id); ok {
-		return Index[T]{state: s.state, entries: s.state.indexes[i].entries}, nil
+	i, ok := s.state.position(id)
+	if !ok {
+		return Index[T]{}, false
 	}
-	return Index[T]{}, noIndex(id, s.state.indexTexts())
+	return Index[T]{state: s.state, entries: s.state.indexes[i].entries}, true
 }

@@ -41,8 +41,8 @@ func TestP03_SnapshotHasTheIndexesOfItsState(t *testing.T) {
 	if err := s.AddIndex("parity", byParity); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := held.Index("parity"); !errors.Is(err, ErrNoIndex) {
-		t.Errorf("an index that was added later: %v", err)
+	if _, ok := held.Index("parity"); ok {
+		t.Error("an index that was added later: it is there")
 	}
 	if got := lookup(t, s.Snapshot(), "parity", "odd"); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("the new index has %q", got)
@@ -246,9 +246,9 @@ func TestIndexValuesOfAllShapes(t *testing.T) {
 		set(s, key, &thing{1, tags})
 	}
 	verifyStore(t, s)
-	x, err := s.Snapshot().Index("tag")
-	if err != nil {
-		t.Fatal(err)
+	x, ok := s.Snapshot().Index("tag")
+	if !ok {
+		t.Fatal("no such index")
 	}
 	if got := slices.Collect(x.Values()); !slices.Equal(got, []string{"", "\x00", "x", "y"}) {
 		t.Errorf("the values are %q", got)
@@ -283,8 +283,8 @@ func TestErrorsOfUse(t *testing.T) {
 	}
 	type id struct{ value any }
 	s := newStore(t, Options[*thing]{})
-	if _, err := s.Snapshot().Index("tag"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), "AddIndex") {
-		t.Errorf("no index at all: %v", err)
+	if _, ok := s.Snapshot().Index("tag"); ok {
+		t.Error("no index at all: it is there")
 	}
 	for _, added := range []struct {
 		id       any
@@ -300,8 +300,8 @@ func TestErrorsOfUse(t *testing.T) {
 			t.Errorf("AddIndex(%v): %v, want %v", added.id, err, added.want)
 		}
 	}
-	if _, err := s.Snapshot().Index("node"); !errors.Is(err, ErrNoIndex) || !strings.Contains(err.Error(), `index "node"`) || !strings.Contains(err.Error(), `["tag" {7} {tag}]`) {
-		t.Errorf("another index: %v", err)
+	if _, ok := s.Snapshot().Index("node"); ok {
+		t.Error("another index is there")
 	}
 }
 
@@ -335,8 +335,8 @@ func TestZeroSnapshotIsEmpty(t *testing.T) {
 	if _, _, ok := zero.Cursor().Next(); ok {
 		t.Error("the cursor of the zero snapshot has an object")
 	}
-	if _, err := zero.Index("tag"); !errors.Is(err, ErrNoIndex) {
-		t.Errorf("Index: %v", err)
+	if _, ok := zero.Index("tag"); ok {
+		t.Error("Index: it is there")
 	}
 }
 
@@ -355,9 +355,9 @@ func TestIterationsStopAndRepeat(t *testing.T) {
 	for i := range 1000 {
 		set(s, fmt.Sprintf("%04d", i), &thing{i, nil})
 	}
-	x, err := s.Snapshot().Index("parity")
-	if err != nil {
-		t.Fatal(err)
+	x, ok := s.Snapshot().Index("parity")
+	if !ok {
+		t.Fatal("no such index")
 	}
 	for name, objects := range map[string]func(func(string, *thing) bool){
 		"All": s.Snapshot().All(), "Prefix": s.Snapshot().Prefix("0"), "Lookup": x.Lookup("odd"),

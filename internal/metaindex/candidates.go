@@ -41,8 +41,8 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 		default:
 			continue
 		}
-		x, err := s.Index(Label(requirements[i].Key()))
-		if err != nil {
+		x, ok := s.Index(Label(requirements[i].Key()))
+		if !ok {
 			continue
 		}
 		x = x.Within(prefix)
@@ -64,7 +64,7 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 // OwnerCandidates yields objects whose keys begin with the prefix. Among them are all that
 // have an owner of that UID.
 func OwnerCandidates[T any](s store.Snapshot[T], prefix string, uid types.UID) iter.Seq2[string, T] {
-	if x, err := s.Index(Owners); err == nil {
+	if x, ok := s.Index(Owners); ok {
 		return x.Within(prefix).Lookup(string(uid))
 	}
 	return s.Prefix(prefix)

@@ -127,6 +127,7 @@ var libraries = []library{
 	{
 		name: "client-go's informers", form: typedForm, clientGo: true,
 		factory: func(c clients, s settings) factoryOf {
+			//lint:ignore SA1019 old programs call it
 			return typedFactory{clientgoinformers.NewFilteredSharedInformerFactory(c.typed, s.resync, s.namespace, s.tweak)}
 		},
 		informer: func(c clients, s settings, indexers cache.Indexers) cache.SharedIndexInformer {
@@ -164,6 +165,7 @@ func ourTyped(own bool) library {
 		name: "our informers" + suffix[own], form: typedForm, own: own,
 		factory: func(c clients, s settings) factoryOf {
 			if s.common() {
+				//lint:ignore SA1019 old programs call it
 				return typedFactory{informers.NewFilteredSharedInformerFactory(c.forTyped(own), s.resync, s.namespace, s.tweak)}
 			}
 			return typedFactory{informers.NewSharedInformerFactoryWithOptions(c.forTyped(own), s.resync, s.typed()...)}

@@ -22,7 +22,7 @@ func (x *indexer) Candidates(namespace string, selector labels.Selector) (found 
 		// The program decides by a function of its own what is in a namespace. Where it
 		// fails, client-go looks at the objects.
 		values, err := f(&metav1.ObjectMeta{Namespace: namespace})
-		if index, missing := snapshot.Index(cache.NamespaceIndex); err == nil && missing == nil {
+		if index, ok := snapshot.Index(cache.NamespaceIndex); ok && err == nil {
 			return index.LookupAny(values), selector == nil || selector.Empty()
 		}
 	}

@@ -3,6 +3,7 @@ package sharedinformer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -173,7 +174,7 @@ func (i *Informer) reportIndexErrors(failures []store.IndexError) {
 		return
 	}
 	i.reports.report(context.Background(), failures[0].Err, "An index function failed; the object has no entry in that index",
-		"type", i.name, "index", failures[0].Index, "key", source.BoundText(failures[0].Key))
+		"type", i.name, "index", fmt.Sprint(failures[0].Index), "key", source.BoundText(failures[0].Key))
 }
 
 func (i *Informer) reportNotRun(err error) {
