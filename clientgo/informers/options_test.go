@@ -3,6 +3,7 @@ package informers
 import (
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,14 +93,20 @@ func TestResync(t *testing.T) {
 		f.InformerFor(&metav1.PartialObjectMetadata{}, func(c kubernetes.Interface, _ time.Duration) cache.SharedIndexInformer {
 			return NewFor[*corev1.Node](c, "ignored", InformerOptions{ResyncPeriod: time.Minute}, never)
 		})
+		var mu sync.Mutex // guards updates
 		updates := map[string]int{}
+		count := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			updates[what]++
+		}
 		for name, informer := range map[string]cache.SharedIndexInformer{
 			"pod": f.Core().V1().Pods().Informer(), "node": f.Core().V1().Nodes().Informer(),
 			"single": f.InformerFor(&metav1.PartialObjectMetadata{}, nil),
 		} {
 			if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-				AddFunc:    func(any) { updates[name+" added"]++ },
-				UpdateFunc: func(_, _ any) { updates[name]++ },
+				AddFunc:    func(any) { count(name + " added") },
+				UpdateFunc: func(_, _ any) { count(name) },
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -107,6 +114,8 @@ func TestResync(t *testing.T) {
 		start(t, f)
 		time.Sleep(time.Hour + time.Minute)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		want := map[string]int{"pod": 6, "pod added": 1, "node added": 1, "single added": 1}
 		if !maps.Equal(updates, want) {
 			t.Errorf("the handlers received %v, want %v", updates, want)
