@@ -138,14 +138,14 @@ func Duplicate(frame int) Fault {
 // then goes on: a watch that is silent, with its connection open. A watch that has fallen
 // behind the history meanwhile ends.
 func Stall(frame int, d time.Duration) Fault {
+	if d == 0 {
+		d = 1<<63 - 1
+	}
 	return onFrame("Stall", frame, func(c *call, i *Injection, f frameData, next sink) error {
 		if f.n > 0 {
 			if err := c.out.flush(); err != nil {
 				return err
 			}
-		}
-		if d == 0 {
-			d = 1<<63 - 1
 		}
 		c.wait(i, d)
 		return next(f)
