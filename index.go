@@ -115,7 +115,18 @@ func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Se
 	if added, ok := snapshot.Index(index); ok {
 		return added.Within(prefix).Lookup(value)
 	}
-	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return slices.Contains(index.values(obj), value) })
+	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return index.has(obj, value) })
+}
+
+// has reports whether the index would find an object under a value. An object that the
+// function panics for is found under none, as in the store.
+func (x *Index[T]) has(obj T, value string) (found bool) {
+	defer func() {
+		if recover() != nil {
+			found = false
+		}
+	}()
+	return slices.Contains(x.values(obj), value)
 }
 
 // selected yields the objects of a namespace whose labels match, out of one snapshot.
