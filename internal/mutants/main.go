@@ -77,7 +77,8 @@ func main() {
 		}
 	}
 	o.packages = []string{
-		"store", "internal/delta", "internal/fanout", "internal/reflector", "source", ".",
+		"store", "internal/delta", "internal/fanout", "internal/reflector", "source",
+		"internal/engine", ".", "clientgo/internal/sharedinformer",
 	}
 	o.suites = []string{".", "clientgo/cache"}
 	flag.Func("packages", "directories whose code is changed", list(&o.packages))
