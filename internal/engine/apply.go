@@ -69,7 +69,7 @@ func (c *Collection[T]) write(batch *delta.Batch[T]) {
 }
 
 func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
-	scopes, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
+	partitions, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
 	c.store.Update(func(b *store.Batch[T]) {
 		for i := range batch.Changes {
 			d := &batch.Changes[i]
@@ -83,7 +83,7 @@ func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
 			b.SetVersion(version)
 		}
 	})
-	c.progress.reached(scopes)
+	c.progress.reached(partitions)
 }
 
 // WriteByHand calls write, with which a program changes the cache itself. No batch is

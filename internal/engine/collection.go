@@ -142,12 +142,12 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	var scopes []string
+	var partitions []string
 	for _, namespace := range namespaces {
 		p := newPart[T](namespace)
 		c.parts.list = append(c.parts.list, p)
 		c.progress.add(p.prefix)
-		scopes = append(scopes, p.prefix)
+		partitions = append(partitions, p.prefix)
 	}
 	var err error
 	c.store, err = store.New(store.Options[T]{Indexes: o.Indexes, OnIndexError: c.indexErrs.add})
@@ -156,7 +156,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	}
 	c.queue, err = delta.New(delta.Options[T]{
 		Known:    func() delta.Known[T] { return o.Known(c.store.Snapshot()) },
-		Describe: o.Describe, Compare: o.Compare, Partitions: scopes, ReportUnchanged: o.ReportUnchanged,
+		Describe: o.Describe, Compare: o.Compare, Partitions: partitions, ReportUnchanged: o.ReportUnchanged,
 	})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ type removed struct {
 // part has a reflector of its own.
 type part[T any] struct {
 	namespace string // "" for everything
-	prefix    string // of its keys, and the name of its scope in the queue
+	prefix    string // of its keys, and its partition in the queue
 	created   time.Time
 	running   atomic.Pointer[runningPart[T]] // nil before
 	stop      context.CancelFunc             // nil before it runs
@@ -143,7 +143,7 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 func (c *Collection[T]) renew(ctx context.Context, p *part[T]) *reflector.Reflector[T] {
 	made := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
 	o := made.Reflector
-	o.Name, o.Scope, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
+	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
 	o.OnChange = c.progress.wake
 	running := &runningPart[T]{reflector: reflector.New(c.followsScope(made.Source), c.queue, o)}
 	running.decoding, _ = made.Source.(decodingSource)
@@ -203,8 +203,8 @@ func (c *Collection[T]) AddNamespace(namespace string) error {
 }
 
 // RemoveNamespace removes a namespace; one that is not there changes nothing. The reflector
-// has ended before its scope is removed from the queue, so that the scope of a namespace
-// that is added at once is another one. Errors: those of AddNamespace, and ErrLastNamespace.
+// has ended before its partition is removed from the queue, so that the partition of a
+// namespace that is added at once is another one. Errors: those of AddNamespace, and ErrLastNamespace.
 func (c *Collection[T]) RemoveNamespace(namespace string) error {
 	c.parts.changing.Lock()
 	defer c.parts.changing.Unlock()

@@ -81,11 +81,11 @@ func (c *Collection[T]) replaceParts(clusterScoped bool) {
 		namespaces, c.parts.setAside = []string{""}, namespacesOf(old)
 	}
 	var list []*part[T]
-	var scopes []string
+	var partitions []string
 	for _, namespace := range namespaces {
 		p := newPart[T](namespace)
 		list = append(list, p)
-		scopes = append(scopes, p.prefix)
+		partitions = append(partitions, p.prefix)
 	}
 	c.parts.mu.Lock()
 	c.parts.list = list
@@ -97,7 +97,7 @@ func (c *Collection[T]) replaceParts(clusterScoped bool) {
 	defer c.applyMu.Unlock()
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
-	if c.parts.ending || c.queue.ReplacePartitions(scopes...) != nil {
+	if c.parts.ending || c.queue.ReplacePartitions(partitions...) != nil {
 		return // the queue is closed
 	}
 	for _, p := range list {

@@ -47,7 +47,7 @@ func (r *Reflector[T]) unlessRewound(isCached source.IsCached) source.IsCached {
 // That object was accepted and transformed when it was cached. Objects whose versions cannot be
 // compared must all be decoded: of those, the last one in the list counts.
 func (r *Reflector[T]) stageCached(l *staged[T], key, version, uid string) bool {
-	if !isNumber(version) || uid == "" || !strings.HasPrefix(key, r.o.Scope) {
+	if !isNumber(version) || uid == "" || !strings.HasPrefix(key, r.o.Partition) {
 		return false
 	}
 	obj, knownVersion, knownUID, ok := r.o.Known(key)
@@ -105,7 +105,7 @@ func (r *Reflector[T]) endList(
 		highest = h.higher(highest, items[i].Version)
 	}
 	r.lastListed = len(items)
-	if err := r.queue.Replace(ctx, r.o.Scope, version, items, o); err != nil {
+	if err := r.queue.Replace(ctx, r.o.Partition, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
 			r.o.ConsistentFirstList, h.rewound = true, consistent
 		}

@@ -19,13 +19,13 @@ var ErrRanAlready = errors.New("reflector: Run was called before; " +
 
 // Queue receives what a reflector reads. *delta.Queue implements it.
 type Queue[T any] interface {
-	Push(ctx context.Context, scope, version string, changes []delta.Event[T]) error
-	Replace(ctx context.Context, scope, version string, items []delta.Item[T],
+	Push(ctx context.Context, partition, version string, changes []delta.Event[T]) error
+	Replace(ctx context.Context, partition, version string, items []delta.Item[T],
 		o delta.ReplaceOptions) error
-	Bookmark(ctx context.Context, scope, version string) error
+	Bookmark(ctx context.Context, partition, version string) error
 }
 
-// Reflector keeps one scope of a queue in step with one source. Create it with [New].
+// Reflector keeps one partition of a queue in step with one source. Create it with [New].
 type Reflector[T any] struct {
 	source   source.Source[T]
 	queue    Queue[T]
@@ -242,7 +242,7 @@ func (r *Reflector[T]) handleMissing(ctx context.Context, end ending) error {
 	}
 	// When the definition comes back, the server may have been restored from a backup. Versions
 	// of the old objects do not compare with those of the new ones.
-	err := r.queue.Replace(ctx, r.o.Scope, "", nil, delta.ReplaceOptions{NewHistory: true})
+	err := r.queue.Replace(ctx, r.o.Partition, "", nil, delta.ReplaceOptions{NewHistory: true})
 	if err != nil {
 		return err
 	}

@@ -217,9 +217,9 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	changed := len(s.changes) > 0
 	var err error
 	if changed {
-		err = s.queue.Push(ctx, s.o.Scope, to.version, s.changes)
+		err = s.queue.Push(ctx, s.o.Partition, to.version, s.changes)
 	} else {
-		err = s.queue.Bookmark(ctx, s.o.Scope, to.version)
+		err = s.queue.Bookmark(ctx, s.o.Partition, to.version)
 	}
 	clear(s.changes)
 	if err != nil {
