@@ -154,18 +154,6 @@ func BenchmarkGetWhileWriting(b *testing.B) {
 	}
 }
 
-func BenchmarkNamespaceWhileWriting(b *testing.B) {
-	s, keys, objects := filled(b, indexSets[1].indexes)
-	withWriter(b, s, keys, objects)
-	listNamespace(b, s)
-}
-
-func BenchmarkLookupWhileWriting(b *testing.B) {
-	s, keys, objects := filled(b, indexSets[1].indexes)
-	withWriter(b, s, keys, objects)
-	lookUp(b, s, "workload", "workload-7", population/workloads)
-}
-
 func BenchmarkSet(b *testing.B) {
 	for _, o := range indexSets {
 		for _, size := range []int{1, 100} {
@@ -278,20 +266,6 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-func listNamespace(b *testing.B, s *Store[*pod]) {
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		for range s.Snapshot().Prefix("namespace-07/") {
-			n++
-		}
-		if n != population/namespaces {
-			b.Fatal(n)
-		}
-	}
-	perObject(b, population/namespaces)
-}
-
 func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -310,57 +284,8 @@ func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	perObject(b, want)
 }
 
-func BenchmarkNamespace(b *testing.B) {
-	s, _, _ := filled(b, nil)
-	listNamespace(b, s)
-}
-
 func BenchmarkLookup(b *testing.B) {
 	s, _, _ := filled(b, indexSets[2].indexes)
 	b.Run("100", func(b *testing.B) { lookUp(b, s, "labels", "app=workload-7", population/workloads) })
 	b.Run("50000", func(b *testing.B) { lookUp(b, s, "labels", "tier=web", population) })
-}
-
-func BenchmarkLookupLen(b *testing.B) {
-	s, _, _ := filled(b, indexSets[2].indexes)
-	x, ok := s.Snapshot().Index("labels")
-	if !ok {
-		b.Fatal("no such index")
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		x.Len("tier=web")
-	}
-}
-
-func BenchmarkAll(b *testing.B) {
-	s, _, _ := filled(b, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		for range s.Snapshot().All() {
-		}
-	}
-	perObject(b, population)
-}
-
-func BenchmarkSnapshot(b *testing.B) {
-	s, _, _ := filled(b, indexSets[1].indexes)
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = s.Snapshot()
-	}
-}
-
-// BenchmarkAddIndex adds an index to 50,000 objects.
-func BenchmarkAddIndex(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		s, _, _ := filled(b, nil)
-		b.StartTimer()
-		if err := s.AddIndex("workload", byWorkload); err != nil {
-			b.Fatal(err)
-		}
-	}
-	perObject(b, population)
 }
