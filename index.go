@@ -26,7 +26,9 @@ var (
 // for all informers of a type, add it to an informer with AddIndex, and give it to the
 // lister's ByIndex:
 //
-//	byNode := tidings.NewIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
+//	byNode := tidings.NewIndex("node", func(p *corev1.Pod) []string {
+//		return []string{p.Spec.NodeName}
+//	})
 //	err := pods.AddIndex(byNode)
 //	for _, pod := range pods.Lister().ByIndex(byNode, "node-1") { … }
 type Index[T Object] struct {
@@ -81,7 +83,8 @@ func (i *Informer[T]) AddIndex(index *Index[T]) error {
 func (i *Informer[T]) IndexLabels(keys ...string) error {
 	for _, key := range keys {
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-			return informerError(i.Name(), fmt.Errorf("index of label %q: %w: %s", key, ErrLabelKey, strings.Join(problems, "; ")))
+			return informerError(i.Name(), fmt.Errorf("index of label %q: %w: %s",
+				key, ErrLabelKey, strings.Join(problems, "; ")))
 		}
 	}
 	for _, key := range keys {
@@ -97,7 +100,9 @@ func (i *Informer[T]) IndexLabels(keys ...string) error {
 // it. Their results do not depend on it. IndexLabels says when it may be called and what it
 // costs.
 func (i *Informer[T]) IndexOwners() error {
-	return i.addIndex(metaindex.Owners, func(obj T) ([]string, error) { return metaindex.OwnerUIDs(obj), nil })
+	return i.addIndex(metaindex.Owners, func(obj T) ([]string, error) {
+		return metaindex.OwnerUIDs(obj), nil
+	})
 }
 
 func (i *Informer[T]) addIndex(id any, f store.IndexFunc[T]) error {
@@ -115,7 +120,9 @@ func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Se
 	if added, ok := snapshot.Index(index); ok {
 		return added.Within(prefix).Lookup(value)
 	}
-	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return slices.Contains(index.values(obj), value) })
+	return filtered(snapshot.Prefix(prefix), func(obj T) bool {
+		return slices.Contains(index.values(obj), value)
+	})
 }
 
 // selected yields the objects of a namespace whose labels match, out of one snapshot.

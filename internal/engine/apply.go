@@ -86,7 +86,7 @@ func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
 	c.progress.reached(partitions)
 }
 
-// WriteByHand calls write, with which a program changes the cache itself. No batch is
+// WriteByHand calls write, which changes the cache for the program. No batch is
 // applied meanwhile, and no handler receives the change.
 func (c *Collection[T]) WriteByHand(write func(*store.Store[T])) {
 	func() {

@@ -24,13 +24,9 @@ func HandlerHealth(s Subscription) health.Handler {
 		LeftOut: stats.LeftOut, Panics: stats.Panics, Unseen: stats.Unseen,
 		Running: stats.Key, RunningSince: stats.Since,
 	}
-	select {
-	case <-s.Done():
-		h.State = health.Removed
-		return h
-	default:
-	}
 	switch {
+	case isClosed(s.Done()):
+		h.State = health.Removed
 	case stats.Unseen > 0:
 		h.State = health.Stuck
 	case stats.Behind:

@@ -15,19 +15,19 @@ import (
 // before that, there are two of its name. Batches then mean the first one: they come in the
 // order of the partitions' lives.
 type progress struct {
-	mu      sync.Mutex   // guards the rest
-	partitions  []partitionState // never empty; not written once it stands here
-	changed chan struct{}
+	mu         sync.Mutex       // guards the rest
+	partitions []partitionState // never empty; not written once it stands here
+	changed    chan struct{}
 }
 
 // partitionState is the version of a partition.
 type partitionState struct {
-	partition   string
-	version string // "" until its first list is applied
-	listed  bool
+	partition string
+	version   string // "" until its first list is applied
+	listed    bool
 }
 
-// add adds a partition, which has to be listed.
+// add adds a partition, which is yet to be listed.
 func (p *progress) add(partition string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +37,9 @@ func (p *progress) add(partition string) {
 // after returns the partitions as they are once a batch is applied, and the version that the
 // whole cache then reflects: the oldest of theirs. Only the processor calls it, and then
 // reached; no partition may be added in between.
-func (p *progress) after(removed []string, replaced bool, marks []delta.Mark) (partitions []partitionState, oldest string) {
+func (p *progress) after(
+	removed []string, replaced bool, marks []delta.Mark,
+) (partitions []partitionState, oldest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	partitions = slices.Clone(p.partitions) // waits may be reading them
@@ -56,7 +58,9 @@ func (p *progress) after(removed []string, replaced bool, marks []delta.Mark) (p
 }
 
 func indexOf(partitions []partitionState, partition string) int {
-	return slices.IndexFunc(partitions, func(s partitionState) bool { return s.partition == partition })
+	return slices.IndexFunc(partitions, func(s partitionState) bool {
+		return s.partition == partition
+	})
 }
 
 // reached sets the partitions that after has returned, once the cache holds the batch.

@@ -78,7 +78,7 @@ type Subscription[T any] struct {
 	onPanic func(Panic)
 
 	stopped atomic.Bool   // removed, or the log is closed
-	parked  atomic.Bool   // calls of the run that have returned, if not of the log
+	parked  atomic.Bool   // the goroutine waits for wakeup
 	wakeup  chan struct{} // one token
 	synced  chan struct{}
 	ended   chan struct{} // closed when the goroutine has ended
