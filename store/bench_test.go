@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -65,93 +63,6 @@ var indexSets = []struct {
 	{"none", nil},
 	{"workload", map[any]IndexFunc[*pod]{"workload": byWorkload}},
 	{"labels", map[any]IndexFunc[*pod]{"labels": byLabels}},
-}
-
-// BenchmarkGet compares a point read with what it costs elsewhere.
-func BenchmarkGet(b *testing.B) {
-	s, keys, objects := filled(b, nil)
-	plain := map[string]*pod{}
-	for i, key := range keys {
-		plain[key] = objects[i%workloads]
-	}
-	var lock sync.RWMutex
-	held := s.Snapshot()
-	for _, way := range []struct {
-		name string
-		get  func(string) (*pod, bool)
-	}{
-		{"store", s.Get},
-		{"snapshot", held.Get},
-		{"map", func(key string) (*pod, bool) { object, ok := plain[key]; return object, ok }},
-		{"map-rwmutex", func(key string) (*pod, bool) {
-			lock.RLock()
-			defer lock.RUnlock()
-			object, ok := plain[key]
-			return object, ok
-		}},
-	} {
-		b.Run(way.name, func(b *testing.B) {
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				i = (i + 7919) % population
-				if _, ok := way.get(keys[i]); !ok {
-					b.Fatal(keys[i])
-				}
-			}
-		})
-		b.Run(way.name+"/parallel", func(b *testing.B) {
-			b.RunParallel(func(pb *testing.PB) {
-				for i := 0; pb.Next(); i = (i + 7919) % population {
-					way.get(keys[i])
-				}
-			})
-		})
-	}
-	b.Run("absent", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			s.Get("namespace-07/workload-007-pod-no-such")
-		}
-	})
-}
-
-// withWriter runs a writer that sets and deletes at full speed beside the benchmark.
-func withWriter(b *testing.B, s *Store[*pod], keys []string, objects []*pod) {
-	var stop atomic.Bool
-	var writes atomic.Int64
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := 0; !stop.Load(); i++ {
-			s.Update(func(batch *Batch[*pod]) {
-				for j := range 100 {
-					k := (i*100 + j) * 31 % population
-					if j == 0 {
-						batch.Delete(keys[k])
-					}
-					batch.Set(keys[k], objects[k%workloads])
-				}
-			})
-			writes.Add(100)
-		}
-	}()
-	b.Cleanup(func() {
-		stop.Store(true)
-		<-done
-		b.ReportMetric(float64(writes.Load())/b.Elapsed().Seconds(), "writes/s")
-	})
-}
-
-func BenchmarkGetWhileWriting(b *testing.B) {
-	s, keys, objects := filled(b, indexSets[1].indexes)
-	withWriter(b, s, keys, objects)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		i = (i + 7919) % population
-		s.Get(keys[i])
-	}
 }
 
 func BenchmarkSet(b *testing.B) {

@@ -13,30 +13,6 @@ import (
 	"github.com/tidings-go/tidings/internal/change"
 )
 
-func TestP09_HandlerRemovesItself(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		calls := 0
-		self := make(chan *Subscription[*object], 1)
-		s, err := r.log.Subscribe(func(change.Change[*object]) {
-			calls++
-			s := <-self
-			s.Remove()
-			s.Remove()
-		}, nil, SubscriptionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.publish("a", modify, modify, modify)
-		self <- s
-		<-s.Done()
-		r.publish("a", modify)
-		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("%d calls, want 1", calls)
-		}
-	})
-}
-
 func TestP09_RemoveDoesNotWaitForTheHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
