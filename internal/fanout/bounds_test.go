@@ -62,7 +62,7 @@ func TestP10_StuckHandlerRetains(t *testing.T) {
 					}
 					r.log.Publish(batch, keys)
 					synctest.Wait() // or the other handler may be behind too
-					if st := h.Stats(); st.Pending > DefaultLimit+keys {
+					if st := h.Stats(); st.Pending > defaultLimit+keys {
 						t.Fatalf("%d pending, want at most the limit and one for each key", st.Pending)
 					}
 				}

@@ -22,7 +22,7 @@ type SubscriptionOptions struct {
 	Policy Policy
 	// Limit is the number of notifications that may be pending, on top of one for
 	// each live key (not so for Block), before Policy is applied. Initial adds,
-	// resyncs and marks do not count. Zero: DefaultLimit.
+	// resyncs and marks do not count. Zero: 10,000.
 	Limit int
 	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps
 	// the schedule: see Log.DueForResync.
@@ -141,7 +141,7 @@ func newSubscription[T any](
 		syncAt:  noMark,
 	}
 	if s.limit == 0 {
-		s.limit = DefaultLimit
+		s.limit = defaultLimit
 	}
 	if s.period > 0 {
 		offset := o.ResyncOffset

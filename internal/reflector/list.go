@@ -34,8 +34,8 @@ func (r *Reflector[T]) countListed(l *staged[T]) {
 // number of them before it yields an object.
 const countEvery = 1000
 
-// unlessRewound returns what the source is to ask before it decodes an object, or nil. No object
-// is cached before the first list. After a rewind the cache may be of another history.
+// unlessRewound returns isCached, or nil if the source must decode every object: before the
+// first list nothing is cached, and after a rewind the cache may be of another history.
 func (r *Reflector[T]) unlessRewound(isCached source.IsCached) source.IsCached {
 	if !r.history.listed || r.history.rewound {
 		return nil

@@ -13,8 +13,8 @@ import (
 type Options[T any] struct {
 	// Name names the collection in logs and errors, for example "pods.v1".
 	Name string
-	// Partition is that of the queue which this reflector keeps: the prefix of the keys of its
-	// objects.
+	// Partition is the partition of the queue that this reflector fills: the prefix of the keys
+	// of its objects.
 	Partition string
 	// Accept returns why an object does not belong to the collection, or nil. For a deleted
 	// object it may use only what cannot change. nil accepts all objects.
