@@ -103,10 +103,9 @@ func (c *Collection[T]) AddIndex(id any, f store.IndexFunc[T]) error {
 	return c.store.AddIndex(id, f)
 }
 
-// indexErrors counts failures of index functions.
+// indexErrors keeps failures of index functions, which the store counts.
 type indexErrors struct {
 	mu         sync.Mutex // guards the rest
-	count      uint64
 	last       error
 	unreported []store.IndexError
 }
@@ -114,15 +113,14 @@ type indexErrors struct {
 func (e *indexErrors) add(err store.IndexError) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.count++
 	e.last = err
 	e.unreported = append(e.unreported, err)
 }
 
-func (e *indexErrors) get() (uint64, error) {
+func (e *indexErrors) lastError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.count, e.last
+	return e.last
 }
 
 // reportIndexErrors reports the failures since the last call.

@@ -47,7 +47,7 @@ func (c *Collection[T]) Health() health.Informer {
 	for _, s := range c.fan.Subscriptions() {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))
 	}
-	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
+	h.IndexErrors, h.LastIndexError = c.store.IndexErrors(), c.indexErrs.lastError()
 	c.parts.mu.Lock()
 	list, removed := c.parts.list, c.parts.removed
 	c.parts.mu.Unlock()
