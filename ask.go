@@ -1,6 +1,7 @@
 package tidings
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -35,9 +36,9 @@ func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
 	if err != nil {
 		return fail(err)
 	}
-	make := func() T { return reflect.New(t.Elem()).Interface().(T) }
+	newObject := func() T { return reflect.New(t.Elem()).Interface().(T) }
 	informer, err := ask(f, t.String(), resource, s, func(o source.RESTOptions) source.Source[T] {
-		return source.NewTyped(f.client, resource, make, o)
+		return source.NewTyped(f.client, resource, newObject, o)
 	})
 	if err != nil {
 		return fail(err)
@@ -47,18 +48,24 @@ func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
 
 // Dynamic returns a handle to the informer of the objects of a resource, held as
 // maps. It serves every resource, custom ones included.
-func Dynamic(f *Factory, resource schema.GroupVersionResource, s Selection) (*Informer[*unstructured.Unstructured], error) {
+func Dynamic(
+	f *Factory, resource schema.GroupVersionResource, s Selection,
+) (*Informer[*unstructured.Unstructured], error) {
 	return askByResource(f, "Dynamic", resource, s, source.NewDynamic)
 }
 
 // Metadata returns a handle to the informer of the metadata of the objects of a
 // resource. The server sends nothing else, which makes it the smallest cache.
-func Metadata(f *Factory, resource schema.GroupVersionResource, s Selection) (*Informer[*metav1.PartialObjectMetadata], error) {
+func Metadata(
+	f *Factory, resource schema.GroupVersionResource, s Selection,
+) (*Informer[*metav1.PartialObjectMetadata], error) {
 	return askByResource(f, "Metadata", resource, s, source.NewMetadata)
 }
 
-func askByResource[T Object](f *Factory, verb string, gvr schema.GroupVersionResource, s Selection,
-	open func(*source.Client, source.Resource, source.RESTOptions) *source.REST[T]) (*Informer[T], error) {
+func askByResource[T Object](
+	f *Factory, verb string, gvr schema.GroupVersionResource, s Selection,
+	open func(*source.Client, source.Resource, source.RESTOptions) *source.REST[T],
+) (*Informer[T], error) {
 	fail := func(err error) (*Informer[T], error) {
 		return nil, fmt.Errorf("tidings: %s(%s): %w", verb, resourceName(gvr), err)
 	}
@@ -66,11 +73,13 @@ func askByResource[T Object](f *Factory, verb string, gvr schema.GroupVersionRes
 	case f == nil:
 		return fail(ErrNilFactory)
 	case gvr.Resource == "" || gvr.Version == "":
-		return fail(fmt.Errorf("the resource needs a version and a name, as in {Group: \"apps\", Version: \"v1\", Resource: \"deployments\"}"))
+		return fail(errors.New("the resource needs a version and a name, " +
+			`as in {Group: "apps", Version: "v1", Resource: "deployments"}`))
 	}
 	for _, segment := range []string{gvr.Group, gvr.Version, gvr.Resource} {
 		if problems := content.IsPathSegmentName(segment); len(problems) > 0 {
-			return fail(fmt.Errorf("%q %s: give the name of a resource, not of a part of it", segment, strings.Join(problems, "; ")))
+			return fail(fmt.Errorf("%q %s: give the name of a resource, not of a part of it",
+				segment, strings.Join(problems, "; ")))
 		}
 	}
 	resource := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
@@ -88,7 +97,10 @@ func askByResource[T Object](f *Factory, verb string, gvr schema.GroupVersionRes
 
 // ask returns a handle to the informer of a resource in one form: that of a Go
 // type, or one of Dynamic and Metadata.
-func ask[T Object](f *Factory, form string, resource source.Resource, s Selection, open func(source.RESTOptions) source.Source[T]) (*Informer[T], error) {
+func ask[T Object](
+	f *Factory, form string, resource source.Resource, s Selection,
+	open func(source.RESTOptions) source.Source[T],
+) (*Informer[T], error) {
 	checked, err := s.check(resource.Scope, f.o.Namespaces)
 	if err != nil {
 		return nil, err
@@ -100,7 +112,9 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 	if err != nil {
 		return nil, err
 	}
-	key := shareKey{form: form, resource: resource, selection: checked.String(), transform: s.Transform}
+	key := shareKey{
+		form: form, resource: resource, selection: checked.String(), transform: s.Transform,
+	}
 	transport := f.o.Transport
 	transport.Sharing = sharingFor(transport.Sharing, s.Transform)
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
@@ -131,7 +145,7 @@ func ask[T Object](f *Factory, form string, resource source.Resource, s Selectio
 	return newInformer(shared.collection.(*collection[T]), func() { f.giveBack(shared) }), nil
 }
 
-// informerName says what an informer holds: pods.v1 [in default, labels app=web].
+// informerName returns the name of an informer, such as pods.v1 [in default, labels app=web].
 func informerName(form string, resource source.Resource, s selection) string {
 	name := resource.String()
 	if form == "Dynamic" || form == "Metadata" {
@@ -154,7 +168,8 @@ func transformOf[T Object](t *Transform) (func(T) (T, error), error) {
 	}
 	f, ok := t.call.(func(T) (T, error))
 	if !ok || f == nil {
-		return nil, fmt.Errorf("%w: the transform is for %v, the informer holds %v: make it with NewTransform and a function of that type",
+		return nil, fmt.Errorf("%w: the transform is for %v, the informer holds %v: "+
+			"make it with NewTransform and a function of that type",
 			ErrInvalidSelection, t.objectType, reflect.TypeFor[T]())
 	}
 	return f, nil
@@ -164,12 +179,15 @@ func transformOf[T Object](t *Transform) (func(T) (T, error), error) {
 func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	switch t {
 	case reflect.TypeFor[*unstructured.Unstructured]():
-		return schema.GroupVersionKind{}, fmt.Errorf("unstructured objects can be of any kind: use Dynamic, which takes the resource")
+		return schema.GroupVersionKind{}, errors.New("unstructured objects can be of any kind: " +
+			"use Dynamic, which takes the resource")
 	case reflect.TypeFor[*metav1.PartialObjectMetadata]():
-		return schema.GroupVersionKind{}, fmt.Errorf("metadata can be of any kind: use Metadata, which takes the resource")
+		return schema.GroupVersionKind{}, errors.New("metadata can be of any kind: " +
+			"use Metadata, which takes the resource")
 	}
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return schema.GroupVersionKind{}, fmt.Errorf("a pointer to an API type is needed, such as *corev1.Pod")
+		return schema.GroupVersionKind{}, errors.New("a pointer to an API type is needed, " +
+			"such as *corev1.Pod")
 	}
 	obj, ok := reflect.New(t.Elem()).Interface().(Object)
 	if !ok {
@@ -182,9 +200,9 @@ func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// resourceOf finds the resource that serves a kind. Where neither the table of
-// built-in types nor the mapper knows it, its name stays open and the source asks
-// the server. A mapper that does not know it is an error unless it is optional.
+// resourceOf finds the resource that serves a kind. If neither the table of built-in types
+// nor a mapper knows it, its name stays empty and the source asks the server. With
+// FactoryOptions.Mapper, a kind that the mapper does not know is an error unless it is optional.
 func (f *Factory) resourceOf(gvk schema.GroupVersionKind, optional bool) (source.Resource, error) {
 	resource := source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	if known, ok := builtin.ForGVK(gvk); ok {
@@ -199,7 +217,8 @@ func (f *Factory) resourceOf(gvk schema.GroupVersionKind, optional bool) (source
 		return resource, nil
 	}
 	if err != nil {
-		return resource, fmt.Errorf("FactoryOptions.Mapper does not know the resource of %s: %w", gvk, err)
+		return resource, fmt.Errorf("FactoryOptions.Mapper does not know the resource of %s: %w",
+			gvk, err)
 	}
 	resource.Name = mapping.Resource.Resource
 	resource.Scope = scopeFrom(mapping.Scope.Name() == "namespace")

@@ -20,16 +20,16 @@ import (
 	"github.com/tidings-go/tidings/store"
 )
 
-// collection is what the handles of an informer share: a collection of the engine, and what
-// the native API adds to it.
+// collection is shared by the handles of an informer. It is a collection of the engine with
+// the additions of the native API.
 type collection[T Object] struct {
 	*engine.Collection[T]
 	o            collectionOptions[T]
-	log          func() *slog.Logger // made when it is used: the handler of the logger may call the factory
+	log          func() *slog.Logger // makes the logger late: its handler may call the factory
 	handlersMade atomic.Int64
 }
 
-// collectionOptions are what a collection is made of.
+// collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
 	name      string
 	resource  schema.GroupResource
@@ -43,7 +43,7 @@ type collectionOptions[T Object] struct {
 	mutations *mutationDetector[T]
 	logger    *slog.Logger
 	stopGrace time.Duration
-	owned     bool // by a factory, which starts it
+	owned     bool // a factory starts it
 	// onSelection is called with a selection that has changed; nil is nothing.
 	onSelection func(selection string)
 }
@@ -55,9 +55,11 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	logger, name := o.logger, o.name // and no other option: handlers keep log in memory
 	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", name) }}
 	options := engine.Options[T]{
-		Name: o.name, Describe: describe[T], Indexes: make(map[any]store.IndexFunc[T], len(o.indexes)),
-		Namespaces: o.selection.namespaces, Scope: o.scope, NamespacesByDefault: o.selection.byDefault,
-		Part: c.part, StopGrace: o.stopGrace, OnNamespaces: c.namespacesChanged,
+		Name: o.name, Describe: describe[T],
+		Indexes:    make(map[any]store.IndexFunc[T], len(o.indexes)),
+		Namespaces: o.selection.namespaces, NamespacesByDefault: o.selection.byDefault,
+		Scope: o.scope,
+		Part:  c.part, StopGrace: o.stopGrace, OnNamespaces: c.namespacesChanged,
 		OnSynced: c.logSynced, OnIndexErrors: c.logIndexErrors,
 		OnNotRun: func(err error) { c.log().Error("a reflector did not run", "error", err) },
 	}
@@ -83,8 +85,10 @@ func describe[T Object](obj T) (version, uid string) {
 	return obj.GetResourceVersion(), string(obj.GetUID())
 }
 
-// part returns what the list and watch of a namespace is made of.
-func (c *collection[T]) part(_ context.Context, namespace string, scope source.Scope) engine.Part[T] {
+// part returns the source and the options of the reflector of a namespace.
+func (c *collection[T]) part(
+	_ context.Context, namespace string, scope source.Scope,
+) engine.Part[T] {
 	o := c.o.reflector
 	o.Accept = acceptor[T](c.o.selection, namespace, scope)
 	o.Transform = c.o.transform
@@ -157,8 +161,8 @@ func spread(period time.Duration) time.Duration {
 	return period/2 + rand.N(period/2)
 }
 
-// logPanic returns a function that logs a panic. It is no method of the collection, which
-// the registration of a handler would keep in memory through it.
+// logPanic returns a function that logs a panic. It is no method of the collection: the
+// registration of a handler would keep the collection in memory through it.
 func logPanic(log func() *slog.Logger) func(fanout.Panic) {
 	return func(p fanout.Panic) {
 		log().Error("a handler panicked", "handler", p.Handler, "key", source.BoundText(p.Key),

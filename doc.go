@@ -1,7 +1,7 @@
 // Package tidings keeps local, indexed copies of collections of Kubernetes API
-// objects and tells handlers what changes: a [Factory] shares one [Informer] among
-// all who ask for the same [Selection] of the same type, a [Lister] reads its
-// cache, a [Handler] with its [Registration] receives every change.
+// objects and calls handlers with every change. A [Factory] shares one [Informer] among all
+// callers that ask for the same [Selection] of the same type. A [Lister] reads its cache.
+// A [Handler] with its [Registration] receives every change.
 //
 //	         Factory ── For[T], Dynamic, Metadata ──▶ Informer[T]  (a counted handle)
 //	                                                     │
@@ -21,10 +21,10 @@
 //     included, and publishes it to the log. Readers see all of a batch or none.
 //  4. Every handler follows the log with a cursor and a goroutine of its own.
 //
-// Package reflector describes how the collection is kept in step, package delta
-// how a list is compared with the cache, package store what a snapshot is, and
-// package fanout what a handler that is slow is told. ARCHITECTURE.md has a table
-// that leads from every property of the contract to its place.
+// Package reflector describes how the collection follows the server, package delta how a list
+// is compared with the cache, package store how snapshots work, and package fanout which
+// changes a slow handler receives. ARCHITECTURE.md has a table that leads from every property
+// of the contract to its place.
 //
 // # Concurrency properties
 //
@@ -34,20 +34,20 @@
 //
 // # Memory
 //
-// An object is held once, by the store. The log holds what the slowest handler
-// has not been told, up to its limit (see [HandlerOptions]). Releasing the last
+// An object is held once, by the store. The log holds the changes that the slowest handler has
+// not received, up to its limit (see [HandlerOptions]). Releasing the last
 // handle of an informer frees all of it, unless a Lister of it or a snapshot is held.
 //
 // # Terms
 //
 // A program that runs its informers while it is the leader starts the factory with a
 // context for each term. An informer runs once: for the next term, ask the factory for it
-// again and start the factory with the new context, as soon as the old one has ended. What
-// belongs to the old term ends by itself.
+// again and start the factory with the new context, as soon as the old one has ended. The
+// informers of the old term end by themselves.
 //
 // # What a caller must do
 //
 // Treat every object that comes from here as read-only, for it is shared: call
 // DeepCopy before changing one. Start the factory before waiting, and wait for
-// the first sync before acting on what is absent from a cache.
+// the first sync before acting on the absence of an object from a cache.
 package tidings

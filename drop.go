@@ -20,8 +20,8 @@ func dropFrom[T Object](paths []string, by labels.Selector) (fieldpath.Tree, err
 		err = checkDrop[T](drop)
 	}
 	if err == nil && drop["metadata"].Drops("labels") && !by.Empty() {
-		err = errors.New(`"metadata.labels" cannot be left out of objects that are selected by labels: ` +
-			"what the server sends is checked by them; remove them in a Transform")
+		err = errors.New(`"metadata.labels" cannot be left out of objects that are ` +
+			"selected by labels: what the server sends is checked by them; remove them in a Transform")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: Drop: %w", ErrInvalidSelection, err)

@@ -13,10 +13,11 @@ var (
 	// ErrNilFactory is a nil *Factory given to For, Dynamic or Metadata.
 	ErrNilFactory = errors.New("tidings: the factory is nil: make one with NewFactory")
 	// ErrNotInScheme is a Go type that the factory's scheme does not know.
-	ErrNotInScheme = errors.New("the type is not in the factory's scheme: register it with its package's AddToScheme and pass that scheme as FactoryOptions.Scheme")
+	ErrNotInScheme = errors.New("the type is not in the factory's scheme: " +
+		"register it with its package's AddToScheme and pass that scheme as FactoryOptions.Scheme")
 	// ErrClusterScoped is a namespace asked of a type whose objects have none.
 	ErrClusterScoped = engine.ErrClusterScoped
-	// ErrInvalidSelection is a selection that cannot be.
+	// ErrInvalidSelection is a selection that contradicts itself or cannot be parsed.
 	ErrInvalidSelection = errors.New("invalid selection")
 )
 
@@ -50,8 +51,8 @@ func informerError(name string, err error) error {
 	return fmt.Errorf("tidings: informer %s: %w", name, err)
 }
 
-// NotSyncedError says which informers are not synced and why. It unwraps to what
-// ended the wait and to the last error of each informer.
+// NotSyncedError says which informers are not synced and why. It unwraps to the cause of the
+// end of the wait and to the last error of each informer.
 type NotSyncedError struct {
 	// Informers are the ones that are not synced.
 	Informers []Health
@@ -63,7 +64,8 @@ type NotSyncedError struct {
 // Error lists the informers, each with its state and its last error.
 func (e *NotSyncedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tidings: %d of the informers asked for not synced: %v", len(e.Informers), e.Cause)
+	fmt.Fprintf(&b, "tidings: %d of the informers asked for not synced: %v",
+		len(e.Informers), e.Cause)
 	for _, h := range e.Informers {
 		fmt.Fprintf(&b, "\n  %s is %s", h.Name, h.State)
 		switch {

@@ -39,7 +39,7 @@ type FactoryOptions struct {
 	// of a handler and once a second, to find who writes to what is shared. It
 	// costs as much memory again and much CPU: it is for tests.
 	DetectMutations bool
-	// OnMutation is told what DetectMutations finds; nil panics.
+	// OnMutation receives what DetectMutations finds; nil panics.
 	OnMutation func(Mutation)
 	// StopGrace is how long a stop waits for handlers to return; 0 means 10 s.
 	StopGrace time.Duration
@@ -55,18 +55,18 @@ type FactoryOptions struct {
 // Transport tunes how objects are read from a server, and what they share in memory.
 type Transport = source.Transport
 
-// Sharing says what cached objects have in common in memory. Their values are the same
-// whatever it is.
+// Sharing says which equal parts of cached objects are one in memory. It does not change
+// their values.
 type Sharing = source.Sharing
 
 const (
-	// ShareAll has objects share the strings, messages, slices and maps that they have
-	// in common: to change one is to change others. It needs the least memory.
+	// ShareAll shares equal strings, messages, slices and maps: a write to one object changes
+	// others. It needs the least memory.
 	ShareAll = source.ShareAll
-	// ShareStrings has them share strings alone.
+	// ShareStrings shares strings alone.
 	ShareStrings = source.ShareStrings
-	// ShareNothing has every object decoded for itself, by the code that was generated
-	// for its type.
+	// ShareNothing decodes every object for itself, by the code that was generated for its
+	// type.
 	ShareNothing = source.ShareNothing
 )
 
@@ -112,7 +112,8 @@ type managed interface {
 // NewFactory returns a factory for the server that config names.
 func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 	if config == nil {
-		return nil, errors.New("tidings: NewFactory: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig")
+		return nil, errors.New("tidings: NewFactory: the rest.Config is nil: " +
+			"load one with clientcmd or rest.InClusterConfig")
 	}
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("tidings: NewFactory: %w", err)
@@ -151,7 +152,8 @@ func (f *Factory) Start(ctx context.Context) error {
 		}
 	}
 	if len(over) > 0 {
-		return fmt.Errorf("tidings: Start: of an earlier term: %s: ask the factory for it again, or Release it: %w",
+		return fmt.Errorf("tidings: Start: of an earlier term: %s: "+
+			"ask the factory for it again, or Release it: %w",
 			strings.Join(over, ", "), ErrStopped)
 	}
 	for _, s := range f.order {
@@ -229,14 +231,17 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 		}
 	}
 	if len(stopping) > 0 {
-		return fmt.Errorf("tidings: Shutdown: informers are still stopping: %s: %w", strings.Join(stopping, ", "), context.Cause(ctx))
+		return fmt.Errorf("tidings: Shutdown: informers are still stopping: %s: %w",
+			strings.Join(stopping, ", "), context.Cause(ctx))
 	}
 	return errors.Join(failures...)
 }
 
 // acquire returns the collection of a key with one handle more, made by create if
-// there is none. create is given what to tell of a change of the selection.
-func (f *Factory) acquire(key shareKey, create func(moved func(selection string)) (managed, error)) (*shared, error) {
+// there is none. The collection calls moved when its selection has changed.
+func (f *Factory) acquire(
+	key shareKey, create func(moved func(selection string)) (managed, error),
+) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
@@ -244,7 +249,7 @@ func (f *Factory) acquire(key shareKey, create func(moved func(selection string)
 	}
 	s, ok := f.shared[key]
 	if ok && s.collection.Over() != nil {
-		f.forgetLocked(s) // its context has ended: who asks now wants a new one
+		f.forgetLocked(s) // its context has ended: the caller needs a new one
 		ok = false
 	}
 	if !ok {
@@ -271,8 +276,9 @@ func (f *Factory) forgetEndedLocked(asked shareKey) {
 	}
 }
 
-// move has a collection be found under another selection, unless there is one
-// already, which then stays the one to be shared.
+// move makes a collection shared under another selection, unless another collection already
+// is: that one stays shared. It is called with locks of the collection held, and f.mu is never
+// held while they are taken.
 func (f *Factory) move(s *shared, selection string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

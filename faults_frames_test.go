@@ -201,7 +201,7 @@ func inflated(w *world) {
 	w.settle()
 	l.agrees()
 	l.lists(2)
-	l.says("larger than the limit of 1048576 (raise RESTOptions.MaxFrameBytes")
+	l.says("larger than the limit of 1048576 (raise Transport.MaxFrameBytes")
 }
 
 // inflatedList makes pages larger than the limit.

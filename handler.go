@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// EventType says what an [Event] tells: Added, Updated or Deleted.
+// EventType is the type of an [Event]: Added, Updated or Deleted.
 type EventType = change.Type
 
 const (
@@ -135,12 +135,14 @@ type HandlerOptions struct {
 	IsolatePanics bool
 }
 
-var errNilHandler = errors.New("the handler is nil: pass a Funcs, a HandlerFunc or a Handler of your own")
+var errNilHandler = errors.New("the handler is nil: " +
+	"pass a Funcs, a HandlerFunc or a Handler of your own")
 
-// eventOf turns what the log delivers into what handlers are given.
+// eventOf returns the event that a handler receives for a change of the log.
 func eventOf[T Object](n change.Change[T]) Event[T] {
 	e := Event[T]{
-		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Resync: n.Resync, Old: n.Old, New: n.New,
+		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Resync: n.Resync,
+		Old: n.Old, New: n.New,
 	}
 	if n.Type == change.Deleted {
 		// The log carries the state that the handler knew and the final one. A handler

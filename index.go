@@ -26,7 +26,9 @@ var (
 // for all informers of a type, add it to an informer with AddIndex, and give it to the
 // lister's ByIndex:
 //
-//	byNode := tidings.NewIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
+//	byNode := tidings.NewIndex("node", func(p *corev1.Pod) []string {
+//		return []string{p.Spec.NodeName}
+//	})
 //	err := pods.AddIndex(byNode)
 //	for _, pod := range pods.Lister().ByIndex(byNode, "node-1") { … }
 type Index[T Object] struct {
@@ -60,6 +62,17 @@ func (x *Index[T]) function() store.IndexFunc[T] {
 	return func(obj T) ([]string, error) { return x.values(obj), nil }
 }
 
+// has reports whether the function gives an object a value. A panic counts as no value, as it
+// does in an index that was added.
+func (x *Index[T]) has(obj T, value string) (found bool) {
+	defer func() {
+		if recover() != nil {
+			found = false
+		}
+	}()
+	return slices.Contains(x.values(obj), value)
+}
+
 // AddIndex adds an index. It may be called at any time; cached objects are indexed before it
 // returns. An index that was added before, also by another user of the informer, changes
 // nothing.
@@ -81,7 +94,8 @@ func (i *Informer[T]) AddIndex(index *Index[T]) error {
 func (i *Informer[T]) IndexLabels(keys ...string) error {
 	for _, key := range keys {
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-			return informerError(i.Name(), fmt.Errorf("index of label %q: %w: %s", key, ErrLabelKey, strings.Join(problems, "; ")))
+			return informerError(i.Name(), fmt.Errorf("index of label %q: %w: %s",
+				key, ErrLabelKey, strings.Join(problems, "; ")))
 		}
 	}
 	for _, key := range keys {
@@ -97,7 +111,9 @@ func (i *Informer[T]) IndexLabels(keys ...string) error {
 // it. Their results do not depend on it. IndexLabels says when it may be called and what it
 // costs.
 func (i *Informer[T]) IndexOwners() error {
-	return i.addIndex(metaindex.Owners, func(obj T) ([]string, error) { return metaindex.OwnerUIDs(obj), nil })
+	return i.addIndex(metaindex.Owners, func(obj T) ([]string, error) {
+		return metaindex.OwnerUIDs(obj), nil
+	})
 }
 
 func (i *Informer[T]) addIndex(id any, f store.IndexFunc[T]) error {
@@ -116,17 +132,6 @@ func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Se
 		return added.Within(prefix).Lookup(value)
 	}
 	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return index.has(obj, value) })
-}
-
-// has reports whether the index would find an object under a value. An object that the
-// function panics for is found under none, as in the store.
-func (x *Index[T]) has(obj T, value string) (found bool) {
-	defer func() {
-		if recover() != nil {
-			found = false
-		}
-	}()
-	return slices.Contains(x.values(obj), value)
 }
 
 // selected yields the objects of a namespace whose labels match, out of one snapshot.

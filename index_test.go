@@ -312,21 +312,3 @@ func keysOnly[T any](found iter.Seq2[string, T]) iter.Seq[string] {
 		}
 	}
 }
-
-// TestP11_LookupWithoutItsIndex: an object that an index function panics for is not found, with
-// the index and without it.
-func TestP11_LookupWithoutItsIndex(t *testing.T) {
-	i := filled(t, labelledMaps(10)...)
-	all := i.Lister().Len()
-	first := true
-	picky := tidings.NewIndex("picky", func(m *corev1.ConfigMap) []string {
-		if first {
-			first = false
-			panic("I do not index this one")
-		}
-		return []string{"x"}
-	})
-	if n := len(slices.Collect(keysOnly(i.Lister().ByIndex(picky, "x")))); n != all-1 {
-		t.Errorf("%d objects were found without the index, want %d", n, all-1)
-	}
-}

@@ -22,13 +22,13 @@ import (
 //
 // An informer runs once. When it has stopped, or is stopping, it takes no more handlers and
 // is not in sync, whatever its cache holds: AddHandler, WaitForSync and WaitFor return
-// ErrStopped. Who asks its factory again gets a new one.
+// ErrStopped. Its factory returns a new one when it is asked again.
 type Informer[T Object] struct {
 	name     string
 	resource schema.GroupResource
 	synced   <-chan struct{}
 
-	// collection is nil once the handle is released, which is to hold no memory then.
+	// collection is nil once the handle is released, so that it holds no memory then.
 	collection atomic.Pointer[collection[T]]
 	releasing  context.Context // ends, with the cause ErrReleased, when it is
 
@@ -43,13 +43,13 @@ type InformerOptions[T Object] struct {
 	// Name is what errors, logs and health call the informer; the default is the
 	// name of its Go type.
 	Name string
-	// Resource is what a lister says is missing when an object is not found.
+	// Resource is named by the error of a lister when an object is not found.
 	Resource schema.GroupResource
 	// Indexes are the first indexes; AddIndex, IndexLabels and IndexOwners add more.
 	Indexes []*Index[T]
-	// Transform replaces objects before they are cached; nil leaves them. It may change what
-	// it is given as far as the source lets it: one of package source has to be made with
-	// RESTOptions.Sharing of ShareStrings or ShareNothing for that.
+	// Transform replaces objects before they are cached; nil leaves them. It may
+	// change the object that it receives if the source permits that: a source of package
+	// source must then be made with ShareStrings or ShareNothing as RESTOptions.Sharing.
 	Transform func(T) (T, error)
 	// Transport tunes lists and watches, as far as informers do. With Sharing, the objects
 	// that the source yields, or the results of a transform, are replaced by equal objects
@@ -64,13 +64,14 @@ type InformerOptions[T Object] struct {
 
 // NewInformer returns an informer of what src yields, without a factory: Run runs
 // it. A factory shares informers and knows how to reach a server; this is for
-// sources of one's own.
+// other sources.
 //
 // There is nothing like Selection.Drop here, as it is the source that decodes: one of package
 // source has RESTOptions.Drop, any other leaves out fields where it makes its objects.
 func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informer[T], error) {
 	if src == nil {
-		return nil, errors.New("tidings: NewInformer: the source is nil: make one with package source or implement source.Source")
+		return nil, errors.New("tidings: NewInformer: the source is nil: " +
+			"make one with package source or implement source.Source")
 	}
 	if o.Name == "" {
 		var none T
@@ -86,7 +87,8 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	c, err := newCollection(collectionOptions[T]{
 		name: o.Name, resource: o.Resource, selection: everything,
 		source:    func(string) source.Source[T] { return src },
-		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes, reflector: reflector.Options[T]{Transport: o.Transport}, logger: o.Logger,
+		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes,
+		reflector: reflector.Options[T]{Transport: o.Transport}, logger: o.Logger,
 	})
 	if err != nil {
 		return nil, informerError(o.Name, err)
@@ -96,7 +98,10 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 
 // newInformer returns a handle, which calls release once to give it back.
 func newInformer[T Object](c *collection[T], release func()) *Informer[T] {
-	i := &Informer[T]{name: c.o.name, resource: c.o.resource, synced: c.Synced(), registrations: make(map[*Registration]struct{})}
+	i := &Informer[T]{
+		name: c.o.name, resource: c.o.resource, synced: c.Synced(),
+		registrations: make(map[*Registration]struct{}),
+	}
 	var released context.CancelCauseFunc
 	i.releasing, released = context.WithCancelCause(context.Background())
 	i.release = func() {
@@ -134,8 +139,8 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	return c.run(ctx)
 }
 
-// AddHandler has h told of every object that is cached, as an initial add, and of
-// every change from then on. It returns an error if the informer has stopped or is
+// AddHandler calls h with an initial add for every cached object, and then with every change.
+// It returns an error if the informer has stopped or is
 // stopping.
 func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration, error) {
 	if h == nil {
@@ -194,8 +199,8 @@ func (i *Informer[T]) HasSynced() bool {
 	}
 }
 
-// Health says how the informer and its handlers are. A released handle says no more than
-// the name, and that it has stopped.
+// Health describes the informer and its handlers. That of a released handle has the name and
+// the state Stopped alone.
 func (i *Informer[T]) Health() Health {
 	if c := i.collection.Load(); c != nil {
 		return c.Health()
@@ -210,7 +215,9 @@ func (i *Informer[T]) Health() Health {
 // for an informer whose factory has not started it. One of NewInformer is waited for until
 // it runs.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error {
-	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error { return c.awaitSync(ctx, false) })
+	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error {
+		return c.awaitSync(ctx, false)
+	})
 	if err != nil {
 		return &NotSyncedError{Informers: []Health{i.Health()}, Cause: err}
 	}
@@ -218,7 +225,9 @@ func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 }
 
 // wait calls f with a context that also ends with the release of the handle.
-func (i *Informer[T]) wait(ctx context.Context, f func(context.Context, *collection[T]) error) error {
+func (i *Informer[T]) wait(
+	ctx context.Context, f func(context.Context, *collection[T]) error,
+) error {
 	c := i.collection.Load()
 	if c == nil {
 		return ErrReleased
@@ -239,14 +248,16 @@ func (i *Informer[T]) wait(ctx context.Context, f func(context.Context, *collect
 // any length; any other text is an error. The other errors are those of WaitForSync.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	if _, ok := delta.CompareDecimal(version, version); !ok {
-		return informerError(i.Name(), fmt.Errorf("version %q cannot be waited for: pass the resourceVersion of an object that was written", version))
+		return informerError(i.Name(), fmt.Errorf("version %q cannot be waited for: "+
+			"pass the resourceVersion of an object that was written", version))
 	}
 	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error {
 		return c.await(ctx, func() (bool, error) { return c.Reflects(version), nil })
 	})
 	if err != nil {
 		h := i.Health()
-		return informerError(i.Name(), fmt.Errorf("waiting for version %s, is at %q and %s: %w", version, source.BoundText(h.Version), h.State, err))
+		return informerError(i.Name(), fmt.Errorf("waiting for version %s, is at %q and %s: %w",
+			version, source.BoundText(h.Version), h.State, err))
 	}
 	return nil
 }

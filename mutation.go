@@ -36,7 +36,8 @@ func (m Mutation) Error() string {
 	if len(m.Handlers) > 0 {
 		by = "handler " + strings.Join(m.Handlers, " or ")
 	}
-	return fmt.Sprintf("tidings: informer %s: %s changed the cached object %s at %s: cached objects are shared, change a DeepCopy",
+	return fmt.Sprintf("tidings: informer %s: %s changed the cached object %s at %s: "+
+		"cached objects are shared, change a DeepCopy",
 		m.Informer, by, m.Key, strings.Join(m.Fields, ", "))
 }
 
@@ -66,7 +67,10 @@ func newMutationDetector[T Object](informer string, report func(Mutation)) *muta
 	if report == nil {
 		report = func(m Mutation) { panic(m) }
 	}
-	return &mutationDetector[T]{informer: informer, report: report, copies: make(map[string]*pristine[T]), running: make(map[string]int), retired: make(map[string][]*pristine[T])}
+	return &mutationDetector[T]{
+		informer: informer, report: report, copies: make(map[string]*pristine[T]),
+		running: make(map[string]int), retired: make(map[string][]*pristine[T]),
+	}
 }
 
 // forget lets go of everything.
@@ -77,7 +81,7 @@ func (d *mutationDetector[T]) forget() {
 	d.retired = nil
 }
 
-// observe takes over the changes of a batch.
+// observe copies the objects of a batch.
 func (d *mutationDetector[T]) observe(changes []change.Change[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,7 +220,9 @@ func copyValue(v reflect.Value) reflect.Value {
 }
 
 // watchHandler compares the objects of a notification after the handler's call.
-func (d *mutationDetector[T]) watchHandler(name string, deliver func(change.Change[T])) func(change.Change[T]) {
+func (d *mutationDetector[T]) watchHandler(
+	name string, deliver func(change.Change[T]),
+) func(change.Change[T]) {
 	return func(n change.Change[T]) {
 		d.mu.Lock()
 		d.running[name]++
@@ -226,7 +232,7 @@ func (d *mutationDetector[T]) watchHandler(name string, deliver func(change.Chan
 	}
 }
 
-// returned compares what a call was about, before the handler no longer counts as
+// returned compares the states of the key of a call, while the handler still counts as
 // running.
 func (d *mutationDetector[T]) returned(name, key string) {
 	d.mu.Lock()

@@ -6,7 +6,7 @@ package tidings
 // the others and is named in Health. Adding a namespace that is there changes nothing.
 //
 // The informer is shared: all its handles see the change, and the factory gives another
-// informer to those who ask for the namespaces that it had. Name keeps the selection that was
+// informer to callers that ask for the namespaces that it had. Name keeps the selection that was
 // asked for at first. AddNamespace must not be called from a transform or the logger: a
 // RemoveNamespace elsewhere may wait for their return.
 //
@@ -27,7 +27,9 @@ func (i *Informer[T]) RemoveNamespace(namespace string) error {
 	return i.changeNamespaces(namespace, (*collection[T]).RemoveNamespace)
 }
 
-func (i *Informer[T]) changeNamespaces(namespace string, change func(*collection[T], string) error) error {
+func (i *Informer[T]) changeNamespaces(
+	namespace string, change func(*collection[T], string) error,
+) error {
 	c, err := i.held()
 	if err != nil {
 		return err

@@ -28,11 +28,14 @@ func (o FactoryOptions) check() error {
 func (o HandlerOptions) check() error {
 	switch {
 	case o.Resync < 0 || o.Resync > 0 && o.Resync < leastResync:
-		return badOption("HandlerOptions.Resync", o.Resync, fmt.Sprintf("give %v or more, or 0 for none", leastResync))
+		return badOption("HandlerOptions.Resync", o.Resync,
+			fmt.Sprintf("give %v or more, or 0 for none", leastResync))
 	case o.Limit < 0:
-		return badOption("HandlerOptions.Limit", o.Limit, "give a number of notifications, or 0 for 10,000")
+		return badOption("HandlerOptions.Limit", o.Limit,
+			"give a number of notifications, or 0 for 10,000")
 	case o.Policy > Unbounded:
-		return badOption("HandlerOptions.Policy", uint8(o.Policy), "use one of ConflateUpdates, ConflateState, Block and Unbounded")
+		return badOption("HandlerOptions.Policy", uint8(o.Policy),
+			"use one of ConflateUpdates, ConflateState, Block and Unbounded")
 	}
 	return nil
 }

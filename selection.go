@@ -51,10 +51,10 @@ type Selection struct {
 	// leaves them. It is compared by identity: make it once to share an informer.
 	Transform *Transform
 	// Optional takes a type that the server does not have for a type without objects,
-	// so that nobody waits for it: the informer is synced and empty as soon as the
+	// so that no wait is for it: the informer is synced and empty as soon as the
 	// server has said so. Health says NoSuchResource, and the objects come as adds
-	// when the type is there. When it goes for longer than a minute, what was cached
-	// is told as deletes.
+	// when the type is there. When it goes for longer than a minute, handlers
+	// receive deletes of the cached objects.
 	Optional bool
 }
 
@@ -66,7 +66,7 @@ type Transform struct {
 }
 
 // NewTransform returns a transform for informers of T. The function owns the
-// object it is given and may change it. Where it fails, panics or returns nil, the state
+// object that it receives and may change it. Where it fails, panics or returns nil, the state
 // before stays in the cache and Health counts it. It must keep the name and the
 // namespace of the object, and should keep its resourceVersion and uid: without
 // them, old states cannot be told from new ones. To change one of these is a failure.
@@ -77,7 +77,7 @@ func NewTransform[T Object](f func(T) (T, error)) *Transform {
 // selection is a Selection that was checked and brought into one form.
 type selection struct {
 	namespaces []string // sorted; none means all
-	byDefault  bool     // namespaces are the factory's: they hold unless the type turns out to have none
+	byDefault  bool     // namespaces are the factory's, for a type that may have none
 	labels     labels.Selector
 	fields     fields.Selector
 	drop       fieldpath.Tree
@@ -98,7 +98,8 @@ func (s Selection) check(scope source.Scope, byDefault []string) (selection, err
 	}
 	switch {
 	case s.Namespace != "" && len(s.Namespaces) > 0:
-		return invalid("Namespace is %q beside Namespaces %q: choose one", s.Namespace, s.Namespaces)
+		return invalid("Namespace is %q beside Namespaces %q: choose one",
+			s.Namespace, s.Namespaces)
 	case len(named) > 0 && scope == source.ScopeCluster:
 		return selection{}, fmt.Errorf("namespace %q: %w", named[0], ErrClusterScoped)
 	case len(named) > 0 && s.AllNamespaces:
@@ -160,10 +161,12 @@ func (s selection) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// accept returns a check that an object belongs to the selection within one of
-// its namespaces, "" being all. It looks at what a client can know: the labels,
-// the name and the namespace.
-func acceptor[T Object](s selection, namespace string, scope source.Scope) func(source.Item[T], bool) error {
+// acceptor returns a check that an object belongs to the selection within one of its
+// namespaces, "" being all. It looks at the labels, the name and the namespace, as a client
+// cannot check other fields.
+func acceptor[T Object](
+	s selection, namespace string, scope source.Scope,
+) func(source.Item[T], bool) error {
 	selectsLabels := !s.labels.Empty()
 	name, byName := s.fields.RequiresExactMatch("metadata.name")
 	inNamespace, byNamespace := s.fields.RequiresExactMatch("metadata.namespace")
@@ -173,9 +176,11 @@ func acceptor[T Object](s selection, namespace string, scope source.Scope) func(
 		case obj.GetName() == "":
 			return fmt.Errorf("it has no name")
 		case namespace != "" && obj.GetNamespace() != namespace:
-			return fmt.Errorf("it is in namespace %q, the watch is of %q", obj.GetNamespace(), namespace)
+			return fmt.Errorf("it is in namespace %q, the watch is of %q",
+				obj.GetNamespace(), namespace)
 		case scope == source.ScopeCluster && obj.GetNamespace() != "":
-			return fmt.Errorf("it is in namespace %q, objects of its type have none", obj.GetNamespace())
+			return fmt.Errorf("it is in namespace %q, objects of its type have none",
+				obj.GetNamespace())
 		case scope == source.ScopeNamespaced && obj.GetNamespace() == "":
 			return fmt.Errorf("it has no namespace, objects of its type have one")
 		case byName && obj.GetName() != name:

@@ -7,8 +7,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// sharingFor returns what the objects of an informer share: a transform may change
-// the one it is given, so that this has to be its own but for the strings.
+// sharingFor returns the sharing of the objects of a source: a transform may change the object
+// that it receives, so that this object may share strings alone.
 func sharingFor(sharing Sharing, transform *Transform) Sharing {
 	if sharing == ShareAll && transform != nil {
 		return ShareStrings
@@ -16,7 +16,7 @@ func sharingFor(sharing Sharing, transform *Transform) Sharing {
 	return sharing
 }
 
-// sharerFor returns what shares the results of a transform, or nil for none.
+// sharerFor returns the sharer of the results of a transform, or nil for none.
 func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sharer {
 	if !transformed || f.o.Transport.Sharing == ShareNothing {
 		return nil
@@ -24,9 +24,9 @@ func sharerFor(f *Factory, resource source.Resource, transformed bool) *dedup.Sh
 	return f.client.NewSharer(resource, f.o.Transport)
 }
 
-// sharerOf returns what shares the objects of a source that no factory has, or nil for none:
-// one that says what it decodes shares as it does that, as the package source does, so that
-// only the results of a transform are left.
+// sharerOf returns the sharer for an informer without a factory, or nil for none. A source that
+// has the method DecodingStats shares as it decodes: then only the results of a transform are
+// left.
 func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Sharer {
 	_, shares := src.(interface{ DecodingStats() source.DecodingStats })
 	secrets := dedup.IsSecret(o.Resource.Group, o.Resource.Resource, "")
@@ -37,13 +37,17 @@ func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Share
 	if table == nil {
 		table = new(source.Table)
 	}
-	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: o.Transport.Sharing, NoSecrets: o.Resource.Resource != ""})
+	return dedup.NewSharer(table, dedup.SharerOptions{
+		Sharing: o.Transport.Sharing, NoSecrets: o.Resource.Resource != "",
+	})
 }
 
-// afterTransform returns what is done with an object after the transform, if there is one.
-// What a transform made is checked. The object shares what it has in common with others: it
-// is replaced for that and not written to, as the transform, or the source, may have kept it.
-func afterTransform[T Object](transformed bool, sharer *dedup.Sharer) func(source.Item[T], T) (T, error) {
+// afterTransform returns a function for reflector.Options.AfterTransform, or nil. It checks the
+// result of a transform, and replaces it by an equal object that shares with others. It does
+// not write to the result, which the transform or the source may have kept.
+func afterTransform[T Object](
+	transformed bool, sharer *dedup.Sharer,
+) func(source.Item[T], T) (T, error) {
 	if !transformed && sharer == nil {
 		return nil
 	}
@@ -65,13 +69,16 @@ func afterTransform[T Object](transformed bool, sharer *dedup.Sharer) func(sourc
 // make later states look older.
 func checkIdentity[T Object](received source.Item[T], made T) error {
 	if source.Key(made.GetNamespace(), made.GetName()) != received.Key {
-		return fmt.Errorf("it made another object of it, %q in namespace %q: keep the name and the namespace", made.GetName(), made.GetNamespace())
+		return fmt.Errorf("it made another object of it, %q in namespace %q: "+
+			"keep the name and the namespace", made.GetName(), made.GetNamespace())
 	}
 	if version := made.GetResourceVersion(); version != "" && version != received.Version {
-		return fmt.Errorf("it changed the resourceVersion from %q to %q: keep it or remove it", received.Version, version)
+		return fmt.Errorf("it changed the resourceVersion from %q to %q: keep it or remove it",
+			received.Version, version)
 	}
 	if uid := string(made.GetUID()); uid != "" && uid != received.UID {
-		return fmt.Errorf("it changed the uid from %q to %q: keep it or remove it", received.UID, uid)
+		return fmt.Errorf("it changed the uid from %q to %q: keep it or remove it",
+			received.UID, uid)
 	}
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // errFailingFast ends a wait of a factory that fails fast.
-var errFailingFast = errors.New("FactoryOptions.FailFast is set, and a type is missing or forbidden")
+var errFailingFast = errors.New("FactoryOptions.FailFast is set, " +
+	"and a type is missing or forbidden")
 
 // waiter is what waitForSync needs of a collection of any type.
 type waiter interface {

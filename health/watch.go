@@ -36,7 +36,8 @@ func (s State) Failing() bool {
 
 // severity orders states by how far they are from Watching.
 var severity = map[State]int{
-	Watching: 0, Silent: 1, Listing: 2, Pending: 3, Backoff: 4, NoSuchResource: 5, Forbidden: 6, Stopped: 7,
+	Watching: 0, Silent: 1, Listing: 2, Pending: 3,
+	Backoff: 4, NoSuchResource: 5, Forbidden: 6, Stopped: 7,
 }
 
 // Watch describes the list and watch of one namespace, or of all.

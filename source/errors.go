@@ -31,7 +31,7 @@ var ErrSilent = errors.New("the server sent nothing")
 
 // Errors of an answer that cannot be understood.
 var (
-	// ErrFrameTooLarge is a frame or a list over the limit of [RESTOptions].
+	// ErrFrameTooLarge is a frame or a list over the limit of [Transport].
 	ErrFrameTooLarge = errors.New("larger than the limit")
 	// ErrCutFrame is a stream that ended within a frame.
 	ErrCutFrame = errors.New("the connection ended in the middle of a frame")
@@ -109,7 +109,8 @@ func (e *Error) Hint() string {
 	case e.Phase == Connecting && !slices.ContainsFunc(notOfTheConnection, e.is):
 		return "is the API server reachable?"
 	case errors.Is(e.Err, ErrFrameTooLarge):
-		return "raise RESTOptions.MaxFrameBytes or MaxListBytes if such objects are expected"
+		return "raise Transport.MaxFrameBytes or Transport.MaxListBytes " +
+			"if such objects are expected"
 	default:
 		return ""
 	}

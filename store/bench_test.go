@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -65,105 +63,6 @@ var indexSets = []struct {
 	{"none", nil},
 	{"workload", map[any]IndexFunc[*pod]{"workload": byWorkload}},
 	{"labels", map[any]IndexFunc[*pod]{"labels": byLabels}},
-}
-
-// BenchmarkGet compares a point read with what it costs elsewhere.
-func BenchmarkGet(b *testing.B) {
-	s, keys, objects := filled(b, nil)
-	plain := map[string]*pod{}
-	for i, key := range keys {
-		plain[key] = objects[i%workloads]
-	}
-	var lock sync.RWMutex
-	held := s.Snapshot()
-	for _, way := range []struct {
-		name string
-		get  func(string) (*pod, bool)
-	}{
-		{"store", s.Get},
-		{"snapshot", held.Get},
-		{"map", func(key string) (*pod, bool) { object, ok := plain[key]; return object, ok }},
-		{"map-rwmutex", func(key string) (*pod, bool) {
-			lock.RLock()
-			defer lock.RUnlock()
-			object, ok := plain[key]
-			return object, ok
-		}},
-	} {
-		b.Run(way.name, func(b *testing.B) {
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				i = (i + 7919) % population
-				if _, ok := way.get(keys[i]); !ok {
-					b.Fatal(keys[i])
-				}
-			}
-		})
-		b.Run(way.name+"/parallel", func(b *testing.B) {
-			b.RunParallel(func(pb *testing.PB) {
-				for i := 0; pb.Next(); i = (i + 7919) % population {
-					way.get(keys[i])
-				}
-			})
-		})
-	}
-	b.Run("absent", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			s.Get("namespace-07/workload-007-pod-no-such")
-		}
-	})
-}
-
-// withWriter runs a writer that sets and deletes at full speed beside the benchmark.
-func withWriter(b *testing.B, s *Store[*pod], keys []string, objects []*pod) {
-	var stop atomic.Bool
-	var writes atomic.Int64
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := 0; !stop.Load(); i++ {
-			s.Update(func(batch *Batch[*pod]) {
-				for j := range 100 {
-					k := (i*100 + j) * 31 % population
-					if j == 0 {
-						batch.Delete(keys[k])
-					}
-					batch.Set(keys[k], objects[k%workloads])
-				}
-			})
-			writes.Add(100)
-		}
-	}()
-	b.Cleanup(func() {
-		stop.Store(true)
-		<-done
-		b.ReportMetric(float64(writes.Load())/b.Elapsed().Seconds(), "writes/s")
-	})
-}
-
-func BenchmarkGetWhileWriting(b *testing.B) {
-	s, keys, objects := filled(b, indexSets[1].indexes)
-	withWriter(b, s, keys, objects)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		i = (i + 7919) % population
-		s.Get(keys[i])
-	}
-}
-
-func BenchmarkNamespaceWhileWriting(b *testing.B) {
-	s, keys, objects := filled(b, indexSets[1].indexes)
-	withWriter(b, s, keys, objects)
-	listNamespace(b, s)
-}
-
-func BenchmarkLookupWhileWriting(b *testing.B) {
-	s, keys, objects := filled(b, indexSets[1].indexes)
-	withWriter(b, s, keys, objects)
-	lookUp(b, s, "workload", "workload-7", population/workloads)
 }
 
 func BenchmarkSet(b *testing.B) {
@@ -278,20 +177,6 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-func listNamespace(b *testing.B, s *Store[*pod]) {
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		for range s.Snapshot().Prefix("namespace-07/") {
-			n++
-		}
-		if n != population/namespaces {
-			b.Fatal(n)
-		}
-	}
-	perObject(b, population/namespaces)
-}
-
 func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -310,57 +195,8 @@ func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	perObject(b, want)
 }
 
-func BenchmarkNamespace(b *testing.B) {
-	s, _, _ := filled(b, nil)
-	listNamespace(b, s)
-}
-
 func BenchmarkLookup(b *testing.B) {
 	s, _, _ := filled(b, indexSets[2].indexes)
 	b.Run("100", func(b *testing.B) { lookUp(b, s, "labels", "app=workload-7", population/workloads) })
 	b.Run("50000", func(b *testing.B) { lookUp(b, s, "labels", "tier=web", population) })
-}
-
-func BenchmarkLookupLen(b *testing.B) {
-	s, _, _ := filled(b, indexSets[2].indexes)
-	x, ok := s.Snapshot().Index("labels")
-	if !ok {
-		b.Fatal("no such index")
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		x.Len("tier=web")
-	}
-}
-
-func BenchmarkAll(b *testing.B) {
-	s, _, _ := filled(b, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		for range s.Snapshot().All() {
-		}
-	}
-	perObject(b, population)
-}
-
-func BenchmarkSnapshot(b *testing.B) {
-	s, _, _ := filled(b, indexSets[1].indexes)
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = s.Snapshot()
-	}
-}
-
-// BenchmarkAddIndex adds an index to 50,000 objects.
-func BenchmarkAddIndex(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		s, _, _ := filled(b, nil)
-		b.StartTimer()
-		if err := s.AddIndex("workload", byWorkload); err != nil {
-			b.Fatal(err)
-		}
-	}
-	perObject(b, population)
 }

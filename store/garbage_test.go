@@ -19,18 +19,6 @@ func TestCursorAtTheEndHoldsNothing(t *testing.T) {
 	}
 }
 
-// An object that leaves an index and comes back under the same value stands there again.
-func TestValueThatGoesAndComesBack(t *testing.T) {
-	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})
-	for _, tags := range [][]string{{"x"}, nil, {"x"}} {
-		set(s, "a", &thing{1, tags})
-		if got := lookup(t, s.Snapshot(), "tag", "x"); len(got) != len(tags) {
-			t.Errorf("tagged %q, the index has %q", tags, got)
-		}
-	}
-	verifyStore(t, s)
-}
-
 // The lists that writers share do not stay as long as a relist makes them.
 func TestLongListsOfABatchAreNotKept(t *testing.T) {
 	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"parity": byParity}})

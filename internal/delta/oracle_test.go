@@ -13,6 +13,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
+var partitions = []string{"n1/", "n2/"}
+
 // oracle is the rules of the package, written down plainly: one change at a time, on maps, with
 // nothing batched or bounded.
 type oracle struct {

@@ -1,10 +1,8 @@
 package delta_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -205,62 +203,4 @@ func TestRemovalEndsAProducerThatWaitsForRoom(t *testing.T) {
 		}
 		r.expect("+a/late@9#L")
 	})
-}
-
-// TestPartitionsComeAndGoUnderLoad has producers push while their partitions are removed and
-// added again, and compares at the end.
-func TestPartitionsComeAndGoUnderLoad(t *testing.T) {
-	const partitions, rounds = 4, 40
-	r := newRig(t, delta.Options[*object]{Partitions: []string{"keep/"}, Limit: 10})
-	r.listOf("keep/", "1", state("keep/x", 1, "X"))
-	consumer, stop := context.WithCancel(t.Context())
-	var consuming, producing sync.WaitGroup
-	consuming.Go(func() {
-		for {
-			if err := r.Pop(consumer, r.cache.apply); err != nil {
-				return
-			}
-		}
-	})
-	for n := range partitions {
-		producing.Go(func() {
-			partition := fmt.Sprintf("s%d/", n)
-			for round := range rounds {
-				if err := r.AddPartition(partition); err != nil {
-					t.Error(err)
-					return
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				var pushing sync.WaitGroup
-				pushing.Go(func() {
-					version := round*1000 + 1
-					if r.Replace(ctx, partition, fmt.Sprint(version), items(state(partition+"x", version, "X")), delta.ReplaceOptions{}) != nil {
-						return
-					}
-					for range 50 {
-						version++
-						if r.Push(ctx, partition, fmt.Sprint(version), []delta.Event[*object]{set(state(partition+"x", version, "X"))}) != nil {
-							return
-						}
-					}
-				})
-				if rand.N(2) == 0 {
-					pushing.Wait()
-				}
-				if err := r.RemovePartition(partition); err != nil {
-					t.Error(err)
-				}
-				cancel()
-				pushing.Wait()
-			}
-		})
-	}
-	producing.Wait()
-	stop()
-	consuming.Wait()
-	for r.Pop(endsWhenIdle(t), r.cache.apply) == nil {
-	}
-	if len(r.cache.states) != 1 || r.Len() != 0 {
-		t.Errorf("left are %v, %d pending", r.cache.states, r.Len())
-	}
 }

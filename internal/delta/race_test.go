@@ -102,34 +102,3 @@ func produce(ctx context.Context, r *rig, prefix string, rounds, keys int, live 
 	}
 	return nil
 }
-
-func TestCloseRacesWithEverything(t *testing.T) {
-	for range 50 {
-		r := newRig(t, delta.Options[*object]{Limit: 2})
-		var all sync.WaitGroup
-		for range 3 {
-			all.Go(func() {
-				for v := 1; ; v++ {
-					err := r.Push(t.Context(), "", strconv.Itoa(v), []delta.Event[*object]{set(state("a", v, "A"))})
-					if errors.Is(err, delta.ErrClosed) {
-						return
-					}
-				}
-			})
-		}
-		all.Go(func() {
-			for n := 0; ; n++ {
-				if err := r.Pop(t.Context(), r.cache.apply); err != nil {
-					return
-				}
-				if n == 20 {
-					go r.Close()
-				}
-			}
-		})
-		all.Wait()
-		if r.Len() != 0 {
-			t.Errorf("Len %d", r.Len())
-		}
-	}
-}

@@ -57,22 +57,6 @@ func TestResyncDoesNotWait(t *testing.T) {
 	}
 }
 
-// Close ends a wait for room also while a batch that takes it up is in process.
-func TestP09_CloseEndsAWaitForRoomDuringABatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := full(t)
-		pushed := make(chan error, 1)
-		go func() { pushed <- r.Push(t.Context(), "", "5", []delta.Event[*object]{set(state("e", 5, "E"))}) }()
-		r.process(func(delta.Batch[*object]) {
-			synctest.Wait()
-			r.Close()
-			if err := <-pushed; !errors.Is(err, delta.ErrClosed) {
-				t.Errorf("error %v, want ErrClosed", err)
-			}
-		})
-	})
-}
-
 // A context that has ended refuses also where there is room.
 func TestEndedContextIsRefused(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
@@ -133,36 +117,6 @@ func TestRoomIsGivenInOrderOfArrival(t *testing.T) {
 		r.expect("+k1@11#K", "+k2@12#K")
 		synctest.Wait()
 		r.expect("+k4@14#K", "+k5@15#K")
-	})
-}
-
-func TestP10_OversizedCallsNeverDeadlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, delta.Options[*object]{Limit: 1})
-		objects := []*object{}
-		for i := range 1000 {
-			objects = append(objects, state(fmt.Sprintf("k%04d", i), i+1, "K"))
-		}
-		produced := make(chan error)
-		go func() { produced <- r.Replace(t.Context(), "", "1000", items(objects...), delta.ReplaceOptions{}) }()
-		if err := <-produced; err != nil {
-			t.Fatal(err)
-		}
-		changes := []delta.Event[*object]{}
-		for i, o := range objects {
-			changes = append(changes, set(state(o.key, 2000+i, "K")))
-		}
-		go func() { produced <- r.Push(t.Context(), "", "3000", changes) }()
-		synctest.Wait()
-		if got := len(r.pop().deltas); got != 1000 {
-			t.Errorf("%d deltas of the list", got)
-		}
-		if err := <-produced; err != nil {
-			t.Fatal(err)
-		}
-		if got := len(r.pop().deltas); got != 1000 {
-			t.Errorf("%d deltas of the push", got)
-		}
 	})
 }
 

@@ -69,7 +69,7 @@ func (c *Collection[T]) write(batch *delta.Batch[T]) {
 }
 
 func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
-	scopes, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
+	partitions, version := c.progress.after(batch.Removed, batch.Replaced, batch.Marks)
 	c.store.Update(func(b *store.Batch[T]) {
 		for i := range batch.Changes {
 			d := &batch.Changes[i]
@@ -83,10 +83,10 @@ func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
 			b.SetVersion(version)
 		}
 	})
-	c.progress.reached(scopes)
+	c.progress.reached(partitions)
 }
 
-// WriteByHand calls write, with which a program changes the cache itself. No batch is
+// WriteByHand calls write, which changes the cache for the program. No batch is
 // applied meanwhile, and no handler receives the change.
 func (c *Collection[T]) WriteByHand(write func(*store.Store[T])) {
 	func() {
@@ -103,10 +103,9 @@ func (c *Collection[T]) AddIndex(id any, f store.IndexFunc[T]) error {
 	return c.store.AddIndex(id, f)
 }
 
-// indexErrors counts failures of index functions.
+// indexErrors keeps failures of index functions, which the store counts.
 type indexErrors struct {
 	mu         sync.Mutex // guards the rest
-	count      uint64
 	last       error
 	unreported []store.IndexError
 }
@@ -114,15 +113,14 @@ type indexErrors struct {
 func (e *indexErrors) add(err store.IndexError) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.count++
 	e.last = err
 	e.unreported = append(e.unreported, err)
 }
 
-func (e *indexErrors) get() (uint64, error) {
+func (e *indexErrors) lastError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.count, e.last
+	return e.last
 }
 
 // reportIndexErrors reports the failures since the last call.

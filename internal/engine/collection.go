@@ -14,26 +14,27 @@ import (
 	"github.com/tidings-go/tidings/store"
 )
 
-// Options are what a collection is made of. Name, Describe and Part are required.
+// Options configure a collection. Name, Describe and Part are required.
 type Options[T any] struct {
 	// Name is what errors, logs and health call the collection.
 	Name string
-	// Describe returns the version and UID of a cached object, "" for what it has not got.
+	// Describe returns the version and UID of a cached object, "" where it has none.
 	Describe func(T) (version, uid string)
 	// Compare orders versions; nil means delta.CompareDecimal.
 	Compare func(a, b string) (order int, ok bool)
-	// Untrusted reports that versions mean nothing at present: a list then never takes the
-	// cached object for the listed one. nil trusts them.
+	// Untrusted reports whether versions mean nothing at present: then lists decode every
+	// object. nil trusts versions.
 	Untrusted func() bool
 	// Indexes are the index functions by their identity.
 	Indexes map[any]store.IndexFunc[T]
 	// Namespaces have a part each; none means one part for everything.
 	Namespaces []string
-	// Scope is what is known of the type. With NamespacesByDefault, Namespaces give way to
+	// Scope is the known scope of the type. With NamespacesByDefault, Namespaces give way to
 	// one part for everything while the server says that objects of the type have none.
 	Scope               source.Scope
 	NamespacesByDefault bool
-	// Part makes what the part of a namespace is made of, each time that it begins to run.
+	// Part returns the source and the options of a namespace's part, each time that the part
+	// begins to run.
 	Part func(ctx context.Context, namespace string, scope source.Scope) Part[T]
 	// Supervise runs a reflector until ctx ends, anew after a panic; nil calls run.
 	Supervise func(ctx context.Context, run func(context.Context))
@@ -52,8 +53,9 @@ type Options[T any] struct {
 	Background []func(context.Context)
 	// Resync replaces the rule of resyncs; the zero value leaves it.
 	Resync ResyncRule
-	// StopGrace is how long a stop waits for handlers. Then OnStuck is called with an error
-	// that names them, and the wait begins anew; with a nil OnStuck, Run returns the error.
+	// StopGrace is how long a stop waits for handlers; 0 means 10 s. Then OnStuck is called
+	// with an error that names them, and the wait begins anew; with a nil OnStuck, Run returns
+	// the error.
 	StopGrace time.Duration
 	OnStuck   func(error)
 	// OnNamespaces is called with the namespaces after a change of them. It must not call
@@ -78,8 +80,8 @@ type Metrics interface {
 	Reached(queued int, version string)
 }
 
-// Part is what the part of a namespace is made of. Of Reflector, the fields Name, Scope,
-// Known, Compare and OnChange are the collection's.
+// Part has the source and the options of the reflector of one namespace. The collection sets
+// the fields Name, Partition, Known, Compare and OnChange of Reflector.
 type Part[T any] struct {
 	Source    source.Source[T]
 	Reflector reflector.Options[T]
@@ -101,9 +103,9 @@ type Collection[T any] struct {
 	progress progress
 	parts    parts[T]
 
-	// applyMu is held while a batch is applied and published, while a handler joins and
-	// while a façade writes to the cache by hand. So the snapshot that a handler starts
-	// from is the same state as the end of the log.
+	// applyMu is held while a batch is applied and published, while a handler joins, while
+	// namespaces are added and while a façade writes to the cache by hand. So the snapshot
+	// that a handler starts from is the same state as the end of the log.
 	applyMu Lock
 
 	synced  chan struct{} // closed when the first complete list is applied
@@ -137,17 +139,17 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
 	}
-	c.parts.changing = NewLock()
+	c.parts.changeMu = NewLock()
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	var scopes []string
+	var partitions []string
 	for _, namespace := range namespaces {
 		p := newPart[T](namespace)
 		c.parts.list = append(c.parts.list, p)
 		c.progress.add(p.prefix)
-		scopes = append(scopes, p.prefix)
+		partitions = append(partitions, p.prefix)
 	}
 	var err error
 	c.store, err = store.New(store.Options[T]{Indexes: o.Indexes, OnIndexError: c.indexErrs.add})
@@ -156,7 +158,8 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	}
 	c.queue, err = delta.New(delta.Options[T]{
 		Known:    func() delta.Known[T] { return o.Known(c.store.Snapshot()) },
-		Describe: o.Describe, Compare: o.Compare, Partitions: scopes, ReportUnchanged: o.ReportUnchanged,
+		Describe: o.Describe, Compare: o.Compare,
+		Partitions: partitions, ReportUnchanged: o.ReportUnchanged,
 	})
 	if err != nil {
 		return nil, err
@@ -173,17 +176,6 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 // Store returns the cache. Only the collection writes to it, and WriteByHand.
 func (c *Collection[T]) Store() *store.Store[T] { return c.store }
 
-// Claim takes the one right to run the collection, until the context that it returns ends.
-// Errors: ErrRanAlready, ErrStopped.
-func (c *Collection[T]) Claim(ctx context.Context) (context.Context, error) { return c.claim(ctx) }
-
-// Started reports whether the collection was claimed.
-func (c *Collection[T]) Started() bool { return c.started() }
-
-// Over returns why the collection does not follow the server any more: ErrReleased,
-// ErrStopped, or nil if it does or will.
-func (c *Collection[T]) Over() error { return c.over() }
-
 // Life returns the lifecycle, which does not refer to the cache.
 func (c *Collection[T]) Life() *Lifecycle { return c.Lifecycle }
 
@@ -191,9 +183,11 @@ func (c *Collection[T]) Life() *Lifecycle { return c.Lifecycle }
 func (c *Collection[T]) Synced() <-chan struct{} { return c.synced }
 
 // HasSynced reports whether Synced is closed.
-func (c *Collection[T]) HasSynced() bool {
+func (c *Collection[T]) HasSynced() bool { return isClosed(c.synced) }
+
+func isClosed(ch <-chan struct{}) bool {
 	select {
-	case <-c.synced:
+	case <-ch:
 		return true
 	default:
 		return false
@@ -203,8 +197,8 @@ func (c *Collection[T]) HasSynced() bool {
 // IsStopped reports whether the collection has stopped calling its handlers.
 func (c *Collection[T]) IsStopped() bool { return c.stopped.Load() }
 
-// End ends the run, and closes a collection that does not run. It does not wait. released
-// says that no handle is left.
+// End ends the run, and closes a collection that was never claimed. It does not wait.
+// released says that no handle is left.
 func (c *Collection[T]) End(released bool) {
 	if c.end(released) {
 		c.queue.Close()
@@ -213,7 +207,7 @@ func (c *Collection[T]) End(released bool) {
 	c.progress.wake()
 }
 
-// Run lists and watches until ctx ends, which Claim has returned. Its error is
+// Run lists and watches until ctx ends, the context that Claim has returned. Its error is
 // ErrHandlersStuck with the names of the handlers.
 func (c *Collection[T]) Run(ctx context.Context) (err error) {
 	defer func() { c.finish(err, stuckIn(c.fan)) }()

@@ -1,4 +1,4 @@
-// Package engine composes an informer of the packages below it: [Collection] is the only
+// Package engine composes an informer from the packages below it: [Collection] is the only
 // composition. The native informer and the drop-in for client-go's are façades over it, which
 // add their vocabulary and their rules through [Options].
 //
@@ -15,8 +15,8 @@
 //     while the collection runs. Where only the server knows whether objects of the type have
 //     a namespace, the parts are replaced when it has answered (scope.go).
 //  3. One goroutine, the processor, applies a batch of the queue: first the store, then the
-//     progress that waiters see, then the log (apply.go). Nothing else changes the cache, but
-//     for the writes by hand that client-go's API allows.
+//     progress that waiters see, then the log (apply.go). Nothing else changes the cache,
+//     except the writes by hand that client-go's API allows.
 //  4. A handler joins under the lock that the processor holds for a batch. So the snapshot
 //     that it starts from is the same state as the end of the log.
 //  5. Resyncs pass through the queue, so that each comes in order with the changes
@@ -25,14 +25,16 @@
 //
 // # Concurrency properties
 //
-// Everything may be called from any goroutine. Locks are taken in this order: those of the
-// façade, Collection.partsChange, Collection.applyMu, then the mutexes, of which no two are
-// held together but for parts.mu and lifecycle.mu. The first two are channels ([Lock]):
-// index functions and transforms run while they are held, and testing/synctest knows of a
-// goroutine that waits for a channel, not of one that waits for a mutex.
+// Everything may be called from any goroutine. Locks are taken in this order: the façade's,
+// parts.changeMu, Collection.applyMu, parts.mu, then the mutexes of the lifecycle, the
+// progress, the queue and the log, of which no two are held together. Options.OnNamespaces
+// runs under parts.mu: a lock that it takes must never be held by a caller that changes
+// namespaces or asks for health. parts.changeMu and applyMu are channels ([Lock]): index
+// functions and transforms run while they are held, and testing/synctest notices a goroutine
+// that waits for a channel, but not one that waits for a mutex.
 //
 // # Memory
 //
-// What store, queue and log say of themselves. A collection that has ended keeps its cache
-// for as long as somebody refers to it.
+// Packages store, delta and fanout describe theirs. A collection that has ended keeps its
+// cache for as long as something refers to it.
 package engine

@@ -24,13 +24,9 @@ func HandlerHealth(s Subscription) health.Handler {
 		LeftOut: stats.LeftOut, Panics: stats.Panics, Unseen: stats.Unseen,
 		Running: stats.Key, RunningSince: stats.Since,
 	}
-	select {
-	case <-s.Done():
-		h.State = health.Removed
-		return h
-	default:
-	}
 	switch {
+	case isClosed(s.Done()):
+		h.State = health.Removed
 	case stats.Unseen > 0:
 		h.State = health.Stuck
 	case stats.Behind:
@@ -51,7 +47,7 @@ func (c *Collection[T]) Health() health.Informer {
 	for _, s := range c.fan.Subscriptions() {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))
 	}
-	h.IndexErrors, h.LastIndexError = c.indexErrs.get()
+	h.IndexErrors, h.LastIndexError = c.store.IndexErrors(), c.indexErrs.lastError()
 	c.parts.mu.Lock()
 	list, removed := c.parts.list, c.parts.removed
 	c.parts.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 
 // Lifecycle is the one run of a collection, from its construction to its end.
 //
-//	new ──claim──▶ running ──context, end──▶ ending ──finish──▶ ended
+//	new ──Claim──▶ running ──context, end──▶ ending ──finish──▶ ended
 //	 └───────────end──────────────────────────▶┘
 //
 // It is apart from the collection, so that waiting for the end does not hold the cache.
@@ -33,8 +33,9 @@ func newLifecycle(name string) *Lifecycle {
 // Name returns the name of the collection.
 func (l *Lifecycle) Name() string { return l.name }
 
-// claim takes the one right to run, until the context that it returns ends.
-func (l *Lifecycle) claim(term context.Context) (context.Context, error) {
+// Claim takes the one right to run the collection, until the context that it returns ends.
+// Errors: ErrRanAlready, ErrStopped.
+func (l *Lifecycle) Claim(term context.Context) (context.Context, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -48,8 +49,8 @@ func (l *Lifecycle) claim(term context.Context) (context.Context, error) {
 	return l.ctx, nil
 }
 
-// end ends the run. It returns true for a collection that was not claimed, and never will
-// be: the caller closes the collection and calls finish.
+// end ends the run. The first call returns true for a collection that was not claimed and
+// cannot be any more: the caller then closes the collection and calls finish.
 func (l *Lifecycle) end(released bool) (unrun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,17 +75,17 @@ func (l *Lifecycle) finish(err error, stuck func() bool) {
 	close(l.ended)
 }
 
-// started reports whether the collection was claimed.
-func (l *Lifecycle) started() bool {
+// Started reports whether the collection was claimed.
+func (l *Lifecycle) Started() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.term != nil
 }
 
-// over returns why the collection does not follow the server any more: ErrReleased,
+// Over returns why the collection does not follow the server any more: ErrReleased,
 // ErrStopped, or nil if it does or will. The end of the context that it was claimed with
 // counts at once, even if the contexts made of it end later.
-func (l *Lifecycle) over() error {
+func (l *Lifecycle) Over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -100,14 +101,7 @@ func (l *Lifecycle) over() error {
 func (l *Lifecycle) Ended() <-chan struct{} { return l.ended }
 
 // HasEnded reports whether Ended is closed.
-func (l *Lifecycle) HasEnded() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (l *Lifecycle) HasEnded() bool { return isClosed(l.ended) }
 
 // Err returns the error of the run. It may be called once Ended is closed.
 func (l *Lifecycle) Err() error { return l.err }

@@ -1,7 +1,7 @@
 package engine
 
-// Lock is a mutex that is a channel. In a bubble of testing/synctest, time goes on while
-// somebody waits for a Lock whose owner sleeps.
+// Lock is a mutex made of a channel. In a bubble of testing/synctest, time goes on while a
+// goroutine waits for a Lock whose holder sleeps.
 type Lock chan struct{}
 
 // NewLock returns an unlocked Lock.

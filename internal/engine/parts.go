@@ -18,19 +18,19 @@ import (
 
 // parts are the namespaces of a collection, or the one part for everything.
 type parts[T any] struct {
-	// changing is held while namespaces or the scope of the type change, which may wait
-	// for a reflector. It comes before every other lock.
-	changing Lock
-	setAside []string // the default namespaces, while the type has none; guarded by changing
+	// changeMu is held while namespaces or the scope of the type change, which may wait for
+	// a reflector. It comes before every other lock of the collection.
+	changeMu Lock
+	setAside []string // the default namespaces, while the type has none; guarded by changeMu
 
 	mu          sync.Mutex      // guards the rest
 	list        []*part[T]      // by namespace; not written once it stands here
 	running     context.Context // that of Run; nil before
 	ending      bool            // no part is started any more, nor the resync timer
 	resyncs     bool            // the resync timer is needed
-	resyncTimer bool            // and was started
+	resyncTimer bool            // the resync timer was started
 	removed     removed
-	group       sync.WaitGroup // of what Run has started; Go under mu
+	group       sync.WaitGroup // goroutines that Run waits for; Go is called under mu
 }
 
 // removed keeps the counters of removed parts, so that no counter of the collection goes
@@ -43,9 +43,9 @@ type removed struct {
 // part has a reflector of its own.
 type part[T any] struct {
 	namespace string // "" for everything
-	prefix    string // of its keys, and the name of its scope in the queue
+	prefix    string // of its keys, and its partition in the queue
 	created   time.Time
-	running   atomic.Pointer[runningPart[T]] // nil before
+	running   atomic.Pointer[runningPart[T]] // nil before it runs
 	stop      context.CancelFunc             // nil before it runs
 	ended     chan struct{}                  // closed when the reflector has returned
 }
@@ -98,7 +98,7 @@ func (p *parts[T]) present() []*part[T] {
 // may be behind it.
 func (c *Collection[T]) ReadVersion() string { return c.parts.present()[0].health().Version }
 
-// end waits for all that Run has started.
+// end waits for the reflectors, the resync timer and Options.Background.
 func (p *parts[T]) end() {
 	p.mu.Lock()
 	p.ending = true
@@ -139,11 +139,11 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 	})
 }
 
-// renew gives a part a new reflector.
+// renew makes a new reflector for a part.
 func (c *Collection[T]) renew(ctx context.Context, p *part[T]) *reflector.Reflector[T] {
 	made := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
 	o := made.Reflector
-	o.Name, o.Scope, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
+	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
 	o.OnChange = c.progress.wake
 	running := &runningPart[T]{reflector: reflector.New(c.followsScope(made.Source), c.queue, o)}
 	running.decoding, _ = made.Source.(decodingSource)
@@ -175,8 +175,8 @@ func namespacesOf[T any](parts []*part[T]) []string {
 // AddNamespace adds a namespace; one that is there changes nothing. Errors:
 // ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased.
 func (c *Collection[T]) AddNamespace(namespace string) error {
-	c.parts.changing.Lock()
-	defer c.parts.changing.Unlock()
+	c.parts.changeMu.Lock()
+	defer c.parts.changeMu.Unlock()
 	present := c.parts.present()
 	at, found, err := c.find(present, namespace)
 	if err != nil || found {
@@ -187,7 +187,7 @@ func (c *Collection[T]) AddNamespace(namespace string) error {
 	defer c.applyMu.Unlock()
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
-	if err := c.over(); err != nil {
+	if err := c.Over(); err != nil {
 		return err
 	}
 	if err := c.queue.AddPartition(p.prefix); err != nil {
@@ -203,11 +203,12 @@ func (c *Collection[T]) AddNamespace(namespace string) error {
 }
 
 // RemoveNamespace removes a namespace; one that is not there changes nothing. The reflector
-// has ended before its scope is removed from the queue, so that the scope of a namespace
-// that is added at once is another one. Errors: those of AddNamespace, and ErrLastNamespace.
+// has ended before its partition is removed from the queue, so that the partition of a
+// namespace that is added at once is another one. Errors: those of AddNamespace, and
+// ErrLastNamespace.
 func (c *Collection[T]) RemoveNamespace(namespace string) error {
-	c.parts.changing.Lock()
-	defer c.parts.changing.Unlock()
+	c.parts.changeMu.Lock()
+	defer c.parts.changeMu.Unlock()
 	present := c.parts.present()
 	at, found, err := c.find(present, namespace)
 	if err != nil || !found {
@@ -226,7 +227,7 @@ func (c *Collection[T]) RemoveNamespace(namespace string) error {
 func (c *Collection[T]) dropPart(present []*part[T], at int) error {
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
-	if err := c.over(); err != nil {
+	if err := c.Over(); err != nil {
 		return err
 	}
 	c.parts.list = slices.Delete(slices.Clone(present), at, at+1)

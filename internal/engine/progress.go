@@ -8,68 +8,72 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// progress knows which version each scope of a collection has reached, and wakes the waits
+// progress knows which version each partition of a collection has reached, and wakes the waits
 // for more.
 //
-// A removed scope stays until the processor has deleted its objects. If it is added again
+// A removed partition stays until the processor has deleted its objects. If it is added again
 // before that, there are two of its name. Batches then mean the first one: they come in the
-// order of the scopes' lives.
+// order of the partitions' lives.
 type progress struct {
-	mu      sync.Mutex   // guards the rest
-	scopes  []scopeState // never empty; not written once it stands here
-	changed chan struct{}
+	mu         sync.Mutex       // guards the rest
+	partitions []partitionState // never empty; not written once it stands here
+	changed    chan struct{}
 }
 
-// scopeState is the version of a scope.
-type scopeState struct {
-	scope   string
-	version string // "" until its first list is applied
-	listed  bool
+// partitionState is the version of a partition.
+type partitionState struct {
+	partition string
+	version   string // "" until its first list is applied
+	listed    bool
 }
 
-// add adds a scope, which has to be listed.
-func (p *progress) add(scope string) {
+// add adds a partition, which is yet to be listed.
+func (p *progress) add(partition string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.scopes = append(slices.Clone(p.scopes), scopeState{scope: scope})
+	p.partitions = append(slices.Clone(p.partitions), partitionState{partition: partition})
 }
 
-// after returns the scopes as they are once a batch is applied, and the version that the
+// after returns the partitions as they are once a batch is applied, and the version that the
 // whole cache then reflects: the oldest of theirs. Only the processor calls it, and then
-// reached; no scope may be added in between.
-func (p *progress) after(removed []string, replaced bool, marks []delta.Mark) (scopes []scopeState, oldest string) {
+// reached; no partition may be added in between.
+func (p *progress) after(
+	removed []string, replaced bool, marks []delta.Mark,
+) (partitions []partitionState, oldest string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	scopes = slices.Clone(p.scopes) // waits may be reading them
-	for _, scope := range removed {
-		if i := indexOf(scopes, scope); i >= 0 {
-			scopes = slices.Delete(scopes, i, i+1)
+	partitions = slices.Clone(p.partitions) // waits may be reading them
+	for _, partition := range removed {
+		if i := indexOf(partitions, partition); i >= 0 {
+			partitions = slices.Delete(partitions, i, i+1)
 		}
 	}
 	for n, mark := range marks {
-		if i := indexOf(scopes, mark.Partition); i >= 0 {
-			scopes[i].version = mark.Version
-			scopes[i].listed = scopes[i].listed || replaced && n == 0
+		if i := indexOf(partitions, mark.Partition); i >= 0 {
+			partitions[i].version = mark.Version
+			partitions[i].listed = partitions[i].listed || replaced && n == 0
 		}
 	}
-	return scopes, oldestOf(scopes)
+	return partitions, oldestOf(partitions)
 }
 
-func indexOf(scopes []scopeState, scope string) int {
-	return slices.IndexFunc(scopes, func(s scopeState) bool { return s.scope == scope })
+func indexOf(partitions []partitionState, partition string) int {
+	return slices.IndexFunc(partitions, func(s partitionState) bool {
+		return s.partition == partition
+	})
 }
 
-// reached sets the scopes that after has returned, once the cache holds the batch.
-func (p *progress) reached(scopes []scopeState) {
+// reached sets the partitions that after has returned, once the cache holds the batch.
+func (p *progress) reached(partitions []partitionState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.scopes = scopes
+	p.partitions = partitions
 }
 
-// oldestOf returns the oldest version, "" while a scope has none.
-func oldestOf(scopes []scopeState) string {
+// oldestOf returns the oldest version, "" while a partition has none.
+func oldestOf(partitions []partitionState) string {
 	oldest := ""
-	for i, s := range scopes {
+	for i, s := range partitions {
 		if s.version == "" {
 			return ""
 		}
@@ -80,19 +84,19 @@ func oldestOf(scopes []scopeState) string {
 	return oldest
 }
 
-// reflects reports whether every scope has reached version.
+// reflects reports whether every partition has reached version.
 func (p *progress) reflects(version string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	order, ok := delta.CompareDecimal(oldestOf(p.scopes), version)
+	order, ok := delta.CompareDecimal(oldestOf(p.partitions), version)
 	return ok && order >= 0
 }
 
-// complete reports whether every scope was listed.
+// complete reports whether every partition was listed.
 func (p *progress) complete() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !slices.ContainsFunc(p.scopes, func(s scopeState) bool { return !s.listed })
+	return !slices.ContainsFunc(p.partitions, func(s partitionState) bool { return !s.listed })
 }
 
 // wake wakes all waits.

@@ -7,22 +7,22 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// progressAt returns a progress whose scopes, a, b and so on, have been listed at
+// progressAt returns a progress whose partitions, a, b and so on, have been listed at
 // these versions.
 func progressAt(versions ...string) *progress {
 	p := &progress{}
 	for i, version := range versions {
-		scope := string(rune('a' + i))
-		p.add(scope)
+		partition := string(rune('a' + i))
+		p.add(partition)
 		if version != "" {
-			scopes, _ := p.after(nil, true, []delta.Mark{{Partition: scope, Version: version}})
-			p.reached(scopes)
+			partitions, _ := p.after(nil, true, []delta.Mark{{Partition: partition, Version: version}})
+			p.reached(partitions)
 		}
 	}
 	return p
 }
 
-func TestOldestVersionIsThatOfTheSlowestScope(t *testing.T) {
+func TestOldestVersionIsThatOfTheSlowestPartition(t *testing.T) {
 	for want, versions := range map[string][]string{
 		"9": {"9"}, "8": {"10", "8", "9"}, "": {"5", ""}, "99": {"100", "99", "101"},
 	} {
@@ -50,33 +50,33 @@ func TestP14_VersionsAreDecimalsOfAnyLength(t *testing.T) {
 		}
 	}
 	if progressAt(long, "9").reflects("10") {
-		t.Error("a scope that is behind was not waited for")
+		t.Error("a partition that is behind was not waited for")
 	}
 }
 
-func TestRemovedScopeIsWaitedForNoMore(t *testing.T) {
+func TestRemovedPartitionIsWaitedForNoMore(t *testing.T) {
 	p := progressAt("9", "")
 	if p.reflects("9") || p.complete() {
-		t.Error("a scope without a list was not waited for")
+		t.Error("a partition without a list was not waited for")
 	}
-	scopes, version := p.after([]string{"b"}, false, nil)
-	p.reached(scopes)
+	partitions, version := p.after([]string{"b"}, false, nil)
+	p.reached(partitions)
 	if version != "9" || !p.reflects("9") || !p.complete() {
 		t.Errorf("after the removal the version is %q", version)
 	}
 }
 
-func TestScopeThatComesBackBeforeItIsGoneIsAnother(t *testing.T) {
+func TestPartitionThatComesBackBeforeItIsGoneIsAnother(t *testing.T) {
 	p := progressAt("9", "7")
 	p.add("b") // its removal stands in the queue
-	scopes, version := p.after(nil, false, []delta.Mark{{Partition: "b", Version: "8"}})
-	p.reached(scopes)
+	partitions, version := p.after(nil, false, []delta.Mark{{Partition: "b", Version: "8"}})
+	p.reached(partitions)
 	if version != "" || p.complete() {
-		t.Errorf("version %q: what is said of the old scope counts for the new one", version)
+		t.Errorf("version %q: what is said of the old partition counts for the new one", version)
 	}
-	scopes, _ = p.after([]string{"b"}, false, nil)
-	p.reached(scopes)
-	if scopes, version = p.after(nil, true, []delta.Mark{{Partition: "b", Version: "11"}}); version != "9" || len(scopes) != 2 {
-		t.Errorf("version %q of %v", version, scopes)
+	partitions, _ = p.after([]string{"b"}, false, nil)
+	p.reached(partitions)
+	if partitions, version = p.after(nil, true, []delta.Mark{{Partition: "b", Version: "11"}}); version != "9" || len(partitions) != 2 {
+		t.Errorf("version %q of %v", version, partitions)
 	}
 }

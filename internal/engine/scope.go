@@ -12,7 +12,7 @@ import (
 // finds that the type is cluster-scoped, one part for everything takes their place. A
 // definition can be installed anew with another scope: then the namespaces return.
 
-// scopeOf returns what is known of the scope of the type by the part of a namespace.
+// scopeOf returns the scope of the type as the part of a namespace knows it.
 func (c *Collection[T]) scopeOf(namespace string) source.Scope {
 	if c.o.NamespacesByDefault && namespace == "" {
 		return source.ScopeCluster
@@ -20,7 +20,7 @@ func (c *Collection[T]) scopeOf(namespace string) source.Scope {
 	return c.o.Scope
 }
 
-// followsScope returns a source whose errors make the collection follow the scope.
+// followsScope returns a source that makes the collection follow the scope of the type.
 func (c *Collection[T]) followsScope(src source.Source[T]) source.Source[T] {
 	if !c.o.NamespacesByDefault {
 		return src
@@ -41,7 +41,9 @@ func (s scopedSource[T]) List(ctx context.Context, o source.ListOptions) (source
 }
 
 // Watch watches, as of [source.Source].
-func (s scopedSource[T]) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[T], error) {
+func (s scopedSource[T]) Watch(
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[T], error) {
 	stream, err := s.Source.Watch(ctx, o)
 	return stream, s.checked(ctx, err)
 }
@@ -70,8 +72,8 @@ func (c *Collection[T]) followScope(clusterScoped bool) {
 // replaceParts replaces the parts of the default namespaces by one for everything, or the
 // other way round. The cached objects go as with RemoveNamespace.
 func (c *Collection[T]) replaceParts(clusterScoped bool) {
-	c.parts.changing.Lock()
-	defer c.parts.changing.Unlock()
+	c.parts.changeMu.Lock()
+	defer c.parts.changeMu.Unlock()
 	old := c.parts.present()
 	if clusterScoped == (old[0].namespace == "") {
 		return // another part has found it before
@@ -81,11 +83,11 @@ func (c *Collection[T]) replaceParts(clusterScoped bool) {
 		namespaces, c.parts.setAside = []string{""}, namespacesOf(old)
 	}
 	var list []*part[T]
-	var scopes []string
+	var partitions []string
 	for _, namespace := range namespaces {
 		p := newPart[T](namespace)
 		list = append(list, p)
-		scopes = append(scopes, p.prefix)
+		partitions = append(partitions, p.prefix)
 	}
 	c.parts.mu.Lock()
 	c.parts.list = list
@@ -97,7 +99,7 @@ func (c *Collection[T]) replaceParts(clusterScoped bool) {
 	defer c.applyMu.Unlock()
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
-	if c.parts.ending || c.queue.ReplacePartitions(scopes...) != nil {
+	if c.parts.ending || c.queue.ReplacePartitions(partitions...) != nil {
 		return // the queue is closed
 	}
 	for _, p := range list {

@@ -9,7 +9,9 @@ import (
 
 // Subscribe adds a handler. Its initial set is the cache, unless withoutInitial is set. It
 // returns ErrStopped once the collection has stopped, and the errors of the options.
-func (c *Collection[T]) Subscribe(deliver func(change.Change[T]), withoutInitial bool, o fanout.SubscriptionOptions) (*fanout.Subscription[T], error) {
+func (c *Collection[T]) Subscribe(
+	deliver func(change.Change[T]), withoutInitial bool, o fanout.SubscriptionOptions,
+) (*fanout.Subscription[T], error) {
 	c.applyMu.Lock()
 	defer c.applyMu.Unlock()
 	var initial fanout.Items[T]

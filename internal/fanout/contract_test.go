@@ -169,39 +169,6 @@ func TestP04_BatchLargerThanAChunk(t *testing.T) {
 	})
 }
 
-func TestP05_LateHandlerHasNoGapAndNoDuplicate(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		var handlers []*handler
-		for i := range 400 {
-			r.publish("k"+strconv.Itoa(i%50), action(i/50)%actions)
-			if i%10 == 0 {
-				handlers = append(handlers, r.join(i%20 == 0, SubscriptionOptions{}))
-			}
-		}
-		for _, h := range handlers {
-			r.finish(h)
-		}
-	})
-}
-
-func TestP05_BacklogFoldsBehindTheInitialSet(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.publish("a", modify)
-		r.publish("b", modify)
-		for _, policy := range []Policy{ConflateUpdates, ConflateState} {
-			h := r.join(true, SubscriptionOptions{Policy: policy, Limit: 1})
-			for range 20 {
-				r.publish("a", modify)
-				r.publish("b", recreate)
-			}
-			if !h.Stats().Behind {
-				t.Errorf("%v: not behind", policy)
-			}
-			r.finish(h)
-		}
-	})
-}
-
 func TestP05_RemovedInItsInitialSet(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 1000 {

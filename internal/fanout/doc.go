@@ -1,7 +1,7 @@
 // Package fanout delivers every change of a collection to many handlers. A [Log]
 // takes batches of changes, and each [Subscription] calls its handler with them.
 // A [Policy] in [SubscriptionOptions] decides about handlers that are too slow.
-// [Stats], [Panic], [StuckError] and [Call] report on a handler.
+// [Stats] and [Panic] report on a handler.
 //
 // It knows no Kubernetes and no cache. The publisher updates
 // the cache, publishes, and so calls every handler after the cache holds the

@@ -13,30 +13,6 @@ import (
 	"github.com/tidings-go/tidings/internal/change"
 )
 
-func TestP09_HandlerRemovesItself(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		calls := 0
-		self := make(chan *Subscription[*object], 1)
-		s, err := r.log.Subscribe(func(change.Change[*object]) {
-			calls++
-			s := <-self
-			s.Remove()
-			s.Remove()
-		}, nil, SubscriptionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.publish("a", modify, modify, modify)
-		self <- s
-		<-s.Done()
-		r.publish("a", modify)
-		synctest.Wait()
-		if calls != 1 {
-			t.Errorf("%d calls, want 1", calls)
-		}
-	})
-}
-
 func TestP09_RemoveDoesNotWaitForTheHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})
@@ -77,17 +53,14 @@ func TestP09_WaitNamesTheHandlersThatDoNotReturn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		err := r.log.Wait(ctx)
-		e, ok := errors.AsType[*StuckError](err)
-		if !ok || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("error %v, want a StuckError for the deadline", err)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("error %v, want one for the deadline", err)
 		}
-		want := []Call{{"early", "default/web", began}, {"stuck", "default/web", began}}
-		if !slices.EqualFunc(e.Calls, want, func(a, b Call) bool {
-			return a.Handler == b.Handler && a.Key == b.Key && a.Since.Equal(b.Since)
-		}) {
-			t.Errorf("calls %+v, want %+v", e.Calls, want)
-		}
-		for _, part := range []string{`"stuck" (key "default/web", since `, `"early" (`, "deadline exceeded", "have not returned"} {
+		since := began.Format(time.RFC3339Nano)
+		for _, part := range []string{
+			`: "early" (key "default/web", since ` + since + `), "stuck" (key "default/web", since ` + since + "): ",
+			"deadline exceeded", "have not returned",
+		} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("error %q does not say %q", err, part)
 			}
@@ -98,7 +71,7 @@ func TestP09_WaitNamesTheHandlersThatDoNotReturn(t *testing.T) {
 		if err := r.log.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := newStuckError[*object](nil, context.Canceled); err != nil {
+		if err := stuckError[*object](nil, context.Canceled); err != nil {
 			t.Errorf("nobody is stuck: %v", err)
 		}
 		if len(stuck.seen) != 1 || len(early.seen) != 1 {

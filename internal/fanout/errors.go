@@ -15,54 +15,21 @@ var ErrClosed = errors.New("the log is closed")
 // the FailNow and Fatal methods of a test do.
 var ErrGoexit = errors.New("the handler called runtime.Goexit")
 
-// StuckError says whose goroutine had not ended when Log.Wait gave up.
-type StuckError struct {
-	// Calls are those handlers, by name.
-	Calls []Call
-	// Cause is why the waiting ended: the cause of the context.
-	Cause error
-}
-
-// Call is a call of a handler that has not returned.
-type Call struct {
-	// Handler is the subscription's name.
-	Handler string
-	// Key is the key that the call is about.
-	Key string
-	// Since is when it began: see Stats.Since. Zero if the handler is not being
-	// called and only its goroutine has not ended.
-	Since time.Time
-}
-
-func newStuckError[T any](running []*Subscription[T], cause error) error {
+// stuckError names each handler whose goroutine runs, by name, with the key of its call and
+// the start of that, see Stats.Since. It wraps the cause. It is nil if none runs.
+func stuckError[T any](running []*Subscription[T], cause error) error {
 	if len(running) == 0 {
 		return nil
 	}
-	e := &StuckError{Cause: cause}
+	var calls []string
 	for _, s := range running {
-		st := s.Stats()
-		e.Calls = append(e.Calls, Call{Handler: s.name, Key: st.Key, Since: st.Since})
-	}
-	slices.SortFunc(e.Calls, func(a, b Call) int { return strings.Compare(a.Handler, b.Handler) })
-	return e
-}
-
-// Error names each handler, the key of its call and since when it runs.
-func (e *StuckError) Error() string {
-	var b strings.Builder
-	b.WriteString("fanout: handlers have not returned (give them more time, or make them return): ")
-	for i, c := range e.Calls {
-		if i > 0 {
-			b.WriteString(", ")
+		call := fmt.Sprintf("%q", s.name)
+		if st := s.Stats(); !st.Since.IsZero() {
+			call += fmt.Sprintf(" (key %q, since %s)", st.Key, st.Since.Format(time.RFC3339Nano))
 		}
-		fmt.Fprintf(&b, "%q", c.Handler)
-		if !c.Since.IsZero() {
-			fmt.Fprintf(&b, " (key %q, since %s)", c.Key, c.Since.Format(time.RFC3339Nano))
-		}
+		calls = append(calls, call)
 	}
-	fmt.Fprintf(&b, ": %v", e.Cause)
-	return b.String()
+	slices.Sort(calls)
+	return fmt.Errorf("fanout: handlers have not returned "+
+		"(give them more time, or make them return): %s: %w", strings.Join(calls, ", "), cause)
 }
-
-// Unwrap returns the cause.
-func (e *StuckError) Unwrap() error { return e.Cause }

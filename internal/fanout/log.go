@@ -298,7 +298,7 @@ func (l *Log[T]) Close() {
 
 // Wait waits until the goroutine of every subscription has ended, also of those
 // removed earlier: it is for after Close. If the context ends first, it returns
-// a *StuckError that names the handlers whose call has not returned.
+// an error that names the handlers whose call has not returned.
 func (l *Log[T]) Wait(ctx context.Context) error {
 	for {
 		running := l.Subscriptions()
@@ -308,7 +308,7 @@ func (l *Log[T]) Wait(ctx context.Context) error {
 		select {
 		case <-running[0].ended:
 		case <-ctx.Done():
-			return newStuckError(l.Subscriptions(), context.Cause(ctx))
+			return stuckError(l.Subscriptions(), context.Cause(ctx))
 		}
 	}
 }

@@ -39,32 +39,37 @@ const (
 	stepMark    stepKind = "mark"
 )
 
-func drawStep(t *rapid.T) step {
-	s := step{
-		kind: rapid.SampledFrom([]stepKind{
-			stepPublish, stepPublish, stepPublish, stepPublish, stepJoin, stepJoin, stepRemove, stepCalls, stepCalls, stepRelease, stepReplay, stepMark,
-		}).Draw(t, "kind"),
-		settle: rapid.Bool().Draw(t, "settle"),
+// readStep reads a step from the front of a script, and returns what is left.
+func readStep(script []byte) (step, []byte) {
+	next := func() byte {
+		if len(script) == 0 {
+			return 0
+		}
+		b := script[0]
+		script = script[1:]
+		return b
 	}
+	kinds := []stepKind{stepPublish, stepPublish, stepPublish, stepJoin, stepJoin, stepRemove, stepCalls, stepRelease, stepReplay, stepMark}
+	code, which := next(), next()
+	s := step{kind: kinds[int(code)%len(kinds)], settle: code >= 128, handler: int(which % 10)}
 	switch s.kind {
 	case stepPublish:
-		for range rapid.IntRange(1, 60).Draw(t, "changes") {
-			c := struct {
+		for range 1 + which%60 {
+			b := next()
+			s.changes = append(s.changes, struct {
 				key byte
 				action
-			}{rapid.ByteMax(5).Draw(t, "key"), action(rapid.ByteMax(byte(actions)-1).Draw(t, "action"))}
-			s.changes = append(s.changes, c)
+			}{b % 6, action(b / 6 % byte(actions))})
 		}
 	case stepJoin:
 		s.options = SubscriptionOptions{
-			Policy: rapid.SampledFrom([]Policy{ConflateUpdates, ConflateUpdates, ConflateState, ConflateState, Unbounded}).Draw(t, "policy"),
-			Limit:  rapid.IntRange(1, 30).Draw(t, "limit"),
+			Policy: []Policy{ConflateUpdates, ConflateState, Unbounded}[which/10%3],
+			Limit:  1 + int(next()%30),
 		}
 	case stepCalls:
-		s.calls = rapid.IntRange(1, 40).Draw(t, "calls")
+		s.calls = 1 + int(next()%40)
 	}
-	s.handler = rapid.IntRange(0, 9).Draw(t, "handler")
-	return s
+	return s, script
 }
 
 // model is a log under a script.
@@ -195,28 +200,43 @@ func (m *model) atRest() error {
 	return nil
 }
 
-// TestP10_Model plays random publishes, joins, removals and blockings and checks
-// at every step that the bound holds, in the end that every handler was told the
-// truth: its fold is the state, Old is always what it saw last, and adds,
-// deletes and last updates are all there if its policy says so.
+// playScript plays publishes, joins, removals and blockings and checks at every step
+// that the bound holds, in the end that every handler received the truth: its fold is
+// the state, Old is always what it saw last, and adds, deletes and last updates are
+// all there if its policy says so.
+func playScript(t *testing.T, script []byte) (failure error) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &model{rig: &rig{t: t, cluster: newCluster(), log: New(Options[*object]{UID: uidOf})}}
+		defer m.log.Close()
+		for n := 0; len(script) > 0 && failure == nil; n++ {
+			var s step
+			s, script = readStep(script)
+			if err := m.play(s); err != nil {
+				failure = fmt.Errorf("after step %d, %s: %w", n, s.kind, err)
+			}
+		}
+		if err := m.finish(); err != nil && failure == nil {
+			failure = err
+		}
+	})
+	return failure
+}
+
 func TestP10_Model(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		script := rapid.SliceOfN(rapid.Custom(drawStep), 20, 120).Draw(rt, "script")
-		var failure error
-		synctest.Test(t, func(t *testing.T) {
-			m := &model{rig: &rig{t: t, cluster: newCluster(), log: New(Options[*object]{UID: uidOf})}}
-			defer m.log.Close()
-			for i, s := range script {
-				if err := m.play(s); err != nil && failure == nil {
-					failure = fmt.Errorf("after step %d, %s: %w", i, s.kind, err)
-				}
-			}
-			if err := m.finish(); err != nil && failure == nil {
-				failure = err
-			}
-		})
-		if failure != nil {
-			rt.Fatal(failure)
+		if err := playScript(t, rapid.SliceOfN(rapid.Byte(), 200, 2000).Draw(rt, "script")); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func FuzzLog(f *testing.F) {
+	f.Fuzz(func(t *testing.T, script []byte) {
+		if len(script) > 4000 {
+			return // what more steps would show, shorter scripts show sooner
+		}
+		if err := playScript(t, script); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -4,46 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/tidings-go/tidings/internal/change"
 )
-
-func TestP11_IsolatedPanicCostsOneNotification(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		var reports []Panic
-		var keys []string
-		s, err := r.log.Subscribe(func(n change.Change[*object]) {
-			keys = append(keys, n.Key)
-			if n.Key == "bad" {
-				panic("no such thing")
-			}
-		}, nil, SubscriptionOptions{Name: "roller", IsolatePanics: true, OnPanic: func(p Panic) { reports = append(reports, p) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range []string{"a", "bad", "b", "bad", "c"} {
-			r.publish(key, modify)
-		}
-		synctest.Wait()
-		if !slices.Equal(keys, []string{"a", "bad", "b", "bad", "c"}) {
-			t.Errorf("called with %q", keys)
-		}
-		if st := s.Stats(); st.Panics != 2 || st.Delivered != 5 || st.Pending != 0 {
-			t.Errorf("%+v, want 2 panics of 5", st)
-		}
-		if len(reports) != 2 {
-			t.Fatalf("%d reports, want 2", len(reports))
-		}
-		p := reports[0]
-		if p.Handler != "roller" || p.Key != "bad" || p.Value != "no such thing" || !strings.Contains(string(p.Stack), "TestP11_IsolatedPanic") {
-			t.Errorf("report %q %q %v\n%s", p.Handler, p.Key, p.Value, p.Stack)
-		}
-	})
-}
 
 // crashing makes the test binary the program that crashes.
 const crashing = "FANOUT_TEST_CRASH"

@@ -2,9 +2,9 @@ package fanout
 
 import "fmt"
 
-// DefaultLimit is the backlog, in notifications, that a handler may have on
+// defaultLimit is the backlog, in notifications, that a handler may have on
 // top of one for each live key before its policy is applied.
-const DefaultLimit = 10_000
+const defaultLimit = 10_000
 
 // Policy decides about the backlog of a handler that is slower than the changes
 // come. The zero value is ConflateUpdates.

@@ -22,7 +22,7 @@ type SubscriptionOptions struct {
 	Policy Policy
 	// Limit is the number of notifications that may be pending, on top of one for
 	// each live key (not so for Block), before Policy is applied. Initial adds,
-	// resyncs and marks do not count. Zero: DefaultLimit.
+	// resyncs and marks do not count. Zero: 10,000.
 	Limit int
 	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps
 	// the schedule: see Log.DueForResync.
@@ -78,7 +78,7 @@ type Subscription[T any] struct {
 	onPanic func(Panic)
 
 	stopped atomic.Bool   // removed, or the log is closed
-	parked  atomic.Bool   // calls of the run that have returned, if not of the log
+	parked  atomic.Bool   // the goroutine waits for wakeup
 	wakeup  chan struct{} // one token
 	synced  chan struct{}
 	ended   chan struct{} // closed when the goroutine has ended
@@ -141,7 +141,7 @@ func newSubscription[T any](
 		syncAt:  noMark,
 	}
 	if s.limit == 0 {
-		s.limit = DefaultLimit
+		s.limit = defaultLimit
 	}
 	if s.period > 0 {
 		offset := o.ResyncOffset

@@ -13,8 +13,8 @@ import (
 // for seconds. A proxy that asks for more would keep a cache stale for as long.
 const maxRetryAfter = 5 * time.Minute
 
-// withDefaults has the first and the longest wait of client-go's reflector since v0.19, which
-// API servers are dimensioned for.
+// withDefaults sets the first and the longest wait of client-go's reflector since v0.19, for
+// which API servers are sized.
 func withDefaults(b source.Backoff) source.Backoff {
 	b.Initial = cmp.Or(b.Initial, 800*time.Millisecond)
 	b.Max = cmp.Or(b.Max, 30*time.Second)

@@ -72,7 +72,7 @@ func (s *checking[T]) watch() state[T] {
 	return &watching[T]{Reflector: s.Reflector, stream: s.stream}
 }
 
-// failed decides what follows a check that failed.
+// failed returns the state that follows a check that failed.
 func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 	s.history.failedChecks++
 	s.report(ctx, OpenWatch, err)

@@ -11,7 +11,7 @@ import (
 // errRewound is a server at an older version than the one that was reached.
 var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
 
-// position is how far a collection was followed. Its versions are compared within one history
+// position is the progress of a reflector. Its versions are compared within one history
 // of the server only.
 type position struct {
 	version string // up to which everything was handed on

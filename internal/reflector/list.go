@@ -34,8 +34,8 @@ func (r *Reflector[T]) countListed(l *staged[T]) {
 // number of them before it yields an object.
 const countEvery = 1000
 
-// unlessRewound returns what the source is to ask before it decodes an object, or nil. No object
-// is cached before the first list. After a rewind the cache may be of another history.
+// unlessRewound returns isCached, or nil if the source must decode every object: before the
+// first list nothing is cached, and after a rewind the cache may be of another history.
 func (r *Reflector[T]) unlessRewound(isCached source.IsCached) source.IsCached {
 	if !r.history.listed || r.history.rewound {
 		return nil
@@ -47,7 +47,7 @@ func (r *Reflector[T]) unlessRewound(isCached source.IsCached) source.IsCached {
 // That object was accepted and transformed when it was cached. Objects whose versions cannot be
 // compared must all be decoded: of those, the last one in the list counts.
 func (r *Reflector[T]) stageCached(l *staged[T], key, version, uid string) bool {
-	if !isNumber(version) || uid == "" || !strings.HasPrefix(key, r.o.Scope) {
+	if !isNumber(version) || uid == "" || !strings.HasPrefix(key, r.o.Partition) {
 		return false
 	}
 	obj, knownVersion, knownUID, ok := r.o.Known(key)
@@ -105,7 +105,7 @@ func (r *Reflector[T]) endList(
 		highest = h.higher(highest, items[i].Version)
 	}
 	r.lastListed = len(items)
-	if err := r.queue.Replace(ctx, r.o.Scope, version, items, o); err != nil {
+	if err := r.queue.Replace(ctx, r.o.Partition, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
 			r.o.ConsistentFirstList, h.rewound = true, consistent
 		}

@@ -135,8 +135,8 @@ func TestListStagesCachedObjects(t *testing.T) {
 			answers: []answer{expired, streamed(sends("+a@3 +b@3"), sends("-a@8 =9"))},
 			queue:   []string{"replace 5: a@3 as known", "replace 9: b@3 as known"},
 		},
-		"of another scope": {
-			asks: true, o: Options[object]{Scope: "ns1/", Known: knows("ns1/a@3", "ns2/b@3")},
+		"of another partition": {
+			asks: true, o: Options[object]{Partition: "ns1/", Known: knows("ns1/a@3", "ns2/b@3")},
 			answers: []answer{streamed(sends("+ns1/a@3 =5"), fails(errExpired)), streamed(sends("+ns1/a@3 +ns2/b@3 =9"))},
 			check:   cached("ns1/a@3"),
 		},

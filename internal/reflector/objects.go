@@ -38,9 +38,9 @@ func (s *watching[T]) deleted(item source.Item[T]) {
 }
 
 // gone adds the delete of an object whose final state cannot be used. The queue finds its last
-// known state: its add may be pending. Keys of other scopes belong to other reflectors.
+// known state: its add may be pending. Keys of other partitions belong to other reflectors.
 func (s *watching[T]) gone(item source.Item[T]) {
-	if strings.HasPrefix(item.Key, s.o.Scope) {
+	if strings.HasPrefix(item.Key, s.o.Partition) {
 		var none T
 		item.Object = none
 		s.add(delta.Gone, item)

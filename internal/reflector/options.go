@@ -13,9 +13,9 @@ import (
 type Options[T any] struct {
 	// Name names the collection in logs and errors, for example "pods.v1".
 	Name string
-	// Scope is the part of the queue that this reflector keeps: the prefix of
-	// the keys of its objects.
-	Scope string
+	// Partition is the partition of the queue that this reflector fills: the prefix of the keys
+	// of its objects.
+	Partition string
 	// Accept returns why an object does not belong to the collection, or nil. For a deleted
 	// object it may use only what cannot change. nil accepts all objects.
 	Accept func(item source.Item[T], deleted bool) error

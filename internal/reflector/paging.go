@@ -131,7 +131,7 @@ func (s *paging[T]) fetch(ctx context.Context) (source.Page[T], error) {
 
 // follow moves to the next page, unless this one shows that the pages have no end: by too many
 // empty ones in a row, or by a token that was sent before. A later token is remembered after
-// twice as many pages each time, so that it is in the end one of any cycle, of tokens or of
+// twice as many pages each time, so that in the end it is one of any cycle of tokens, or of
 // pages with ever new tokens.
 func (s *paging[T]) follow(token, first string) error {
 	if s.empty++; first != "" {
@@ -150,7 +150,7 @@ func (s *paging[T]) follow(token, first string) error {
 	return nil
 }
 
-// failed decides what follows a page that failed.
+// failed returns the state that follows a page that failed.
 func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 	end := classify(err, false)
 	if end.cause == endless {
@@ -166,7 +166,7 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 		s.failures++
 		s.report(ctx, PagedList, err)
 		s.noteContact(end)
-		return s.retryAfter(err, s.failures, s)
+		return s.retryAfter(err, end, s.failures, s)
 	default:
 		s.report(ctx, PagedList, err)
 		return s.retry(ctx, err, s.list())

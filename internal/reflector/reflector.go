@@ -17,15 +17,15 @@ import (
 var ErrRanAlready = errors.New("reflector: Run was called before; " +
 	"make a new Reflector to list and watch again")
 
-// Queue receives what a reflector reads. *delta.Queue implements it.
+// Queue receives lists, events and bookmarks. *delta.Queue implements it.
 type Queue[T any] interface {
-	Push(ctx context.Context, scope, version string, changes []delta.Event[T]) error
-	Replace(ctx context.Context, scope, version string, items []delta.Item[T],
+	Push(ctx context.Context, partition, version string, changes []delta.Event[T]) error
+	Replace(ctx context.Context, partition, version string, items []delta.Item[T],
 		o delta.ReplaceOptions) error
-	Bookmark(ctx context.Context, scope, version string) error
+	Bookmark(ctx context.Context, partition, version string) error
 }
 
-// Reflector keeps one scope of a queue in step with one source. Create it with [New].
+// Reflector keeps one partition of a queue in step with one source. Create it with [New].
 type Reflector[T any] struct {
 	source   source.Source[T]
 	queue    Queue[T]
@@ -74,7 +74,7 @@ type state[T any] interface {
 	step(ctx context.Context) state[T]
 }
 
-// New returns a reflector that hands what src yields to queue. Run starts it.
+// New returns a reflector that hands the objects and events of src to queue. Run starts it.
 func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T] {
 	failureLevel := slog.LevelWarn
 	if o.OnFailure != nil {
@@ -106,7 +106,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if r.invalid != nil {
 		return fmt.Errorf("reflector: collection %s: %w", r.o.Name, r.invalid)
 	}
-	// Not in New: a logger may use the informer, which is not made yet.
+	// Not in New: a logger may use the informer, which does not exist then.
 	r.recorder.log = r.o.Logger.With("collection", r.o.Name)
 	defer r.recorder.enter(health.Stopped)
 	now := r.list()
@@ -159,12 +159,14 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 		return nil // the queue is closed, or ctx has ended
 	}
 	r.attempts.failures++
-	return r.retryAfter(err, max(r.attempts.failures, r.attempts.lists), next)
+	return r.retryAfter(err, end, max(r.attempts.failures, r.attempts.lists), next)
 }
 
 // retryAfter returns the state that waits before next, after a number of failures in a row.
-func (r *Reflector[T]) retryAfter(err error, failures int, next state[T]) state[T] {
-	end := classify(err, false)
+// end is the class of err.
+func (r *Reflector[T]) retryAfter(
+	err error, end ending, failures int, next state[T],
+) state[T] {
 	if end.retryAfter > maxRetryAfter {
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
 			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
@@ -211,8 +213,8 @@ func (r *Reflector[T]) received() {
 	r.recorder.recovered()
 }
 
-// noteContact takes the time of an answer that refuses as that of a contact. Such an answer
-// comes from the server; one of 500 and above may come from a proxy, or from a server without
+// noteContact counts an answer that refuses the request as contact. Such an answer comes from
+// the server; one of 500 and above may come from a proxy, or from a server without
 // its storage. A short wait that a refusal asks for counts as contact too: otherwise all
 // clients of a busy server would check its version when the wait is over.
 func (r *Reflector[T]) noteContact(end ending) {
@@ -242,7 +244,7 @@ func (r *Reflector[T]) handleMissing(ctx context.Context, end ending) error {
 	}
 	// When the definition comes back, the server may have been restored from a backup. Versions
 	// of the old objects do not compare with those of the new ones.
-	err := r.queue.Replace(ctx, r.o.Scope, "", nil, delta.ReplaceOptions{NewHistory: true})
+	err := r.queue.Replace(ctx, r.o.Partition, "", nil, delta.ReplaceOptions{NewHistory: true})
 	if err != nil {
 		return err
 	}

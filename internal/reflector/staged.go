@@ -6,7 +6,7 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// staged has what a running list has brought, in two halves. Each half is in the order in which
+// staged has the objects of a running list, in two halves. Each half is in the order in which
 // the server sent it, which is usually that of the keys.
 //
 // A stream may repeat objects without end, or remove some. Once that is seen, all objects are

@@ -62,7 +62,7 @@ func (s *streaming[T]) step(ctx context.Context) state[T] {
 	}
 }
 
-// isCached is what the source asks before it decodes an object.
+// isCached is asked by the source before it decodes an object.
 func (s *streaming[T]) isCached(key, version, uid string) bool {
 	if !s.stageCached(s.staged, key, version, uid) {
 		return false
@@ -101,7 +101,7 @@ func (s *streaming[T]) complete(
 	return &watching[T]{Reflector: s.Reflector, stream: s.stream, rest: rest}
 }
 
-// failed decides what follows a streamed list that failed.
+// failed returns the state that follows a streamed list that failed.
 func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
 	s.close()
 	s.report(ctx, StreamedList, err)

@@ -36,7 +36,7 @@ const (
 //	it begins, and a rewind may be    → checking, with the watch
 //	a rewind may be                   → checking, before the watch begins
 //	there is no version to resume     → a list
-//	an error                          → what watchEnded decides
+//	an error                          → the state that watchEnded returns
 type opening[T any] struct {
 	*Reflector[T]
 	afterList bool // no watch has begun since the last list
@@ -71,8 +71,8 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 // resume returns the state that begins a watch from the last version.
 func (r *Reflector[T]) resume() state[T] { return &opening[T]{Reflector: r} }
 
-// watching hands on what a watch brings. What leads out of it: the end of the stream, and what
-// watchEnded decides then.
+// watching hands on the events of a watch. The end of the stream leads out of it, to the state
+// that watchEnded returns.
 type watching[T any] struct {
 	*Reflector[T]
 	stream  *stream[T]
@@ -100,98 +100,111 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 
 func (s *watching[T]) close() { s.stream.close() }
 
-// watchEnded closes a watch that has ended, and decides what follows. stream is nil if the
-// watch did not begin.
+// watchEnded closes a watch that has ended, records how it ended, and returns the state that
+// follows. stream is nil if the watch did not begin.
 func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream[T]) state[T] {
-	begun, step := stream != nil, OpenWatch
-	end := classify(err, begun)
-	var lasted, progressed, moved bool
-	if begun {
-		step, lasted = RunningWatch, time.Since(stream.opened) >= shortWatch
-		progressed, moved = stream.progressed, stream.moved
+	w := endedWatch{ending: classify(err, stream != nil), err: err, begun: stream != nil}
+	step, progressed := OpenWatch, false
+	if w.begun {
+		step, progressed = RunningWatch, stream.progressed
+		w.lasted, w.moved = time.Since(stream.opened) >= shortWatch, stream.moved
 		stream.close()
 	}
-	inOrder := end.cause == finished || end.cause == torn
-	if end.cause == finished {
+	if w.cause == finished {
 		r.server.lastContact = time.Now()
 	} else {
 		r.report(ctx, step, err)
 	}
-	if lasted && (inOrder || end.cause == busy || end.cause == broken) {
+	inOrder := w.cause == finished || w.cause == torn
+	if w.lasted && (inOrder || w.cause == busy || w.cause == broken) {
 		r.attempts.progress() // a server whose watches last does not fail
 		r.attempts.lists = 0
 	}
-	if lasted && !progressed && inOrder {
+	if w.lasted && !progressed && inOrder {
 		r.history.suspect() // servers send a bookmark before they end a watch
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	switch end.cause {
+	return r.afterWatch(ctx, w)
+}
+
+// endedWatch describes a watch that has ended or did not begin.
+type endedWatch struct {
+	ending
+	err    error
+	begun  bool
+	lasted bool // it lasted for shortWatch
+	moved  bool // it brought something new
+}
+
+// afterWatch returns the state that follows a watch.
+func (r *Reflector[T]) afterWatch(ctx context.Context, w endedWatch) state[T] {
+	switch w.cause {
 	case stopped:
 		return nil
 	case torn:
-		r.noteError(err)
+		r.noteError(w.err)
 		r.recorder.enter(health.Silent)
 		return r.resume()
 	case finished:
 		switch {
-		case lasted:
+		case w.lasted:
 			return r.resume()
-		case moved:
+		case w.moved:
 			return r.pause(r.resume())
 		}
-		return r.uselessWatch(ctx, fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch), end, true)
+		w.err = fmt.Errorf("watch %s: %w", r.o.Name, errShortWatch)
+		return r.uselessWatch(ctx, w, true)
 	case broken:
-		if begun && !lasted && !moved {
-			return r.uselessWatch(ctx, err, end, false)
+		if w.begun && !w.lasted && !w.moved {
+			return r.uselessWatch(ctx, w, false)
 		}
 		r.attempts.answered = false
-		return r.retry(ctx, err, r.resume())
+		return r.retry(ctx, w.err, r.resume())
 	case expired:
 		if r.attempts.failures > 0 {
-			return r.retry(ctx, err, r.list())
+			return r.retry(ctx, w.err, r.list())
 		}
 		// The server has not failed, but all its clients may find their version expired at once.
 		r.attempts.failures++
-		r.noteError(err)
+		r.noteError(w.err)
 		r.recorder.enter(health.Listing)
 		return r.pause(r.list())
 	case lost:
-		return r.retry(ctx, err, r.list())
+		return r.retry(ctx, w.err, r.list())
 	case undecodable, refused:
-		return r.uselessWatch(ctx, err, end, begun)
+		return r.uselessWatch(ctx, w, w.begun)
 	default: // busy
-		return r.retry(ctx, err, r.resume())
+		return r.retry(ctx, w.err, r.resume())
 	}
 }
 
-// uselessWatch decides what follows a useless watch. The first ones are resumed. Then the
-// collection is listed, if the server answers: one that refuses or cuts watches is asked for its
-// version before the last attempt. Otherwise a server that was away would be listed by all its
-// clients as soon as it is back.
-func (r *Reflector[T]) uselessWatch(
-	ctx context.Context, err error, end ending, answered bool,
-) state[T] {
+// uselessWatch returns the state that follows a useless watch; answered says that the server has
+// begun it. The first useless watches are resumed. Then the collection is listed, if the server
+// answers: a server that refuses or cuts watches is asked for its version before the last
+// attempt. Otherwise a server that was away would be listed by all its clients as soon as it is
+// back.
+func (r *Reflector[T]) uselessWatch(ctx context.Context, w endedWatch, answered bool) state[T] {
 	a := &r.attempts
 	a.uselessInRow++
-	again := end.cause == undecodable && a.undecodable
-	a.undecodable = a.undecodable || end.cause == undecodable
+	again := w.cause == undecodable && a.undecodable
+	a.undecodable = a.undecodable || w.cause == undecodable
 	a.answered = a.answered || answered
 	switch {
 	case again, a.uselessListed, a.uselessInRow >= mostUseless && a.answered:
-		err = fmt.Errorf("%d watches in a row brought nothing new, "+
-			"so the collection is listed again: %w", a.uselessInRow, err)
+		err := fmt.Errorf("%d watches in a row brought nothing new, "+
+			"so the collection is listed again: %w", a.uselessInRow, w.err)
 		a.uselessListed = true
 		return r.retry(ctx, err, r.list())
 	case a.uselessInRow >= mostUseless-1 && !a.answered:
-		return r.retry(ctx, err, &checking[T]{Reflector: r})
+		return r.retry(ctx, w.err, &checking[T]{Reflector: r})
 	default:
-		return r.retry(ctx, err, r.resume())
+		return r.retry(ctx, w.err, r.resume())
 	}
 }
 
-// handOn pushes what events say to the queue and moves the position.
+// handOn pushes events to the queue and moves the position.
 func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) error {
 	if len(events) == 0 {
 		return nil
@@ -217,9 +230,9 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	changed := len(s.changes) > 0
 	var err error
 	if changed {
-		err = s.queue.Push(ctx, s.o.Scope, to.version, s.changes)
+		err = s.queue.Push(ctx, s.o.Partition, to.version, s.changes)
 	} else {
-		err = s.queue.Bookmark(ctx, s.o.Scope, to.version)
+		err = s.queue.Bookmark(ctx, s.o.Partition, to.version)
 	}
 	clear(s.changes)
 	if err != nil {
