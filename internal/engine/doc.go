@@ -26,7 +26,7 @@
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. Locks are taken in this order: those of the
-// façade, Collection.partsChange, Collection.applyMu, then the mutexes, of which no two are
+// façade, Collection.parts.changing, Collection.applyMu, then the mutexes, of which no two are
 // held together but for parts.mu and lifecycle.mu. The first two are channels ([Lock]):
 // index functions and transforms run while they are held, and testing/synctest knows of a
 // goroutine that waits for a channel, not of one that waits for a mutex.

@@ -11,4 +11,5 @@ var (
 	ErrStopped       = errors.New("it has stopped and does not start again: ask for a new one")
 	ErrRanAlready    = errors.New("the informer was run before, or its factory runs it: it runs once")
 	ErrHandlersStuck = errors.New("handlers did not return")
+	ErrGoexit        = errors.New("a callback called runtime.Goexit, which has ended the informer")
 )
