@@ -60,6 +60,17 @@ func (x *Index[T]) function() store.IndexFunc[T] {
 	return func(obj T) ([]string, error) { return x.values(obj), nil }
 }
 
+// has reports whether the function gives an object a value. A panic counts as no value, as it
+// does in an index that was added.
+func (x *Index[T]) has(obj T, value string) (found bool) {
+	defer func() {
+		if recover() != nil {
+			found = false
+		}
+	}()
+	return slices.Contains(x.values(obj), value)
+}
+
 // AddIndex adds an index. It may be called at any time; cached objects are indexed before it
 // returns. An index that was added before, also by another user of the informer, changes
 // nothing.
@@ -115,7 +126,7 @@ func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Se
 	if added, ok := snapshot.Index(index); ok {
 		return added.Within(prefix).Lookup(value)
 	}
-	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return slices.Contains(index.values(obj), value) })
+	return filtered(snapshot.Prefix(prefix), func(obj T) bool { return index.has(obj, value) })
 }
 
 // selected yields the objects of a namespace whose labels match, out of one snapshot.
