@@ -149,6 +149,16 @@ func TestMalformedFrameEndsTheStreamAtOnce(t *testing.T) {
 	}
 }
 
+// A frame may be cut off anywhere: in a number, a word, an escape or a character.
+func TestBeginningOfAFrameIsJSON(t *testing.T) {
+	frame := []byte(`{"a":[1,-2.5e-7,true,false,null],"b":"x\u00e9\\\"ÿ😀","c":{"d":{}}}`)
+	for end := 1; end <= len(frame); end++ {
+		if !beginsJSON(frame[:end]) {
+			t.Errorf("%q is refused", frame[:end])
+		}
+	}
+}
+
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"a":1}`+"\n"+`{"b":"}"}`), false)
 	f.Add(delimited("one", "", "three"), true)
