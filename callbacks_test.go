@@ -3,6 +3,7 @@ package tidings_test
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/source"
 )
 
 // asking is a slog.Handler that calls a function for each record and each With.
@@ -81,4 +83,60 @@ func TestCallbacksAskHealth(t *testing.T) {
 				logged.Load(), mutated.Load(), transformed.Load(), indexed.Load())
 		}
 	})
+}
+
+// TestP09_GoexitOfACallbackEndsTheInformer: a transform or an index function that ends its
+// goroutine, as a failing test does, ends the informer in the order of a stop. Nobody waits for
+// it in vain, and nothing is left of it.
+func TestP09_GoexitOfACallbackEndsTheInformer(t *testing.T) {
+	for _, name := range []string{"transform", "index function"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				exit := func(callback string, c *corev1.ConfigMap) {
+					if callback == name && c.Name == "b" {
+						runtime.Goexit()
+					}
+				}
+				events := make(chan source.Event[*corev1.ConfigMap], 1)
+				i, err := tidings.NewInformer(
+					&fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}, events: events},
+					tidings.InformerOptions[*corev1.ConfigMap]{
+						Transform: func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+							exit("transform", c)
+							return c, nil
+						},
+						Indexes: []*tidings.Index[*corev1.ConfigMap]{
+							tidings.NewIndex("n", func(c *corev1.ConfigMap) []string {
+								exit("index function", c)
+								return nil
+							}),
+						},
+					})
+				if err != nil {
+					t.Fatal(err)
+				}
+				registration, err := i.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					expectError(t, "Run", i.Run(context.Background()), tidings.ErrGoexit)
+				}()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := i.WaitForSync(ctx); err != nil {
+					t.Fatal(err)
+				}
+				events <- source.Event[*corev1.ConfigMap]{Type: source.Added, Item: source.ItemOf(stateAt("b", "2", "1"))}
+				expectError(t, "WaitFor", i.WaitFor(ctx, "2"), tidings.ErrStopped)
+				<-registration.Done()
+				<-ended
+				if state := i.Health().State; state != tidings.Stopped {
+					t.Errorf("the informer is %s", state)
+				}
+			})
+		})
+	}
 }

@@ -44,6 +44,9 @@ var (
 	ErrNotStarted = errors.New("it was not started: call Start on its factory, or Run")
 	// ErrHandlersStuck is a stop that found handler calls which did not return.
 	ErrHandlersStuck = engine.ErrHandlersStuck
+	// ErrGoexit is the end of an informer whose transform or index function has called
+	// runtime.Goexit, as a test does that fails there.
+	ErrGoexit = engine.ErrGoexit
 )
 
 // informerError names the informer that an error is about.

@@ -49,7 +49,7 @@ var selectors = []string{
 }
 
 // queries yields what a lister says to every question of this test.
-func queries[T tidings.Object](t *testing.T, l tidings.Lister[T]) iter.Seq2[string, iter.Seq2[string, T]] {
+func queries[T tidings.Object](t *testing.T, l tidings.Lister[T], byTier *tidings.Index[T]) iter.Seq2[string, iter.Seq2[string, T]] {
 	var all []labels.Selector
 	for _, text := range selectors {
 		s, err := labels.Parse(text)
@@ -71,6 +71,15 @@ func queries[T tidings.Object](t *testing.T, l tidings.Lister[T]) iter.Seq2[stri
 					found = l.Select(s)
 				}
 				if !yield(fmt.Sprintf("%s: %d, %v", namespace, n, s), found) {
+					return
+				}
+			}
+			for _, tier := range []string{"web", "db", "none"} {
+				found := l.Namespace(namespace).ByIndex(byTier, tier)
+				if namespace == "*" {
+					found = l.ByIndex(byTier, tier)
+				}
+				if !yield(fmt.Sprintf("%s: of the tier %s", namespace, tier), found) {
 					return
 				}
 			}
@@ -152,9 +161,15 @@ func indexesChangeNoAnswer[T tidings.Object](t *testing.T, ask func(*tidings.Fac
 			informers = append(informers, i)
 		}
 		plain, early, late := informers[0], informers[1], informers[2]
+		byTier := tidings.NewIndex("tier", func(obj T) []string {
+			if obj.GetLabels()["app"] == "app-3" {
+				panic("no index")
+			}
+			return []string{obj.GetLabels()["tier"], obj.GetLabels()["tier"]}
+		})
 		index := func(i *tidings.Informer[T]) {
 			t.Helper()
-			if err := errors.Join(i.IndexLabels("app", "tier"), i.IndexLabels("canary"), i.IndexOwners()); err != nil {
+			if err := errors.Join(i.IndexLabels("app", "tier"), i.IndexLabels("canary"), i.IndexOwners(), i.AddIndex(byTier)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -171,7 +186,7 @@ func indexesChangeNoAnswer[T tidings.Object](t *testing.T, ask func(*tidings.Fac
 		synctest.Wait()
 		answers := map[string][]string{}
 		some := 0
-		for question, found := range queries(t, plain.Lister()) {
+		for question, found := range queries(t, plain.Lister(), byTier) {
 			answers[question] = []string{}
 			for key, obj := range found {
 				answers[question] = append(answers[question], key+"@"+obj.GetResourceVersion())
@@ -182,7 +197,7 @@ func indexesChangeNoAnswer[T tidings.Object](t *testing.T, ask func(*tidings.Fac
 			t.Fatal("nothing was found at all")
 		}
 		for name, i := range map[string]*tidings.Informer[T]{"early": early, "late": late} {
-			for question, found := range queries(t, i.Lister()) {
+			for question, found := range queries(t, i.Lister(), byTier) {
 				got := []string{}
 				for key, obj := range found {
 					got = append(got, key+"@"+obj.GetResourceVersion())

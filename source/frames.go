@@ -183,9 +183,11 @@ func (j *jsonObjects) split(buf []byte) (frame []byte, taken int, want int64, er
 }
 
 // beginsJSON reports whether a JSON value begins with b. It does not notice an error in the
-// last byte.
+// last byte. A value that is cut off is an error at the end of b, or, with GOEXPERIMENT=jsonv2,
+// at the beginning of the number, escape or character that is cut off: the text tells it.
 func beginsJSON(b []byte) bool {
 	var value json.RawMessage
 	syntax, wrong := errors.AsType[*json.SyntaxError](json.Unmarshal(b, &value))
-	return !wrong || syntax.Offset == int64(len(b))
+	return !wrong || syntax.Offset == int64(len(b)) ||
+		syntax.Error() == "unexpected end of JSON input"
 }

@@ -3,9 +3,11 @@ package source
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -147,17 +149,37 @@ func TestMalformedFrameEndsTheStreamAtOnce(t *testing.T) {
 	}
 }
 
+// A frame may be cut off anywhere: in a number, a word, an escape or a character.
+func TestBeginningOfAFrameIsJSON(t *testing.T) {
+	frame := []byte(`{"a":[1,-2.5e-7,true,false,null],"b":"x\u00e9\\\"ÿ😀","c":{"d":{}}}`)
+	for end := 1; end <= len(frame); end++ {
+		if !beginsJSON(frame[:end]) {
+			t.Errorf("%q is refused", frame[:end])
+		}
+	}
+}
+
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"a":1}`+"\n"+`{"b":"}"}`), false)
 	f.Add(delimited("one", "", "three"), true)
 	f.Add([]byte{0, 0, 0, 200}, true)
+	f.Add([]byte(`{"a":1}{abc}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, binary bool) {
 		split := objects
 		if binary {
 			split = lengths
 		}
-		whole, wholeErr := readFrames(newFrames(bytes.NewReader(data), split(), 100))
-		slow, slowErr := readFrames(newFrames(iotest.OneByteReader(bytes.NewReader(data)), split(), 100))
+		read := func(r io.Reader) (got []string, err error) {
+			got, err = readFrames(newFrames(r, split(), 100))
+			// What is not JSON ends the stream: here, or in the decoder if it was read at once.
+			isGarbage := func(frame string) bool { return !binary && !json.Valid([]byte(frame)) }
+			if i := slices.IndexFunc(got, isGarbage); i >= 0 {
+				return got[:i], ErrMalformed
+			}
+			return got, err
+		}
+		whole, wholeErr := read(bytes.NewReader(data))
+		slow, slowErr := read(iotest.OneByteReader(bytes.NewReader(data)))
 		// Where both end in garbage, they may quote different parts of it.
 		if fmt.Sprint(whole) != fmt.Sprint(slow) || (wholeErr == io.EOF) != (slowErr == io.EOF) {
 			t.Errorf("read at once: %q, %v\nread slowly: %q, %v", whole, wholeErr, slow, slowErr)

@@ -2,6 +2,8 @@ package cache_test
 
 import (
 	"context"
+	"errors"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +247,45 @@ func TestNilListerWatcher(t *testing.T) {
 				}
 			}()
 			construct()
+		})
+	}
+}
+
+// TestGoexitOfACallbackEndsTheInformer: Run ends, with all goroutines, when a callback ends its
+// own.
+func TestGoexitOfACallbackEndsTheInformer(t *testing.T) {
+	for _, name := range []string{"transform", "index function", "watch error handler"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				exit := func(callback string) {
+					if callback == name {
+						goruntime.Goexit()
+					}
+				}
+				source := &clientgo.ListWatch{
+					ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+						return &corev1.PodList{Items: []corev1.Pod{*newPod("a")}}, nil
+					},
+					WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+						return nil, errors.New("no watch")
+					},
+				}
+				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, clientgo.Indexers{
+					"i": func(any) ([]string, error) { exit("index function"); return nil, nil },
+				})
+				must(t, informer.SetTransform(func(obj any) (any, error) { exit("transform"); return obj, nil }))
+				must(t, informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) { exit("watch error handler") }))
+				record(t, informer)
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					informer.RunWithContext(quiet(t))
+				}()
+				<-ended
+				if !informer.IsStopped() {
+					t.Error("it is not stopped")
+				}
+			})
 		})
 	}
 }

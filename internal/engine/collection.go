@@ -111,6 +111,7 @@ type Collection[T any] struct {
 	synced  chan struct{} // closed when the first complete list is applied
 	listed  chan struct{} // one token: a complete list was applied
 	stopped atomic.Bool   // handlers are not called any more
+	exited  atomic.Bool   // a callback has called runtime.Goexit
 
 	resyncPeriod time.Duration // of Options.Resync; written before the timer starts
 	indexErrs    indexErrors
@@ -207,8 +208,8 @@ func (c *Collection[T]) End(released bool) {
 	c.progress.wake()
 }
 
-// Run lists and watches until ctx ends, the context that Claim has returned. Its error is
-// ErrHandlersStuck with the names of the handlers.
+// Run lists and watches until ctx ends, the context that Claim has returned. Its errors are
+// ErrHandlersStuck, with the names of the handlers, and ErrGoexit.
 func (c *Collection[T]) Run(ctx context.Context) (err error) {
 	defer func() { c.finish(err, stuckIn(c.fan)) }()
 	c.fan.Start()
@@ -220,9 +221,29 @@ func (c *Collection[T]) Run(ctx context.Context) (err error) {
 		c.parts.end()
 		c.queue.Close()
 	})
+	returned := false
+	defer func() {
+		if !returned {
+			if value := recover(); value != nil {
+				panic(value)
+			}
+			c.endByGoexit()
+		}
+		<-ended
+		if err = c.stopHandlers(); err == nil && c.exited.Load() {
+			err = ErrGoexit
+		}
+	}()
 	c.process(ctx)
-	<-ended
-	return c.stopHandlers()
+	returned = true
+	return nil
+}
+
+// endByGoexit ends the run, because a callback has called runtime.Goexit, as a failing test
+// does. Its goroutine cannot go on, and nothing else reads from the server or applies batches.
+func (c *Collection[T]) endByGoexit() {
+	c.exited.Store(true)
+	c.end(false)
 }
 
 // stuckIn returns a function that reports whether a handler of a closed log runs.

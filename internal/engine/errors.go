@@ -16,4 +16,5 @@ var (
 	ErrRanAlready = errors.New("the informer was run before, " +
 		"or its factory runs it: it runs once")
 	ErrHandlersStuck = errors.New("handlers did not return")
+	ErrGoexit        = errors.New("a callback called runtime.Goexit, which has ended the informer")
 )

@@ -131,11 +131,21 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 	c.parts.group.Go(func() {
 		defer close(p.ended)
 		defer stop()
+		returned := false
+		defer func() {
+			if !returned {
+				if value := recover(); value != nil {
+					panic(value)
+				}
+				c.endByGoexit()
+			}
+		}()
 		c.o.Supervise(ctx, func(ctx context.Context) {
 			if err := c.renew(ctx, p).Run(ctx); err != nil {
 				c.o.OnNotRun(err)
 			}
 		})
+		returned = true
 	})
 }
 
