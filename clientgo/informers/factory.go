@@ -37,12 +37,11 @@ type sharedInformerFactory struct {
 
 var _ SharedInformerFactory = (*sharedInformerFactory)(nil)
 
-// InformerName returns the name under which the informers are counted in metrics, nil
-// without one.
+// InformerName returns the name of the informers in metrics, nil if they have no name.
 func (f *sharedInformerFactory) InformerName() *cache.InformerName { return f.informerName }
 
-// InformerFor returns the informer of the type of obj. If there is none yet, newFunc makes it
-// of the factory's client and the resync period for that type.
+// InformerFor returns the informer of the type of obj. The first call for a type calls newFunc
+// with the factory's client and the resync period for that type.
 //
 // newFunc is called with the factory locked: it must not call the factory.
 func (f *sharedInformerFactory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
@@ -109,8 +108,8 @@ func (f *sharedInformerFactory) Shutdown() {
 }
 
 // WaitForCacheSyncWithContext waits until every informer that was started before the call is
-// in sync, or the context ends. The result reports for each whether it is in sync; its error
-// is the cause of the context if one of them is not.
+// in sync, or the context ends. The result reports for each informer whether it is in sync. If
+// one is not, its error is the cause of the context.
 func (f *sharedInformerFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
 	synced, err := f.Wait(ctx)
 	return cache.SyncResult{Synced: synced, Err: err}

@@ -9,11 +9,12 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Connect makes the source.Client that reads beside a client of client-go, for an exported
+// Connect makes the source.Client that reads in place of a client of client-go, for an exported
 // function of that name. configFor completes a configuration for that client. The result has
-// the configuration and the HTTP client to make it with: both clients have one rate limit.
-// A nil httpClient makes one of the configuration.
-func Connect(function string, configFor func(*rest.Config) *rest.Config, config *rest.Config, httpClient *http.Client) (*rest.Config, *http.Client, *source.Client, error) {
+// the configuration and the HTTP client to make that client with, so that both clients share one
+// rate limit. A nil httpClient means one made from the configuration.
+func Connect(function string, configFor func(*rest.Config) *rest.Config, config *rest.Config,
+	httpClient *http.Client) (*rest.Config, *http.Client, *source.Client, error) {
 	if config == nil {
 		return nil, nil, nil, fmt.Errorf("%s: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig", function)
 	}

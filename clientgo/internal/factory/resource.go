@@ -59,7 +59,7 @@ func (f *Resources) ForResource(gvr schema.GroupVersionResource) informers.Gener
 	}), gvr.GroupResource())
 }
 
-// ByNamespace returns the one index that the informers of factories begin with.
+// ByNamespace returns the one index of new informers of factories.
 func ByNamespace() cache.Indexers {
 	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 }
@@ -72,7 +72,7 @@ func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration,
 func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) cache.SharedIndexInformer {
 	of := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
 	if o.Namespace != "" {
-		// As with client-go's clients, the server answers whether that is so.
+		// As with client-go's clients, the server answers with an error if that is wrong.
 		of.Scope = source.ScopeNamespaced
 	}
 	spec := Spec{
@@ -96,8 +96,8 @@ func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
 	return informer
 }
 
-// isPath reports whether the namespace and the resource can stand in a path. If they cannot,
-// client-go's client reports what is wrong with them.
+// isPath reports whether the namespace and the resource are valid in a path. If they are not,
+// client-go's client reports the error.
 func isPath(namespace string, gvr schema.GroupVersionResource) bool {
 	for _, segment := range []string{namespace, gvr.Group, gvr.Version, gvr.Resource} {
 		if len(rest.IsValidPathSegmentName(segment)) > 0 {

@@ -18,22 +18,27 @@ import (
 type Source struct {
 	lw       cache.ListerWatcherWithContext
 	kind     kind
+	options  Options
 	versions *Versions
-	edit     func(runtime.Object) // nil leaves objects
-	report   func(ctx context.Context, err error)
 }
 
-// New returns a source of the objects that lw yields, of the type of the example; a nil
-// example accepts all types. A lister and watcher that declares that it cannot stream lists
-// is a fake: its versions are not trusted. report receives an error for every object that is
-// dropped because it does not belong to the collection.
-func New(lw cache.ListerWatcher, example runtime.Object, report func(context.Context, error)) (*Source, *Versions) {
+// Options are the options of a [Source].
+type Options struct {
+	// Example is an object of the type that is accepted; nil accepts all types.
+	Example runtime.Object
+	// Edit is called with each decoded object, before anything else reads it; nil leaves it.
+	Edit func(runtime.Object)
+	// Report receives an error for each object that is dropped because it does not belong to
+	// the collection.
+	Report func(context.Context, error)
+}
+
+// New returns a source of the objects that lw yields. A ListerWatcher that declares that it
+// cannot stream lists is a fake: its versions are not trusted.
+func New(lw cache.ListerWatcher, o Options) (*Source, *Versions) {
 	s := &Source{
-		lw: cache.ToListerWatcherWithContext(lw), kind: kindOf(example),
-		versions: new(Versions), report: report,
-	}
-	if w, ok := lw.(*wrapper); ok {
-		s.edit = w.edit
+		lw: cache.ToListerWatcherWithContext(lw), kind: kindOf(o.Example), options: o,
+		versions: new(Versions),
 	}
 	if watchlist.DoesClientNotSupportWatchListSemantics(lw) {
 		s.versions.Distrust()
@@ -118,9 +123,9 @@ func (s *Source) item(ctx context.Context, obj runtime.Object) source.Item[any] 
 	item := s.kind.item(obj)
 	switch {
 	case item.Err != nil:
-		s.report(ctx, item.Err)
-	case s.edit != nil:
-		s.edit(obj)
+		s.options.Report(ctx, item.Err)
+	case s.options.Edit != nil:
+		s.options.Edit(obj)
 	}
 	return item
 }
