@@ -11,7 +11,8 @@ import (
 // NewInformer returns a cache and the controller that fills it and calls a handler.
 //
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
-func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler) (Store, Controller) {
+func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration,
+	h ResourceEventHandler) (Store, Controller) {
 	return newInformer(InformerOptions{
 		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
 	})
@@ -21,9 +22,11 @@ func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Dur
 // calls a handler.
 //
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
-func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers) (Indexer, Controller) {
+func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration,
+	h ResourceEventHandler, indexers Indexers) (Indexer, Controller) {
 	return newInformer(InformerOptions{
-		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers,
+		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
+		Indexers: indexers,
 	})
 }
 
@@ -31,9 +34,11 @@ func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod t
 // fills it and calls a handler.
 //
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
-func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, transformer TransformFunc) (Store, Controller) {
+func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration,
+	h ResourceEventHandler, transformer TransformFunc) (Store, Controller) {
 	return newInformer(InformerOptions{
-		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Transform: transformer,
+		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
+		Transform: transformer,
 	})
 }
 
@@ -41,9 +46,12 @@ func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPer
 // the controller that fills it and tells a handler.
 //
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
-func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers, transformer TransformFunc) (Indexer, Controller) {
+func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object,
+	resyncPeriod time.Duration, h ResourceEventHandler, indexers Indexers,
+	transformer TransformFunc) (Indexer, Controller) {
 	return newInformer(InformerOptions{
-		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h, Indexers: indexers,
+		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
+		Indexers:  indexers,
 		Transform: transformer,
 	})
 }

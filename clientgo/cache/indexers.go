@@ -59,7 +59,8 @@ func Select[T any](indexer Indexer, namespace string, selector labels.Selector) 
 	if c, ok := indexer.(candidates); ok {
 		found, exact = c.Candidates(namespace, selector)
 	}
-	return only[T](found, func(m metav1.Object) bool { return selector.Matches(metaindex.Labels(m)) }, exact)
+	match := func(m metav1.Object) bool { return selector.Matches(metaindex.Labels(m)) }
+	return only[T](found, match, exact)
 }
 
 // Owned yields the objects of a namespace, [metav1.NamespaceAll] being all, that name an
@@ -81,7 +82,8 @@ func owned[T any](indexer Indexer, namespace string, uid types.UID, controller b
 	}); ok {
 		found = c.OwnerCandidates(namespace, uid)
 	}
-	return only[T](found, func(m metav1.Object) bool { return metaindex.Owned(m, uid, controller) }, false)
+	match := func(m metav1.Object) bool { return metaindex.Owned(m, uid, controller) }
+	return only[T](found, match, false)
 }
 
 // listed yields the objects of a namespace of any cache, without keys.
@@ -99,7 +101,8 @@ func listOf(indexer Indexer, namespace string) []any {
 	if namespace == metav1.NamespaceAll {
 		return indexer.List()
 	}
-	if list, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace}); err == nil {
+	list, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace})
+	if err == nil {
 		return list
 	}
 	return slices.DeleteFunc(indexer.List(), func(obj any) bool { // without the index
@@ -109,7 +112,8 @@ func listOf(indexer Indexer, namespace string) []any {
 }
 
 // only yields the objects whose metadata match. With exact, all of them match.
-func only[T any](found iter.Seq2[string, any], match func(metav1.Object) bool, exact bool) iter.Seq[T] {
+func only[T any](found iter.Seq2[string, any], match func(metav1.Object) bool,
+	exact bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, obj := range found {
 			if !exact {

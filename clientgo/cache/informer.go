@@ -11,14 +11,16 @@ import (
 
 // NewSharedInformer returns an informer of the objects of lw, without indexes. See
 // NewSharedIndexInformerWithOptions.
-func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
+func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object,
+	defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
 	return NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, Indexers{})
 }
 
 // NewSharedIndexInformer returns an informer of the objects of lw. See
 // NewSharedIndexInformerWithOptions. It is also the value for the option NewInformer of
 // controller-runtime's cache.
-func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object,
+	defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
 	return NewSharedIndexInformerWithOptions(lw, exampleObject, SharedIndexInformerOptions{
 		ResyncPeriod: defaultEventHandlerResyncPeriod, Indexers: indexers,
 	})
@@ -30,7 +32,8 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // does no resyncs.
 //
 // It panics when lw is nil or an index has no name or no function.
-func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object,
+	options SharedIndexInformerOptions) SharedIndexInformer {
 	mustHave(lw, "NewSharedIndexInformer")
 	return sharedinformer.New(sharedinformer.FromListerWatcher(lw, sharedinformer.Options{
 		Example: exampleObject, Description: options.ObjectDescription,

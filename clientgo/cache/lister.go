@@ -33,7 +33,8 @@ type scopedLister struct {
 
 // List returns the objects that the selector matches.
 func (l scopedLister) List(selector labels.Selector) (list []runtime.Object, err error) {
-	err = ListAllByNamespace(l.indexer, l.namespace, selector, func(obj any) { list = append(list, obj.(runtime.Object)) })
+	err = ListAllByNamespace(l.indexer, l.namespace, selector,
+		func(obj any) { list = append(list, obj.(runtime.Object)) })
 	return list, err
 }
 

@@ -29,14 +29,16 @@ func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
 
 // ListAllByNamespace is [ListAll] within a namespace, [metav1.NamespaceAll] being all. This
 // module's informers need no index for it.
-func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
+func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector,
+	appendFn AppendFunc) error {
 	if c, ok := indexer.(candidates); ok {
 		return listCandidates(c, namespace, selector, appendFn)
 	}
 	return cache.ListAllByNamespace(indexer, namespace, selector, appendFn)
 }
 
-func listCandidates(c candidates, namespace string, selector labels.Selector, appendFn AppendFunc) error {
+func listCandidates(c candidates, namespace string, selector labels.Selector,
+	appendFn AppendFunc) error {
 	found, exact := c.Candidates(namespace, selector)
 	for _, obj := range found {
 		if !exact {

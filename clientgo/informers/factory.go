@@ -44,13 +44,17 @@ func (f *sharedInformerFactory) InformerName() *cache.InformerName { return f.in
 // with the factory's client and the resync period for that type.
 //
 // newFunc is called with the factory locked: it must not call the factory.
-func (f *sharedInformerFactory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (f *sharedInformerFactory) InformerFor(obj runtime.Object,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	goType := reflect.TypeOf(obj)
-	return f.Informer(goType, func() cache.SharedIndexInformer { return f.newInformer(goType, newFunc) })
+	return f.Informer(goType, func() cache.SharedIndexInformer {
+		return f.newInformer(goType, newFunc)
+	})
 }
 
 // newInformer returns the informer that newFunc makes, with the factory's transform.
-func (f *sharedInformerFactory) newInformer(goType reflect.Type, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (f *sharedInformerFactory) newInformer(goType reflect.Type,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	resync, ok := f.customResync[goType]
 	if !ok {
 		resync = f.defaultResync
@@ -68,7 +72,8 @@ func (f *sharedInformerFactory) newInformer(goType reflect.Type, newFunc interna
 
 // ForResource returns the shared informer of a resource of Kubernetes' own API and a lister
 // over it. Any other resource is an error.
-func (f *sharedInformerFactory) ForResource(gvr schema.GroupVersionResource) (GenericInformer, error) {
+func (f *sharedInformerFactory) ForResource(
+	gvr schema.GroupVersionResource) (GenericInformer, error) {
 	r, ok := resourceFor(gvr)
 	if !ok {
 		return nil, fmt.Errorf("no informer found for %v: this version of client-go has no such resource of the Kubernetes API; "+
@@ -83,7 +88,8 @@ func (f *sharedInformerFactory) builtin(r *resource) cache.SharedIndexInformer {
 }
 
 // newFunc returns a function that makes an informer of a resource of the table.
-func (f *sharedInformerFactory) newFunc(r *resource, indexers cache.Indexers) internalinterfaces.NewInformerFunc {
+func (f *sharedInformerFactory) newFunc(r *resource,
+	indexers cache.Indexers) internalinterfaces.NewInformerFunc {
 	return func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		s := f.spec(r.goType.example())
 		s.Informer.ResyncPeriod, s.Informer.Indexers = resync, indexers
@@ -124,7 +130,8 @@ type groups struct {
 
 var _ internalinterfaces.SharedInformerFactory = groups{}
 
-func (g groups) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (g groups) InformerFor(obj runtime.Object,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	if r, ok := resourceOf(obj); ok {
 		return g.builtin(r)
 	}

@@ -44,7 +44,8 @@ func CheckDrop(option string, paths []string, check func(fieldpath.Tree) error) 
 }
 
 // CheckDropFor is CheckDrop for an option of one resource, which must have a name.
-func CheckDropFor(option string, gvr schema.GroupVersionResource, paths []string, check func(fieldpath.Tree) error) {
+func CheckDropFor(option string, gvr schema.GroupVersionResource, paths []string,
+	check func(fieldpath.Tree) error) {
 	option = fmt.Sprintf("%s(%v)", option, gvr)
 	CheckDrop(option, paths, check)
 	if gvr.Resource == "" {

@@ -65,11 +65,13 @@ func ByNamespace() cache.Indexers {
 }
 
 // NewInformer returns an informer that no factory shares.
-func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) informers.GenericInformer {
+func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration,
+	indexers cache.Indexers, o ByResource) informers.GenericInformer {
 	return Generic(k.newInformer(gvr, resync, indexers, o), gvr.GroupResource())
 }
 
-func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) cache.SharedIndexInformer {
+func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
+	indexers cache.Indexers, o ByResource) cache.SharedIndexInformer {
 	of := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
 	if o.Namespace != "" {
 		// As with client-go's clients, the server answers with an error if that is wrong.
@@ -90,7 +92,8 @@ func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
 	informer := New(spec)
 	if o.Transform != nil {
 		if err := informer.SetTransform(o.Transform); err != nil {
-			panic(fmt.Sprintf("factory: a new informer of %s refused its transform: %v", gvr, err)) // it has not started
+			// It has not started.
+			panic(fmt.Sprintf("factory: a new informer of %s refused its transform: %v", gvr, err))
 		}
 	}
 	return informer
@@ -115,7 +118,8 @@ func IsNil(client any) bool {
 
 // Generic returns an informer with a lister, whose errors name the resource. Two results are
 // equal if informer and resource are.
-func Generic(informer cache.SharedIndexInformer, resource schema.GroupResource) informers.GenericInformer {
+func Generic(informer cache.SharedIndexInformer,
+	resource schema.GroupResource) informers.GenericInformer {
 	return generic{informer, resource}
 }
 

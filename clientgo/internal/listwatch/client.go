@@ -36,7 +36,8 @@ func (c client[L]) List(ctx context.Context, o metav1.ListOptions) (runtime.Obje
 // FromClient returns a ListerWatcher that calls open for a client at each list and watch. tweak
 // changes the options first; nil leaves them. set is the client of all resources, which
 // declares whether it can stream lists.
-func FromClient(set any, open func() (Client, error), tweak func(*metav1.ListOptions)) cache.ListerWatcher {
+func FromClient(set any, open func() (Client, error),
+	tweak func(*metav1.ListOptions)) cache.ListerWatcher {
 	ready := func(o *metav1.ListOptions) (Client, error) {
 		c, err := open()
 		if err == nil && tweak != nil {

@@ -44,7 +44,8 @@ func (c converted[A, B]) List(ctx context.Context, o source.ListOptions) (source
 	}, nil
 }
 
-func (c converted[A, B]) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[B], error) {
+func (c converted[A, B]) Watch(
+	ctx context.Context, o source.WatchOptions) (source.Stream[B], error) {
 	of, err := c.of.Watch(ctx, o)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,8 @@ func (s Sharing) Sharer() *dedup.Sharer {
 // error. The message begins with the name of the option.
 func CheckSharing(option string, atMost source.Sharing) {
 	if atMost < source.ShareAll || atMost > source.ShareNothing {
-		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing", option, int(atMost)))
+		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing",
+			option, int(atMost)))
 	}
 }
 

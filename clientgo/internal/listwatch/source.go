@@ -94,7 +94,8 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 	}
 	head, err := meta.ListAccessor(list)
 	if err != nil {
-		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is not a list: %w", list, err)
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is not a list: %w",
+			list, err)
 	}
 	if err := checkTable(list); err != nil {
 		return source.Page[any]{}, err
@@ -112,7 +113,8 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 		return nil
 	})
 	if err != nil {
-		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w", list, err)
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w",
+			list, err)
 	}
 	s.versions.checkPage(&page)
 	return page, nil
@@ -137,7 +139,8 @@ func (s *Source) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 		options.TimeoutSeconds = new(int64(o.Timeout / time.Second))
 	}
 	if o.SendInitialEvents {
-		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+		options.SendInitialEvents, options.ResourceVersionMatch = new(true),
+			metav1.ResourceVersionMatchNotOlderThan
 	}
 	w, err := s.lw.WatchWithContext(ctx, options)
 	if err != nil {

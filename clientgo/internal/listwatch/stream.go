@@ -152,7 +152,8 @@ func (s *stream) addBookmark(event watch.Event) {
 		t = source.InitialEventsEnd
 	}
 	version := m.GetResourceVersion()
-	if order, _ := delta.CompareDecimal(version, s.version); order > 0 || s.initial && isVersion(version) {
+	order, _ := delta.CompareDecimal(version, s.version)
+	if order > 0 || s.initial && isVersion(version) {
 		s.initial, s.version, s.onlyDeletes = false, version, true
 	}
 	s.batch = append(s.batch, source.Event[any]{Type: t, Item: source.Item[any]{Version: version}})

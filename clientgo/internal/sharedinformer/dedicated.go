@@ -15,7 +15,8 @@ type Dedicated struct {
 // NewDedicated returns an informer with one handler. The handler receives every resync, and an
 // update for every object that a list finds unchanged. Unlike those of shared informers, its
 // resync period may be shorter than a second. The handler may be nil.
-func NewDedicated(o Options, handler cache.ResourceEventHandler, transform cache.TransformFunc) Dedicated {
+func NewDedicated(o Options, handler cache.ResourceEventHandler,
+	transform cache.TransformFunc) Dedicated {
 	i := New(o)
 	i.transform = transform
 	if handler == nil {

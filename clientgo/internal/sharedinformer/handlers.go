@@ -41,12 +41,14 @@ func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.Re
 }
 
 // AddEventHandlerWithResyncPeriod adds a handler with a resync period of its own.
-func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler,
+	period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &period})
 }
 
 // newRegistration returns the registration of a handler that is not subscribed yet.
-func (i *Informer) newRegistration(handler cache.ResourceEventHandler, logger *klog.Logger) *registration {
+func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
+	logger *klog.Logger) *registration {
 	r := &registration{informer: i, handler: handler, logger: klog.Background()}
 	if logger != nil {
 		r.logger = *logger
@@ -57,7 +59,8 @@ func (i *Informer) newRegistration(handler cache.ResourceEventHandler, logger *k
 
 // AddEventHandlerWithOptions adds a handler. While the informer runs, a new handler first
 // receives an add for every cached object.
-func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler,
+	o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
 		return nil, fmt.Errorf("add a handler to the informer of %s: it is nil: "+
 			"pass a cache.ResourceEventHandlerFuncs or a handler of your own", i.name)
@@ -69,7 +72,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	}
 	warnings, err := i.addLocking(r, requested)
 	if err != nil {
-		return nil, fmt.Errorf("add handler %s to the informer of %s: %w", handlerName(handler), i.name, err)
+		return nil, fmt.Errorf("add handler %s to the informer of %s: %w",
+			handlerName(handler), i.name, err)
 	}
 	for _, warn := range warnings { // without the lock: the logger may call the informer
 		warn()
@@ -77,7 +81,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	return r, nil
 }
 
-func (i *Informer) addLocking(r *registration, requested time.Duration) (warnings []func(), err error) {
+func (i *Informer) addLocking(
+	r *registration, requested time.Duration) (warnings []func(), err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.IsStopped() {

@@ -57,7 +57,8 @@ func (x *indexer) find(name string) (cache.IndexFunc, error) {
 	if f := indexers[name]; f != nil {
 		return f, nil
 	}
-	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers", name, names(indexers))
+	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers",
+		name, names(indexers))
 }
 
 // namespaceCode identifies client-go's index function by namespace. Its values are in the keys
@@ -96,7 +97,8 @@ func (x *indexer) lookup(name, value string) (found iter.Seq2[string, any], coun
 
 // inNamespace yields the objects of a namespace, those without one for "", and counts
 // them.
-func inNamespace(snapshot store.Snapshot[any], namespace string) (found iter.Seq2[string, any], count int) {
+func inNamespace(
+	snapshot store.Snapshot[any], namespace string) (found iter.Seq2[string, any], count int) {
 	if namespace != "" {
 		prefix := namespace + "/"
 		return snapshot.Prefix(prefix), snapshot.PrefixLen(prefix)
@@ -261,7 +263,8 @@ func (x *indexer) AddIndexers(indexers cache.Indexers) error {
 // IndexLabels adds indexes of the labels of these keys, unless they exist.
 func (x *indexer) IndexLabels(keys ...string) error {
 	for _, key := range keys {
-		err := x.addMetaIndex(metaindex.Label(key), func(m metav1.Object) []string { return metaindex.LabelValues(m, key) })
+		err := x.addMetaIndex(metaindex.Label(key),
+			func(m metav1.Object) []string { return metaindex.LabelValues(m, key) })
 		if err != nil {
 			return err
 		}
@@ -270,7 +273,9 @@ func (x *indexer) IndexLabels(keys ...string) error {
 }
 
 // IndexOwners adds the index of the UIDs of owners, unless it exists.
-func (x *indexer) IndexOwners() error { return x.addMetaIndex(metaindex.Owners, metaindex.OwnerUIDs) }
+func (x *indexer) IndexOwners() error {
+	return x.addMetaIndex(metaindex.Owners, metaindex.OwnerUIDs)
+}
 
 func (x *indexer) addMetaIndex(id any, values func(metav1.Object) []string) error {
 	err := x.informer.collection.AddIndex(id, func(obj any) ([]string, error) {

@@ -15,7 +15,8 @@ import (
 // Candidates yields objects of a namespace, "" being all. They include every object that the
 // selector matches; exact reports whether all of them match. The lists of clientgo/cache call
 // it.
-func (x *indexer) Candidates(namespace string, selector labels.Selector) (found iter.Seq2[string, any], exact bool) {
+func (x *indexer) Candidates(
+	namespace string, selector labels.Selector) (found iter.Seq2[string, any], exact bool) {
 	f := (*x.indexers.Load())[cache.NamespaceIndex] // before the snapshot, which then has this index
 	snapshot := x.store.Snapshot()
 	if namespace != "" && f != nil && !isByNamespace(cache.NamespaceIndex, f) {

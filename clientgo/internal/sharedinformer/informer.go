@@ -119,7 +119,8 @@ func (i *Informer) GetIndexer() cache.Indexer { return i.indexer }
 // the indexes is added.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
-		return fmt.Errorf("add indexers %q to the informer of %s: %w", names(indexers), i.name, ErrStopped)
+		return fmt.Errorf("add indexers %q to the informer of %s: %w",
+			names(indexers), i.name, ErrStopped)
 	}
 	return i.indexer.AddIndexers(indexers)
 }

@@ -12,7 +12,8 @@ import (
 // newLogger returns the logger of a reflector. Warnings and errors reach the program's error
 // handlers, as those of client-go do; the rest reaches the logger of the context.
 func newLogger(ctx context.Context, reports *reporter) *slog.Logger {
-	return slog.New(&errorHandler{ctx: ctx, reports: reports, rest: logr.ToSlogHandler(klog.FromContext(ctx))})
+	return slog.New(&errorHandler{ctx: ctx, reports: reports,
+		rest: logr.ToSlogHandler(klog.FromContext(ctx))})
 }
 
 // errorHandler is a slog.Handler that passes warnings and errors to a reporter.
@@ -52,7 +53,8 @@ func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h *errorHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest, attrs: append(slices.Clip(h.attrs), attrs...)}
+	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest,
+		attrs: append(slices.Clip(h.attrs), attrs...)}
 }
 
 // WithGroup applies to the rest only: no warning of a reflector has a group.

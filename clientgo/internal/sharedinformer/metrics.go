@@ -22,16 +22,19 @@ type metrics struct {
 	version    cache.Store
 }
 
-func newMetrics(identifier cache.InformerNameAndResource, provider cache.InformerMetricsProvider) *metrics {
+func newMetrics(identifier cache.InformerNameAndResource,
+	provider cache.InformerMetricsProvider) *metrics {
 	if !identifier.Reserved() {
 		return nil
 	}
 	m := &metrics{
 		identifier: identifier,
-		version:    cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithStoreMetrics(identifier, provider)),
+		version: cache.NewStore(cache.MetaNamespaceKeyFunc,
+			cache.WithStoreMetrics(identifier, provider)),
 	}
 	if provider == nil {
-		m.timer = cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Identifier: identifier})
+		m.timer = cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true,
+			Identifier: identifier})
 		return m
 	}
 	m.queued = provider.NewQueuedItemMetric(identifier)

@@ -86,7 +86,8 @@ func FromListerWatcher(lw cache.ListerWatcher, o Options, edit func(runtime.Obje
 func (i *Informer) engineOptions() engine.Options[any] {
 	o := engine.Options[any]{
 		Name: i.name, Describe: i.describe, Compare: i.o.Versions.Compare, Untrusted: i.versionsUntrusted,
-		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part, Supervise: supervise,
+		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part,
+		Supervise:       supervise,
 		ReportUnchanged: true, BeforeApply: i.beforeApply, Observe: i.observe,
 		Background: []func(context.Context){func(ctx context.Context) { i.detector.Run(ctx.Done()) }},
 		Resync:     engine.ResyncRule{Period: i.startResyncs, Due: i.dueForResync, Apply: i.resync},
@@ -120,7 +121,8 @@ func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Pa
 		Transport:         transport(i.o.Versions, 0, i.o.MinWatchTimeout),
 		PagesAfterFailure: true,
 		Logger:            newLogger(ctx, i.reports),
-		OnFailure:         watchErrorsTo(ctx, i.watchError, i.name, i.o.Example, i.LastSyncResourceVersion),
+		OnFailure: watchErrorsTo(ctx, i.watchError, i.name, i.o.Example,
+			i.LastSyncResourceVersion),
 	}}
 }
 
@@ -129,7 +131,8 @@ func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Pa
 func transport(v *listwatch.Versions, pageSize int64, minTimeout time.Duration) source.Transport {
 	streams := v.Trusted() && clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
 	return source.Transport{
-		PageSize: max(pageSize, 0), NoStreamedLists: !streams, WatchTimeout: max(minTimeout, minWatchTimeout),
+		PageSize: max(pageSize, 0), NoStreamedLists: !streams,
+		WatchTimeout: max(minTimeout, minWatchTimeout),
 	}
 }
 
@@ -185,5 +188,6 @@ func (i *Informer) reportNotRun(err error) {
 }
 
 func (i *Informer) logStuck(err error) {
-	i.logger.Info("Warning: the informer waits for handlers that do not return", "type", i.name, "err", err)
+	i.logger.Info("Warning: the informer waits for handlers that do not return", "type", i.name,
+		"err", err)
 }

@@ -89,13 +89,15 @@ func (q *QueueController) newReflector(ctx context.Context) *reflector.Reflector
 	if old := q.config.WatchErrorHandler; old != nil {
 		handler = withoutContext(old)
 	}
-	return reflector.New(listwatch.Convert[any](src, tag), reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
-		Name: q.name, Compare: versions.Compare,
-		Transport:         transport(versions, q.config.WatchListPageSize, q.config.MinWatchTimeout),
-		PagesAfterFailure: true,
-		Logger:            newLogger(ctx, &q.reports),
-		OnFailure:         watchErrorsTo(ctx, handler, q.name, q.config.ObjectType, q.LastSyncResourceVersion),
-	})
+	return reflector.New(listwatch.Convert[any](src, tag),
+		reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
+			Name: q.name, Compare: versions.Compare,
+			Transport:         transport(versions, q.config.WatchListPageSize, q.config.MinWatchTimeout),
+			PagesAfterFailure: true,
+			Logger:            newLogger(ctx, &q.reports),
+			OnFailure: watchErrorsTo(ctx, handler, q.name, q.config.ObjectType,
+				q.LastSyncResourceVersion),
+		})
 }
 
 // resync resyncs the queue once per period.

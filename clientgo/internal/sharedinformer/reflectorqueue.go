@@ -26,7 +26,8 @@ type reflectorQueue struct {
 	queue   cache.Queue
 }
 
-func (q reflectorQueue) Push(_ context.Context, _, version string, changes []delta.Event[tagged]) error {
+func (q reflectorQueue) Push(_ context.Context, _, version string,
+	changes []delta.Event[tagged]) error {
 	for i := range changes {
 		c := &changes[i]
 		var err error
@@ -46,7 +47,8 @@ func (q reflectorQueue) Push(_ context.Context, _, version string, changes []del
 	return nil
 }
 
-func (q reflectorQueue) Replace(_ context.Context, _, version string, items []delta.Item[tagged], _ delta.ReplaceOptions) error {
+func (q reflectorQueue) Replace(_ context.Context, _, version string, items []delta.Item[tagged],
+	_ delta.ReplaceOptions) error {
 	list := make([]any, len(items))
 	for i := range items {
 		list[i] = items[i].Object.object

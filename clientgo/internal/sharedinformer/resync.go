@@ -25,7 +25,8 @@ func (i *Informer) scheduleLocked(r *registration, requested time.Duration) (war
 	}
 	if requested > 0 && requested < i.resyncPeriod {
 		if i.started {
-			warn("Warning: a resync period was raised to that of the running informer", "period", i.resyncPeriod)
+			warn("Warning: a resync period was raised to that of the running informer", "period",
+				i.resyncPeriod)
 			requested = i.resyncPeriod
 		} else {
 			i.resyncPeriod = requested

@@ -26,7 +26,8 @@ func withoutContext(handler cache.WatchErrorHandler) cache.WatchErrorHandlerWith
 // opened, unless the connection is refused or the server answers 429. An error that ends an
 // open watch is none of these. name and example are those of the collection; reached returns
 // the version up to which everything was read. Without a handler the result is nil.
-func watchErrorsTo(ctx context.Context, handler cache.WatchErrorHandlerWithContext, name string, example runtime.Object, reached func() string) func(reflector.Step, error) {
+func watchErrorsTo(ctx context.Context, handler cache.WatchErrorHandlerWithContext, name string,
+	example runtime.Object, reached func() string) func(reflector.Step, error) {
 	if handler == nil {
 		return nil
 	}
@@ -60,9 +61,10 @@ func (w *watchErrors) reflector() *cache.Reflector {
 	}
 	silent := logr.Discard()
 	nothing := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	w.replica = cache.NewReflectorWithOptions(emptyList{version}, w.example, nothing, cache.ReflectorOptions{
-		Name: w.name, TypeDescription: w.name, Logger: &silent,
-	})
+	w.replica = cache.NewReflectorWithOptions(emptyList{version}, w.example, nothing,
+		cache.ReflectorOptions{
+			Name: w.name, TypeDescription: w.name, Logger: &silent,
+		})
 	w.version = version
 	if version != "" {
 		// The error is errNoWatch.
