@@ -14,9 +14,9 @@ import (
 )
 
 // IndexLabels adds indexes of objects by the labels of these keys to an informer of this
-// module, at any time. [Select], [ListAll] and the listers then find by them what a selector
-// matches that names values of such a label, as "app=web" and "tier in (a,b)" do. Others may
-// have added them before. An informer of another module is an error.
+// module, at any time. [Select], [ListAll] and the listers use them for selectors with values of
+// such a label, as "app=web" and "tier in (a,b)". An index that exists is no error. An informer
+// of another module is one.
 func IndexLabels(informer SharedIndexInformer, keys ...string) error {
 	x, err := indexerOf(informer)
 	if err != nil {
@@ -26,8 +26,8 @@ func IndexLabels(informer SharedIndexInformer, keys ...string) error {
 }
 
 // IndexOwners adds the index of objects by the UIDs of their owners to an informer of this
-// module, at any time. [Owned] and [Controlled] then find objects by it. Others may have
-// added it before. An informer of another module is an error.
+// module, at any time. [Owned] and [Controlled] use it. An index that exists is no error. An
+// informer of another module is one.
 func IndexOwners(informer SharedIndexInformer) error {
 	x, err := indexerOf(informer)
 	if err != nil {
@@ -46,16 +46,21 @@ func indexerOf(informer SharedIndexInformer) (metaIndexer, error) {
 	if x, ok := informer.GetIndexer().(metaIndexer); ok {
 		return x, nil
 	}
-	return nil, fmt.Errorf("the informer is a %T, and none of this module: add an index function with its AddIndexers", informer)
+	return nil, fmt.Errorf("the informer is a %T, which is not of this module: "+
+		"add an index function with its AddIndexers", informer)
 }
 
 // Select yields the objects of a namespace, [metav1.NamespaceAll] being all, whose labels
-// match. It lists any cache; in one of this module's informers nothing is copied, the
-// objects come in the order of their keys, and the indexes of [IndexLabels] are used. An object that is
-// no T makes it panic, as it does client-go's listers.
+// match. It lists any cache. The cache of this module's informers is not copied: its objects come
+// in the order of their keys, found by the indexes of [IndexLabels]. An object that is not a T
+// makes it panic, as in client-go's listers.
 func Select[T any](indexer Indexer, namespace string, selector labels.Selector) iter.Seq[T] {
-	found, exact := candidatesOf(indexer, namespace, selector)
-	return only[T](found, func(m metav1.Object) bool { return selector.Matches(metaindex.Labels(m)) }, exact)
+	found, exact := listed(indexer, namespace), selector == nil || selector.Empty()
+	if c, ok := indexer.(candidates); ok {
+		found, exact = c.Candidates(namespace, selector)
+	}
+	match := func(m metav1.Object) bool { return selector.Matches(metaindex.Labels(m)) }
+	return only[T](found, match, exact)
 }
 
 // Owned yields the objects of a namespace, [metav1.NamespaceAll] being all, that name an
@@ -71,26 +76,17 @@ func Controlled[T any](indexer Indexer, namespace string, uid types.UID) iter.Se
 }
 
 func owned[T any](indexer Indexer, namespace string, uid types.UID, controller bool) iter.Seq[T] {
-	var found iter.Seq2[string, any]
+	found := listed(indexer, namespace)
 	if c, ok := indexer.(interface {
 		OwnerCandidates(namespace string, uid types.UID) iter.Seq2[string, any]
 	}); ok {
 		found = c.OwnerCandidates(namespace, uid)
-	} else {
-		found, _ = candidatesOf(indexer, namespace, labels.Everything())
 	}
-	return only[T](found, func(m metav1.Object) bool { return metaindex.Owned(m, uid, controller) }, false)
+	match := func(m metav1.Object) bool { return metaindex.Owned(m, uid, controller) }
+	return only[T](found, match, false)
 }
 
-// candidatesOf asks a cache of this module where to look, and lists any other.
-func candidatesOf(indexer Indexer, namespace string, selector labels.Selector) (found iter.Seq2[string, any], exact bool) {
-	if c, ok := indexer.(candidates); ok {
-		return c.Candidates(namespace, selector)
-	}
-	return listed(indexer, namespace), selector == nil || selector.Empty()
-}
-
-// listed yields what a cache lists of a namespace, without keys.
+// listed yields the objects of a namespace of any cache, without keys.
 func listed(indexer Indexer, namespace string) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for _, obj := range listOf(indexer, namespace) {
@@ -105,17 +101,19 @@ func listOf(indexer Indexer, namespace string) []any {
 	if namespace == metav1.NamespaceAll {
 		return indexer.List()
 	}
-	if list, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace}); err == nil {
+	list, err := indexer.Index(NamespaceIndex, &metav1.ObjectMeta{Namespace: namespace})
+	if err == nil {
 		return list
 	}
-	return slices.DeleteFunc(indexer.List(), func(obj any) bool { // there is no such index
+	return slices.DeleteFunc(indexer.List(), func(obj any) bool { // without the index
 		m, err := meta.Accessor(obj)
 		return err != nil || m.GetNamespace() != namespace
 	})
 }
 
-// only yields those candidates whose metadata match; exact says that all do.
-func only[T any](found iter.Seq2[string, any], match func(metav1.Object) bool, exact bool) iter.Seq[T] {
+// only yields the objects whose metadata match. With exact, all of them match.
+func only[T any](found iter.Seq2[string, any], match func(metav1.Object) bool,
+	exact bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, obj := range found {
 			if !exact {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NewGenericLister returns a lister of a cache, which lists with [ListAllByNamespace]. The
-// resource is what its errors say is not found.
+// NewGenericLister returns a lister of a cache, which lists with [ListAllByNamespace]. Its
+// NotFound errors name the resource.
 func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLister {
 	return genericLister{scopedLister{indexer, resource, metav1.NamespaceAll}}
 }
@@ -33,7 +33,8 @@ type scopedLister struct {
 
 // List returns the objects that the selector matches.
 func (l scopedLister) List(selector labels.Selector) (list []runtime.Object, err error) {
-	err = ListAllByNamespace(l.indexer, l.namespace, selector, func(obj any) { list = append(list, obj.(runtime.Object)) })
+	err = ListAllByNamespace(l.indexer, l.namespace, selector,
+		func(obj any) { list = append(list, obj.(runtime.Object)) })
 	return list, err
 }
 

@@ -31,14 +31,10 @@ type Client struct {
 // dynamic.NewForConfigAndClient; nil makes one of config. All requests have one rate limit.
 // The timeout of the HTTP client, which is that of config, applies to lists, not to watches.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
-	const function = "dynamicinformer.NewClient"
-	config, httpClient, own, err := factory.Connect(function, dynamic.ConfigFor, config, httpClient)
+	client, own, err := factory.Connect("dynamicinformer.NewClient", config, httpClient,
+		dynamic.ConfigFor, dynamic.NewForConfigAndClient)
 	if err != nil {
 		return nil, err
-	}
-	client, err := dynamic.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("%s: the rest.Config cannot be used: %w", function, err)
 	}
 	return &Client{client, own}, nil
 }

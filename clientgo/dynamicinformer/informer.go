@@ -26,31 +26,41 @@ type (
 // NewDynamicSharedInformerFactory returns a factory of informers of all namespaces.
 // defaultResync is the resync period of handlers that set none of their own; 0 means no
 // resyncs.
-func NewDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration) DynamicSharedInformerFactory {
+func NewDynamicSharedInformerFactory(client dynamic.Interface,
+	defaultResync time.Duration) DynamicSharedInformerFactory {
 	return NewDynamicSharedInformerFactoryWithOptions(client, defaultResync)
 }
 
 // NewFilteredDynamicSharedInformerFactory returns a factory of informers of a namespace, ""
 // being all. tweakListOptions, unless it is nil, changes the options of lists and watches.
-func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
-	return NewDynamicSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
+func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration,
+	namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
+	return NewDynamicSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace),
+		WithTweakListOptions(tweakListOptions))
 }
 
 // NewDynamicSharedInformerFactoryWithOptions returns a factory with options, which client-go
 // does not have; they apply in order. See NewDynamicSharedInformerFactory for the other
 // parameters.
-func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaultResync time.Duration, options ...SharedInformerOption) DynamicSharedInformerFactory {
-	return &factory.Resources{Kind: kindOf(client), Resync: defaultResync, Options: factory.Apply(options)}
+func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface,
+	defaultResync time.Duration, options ...SharedInformerOption) DynamicSharedInformerFactory {
+	return &factory.Resources{Kind: kindOf(client), Resync: defaultResync,
+		Options: factory.Apply(options)}
 }
 
 // NewFilteredDynamicInformer returns an informer of a resource that no factory shares. With a
 // nil client its store can be filled and read, and it reports an error when it runs.
-func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
-	return NewDynamicInformerWithOptions(client, gvr, resyncPeriod, indexers, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
+func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource,
+	namespace string, resyncPeriod time.Duration, indexers cache.Indexers,
+	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
+	return NewDynamicInformerWithOptions(client, gvr, resyncPeriod, indexers,
+		WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
 }
 
 // NewDynamicInformerWithOptions is NewFilteredDynamicInformer with the options of a factory.
-func NewDynamicInformerWithOptions(client dynamic.Interface, gvr schema.GroupVersionResource, resyncPeriod time.Duration, indexers cache.Indexers, options ...SharedInformerOption) informers.GenericInformer {
+func NewDynamicInformerWithOptions(client dynamic.Interface, gvr schema.GroupVersionResource,
+	resyncPeriod time.Duration, indexers cache.Indexers,
+	options ...SharedInformerOption) informers.GenericInformer {
 	return kindOf(client).NewInformer(gvr, resyncPeriod, indexers, factory.Apply(options))
 }
 

@@ -57,7 +57,8 @@ type GroupOptions struct {
 //
 // It fails if another parameter is nil, if the options are incomplete or Config cannot be
 // used, or if the generated code needs a method that this version does not have.
-func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions), F ~func(C, time.Duration) cache.SharedIndexInformer, C any](
+func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions),
+	F ~func(C, time.Duration) cache.SharedIndexInformer, C any](
 	f SharedInformerFactory, client C, newGroup func(S, string, T) G, o GroupOptions,
 ) (G, error) {
 	var none G
@@ -107,7 +108,8 @@ func (g customGroup[F, C]) InformerName() *cache.InformerName { return g.factory
 // InformerFor shares the informer through the factory, whose own client does not know custom
 // resources.
 func (g customGroup[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
-	return g.factory.InformerFor(obj, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	return g.factory.InformerFor(obj, func(_ kubernetes.Interface,
+		resync time.Duration) cache.SharedIndexInformer {
 		if g.own == nil {
 			return newFunc(g.client, resync)
 		}
@@ -122,7 +124,8 @@ func (g customGroup[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.Shar
 
 // newInformer makes an informer that reads the custom resource of the type of obj with our
 // own source. It panics if the type is not in the scheme.
-func (o *GroupOptions) newInformer(own *source.Client, obj runtime.Object, name *cache.InformerName, s factory.Spec) cache.SharedIndexInformer {
+func (o *GroupOptions) newInformer(own *source.Client, obj runtime.Object,
+	name *cache.InformerName, s factory.Spec) cache.SharedIndexInformer {
 	kinds, _, err := o.Scheme.ObjectKinds(obj)
 	if err != nil {
 		panic(fmt.Sprintf("informers.ForGroup: %T is not in GroupOptions.Scheme: add it with the AddToScheme of its package: %v", obj, err))
@@ -135,7 +138,8 @@ func (o *GroupOptions) newInformer(own *source.Client, obj runtime.Object, name 
 	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
 	if mapping, err := o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
 		gvr = mapping.Resource
-		s.Resource.Name, s.Resource.Scope = gvr.Resource, scopeOf(mapping.Scope.Name() == meta.RESTScopeNameNamespace)
+		s.Resource.Name, s.Resource.Scope = gvr.Resource,
+			scopeOf(mapping.Scope.Name() == meta.RESTScopeNameNamespace)
 	}
 	if s.Resource.Scope == source.ScopeCluster {
 		s.Namespace = metav1.NamespaceNone

@@ -37,21 +37,24 @@ type sharedInformerFactory struct {
 
 var _ SharedInformerFactory = (*sharedInformerFactory)(nil)
 
-// InformerName returns the name under which the informers are counted in metrics, nil
-// without one.
+// InformerName returns the name of the informers in metrics, nil if they have no name.
 func (f *sharedInformerFactory) InformerName() *cache.InformerName { return f.informerName }
 
-// InformerFor returns the informer of the type of obj. If there is none yet, newFunc makes it
-// of the factory's client and the resync period for that type.
+// InformerFor returns the informer of the type of obj. The first call for a type calls newFunc
+// with the factory's client and the resync period for that type.
 //
 // newFunc is called with the factory locked: it must not call the factory.
-func (f *sharedInformerFactory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (f *sharedInformerFactory) InformerFor(obj runtime.Object,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	goType := reflect.TypeOf(obj)
-	return f.Informer(goType, func() cache.SharedIndexInformer { return f.newInformer(goType, newFunc) })
+	return f.Informer(goType, func() cache.SharedIndexInformer {
+		return f.newInformer(goType, newFunc)
+	})
 }
 
 // newInformer returns the informer that newFunc makes, with the factory's transform.
-func (f *sharedInformerFactory) newInformer(goType reflect.Type, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (f *sharedInformerFactory) newInformer(goType reflect.Type,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	resync, ok := f.customResync[goType]
 	if !ok {
 		resync = f.defaultResync
@@ -69,7 +72,8 @@ func (f *sharedInformerFactory) newInformer(goType reflect.Type, newFunc interna
 
 // ForResource returns the shared informer of a resource of Kubernetes' own API and a lister
 // over it. Any other resource is an error.
-func (f *sharedInformerFactory) ForResource(gvr schema.GroupVersionResource) (GenericInformer, error) {
+func (f *sharedInformerFactory) ForResource(
+	gvr schema.GroupVersionResource) (GenericInformer, error) {
 	r, ok := resourceFor(gvr)
 	if !ok {
 		return nil, fmt.Errorf("no informer found for %v: this version of client-go has no such resource of the Kubernetes API; "+
@@ -84,7 +88,8 @@ func (f *sharedInformerFactory) builtin(r *resource) cache.SharedIndexInformer {
 }
 
 // newFunc returns a function that makes an informer of a resource of the table.
-func (f *sharedInformerFactory) newFunc(r *resource, indexers cache.Indexers) internalinterfaces.NewInformerFunc {
+func (f *sharedInformerFactory) newFunc(r *resource,
+	indexers cache.Indexers) internalinterfaces.NewInformerFunc {
 	return func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		s := f.spec(r.goType.example())
 		s.Informer.ResyncPeriod, s.Informer.Indexers = resync, indexers
@@ -109,8 +114,8 @@ func (f *sharedInformerFactory) Shutdown() {
 }
 
 // WaitForCacheSyncWithContext waits until every informer that was started before the call is
-// in sync, or the context ends. The result reports for each whether it is in sync; its error
-// is the cause of the context if one of them is not.
+// in sync, or the context ends. The result reports for each informer whether it is in sync. If
+// one is not, its error is the cause of the context.
 func (f *sharedInformerFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
 	synced, err := f.Wait(ctx)
 	return cache.SyncResult{Synced: synced, Err: err}
@@ -125,7 +130,8 @@ type groups struct {
 
 var _ internalinterfaces.SharedInformerFactory = groups{}
 
-func (g groups) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+func (g groups) InformerFor(obj runtime.Object,
+	newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	if r, ok := resourceOf(obj); ok {
 		return g.builtin(r)
 	}

@@ -120,7 +120,8 @@ func WithDropFor[T Object](paths ...string) SharedInformerOption {
 //
 // A nil client is allowed, because tests fill the stores of informers that never run. The
 // informers of such a factory fail every list with an error.
-func NewSharedInformerFactory(client kubernetes.Interface, defaultResync time.Duration) SharedInformerFactory {
+func NewSharedInformerFactory(client kubernetes.Interface,
+	defaultResync time.Duration) SharedInformerFactory {
 	return NewSharedInformerFactoryWithOptions(client, defaultResync)
 }
 
@@ -129,17 +130,21 @@ func NewSharedInformerFactory(client kubernetes.Interface, defaultResync time.Du
 //
 // Deprecated: use NewSharedInformerFactoryWithOptions with WithNamespace and
 // WithTweakListOptions.
-func NewFilteredSharedInformerFactory(client kubernetes.Interface, defaultResync time.Duration, namespace string, tweakListOptions internalinterfaces.TweakListOptionsFunc) SharedInformerFactory {
-	return NewSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
+func NewFilteredSharedInformerFactory(client kubernetes.Interface, defaultResync time.Duration,
+	namespace string, tweakListOptions internalinterfaces.TweakListOptionsFunc) SharedInformerFactory {
+	return NewSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace),
+		WithTweakListOptions(tweakListOptions))
 }
 
 // NewSharedInformerFactoryWithOptions returns a factory with options, which apply in order.
 // See NewSharedInformerFactory for the other parameters.
-func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
+func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultResync time.Duration,
+	options ...SharedInformerOption) SharedInformerFactory {
 	return newFactory(client, defaultResync, options)
 }
 
-func newFactory(client kubernetes.Interface, defaultResync time.Duration, options []SharedInformerOption) *sharedInformerFactory {
+func newFactory(client kubernetes.Interface, defaultResync time.Duration,
+	options []SharedInformerOption) *sharedInformerFactory {
 	f := &sharedInformerFactory{
 		client: client, defaultResync: defaultResync, customResync: make(map[reflect.Type]time.Duration),
 	}

@@ -79,7 +79,8 @@ func (object[T, P]) typed(informer cache.SharedIndexInformer) cache.SharedIndexI
 var errNilClient = errors.New("the Kubernetes client is nil: give NewSharedInformerFactory, NewFor or NewFilteredFor one made with kubernetes.NewForConfig")
 
 // newInformer makes an informer that reads with a client.
-func (r *resource) newInformer(client kubernetes.Interface, s factory.Spec) cache.SharedIndexInformer {
+func (r *resource) newInformer(client kubernetes.Interface,
+	s factory.Spec) cache.SharedIndexInformer {
 	s.Resource = source.Resource{
 		Group: r.gvr.Group, Version: r.gvr.Version, Name: r.gvr.Resource,
 		Kind: r.kind, Scope: scopeOf(r.namespaced),
@@ -109,7 +110,8 @@ func (r *resource) ownSource(client kubernetes.Interface) *source.Client {
 	own, err := source.NewClientFromREST(restClient)
 	if err != nil {
 		utilruntime.HandleErrorWithContext(context.Background(), err,
-			"An informer reads through typed clients, because it cannot use the REST client", "resource", r.gvr.String())
+			"An informer reads through typed clients, because it cannot use the REST client",
+			"resource", r.gvr.String())
 		return nil
 	}
 	return own

@@ -38,7 +38,8 @@ type InformerOptions = internalinterfaces.InformerOptions
 //
 // It panics if client-go has no informer for T: T is fixed at compile time, so that any run
 // of that line shows the mistake. With a nil client every list and watch fails.
-func NewFor[T Object](client kubernetes.Interface, namespace string, o InformerOptions, options ...SharedInformerOption) cache.TypedSharedIndexInformer[T] {
+func NewFor[T Object](client kubernetes.Interface, namespace string, o InformerOptions,
+	options ...SharedInformerOption) cache.TypedSharedIndexInformer[T] {
 	var zero T
 	r, ok := resourceOf(zero)
 	if !ok {
@@ -46,14 +47,18 @@ func NewFor[T Object](client kubernetes.Interface, namespace string, o InformerO
 			"for a custom resource use ForGroup or tidings.For", zero))
 	}
 	f := newFactory(client, o.ResyncPeriod, slices.Concat([]SharedInformerOption{
-		WithNamespace(namespace), WithTweakListOptions(o.TweakListOptions), WithInformerName(o.InformerName),
+		WithNamespace(namespace), WithTweakListOptions(o.TweakListOptions),
+		WithInformerName(o.InformerName),
 	}, options))
-	return cache.NewTypedSharedIndexInformer[T](f.newInformer(reflect.TypeFor[T](), f.newFunc(r, o.Indexers)))
+	return cache.NewTypedSharedIndexInformer[T](f.newInformer(reflect.TypeFor[T](),
+		f.newFunc(r, o.Indexers)))
 }
 
 // NewFilteredFor is NewFor with the parameters and the result of client-go's
 // NewFilteredPodInformer and its like. resync is the period of resyncs, zero for none;
 // indexers and tweak may be nil.
-func NewFilteredFor[T Object](client kubernetes.Interface, namespace string, resync time.Duration, indexers cache.Indexers, tweak internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewFor[T](client, namespace, InformerOptions{ResyncPeriod: resync, Indexers: indexers, TweakListOptions: tweak})
+func NewFilteredFor[T Object](client kubernetes.Interface, namespace string, resync time.Duration,
+	indexers cache.Indexers, tweak internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
+	return NewFor[T](client, namespace, InformerOptions{ResyncPeriod: resync, Indexers: indexers,
+		TweakListOptions: tweak})
 }

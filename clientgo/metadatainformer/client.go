@@ -31,14 +31,10 @@ type Client struct {
 // metadata.NewForConfigAndClient; nil makes one of config. All requests have one rate limit.
 // The timeout of the HTTP client, which is that of config, applies to lists, not to watches.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
-	const function = "metadatainformer.NewClient"
-	config, httpClient, own, err := factory.Connect(function, metadata.ConfigFor, config, httpClient)
+	client, own, err := factory.Connect("metadatainformer.NewClient", config, httpClient,
+		metadata.ConfigFor, metadata.NewForConfigAndClient)
 	if err != nil {
 		return nil, err
-	}
-	client, err := metadata.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("%s: the rest.Config cannot be used: %w", function, err)
 	}
 	return &Client{client, own}, nil
 }

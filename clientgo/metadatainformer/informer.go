@@ -26,31 +26,41 @@ type (
 // NewSharedInformerFactory returns a factory of informers of all namespaces.
 // defaultResync is the resync period of handlers that set none of their own; 0 means no
 // resyncs.
-func NewSharedInformerFactory(client metadata.Interface, defaultResync time.Duration) SharedInformerFactory {
+func NewSharedInformerFactory(client metadata.Interface,
+	defaultResync time.Duration) SharedInformerFactory {
 	return NewSharedInformerFactoryWithOptions(client, defaultResync)
 }
 
 // NewFilteredSharedInformerFactory returns a factory of informers of a namespace, ""
 // being all. tweakListOptions, unless it is nil, changes the options of lists and watches.
-func NewFilteredSharedInformerFactory(client metadata.Interface, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) SharedInformerFactory {
-	return NewSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
+func NewFilteredSharedInformerFactory(client metadata.Interface, defaultResync time.Duration,
+	namespace string, tweakListOptions TweakListOptionsFunc) SharedInformerFactory {
+	return NewSharedInformerFactoryWithOptions(client, defaultResync, WithNamespace(namespace),
+		WithTweakListOptions(tweakListOptions))
 }
 
 // NewSharedInformerFactoryWithOptions returns a factory with options, which apply in order.
 // See NewSharedInformerFactory for the other parameters.
-func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
-	return &factory.Resources{Kind: kindOf(client), Resync: defaultResync, Options: factory.Apply(options)}
+func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResync time.Duration,
+	options ...SharedInformerOption) SharedInformerFactory {
+	return &factory.Resources{Kind: kindOf(client), Resync: defaultResync,
+		Options: factory.Apply(options)}
 }
 
 // NewFilteredMetadataInformer returns an informer of the metadata of a resource that no factory
 // shares. With a nil client its store can be filled and read, and it reports an error when it
 // runs.
-func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
-	return NewMetadataInformerWithOptions(client, gvr, resyncPeriod, indexers, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
+func NewFilteredMetadataInformer(client metadata.Interface, gvr schema.GroupVersionResource,
+	namespace string, resyncPeriod time.Duration, indexers cache.Indexers,
+	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
+	return NewMetadataInformerWithOptions(client, gvr, resyncPeriod, indexers,
+		WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
 }
 
 // NewMetadataInformerWithOptions is NewFilteredMetadataInformer with the options of a factory.
-func NewMetadataInformerWithOptions(client metadata.Interface, gvr schema.GroupVersionResource, resyncPeriod time.Duration, indexers cache.Indexers, options ...SharedInformerOption) informers.GenericInformer {
+func NewMetadataInformerWithOptions(client metadata.Interface, gvr schema.GroupVersionResource,
+	resyncPeriod time.Duration, indexers cache.Indexers,
+	options ...SharedInformerOption) informers.GenericInformer {
 	return kindOf(client).NewInformer(gvr, resyncPeriod, indexers, factory.Apply(options))
 }
 

@@ -9,26 +9,29 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Connect makes the source.Client that reads beside a client of client-go, for an exported
-// function of that name. configFor completes a configuration for that client. The result has
-// the configuration and the HTTP client to make it with: both clients have one rate limit.
-// A nil httpClient makes one of the configuration.
-func Connect(function string, configFor func(*rest.Config) *rest.Config, config *rest.Config, httpClient *http.Client) (*rest.Config, *http.Client, *source.Client, error) {
+// Connect makes a client of client-go and a source.Client that reads in its place, for an
+// exported function of that name. configFor completes the configuration for newClient. Both
+// clients share one rate limit. A nil httpClient means one made from the configuration.
+func Connect[C any](function string, config *rest.Config, httpClient *http.Client,
+	configFor func(*rest.Config) *rest.Config, newClient func(*rest.Config, *http.Client) (C, error),
+) (client C, own *source.Client, err error) {
 	if config == nil {
-		return nil, nil, nil, fmt.Errorf("%s: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig", function)
+		return client, nil, fmt.Errorf("%s: the rest.Config is nil: load one with clientcmd or rest.InClusterConfig", function)
 	}
 	config = configFor(config)
 	config.GroupVersion, config.APIPath = nil, "/"
 	requests, err := restClient(config, &httpClient)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%s: the rest.Config cannot be used: %w", function, err)
+	if err == nil {
+		config.RateLimiter = requests.GetRateLimiter()
+		client, err = newClient(config, httpClient)
 	}
-	own, err := source.NewClientFromREST(requests)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%s: %w", function, err)
+		return client, nil, fmt.Errorf("%s: the rest.Config cannot be used: %w", function, err)
 	}
-	config.RateLimiter = requests.GetRateLimiter()
-	return config, httpClient, own, nil
+	if own, err = source.NewClientFromREST(requests); err != nil {
+		return client, nil, fmt.Errorf("%s: %w", function, err)
+	}
+	return client, own, nil
 }
 
 func restClient(config *rest.Config, httpClient **http.Client) (*rest.RESTClient, error) {

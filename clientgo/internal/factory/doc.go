@@ -1,6 +1,6 @@
-// Package factory is the part that the drop-in factories of typed, dynamic and metadata
-// informers have in common: [Factory] shares informers by a key, [New] makes an informer,
-// [Drop] has the fields that are left out, and [Connect] makes the client of our own source.
+// Package factory is the common part of the factories of typed, dynamic and metadata informers:
+// [Factory] shares informers by a key, [New] makes an informer, [Drop] has the fields that are
+// left out, and [Connect] makes the client of our own source.
 //
 //	Spec.Open ───────▶ our own source ──────────────────────────┐
 //	                                                            ├─▶ sharedinformer.Informer
@@ -18,6 +18,6 @@
 //
 // # Memory
 //
-// A factory holds an informer, with its cache, for each key that was asked for, until the
-// factory itself is garbage.
+// A factory holds an informer with its cache for each requested key, as long as the factory
+// itself is referenced.
 package factory

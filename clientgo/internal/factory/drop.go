@@ -13,11 +13,11 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// Drop has the paths of the fields that are left out, by the key of a factory. Those of the
+// Drop has the paths of the fields that are left out, by the key of a factory. The paths of the
 // zero key are left out of all objects. The zero value is ready.
 type Drop[K comparable] map[K][]string
 
-// Add adds paths to those of a key. An option has checked them.
+// Add adds paths to those of a key. The caller has checked them.
 func (d *Drop[K]) Add(key K, paths []string) {
 	if *d == nil {
 		*d = Drop[K]{}
@@ -44,7 +44,8 @@ func CheckDrop(option string, paths []string, check func(fieldpath.Tree) error) 
 }
 
 // CheckDropFor is CheckDrop for an option of one resource, which must have a name.
-func CheckDropFor(option string, gvr schema.GroupVersionResource, paths []string, check func(fieldpath.Tree) error) {
+func CheckDropFor(option string, gvr schema.GroupVersionResource, paths []string,
+	check func(fieldpath.Tree) error) {
 	option = fmt.Sprintf("%s(%v)", option, gvr)
 	CheckDrop(option, paths, check)
 	if gvr.Resource == "" {
@@ -64,8 +65,7 @@ func OfMetadata(drop fieldpath.Tree) error {
 	return OfUnstructured(drop)
 }
 
-// OfUnstructured accepts any field: of objects that are held as maps only the metadata are
-// known, and checked.
+// OfUnstructured accepts any field. It checks the fields of the metadata, whose type is known.
 func OfUnstructured(drop fieldpath.Tree) error {
 	return drop.CheckField("metadata", reflect.TypeFor[metav1.ObjectMeta]())
 }

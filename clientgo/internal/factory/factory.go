@@ -22,8 +22,8 @@ type member struct {
 	started  bool
 }
 
-// Informer returns the informer of a key. If there is none yet, newInformer makes it, with
-// the factory locked.
+// Informer returns the informer of a key. The first call for a key calls newInformer, with the
+// factory locked.
 func (f *Factory[K]) Informer(key K, newInformer func() cache.SharedIndexInformer) cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,9 +43,9 @@ func (f *Factory[K]) Start(stopCh <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stopCh))
 }
 
-// StartWithContext runs every informer that was asked for and is not started yet, until the
-// context ends. It does not wait for them, and does nothing after Shutdown. An informer is
-// started once: one whose context has ended is not started again.
+// StartWithContext runs the informers that are not started yet, until the context ends. It
+// does not wait for them, and does nothing after Shutdown. Each informer is started once, even
+// if its context has ended.
 func (f *Factory[K]) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,15 +60,15 @@ func (f *Factory[K]) StartWithContext(ctx context.Context) {
 	}
 }
 
-// WaitForCacheSync is Wait with a channel that is closed to give up.
+// WaitForCacheSync is Wait with a channel that is closed to end the wait.
 func (f *Factory[K]) WaitForCacheSync(stopCh <-chan struct{}) map[K]bool {
 	synced, _ := f.Wait(wait.ContextForChannel(stopCh))
 	return synced
 }
 
 // Wait waits until every informer that was started before the call is in sync, or the
-// context ends. It reports for each whether it is in sync; the error is the cause of the
-// context if one of them is not.
+// context ends. The result reports for each informer whether it is in sync. If one is not, the
+// error is the cause of the context.
 func (f *Factory[K]) Wait(ctx context.Context) (synced map[K]bool, err error) {
 	started := f.started()
 	checks := make([]cache.DoneChecker, 0, len(started))

@@ -59,20 +59,22 @@ func (f *Resources) ForResource(gvr schema.GroupVersionResource) informers.Gener
 	}), gvr.GroupResource())
 }
 
-// ByNamespace returns the one index that the informers of factories begin with.
+// ByNamespace returns the one index of new informers of factories.
 func ByNamespace() cache.Indexers {
 	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 }
 
 // NewInformer returns an informer that no factory shares.
-func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) informers.GenericInformer {
+func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration,
+	indexers cache.Indexers, o ByResource) informers.GenericInformer {
 	return Generic(k.newInformer(gvr, resync, indexers, o), gvr.GroupResource())
 }
 
-func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration, indexers cache.Indexers, o ByResource) cache.SharedIndexInformer {
+func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
+	indexers cache.Indexers, o ByResource) cache.SharedIndexInformer {
 	of := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
 	if o.Namespace != "" {
-		// As with client-go's clients, the server answers whether that is so.
+		// As with client-go's clients, the server answers with an error if that is wrong.
 		of.Scope = source.ScopeNamespaced
 	}
 	spec := Spec{
@@ -90,14 +92,15 @@ func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
 	informer := New(spec)
 	if o.Transform != nil {
 		if err := informer.SetTransform(o.Transform); err != nil {
-			panic(fmt.Sprintf("factory: a new informer of %s refused its transform: %v", gvr, err)) // it has not started
+			// It has not started.
+			panic(fmt.Sprintf("factory: a new informer of %s refused its transform: %v", gvr, err))
 		}
 	}
 	return informer
 }
 
-// isPath reports whether the namespace and the resource can stand in a path. If they cannot,
-// client-go's client reports what is wrong with them.
+// isPath reports whether the namespace and the resource are valid in a path. If they are not,
+// client-go's client reports the error.
 func isPath(namespace string, gvr schema.GroupVersionResource) bool {
 	for _, segment := range []string{namespace, gvr.Group, gvr.Version, gvr.Resource} {
 		if len(rest.IsValidPathSegmentName(segment)) > 0 {
@@ -115,7 +118,8 @@ func IsNil(client any) bool {
 
 // Generic returns an informer with a lister, whose errors name the resource. Two results are
 // equal if informer and resource are.
-func Generic(informer cache.SharedIndexInformer, resource schema.GroupResource) informers.GenericInformer {
+func Generic(informer cache.SharedIndexInformer,
+	resource schema.GroupResource) informers.GenericInformer {
 	return generic{informer, resource}
 }
 

@@ -15,8 +15,8 @@ type Reading struct {
 	Namespace string
 	// Tweak changes the options of every list and watch; nil leaves them.
 	Tweak func(*metav1.ListOptions)
-	// Sharing limits the parts that objects share, and Table is that of the informers which
-	// share with each other. Nil is a table of the client, or else of the informer.
+	// Sharing limits the parts that objects share, and Table is the table of the informers that
+	// share with each other. Nil is a table of the client; without a client, of the informer.
 	Sharing source.Sharing
 	Table   *source.Table
 }
@@ -36,8 +36,8 @@ type Spec struct {
 	Reading
 	Resource source.Resource
 	Drop     []string // paths of fields
-	// Open opens our own source. If it is nil, ListWatch is used, to which Namespace and Tweak
-	// are applied already.
+	// Open opens our own source. If it is nil, ListWatch is used, which applies Namespace and
+	// Tweak itself.
 	Open      func(source.RESTOptions) source.Source[any]
 	ListWatch cache.ListerWatcher
 	// Informer has the example, the indexes and the resync period.
@@ -50,8 +50,7 @@ func New(s Spec) cache.SharedIndexInformer {
 	sharing := listwatch.SharingFor(s.Resource, s.Sharing, s.Table)
 	if s.Open == nil {
 		lw := listwatch.WithSharing(s.ListWatch, sharing)
-		lw = listwatch.WithEdit(lw, remover(o.Example, s.Drop))
-		return sharedinformer.New(sharedinformer.FromListerWatcher(lw, o))
+		return sharedinformer.New(sharedinformer.FromListerWatcher(lw, o, remover(o.Example, s.Drop)))
 	}
 	open := func(sharing source.Sharing) source.Source[any] {
 		return s.Open(source.RESTOptions{

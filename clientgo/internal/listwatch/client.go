@@ -15,7 +15,7 @@ type Client interface {
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// ClientOf returns a client of client-go's whose lists have the type L.
+// ClientOf returns c, a typed client of client-go whose lists have the type L, as a Client.
 func ClientOf[L runtime.Object](c lister[L]) Client { return client[L]{c} }
 
 type lister[L runtime.Object] interface {
@@ -33,10 +33,11 @@ func (c client[L]) List(ctx context.Context, o metav1.ListOptions) (runtime.Obje
 	return list, nil
 }
 
-// FromClient lists and watches with the client that open returns at each call, whose error is
-// that of the call. tweak changes the options first; nil leaves them. set is the client of all
-// resources, which declares whether it can stream lists.
-func FromClient(set any, open func() (Client, error), tweak func(*metav1.ListOptions)) cache.ListerWatcher {
+// FromClient returns a ListerWatcher that calls open for a client at each list and watch. tweak
+// changes the options first; nil leaves them. set is the client of all resources, which
+// declares whether it can stream lists.
+func FromClient(set any, open func() (Client, error),
+	tweak func(*metav1.ListOptions)) cache.ListerWatcher {
 	ready := func(o *metav1.ListOptions) (Client, error) {
 		c, err := open()
 		if err == nil && tweak != nil {

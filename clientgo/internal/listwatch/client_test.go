@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
-
-	"github.com/tidings-go/tidings/source"
 )
 
 // podClient has one answer, and keeps the options and contexts of its calls.
@@ -111,45 +109,9 @@ func TestFromClientAsksClient(t *testing.T) {
 			if got := watchlist.DoesClientNotSupportWatchListSemantics(lw); got != want {
 				t.Errorf("with the client %T, lists cannot be streamed: %t, want %t", client, got, want)
 			}
-			if _, versions := New(lw, nil, nil); versions.Trusted() == want {
+			if _, versions := New(lw, Options{}); versions.Trusted() == want {
 				t.Errorf("with the client %T, versions are trusted: %t", client, versions.Trusted())
 			}
-		}
-	}
-}
-
-// TestWithEdit edits listed and watched objects of the collection, before anything else
-// reads them, and leaves bookmarks and errors.
-func TestWithEdit(t *testing.T) {
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "2"}, Items: []corev1.Pod{*pod("a", "1"), *pod("b", "2")}}
-	w := watch.NewRaceFreeFake()
-	edited := 0
-	lw := WithEdit(WithSharing(FromClient(nil, opening(&podClient{list: list, watch: w}), nil), Sharing{AtMost: source.ShareStrings}), func(obj runtime.Object) {
-		edited++
-		obj.(*corev1.Pod).Labels = map[string]string{"edited": "yes"}
-	})
-	if SharingOf(lw).AtMost != source.ShareStrings || WithEdit(lw, nil) != lw {
-		t.Error("WithEdit changes another setting, or wraps for nothing")
-	}
-	s, _ := New(lw, &corev1.Pod{}, new(reports).add)
-	page, err := s.List(t.Context(), source.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := s.Watch(t.Context(), source.WatchOptions{Version: "2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range []watch.Event{event(added, "c", "3"), event(modified, "c", "4"), event(deleted, "c", "5"), endOfList("6"), event(watch.Error, "d", "7")} {
-		w.Action(e.Type, e.Object)
-	}
-	events, err := stream.Next()
-	if err != nil || len(events) != 4 || edited != 5 {
-		t.Fatalf("%d events, %d edits: %v", len(events), edited, err)
-	}
-	for _, obj := range []any{page.Items[0].Object, page.Items[1].Object, events[0].Object, events[2].Object} {
-		if obj.(*corev1.Pod).Labels["edited"] != "yes" {
-			t.Errorf("%v is not edited", obj)
 		}
 	}
 }

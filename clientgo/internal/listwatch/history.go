@@ -8,8 +8,8 @@ import (
 const (
 	// maxStates is how many states a history holds before it forgets the older half.
 	maxStates = 1024
-	// maxObjects is how many events it holds with their objects, which may be garbage
-	// otherwise.
+	// maxObjects is how many events it holds with their objects. It is small, because nothing
+	// else may need these objects.
 	maxObjects = 16
 )
 

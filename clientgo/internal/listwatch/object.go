@@ -20,7 +20,7 @@ type kind struct {
 	gvk    schema.GroupVersionKind // of unstructured objects; empty accepts all
 }
 
-// kindOf returns the kind of an example, nil accepting everything.
+// kindOf returns the kind of an example; nil accepts all objects.
 func kindOf(example runtime.Object) kind {
 	if example == nil {
 		return kind{}
@@ -40,16 +40,13 @@ func (k kind) check(obj runtime.Object) error {
 	if k.gvk.Empty() && k.goType != reflect.TypeFor[*unstructured.Unstructured]() {
 		return nil
 	}
-	got := obj.GetObjectKind().GroupVersionKind()
-	switch {
-	case !k.gvk.Empty() && got != k.gvk:
+	if got := obj.GetObjectKind().GroupVersionKind(); !k.gvk.Empty() && got != k.gvk {
 		return source.WrongKind(got, k.gvk)
-	default:
-		return checkTable(obj)
 	}
+	return checkTable(obj)
 }
 
-// checkTable returns an error for an object or a list in the form that kubectl prints.
+// checkTable returns an error for a Table, the form in which kubectl prints lists.
 func checkTable(obj runtime.Object) error {
 	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind == "Table" && gvk.Group == metav1.GroupName {
 		return errors.New("received a Table, which is for people to read: ask for objects")

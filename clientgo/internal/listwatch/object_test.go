@@ -1,7 +1,6 @@
 package listwatch
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -9,8 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tidings-go/tidings/source"
 )
 
 func pod(name, version string) *corev1.Pod {
@@ -25,7 +22,7 @@ func thing(apiVersion, kind string) *unstructured.Unstructured {
 	return u
 }
 
-// TestKindItem: which objects are of a collection, by the example that it was made with.
+// TestKindItem checks which objects belong to a collection, by its example.
 func TestKindItem(t *testing.T) {
 	const ok = ""
 	for _, tt := range []struct {
@@ -59,19 +56,5 @@ func TestKindItem(t *testing.T) {
 				t.Errorf("the error is %v, want one with %q", item.Err, tt.err)
 			}
 		})
-	}
-}
-
-// TestKindItemDescribes: key, version and UID of an object.
-func TestKindItemDescribes(t *testing.T) {
-	item := kindOf(nil).item(pod("a", "7"))
-	if item.Key != "default/a" || item.Version != "7" || item.UID != "u" {
-		t.Errorf("the item is %+v", item)
-	}
-	if item = kindOf(nil).item(thing("v1", "Node")); item.Key != "a" {
-		t.Errorf("the key of an object without a namespace is %q", item.Key)
-	}
-	if _, ok := errors.AsType[*source.WrongObjectError](kindOf(thing("v1", "Node")).item(thing("v1", "Pod")).Err); !ok {
-		t.Error("the error of another kind is no *WrongObjectError")
 	}
 }

@@ -35,7 +35,7 @@ func SharingFor(of source.Resource, atMost source.Sharing, among *source.Table) 
 	return Sharing{AtMost: atMost, Among: among, NoSecrets: true}
 }
 
-// Sharer returns the sharer of decoded objects, nil where they share nothing.
+// Sharer returns the sharer of decoded objects, nil if they share nothing.
 func (s Sharing) Sharer() *dedup.Sharer {
 	if s.AtMost >= source.ShareNothing {
 		return nil
@@ -51,29 +51,17 @@ func (s Sharing) Sharer() *dedup.Sharer {
 // error. The message begins with the name of the option.
 func CheckSharing(option string, atMost source.Sharing) {
 	if atMost < source.ShareAll || atMost > source.ShareNothing {
-		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing", option, int(atMost)))
+		panic(fmt.Sprintf("%s: a Sharing of %d: use tidings.ShareAll, ShareStrings or ShareNothing",
+			option, int(atMost)))
 	}
 }
 
 // WithSharing returns lw with a choice for the informers that are made of it.
 func WithSharing(lw cache.ListerWatcher, s Sharing) cache.ListerWatcher {
-	w := wrap(lw)
-	w.sharing = s
-	return w
+	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, s}
 }
 
-// WithEdit returns lw with a function that [Source] calls with each decoded object, before
-// anything else reads it; nil leaves lw.
-func WithEdit(lw cache.ListerWatcher, edit func(runtime.Object)) cache.ListerWatcher {
-	if edit == nil {
-		return lw
-	}
-	w := wrap(lw)
-	w.edit = edit
-	return w
-}
-
-// SharingOf returns the choice that lw was given, the zero value if none was.
+// SharingOf returns the choice of WithSharing, the zero value without one.
 func SharingOf(lw cache.ListerWatcher) Sharing {
 	if w, ok := lw.(*wrapper); ok {
 		return w.sharing
@@ -81,22 +69,14 @@ func SharingOf(lw cache.ListerWatcher) Sharing {
 	return Sharing{}
 }
 
-// wrapper is a cache.ListerWatcher with settings.
+// wrapper is a cache.ListerWatcher with a choice.
 type wrapper struct {
 	cache.ListerWatcherWithContext
 	of      cache.ListerWatcher
 	sharing Sharing
-	edit    func(runtime.Object) // nil leaves objects
 }
 
 var _ cache.ListerWatcher = (*wrapper)(nil)
-
-func wrap(lw cache.ListerWatcher) *wrapper {
-	if w, ok := lw.(*wrapper); ok {
-		return new(*w)
-	}
-	return &wrapper{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw), of: lw}
-}
 
 func (w *wrapper) List(o metav1.ListOptions) (runtime.Object, error) {
 	return w.ListWithContext(context.Background(), o)

@@ -18,22 +18,27 @@ import (
 type Source struct {
 	lw       cache.ListerWatcherWithContext
 	kind     kind
+	options  Options
 	versions *Versions
-	edit     func(runtime.Object) // nil leaves objects
-	report   func(ctx context.Context, err error)
 }
 
-// New returns a source of the objects that lw yields, of the type of the example; a nil
-// example accepts all types. A lister and watcher that declares that it cannot stream lists
-// is a fake: its versions are not trusted. report receives an error for every object that is
-// dropped because it does not belong to the collection.
-func New(lw cache.ListerWatcher, example runtime.Object, report func(context.Context, error)) (*Source, *Versions) {
+// Options are the options of a [Source].
+type Options struct {
+	// Example is an object of the type that is accepted; nil accepts all types.
+	Example runtime.Object
+	// Edit is called with each decoded object, before anything else reads it; nil leaves it.
+	Edit func(runtime.Object)
+	// Report receives an error for each object that is dropped because it does not belong to
+	// the collection.
+	Report func(context.Context, error)
+}
+
+// New returns a source of the objects that lw yields. A ListerWatcher that declares that it
+// cannot stream lists is a fake: its versions are not trusted.
+func New(lw cache.ListerWatcher, o Options) (*Source, *Versions) {
 	s := &Source{
-		lw: cache.ToListerWatcherWithContext(lw), kind: kindOf(example),
-		versions: new(Versions), report: report,
-	}
-	if w, ok := lw.(*wrapper); ok {
-		s.edit = w.edit
+		lw: cache.ToListerWatcherWithContext(lw), kind: kindOf(o.Example), options: o,
+		versions: new(Versions),
 	}
 	if watchlist.DoesClientNotSupportWatchListSemantics(lw) {
 		s.versions.Distrust()
@@ -89,7 +94,8 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 	}
 	head, err := meta.ListAccessor(list)
 	if err != nil {
-		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is not a list: %w", list, err)
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T, which is not a list: %w",
+			list, err)
 	}
 	if err := checkTable(list); err != nil {
 		return source.Page[any]{}, err
@@ -107,7 +113,8 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 		return nil
 	})
 	if err != nil {
-		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w", list, err)
+		return source.Page[any]{}, fmt.Errorf("the lister returned a %T whose items cannot be read: %w",
+			list, err)
 	}
 	s.versions.checkPage(&page)
 	return page, nil
@@ -118,9 +125,9 @@ func (s *Source) item(ctx context.Context, obj runtime.Object) source.Item[any] 
 	item := s.kind.item(obj)
 	switch {
 	case item.Err != nil:
-		s.report(ctx, item.Err)
-	case s.edit != nil:
-		s.edit(obj)
+		s.options.Report(ctx, item.Err)
+	case s.options.Edit != nil:
+		s.options.Edit(obj)
 	}
 	return item
 }
@@ -132,7 +139,8 @@ func (s *Source) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 		options.TimeoutSeconds = new(int64(o.Timeout / time.Second))
 	}
 	if o.SendInitialEvents {
-		options.SendInitialEvents, options.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+		options.SendInitialEvents, options.ResourceVersionMatch = new(true),
+			metav1.ResourceVersionMatchNotOlderThan
 	}
 	w, err := s.lw.WatchWithContext(ctx, options)
 	if err != nil {

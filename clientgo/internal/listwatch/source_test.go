@@ -23,6 +23,9 @@ type reports []error
 
 func (r *reports) add(_ context.Context, err error) { *r = append(*r, err) }
 
+// ofPods accepts pods.
+var ofPods = Options{Example: &corev1.Pod{}, Report: new(reports).add}
+
 // fake is a cache.ListerWatcher of functions.
 type fake struct {
 	list  func(metav1.ListOptions) (runtime.Object, error)
@@ -42,7 +45,7 @@ func lists(list runtime.Object, err error, options *metav1.ListOptions) cache.Li
 	}}
 }
 
-// TestSourceList: the options of a list, and what becomes of the answer.
+// TestSourceList checks the options of a list and the page of its answer.
 func TestSourceList(t *testing.T) {
 	var asked metav1.ListOptions
 	var dropped reports
@@ -50,7 +53,7 @@ func TestSourceList(t *testing.T) {
 	for _, obj := range []runtime.Object{pod("a", "1"), &corev1.Service{}, pod("b", "9")} {
 		list.Items = append(list.Items, runtime.RawExtension{Object: obj})
 	}
-	src, versions := New(lists(list, nil, &asked), &corev1.Pod{}, dropped.add)
+	src, versions := New(lists(list, nil, &asked), Options{Example: &corev1.Pod{}, Report: dropped.add})
 	page, err := src.List(t.Context(), source.ListOptions{Version: "0", Limit: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +78,7 @@ func TestSourceList(t *testing.T) {
 	}
 }
 
-// TestSourceListFails: answers that are no list.
+// TestSourceListFails: answers that are not lists.
 func TestSourceListFails(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -90,7 +93,7 @@ func TestSourceListFails(t *testing.T) {
 		{"a table", &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}}, nil, "Table"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			src, _ := New(lists(tt.list, tt.err, nil), nil, new(reports).add)
+			src, _ := New(lists(tt.list, tt.err, nil), Options{})
 			_, err := src.List(t.Context(), source.ListOptions{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want one with %q", err, tt.want)
@@ -102,8 +105,8 @@ func TestSourceListFails(t *testing.T) {
 	}
 }
 
-// TestSourceListEnds: a lister that does not return is left behind when the context ends,
-// and a panic in it is one of the caller.
+// TestSourceListEnds: List returns when the context ends, even if the lister does not return. A
+// panic of the lister becomes a panic of List.
 func TestSourceListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -111,7 +114,7 @@ func TestSourceListEnds(t *testing.T) {
 		src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) {
 			<-release
 			return nil, nil
-		}}, nil, new(reports).add)
+		}}, Options{})
 		stopped := errors.New("stopped")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(stopped) })
@@ -124,13 +127,13 @@ func TestSourceListEnds(t *testing.T) {
 			t.Errorf("the caller panics with %v", r)
 		}
 	}()
-	src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) { panic("broken") }}, nil, new(reports).add)
+	src, _ := New(&fake{list: func(metav1.ListOptions) (runtime.Object, error) { panic("broken") }}, Options{})
 	if _, err := src.List(t.Context(), source.ListOptions{}); err == nil {
 		t.Error("the list succeeded")
 	}
 }
 
-// TestSourceTrust: which lists end the trust in versions.
+// TestSourceTrust checks which lists end the trust in versions.
 func TestSourceTrust(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -152,7 +155,7 @@ func TestSourceTrust(t *testing.T) {
 			for _, v := range tt.objects {
 				list.Items = append(list.Items, *pod("a", v))
 			}
-			src, versions := New(lists(list, nil, nil), &corev1.Pod{}, new(reports).add)
+			src, versions := New(lists(list, nil, nil), ofPods)
 			if _, err := src.List(t.Context(), source.ListOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -163,32 +166,11 @@ func TestSourceTrust(t *testing.T) {
 	}
 }
 
-// TestSourceWatchOptions checks the options of a watch.
-func TestSourceWatchOptions(t *testing.T) {
-	var asked metav1.ListOptions
-	src, _ := New(&fake{watch: func(o metav1.ListOptions) (watch.Interface, error) {
-		asked = o
-		return watch.NewRaceFreeFake(), nil
-	}}, nil, new(reports).add)
-	if _, err := src.Watch(t.Context(), source.WatchOptions{Version: "7", Timeout: 90 * time.Second}); err != nil {
-		t.Fatal(err)
-	}
-	if asked.ResourceVersion != "7" || !asked.AllowWatchBookmarks || *asked.TimeoutSeconds != 90 || asked.SendInitialEvents != nil || asked.ResourceVersionMatch != "" {
-		t.Errorf("a watch was asked for with %+v", asked)
-	}
-	if _, err := src.Watch(t.Context(), source.WatchOptions{SendInitialEvents: true}); err != nil {
-		t.Fatal(err)
-	}
-	if !*asked.SendInitialEvents || asked.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan || asked.TimeoutSeconds != nil {
-		t.Errorf("a streamed list was asked for with %+v", asked)
-	}
-}
-
-// TestSourceWatchFails: watchers that give no watch.
+// TestSourceWatchFails: watchers that return no watch.
 func TestSourceWatchFails(t *testing.T) {
 	broken := errors.New("broken")
 	for want, err := range map[string]error{"broken": broken, "neither a watch nor an error": nil} {
-		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return nil, err }}, nil, new(reports).add)
+		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return nil, err }}, Options{})
 		if _, got := src.Watch(t.Context(), source.WatchOptions{}); got == nil || !strings.Contains(got.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", got, want)
 		}
@@ -196,28 +178,28 @@ func TestSourceWatchFails(t *testing.T) {
 }
 
 // stubSource is a source of pods.
-type stubSource struct{ err error }
+type stubSource struct{}
 
 func (s stubSource) List(context.Context, source.ListOptions) (source.Page[*corev1.Pod], error) {
 	wrong := source.Item[*corev1.Pod]{Key: "default/b", Err: errors.New("wrong")}
-	return source.Page[*corev1.Pod]{Items: []source.Item[*corev1.Pod]{source.ItemOf(pod("a", "1")), wrong}, Version: "9", Continue: "next", Remaining: 3}, s.err
+	return source.Page[*corev1.Pod]{Items: []source.Item[*corev1.Pod]{source.ItemOf(pod("a", "1")), wrong}, Version: "9", Continue: "next", Remaining: 3}, nil
 }
 
 func (s stubSource) Watch(context.Context, source.WatchOptions) (source.Stream[*corev1.Pod], error) {
-	return s, s.err
+	return s, nil
 }
 
 func (s stubSource) Next() ([]source.Event[*corev1.Pod], error) {
 	return []source.Event[*corev1.Pod]{
 		{Type: source.Added, Item: source.ItemOf(pod("a", "1"))},
 		{Type: source.Bookmark, Item: source.Item[*corev1.Pod]{Version: "3", Err: errors.New("no object")}},
-	}, s.err
+	}, nil
 }
 
-func (s stubSource) Close() error { return s.err }
+func (s stubSource) Close() error { return nil }
 
-// TestUntyped: an untyped source has the items of the typed one, and no typed nil where
-// there is no object.
+// TestUntyped: an untyped source has the items of the typed source, and no typed nil in items
+// with an error.
 func TestUntyped(t *testing.T) {
 	src := Untyped[*corev1.Pod](stubSource{})
 	page, err := src.List(t.Context(), source.ListOptions{})
@@ -239,24 +221,6 @@ func TestUntyped(t *testing.T) {
 		types := []source.EventType{events[0].Type, events[1].Type}
 		if !slices.Equal(types, []source.EventType{source.Added, source.Bookmark}) {
 			t.Errorf("the types are %v", types)
-		}
-	}
-	if err := stream.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestUntypedFails: errors go through.
-func TestUntypedFails(t *testing.T) {
-	broken := errors.New("broken")
-	src := Untyped[*corev1.Pod](stubSource{broken})
-	_, list := src.List(t.Context(), source.ListOptions{})
-	_, open := src.Watch(t.Context(), source.WatchOptions{})
-	stream := &untypedStream[*corev1.Pod]{of: stubSource{broken}}
-	_, next := stream.Next()
-	for what, err := range map[string]error{"List": list, "Watch": open, "Next": next, "Close": stream.Close()} {
-		if !errors.Is(err, broken) {
-			t.Errorf("%s returns %v", what, err)
 		}
 	}
 }

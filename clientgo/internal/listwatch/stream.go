@@ -24,12 +24,12 @@ type stream struct {
 	ctx     context.Context
 	source  *Source
 	watch   watch.Interface
-	version string // of the last event, or that at which the watch began
-	initial bool   // the events are still those of the initial state
-	// onlyDeletes says that all events of the version were deletes.
+	version string // of the last event; before the first event, that of the watch
+	initial bool   // reports whether events of the initial state may follow
+	// onlyDeletes reports whether all events of the version were deletes.
 	onlyDeletes bool
 	batch       []source.Event[any]
-	pending     error // ended the stream after the events of batch
+	pending     error // the error that Next returns after batch; nil while the stream is open
 }
 
 // Close ends the watch.
@@ -38,7 +38,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// Next waits for one event and adds those that are ready after it.
+// Next waits for one event and adds the events that are ready after it.
 func (s *stream) Next() ([]source.Event[any], error) {
 	clear(s.batch)
 	s.batch = s.batch[:0]
@@ -57,8 +57,8 @@ func (s *stream) Next() ([]source.Event[any], error) {
 	return nil, s.pending
 }
 
-// receive returns an event; it waits for the first one of a batch. Without an event, the
-// batch is complete, or the stream has ended with the error pending.
+// receive returns an event. It waits for the first event of a batch. If ok is false, the batch
+// is complete, or the stream has ended with the error pending.
 func (s *stream) receive() (event watch.Event, ok bool) {
 	if len(s.batch) > 0 {
 		select {
@@ -102,12 +102,12 @@ func (s *stream) add(event watch.Event) {
 	}
 }
 
-// clientDecoding is the cause with which client-go's clients mark an ERROR event that they
-// made themselves, of an event that they could not read.
+// clientDecoding is the cause of the ERROR events that client-go's clients make in place of an
+// event that they cannot decode.
 const clientDecoding metav1.CauseType = "ClientWatchDecoding"
 
-// check checks and keeps the version of an event. The events of an initial state have no
-// order; the first that is not an addition ends it.
+// check checks and keeps the version of an event. The additions of an initial state have no
+// order. Any other event ends the initial state.
 func (s *stream) check(e *source.Event[any]) {
 	versions := s.source.versions
 	if s.initial {
@@ -152,7 +152,8 @@ func (s *stream) addBookmark(event watch.Event) {
 		t = source.InitialEventsEnd
 	}
 	version := m.GetResourceVersion()
-	if order, _ := delta.CompareDecimal(version, s.version); order > 0 || s.initial && isVersion(version) {
+	order, _ := delta.CompareDecimal(version, s.version)
+	if order > 0 || s.initial && isVersion(version) {
 		s.initial, s.version, s.onlyDeletes = false, version, true
 	}
 	s.batch = append(s.batch, source.Event[any]{Type: t, Item: source.Item[any]{Version: version}})

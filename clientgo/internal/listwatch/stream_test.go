@@ -21,6 +21,11 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
+// watching returns a ListerWatcher with one watch.
+func watching(w watch.Interface) *fake {
+	return &fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}
+}
+
 // open opens a stream over a watch with these events in it.
 func open(t *testing.T, o source.WatchOptions, events ...watch.Event) (source.Stream[any], *watch.RaceFreeFakeWatcher, *Versions) {
 	t.Helper()
@@ -28,7 +33,7 @@ func open(t *testing.T, o source.WatchOptions, events ...watch.Event) (source.St
 	for _, event := range events {
 		w.Action(event.Type, event.Object)
 	}
-	src, versions := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+	src, versions := New(watching(w), ofPods)
 	stream, err := src.Watch(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +88,7 @@ func TestStreamBatchIsBounded(t *testing.T) {
 	for n := range 2 * maxBatch {
 		w.Modify(pod("a", fmt.Sprint(n+1)))
 	}
-	src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+	src, _ := New(watching(w), ofPods)
 	stream, err := src.Watch(t.Context(), source.WatchOptions{Version: "0"})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +101,7 @@ func TestStreamBatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestStreamErrors: what ends a stream, after the events before it.
+// TestStreamErrors checks the events that end a stream. The events before them are returned.
 func TestStreamErrors(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old")
 	unreadable := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding").AsObject(io.ErrNoProgress)
@@ -128,25 +133,12 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// TestStreamDropsWrongObjects: an object that does not belong to the collection is an item
-// with an error; the stream continues.
-func TestStreamDropsWrongObjects(t *testing.T) {
-	stream, _, versions := open(t, source.WatchOptions{Version: "1"}, watch.Event{Type: watch.Added, Object: &corev1.Service{}}, event(watch.Added, "a", "2"))
-	events, err := stream.Next()
-	if err != nil || len(events) != 2 || events[0].Err == nil || events[1].Err != nil {
-		t.Errorf("Next returns %+v, %v", events, err)
-	}
-	if !versions.Trusted() {
-		t.Error("an object of another type has ended the trust in versions")
-	}
-}
-
 // TestStreamEnds: the end of the context and Close end a waiting Next; Close stops the
 // watch.
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch.NewRaceFreeFake()
-		src, _ := New(&fake{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}, &corev1.Pod{}, new(reports).add)
+		src, _ := New(watching(w), ofPods)
 		stopped := errors.New("stopped")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stream, err := src.Watch(ctx, source.WatchOptions{})
@@ -175,14 +167,14 @@ func TestStreamEnds(t *testing.T) {
 	})
 }
 
-// TestWhatAServerSaysIsBounded: of long messages the beginning, of an object in the place of a
-// Status nothing.
-func TestWhatAServerSaysIsBounded(t *testing.T) {
+// TestServerMessagesAreBounded: errors have the beginning of a long message, and nothing of an
+// object in place of a Status.
+func TestServerMessagesAreBounded(t *testing.T) {
 	long := apierrors.NewResourceExpired(strings.Repeat("x", 31<<20))
 	src, _ := New(&fake{
 		list:  func(metav1.ListOptions) (runtime.Object, error) { return nil, long },
 		watch: func(metav1.ListOptions) (watch.Interface, error) { return nil, fmt.Errorf("opening: %w", long) },
-	}, &corev1.Pod{}, new(reports).add)
+	}, ofPods)
 	_, listed := src.List(t.Context(), source.ListOptions{})
 	_, opened := src.Watch(t.Context(), source.WatchOptions{})
 	stream, _, _ := open(t, source.WatchOptions{Version: "1"}, watch.Event{Type: watch.Error, Object: &long.ErrStatus})

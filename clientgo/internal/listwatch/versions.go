@@ -66,8 +66,8 @@ func (v *Versions) checkPage(page *source.Page[any]) {
 }
 
 // checkEvent ends the trust if an event of a watch shows a fake. before is the version of the
-// event before it, or that at which the watch began. onlyDeletes says that all events of that
-// version were deletes.
+// previous event; for the first event, that of the watch. onlyDeletes reports whether all events
+// of that version were deletes.
 func (v *Versions) checkEvent(event *source.Event[any], before string, onlyDeletes bool) {
 	if !v.Trusted() {
 		return
@@ -83,9 +83,9 @@ func (v *Versions) checkEvent(event *source.Event[any], before string, onlyDelet
 	v.history.addEvent(event)
 }
 
-// isRepeated reports whether the source delivers a state again. Of the last state of an object
-// the content must be equal, but in another pointer, because an answer of a server is decoded
-// each time. Of an older state the content is not known any more.
+// isRepeated reports whether the source delivers a state again. If it is the last state of its
+// object, the content must be equal, but in another pointer, because each answer of a server is
+// decoded. The content of older states is not compared: it is not kept.
 func (v *Versions) isRepeated(event *source.Event[any]) bool {
 	s := stateOf(&event.Item, event.Type == source.Deleted)
 	cached, obj := v.cachedState(s.key)

@@ -4,30 +4,37 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
-// NewDedicated returns an informer with one handler, which receives every resync and
-// of every object that a list finds unchanged, and is as near to a shared informer as
-// that. Its resync period has no least value. A nil handler leaves the cache alone.
-func NewDedicated(o Options, handler cache.ResourceEventHandler, transform cache.TransformFunc) (*Informer, cache.ResourceEventHandlerRegistration) {
+// Dedicated is an informer with one handler. It is synced when the handler is.
+type Dedicated struct {
+	*Informer
+	registration *registration
+}
+
+// NewDedicated returns an informer with one handler. The handler receives every resync, and an
+// update for every object that a list finds unchanged. Unlike those of shared informers, its
+// resync period may be shorter than a second. The handler may be nil.
+func NewDedicated(o Options, handler cache.ResourceEventHandler,
+	transform cache.TransformFunc) Dedicated {
 	i := New(o)
 	i.transform = transform
 	if handler == nil {
 		handler = cache.ResourceEventHandlerFuncs{}
 	}
-	r := &registration{informer: i, handler: handler, logger: klog.Background()}
-	if o.Logger != nil {
-		r.logger = *o.Logger
-	}
-	r.syncing.Store(true)
+	r := i.newRegistration(handler, o.Logger)
 	r.requested, r.period = o.ResyncPeriod, o.ResyncPeriod
 	r.nextResync = time.Now().Add(r.period)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if err := i.subscribeLocked(r, handlerName(handler)); err != nil {
-		panic("cache: a new informer refused its handler: " + err.Error()) // cannot be: the log is open and the options are none
+	if err := i.subscribeLocked(r); err != nil {
+		panic("cache: a new informer refused its handler: " + err.Error()) // it has not stopped
 	}
-	i.handlers = append(i.handlers, r)
-	return i, r
+	return Dedicated{i, r}
 }
+
+// HasSynced reports whether the handler has returned from every add of the first list.
+func (d Dedicated) HasSynced() bool { return d.registration.HasSynced() }
+
+// HasSyncedChecker returns a checker that is done when HasSynced is true.
+func (d Dedicated) HasSyncedChecker() cache.DoneChecker { return d.registration.HasSyncedChecker() }

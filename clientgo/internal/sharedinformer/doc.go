@@ -1,53 +1,46 @@
-// Package sharedinformer is the informer of the drop-ins: [Informer] implements
-// cache.SharedIndexInformer out of the same parts as the native informer, with
-// client-go's rules where the two differ.
+// Package sharedinformer has the informer of the drop-ins: [Informer] implements
+// cache.SharedIndexInformer, [Dedicated] adds one handler to it, and [QueueController] lists and
+// watches into a queue of the program's own. An Informer is a façade over an engine.Collection
+// of any, to which it adds the rules of client-go as engine.Options.
 //
-//	source.Source[any] ──▶ reflector ──▶ delta.Queue ──▶ Informer.apply ──┬▶ store ◀── indexer ◀── readers
-//	                          │                              ▲            │
-//	                          ▼ WatchErrors                  │ look       └▶ fanout.Log ──▶ registration.deliver
-//	                   watch error handler             resync clock                              │
-//	                                                                                    ResourceEventHandler
+//	source.Source[any] ──▶ engine.Collection[any] ──▶ registration.deliver ──▶ ResourceEventHandler
+//	                          │            │
+//	                          │            └── store ◀── indexer ◀── readers
+//	                          └── failures ──▶ watch error handler, reporter ──▶ utilruntime
 //
-// [QueueController] is what remains of an informer when a program brings a queue of its
-// own, as cache.New lets it: the reflector.
+// # Rules of client-go
 //
-// # Algorithms
-//
-//  1. Everything is held as any: a transform may return any type. Version and UID are
-//     asked of what has metadata ([metadata]); the key is that of the object as it was
-//     received.
-//  2. A batch of the queue becomes one state of the store and one stretch of the log,
-//     under the lock that a joining handler takes as well.
-//  3. An object that a list finds unchanged is an update, as in client-go, but only for
-//     handlers that are syncing: every handler until the resync clock has looked for the
-//     first time, and after each look those that were due. The flag is read when the
-//     update is delivered; it is set when the look has its turn in the queue.
-//  4. The clock looks once per period, counted from the last complete list. The period
-//     is that of the informer, or the shortest that a handler asked for before Run; a
-//     handler is due when its own has passed ([Informer.look]).
-//  5. A failure of the reflector is told to the watch error handler where client-go's
-//     ListAndWatch would return an error, with a replica of client-go's reflector that
-//     has our version ([WatchErrors]).
-//  6. What goes wrong is reported to utilruntime by a goroutine of its own ([reporter]),
-//     because error handlers may sleep. Run waits for it at the end. A burst of more than 64
-//     reports loses the rest, and the next report says how many.
-//  7. A panic in the reflector that utilruntime was told to survive ends the reflector, and
-//     another one takes its place ([follow]). One in a Process function costs what it was
-//     about.
+//  1. Objects are held as any, because a transform may return any type. The key is that of the
+//     object as it was received.
+//  2. An object that a list finds unchanged is an update for the handlers that are syncing. That
+//     is every handler until the first decision of the resync timer, and then the handlers that
+//     were due at the last decision. A decision goes through the delta queue as a token, and
+//     takes effect after the changes before it.
+//  3. The resync timer decides once per period, which begins with the last complete list. The
+//     period is that of the informer, or the shortest one that a handler requested before Run.
+//  4. The watch error handler is called where client-go's ListAndWatch returns an error. It
+//     receives a cache.Reflector with the version of ours.
+//  5. Other errors are reported to utilruntime by a [reporter], which has a goroutine of its own,
+//     because error handlers may sleep. Run waits for it at the end. More than 64 pending
+//     reports are dropped, and the next report has their number.
+//  6. utilruntime handles a panic of a reflector or a handler. If it does not crash the process,
+//     the reflector is started again ([supervise]), and a handler continues with the next
+//     notification, after a second.
+//  7. An object that the program has deleted from the cache itself counts as known until the
+//     server reports it ([manualDeletes]), so that handlers receive its delete.
 //
 // # Concurrency properties
 //
-// Everything may be called from any goroutine. Reads of the indexer take no lock. Two
-// locks are taken in this order: Informer.mu, which guards what may be set before Run
-// and the list of handlers, and Informer.writing, which the processor holds for a batch.
-// The processor never takes the first: looks of the clock bring it the handlers along.
+// Everything may be called from any goroutine. Reads of the indexer take no lock. Informer.mu is
+// taken before the locks of the collection. The hooks that run while a batch is applied do not
+// take it: a decision brings the handlers along.
 //
-// Handlers are called on goroutines of their own, one each, which start with Run. A
-// handler may call everything of its informer, RemoveEventHandler included, but for
-// cache.ShutDownEventHandler of itself, which waits for it.
+// Each handler is called on a goroutine of its own, which starts with Run. A handler may call
+// everything of its informer, RemoveEventHandler included, except cache.ShutDownEventHandler
+// with its own registration, which waits for it.
 //
 // # Memory
 //
-// What store, queue and log say of themselves. A handler that does not keep up is bounded
-// by the log's default policy: its updates fold.
+// That of the collection. The notifications of a slow handler are bounded by the default policy
+// of package fanout, which folds updates.
 package sharedinformer

@@ -45,7 +45,7 @@ func TestP1_FakeWhoseWatchEndsAfterADelete(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	utilruntime.ErrorHandlers = nil // client-go's sleeps in a bubble
 	synctest.Test(t, func(t *testing.T) {
-		i := New(FromListerWatcher(&unordered{}, Options{Example: &corev1.Pod{}}))
+		i := New(FromListerWatcher(&unordered{}, Options{Example: &corev1.Pod{}}, nil))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go i.RunWithContext(ctx)

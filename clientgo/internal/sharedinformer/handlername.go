@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// handlerName returns what logs and health call a handler: the package and type that
-// it is, or where its functions are written.
+// handlerName returns the name of a handler in logs and health: its package and type, or the
+// function in which its functions are written.
 func handlerName(handler cache.ResourceEventHandler) string {
 	switch h := handler.(type) {
 	case cache.ResourceEventHandlerFuncs:
@@ -32,8 +32,8 @@ func handlerName(handler cache.ResourceEventHandler) string {
 	return t.PkgPath() + "." + t.Name()
 }
 
-// nameOfFuncs returns the function that a handler's functions were written in: the
-// part of their names that they have in common, up to a dot.
+// nameOfFuncs returns the function in which a handler's functions are written: the common part
+// of their names, up to a dot.
 func nameOfFuncs(handler any, functions ...any) string {
 	common := ""
 	for _, f := range functions {

@@ -14,11 +14,10 @@ import (
 	"github.com/tidings-go/tidings/internal/fanout"
 )
 
-// pauseAfterCrash is how long client-go leaves a handler alone after a panic that
-// utilruntime was told to survive.
+// pauseAfterCrash is the pause of client-go after a panic that did not crash the process.
 const pauseAfterCrash = time.Second
 
-// registration is a handler's place in an informer. Registrations may be compared.
+// registration is the handle of a handler. Registrations may be compared.
 type registration struct {
 	informer     *Informer
 	handler      cache.ResourceEventHandler
@@ -26,13 +25,13 @@ type registration struct {
 	subscription *fanout.Subscription[any]
 	crashed      bool // the last call panicked; of the handler's goroutine
 
-	// syncing says that updates which bring nothing new are for this handler: it was
-	// due at the last look of the resync clock, or the clock has not looked yet.
+	// syncing reports whether the handler receives updates of unchanged objects: it was due at
+	// the last decision of the resync timer, or there was no decision yet.
 	syncing atomic.Bool
 
 	// Guarded by Informer.mu.
-	requested  time.Duration // what the handler asked for, within the informer's bounds
-	period     time.Duration // what it gets; 0 is never
+	requested  time.Duration // the resync period that the program asked for, at least a second
+	period     time.Duration // the resync period; 0 is never
 	nextResync time.Time
 }
 
@@ -42,59 +41,76 @@ func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.Re
 }
 
 // AddEventHandlerWithResyncPeriod adds a handler with a resync period of its own.
-func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler,
+	period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions adds a handler. Added while the informer runs, it is first
-// told of every cached object.
-func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	if handler == nil {
-		return nil, fmt.Errorf("add a handler to the informer of %s: it is nil: pass a cache.ResourceEventHandlerFuncs or a handler of your own", i.name)
-	}
+// newRegistration returns the registration of a handler that is not subscribed yet.
+func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
+	logger *klog.Logger) *registration {
 	r := &registration{informer: i, handler: handler, logger: klog.Background()}
-	if o.Logger != nil {
-		r.logger = *o.Logger
-	}
-	var warnings []warning
-	defer func() {
-		for _, w := range warnings {
-			r.logger.Info(w.text, w.pairs...)
-		}
-	}()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	name := handlerName(handler)
-	if i.IsStopped() {
-		return nil, fmt.Errorf("add handler %s to the informer of %s: %w", name, i.name, ErrStopped)
+	if logger != nil {
+		r.logger = *logger
 	}
 	r.syncing.Store(true)
-	asked := i.o.ResyncPeriod
+	return r
+}
+
+// AddEventHandlerWithOptions adds a handler. While the informer runs, a new handler first
+// receives an add for every cached object.
+func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler,
+	o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	if handler == nil {
+		return nil, fmt.Errorf("add a handler to the informer of %s: it is nil: "+
+			"pass a cache.ResourceEventHandlerFuncs or a handler of your own", i.name)
+	}
+	r := i.newRegistration(handler, o.Logger)
+	requested := i.o.ResyncPeriod
 	if o.ResyncPeriod != nil {
-		asked = *o.ResyncPeriod
+		requested = *o.ResyncPeriod
 	}
-	warnings = i.scheduleLocked(r, asked)
-	if err := i.subscribeLocked(r, name); err != nil {
-		return nil, fmt.Errorf("add handler %s to the informer of %s: %w", name, i.name, err)
+	warnings, err := i.addLocking(r, requested)
+	if err != nil {
+		return nil, fmt.Errorf("add handler %s to the informer of %s: %w",
+			handlerName(handler), i.name, err)
 	}
-	i.handlers = append(i.handlers, r)
+	for _, warn := range warnings { // without the lock: the logger may call the informer
+		warn()
+	}
 	return r, nil
 }
 
-// subscribeLocked gives a handler its place in the log. Its initial set is the cache,
-// but for an informer that does not run yet, which will tell everything.
-func (i *Informer) subscribeLocked(r *registration, name string) (err error) {
-	r.subscription, err = i.collection.Subscribe(r.deliver, !i.started, fanout.SubscriptionOptions{Name: name})
+func (i *Informer) addLocking(
+	r *registration, requested time.Duration) (warnings []func(), err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.IsStopped() {
+		return nil, ErrStopped
+	}
+	warnings = i.scheduleLocked(r, requested)
+	return warnings, i.subscribeLocked(r)
+}
+
+// subscribeLocked subscribes a handler to the log. Its initial set is the cache, but before
+// Run there is no initial set: the handler will receive every change.
+func (i *Informer) subscribeLocked(r *registration) (err error) {
+	o := fanout.SubscriptionOptions{Name: handlerName(r.handler)}
+	r.subscription, err = i.collection.Subscribe(r.deliver, !i.started, o)
+	if err == nil {
+		i.handlers = append(i.handlers, r)
+	}
 	return err
 }
 
-// RemoveEventHandler ends the calls of a handler. It does not wait for the one that is
-// running; cache.ShutDownEventHandler does. A handler that is not of this informer, or
-// was removed before, is none of its business.
+// RemoveEventHandler ends the calls of a handler. It does not wait for a call that is running;
+// cache.ShutDownEventHandler does. It ignores the handlers of other informers, and those that
+// were removed before.
 func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok {
-		return fmt.Errorf("remove a handler from the informer of %s: a registration of type %T did not come from AddEventHandler of such an informer", i.name, handle)
+		return fmt.Errorf("remove a handler from the informer of %s: a registration of type %T "+
+			"did not come from AddEventHandler of such an informer", i.name, handle)
 	}
 	if r.informer != i {
 		return nil
@@ -110,22 +126,22 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 // every add of its initial set.
 func (r *registration) HasSynced() bool { return r.subscription.HasSynced() }
 
-// HasSyncedChecker is done when HasSynced is true.
+// HasSyncedChecker returns a checker that is done when HasSynced is true.
 func (r *registration) HasSyncedChecker() cache.DoneChecker {
-	return doneChecker{r.informer.HasSyncedChecker().Name() + " + event handler " + r.subscription.Name(), r.subscription.Synced()}
+	name := r.informer.HasSyncedChecker().Name() + " + event handler " + r.subscription.Name()
+	return doneChecker{name, r.subscription.Synced()}
 }
 
-// ShutdownChan is closed when the handler was removed, or the informer has stopped, and
-// its last call has returned. cache.ShutDownEventHandler waits for it.
+// ShutdownChan returns a channel that is closed when the handler was removed, or the informer
+// has stopped, and its last call has returned. cache.ShutDownEventHandler waits for it.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.subscription.Done() }
 
-// deliver calls the handler. A panic is utilruntime's to handle: by default the
-// process crashes.
+// deliver calls the handler. utilruntime handles its panics: by default the process crashes.
 func (r *registration) deliver(n change.Change[any]) {
 	if r.crashed {
 		time.Sleep(pauseAfterCrash)
 	}
-	r.crashed = true // unless the call returns
+	r.crashed = true // until the call has returned
 	defer utilruntime.HandleCrashWithLogger(r.logger)
 	switch n.Type {
 	case change.Added:

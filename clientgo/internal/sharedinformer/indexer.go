@@ -27,12 +27,9 @@ import (
 // The index by namespace that every factory asks for costs nothing: keys begin with the
 // namespace and are ordered.
 type indexer struct {
-	health        func() health.Informer
-	collection    *engine.Collection[any]
-	store         *store.Store[any]
-	manualDeletes *manualDeletes
-
-	adding   engine.Lock // held while indexes are added
+	informer *Informer
+	store    *store.Store[any] // of the informer's collection
+	adding   engine.Lock       // held while indexes are added
 	indexers atomic.Pointer[cache.Indexers]
 }
 
@@ -42,7 +39,7 @@ var (
 )
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	x := &indexer{health: i.Health, collection: i.collection, store: i.collection.Store(), manualDeletes: &i.manualDeletes, adding: engine.NewLock()}
+	x := &indexer{informer: i, store: i.collection.Store(), adding: engine.NewLock()}
 	x.setIndexers(indexers, nil)
 	return x
 }
@@ -60,18 +57,19 @@ func (x *indexer) find(name string) (cache.IndexFunc, error) {
 	if f := indexers[name]; f != nil {
 		return f, nil
 	}
-	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers", name, names(indexers))
+	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers",
+		name, names(indexers))
 }
 
-// namespaceCode is the code of client-go's index function by namespace, which is recognised
-// by it: the keys have its values already.
+// namespaceCode identifies client-go's index function by namespace. Its values are in the keys
+// already.
 var namespaceCode = reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 
 func isByNamespace(name string, f cache.IndexFunc) bool {
 	return name == cache.NamespaceIndex && reflect.ValueOf(f).Pointer() == namespaceCode
 }
 
-// indexFuncs returns the functions of indexers that the store has to keep, by name.
+// indexFuncs returns the index functions of which the store keeps an index, by name.
 func indexFuncs(indexers cache.Indexers) map[any]store.IndexFunc[any] {
 	functions := make(map[any]store.IndexFunc[any], len(indexers))
 	for name, f := range indexers {
@@ -82,7 +80,7 @@ func indexFuncs(indexers cache.Indexers) map[any]store.IndexFunc[any] {
 	return functions
 }
 
-// lookup returns the objects under a value of an index, and how many they are.
+// lookup returns the objects under a value of an index, and their number.
 func (x *indexer) lookup(name, value string) (found iter.Seq2[string, any], count int, err error) {
 	f, err := x.find(name) // before the snapshot, which then has this index
 	if err != nil {
@@ -99,7 +97,8 @@ func (x *indexer) lookup(name, value string) (found iter.Seq2[string, any], coun
 
 // inNamespace yields the objects of a namespace, those without one for "", and counts
 // them.
-func inNamespace(snapshot store.Snapshot[any], namespace string) (found iter.Seq2[string, any], count int) {
+func inNamespace(
+	snapshot store.Snapshot[any], namespace string) (found iter.Seq2[string, any], count int) {
 	if namespace != "" {
 		prefix := namespace + "/"
 		return snapshot.Prefix(prefix), snapshot.PrefixLen(prefix)
@@ -117,8 +116,8 @@ func inNamespace(snapshot store.Snapshot[any], namespace string) (found iter.Seq
 	return found, count
 }
 
-// Health describes the informer, to programs that have its cache only.
-func (x *indexer) Health() health.Informer { return x.health() }
+// Health describes the informer, for programs that have its cache only.
+func (x *indexer) Health() health.Informer { return x.informer.Health() }
 
 // Get returns the cached object with the key of obj.
 func (x *indexer) Get(obj any) (item any, exists bool, err error) {
@@ -229,7 +228,7 @@ func namespaces(snapshot store.Snapshot[any]) []string {
 			list = append(list, namespace)
 		}
 	}
-	slices.Sort(list) // keys without a namespace stand among the others
+	slices.Sort(list) // keys without a namespace are among the others
 	return slices.Compact(list)
 }
 
@@ -248,11 +247,12 @@ func (x *indexer) AddIndexers(indexers cache.Indexers) error {
 		case indexers[name] == nil:
 			return fmt.Errorf("index %q: %w", name, store.ErrIndexFunc)
 		case present[name] != nil:
-			return fmt.Errorf("indexer conflict: index %q exists already, with a function that may be another: choose another name, or ask GetIndexers first", name)
+			return fmt.Errorf("indexer conflict: index %q exists already, with a function that may be another: "+
+				"choose another name, or call GetIndexers first", name)
 		}
 	}
 	for name, f := range indexFuncs(indexers) {
-		if err := x.collection.AddIndex(name, f); err != nil {
+		if err := x.informer.collection.AddIndex(name, f); err != nil {
 			return err
 		}
 	}
@@ -260,10 +260,11 @@ func (x *indexer) AddIndexers(indexers cache.Indexers) error {
 	return nil
 }
 
-// IndexLabels adds indexes of the labels of these keys, unless they are there.
+// IndexLabels adds indexes of the labels of these keys, unless they exist.
 func (x *indexer) IndexLabels(keys ...string) error {
 	for _, key := range keys {
-		err := x.addMetaIndex(metaindex.Label(key), func(m metav1.Object) []string { return metaindex.LabelValues(m, key) })
+		err := x.addMetaIndex(metaindex.Label(key),
+			func(m metav1.Object) []string { return metaindex.LabelValues(m, key) })
 		if err != nil {
 			return err
 		}
@@ -271,11 +272,13 @@ func (x *indexer) IndexLabels(keys ...string) error {
 	return nil
 }
 
-// IndexOwners adds the index of the UIDs of owners, unless it is there.
-func (x *indexer) IndexOwners() error { return x.addMetaIndex(metaindex.Owners, metaindex.OwnerUIDs) }
+// IndexOwners adds the index of the UIDs of owners, unless it exists.
+func (x *indexer) IndexOwners() error {
+	return x.addMetaIndex(metaindex.Owners, metaindex.OwnerUIDs)
+}
 
 func (x *indexer) addMetaIndex(id any, values func(metav1.Object) []string) error {
-	err := x.collection.AddIndex(id, func(obj any) ([]string, error) {
+	err := x.informer.collection.AddIndex(id, func(obj any) ([]string, error) {
 		if m := metadata(obj); m != nil {
 			return values(m), nil
 		}

@@ -1,7 +1,6 @@
 package sharedinformer
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,29 +20,20 @@ func keyOf(obj any) (string, error) {
 }
 
 // Add puts an object into the cache.
-func (x *indexer) Add(obj any) error { return x.Update(obj) }
+func (x *indexer) Add(obj any) error { return x.writeOne(cache.TransactionTypeAdd, obj) }
 
 // Update puts an object into the cache.
-func (x *indexer) Update(obj any) error {
-	key, err := keyOf(obj)
-	if err != nil {
-		return err
-	}
-	x.write(func(b *store.Batch[any]) { set(b, key, obj) })
-	return nil
+func (x *indexer) Update(obj any) error { return x.writeOne(cache.TransactionTypeUpdate, obj) }
+
+// Delete deletes the object with the key of obj from the cache.
+func (x *indexer) Delete(obj any) error { return x.writeOne(cache.TransactionTypeDelete, obj) }
+
+func (x *indexer) writeOne(t cache.TransactionType, obj any) (err error) {
+	x.write(func(b *store.Batch[any]) { err = x.transact(b, cache.Transaction{Type: t, Object: obj}) })
+	return err
 }
 
-// Delete takes the object with the key of obj out of the cache.
-func (x *indexer) Delete(obj any) error {
-	key, err := keyOf(obj)
-	if err != nil {
-		return err
-	}
-	x.write(func(b *store.Batch[any]) { x.remove(b, key, obj) })
-	return nil
-}
-
-// Replace makes the list the whole content of the cache.
+// Replace replaces the whole content of the cache.
 func (x *indexer) Replace(list []any, version string) error {
 	items := make(map[string]any, len(list))
 	for _, obj := range list {
@@ -53,8 +43,8 @@ func (x *indexer) Replace(list []any, version string) error {
 		}
 		items[key] = obj
 	}
-	x.collection.WriteByHand(func(s *store.Store[any]) {
-		x.manualDeletes.add(func(yield func(string, any) bool) {
+	x.informer.collection.WriteByHand(func(s *store.Store[any]) {
+		x.informer.manualDeletes.add(func(yield func(string, any) bool) {
 			for key, obj := range s.Snapshot().All() {
 				if _, stays := items[key]; !stays && !yield(key, obj) {
 					return
@@ -77,10 +67,10 @@ func (x *indexer) Bookmark(version string) {
 	x.write(func(b *store.Batch[any]) { b.SetVersion(version) })
 }
 
-// Resync does nothing, as in every cache that is no queue.
+// Resync does nothing, as in client-go's caches.
 func (x *indexer) Resync() error { return nil }
 
-// Transaction makes several writes one, as far as their objects have keys.
+// Transaction makes several writes at once. It leaves out the writes that fail.
 func (x *indexer) Transaction(writes ...cache.Transaction) *cache.TransactionError {
 	failed := cache.TransactionError{TotalTransactions: len(writes)}
 	x.write(func(b *store.Batch[any]) {
@@ -98,8 +88,6 @@ func (x *indexer) Transaction(writes ...cache.Transaction) *cache.TransactionErr
 	return &failed
 }
 
-var errUnknownTransaction = errors.New("the type is none of Add, Update and Delete")
-
 func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 	key, err := keyOf(w.Object)
 	if err != nil {
@@ -107,33 +95,22 @@ func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 	}
 	switch w.Type {
 	case cache.TransactionTypeAdd, cache.TransactionTypeUpdate:
-		set(b, key, w.Object)
+		b.Set(key, w.Object)
 	case cache.TransactionTypeDelete:
-		x.remove(b, key, w.Object)
+		if cached, ok := b.Get(key); ok {
+			x.informer.manualDeletes.add(maps.All(map[string]any{key: cached}))
+		}
+		b.Delete(key)
 	default:
-		return fmt.Errorf("transaction %q of %s: %w", w.Type, key, errUnknownTransaction)
+		return fmt.Errorf("transaction %q of %s: the type is none of Add, Update and Delete", w.Type, key)
+	}
+	if m := metadata(w.Object); m != nil {
+		b.SetVersion(m.GetResourceVersion())
 	}
 	return nil
 }
 
-// write is one write by hand.
+// write makes one write by hand.
 func (x *indexer) write(f func(*store.Batch[any])) {
-	x.collection.WriteByHand(func(s *store.Store[any]) { s.Update(f) })
-}
-
-func set(b *store.Batch[any], key string, obj any) {
-	b.Set(key, obj)
-	if m := metadata(obj); m != nil {
-		b.SetVersion(m.GetResourceVersion())
-	}
-}
-
-func (x *indexer) remove(b *store.Batch[any], key string, obj any) {
-	if cached, ok := b.Get(key); ok {
-		x.manualDeletes.add(maps.All(map[string]any{key: cached}))
-	}
-	b.Delete(key)
-	if m := metadata(obj); m != nil {
-		b.SetVersion(m.GetResourceVersion())
-	}
+	x.informer.collection.WriteByHand(func(s *store.Store[any]) { s.Update(f) })
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
 )
@@ -27,11 +29,13 @@ type Informer struct {
 	metrics    *metrics
 	reports    *reporter
 
-	// ownVersions says that the transform has given an object another version. Then the
+	// ownVersions reports whether the transform has given an object another version. Then the
 	// versions of cached objects are not compared with the server's: every change is newer.
-	ownVersions   atomic.Bool
-	sharer        atomic.Pointer[dedup.Sharer] // of objects that come unshared; nil for none, and before Run
-	indexReported atomic.Int64                 // when a failure was last reported, in nanoseconds; 0 never
+	ownVersions atomic.Bool
+	// sharer is for objects that Source has not shared; nil without such objects, and before
+	// Run.
+	sharer        atomic.Pointer[dedup.Sharer]
+	indexReported atomic.Int64 // when an index error was last reported, in nanoseconds; 0 never
 	manualDeletes manualDeletes
 
 	mu           engine.Lock // guards the rest; before the locks of the collection
@@ -51,31 +55,21 @@ var (
 // New returns an informer. It panics when an index has no name or no function, which
 // client-go would do with the first object.
 func New(o Options) *Informer {
+	o.Versions = cmp.Or(o.Versions, new(listwatch.Versions))
 	i := &Informer{
-		o: o, name: o.Description, reports: cmp.Or(o.reports, new(reporter)), mu: engine.NewLock(),
-		resyncPeriod: o.ResyncPeriod, detector: cache.NewCacheMutationDetector(fmt.Sprintf("%T", o.Example)),
-		metrics: newMetrics(o.Identifier, o.Metrics),
-	}
-	if i.name == "" {
-		i.name = describeType(o.Example)
+		o: o, name: cmp.Or(o.Description, describeType(o.Example)),
+		reports: cmp.Or(o.reports, new(reporter)), mu: engine.NewLock(), resyncPeriod: o.ResyncPeriod,
+		detector: cache.NewCacheMutationDetector(fmt.Sprintf("%T", o.Example)),
+		metrics:  newMetrics(o.Identifier, o.Metrics),
 	}
 	var err error
 	if i.collection, err = engine.New(i.engineOptions()); err != nil {
 		panic(fmt.Sprintf("cache: informer of %s: %v", i.name, err))
 	}
-	if o.Versions != nil {
-		o.Versions.LookIn(i.collection.Store().Get)
-	}
+	o.Versions.LookIn(i.collection.Store().Get)
 	i.indexer = newIndexer(i, o.Indexers)
 	return i
 }
-
-// stuckReport is how often handlers that delay the end of Run are named.
-const stuckReport = 10 * time.Second
-
-// minWatchTimeout is the least time that client-go asks a watch to last, which API
-// servers are dimensioned for.
-const minWatchTimeout = 5 * time.Minute
 
 // RunWithContext lists and watches until ctx ends. When it returns, every goroutine of
 // the informer has ended, those of the handlers last; a handler that does not return
@@ -91,11 +85,11 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		logger.Info("Warning: the informer was run before; it runs once", "type", i.name)
 		return
 	}
-	_ = i.collection.Run(ctx) // waits for handlers without end, so that it has no error
+	_ = i.collection.Run(ctx) // waits for handlers without a limit, so that it returns no error
 	i.reports.wait()
 }
 
-// claim takes the one right to run, and makes the settings before Run final.
+// claim takes the one right to run. After it the settings do not change.
 func (i *Informer) claim(ctx context.Context, logger klog.Logger) (context.Context, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -114,10 +108,6 @@ func (i *Informer) claim(ctx context.Context, logger klog.Logger) (context.Conte
 	return ctx, nil
 }
 
-func (i *Informer) logStuck(err error) {
-	i.logger.Info("Warning: the informer waits for handlers that do not return", "type", i.name, "err", err)
-}
-
 // GetStore returns the cache.
 func (i *Informer) GetStore() cache.Store { return i.indexer }
 
@@ -129,7 +119,8 @@ func (i *Informer) GetIndexer() cache.Indexer { return i.indexer }
 // the indexes is added.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
-		return fmt.Errorf("add indexers %q to the informer of %s: %w", names(indexers), i.name, ErrStopped)
+		return fmt.Errorf("add indexers %q to the informer of %s: %w",
+			names(indexers), i.name, ErrStopped)
 	}
 	return i.indexer.AddIndexers(indexers)
 }
@@ -139,12 +130,13 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	return i.beforeStart("set the transform", func() { i.transform = transform })
 }
 
-// SetWatchErrorHandler sets what is called when listing and watching fails.
+// SetWatchErrorHandler sets the function that is called when listing and watching fails.
 func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
-	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
+	return i.SetWatchErrorHandlerWithContext(withoutContext(handler))
 }
 
-// SetWatchErrorHandlerWithContext sets what is called when listing and watching fails.
+// SetWatchErrorHandlerWithContext sets the function that is called when listing and watching
+// fails.
 func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	return i.beforeStart("set the watch error handler", func() { i.watchError = handler })
 }
@@ -168,33 +160,31 @@ func (i *Informer) IsStopped() bool { return i.collection.IsStopped() }
 // HasSynced reports whether the cache holds the first complete list.
 func (i *Informer) HasSynced() bool { return cache.IsDone(i.HasSyncedChecker()) }
 
-// HasSyncedChecker is done when the cache holds the first complete list.
+// HasSyncedChecker returns a checker that is done when the cache holds the first complete
+// list.
 func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 	return doneChecker{"SharedIndexInformer " + i.name, i.collection.Synced()}
 }
 
-// LastSyncResourceVersion returns the version up to which everything was read. The
-// cache may be behind it; its own version is LastStoreSyncResourceVersion of the store.
+// LastSyncResourceVersion returns the version up to which everything was read. The cache may
+// be behind it: LastStoreSyncResourceVersion of the store returns the version of the cache.
 func (i *Informer) LastSyncResourceVersion() string { return i.collection.ReadVersion() }
 
 // GetController returns a controller that reports the informer's progress. Its Run does
 // nothing: the owner of the informer runs it.
 func (i *Informer) GetController() cache.Controller { return controller{i} }
 
-// controller is what GetController returns.
-type controller struct{ informer *Informer }
+// controller is the result of GetController.
+type controller struct{ *Informer }
 
 func (controller) Run(<-chan struct{})            {}
 func (controller) RunWithContext(context.Context) {}
-
-func (c controller) HasSynced() bool                     { return c.informer.HasSynced() }
-func (c controller) HasSyncedChecker() cache.DoneChecker { return c.informer.HasSyncedChecker() }
 
 func (c controller) LastSyncResourceVersion() string {
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.InformerResourceVersion) {
 		return ""
 	}
-	return c.informer.LastSyncResourceVersion()
+	return c.Informer.LastSyncResourceVersion()
 }
 
 // Run is RunWithContext with a channel that ends it.
@@ -210,11 +200,4 @@ func (d doneChecker) Name() string          { return d.name }
 func (d doneChecker) Done() <-chan struct{} { return d.done }
 
 // names returns the names of indexers, ascending.
-func names(indexers cache.Indexers) []string {
-	list := make([]string, 0, len(indexers))
-	for name := range indexers {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
-}
+func names(indexers cache.Indexers) []string { return slices.Sorted(maps.Keys(indexers)) }

@@ -9,13 +9,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// newLogger returns the logger of a reflector: what goes wrong reaches the program's
-// error handlers, as client-go's does, and the rest the logger of the context.
+// newLogger returns the logger of a reflector. Warnings and errors reach the program's error
+// handlers, as those of client-go do; the rest reaches the logger of the context.
 func newLogger(ctx context.Context, reports *reporter) *slog.Logger {
-	return slog.New(&errorHandler{ctx: ctx, reports: reports, rest: logr.ToSlogHandler(klog.FromContext(ctx))})
+	return slog.New(&errorHandler{ctx: ctx, reports: reports,
+		rest: logr.ToSlogHandler(klog.FromContext(ctx))})
 }
 
-// errorHandler is a slog.Handler that gives warnings and errors to a reporter.
+// errorHandler is a slog.Handler that passes warnings and errors to a reporter.
 type errorHandler struct {
 	ctx     context.Context
 	reports *reporter
@@ -29,7 +30,7 @@ func (h *errorHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
-		// With the attributes of With, which klog forgets when it is asked to keep them.
+		// The attributes of With are added here, because klog's WithAttrs forgets them.
 		r.AddAttrs(h.attrs...)
 		return h.rest.Handle(ctx, r)
 	}
@@ -52,10 +53,11 @@ func (h *errorHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h *errorHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest, attrs: append(slices.Clip(h.attrs), attrs...)}
+	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest,
+		attrs: append(slices.Clip(h.attrs), attrs...)}
 }
 
-// WithGroup leaves groups to the rest: nothing that is logged here has one.
+// WithGroup applies to the rest only: no warning of a reflector has a group.
 func (h *errorHandler) WithGroup(name string) slog.Handler {
 	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest.WithGroup(name), attrs: h.attrs}
 }

@@ -11,35 +11,35 @@ import (
 )
 
 // manualDeletes has the objects that a program has deleted from the cache itself, until the
-// server reports them again. Tests of programs do that beside a fake clientset, and expect
-// that handlers receive the delete that it sends. Without this, the delete of an object that
-// the cache does not hold is dropped, as a replay.
+// server reports them again. Tests of programs delete objects from the cache and from a fake
+// clientset, and expect that handlers receive the delete of the clientset. The delta queue
+// drops the delete of an object that it does not know, so these objects count as known.
 type manualDeletes struct {
-	objects atomic.Pointer[map[string]any] // not changed once it stands here; nil is none
+	objects atomic.Pointer[map[string]any] // immutable; nil without objects
 }
 
-// mostManualDeletes bounds them. A program that deletes more is no test of an informer.
-const mostManualDeletes = 1024
+// maxManualDeletes bounds them. Tests of programs delete fewer.
+const maxManualDeletes = 1024
 
 // add notes objects that are about to be deleted. No batch is applied meanwhile.
-func (t *manualDeletes) add(objects iter.Seq2[string, any]) {
+func (m *manualDeletes) add(objects iter.Seq2[string, any]) {
 	next := map[string]any{}
-	if have := t.objects.Load(); have != nil {
+	if have := m.objects.Load(); have != nil {
 		next = maps.Clone(*have)
 	}
 	for key, obj := range objects {
-		if len(next) == mostManualDeletes {
+		if len(next) == maxManualDeletes {
 			clear(next)
 		}
 		next[key] = obj
 	}
-	t.objects.Store(&next)
+	m.objects.Store(&next)
 }
 
 // settle corrects changes that were computed as if the objects were still cached, and
-// forgets the objects that the batch reports; a new list reports all.
-func (t *manualDeletes) settle(batch *delta.Batch[any], cached store.Snapshot[any]) {
-	have := t.objects.Load()
+// forgets the objects that the batch reports. A complete list reports all.
+func (m *manualDeletes) settle(batch *delta.Batch[any], cached store.Snapshot[any]) {
+	have := m.objects.Load()
 	if have == nil {
 		return
 	}
@@ -55,13 +55,13 @@ func (t *manualDeletes) settle(batch *delta.Batch[any], cached store.Snapshot[an
 		}
 	}
 	if batch.Replaced || len(left) == 0 {
-		t.objects.Store(nil)
+		m.objects.Store(nil)
 		return
 	}
-	t.objects.Store(&left)
+	m.objects.Store(&left)
 }
 
-// withManualDeletes is the cache with the objects that the program has deleted.
+// withManualDeletes is a snapshot with the objects that the program has deleted from it.
 type withManualDeletes struct {
 	store.Snapshot[any]
 	objects map[string]any
@@ -75,9 +75,9 @@ func (w withManualDeletes) Get(key string) (any, bool) {
 	return obj, ok
 }
 
-// known returns what changes are compared with.
-func (t *manualDeletes) known(cache store.Snapshot[any]) delta.Known[any] {
-	if deleted := t.objects.Load(); deleted != nil { // after the snapshot: what is not in it is here
+// known returns the objects with which the delta queue compares changes.
+func (m *manualDeletes) known(cache store.Snapshot[any]) delta.Known[any] {
+	if deleted := m.objects.Load(); deleted != nil { // loaded after the snapshot was taken
 		return withManualDeletes{cache, *deleted}
 	}
 	return cache

@@ -7,15 +7,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// metrics publishes what client-go's informers publish of a named informer: the length
-// of the queue, how long a batch takes, and the version of the cache. nil publishes
-// nothing.
+// metrics publishes the metrics of client-go's named informers: the length of the queue, the
+// duration of a batch, and the version of the cache.
 //
-// A provider that was set for the whole process with cache.SetInformerMetricsProvider
-// cannot be asked for: client-go keeps it to itself. It is reached through what can be
-// made with it: a store without content whose version is moved, and a queue that one
-// item passes while a batch is applied. That queue has its own length, not that of
-// ours, which only a provider of the informer's own is told.
+// client-go does not return the provider that was set for the process with
+// cache.SetInformerMetricsProvider. It is reached through objects that use it: an empty store
+// whose version is set, and a queue through which one item passes while a batch is applied. The
+// length of our queue is published only with a provider of the informer's own.
 type metrics struct {
 	identifier cache.InformerNameAndResource
 	queued     cache.GaugeMetric     // nil without a provider of the informer's own
@@ -24,16 +22,19 @@ type metrics struct {
 	version    cache.Store
 }
 
-func newMetrics(identifier cache.InformerNameAndResource, provider cache.InformerMetricsProvider) *metrics {
+func newMetrics(identifier cache.InformerNameAndResource,
+	provider cache.InformerMetricsProvider) *metrics {
 	if !identifier.Reserved() {
 		return nil
 	}
 	m := &metrics{
 		identifier: identifier,
-		version:    cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithStoreMetrics(identifier, provider)),
+		version: cache.NewStore(cache.MetaNamespaceKeyFunc,
+			cache.WithStoreMetrics(identifier, provider)),
 	}
 	if provider == nil {
-		m.timer = cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Identifier: identifier})
+		m.timer = cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true,
+			Identifier: identifier})
 		return m
 	}
 	m.queued = provider.NewQueuedItemMetric(identifier)
@@ -41,10 +42,10 @@ func newMetrics(identifier cache.InformerNameAndResource, provider cache.Informe
 	return m
 }
 
-// passing is what passes the timer.
-var passing = &metav1.ObjectMeta{Name: "batch"}
+// timedItem passes through the timer.
+var timedItem = &metav1.ObjectMeta{Name: "batch"}
 
-// Batch applies a batch and publishes how long that took.
+// Batch applies a batch and publishes the duration.
 func (m *metrics) Batch(apply func()) {
 	switch {
 	case !m.identifier.Reserved():
@@ -55,7 +56,7 @@ func (m *metrics) Batch(apply func()) {
 		m.latency.Observe(time.Since(began).Seconds())
 	default:
 		// Neither call can fail: the item has a key, and the queue is open and not empty.
-		_ = m.timer.Add(passing)
+		_ = m.timer.Add(timedItem)
 		_, _ = m.timer.Pop(func(any, bool) error {
 			apply()
 			return nil

@@ -9,38 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// metadata returns the metadata of a cached object, or nil: a transform may have made
-// anything of it.
+// metadata returns the metadata of a cached object, nil if it has none: a transform may return
+// any type.
 func metadata(obj any) metav1.Object {
-	switch o := obj.(type) {
-	case nil:
-		return nil
-	case metav1.Object:
-		return o
-	default:
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return nil
-		}
+	if m, err := meta.Accessor(obj); err == nil {
 		return m
 	}
+	return nil
 }
 
-// describe returns the version and UID of a cached object, "" for what it has not got.
-func describe(obj any) (version, uid string) {
+// versionAndUID returns the version and UID of a cached object, "" without metadata.
+func versionAndUID(obj any) (version, uid string) {
 	if m := metadata(obj); m != nil {
 		return m.GetResourceVersion(), string(m.GetUID())
 	}
 	return "", ""
 }
 
-// isUnchanged reports whether an update brings nothing new: client-go calls one of an equal
-// version a resync. Without versions that cannot be said, and it counts as a change. Where
-// the versions are the server's, the objects are compared as well: a version may name
-// another state after versions went back.
+// isUnchanged reports whether an update brings nothing new. client-go calls an update with an
+// equal version a resync; one without versions counts as a change. If the versions are the
+// server's, the objects are compared as well: after versions went back, one version may name
+// two states.
 func (i *Informer) isUnchanged(old, new any) bool {
-	before, _ := describe(old)
-	after, uid := describe(new)
+	before, _ := versionAndUID(old)
+	after, uid := versionAndUID(new)
 	if before == "" || before != after {
 		return false
 	}

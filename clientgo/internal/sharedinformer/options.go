@@ -28,51 +28,56 @@ var (
 	ErrStopped = errors.New("the informer has stopped already and does not start again: make a new one")
 )
 
-// Options are what an informer is made of. Source is required.
+// Options are the parts and the options of an informer. Source is required.
 type Options struct {
-	// Source is what is listed and watched.
+	// Source lists and watches the objects.
 	Source source.Source[any]
-	// Unshared yields the same objects as Source, but such as may be changed; it is used
-	// where a transform is set. nil says that those of Source may be, and that they share
-	// nothing yet.
+	// Unshared replaces Source if a transform is set: it yields the same objects, which a
+	// transform may change. nil means that the objects of Source share nothing yet and may be
+	// changed.
 	Unshared source.Source[any]
-	// Sharing says what cached objects have in common: those that Source has not shared,
-	// and the results of a transform.
+	// Sharing says which parts cached objects share: those that Source has not shared, and
+	// the results of a transform.
 	Sharing listwatch.Sharing
-	// Versions says whether the versions of Source are compared; nil compares them.
+	// Versions decides whether the versions of Source are compared; nil compares them. A
+	// source whose versions are not compared is not asked for streamed lists.
 	Versions *listwatch.Versions
-	// NoStreamedLists says that Source cannot stream its initial state.
-	NoStreamedLists bool
 	// Example is an object of the type that is cached; nil is any type.
 	Example runtime.Object
 	// Description names the objects in logs and errors; "" is the type of Example.
 	Description string
-	// ResyncPeriod is the resync period of handlers that ask for none of their own, and
-	// the longest time between two decisions which handlers are due; 0 means that the
-	// informer does no resyncs.
+	// ResyncPeriod is the resync period of handlers that do not ask for another one. It is also
+	// the longest period of the resync timer. 0 means that the informer does no resyncs.
 	ResyncPeriod time.Duration
 	// Indexers are the index functions by name.
 	Indexers cache.Indexers
-	// MinWatchTimeout is the least time after which a watch is begun anew; less than
-	// 5 minutes means 5 minutes.
+	// MinWatchTimeout is the least duration that a watch asks the server for. Less than 5
+	// minutes means 5 minutes.
 	MinWatchTimeout time.Duration
-	// PageSize is how many objects a page of a list asks for; 0 is the default.
-	PageSize int64
-	// Identifier names the informer in metrics, and Metrics makes those; nil is the
-	// provider that was set for the process.
+	// Identifier names the informer in metrics. Metrics makes the metrics; nil is the provider
+	// that was set for the process.
 	Identifier cache.InformerNameAndResource
 	Metrics    cache.InformerMetricsProvider
-	// Logger is used instead of that of Run's context; nil leaves it.
+	// Logger replaces the logger of Run's context; nil leaves it.
 	Logger *klog.Logger
 
-	reports *reporter // of what Source reports; nil if it reports nothing
+	reports *reporter // to which Source reports; nil if it does not report
 }
 
-// FromListerWatcher returns o with lw as its source.
-func FromListerWatcher(lw cache.ListerWatcher, o Options) Options {
+// minWatchTimeout is the least duration that client-go asks a watch for. API servers are
+// dimensioned for it.
+const minWatchTimeout = 5 * time.Minute
+
+// stuckReport is how often Run logs the names of handlers that delay its end.
+const stuckReport = 10 * time.Second
+
+// FromListerWatcher returns o with lw as its source, and with the Sharing of lw. edit is that of
+// listwatch.Options.
+func FromListerWatcher(lw cache.ListerWatcher, o Options, edit func(runtime.Object)) Options {
 	o.reports = new(reporter)
-	o.Source, o.Versions = listwatch.New(lw, o.Example, o.reports.dropped)
-	o.NoStreamedLists = !o.Versions.Trusted()
+	o.Source, o.Versions = listwatch.New(lw, listwatch.Options{
+		Example: o.Example, Edit: edit, Report: o.reports.dropped,
+	})
 	o.Sharing = listwatch.SharingOf(lw)
 	return o
 }
@@ -80,13 +85,14 @@ func FromListerWatcher(lw cache.ListerWatcher, o Options) Options {
 // engineOptions returns the rules of client-go for a collection.
 func (i *Informer) engineOptions() engine.Options[any] {
 	o := engine.Options[any]{
-		Name: i.name, Describe: i.describe, Compare: i.compare, Untrusted: i.versionsUntrusted,
-		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part, Supervise: supervise,
+		Name: i.name, Describe: i.describe, Compare: i.o.Versions.Compare, Untrusted: i.versionsUntrusted,
+		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part,
+		Supervise:       supervise,
 		ReportUnchanged: true, BeforeApply: i.beforeApply, Observe: i.observe,
 		Background: []func(context.Context){func(ctx context.Context) { i.detector.Run(ctx.Done()) }},
 		Resync:     engine.ResyncRule{Period: i.startResyncs, Due: i.dueForResync, Apply: i.resync},
-		StopGrace:  stuckReport, OnStuck: i.logStuck,
-		OnIndexErrors: i.reportIndexErrors, OnNotRun: i.reportNotRun, AfterDecoding: i.afterDecoding,
+		StopGrace:  stuckReport, OnStuck: i.logStuck, AfterDecoding: i.afterDecoding,
+		OnIndexErrors: i.reportIndexErrors, OnNotRun: i.reportNotRun,
 	}
 	if i.metrics != nil {
 		o.Metrics = i.metrics
@@ -94,47 +100,46 @@ func (i *Informer) engineOptions() engine.Options[any] {
 	return o
 }
 
-// compare orders versions as far as the source is trusted with them.
-func (i *Informer) compare(a, b string) (order int, ok bool) {
-	if i.o.Versions == nil {
-		return delta.CompareDecimal(a, b)
-	}
-	return i.o.Versions.Compare(a, b)
-}
+func (i *Informer) versionsUntrusted() bool { return !i.o.Versions.Trusted() }
 
-func (i *Informer) versionsUntrusted() bool { return i.o.Versions != nil && !i.o.Versions.Trusted() }
-
-// describe returns the version and UID of a cached object, as far as they are the server's.
+// describe returns the version and UID of a cached object. The version is empty if it may be
+// the transform's.
 func (i *Informer) describe(obj any) (version, uid string) {
-	version, uid = describe(obj)
+	version, uid = versionAndUID(obj)
 	if i.ownVersions.Load() {
 		version = ""
 	}
 	return version, uid
 }
 
-// part returns what the list and watch is made of, by the settings before Run.
+// part returns the source of the collection and the options of its reflector.
 func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Part[any] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return engine.Part[any]{Source: i.o.Source, Reflector: reflector.Options[any]{
 		Transform: i.transform, AfterTransform: i.afterTransform,
-		Transport: source.Transport{
-			PageSize:        max(i.o.PageSize, 0), // as client-go, which takes less for its default
-			NoStreamedLists: i.o.NoStreamedLists || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
-			WatchTimeout:    max(i.o.MinWatchTimeout, minWatchTimeout),
-		},
+		Transport:         transport(i.o.Versions, 0, i.o.MinWatchTimeout),
 		PagesAfterFailure: true,
 		Logger:            newLogger(ctx, i.reports),
-		OnFailure:         WatchErrors(ctx, i.name, i.o.Example, i.LastSyncResourceVersion, i.watchError),
+		OnFailure: watchErrorsTo(ctx, i.watchError, i.name, i.o.Example,
+			i.LastSyncResourceVersion),
 	}}
 }
 
-// afterTransform notes whether the object has a version of its own, and returns it sharing
-// what it has in common with others. That comes after the program's transform, which owns
-// the object that it receives.
+// transport returns the transport of a reflector. As in client-go, a page size below 0 means
+// the default.
+func transport(v *listwatch.Versions, pageSize int64, minTimeout time.Duration) source.Transport {
+	streams := v.Trusted() && clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
+	return source.Transport{
+		PageSize: max(pageSize, 0), NoStreamedLists: !streams,
+		WatchTimeout: max(minTimeout, minWatchTimeout),
+	}
+}
+
+// afterTransform returns the result of a transform, which shares equal parts with other cached
+// objects from now on. It notes whether the transform has changed the version.
 func (i *Informer) afterTransform(received source.Item[any], made any) (any, error) {
-	if version, _ := describe(made); version != "" && version != received.Version {
+	if version, _ := versionAndUID(made); version != "" && version != received.Version {
 		i.ownVersions.Store(true)
 	}
 	if sharer := i.sharer.Load(); sharer != nil {
@@ -163,8 +168,8 @@ func (i *Informer) observe(changes []change.Change[any]) {
 	}
 }
 
-// indexReport is how often the failures of index functions are reported: a report takes
-// a millisecond, and a list may bring thousands. Health counts all of them.
+// indexReport is the least time between two reports of index errors: a report takes a
+// millisecond, and a list may cause thousands of errors. Health counts all of them.
 const indexReport = time.Minute
 
 func (i *Informer) reportIndexErrors(failures []store.IndexError) {
@@ -173,10 +178,16 @@ func (i *Informer) reportIndexErrors(failures []store.IndexError) {
 	if last != 0 && now-last < int64(indexReport) || !i.indexReported.CompareAndSwap(last, now) {
 		return
 	}
-	i.reports.report(context.Background(), failures[0].Err, "An index function failed; the object has no entry in that index",
-		"type", i.name, "index", fmt.Sprint(failures[0].Index), "key", source.BoundText(failures[0].Key))
+	i.reports.report(context.Background(), failures[0].Err,
+		"An index function failed; the object has no entry in that index", "type", i.name,
+		"index", fmt.Sprint(failures[0].Index), "key", source.BoundText(failures[0].Key))
 }
 
 func (i *Informer) reportNotRun(err error) {
 	i.reports.report(context.Background(), err, "The reflector did not run", "type", i.name)
+}
+
+func (i *Informer) logStuck(err error) {
+	i.logger.Info("Warning: the informer waits for handlers that do not return", "type", i.name,
+		"err", err)
 }

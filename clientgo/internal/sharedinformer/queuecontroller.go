@@ -1,6 +1,7 @@
 package sharedinformer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -13,12 +14,11 @@ import (
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/internal/reflector"
-	"github.com/tidings-go/tidings/source"
 )
 
-// QueueController fills a queue of the program's own with what is listed and watched,
-// and has the program's function process what it yields. The reflector is ours; order
-// and memory of what is pending are the queue's.
+// QueueController lists and watches into a queue of the program's own, and calls the
+// program's function with the items of that queue. The queue decides their order and keeps
+// them in memory.
 type QueueController struct {
 	config  cache.Config
 	name    string
@@ -31,11 +31,7 @@ type QueueController struct {
 
 // NewQueueController returns a controller for a configuration, which is copied.
 func NewQueueController(c *cache.Config) *QueueController {
-	q := &QueueController{config: *c, name: c.ObjectDescription}
-	if q.name == "" {
-		q.name = describeType(c.ObjectType)
-	}
-	return q
+	return &QueueController{config: *c, name: cmp.Or(c.ObjectDescription, describeType(c.ObjectType))}
 }
 
 // Run is RunWithContext with a channel that ends it.
@@ -43,9 +39,9 @@ func (q *QueueController) Run(stopCh <-chan struct{}) {
 	q.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext lists and watches and processes until ctx ends, and waits for all that
-// it has started. It runs once. A panic of the Process function that utilruntime was told
-// to survive costs what it was about; the next is processed after a pause.
+// RunWithContext lists, watches and processes until ctx ends. When it returns, its goroutines
+// have ended. It runs once. If utilruntime does not crash after a panic of the Process
+// function, that item is lost, and the next one is processed after a pause.
 func (q *QueueController) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if err := q.start(); err != nil {
@@ -86,25 +82,25 @@ func (q *QueueController) listAndWatch(ctx context.Context) {
 }
 
 func (q *QueueController) newReflector(ctx context.Context) *reflector.Reflector[tagged] {
-	src, versions := listwatch.New(q.config.ListerWatcher, q.config.ObjectType, q.reports.dropped)
+	src, versions := listwatch.New(q.config.ListerWatcher, listwatch.Options{
+		Example: q.config.ObjectType, Report: q.reports.dropped,
+	})
 	handler := q.config.WatchErrorHandlerWithContext
 	if old := q.config.WatchErrorHandler; old != nil {
-		handler = func(_ context.Context, r *cache.Reflector, err error) { old(r, err) }
+		handler = withoutContext(old)
 	}
-	return reflector.New(taggedSource{src}, reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
-		Name: q.name, Compare: versions.Compare,
-		Transport: source.Transport{
-			PageSize:        max(q.config.WatchListPageSize, 0),
-			NoStreamedLists: !versions.Trusted() || !clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient),
-			WatchTimeout:    max(q.config.MinWatchTimeout, minWatchTimeout),
-		},
-		PagesAfterFailure: true,
-		Logger:            newLogger(ctx, &q.reports),
-		OnFailure:         WatchErrors(ctx, q.name, q.config.ObjectType, q.LastSyncResourceVersion, handler),
-	})
+	return reflector.New(listwatch.Convert[any](src, tag),
+		reflectorQueue{ctx, &q.reports, q.config.Queue}, reflector.Options[tagged]{
+			Name: q.name, Compare: versions.Compare,
+			Transport:         transport(versions, q.config.WatchListPageSize, q.config.MinWatchTimeout),
+			PagesAfterFailure: true,
+			Logger:            newLogger(ctx, &q.reports),
+			OnFailure: watchErrorsTo(ctx, handler, q.name, q.config.ObjectType,
+				q.LastSyncResourceVersion),
+		})
 }
 
-// resync has the queue resync once per period.
+// resync resyncs the queue once per period.
 func (q *QueueController) resync(ctx context.Context) {
 	if q.config.FullResyncPeriod <= 0 {
 		return
@@ -126,7 +122,8 @@ func (q *QueueController) resync(ctx context.Context) {
 	}
 }
 
-// process has everything that the queue yields processed until it is closed.
+// process takes items from the queue and calls the Process function with them, until the queue
+// is closed.
 func (q *QueueController) process(ctx context.Context) {
 	next := func() error {
 		_, err := q.config.Queue.Pop(cache.PopProcessFunc(q.config.Process))
@@ -144,7 +141,7 @@ func (q *QueueController) process(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			q.reports.report(ctx, err, "What a queue yielded was not processed", "type", q.name)
+			q.reports.report(ctx, err, "An item of a queue was not processed", "type", q.name)
 		}
 	}
 }
@@ -152,7 +149,7 @@ func (q *QueueController) process(ctx context.Context) {
 // HasSynced reports whether the queue has yielded its first list.
 func (q *QueueController) HasSynced() bool { return q.config.Queue.HasSynced() }
 
-// HasSyncedChecker is done when HasSynced is true.
+// HasSyncedChecker returns a checker that is done when HasSynced is true.
 func (q *QueueController) HasSyncedChecker() cache.DoneChecker {
 	return q.config.Queue.HasSyncedChecker()
 }

@@ -7,21 +7,21 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// mostReports is how many reports of a reporter wait at most.
-const mostReports = 64
+// maxReports is the largest number of pending reports.
+const maxReports = 64
 
-// reporter gives failures to utilruntime, in order, on a goroutine of its own that lasts
-// while there are any. A program's error handlers may take their time, or ask the informer
-// how it is; client-go's own sleeps, and in a synctest bubble for decades, as it compares
-// the clock of the bubble with that of the process.
+// reporter reports errors to utilruntime, in order, on a goroutine that ends when no report is
+// pending. A program's error handlers may be slow, or call the informer. client-go's own handler
+// sleeps, in a synctest bubble for decades, because it compares the clock of the bubble with
+// that of the process.
 type reporter struct {
 	mu      sync.Mutex // guards the rest
 	pending []report
-	lost    int           // reports that found no room, since the last one that did
+	lost    int           // reports that were dropped since the last one that was not
 	done    chan struct{} // closed when the goroutine ends; nil while no goroutine runs
 }
 
-// report is what utilruntime.HandleErrorWithContext takes.
+// report has the arguments of utilruntime.HandleErrorWithContext.
 type report struct {
 	ctx   context.Context
 	err   error
@@ -29,11 +29,11 @@ type report struct {
 	pairs []any
 }
 
-// report reports a failure. It does not wait.
+// report reports an error. It does not wait.
 func (r *reporter) report(ctx context.Context, err error, text string, pairs ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) >= mostReports {
+	if len(r.pending) >= maxReports {
 		r.lost++
 		return
 	}
@@ -48,8 +48,8 @@ func (r *reporter) report(ctx context.Context, err error, text string, pairs ...
 	}
 }
 
-// run reports until nothing is pending. An error handler that ends the goroutine takes
-// nothing with it but its report.
+// run reports until nothing is pending. If an error handler ends the goroutine, another one
+// goes on with the next report.
 func (r *reporter) run() {
 	for {
 		next, ok := r.next()
@@ -69,7 +69,7 @@ func (r *reporter) run() {
 	}
 }
 
-// next takes the first report. Without one, the goroutine has ended.
+// next takes the first report. If there is none, it notes that the goroutine ends.
 func (r *reporter) next() (report, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *reporter) wait() {
 	}
 }
 
-// dropped reports an object that does not belong to its collection.
+// dropped reports an object that was dropped because it does not belong to the collection.
 func (r *reporter) dropped(ctx context.Context, err error) {
-	r.report(ctx, err, "An object was dropped, because it is none of those that were asked for")
+	r.report(ctx, err, "An object was dropped, because it does not belong to the collection")
 }

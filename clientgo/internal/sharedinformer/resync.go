@@ -1,56 +1,49 @@
 package sharedinformer
 
-import (
-	"time"
-)
+import "time"
 
 // minResyncPeriod is the least resync period of a handler, by client-go's rules.
 const minResyncPeriod = time.Second
 
-// decision is the token of one decision of the resync timer: the handlers that were due,
-// and the others.
+// decision is a decision of the resync timer: the handlers that were due, and the others. It
+// goes through the delta queue as a token.
 type decision struct{ due, others []*registration }
 
-// scheduleLocked works out the resync period of a new handler by client-go's rules: at
-// least a second; before the informer runs, the shortest period asked for becomes that
-// of the clock; afterwards, none is shorter than that of the clock. A clock that does
-// not run leaves every handler without resyncs. It returns what is to be said of that to
-// the handler's logger, which may ask the informer in turn: without the lock.
-func (i *Informer) scheduleLocked(r *registration, asked time.Duration) (warnings []warning) {
+// scheduleLocked computes the resync period of a new handler by client-go's rules. It is at
+// least a second. Before Run, the shortest period that a handler requests becomes the period of
+// the resync timer; after Run, no period is shorter than that of the timer. An informer without
+// a resync period has no timer, and its handlers receive no resyncs. The result logs warnings
+// to the handler's logger.
+func (i *Informer) scheduleLocked(r *registration, requested time.Duration) (warnings []func()) {
 	warn := func(text string, pairs ...any) {
-		warnings = append(warnings, warning{text, append([]any{"type", i.name, "asked", asked}, pairs...)})
+		pairs = append([]any{"type", i.name, "asked", requested}, pairs...)
+		warnings = append(warnings, func() { r.logger.Info(text, pairs...) })
 	}
-	if asked > 0 && asked < minResyncPeriod {
+	if requested > 0 && requested < minResyncPeriod {
 		warn("Warning: a resync period was raised to the least one", "period", minResyncPeriod)
-		asked = minResyncPeriod
+		requested = minResyncPeriod
 	}
-	if asked > 0 && asked < i.resyncPeriod {
+	if requested > 0 && requested < i.resyncPeriod {
 		if i.started {
-			warn("Warning: a resync period was raised to that of the running informer", "period", i.resyncPeriod)
-			asked = i.resyncPeriod
+			warn("Warning: a resync period was raised to that of the running informer", "period",
+				i.resyncPeriod)
+			requested = i.resyncPeriod
 		} else {
-			i.resyncPeriod = asked
+			i.resyncPeriod = requested
 			for _, other := range i.handlers {
 				other.period = i.periodLocked(other.requested)
 			}
 		}
 	}
-	if asked > 0 && i.resyncPeriod == 0 {
+	if requested > 0 && i.resyncPeriod == 0 {
 		warn("Warning: a resync period is ignored: the informer was made without one and does no resyncs")
 	}
-	r.requested = asked
-	r.period = i.periodLocked(asked)
+	r.requested, r.period = requested, i.periodLocked(requested)
 	r.nextResync = time.Now().Add(r.period)
 	return warnings
 }
 
-// warning is a line of a log.
-type warning struct {
-	text  string
-	pairs []any
-}
-
-// periodLocked returns the period that a handler gets.
+// periodLocked returns the resync period of a handler that requests one.
 func (i *Informer) periodLocked(requested time.Duration) time.Duration {
 	if requested == 0 || i.resyncPeriod == 0 {
 		return 0

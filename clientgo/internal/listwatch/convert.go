@@ -1,0 +1,82 @@
+package listwatch
+
+import (
+	"context"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Untyped returns a source that yields the objects of another one as any.
+func Untyped[T source.Object](of source.Source[T]) source.Source[any] {
+	return Convert(of, func(obj T, _ source.EventType) any { return obj })
+}
+
+// Convert returns a source of the results of convert, which receives each object with the type
+// of its event. That of a listed object is source.Added.
+func Convert[A, B any](of source.Source[A], convert func(A, source.EventType) B) source.Source[B] {
+	return converted[A, B]{of, convert}
+}
+
+type converted[A, B any] struct {
+	of      source.Source[A]
+	convert func(A, source.EventType) B
+}
+
+// DecodingStats returns the counters of the source, zeros if it has none.
+func (c converted[A, B]) DecodingStats() source.DecodingStats {
+	if of, ok := c.of.(interface{ DecodingStats() source.DecodingStats }); ok {
+		return of.DecodingStats()
+	}
+	return source.DecodingStats{}
+}
+
+func (c converted[A, B]) List(ctx context.Context, o source.ListOptions) (source.Page[B], error) {
+	page, err := c.of.List(ctx, o)
+	if err != nil {
+		return source.Page[B]{}, err
+	}
+	items := make([]source.Item[B], len(page.Items))
+	for i := range page.Items {
+		items[i] = c.item(&page.Items[i], source.Added)
+	}
+	return source.Page[B]{
+		Items: items, Version: page.Version, Continue: page.Continue, Remaining: page.Remaining,
+	}, nil
+}
+
+func (c converted[A, B]) Watch(
+	ctx context.Context, o source.WatchOptions) (source.Stream[B], error) {
+	of, err := c.of.Watch(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &convertedStream[A, B]{Stream: of, source: c}, nil
+}
+
+func (c converted[A, B]) item(item *source.Item[A], t source.EventType) source.Item[B] {
+	made := source.Item[B]{Key: item.Key, Version: item.Version, UID: item.UID, Err: item.Err}
+	if item.Err == nil {
+		made.Object = c.convert(item.Object, t)
+	}
+	return made
+}
+
+type convertedStream[A, B any] struct {
+	source.Stream[A]
+	source converted[A, B]
+	batch  []source.Event[B]
+}
+
+func (s *convertedStream[A, B]) Next() ([]source.Event[B], error) {
+	events, err := s.Stream.Next()
+	if err != nil {
+		return nil, err
+	}
+	clear(s.batch)
+	s.batch = s.batch[:0]
+	for i := range events {
+		e := &events[i]
+		s.batch = append(s.batch, source.Event[B]{Type: e.Type, Item: s.source.item(&e.Item, e.Type)})
+	}
+	return s.batch, nil
+}
