@@ -27,6 +27,8 @@ const (
 	ShareNothing
 )
 
+func (s Sharing) off() bool { return s < 0 || s >= ShareNothing }
+
 // A Decoder decodes objects of one Go type as the generated Unmarshal of that type does, and
 // shares what an object has in common with earlier ones. Several goroutines may use it at
 // once; each of them learns for itself what repeats.
@@ -108,12 +110,12 @@ var errSharesNothing = errors.New("sharing is turned off")
 func (d *Decoder) Shares() error {
 	d.compile.Do(func() {
 		switch {
-		case d.sharing < 0 || d.sharing >= ShareNothing:
+		case d.sharing.off():
 			d.plan = &plan{err: errSharesNothing}
 		case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 			d.plan = &plan{err: fmt.Errorf("%v is not a pointer to a struct", d.typ)}
 		default:
-			d.plan = d.table.plans.toDecode(d.typ.Elem(), d.drop)
+			d.plan = d.table.plans.plan(d.typ.Elem(), d.drop, true)
 		}
 	})
 	return d.plan.err
@@ -139,11 +141,10 @@ func (d *Decoder) Unmarshal(data []byte, into Message) error {
 		return fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v",
 			d.typ, into, d.typ.Elem())
 	}
-	w, ok := d.plan.decoders.take(d.sharing)
-	if !ok {
-		w = newProtoWorker(d.table, d.plan, d.sharing)
-	}
-	ok = w.decode(data, v.UnsafePointer())
+	w := d.plan.decoders.take(d.sharing, func() *protoWorker {
+		return newProtoWorker(d.table, d.plan, d.sharing)
+	})
+	ok := w.decode(data, v.UnsafePointer())
 	refused := w.refused
 	w.refused = nil
 	d.plan.decoders.give(w, d.sharing)

@@ -145,15 +145,20 @@ func leastExponent(number []byte) int64 {
 	return 0
 }
 
-// decodeFields reads a FieldsV1, of either build variant.
+// decodeFields reads a FieldsV1. The bytes of one build variant are set here, because the
+// method leaves room behind them, where two users who append to them would both write.
 func decodeFields(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	if len(data) == 0 {
 		return true
 	}
 	content, ok := onlyField(data)
 	if ok {
-		setFields((*metav1.FieldsV1)(to), content)
 		w.size += len(content)
+		if fieldsAreBytes {
+			*(*[]byte)(to) = exactCopy(content)
+		} else {
+			(*metav1.FieldsV1)(to).SetRawBytes(content)
+		}
 	}
 	return ok
 }

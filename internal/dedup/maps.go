@@ -34,7 +34,7 @@ func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing,
 	d := &MapDecoder{table: table, kind: kind.String(), sharing: sharing, drop: drop}
 	d.omitted = table.plans.omit(drop)
 	switch {
-	case sharing < 0 || sharing >= ShareNothing:
+	case sharing.off():
 		d.reason = errSharesNothing
 	case IsSecret(kind.Group, "", kind.Kind):
 		d.reason = errSecret
@@ -58,10 +58,9 @@ func (d *MapDecoder) Unmarshal(data []byte) (map[string]any, error) {
 	if d.reason != nil {
 		return d.unshared(data)
 	}
-	w, ok := d.table.maps.take(d.sharing)
-	if !ok {
-		w = newMapWorker(d.table, d.sharing)
-	}
+	w := d.table.maps.take(d.sharing, func() *mapWorker {
+		return newMapWorker(d.table, d.sharing)
+	})
 	object, ok := w.decode(d, data)
 	d.table.maps.give(w, d.sharing)
 	if !ok {

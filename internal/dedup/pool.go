@@ -11,17 +11,17 @@ type workerPool[W any] struct {
 	workers [ShareNothing][]W
 }
 
-// take returns an idle worker, if there is one.
-func (p *workerPool[W]) take(sharing Sharing) (worker W, ok bool) {
+// take returns an idle worker, or a new one.
+func (p *workerPool[W]) take(sharing Sharing, newWorker func() W) W {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	workers := p.workers[sharing]
 	n := len(workers)
 	if n == 0 {
-		return worker, false
+		return newWorker()
 	}
 	p.workers[sharing] = workers[:n-1]
-	return workers[n-1], true
+	return workers[n-1]
 }
 
 // give takes a worker back.

@@ -130,10 +130,8 @@ func (w *protoWorker) single(f *field, data []byte, i int, at unsafe.Pointer) in
 	case kindStruct:
 		ok = w.message(f.elem, content, at)
 	case kindBytes:
-		b := make([]byte, len(content))
-		copy(b, content)
-		w.size += len(b)
-		*(*[]byte)(at) = b
+		w.size += len(content)
+		*(*[]byte)(at) = exactCopy(content)
 	default:
 		var made value
 		made, ok = w.value(f, content, 1)
@@ -152,18 +150,13 @@ func (w *protoWorker) number(f *field, v uint64, at unsafe.Pointer) {
 		return
 	}
 	size := f.elem.size
-	bits := uint64(0)
-	setNumber(size, v, unsafe.Pointer(&bits))
-	bits = bitsAt(unsafe.Pointer(&bits), size)
-	if w.sharing != ShareAll {
+	setNumber(size, v, unsafe.Pointer(&v))
+	bits := bitsAt(unsafe.Pointer(&v), size)
+	if w.sharing == ShareAll {
+		*(*unsafe.Pointer)(at) = w.finder.number(size, bits, true)
+	} else {
 		*(*unsafe.Pointer)(at) = newNumber(size, bits)
-		return
 	}
-	n, _ := w.finder.number(size, bits)
-	if n.at == nil {
-		n.at = newNumber(size, bits)
-	}
-	*(*unsafe.Pointer)(at) = n.at
 }
 
 // setNumber sets a bool, if it has the size of one, or a number.

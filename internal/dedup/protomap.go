@@ -23,7 +23,7 @@ func (w *protoWorker) newMap(f *field, data []byte, n int) (at unsafe.Pointer, o
 	// copy, unless one of them would keep too much with it then.
 	owned := w.owned
 	if !owned && len(data) <= maxShared && f.elem.elem.kind != kindBytes {
-		data = append([]byte(nil), data...)
+		data = exactCopy(data)
 		w.owned = true
 	}
 	w.size += mapOverhead + len(data)
@@ -119,12 +119,12 @@ func (w *protoWorker) otherMap(f *field, data []byte, n int) (unsafe.Pointer, bo
 // mapValue decodes the value of a map entry.
 func (w *protoWorker) mapValue(l *layout, data []byte, to unsafe.Pointer) bool {
 	if l.kind == kindBytes {
-		*(*[]byte)(to) = append(make([]byte, 0, len(data)), data...)
+		*(*[]byte)(to) = exactCopy(data)
 		return true
 	}
 	owned := w.owned
 	if !owned {
-		data = append([]byte(nil), data...)
+		data = exactCopy(data)
 		w.owned = true
 	}
 	ok := w.message(l, data, to)

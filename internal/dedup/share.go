@@ -41,7 +41,7 @@ func NewSharer(table *Table, o SharerOptions) *Sharer {
 // part of it becomes part of another object. Where nothing can be shared, obj itself is
 // returned.
 func (s *Sharer) Share(obj any) any {
-	if s.o.Sharing < 0 || s.o.Sharing >= ShareNothing {
+	if s.o.Sharing.off() {
 		return s.leave(obj, errSharesNothing)
 	}
 	v := reflect.ValueOf(obj)
@@ -49,7 +49,7 @@ func (s *Sharer) Share(obj any) any {
 		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
 	}
 	t := v.Type().Elem()
-	plan := s.table.plans.toShare(t)
+	plan := s.table.plans.plan(t, nil, false)
 	err := plan.err
 	if err == nil {
 		err = s.secret(obj, plan.mayHoldSecret)
@@ -57,10 +57,9 @@ func (s *Sharer) Share(obj any) any {
 	if err != nil {
 		return s.leave(obj, err)
 	}
-	w, ok := plan.sharers.take(s.o.Sharing)
-	if !ok {
-		w = newShareWorker(s.table, plan, s.o.Sharing)
-	}
+	w := plan.sharers.take(s.o.Sharing, func() *shareWorker {
+		return newShareWorker(s.table, plan, s.o.Sharing)
+	})
 	tag := noTag
 	if o, ok := obj.(metav1.Object); ok {
 		tag = tagOf([]byte(o.GetUID()))

@@ -30,6 +30,12 @@ func (h *hasher) mix(a, b uint64) uint64 {
 
 func (h *hasher) text(s string) uint64 { return maphash.String(h.seed, s) }
 
+// sized hashes a string and counts its size.
+func (h *hasher) sized(s string) uint64 {
+	h.size += len(s)
+	return h.text(s)
+}
+
 // enter begins a value within another one. It reports whether there may be one more.
 func (h *hasher) enter() bool {
 	if h.left--; h.left < 0 || h.depth == maxDepth {
@@ -49,7 +55,7 @@ func (h *hasher) value(f *field, v value) (x uint64) {
 		case kindMap:
 			x = h.mapping(f.elem, v)
 		case kindObject:
-			x = h.object(mapOf[any](v))
+			x = hashEntries(h, mapOf[any](v), h.generic)
 		case kindArray:
 			x = h.array(listOf(v))
 		default:
@@ -86,9 +92,7 @@ func (h *hasher) fields(l *layout, at unsafe.Pointer, x uint64) uint64 {
 		case kindBits:
 			x = h.memory(p, f.size, x)
 		case kindString:
-			t := *(*string)(p)
-			h.size += len(t)
-			x = h.mix(x, h.text(t))
+			x = h.mix(x, h.sized(*(*string)(p)))
 		case kindAny:
 			h.failed = h.failed || *(*unsafe.Pointer)(p) != nil
 		case kindQuantity:

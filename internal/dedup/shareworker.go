@@ -216,16 +216,12 @@ func (w *shareWorker) number(size uintptr, at unsafe.Pointer) unsafe.Pointer {
 	if w.sharing != ShareAll {
 		return at
 	}
-	bits := bitsAt(at, size)
-	n, known := w.finder.number(size, bits)
-	if !known {
+	shared := w.finder.number(size, bitsAt(at, size), false)
+	if shared == nil {
 		return at
 	}
-	if n.at == nil {
-		n.at = newNumber(size, bits)
-	}
 	w.saved += 8
-	return n.at
+	return shared
 }
 
 // whole returns the shared value that equals what a field points to, if there is one now.
@@ -283,7 +279,7 @@ func (w *shareWorker) clone(f *field, v value) value {
 	case kindMap:
 		return w.cloneMap(f, v)
 	case kindObject:
-		return value{mapAt(w.cloneObject(mapOf[any](v))), 1}
+		return objectAt(w.cloneObject(mapOf[any](v)))
 	case kindArray:
 		return listAt(w.cloneArray(listOf(v), ""))
 	}

@@ -2,7 +2,6 @@ package dedup
 
 import (
 	"hash/maphash"
-	"math/rand/v2"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -73,6 +72,7 @@ func (t *Table) init() {
 		t.values.init(leastValueSlots, mostValueSlots)
 		t.texts.init(leastTextSlots, mostTextSlots)
 		t.seen.resize(leastMarks)
+		t.plans.init()
 		t.setBudgetLocked()
 	})
 }
@@ -184,6 +184,3 @@ func (t *Table) Stats() TableStats {
 		Kept: c.kept.Load(), Refused: c.refused.Load(), Forgotten: c.forgotten.Load(),
 	}
 }
-
-// newKeySpace returns a new key space.
-func newKeySpace() *keySpace { return &keySpace{salt: rand.Uint64()} }

@@ -119,7 +119,7 @@ func TestOneHashForAll(t *testing.T) {
 	if e, _ := table.findValue(77, s, []byte("key"), nil); e != nil {
 		t.Error("found the value of another key")
 	}
-	if e, _ := table.findValue(77, newKeySpace(), []byte("key 4999"), nil); e != nil {
+	if e, _ := table.findValue(77, new(keySpace), []byte("key 4999"), nil); e != nil {
 		t.Error("found the value of another type")
 	}
 }
