@@ -175,7 +175,7 @@ func FuzzListArrives(f *testing.F) {
 
 // comesAgain reports whether kind or content follow the content.
 func comesAgain(body []byte) bool {
-	f := fields{rest: bytes.TrimPrefix(body, protobufMagic), types: unknownTypes}
+	f := fields{rest: bytes.TrimPrefix(body, protobufMagic), known: unknownFields}
 	contents, again := 0, false
 	for f.next() {
 		again = again || contents > 0 && f.field <= unknownRaw
