@@ -60,7 +60,7 @@ func (f *fields) next() bool {
 		f.cut = len(f.rest) < maxVarint
 		return f.fail("it is cut off within a tag")
 	case wireType == wire.EndGroupType || f.field <= 0:
-		return f.fail(fmt.Sprintf("the tag %d is none of a field", tag))
+		return f.fail(fmt.Sprintf("the tag %d is not that of a field", tag))
 	case f.field > f.known:
 		end = wire.SkipField(f.rest, 0)
 	case f.field == f.number && wireType == wire.VarintType:

@@ -157,9 +157,8 @@ func TestStructsInJSONShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that
-// no Go program writes.
-// Stats of several sources add up, each figure of them.
+// TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that no Go
+// program writes. Stats of several sources add up, each figure of them.
 func TestDecodingStatsAddUp(t *testing.T) {
 	one := DecodingStats{Shared: 1, Unshared: 2, Rejected: 3, JSON: 4, After: dedup.SharerStats{Shared: 5}, WhyUnshared: ErrMalformed}
 	var sum DecodingStats

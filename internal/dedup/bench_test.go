@@ -23,8 +23,7 @@ func cpu() float64 {
 	return float64(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// memory returns the bytes that live in the heap after a collection, and the allocations so
-// far.
+// memory returns the bytes that live in the heap after a collection, and the allocations so far.
 func memory() (live, mallocs uint64) {
 	for range 6 {
 		runtime.GC()

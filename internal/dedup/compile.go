@@ -271,7 +271,7 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 	return number, true, nil
 }
 
-// add adds to a Sharer's layout what a value of type t at an offset holds.
+// add adds the fields of a value of type t at an offset to a Sharer's layout.
 func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 	switch {
 	case t == timeType, t == handleType:

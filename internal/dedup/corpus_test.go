@@ -65,8 +65,7 @@ func (c *corpus) nextVersion() string {
 	return fmt.Sprint(c.version)
 }
 
-// moment returns a time in the second that it says: up to a week after the
-// beginning.
+// moment returns a time in the second that it says: up to a week after the beginning.
 func (c *corpus) moment() metav1.Time {
 	return metav1.NewTime(c.begin.Add(time.Duration(c.random.IntN(7*24*3600)) * time.Second))
 }
@@ -389,8 +388,7 @@ func (c *corpus) scrambled() *corev1.Pod {
 	return pod
 }
 
-// pods returns the encoded pods of n workloads, in the order in which a server
-// lists them.
+// pods returns the encoded pods of n workloads, in the order in which a server lists them.
 func (c *corpus) pods(workloads int) [][]byte {
 	var all [][]byte
 	for i := range workloads {

@@ -18,8 +18,7 @@ type encodable interface {
 	Marshal() ([]byte, error)
 }
 
-// everyType returns the Go types of client-go's scheme that have a protobuf
-// encoding.
+// everyType returns the Go types of client-go's scheme that have a protobuf encoding.
 func everyType(tb testing.TB) []reflect.Type {
 	seen := map[reflect.Type]bool{}
 	for _, t := range scheme.Scheme.AllKnownTypes() {
@@ -140,9 +139,8 @@ func exact(tb testing.TB, v reflect.Value) {
 	}
 }
 
-// TestEveryType decodes random objects of every type of client-go's scheme, each
-// several times so that it is shared, and compares them with what the generated
-// code makes of the same bytes.
+// TestEveryType decodes random objects of every type of client-go's scheme, each several times so
+// that it is shared, and compares them with what the generated code makes of the same bytes.
 func TestEveryType(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -180,9 +178,8 @@ func TestEveryType(t *testing.T) {
 
 func secret(t reflect.Type) bool { return t.Name() == "Secret" || t.Name() == "SecretList" }
 
-// TestDamagedObjects changes, cuts and repeats bytes of random objects of every
-// type: the verdict must be the generated code's, and so must the value if there
-// is one.
+// TestDamagedObjects changes, cuts and repeats bytes of random objects of every type: the verdict
+// must be the generated code's, and so must the value if there is one.
 func TestDamagedObjects(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

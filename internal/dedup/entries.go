@@ -10,10 +10,10 @@ const (
 	leastValueSlots, mostValueSlots = 1 << 8, 1 << 20
 	leastTextSlots, mostTextSlots   = 1 << 10, 1 << 16
 
-	// costValue is what the entry of a value takes beside its key: itself, its share of the
-	// slots, the runtime's record of the weak pointer.
+	// costValue is the memory of the entry of a value without its key: the entry, its share of
+	// the slots, and the runtime's memory for the weak pointer.
 	costValue = 160
-	// costText is what a string takes beside its bytes.
+	// costText is the memory of an entry of a string without its bytes.
 	costText = 64
 	// maxText bounds the strings that are shared on their own.
 	maxText = 1 << 10

@@ -8,7 +8,7 @@ import (
 )
 
 // A finder finds shared strings and values for the objects of one goroutine, and keeps new
-// ones. It decides by [fieldStats] and samples, and counts.
+// ones. [fieldStats] and samples decide what it looks for.
 type finder struct {
 	table   *Table
 	sharing Sharing

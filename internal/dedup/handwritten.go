@@ -83,8 +83,7 @@ func decodeMicroTime(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
 	return ok
 }
 
-// onlyField returns the content of a message that has the field 1, of bytes, and nothing
-// else.
+// onlyField returns the content of a message that has the field 1, of bytes, and nothing else.
 func onlyField(data []byte) (content []byte, ok bool) {
 	if len(data) == 0 || data[0] != 1<<3|wire.BytesType {
 		return nil, false
@@ -96,9 +95,8 @@ func onlyField(data []byte) (content []byte, ok bool) {
 	return data[start:end], true
 }
 
-// decodeQuantity reads a Quantity. A large or very precise one points to a number that every
-// copy of the Quantity shares and that Add changes in place; what contains such a one is not
-// shared.
+// decodeQuantity reads a Quantity. A large or very precise one points to a number that every copy
+// of the Quantity shares and that Add changes in place; what contains such a one is not shared.
 func decodeQuantity(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	if len(data) == 0 {
 		return true
@@ -140,7 +138,7 @@ func leastExponent(number []byte) int64 {
 	}
 	exponent, err := strconv.ParseInt(string(number[i+1:]), 10, 64)
 	if errors.Is(err, strconv.ErrRange) || err == nil {
-		return exponent // the least int64 for what is out of range
+		return exponent // the least int64 if it is out of range
 	}
 	return 0
 }

@@ -101,7 +101,7 @@ type layout struct {
 	opaque error
 }
 
-// A kind says what a field holds.
+// A kind is the kind of value that a field holds.
 type kind uint8
 
 const (

@@ -15,9 +15,8 @@ type mapWorker struct {
 	own     ownStrings
 	scratch []byte
 
-	// data[0] is the byte of the text that tokens know as number base. owned says that data
-	// is a copy that belongs to the value that is being made, so that its strings may point
-	// into it.
+	// data[0] is the byte of the text that tokens know as number base. owned says that data is a
+	// copy that belongs to the value that is being made, so that its strings may point into it.
 	data  []byte
 	base  uint32
 	owned bool
@@ -138,7 +137,7 @@ func (w *mapWorker) value(i uint32, path int32, omit *omitted) any {
 	return nil
 }
 
-// The memory of objects and arrays beside what is in them: a map has a header, and groups of
+// The memory of objects and arrays without their elements: a map has a header, and groups of
 // eight entries.
 const (
 	sizeMap    = 48

@@ -51,7 +51,7 @@ var fieldsAreBytes = fieldsType.Field(0).Type == reflect.TypeFor[[]byte]()
 
 func quantityOf(q *resource.Quantity) *quantityBits { return (*quantityBits)(unsafe.Pointer(q)) }
 
-// A value is what a field points to: one value, the n elements of a slice, or a map.
+// A value is the target of a field: one value, the n elements of a slice, or a map.
 type value struct {
 	at unsafe.Pointer
 	n  int

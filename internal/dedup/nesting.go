@@ -7,8 +7,7 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// maxDepth bounds the nesting of the messages that are decoded here, far beyond that of any
-// API.
+// maxDepth bounds the nesting of the messages that are decoded here, far beyond that of any API.
 const maxDepth = wire.MaxDepth
 
 // maxNesting bounds the nesting of messages where a Go type contains itself, as the schema

@@ -2,10 +2,10 @@ package dedup
 
 import "sync"
 
-// maxIdle is the number of idle workers: as many goroutines keep what they have learned.
+// maxIdle is the number of idle workers that are kept, with their fieldStats.
 const maxIdle = 8
 
-// A workerPool keeps idle workers, by what they share. The zero value is ready.
+// A workerPool keeps idle workers, by their Sharing. The zero value is ready.
 type workerPool[W any] struct {
 	mu      sync.Mutex // guards workers; no other lock is taken under it
 	workers [ShareNothing][]W

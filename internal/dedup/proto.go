@@ -6,8 +6,7 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// A protoWorker is the state of one goroutine that decodes objects of one Go type from
-// protobuf.
+// A protoWorker is the state of one goroutine that decodes objects of one Go type from protobuf.
 type protoWorker struct {
 	finder
 	plan       *plan
@@ -106,7 +105,7 @@ func (w *protoWorker) message(l *layout, data []byte, to unsafe.Pointer) bool {
 // single decodes a field that comes once, whose value begins at i. It returns the index
 // after it, or -1.
 func (w *protoWorker) single(f *field, data []byte, i int, at unsafe.Pointer) int {
-	// A number, or the length of what follows.
+	// A number, or the length of the content.
 	var v uint64
 	if i < len(data) && data[i] < 0x80 {
 		v = uint64(data[i])
@@ -206,7 +205,7 @@ func (w *protoWorker) keepString(content []byte) string {
 	return string(content)
 }
 
-// maxShared bounds the bytes of what is shared as a whole; larger values are shared in
+// maxShared bounds the bytes of a value that is shared as a whole; larger ones are shared in
 // parts.
 const maxShared = 1 << 14
 

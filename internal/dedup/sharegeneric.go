@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// This file shares generic values, what JSON decodes to: maps and slices of any. They are
+// This file shares generic values, as JSON is decoded to: maps and slices of any. They are
 // shared like the values of Go types, as a whole or by their parts. Their fieldStats are
 // those of the name of the field in which they stand.
 
@@ -93,9 +93,8 @@ func (w *shareWorker) genericField(kind kind, name string) *field {
 	return &w.plan.generic[i]
 }
 
-// generic returns what to use in the place of a value under a name, and whether that is
-// another one than x. If clone is set, it has nothing in common with x that can be written
-// to.
+// generic returns the replacement of a value under a name, and whether that is another
+// one than x. If clone is set, it has nothing in common with x that can be written to.
 func (w *shareWorker) generic(x any, name string, clone bool) (any, bool) {
 	switch x := x.(type) {
 	case string:

@@ -11,8 +11,7 @@ type hasher struct {
 	seed maphash.Seed
 	key  uint64
 
-	// failed says that the value holds something that must not be shared or is not looked
-	// into.
+	// failed says that the value holds something that must not be shared or is not looked into.
 	failed bool
 	size   int // bytes of memory behind the pointers of the value
 	depth  int
@@ -45,7 +44,7 @@ func (h *hasher) enter() bool {
 	return !h.failed
 }
 
-// value hashes what a field points to.
+// value hashes the target of a field.
 func (h *hasher) value(f *field, v value) (x uint64) {
 	if v.at == nil {
 		return 1

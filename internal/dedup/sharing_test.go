@@ -34,8 +34,7 @@ func decodeThrice[T any](t *testing.T, d *Decoder, data []byte) (first, second *
 	return first, second
 }
 
-// memories returns the addresses of everything that an object points to, with the
-// types.
+// memories returns the addresses of everything that an object points to, with the types.
 func memories(v reflect.Value, into map[unsafe.Pointer]reflect.Type) map[unsafe.Pointer]reflect.Type {
 	if into == nil {
 		into = map[unsafe.Pointer]reflect.Type{}

@@ -68,9 +68,8 @@ func TestTableKeepsNoValue(t *testing.T) {
 	}
 }
 
-// TestStringsInUseStay decodes the same pods until the table has gone round some
-// times: their strings must stay the same ones, also those that are mostly found
-// without the table.
+// TestStringsInUseStay decodes the same pods until the table has gone round some times: their
+// strings must stay the same ones, also those that are mostly found without the table.
 func TestStringsInUseStay(t *testing.T) {
 	table := new(Table)
 	d := NewDecoder(table, &corev1.Pod{}, ShareAll)
@@ -201,9 +200,8 @@ func TestSeenFilter(t *testing.T) {
 	}
 }
 
-// TestOwnValuesAndRoom checks that a value counts as seen before for the object that had it
-// first only while the table does not spare room, whether it did when the value was first
-// seen or not.
+// TestOwnValuesAndRoom checks that a value counts as seen before for the object that had it first
+// only while the table does not spare room, whether it did when the value was first seen or not.
 func TestOwnValuesAndRoom(t *testing.T) {
 	table := new(Table)
 	table.init()
