@@ -133,16 +133,10 @@ func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
 		}
 		return r, nil
 	}
-	return fail(Answered, notServed(r))
-}
-
-func notServed(r Resource) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusNotFound,
-		Reason:  metav1.StatusReasonNotFound,
+	return fail(Answered, &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server does not serve %s", r),
-	}}
+	}})
 }
 
 // isSecrets reports whether the objects are Secrets, as far as the resource is known.

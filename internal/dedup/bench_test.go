@@ -3,7 +3,6 @@ package dedup
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"runtime"
 	"slices"
 	"syscall"
@@ -84,21 +83,24 @@ func size(all [][]byte) int {
 
 // decodeMessages decodes with a Decoder, or with the generated code if nothing is shared.
 func decodeMessages(tb testing.TB, example Message, drop ...string) func(Sharing) func() func([]byte) any {
-	t := reflect.TypeOf(example).Elem()
 	return func(sharing Sharing) func() func([]byte) any {
 		return func() func([]byte) any {
 			d, err := NewDecoder(new(Table), example, sharing).Without(drop...)
 			if err != nil {
 				tb.Fatal(err)
 			}
-			return func(data []byte) any {
-				into := reflect.New(t).Interface().(Message)
-				if err := d.Unmarshal(data, into); err != nil {
-					tb.Fatal(err)
-				}
-				return into
-			}
+			return decodeWith(tb, d)
 		}
+	}
+}
+
+func decodeWith(tb testing.TB, d *Decoder) func([]byte) any {
+	return func(data []byte) any {
+		into := newObject(d.typ.Elem())
+		if err := d.Unmarshal(data, into); err != nil {
+			tb.Error(err)
+		}
+		return into
 	}
 }
 
@@ -113,7 +115,7 @@ func decodeMapsWith(tb testing.TB, d *MapDecoder) func([]byte) any {
 	return func(data []byte) any {
 		object, err := d.Unmarshal(data)
 		if err != nil {
-			tb.Fatal(err)
+			tb.Error(err)
 		}
 		return object
 	}
