@@ -81,8 +81,8 @@ func (b *Budget) give(r *pageReader) {
 	}
 }
 
-// pageReader reads the body of a page and bounds its memory. It
-// belongs to the goroutine that called List.
+// pageReader reads the body of a page and bounds its memory. It belongs to the goroutine that
+// called List.
 type pageReader struct {
 	ctx        context.Context
 	body       io.Reader
