@@ -22,8 +22,8 @@ func churnTests(t *testing.T) map[string]churnTest {
 		return func() []byte { return encode(c.pod(w)) }
 	}
 	custom := func(c *corpus, i int) func() []byte {
-		template := c.widgetTemplate(c.workload(i))
-		return func() []byte { return c.widget(template) }
+		w := c.workload(i)
+		return func() []byte { return c.widget(w) }
 	}
 	podReport := func(data []byte, n int) []byte {
 		pod := decodedPod(t, data)

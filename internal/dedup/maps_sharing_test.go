@@ -42,7 +42,7 @@ func oneInMemory(a, b any) bool { return efaceOf(a) == efaceOf(b) }
 
 func aCustomResource() []byte {
 	c := newCorpus(7, 1)
-	return c.widget(c.widgetTemplate(c.workload(3)))
+	return c.widget(c.workload(3))
 }
 
 func TestRepeatedPartsOfMapsAreOne(t *testing.T) {
