@@ -3,8 +3,6 @@ package source
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
@@ -47,30 +44,14 @@ type benchAnswers struct {
 
 func protobufAnswers(b *testing.B) benchAnswers {
 	b.Helper()
-	envelope := func(apiVersion, kind string, o interface{ Marshal() ([]byte, error) }) []byte {
-		raw, err := o.Marshal()
-		if err != nil {
-			b.Fatal(err)
-		}
-		message, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}).Marshal()
-		if err != nil {
-			b.Fatal(err)
-		}
-		return append([]byte("k8s\x00"), message...)
-	}
 	a := benchAnswers{contentType: "application/vnd.kubernetes.protobuf"}
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9000"}}
 	for i := range benchObjects {
 		pod := benchPod(i)
 		list.Items = append(list.Items, *pod)
-		event := metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: envelope("v1", "Pod", pod)}}
-		frame, err := event.Marshal()
-		if err != nil {
-			b.Fatal(err)
-		}
-		a.watch = append(binary.BigEndian.AppendUint32(a.watch, uint32(len(frame))), frame...)
+		a.watch = append(a.watch, watchFrame(b, "ADDED", envelopeOf(b, "v1", "Pod", pod))...)
 	}
-	a.list = envelope("v1", "PodList", list)
+	a.list = envelopeOf(b, "v1", "PodList", list)
 	return a
 }
 
@@ -81,16 +62,9 @@ func jsonAnswers(b *testing.B) benchAnswers {
 	for i := range benchObjects {
 		pod := benchPod(i)
 		list.Items = append(list.Items, *pod)
-		raw, err := json.Marshal(pod)
-		if err != nil {
-			b.Fatal(err)
-		}
-		a.watch = fmt.Appendf(a.watch, "{\"type\":\"ADDED\",\"object\":%s}\n", raw)
+		a.watch = append(a.watch, jsonFrame("ADDED", jsonOf(b, pod))...)
 	}
-	var err error
-	if a.list, err = json.Marshal(list); err != nil {
-		b.Fatal(err)
-	}
+	a.list = []byte(jsonOf(b, list))
 	return a
 }
 

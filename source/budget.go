@@ -81,8 +81,8 @@ func (b *Budget) give(r *pageReader) {
 	}
 }
 
-// pageReader reads the body of a page and bounds its memory. A nil one counts nothing. It
-// belongs to the goroutine that called List.
+// pageReader reads the body of a page and bounds its memory. It belongs to the goroutine that
+// called List.
 type pageReader struct {
 	ctx        context.Context
 	body       io.Reader
@@ -108,9 +108,6 @@ func (r *pageReader) Read(p []byte) (int, error) {
 // object counts the memory of an object that will be decoded from so many bytes. Its Go type
 // may take more.
 func (r *pageReader) object(size int) error {
-	if r == nil {
-		return nil
-	}
 	return r.take(r.objectSize - int64(size))
 }
 
@@ -149,7 +146,7 @@ func (r *pageReader) wait(ctx context.Context, freed <-chan struct{}) error {
 
 // done gives back the budget of the page.
 func (r *pageReader) done() {
-	if r != nil && r.budget != nil {
+	if r.budget != nil {
 		r.budget.give(r)
 	}
 }

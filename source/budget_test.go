@@ -214,8 +214,7 @@ func TestBudgetIsNoSilence(t *testing.T) {
 	})
 }
 
-// TestBudgetOfClient bounds the pages of all sources of a client, or of those that are given
-// one.
+// TestBudgetOfClient bounds the pages of all sources of a client, or of those that are given one.
 func TestBudgetOfClient(t *testing.T) {
 	client, err := NewClient(&rest.Config{Host: "http://localhost:1"})
 	if err != nil {

@@ -2,9 +2,7 @@ package source
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -39,8 +37,8 @@ func keysOf[E any](of []E, key func(E) string) (keys []string) {
 	return keys
 }
 
-func keyOfItem(i Item[*corev1.Pod]) string   { return i.Key }
-func keyOfEvent(e Event[*corev1.Pod]) string { return e.Type.String() + " " + e.Key }
+func keyOfItem[T any](i Item[T]) string   { return i.Key }
+func keyOfEvent[T any](e Event[T]) string { return e.Type.String() + " " + e.Key }
 
 func wantStrings(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
@@ -133,23 +131,12 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 			s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", initialEvents(t))), pods, newPod, RESTOptions{})
 			h := &holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
 			test.options.IsCached = h.holds
-			stream, err := s.Watch(t.Context(), test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var events []string
-			for {
-				batch, err := stream.Next()
-				if err == io.EOF {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				events = append(events, keysOf(batch, keyOfEvent)...)
+			events, err := readAllEvents(t, s, test.options)
+			if err != io.EOF {
+				t.Error(err)
 			}
 			wantStrings(t, "asked", h.asked, test.asked...)
-			wantStrings(t, "events", events, test.events...)
+			wantStrings(t, "events", keysOf(events, keyOfEvent), test.events...)
 			if stats := s.DecodingStats(); stats.Shared != test.decoded {
 				t.Errorf("decoded were %+v, want %d", stats, test.decoded)
 			}
@@ -157,36 +144,9 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 	}
 }
 
-// TestHeldIsNotAskedOfJSON: what is in JSON is decoded.
-func TestHeldIsNotAskedOfJSON(t *testing.T) {
-	s := NewTyped(serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("watch") == "true" {
-			answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))(w, r)
-			return
-		}
-		answerWith(200, jsonType, `{"kind":"PodList","apiVersion":"v1","items":[`+podJSON("a", "3")+`]}`)(w, r)
-	}), pods, newPod, RESTOptions{})
-	held := func(key, _, _ string) bool { t.Errorf("asked of %s", key); return true }
-	page, err := s.List(t.Context(), ListOptions{IsCached: held})
-	if err != nil || len(page.Items) != 1 {
-		t.Errorf("listed %+v, %v", page.Items, err)
-	}
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: held})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	if batch, err := stream.Next(); err != nil || len(batch) != 1 {
-		t.Errorf("streamed %+v, %v", batch, err)
-	}
-}
-
 // TestHeldAllocatesNothing: a list of which everything is held costs what reading it does.
 func TestHeldAllocatesNothing(t *testing.T) {
-	raw, err := withUID("a", "3").Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := marshal(t, withUID("a", "3"))
 	filter := &cacheFilter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
 	if n := testing.AllocsPerRun(100, func() {
 		if !filter.drops(raw) {
@@ -197,44 +157,15 @@ func TestHeldAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestUnusualObjectsAreDecodedThoughHeld has everything held, and yields what cannot be
-// read with certainty all the same.
-func TestUnusualObjectsAreDecodedThoughHeld(t *testing.T) {
-	var body strings.Builder
-	want := 0
-	for _, message := range unusual {
-		if (&corev1.Pod{}).Unmarshal([]byte(message)) == nil {
-			body.WriteString(field(listItems, message))
-			want++
-		}
-	}
-	if want < 5 {
-		t.Fatalf("only %d of the unusual objects are objects", want)
-	}
-	s := NewTyped(nil, pods, newPod, RESTOptions{})
-	page, err := s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(listOf(t, body.String())), nil), func(key, _, _ string) bool {
-		t.Errorf("asked of %s", key)
-		return true
-	})
-	if err != nil || len(page.Items) != want {
-		t.Errorf("%d items, %v; want %d", len(page.Items), err, want)
-	}
-}
-
 // TestMalformedObjectAfterHeldOnes ends the stream where it stands.
 func TestMalformedObjectAfterHeldOnes(t *testing.T) {
 	body := watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("a", "3"))) +
 		watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("b", "4"))) + string(delimited("\x0a\x7f"))
 	s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", body)), pods, newPod, RESTOptions{})
 	h := &holdings{versions: map[string]string{"default/a": "3"}}
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: h.holds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	batch, err := stream.Next()
-	wantStrings(t, fmt.Sprint("before it, with ", err), keysOf(batch, keyOfEvent), "ADDED default/b")
-	if _, err = stream.Next(); !errors.Is(err, ErrMalformed) {
+	events, err := readAllEvents(t, s, WatchOptions{SendInitialEvents: true, IsCached: h.holds})
+	wantStrings(t, "before it", keysOf(events, keyOfEvent), "ADDED default/b")
+	if !errors.Is(err, ErrMalformed) {
 		t.Errorf("it ends with %v", err)
 	}
 }

@@ -87,8 +87,7 @@ func (r request) fail(phase Phase, err error) error {
 	}
 }
 
-// get sends a request and returns the answer if its status is 200. The caller
-// closes its body.
+// get sends a request and returns the answer if its status is 200. The caller closes its body.
 func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	target := c.rest.Get().AbsPath(r.path).URL()
 	target.RawQuery = r.query.Encode()
@@ -175,7 +174,7 @@ func count(ctx context.Context, resp *http.Response, target *url.URL) {
 
 // statusError makes an error of apierrors from an answer that is not 200.
 func statusError(resp *http.Response, r request) error {
-	// What could be read explains more than the error of the rest.
+	// The part that could be read explains more than the error of the rest.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes))
 	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the largest int if larger
 	retryAfter = min(retryAfter, math.MaxInt32)

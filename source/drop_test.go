@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/json"
 	"net/http"
 	"reflect"
 	"strings"
@@ -30,15 +29,6 @@ func lighter(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
-func inJSON(t *testing.T, value any) string {
-	t.Helper()
-	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 // TestDropFromEveryEncoding lists and watches typed pods in JSON and in protobuf. The end
 // of the initial events is known by an annotation, which is left out of the pods alone.
 func TestDropFromEveryEncoding(t *testing.T) {
@@ -49,7 +39,7 @@ func TestDropFromEveryEncoding(t *testing.T) {
 		return p
 	}
 	asJSON := func(event string, p *corev1.Pod) string {
-		return inJSON(t, map[string]any{"type": event, "object": kind(p)})
+		return jsonOf(t, map[string]any{"type": event, "object": kind(p)})
 	}
 	asProtobuf := func(event string, p *corev1.Pod) string { return watchFrame(t, event, envelopeOf(t, "v1", "Pod", p)) }
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{*heavy("listed", "3")}}
@@ -60,7 +50,7 @@ func TestDropFromEveryEncoding(t *testing.T) {
 		event           func(string, *corev1.Pod) string
 		stats           DecodingStats
 	}{
-		"json":     {jsonType, inJSON(t, named), asJSON, DecodingStats{JSON: 4, After: dedup.SharerStats{Shared: 4}}},
+		"json":     {jsonType, jsonOf(t, named), asJSON, DecodingStats{JSON: 4, After: dedup.SharerStats{Shared: 4}}},
 		"protobuf": {protobufType, string(envelopeOf(t, "v1", "PodList", list)), asProtobuf, DecodingStats{Shared: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,19 +67,7 @@ func TestDropFromEveryEncoding(t *testing.T) {
 			if err != nil || len(page.Items) != 1 || !reflect.DeepEqual(page.Items[0].Object, lighter(heavy("listed", "3"))) {
 				t.Fatalf("listed %+v, %v", page, err)
 			}
-			stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer stream.Close()
-			var got []Event[*corev1.Pod]
-			for {
-				batch, err := stream.Next()
-				if err != nil {
-					break
-				}
-				got = append(got, batch...)
-			}
+			got, _ := readAllEvents(t, s, WatchOptions{SendInitialEvents: true})
 			if len(got) != 3 || got[0].Type != Added || got[1].Type != Deleted || got[2].Type != InitialEventsEnd || got[2].Version != "9" {
 				t.Fatalf("watched %+v", got)
 			}
@@ -103,40 +81,26 @@ func TestDropFromEveryEncoding(t *testing.T) {
 	}
 }
 
-// TestDropThatIsRefused has every request fail that would read objects of which nobody
-// knows what to leave out.
+// TestDropThatIsRefused checks that every request fails if a path cannot be left out.
 func TestDropThatIsRefused(t *testing.T) {
 	asked := 0
 	client := serve(t, func(http.ResponseWriter, *http.Request) { asked++ })
-	for name, s := range map[string]interface {
-		check(t *testing.T) error
-	}{
-		`"spec.container.env"`: refused[*corev1.Pod]{NewTyped(client, pods, newPod, RESTOptions{Drop: []string{"spec.container.env"}})},
-		`"spec"`:               refused[*metav1.PartialObjectMetadata]{NewMetadata(client, pods, RESTOptions{Drop: []string{"spec"}})},
-		`"metadata.name"`:      refused[*corev1.Pod]{NewTyped(client, pods, newPod, RESTOptions{Drop: []string{"metadata.name"}})},
-	} {
-		if err := s.check(t); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "RESTOptions.Drop") {
-			t.Errorf("%s: %v", name, err)
-		}
+	for _, path := range []string{"spec.container.env", "metadata.name"} {
+		refuses(t, NewTyped(client, pods, newPod, RESTOptions{Drop: []string{path}}), path)
 	}
-	dynamic := NewDynamic(client, pods, RESTOptions{Drop: []string{"metadata.label"}})
-	if _, err := dynamic.List(t.Context(), ListOptions{}); err == nil || !strings.Contains(err.Error(), `"metadata.label"`) {
-		t.Errorf("got %v", err)
-	}
+	refuses(t, NewMetadata(client, pods, RESTOptions{Drop: []string{"spec"}}), "spec")
+	refuses(t, NewDynamic(client, pods, RESTOptions{Drop: []string{"metadata.label"}}), "metadata.label")
 	if asked != 0 {
 		t.Errorf("the server was asked %d times", asked)
 	}
 }
 
-type refused[T Object] struct{ *REST[T] }
-
-// check returns the error of a list, if a watch has the same.
-func (r refused[T]) check(t *testing.T) error {
+func refuses[T Object](t *testing.T, s *REST[T], path string) {
 	t.Helper()
-	_, err := r.List(t.Context(), ListOptions{})
-	_, watchErr := r.Watch(t.Context(), WatchOptions{})
-	if err == nil || watchErr == nil || strings.TrimPrefix(err.Error(), "list") != strings.TrimPrefix(watchErr.Error(), "watch") {
-		t.Errorf("list: %v, watch: %v", err, watchErr)
+	_, err := s.List(t.Context(), ListOptions{})
+	for _, err := range []error{err, openAndClose(s.Watch(t.Context(), WatchOptions{}))} {
+		if err == nil || !strings.Contains(err.Error(), `"`+path+`"`) || !strings.Contains(err.Error(), "RESTOptions.Drop") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
-	return err
 }

@@ -15,8 +15,7 @@ var (
 	// ErrStreamedListRefused says that this server or source does not stream
 	// its initial state: list in pages instead.
 	ErrStreamedListRefused = errors.New("streamed lists are not supported here")
-	// ErrWrongScope says that a namespace was given for a resource that has
-	// none.
+	// ErrWrongScope says that a namespace was given for a resource that has none.
 	ErrWrongScope = errors.New("the resource is cluster-scoped: ask for it without a namespace")
 	// ErrNamespaced says that objects of a resource have a namespace where
 	// RESTOptions.ClusterScoped says that they have none.
@@ -37,8 +36,7 @@ var (
 	ErrCutFrame = errors.New("the connection ended in the middle of a frame")
 	// ErrMalformed is an answer that is not what its Content-Type says.
 	ErrMalformed = errors.New("malformed")
-	// ErrUnknownEvent is a watch event of a type that this package does not
-	// know.
+	// ErrUnknownEvent is a watch event of a type that this package does not know.
 	ErrUnknownEvent = errors.New("unknown event type")
 )
 
@@ -106,7 +104,7 @@ func (e *Error) Hint() string {
 	case errors.Is(e.Err, ErrSilent):
 		return "is the API server overloaded, or does a proxy hold answers back? " +
 			"Raise MaxSilence if answers may take longer"
-	case e.Phase == Connecting && !slices.ContainsFunc(notOfTheConnection, e.is):
+	case e.Phase == Connecting && !slices.ContainsFunc(knownCauses, e.is):
 		return "is the API server reachable?"
 	case errors.Is(e.Err, ErrFrameTooLarge):
 		return "raise Transport.MaxFrameBytes or Transport.MaxListBytes " +
@@ -142,8 +140,8 @@ func RetryAfter(err error) (time.Duration, bool) {
 // errOptions is the error of a request whose options cannot be used.
 var errOptions = errors.New("no request was sent")
 
-// notOfTheConnection are errors without an answer whose cause is known.
-var notOfTheConnection = []error{
+// knownCauses are errors without an answer whose cause is known.
+var knownCauses = []error{
 	ErrWrongScope, ErrNamespaced, ErrStreamedListRefused, ErrRedirect, errOptions,
 }
 

@@ -113,7 +113,7 @@ func boundStatus(s metav1.Status) metav1.Status {
 	return s
 }
 
-// shown says what was received in the place of an object, without any of it: errors are
+// summary describes data that was received in the place of an object, without any of it: errors are
 // logged, and it may be a part of a Secret.
 func summary(b []byte) string {
 	trimmed := bytes.TrimSpace(b)
@@ -202,7 +202,7 @@ func undecodable(err error) error {
 	}
 	if errors.Is(err, resource.ErrFormatWrong) || errors.Is(err, resource.ErrNumeric) ||
 		errors.Is(err, resource.ErrSuffix) {
-		return errors.New("a quantity that is none")
+		return errors.New("a text that is not a quantity")
 	}
 	return fmt.Errorf("a value that its Go type refuses, with a %T", err)
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-func jsonOf(t *testing.T, v any) string {
+func jsonOf(t testing.TB, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -132,18 +132,9 @@ func readErrors[T Object](t *testing.T, s *REST[T]) string {
 	for _, item := range page.Items {
 		text.WriteString(fmt.Sprintf("%v\n%#v\n", item.Err, item.Err))
 	}
-	stream, err := s.Watch(t.Context(), WatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	for err == nil {
-		var events []Event[T]
-		if events, err = stream.Next(); err == nil {
-			for _, e := range events {
-				text.WriteString(fmt.Sprintf("%v\n%#v\n", e.Err, e.Err))
-			}
-		}
+	events, err := readAllEvents(t, s, WatchOptions{})
+	for _, e := range events {
+		text.WriteString(fmt.Sprintf("%v\n%#v\n", e.Err, e.Err))
 	}
 	return text.String() + fmt.Sprintf("%v\n%+v\n%#v\n", err, err, err)
 }

@@ -118,15 +118,13 @@ func (f *frames) makeRoom(want int64) {
 // shrink lets the buffer shrink when its content was taken: a burst is over.
 func (f *frames) shrink() { f.shortReads = shrinkAfter }
 
-// rest returns what was read and not taken.
+// rest returns the bytes that were read and not taken.
 func (f *frames) rest() []byte { return f.buf[f.start:f.end] }
 
-// maxAnnounced bounds the room that is made for a frame because of the length that it
-// announces.
+// maxAnnounced bounds the room that is made for a frame because of the length that it announces.
 const maxAnnounced = defaultMaxFrameBytes
 
-// frameOverhead is room around the largest frame: for its length, or the white space before
-// it.
+// frameOverhead is room around the largest frame: for its length, or the white space before it.
 const frameOverhead = 1 << 10
 
 // lengthDelimited finds a frame after its length in four bytes, the highest first: the

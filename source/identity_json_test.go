@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -94,12 +95,6 @@ var heldWidgets = Resource{Group: "shop.example.com", Version: "v1", Name: "widg
 
 func TestHeldObjectsInJSONAreNotDecoded(t *testing.T) {
 	h := holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5"}}
-	keys := func(items []Item[*unstructured.Unstructured]) (keys []string) {
-		for _, item := range items {
-			keys = append(keys, item.Key)
-		}
-		return keys
-	}
 	objects := heldJSON("a", "3") + "," + heldJSON("b", "4") + "," + heldJSON("c", "5")
 	body := `{"kind":"WidgetList","apiVersion":"shop.example.com/v1","metadata":{"resourceVersion":"9"},"items":[` + objects + `]}`
 	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
@@ -108,7 +103,7 @@ func TestHeldObjectsInJSONAreNotDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
-	wantStrings(t, "yielded", keys(page.Items), "default/b")
+	wantStrings(t, "yielded", keysOf(page.Items, keyOfItem), "default/b")
 	if stats := s.DecodingStats(); stats.Shared != 1 || page.Version != "9" {
 		t.Errorf("%+v decoded, at version %s", stats, page.Version)
 	}
@@ -121,22 +116,11 @@ func TestHeldObjectsOfAStreamInJSON(t *testing.T) {
 		jsonFrame("BOOKMARK", end) + jsonFrame("ADDED", heldJSON("a", "3"))
 	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
 	h := holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
-	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true, IsCached: h.holds})
-	if err != nil {
-		t.Fatal(err)
+	events, err := readAllEvents(t, s, WatchOptions{SendInitialEvents: true, IsCached: h.holds})
+	if err != io.EOF {
+		t.Error(err)
 	}
-	defer stream.Close()
-	var got []string
-	for len(got) < 3 {
-		events, err := stream.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range events {
-			got = append(got, e.Type.String()+" "+e.Key)
-		}
-	}
-	wantStrings(t, "yielded", got, "ADDED default/b", InitialEventsEnd.String()+" ", "ADDED default/a")
+	wantStrings(t, "yielded", keysOf(events, keyOfEvent), "ADDED default/b", InitialEventsEnd.String()+" ", "ADDED default/a")
 	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
 }
 

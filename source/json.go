@@ -171,68 +171,64 @@ func jsonKindOf(gvk schema.GroupVersionKind) jsonKind {
 // read something else.
 func (k jsonKind) identify(object []byte) (id identity, ok bool) {
 	var apiVersion, kind, metadata []byte
-	end := wire.Fields(object, func(name []byte, i int) int {
-		end := anyValueEnd(object, i)
-		if end < 0 {
-			return -1
-		}
-		switch string(name) {
-		case `"apiVersion"`:
-			return once(&apiVersion, object[i:end], end)
-		case `"kind"`:
-			return once(&kind, object[i:end], end)
-		case `"metadata"`:
-			return once(&metadata, object[i:end], end)
-		}
-		return end
-	})
-	if end < 0 || wire.Space(object, end+1) != len(object) ||
+	if !readOnce(object, jsonField{`"metadata"`, &metadata}, jsonField{`"kind"`, &kind},
+		jsonField{`"apiVersion"`, &apiVersion}) ||
 		apiVersion != nil && string(apiVersion) != k.apiVersion ||
 		kind != nil && string(kind) != k.kind {
 		return id, false
 	}
-	end = wire.Fields(metadata, func(name []byte, i int) int {
-		end := anyValueEnd(metadata, i)
-		if end < 0 {
-			return -1
-		}
-		switch string(name) {
-		case `"name"`:
-			return onceText(&id.name, metadata[i:end], end)
-		case `"namespace"`:
-			return onceText(&id.namespace, metadata[i:end], end)
-		case `"resourceVersion"`:
-			return onceText(&id.version, metadata[i:end], end)
-		case `"uid"`:
-			return onceText(&id.uid, metadata[i:end], end)
+	if !readOnce(metadata, jsonField{`"name"`, &id.name}, jsonField{`"namespace"`, &id.namespace},
+		jsonField{`"resourceVersion"`, &id.version}, jsonField{`"uid"`, &id.uid}) {
+		return id, false
+	}
+	plain := unquote(&id.name) && unquote(&id.namespace) && unquote(&id.version) && unquote(&id.uid)
+	return id, plain && id.complete()
+}
+
+// jsonField is a field to be read, by its name with the quotes.
+type jsonField struct {
+	name  string
+	value *[]byte
+}
+
+// readOnce reads fields of an object as they are encoded. It reports false if one comes twice
+// or the object is not the whole text.
+func readOnce(object []byte, fields ...jsonField) bool {
+	end := wire.Fields(object, func(name []byte, i int) int {
+		end := anyValueEnd(object, i)
+		for _, f := range fields {
+			if end < 0 || string(name) != f.name {
+				continue
+			}
+			if *f.value != nil {
+				return -1
+			}
+			*f.value = object[i:end]
 		}
 		return end
 	})
-	return id, end >= 0 && id.complete()
+	return end >= 0 && wire.Space(object, end+1) == len(object)
 }
 
-// once keeps a value and returns end, or -1 if there is one already.
-func once(to *[]byte, value []byte, end int) int {
-	if *to != nil {
-		return -1
+// unquote takes the quotes off a string, if there is one. It reports false for another value
+// and for a string that is not plain: with escapes, or not in ASCII, so that a decoder would
+// replace something in it.
+func unquote(value *[]byte) bool {
+	text := *value
+	if text == nil {
+		return true
 	}
-	*to = value
-	return end
-}
-
-// onceText keeps the content of a string that is plain: without escapes, and in ASCII, so
-// that a decoder replaces nothing in it.
-func onceText(to *[]byte, value []byte, end int) int {
-	if value[0] != '"' {
-		return -1
+	if text[0] != '"' {
+		return false
 	}
-	text := value[1 : len(value)-1]
+	text = text[1 : len(text)-1]
+	*value = text
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '\\' {
-			return -1
+			return false
 		}
 	}
-	return once(to, text, end)
+	return true
 }
 
 // anyValueEnd returns the index after the value of any kind that begins at i, or -1.

@@ -79,6 +79,9 @@ func TestNestingIsLimited(t *testing.T) {
 			}
 		})
 	}
+	if _, err := maps.json([]byte(strings.Replace(podWith, nested(depth), nested(depth/4), 1)), false); err != nil {
+		t.Errorf("a quarter of the depth: %v", err)
+	}
 }
 
 // tree is an object that contains itself, and whose Unmarshal must not be reached.
@@ -119,15 +122,6 @@ func TestNestingInProtobufIsLimited(t *testing.T) {
 	defer stream.Close() //nolint:errcheck // the body is the server's
 	if _, err = stream.Next(); !errors.Is(err, ErrMalformed) || !errors.Is(err, dedup.ErrNesting) {
 		t.Errorf("a watch: %v", err)
-	}
-}
-
-// TestDepthThatIsAllowed shows that it is the depth that is refused above.
-func TestDepthThatIsAllowed(t *testing.T) {
-	const depth = 5_000
-	maps := newDynamicDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), new(dedup.Table), ShareAll)
-	if _, err := maps.json([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":`+nested(depth)+"}"), false); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -189,16 +183,19 @@ func TestErrorsShowNoContent(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfDecades has answers ask for a longer wait than their Status can hold.
-func TestRetryAfterOfDecades(t *testing.T) {
-	for _, seconds := range []string{"3000000000", "4294967297", "99999999999999999999"} {
+// TestRetryAfter keeps the wait that answers ask for, up to what their Status can hold.
+func TestRetryAfter(t *testing.T) {
+	for seconds, want := range map[string]time.Duration{
+		"17": 17 * time.Second, "3000000000": math.MaxInt32 * time.Second,
+		"4294967297": math.MaxInt32 * time.Second, "99999999999999999999": math.MaxInt32 * time.Second,
+	} {
 		for _, body := range []string{`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`, "<html>"} {
 			client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Retry-After", seconds)
 				answerWith(503, jsonType, body)(w, r)
 			})
 			_, err := NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
-			if wait, ok := RetryAfter(err); !ok || wait < time.Hour {
+			if wait, ok := RetryAfter(err); !ok || wait != want {
 				t.Errorf("%s seconds beside %.6s: RetryAfter is %v, %v", seconds, body, wait, ok)
 			}
 		}

@@ -95,10 +95,7 @@ func (s *REST[T]) readJSONPage(r *pageReader, isCached IsCached) (page Page[T], 
 			Got: receivedKind(list.GroupVersionKind()), Want: "a list of " + kindName(want),
 		}
 	}
-	page.Version, page.Continue = list.ResourceVersion, list.Continue
-	if list.RemainingItemCount != nil {
-		page.Remaining = *list.RemainingItemCount
-	}
+	page.setMeta(&list.ListMeta)
 	filter := s.filterFor(isCached, false)
 	items, size := make([][]byte, 0, len(list.Items)), 0
 	for _, item := range list.Items {
@@ -115,6 +112,13 @@ func (s *REST[T]) readJSONPage(r *pageReader, isCached IsCached) (page Page[T], 
 		return decoder.json(item, true)
 	})
 	return page, err
+}
+
+func (p *Page[T]) setMeta(list *metav1.ListMeta) {
+	p.Version, p.Continue = list.ResourceVersion, list.Continue
+	if list.RemainingItemCount != nil {
+		p.Remaining = *list.RemainingItemCount
+	}
 }
 
 // checkListKind returns an error if an envelope holds no list of the source's objects.

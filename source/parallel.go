@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// maxDecoders bounds the goroutines that decode one page of a list or one batch of
-	// a watch.
+	// maxDecoders bounds the goroutines that decode one page of a list or one batch of a watch.
 	maxDecoders = 4
 	// leastShare is how many bytes one of them must have: to decode them takes about
 	// 50 µs, many times what it takes to start it and to wait for it.
@@ -26,7 +25,7 @@ func shares(n, size int) int {
 // goroutines as these are worth. Each of them has a stretch of the numbers, goes through it
 // in order and stops at an error. It returns the lowest number whose call failed and that
 // error, or n: the calls for all lower numbers have succeeded. All goroutines have ended
-// then, so that nothing of what they read has to be copied for them.
+// then, so that their input does not have to be copied for them.
 func inOrder(n, size int, do func(i int) error) (done int, err error) {
 	among := shares(n, size)
 	if among == 1 {

@@ -86,7 +86,7 @@ func manyPods(t *testing.T) http.HandlerFunc {
 		list.Items = append(list.Items, *p)
 		watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", p)))
 	}
-	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", broken("\x0a\x7f"))))
+	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", encoded("\x0a\x7f"))))
 	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", large(0))))
 	body := string(envelopeOf(t, "v1", "PodList", list))
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -95,53 +95,6 @@ func manyPods(t *testing.T) http.HandlerFunc {
 		} else {
 			answerWith(200, protobufType, body)(w, r)
 		}
-	}
-}
-
-// broken is an object that is not encoded well.
-type broken string
-
-func (b broken) Marshal() ([]byte, error) { return []byte(b), nil }
-
-// TestObjectsDecodedOnSeveralCoresStayInOrder reads a list, and a watch up to an event
-// that is malformed: all before it come first.
-func TestObjectsDecodedOnSeveralCoresStayInOrder(t *testing.T) {
-	onCores(t, 4)
-	s := NewTyped(serve(t, manyPods(t)), pods, newPod, RESTOptions{})
-	check := func(what string, i int, item Item[*corev1.Pod]) {
-		if want := large(i); item.Err != nil || item.Key != "default/"+want.Name || item.Version != want.ResourceVersion || item.Object.Annotations["note"] != want.Annotations["note"] {
-			t.Fatalf("%s: object %d is %+v", what, i, item)
-		}
-	}
-	page, err := s.List(t.Context(), ListOptions{})
-	if err != nil || len(page.Items) != largePods {
-		t.Fatalf("%d items, %v", len(page.Items), err)
-	}
-	for i, item := range page.Items {
-		check("list", i, item)
-	}
-	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	n, largest := 0, 0
-	for {
-		batch, err := stream.Next()
-		if err != nil {
-			if n != largePods || !errors.Is(err, ErrMalformed) {
-				t.Errorf("after %d events: %v", n, err)
-			}
-			break
-		}
-		for _, event := range batch {
-			check("watch", n, event.Item)
-			n++
-		}
-		largest = max(largest, len(batch))
-	}
-	if shares(largest, largest*2000) < 2 {
-		t.Errorf("no batch of the watch was large enough for two cores: %d events", largest)
 	}
 }
 

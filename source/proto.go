@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/wire"
@@ -14,61 +15,33 @@ import (
 // WatchEvent, ListMeta and any list type, whose metadata is field 1 and whose items are
 // field 2 throughout the API.
 const (
-	unknownTypeMeta, unknownRaw, unknownEncoding, unknownContentType = 1, 2, 3, 4
+	unknownTypeMeta, unknownRaw, unknownFields = 1, 2, 4 // and encoding, content type
+	typeMetaAPIVersion, typeMetaKind           = 1, 2
+	watchEventType, watchEventObject           = 1, 2
+	rawExtensionRaw                            = 1
+	listMetadata, listItems                    = 1, 2
 
-	typeMetaAPIVersion, typeMetaKind = 1, 2
-
-	watchEventType, watchEventObject = 1, 2
-
-	rawExtensionRaw = 1
-
-	listMetadata, listItems = 1, 2
-
-	listMetaSelfLink, listMetaVersion, listMetaContinue, listMetaRemaining = 1, 2, 3, 4
+	listMetaVersion, listMetaContinue, listMetaRemaining = 2, 3, 4 // 1 is the self link
 )
 
 // protobufMagic precedes every object in Kubernetes' protobuf encoding.
 var protobufMagic = []byte("k8s\x00")
 
 // fields reads the fields of a message in order. It accepts and refuses what the generated
-// code does that client-go decodes with. With rest and types set it is ready.
+// code does that client-go decodes with. With rest and known set it is ready.
 type fields struct {
-	rest  []byte
-	types wireTypes
-	// The field that was read last, with its content, if that is length-delimited, or its
-	// value.
+	rest []byte
+	// The fields 1 to known are length-delimited, except the number, if there is one. Others
+	// are skipped. Those that are not used here count too: generated code checks them.
+	known, number int32
+
+	// The field that was read last, with its content or its value.
 	field   int32
 	content []byte
 	value   uint64
 	err     error
 	cut     bool // err says that something is missing at the end
 }
-
-// wireTypes are the wire types of a message's fields, by number, plus one; 0 is an unknown
-// field.
-type wireTypes [listMetaRemaining + 1]uint8
-
-const (
-	isBytes  = wire.BytesType + 1
-	isVarint = wire.VarintType + 1
-)
-
-// The known fields of the messages, also those that are not used here: generated code checks
-// their wire types.
-var (
-	unknownTypes = wireTypes{
-		unknownTypeMeta: isBytes, unknownRaw: isBytes,
-		unknownEncoding: isBytes, unknownContentType: isBytes,
-	}
-	typeMetaTypes     = wireTypes{typeMetaAPIVersion: isBytes, typeMetaKind: isBytes}
-	watchEventTypes   = wireTypes{watchEventType: isBytes, watchEventObject: isBytes}
-	rawExtensionTypes = wireTypes{rawExtensionRaw: isBytes}
-	listTypes         = wireTypes{listMetadata: isBytes, listItems: isBytes}
-	listMetaTypes     = wireTypes{
-		listMetaSelfLink: isBytes, listMetaVersion: isBytes,
-		listMetaContinue: isBytes, listMetaRemaining: isVarint,
-	}
-)
 
 // maxVarint is the largest width of a number.
 const maxVarint = 10
@@ -81,19 +54,19 @@ func (f *fields) next() bool {
 	}
 	tag, end := wire.Varint(f.rest, 0)
 	f.field, f.content, f.value = int32(tag>>3), nil, 0
-	wireType := uint8(tag & 7)
+	wireType := tag & 7
 	switch {
 	case end < 0:
 		f.cut = len(f.rest) < maxVarint
 		return f.fail("it is cut off within a tag")
 	case wireType == wire.EndGroupType || f.field <= 0:
-		return f.fail(fmt.Sprintf("the tag %d is none of a field", tag))
-	case int(f.field) >= len(f.types) || f.types[f.field] == 0:
+		return f.fail(fmt.Sprintf("the tag %d is not that of a field", tag))
+	case f.field > f.known:
 		end = wire.SkipField(f.rest, 0)
-	case f.types[f.field] != wireType+1:
-		return f.fail(fmt.Sprintf("field %d has the wire type %d", f.field, wireType))
-	case wireType == wire.VarintType:
+	case f.field == f.number && wireType == wire.VarintType:
 		f.value, end = wire.Varint(f.rest, end)
+	case f.field == f.number || wireType != wire.BytesType:
+		return f.fail(fmt.Sprintf("field %d has the wire type %d", f.field, wireType))
 	default:
 		var begin int
 		if begin, end = wire.Span(f.rest, end); end >= 0 {
@@ -127,11 +100,11 @@ func openEnvelope(data []byte) (envelope, error) {
 		return e, fmt.Errorf("%w: an object in protobuf must begin with %q, received %s",
 			ErrMalformed, protobufMagic, summary(data))
 	}
-	f := fields{rest: message, types: unknownTypes}
+	f := fields{rest: message, known: unknownFields}
 	for f.next() {
 		switch f.field {
 		case unknownTypeMeta:
-			t := fields{rest: f.content, types: typeMetaTypes}
+			t := fields{rest: f.content, known: typeMetaKind}
 			for t.next() {
 				switch t.field {
 				case typeMetaAPIVersion:
@@ -162,13 +135,13 @@ func (e *envelope) groupVersionKind() schema.GroupVersionKind {
 
 // openWatchEvent reads a meta/v1 WatchEvent: its type and the encoded object.
 func openWatchEvent(frame []byte) (eventType, object []byte, err error) {
-	f := fields{rest: frame, types: watchEventTypes}
+	f := fields{rest: frame, known: watchEventObject}
 	for f.next() {
 		switch f.field {
 		case watchEventType:
 			eventType = f.content
 		case watchEventObject:
-			r := fields{rest: f.content, types: rawExtensionTypes}
+			r := fields{rest: f.content, known: rawExtensionRaw}
 			for r.next() {
 				if r.field == rawExtensionRaw {
 					object = r.content
@@ -182,23 +155,17 @@ func openWatchEvent(frame []byte) (eventType, object []byte, err error) {
 	return eventType, object, f.err
 }
 
-// listHead is the metadata of a list.
-type listHead struct {
-	version, token string
-	remaining      int64
-}
-
-// read reads the metadata of a list. The last of repeated fields counts.
-func (h *listHead) read(metadata []byte) error {
-	m := fields{rest: metadata, types: listMetaTypes}
+// readListMeta reads the metadata of a list. The last of repeated fields counts.
+func readListMeta(metadata []byte, to *metav1.ListMeta) error {
+	m := fields{rest: metadata, known: listMetaRemaining, number: listMetaRemaining}
 	for m.next() {
 		switch m.field {
 		case listMetaVersion:
-			h.version = string(m.content)
+			to.ResourceVersion = string(m.content)
 		case listMetaContinue:
-			h.token = string(m.content)
+			to.Continue = string(m.content)
 		case listMetaRemaining:
-			h.remaining = int64(m.value)
+			to.RemainingItemCount = new(int64(m.value))
 		}
 	}
 	return m.err

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
@@ -21,7 +23,7 @@ type protobufList struct {
 	check func(*envelope) error // refuses a kind
 	begun bool
 	left  uint64 // bytes of the list that were not taken yet
-	head  listHead
+	meta  metav1.ListMeta
 }
 
 // maxTypeMeta bounds the kind at the beginning, which has some 20 bytes.
@@ -71,10 +73,10 @@ func (l *protobufList) begin(buf []byte) (taken int, err error) {
 	if end >= 0 {
 		size, next = wire.Varint(buf, end+1)
 	}
-	if next < 0 {
-		if len(buf) > maxTypeMeta {
-			return 0, errUnusual
-		}
+	switch {
+	case next < 0 && len(buf) > maxTypeMeta:
+		return 0, errUnusual
+	case next < 0:
 		return 0, nil
 	}
 	e, err := openEnvelope(buf[:end])
@@ -95,7 +97,7 @@ func (l *protobufList) field(buf []byte) (item []byte, taken int, want int64, er
 	if whole {
 		buf = buf[:l.left]
 	}
-	f := fields{rest: buf, types: listTypes}
+	f := fields{rest: buf, known: listItems}
 	if !f.next() {
 		if whole || !f.cut {
 			return nil, 0, 0, f.err
@@ -104,7 +106,7 @@ func (l *protobufList) field(buf []byte) (item []byte, taken int, want int64, er
 	}
 	switch f.field {
 	case listMetadata:
-		err = l.head.read(f.content)
+		err = readListMeta(f.content, &l.meta)
 	case listItems:
 		item = f.content
 	}
@@ -127,7 +129,7 @@ func announced(buf []byte) int64 {
 
 // trailer takes a field that follows the list in its envelope.
 func (l *protobufList) trailer(buf []byte) (taken int, err error) {
-	f := fields{rest: buf, types: unknownTypes}
+	f := fields{rest: buf, known: unknownFields}
 	if !f.next() {
 		if f.cut {
 			return 0, nil
@@ -191,8 +193,7 @@ func (s *REST[T]) readItems(body *pageReader, frames *frames, list *protobufList
 		case !list.begun:
 			return page, ended
 		case ended == io.EOF && list.left == 0:
-			h := &list.head
-			page.Version, page.Continue, page.Remaining = h.version, h.token, h.remaining
+			page.setMeta(&list.meta)
 			return page, nil
 		case ended == io.EOF || errors.Is(ended, ErrCutFrame):
 			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes",

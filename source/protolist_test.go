@@ -16,7 +16,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/internal/wire"
@@ -24,13 +23,7 @@ import (
 
 // listOf puts an encoded list of pods into its envelope.
 func listOf(t testing.TB, content string) string {
-	t.Helper()
-	unknown := k8sruntime.Unknown{TypeMeta: k8sruntime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: []byte(content)}
-	message, err := unknown.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(protobufMagic) + string(message)
+	return string(envelopeOf(t, "v1", "PodList", encoded(content)))
 }
 
 // podList encodes a list of so many pods, with metadata.
@@ -41,11 +34,7 @@ func podList(t testing.TB, n int) string {
 	for i := range n {
 		list.Items = append(list.Items, *benchPod(i))
 	}
-	raw, err := list.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	return string(marshal(t, list))
 }
 
 // bodies are lists in all forms that are understood.
@@ -147,35 +136,9 @@ func TestListThatIsCutAnywhere(t *testing.T) {
 	}
 }
 
-// FuzzListArrives compares a list that is decoded as it arrives with one that was read
-// before: verdict and items are the same, but for lists that come twice.
-func FuzzListArrives(f *testing.F) {
-	for _, body := range bodies(f) {
-		if len(body) < 10_000 {
-			f.Add([]byte(body))
-		}
-	}
-	s := NewTyped(nil, pods, newPod, RESTOptions{})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		want, wantErr := wholePage(t, s, protobufType, bytes.Clone(body))
-		for how, reader := range readers {
-			got, err := s.readProtobufPage(s.pageReader(t.Context(), reader(bytes.NewReader(body)), nil), nil)
-			if err != nil && wantErr == nil && comesAgain(body) {
-				continue
-			}
-			if (err == nil) != (wantErr == nil) {
-				t.Fatalf("%s: %x: %v, want %v", how, body, err, wantErr)
-			}
-			if checkVerdict(t, err); err == nil && (len(got.Items) != len(want.Items) || got.Version != want.Version) {
-				t.Fatalf("%s: %x: %+v, want %+v", how, body, got, want)
-			}
-		}
-	})
-}
-
 // comesAgain reports whether kind or content follow the content.
 func comesAgain(body []byte) bool {
-	f := fields{rest: bytes.TrimPrefix(body, protobufMagic), types: unknownTypes}
+	f := fields{rest: bytes.TrimPrefix(body, protobufMagic), known: unknownFields}
 	contents, again := 0, false
 	for f.next() {
 		again = again || contents > 0 && f.field <= unknownRaw
@@ -222,10 +185,7 @@ func TestListIsLimited(t *testing.T) {
 func TestListIsNotHeldWhole(t *testing.T) {
 	p := withUID("a", "3")
 	p.Annotations = map[string]string{"long": strings.Repeat("x", 3000)}
-	raw, err := p.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := marshal(t, p)
 	item := append(binary.AppendUvarint([]byte{2<<3 | wire.BytesType}, uint64(len(raw))), raw...)
 	body := listOf(t, strings.Repeat(string(item), 10_000))
 	s := NewTyped(nil, pods, newPod, RESTOptions{})

@@ -9,16 +9,15 @@ import (
 	"strings"
 )
 
-// ErrRedirect is an answer that redirects a request to another host, or from https to
-// http. It is not followed: the credentials would go there, as every request of a client
-// carries them.
+// ErrRedirect is an answer that redirects a request to another host, or from https to http. It is
+// not followed: the credentials would go there, as every request of a client carries them.
 var ErrRedirect = errors.New("a redirect was not followed")
 
 // maxRedirects is how many redirects of one request are followed, as net/http does.
 const maxRedirects = 10
 
-// sameHostOnly returns a copy of a client that nextPage no redirect to another host, and
-// has no timeout.
+// sameHostOnly returns a copy of a client that follows no redirect to another host, and has
+// no timeout.
 func sameHostOnly(c *http.Client) *http.Client {
 	home := *c
 	home.Timeout = 0
@@ -37,8 +36,8 @@ func sameHostOnly(c *http.Client) *http.Client {
 	return &home
 }
 
-// checkRedirect returns an error for a redirect that is not followed. From http to https the port may
-// be another.
+// checkRedirect returns an error for a redirect that is not followed. From http to https the
+// port may change.
 func checkRedirect(from, to *url.URL) error {
 	encrypted := from.Scheme == "http" && to.Scheme == "https"
 	samePort := from.Scheme == to.Scheme && portOf(from) == portOf(to)

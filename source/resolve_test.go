@@ -29,12 +29,6 @@ func TestResolveAsksTheServer(t *testing.T) {
 	}
 }
 
-func TestResolveThatIsRefused(t *testing.T) {
-	if r, err := serve(t, answerWith(403, "text/plain", "no")).Resolve(t.Context(), pods); !apierrors.IsForbidden(err) {
-		t.Errorf("resolved %v, %v, want that it is forbidden", r, err)
-	}
-}
-
 func TestNilConfig(t *testing.T) {
 	if _, err := NewClient(nil); err == nil || !strings.Contains(err.Error(), "clientcmd") {
 		t.Errorf("got %v, want an error that says what to do", err)

@@ -19,8 +19,7 @@ import (
 type Scope uint8
 
 const (
-	// ScopeUnknown is a scope that only the server knows; it is asked when it
-	// matters.
+	// ScopeUnknown is a scope that only the server knows; it is asked when it matters.
 	ScopeUnknown Scope = iota
 	// ScopeNamespaced is a resource whose objects have a namespace.
 	ScopeNamespaced
@@ -75,7 +74,7 @@ func groupVersionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// Resolve asks the server for what r leaves open: the name of the resource that serves its
+// Resolve asks the server for the fields that r leaves open: the name of the resource that serves its
 // kind, its kind, or its scope. If the server does not have the resource, apierrors.IsNotFound
 // is true for the error.
 func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
@@ -134,16 +133,10 @@ func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
 		}
 		return r, nil
 	}
-	return fail(Answered, notServed(r))
-}
-
-func notServed(r Resource) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusNotFound,
-		Reason:  metav1.StatusReasonNotFound,
+	return fail(Answered, &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server does not serve %s", r),
-	}}
+	}})
 }
 
 // isSecrets reports whether the objects are Secrets, as far as the resource is known.

@@ -140,7 +140,8 @@ func (o RESTOptions) Check(name string) error {
 		return err
 	}
 	if o.ClusterScoped && o.Namespace != "" {
-		return fmt.Errorf("%s.ClusterScoped is true: leave Namespace, which is %q, empty", name, o.Namespace)
+		return fmt.Errorf("%s.ClusterScoped is true: leave Namespace, which is %q, empty",
+			name, o.Namespace)
 	}
 	if _, err := labels.Parse(o.Labels); err != nil {
 		return fmt.Errorf("%s.Labels %.100q: %w", name, o.Labels, err)
@@ -184,8 +185,8 @@ func (s *REST[T]) fail(op string, resource Resource, err error) error {
 	}
 }
 
-// resolved returns the resource. Before that, it asks the server for what a request needs to
-// know of it, except for the next page of a list.
+// resolved returns the resource. It asks the server for the fields that a request needs,
+// except for the next page of a list.
 func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
 	onActivity func()) (Resource, error) {
 	select {
@@ -246,7 +247,7 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions,
 	}, nil
 }
 
-// resetResource forgets what the server said of the resource, after an answer that it has no
+// resetResource forgets the result of discovery, after an answer that the server has no
 // such resource: that may come back under another name or in another scope.
 func (s *REST[T]) resetResource(err error) {
 	if !apierrors.IsNotFound(err) {

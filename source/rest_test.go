@@ -43,29 +43,34 @@ func answerWith(code int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// envelopeOf encodes an object as a server does in protobuf.
-func envelopeOf(t *testing.T, apiVersion, kind string, obj interface{ Marshal() ([]byte, error) }) []byte {
+type marshaler interface{ Marshal() ([]byte, error) }
+
+func marshal(t testing.TB, obj marshaler) []byte {
 	t.Helper()
-	raw, err := obj.Marshal()
+	data, err := obj.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
-	message, err := unknown.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append([]byte("k8s\x00"), message...)
+	return data
 }
 
-func watchFrame(t *testing.T, eventType string, object []byte) string {
+// encoded is an object that is encoded already, well or not.
+type encoded string
+
+func (e encoded) Marshal() ([]byte, error) { return []byte(e), nil }
+
+// envelopeOf encodes an object as a server does in protobuf.
+func envelopeOf(t testing.TB, apiVersion, kind string, obj marshaler) []byte {
+	t.Helper()
+	raw := marshal(t, obj)
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}
+	return append([]byte("k8s\x00"), marshal(t, &unknown)...)
+}
+
+func watchFrame(t testing.TB, eventType string, object []byte) string {
 	t.Helper()
 	event := metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: object}}
-	raw, err := event.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(delimited(string(raw)))
+	return string(delimited(string(marshal(t, &event))))
 }
 
 func pod(name, version string) *corev1.Pod {
@@ -125,6 +130,7 @@ func TestListDecodesBothEncodings(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
 		"protobuf": answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list))),
 		"json":     answerWith(200, jsonType+";charset=utf-8", asJSON),
+		"no type":  answerWith(200, "; none", asJSON),
 	}
 	for name, handle := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +142,7 @@ func TestListDecodesBothEncodings(t *testing.T) {
 				t.Fatalf("page is %+v", page)
 			}
 			second := page.Items[1]
-			kind := map[string]string{"json": "Pod"}[name] // protobuf has none, JSON as it was sent
+			kind := map[string]string{"json": "Pod", "no type": "Pod"}[name] // protobuf has none, JSON as it was sent
 			if second.Key != "default/b" || second.Version != "4" || second.UID != "uid-1" || second.Err != nil || second.Object.Kind != kind {
 				t.Errorf("item is %+v", second)
 			}
@@ -151,14 +157,6 @@ func TestListDecodesBothEncodings(t *testing.T) {
 			t.Errorf("an item without kind became %v", first)
 		}
 	})
-}
-
-func TestAnswerOfNoMediaTypeIsJSON(t *testing.T) {
-	body := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`
-	s := NewTyped(serve(t, answerWith(200, "; none", body)), pods, newPod, RESTOptions{})
-	if page, err := s.List(t.Context(), ListOptions{}); err != nil || page.Version != "9" {
-		t.Errorf("page %+v, %v", page, err)
-	}
 }
 
 func TestListRefusesWhatIsNoList(t *testing.T) {
@@ -195,12 +193,12 @@ func jsonFrame(eventType, object string) string {
 	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", eventType, object)
 }
 
-// readStream reads a watch to its end.
-func readStream(t *testing.T, handle http.HandlerFunc) (events []Event[*corev1.Pod], err error) {
+// readAllEvents reads a watch to its end, and returns the error that it ended with.
+func readAllEvents[T Object](t *testing.T, s *REST[T], o WatchOptions) (events []Event[T], err error) {
 	t.Helper()
-	stream, err := NewTyped(serve(t, handle), pods, newPod, RESTOptions{Transport: Transport{MaxFrameBytes: 10_000}}).Watch(t.Context(), WatchOptions{Version: "1"})
+	stream, err := s.Watch(t.Context(), o)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	defer stream.Close()
 	for {
@@ -213,6 +211,13 @@ func readStream(t *testing.T, handle http.HandlerFunc) (events []Event[*corev1.P
 		}
 		events = append(events, batch...)
 	}
+}
+
+// readStream reads a watch of pods to its end.
+func readStream(t *testing.T, handle http.HandlerFunc) (events []Event[*corev1.Pod], err error) {
+	t.Helper()
+	o := RESTOptions{Transport: Transport{MaxFrameBytes: 10_000}}
+	return readAllEvents(t, NewTyped(serve(t, handle), pods, newPod, o), WatchOptions{Version: "1"})
 }
 
 func TestWatchDecodesBothEncodings(t *testing.T) {
@@ -334,17 +339,6 @@ func TestAnswersBecomeErrorsThatSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsKept(t *testing.T) {
-	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Retry-After", "17")
-		answerWith(429, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)(w, r)
-	})
-	_, err := NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
-	if wait, ok := RetryAfter(err); !ok || wait != 17*time.Second {
-		t.Errorf("RetryAfter of %v is %v, %v", err, wait, ok)
-	}
-}
-
 func TestRefusedStreamedListIsSaidSo(t *testing.T) {
 	client := serve(t, answerWith(422, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"sendInitialEvents is forbidden"}`))
 	s := NewTyped(client, pods, newPod, RESTOptions{})
@@ -399,13 +393,20 @@ func TestListHasTheTimeoutOfTheConfigAndWatchHasNot(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	client, err := NewClient(&rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond})
+	config := &rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}
+	client, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	theirs, err := NewClientFromREST(restClientFor(t, config))
+	if err != nil || theirs.http.Timeout != 0 {
+		t.Fatal(err, theirs.http.Timeout)
+	}
 	s := NewTyped(client, pods, newPod, RESTOptions{})
-	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("list: %v, want the deadline", err)
+	for _, s := range []*REST[*corev1.Pod]{s, NewTyped(theirs, pods, newPod, RESTOptions{})} {
+		if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("list: %v, want the deadline", err)
+		}
 	}
 	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
 	if err != nil {

@@ -2,14 +2,12 @@ package source
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,26 +73,6 @@ func TestClientFromRESTSendsAsTheClientsetDoes(t *testing.T) {
 				t.Errorf("query %q, want %q", got.URL.RawQuery, query)
 			}
 		})
-	}
-}
-
-func TestClientFromRESTLimitsListsAndNotWatches(t *testing.T) {
-	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		<-release
-	}))
-	defer server.Close()
-	defer close(release)
-	client, err := NewClientFromREST(restClientFor(t, &rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	src := NewTyped(client, pods, func() *corev1.Pod { return new(corev1.Pod) }, RESTOptions{})
-	if _, err := src.List(t.Context(), ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a list that hangs: %v, want the deadline of the client", err)
-	}
-	if client.http.Timeout != 0 {
-		t.Errorf("a watch would be cut off after %v", client.http.Timeout)
 	}
 }
 

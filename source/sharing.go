@@ -31,8 +31,7 @@ type SharerStats = dedup.SharerStats
 // bookmarks included.
 type DecodingStats struct {
 	// Shared objects came in protobuf, or in JSON as maps, and share their parts as
-	// Transport.Sharing says. Healthy is all objects of a built-in type and of a dynamic
-	// source.
+	// Transport.Sharing says. Healthy is all objects of a built-in type and of a dynamic source.
 	Shared int64
 	// Unshared objects came in the same forms and were decoded each for itself: all of them
 	// if WhyUnshared is set, and otherwise those that were not encoded as API servers encode
@@ -51,7 +50,7 @@ type DecodingStats struct {
 	After SharerStats
 }
 
-// Add adds what another source has counted.
+// Add adds the counts of another source.
 func (s *DecodingStats) Add(other DecodingStats) {
 	s.Shared += other.Shared
 	s.Unshared += other.Unshared
@@ -63,7 +62,7 @@ func (s *DecodingStats) Add(other DecodingStats) {
 	s.After.Add(other.After)
 }
 
-// DecodingStats returns what the source has decoded. It may be called at any time.
+// DecodingStats returns the counts of the source. It may be called at any time.
 func (s *REST[T]) DecodingStats() DecodingStats {
 	stats := s.decoder.stats()
 	if s.bookmarks != nil {
@@ -72,15 +71,15 @@ func (s *REST[T]) DecodingStats() DecodingStats {
 	return stats
 }
 
-// NewSharer returns a sharer for objects of a resource that something has changed since
-// the client decoded them. They share with the objects that sources with these options
-// decode.
+// NewSharer returns a sharer for objects of a resource that something has changed since the
+// client decoded them. They share with the objects that sources with these options decode.
 func (c *Client) NewSharer(resource Resource, o Transport) *dedup.Sharer {
 	if resource.isSecrets() {
 		o.Sharing = ShareNothing
 	}
-	return dedup.NewSharer(o.tableOf(c), dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: resource.Name != ""})
+	options := dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: resource.Name != ""}
+	return dedup.NewSharer(o.tableOf(c), options)
 }
 
-// SharingStats describe what the objects of sources with these options have in common.
+// SharingStats describe the table of sources with these options.
 func (c *Client) SharingStats(o Transport) TableStats { return o.tableOf(c).Stats() }

@@ -29,21 +29,6 @@ func widgetsJSON(kind string) http.HandlerFunc {
 	}
 }
 
-func readMaps(t *testing.T, s *REST[*unstructured.Unstructured]) (all []*unstructured.Unstructured) {
-	t.Helper()
-	page, err := s.List(t.Context(), ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, item := range page.Items {
-		all = append(all, item.Object)
-	}
-	for _, event := range readAllEvents(t, s) {
-		all = append(all, event.Object)
-	}
-	return all
-}
-
 // TestMapsShareWhatTheyHaveInCommon reads a list and a watch with each kind of sharing.
 func TestMapsShareWhatTheyHaveInCommon(t *testing.T) {
 	for sharing, want := range map[Sharing]struct {
@@ -57,7 +42,7 @@ func TestMapsShareWhatTheyHaveInCommon(t *testing.T) {
 		t.Run(fmt.Sprint(sharing), func(t *testing.T) {
 			client := serve(t, widgetsJSON("Widget"))
 			s := NewDynamic(client, Resource{Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}, RESTOptions{Transport: Transport{Sharing: sharing}})
-			all := readMaps(t, s)
+			all := readAll(t, s)
 			if len(all) != 16 {
 				t.Fatalf("read %d objects", len(all))
 			}
@@ -98,7 +83,7 @@ func TestSecretsAsMapsAreNotShared(t *testing.T) {
 	} {
 		client := serve(t, widgetsJSON("Secret"))
 		s := NewDynamic(client, resource, RESTOptions{})
-		if got := len(readMaps(t, s)); got != 16 {
+		if got := len(readAll(t, s)); got != 16 {
 			t.Fatalf("read %d objects", got)
 		}
 		if stats := s.DecodingStats(); stats.Unshared != 16 || stats.WhyUnshared == nil || client.SharingStats(Transport{}).Kept != 0 {

@@ -58,8 +58,8 @@ func replicas(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// readAll lists and watches, and returns the pods of both.
-func readAll(t *testing.T, s *REST[*corev1.Pod]) (all []*corev1.Pod) {
+// readAll lists and watches, and returns the objects of both.
+func readAll[T Object](t *testing.T, s *REST[T]) (all []T) {
 	t.Helper()
 	page, err := s.List(t.Context(), ListOptions{})
 	if err != nil {
@@ -68,20 +68,11 @@ func readAll(t *testing.T, s *REST[*corev1.Pod]) (all []*corev1.Pod) {
 	for _, item := range page.Items {
 		all = append(all, item.Object)
 	}
-	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
-	if err != nil {
-		t.Fatal(err)
+	events, _ := readAllEvents(t, s, WatchOptions{Version: "1"})
+	for _, event := range events {
+		all = append(all, event.Object)
 	}
-	defer stream.Close()
-	for {
-		batch, err := stream.Next()
-		if err != nil {
-			return all
-		}
-		for _, event := range batch {
-			all = append(all, event.Object)
-		}
-	}
+	return all
 }
 
 // TestObjectsShareWhatTheyHaveInCommon reads a list and a watch with each kind of
@@ -157,9 +148,8 @@ func TestStructsInJSONShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that
-// no Go program writes.
-// Stats of several sources add up, each figure of them.
+// TestWhatIsNotSharedIsCounted decodes Secrets, JSON, and an object in an encoding that no Go
+// program writes. Stats of several sources add up, each figure of them.
 func TestDecodingStatsAddUp(t *testing.T) {
 	one := DecodingStats{Shared: 1, Unshared: 2, Rejected: 3, JSON: 4, After: dedup.SharerStats{Shared: 5}, WhyUnshared: ErrMalformed}
 	var sum DecodingStats
@@ -200,7 +190,7 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", watchFrame(t, "ADDED", append([]byte("k8s\x00"), raw...)))), pods, newPod, RESTOptions{})
-	if all := readAllEvents(t, typed); len(all) != 1 || all[0].Key != "default/a" {
+	if all, _ := readAllEvents(t, typed, WatchOptions{}); len(all) != 1 || all[0].Key != "default/a" {
 		t.Errorf("read %+v", all)
 	}
 	if stats := typed.DecodingStats(); stats.Unshared != 1 || stats.Shared != 0 || stats.WhyUnshared != nil {
@@ -209,30 +199,13 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 
 	inJSON := NewTyped(serve(t, answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))), pods, newPod, RESTOptions{})
 	dynamic := NewDynamic(serve(t, answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))), pods, RESTOptions{})
-	readAllEvents(t, inJSON)
-	readAllEvents(t, dynamic)
+	_, _ = readAllEvents(t, inJSON, WatchOptions{})
+	_, _ = readAllEvents(t, dynamic, WatchOptions{})
 	if stats := inJSON.DecodingStats(); stats != (DecodingStats{JSON: 1, After: dedup.SharerStats{Shared: 1}}) {
 		t.Errorf("a struct in JSON: %+v", stats)
 	}
 	if stats := dynamic.DecodingStats(); stats != (DecodingStats{Shared: 1}) {
 		t.Errorf("an object in JSON: %+v", stats)
-	}
-}
-
-// readAllEvents reads a watch to its end.
-func readAllEvents[T Object](t *testing.T, s *REST[T]) (all []Event[T]) {
-	t.Helper()
-	stream, err := s.Watch(t.Context(), WatchOptions{Version: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	for {
-		batch, err := stream.Next()
-		if err != nil {
-			return all
-		}
-		all = append(all, batch...)
 	}
 }
 
@@ -293,71 +266,67 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// FuzzListBody decodes the body of a list, and compares with the serializer that
-// client-go uses: verdict, versions and objects are the same, but for lists of other
-// kinds, of which the source says that they are.
+// FuzzListBody decodes the body of a list, at once and as it arrives, and compares with the
+// serializer that client-go uses: verdict, versions and objects are the same, except for lists
+// of other kinds, which have an error of their own, and lists that come twice.
 func FuzzListBody(f *testing.F) {
 	reference := protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
-	remaining := int64(3)
-	list := &corev1.PodList{
-		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next", RemainingItemCount: &remaining},
-		Items:    []corev1.Pod{*replica("a", "3"), *replica("b", "4"), *replica("c", "5")},
-	}
-	object, err := list.Marshal()
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, raw := range [][]byte{
-		object, nil,
-		append(bytes.Clone(object), object...),             // everything twice
-		append(bytes.Clone(object), "\n\x03\x12\x0110"...), // the metadata again, with another version, and trash
-		append(bytes.Clone(object), 2<<3, 1),               // an item as a number
-		append(bytes.Clone(object), "\n\x02\x20\x05"...),   // how many remain, again
-		append(bytes.Clone(object), 9<<3|2, 1, 1),          // an unknown field
+	object := podList(f, 3)
+	for _, content := range []string{
+		object, "",
+		object + object,             // everything twice
+		object + "\n\x03\x12\x0110", // the metadata again, with another version, and trash
+		object + "\x10\x01",         // an item as a number
+		object + "\n\x02\x20\x05",   // how many remain, again
+		object + "\x4a\x01\x01",     // an unknown field
 		object[:len(object)-1],
 	} {
-		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}
-		message, err := unknown.Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(append([]byte("k8s\x00"), message...))
+		f.Add([]byte(listOf(f, content)))
 	}
+	for _, body := range bodies(f) {
+		if len(body) < 10_000 {
+			f.Add([]byte(body))
+		}
+	}
+	source := NewTyped(nil, pods, newPod, RESTOptions{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		source := NewTyped(nil, pods, newPod, RESTOptions{})
-		for range 2 { // until everything is shared
-			got, gotErr := wholePage(t, source, protobufType, bytes.Clone(body))
-			want := &corev1.PodList{}
-			_, gvk, wantErr := reference.Decode(body, nil, want)
+		want := &corev1.PodList{}
+		_, gvk, wantErr := reference.Decode(body, nil, want)
+		compare := func(how string, got Page[*corev1.Pod], gotErr error) {
 			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {
-				if e, err := openEnvelope(body); wantErr == nil && err == nil && *gvk == corev1.SchemeGroupVersion.WithKind("PodList") && len(e.kind) > 0 {
-					t.Fatalf("%v of a list that client-go takes for one of pods", gotErr)
+				e, err := openEnvelope(body)
+				if wantErr == nil && err == nil && len(e.kind) > 0 && gvk.Kind == "PodList" && gvk.Version == "v1" {
+					t.Fatalf("%s: %v of a list that client-go takes for one of pods", how, gotErr)
 				}
 				return
 			}
-			if (gotErr == nil) != (wantErr == nil) {
-				t.Fatalf("%x: %v, client-go says %v", body, gotErr, wantErr)
+			if checkVerdict(t, gotErr); (gotErr == nil) != (wantErr == nil) {
+				t.Fatalf("%s: %x: %v, client-go says %v", how, body, gotErr, wantErr)
 			}
 			if gotErr != nil {
 				return
 			}
-			if got.Version != want.ResourceVersion || got.Continue != want.Continue || len(got.Items) != len(want.Items) ||
-				got.Remaining != ptr(want.RemainingItemCount) {
-				t.Fatalf("%x:\ngot  %+v\nwant %+v", body, got, want)
+			remaining := int64(0)
+			if want.RemainingItemCount != nil {
+				remaining = *want.RemainingItemCount
+			}
+			if got.Version != want.ResourceVersion || got.Continue != want.Continue ||
+				got.Remaining != remaining || len(got.Items) != len(want.Items) {
+				t.Fatalf("%s: %x:\ngot  %+v\nwant %+v", how, body, got, want)
 			}
 			for i := range got.Items {
-				if !reflect.DeepEqual(got.Items[i].Object, &want.Items[i]) {
+				if !reflect.DeepEqual(got.Items[i].Object, &want.Items[i]) && got.Items[i].Err == nil {
 					t.Fatalf("%x: item %d:\ngot  %+v\nwant %+v", body, i, got.Items[i].Object, want.Items[i])
 				}
 			}
 		}
+		page, err := wholePage(t, source, protobufType, bytes.Clone(body))
+		compare("before", page, err)
+		for how, reader := range readers {
+			page, err := source.readProtobufPage(source.pageReader(t.Context(), reader(bytes.NewReader(body)), nil), nil)
+			if err == nil || wantErr != nil || !comesAgain(body) {
+				compare(how, page, err)
+			}
+		}
 	})
-}
-
-// ptr returns what p points to, 0 for nil.
-func ptr(p *int64) int64 {
-	if p == nil {
-		return 0
-	}
-	return *p
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Object is what a source yields: a pointer to an API type, an
+// Object is the type of the objects of a source: a pointer to an API type, an
 // *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
 type Object interface {
 	metav1.Object
@@ -21,7 +21,7 @@ type Source[T any] interface {
 	// List reads one page of the collection.
 	List(ctx context.Context, o ListOptions) (Page[T], error)
 
-	// Watch opens a stream of what changes. The stream ends when ctx ends.
+	// Watch opens a stream of changes. The stream ends when ctx ends.
 	// A source that cannot stream the initial state answers
 	// WatchOptions.SendInitialEvents with [ErrStreamedListRefused].
 	Watch(ctx context.Context, o WatchOptions) (Stream[T], error)
@@ -41,9 +41,8 @@ type Stream[T any] interface {
 // ListOptions says which page of which state to list. Its zero value asks for
 // the newest state, consistently, in one page.
 type ListOptions struct {
-	// Version is the resource version to list at: "" is the newest state,
-	// consistently; "0" is any state that the server has at hand; anything else
-	// is a state not older than it.
+	// Version is the resource version to list at: "" is the newest state, consistently; "0" is
+	// any state that the server has at hand; anything else is a state not older than it.
 	Version string
 	// Limit is the largest number of items wanted in the page; 0 is no limit.
 	Limit int64
@@ -51,10 +50,9 @@ type ListOptions struct {
 	Continue string
 	// IsCached reports which objects the caller has already; nil means none.
 	IsCached IsCached
-	// OnActivity is called when a request is sent, and when a part of the answer has come,
-	// by the goroutine that called List, unless it is nil. Sources that cannot observe reads
-	// never call it. The time between two calls was spent waiting for the server, or
-	// decoding.
+	// OnActivity is called when a request is sent, and when a part of the answer has come, by the
+	// goroutine that called List, unless it is nil. Sources that cannot observe reads never call
+	// it. The time between two calls was spent waiting for the server, or decoding.
 	OnActivity func()
 }
 
@@ -109,17 +107,15 @@ type Page[T any] struct {
 	Version string
 	// Continue is the token of the next page, "" when this is the last.
 	Continue string
-	// Remaining is how many items follow this page, 0 where the server does
-	// not say.
+	// Remaining is how many items follow this page, 0 where the server does not say.
 	Remaining int64
 }
 
-// EventType says what an event of a watch is about.
+// EventType is the type of an event of a watch.
 type EventType uint8
 
 const (
-	// Added is an object that is new to the collection, or part of its initial
-	// state.
+	// Added is an object that is new to the collection, or part of its initial state.
 	Added EventType = iota + 1
 	// Modified is a new state of an object.
 	Modified
@@ -149,8 +145,7 @@ func (t EventType) String() string {
 	}
 }
 
-// Event is one event of a watch. A Bookmark and an InitialEventsEnd have a
-// Version only.
+// Event is one event of a watch. A Bookmark and an InitialEventsEnd have a Version only.
 type Event[T any] struct {
 	Type EventType
 	Item[T]

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // answerOf returns an answer with a body of a media type.
@@ -21,40 +19,11 @@ func answerOf(code int, mediaType string, body io.Reader) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(body)}
 }
 
-// protobufFrames returns a watch in protobuf: an object, and the Status that ends it.
-func protobufFrames(f *testing.F) []byte {
-	f.Helper()
-	of := func(kind string, marshal func() ([]byte, error)) []byte {
-		raw, err := marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
-		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
-		message, err := unknown.Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
-		return append([]byte("k8s\x00"), message...)
-	}
-	var frames []string
-	for name, object := range map[string][]byte{
-		"ADDED": of("Pod", pod("a", "3").Marshal),
-		"ERROR": of("Status", (&metav1.Status{Status: metav1.StatusFailure, Code: 410}).Marshal),
-	} {
-		event := metav1.WatchEvent{Type: name, Object: runtime.RawExtension{Raw: object}}
-		frame, err := event.Marshal()
-		if err != nil {
-			f.Fatal(err)
-		}
-		frames = append(frames, string(frame))
-	}
-	return delimited(frames...)
-}
-
 // FuzzStream reads any bytes as a watch, to its end, at once and byte by byte. What is
 // read must be the same, every event whole, and the end one that says what it is.
 func FuzzStream(f *testing.F) {
-	f.Add(protobufFrames(f), true, 0, 0)
+	f.Add([]byte(watchFrame(f, "ADDED", envelopeOf(f, "v1", "Pod", pod("a", "3")))+
+		watchFrame(f, "ERROR", envelopeOf(f, "v1", "Status", &metav1.Status{Status: metav1.StatusFailure, Code: 410}))), true, 0, 0)
 	f.Add([]byte(jsonFrame("ADDED", podJSON("a", "3"))+jsonFrame("BOOKMARK", podJSON("", "4"))+"{"), false, 7, 0)
 	f.Add([]byte(jsonFrame("ADDED", `{"metadata":{"name":"a"},"spec":@}`)), false, 0, 20_000)
 	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), false, 2, 0)
@@ -64,26 +33,28 @@ func FuzzStream(f *testing.F) {
 		if asProtobuf {
 			mediaType = protobufType
 		}
-		var told [2][]EventType
-		for i, reader := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
-			of := NewTyped(nil, pods, newPod, RESTOptions{Transport: Transport{MaxFrameBytes: limits[uint(limit)%uint(len(limits))]}})
-			stream, err := newRESTStream(of, request{op: "watch", resource: "pods"}, answerOf(200, mediaType, reader), func() {})
-			if err != nil {
-				t.Fatal(err)
-			}
-			told[i] = readToEnd(t, stream, len(body))
-		}
-		if a, b := told[0], told[1]; string(a) != string(b) {
+		o := RESTOptions{Transport: Transport{MaxFrameBytes: limits[uint(limit)%uint(len(limits))]}}
+		at := func(body []byte) io.Reader { return bytes.NewReader(body) }
+		slowly := func(body []byte) io.Reader { return iotest.OneByteReader(bytes.NewReader(body)) }
+		typed := NewTyped(nil, pods, newPod, o)
+		a, b := readToEnd(t, typed, mediaType, body, at), readToEnd(t, typed, mediaType, body, slowly)
+		if string(a) != string(b) {
 			t.Errorf("read at once: %v, byte by byte: %v", a, b)
 		}
+		readToEnd(t, NewDynamic(nil, pods, o), mediaType, body, at)
 	})
 }
 
-// readToEnd returns the types of the events of a stream of so many bytes.
-func readToEnd(t *testing.T, stream *restStream[*corev1.Pod], size int) []EventType {
+// readToEnd returns the types of the events of a watch.
+func readToEnd[T Object](t *testing.T, of *REST[T], mediaType string, body []byte,
+	reader func([]byte) io.Reader) (told []EventType) {
 	t.Helper()
-	var told []EventType
-	for range size + 2 {
+	answer := answerOf(200, mediaType, reader(body))
+	stream, err := newRESTStream(of, request{op: "watch", resource: "pods"}, answer, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range len(body) + 2 {
 		events, err := stream.Next()
 		if err != nil {
 			_, known := errors.AsType[*Error](err)
@@ -96,13 +67,13 @@ func readToEnd(t *testing.T, stream *restStream[*corev1.Pod], size int) []EventT
 			t.Fatalf("a batch of %d events", len(events))
 		}
 		for _, e := range events {
-			if isObject := e.Type == Added || e.Type == Modified || e.Type == Deleted; isObject && e.Err == nil && e.Object == nil {
+			if isObject := e.Type == Added || e.Type == Modified || e.Type == Deleted; isObject && e.Err == nil && reflect.ValueOf(e.Object).IsNil() {
 				t.Errorf("an event without an object: %+v", e)
 			}
 			told = append(told, e.Type)
 		}
 	}
-	t.Errorf("a stream of %d bytes does not end", size)
+	t.Errorf("a stream of %d bytes does not end", len(body))
 	return nil
 }
 

@@ -13,13 +13,12 @@ type Transport struct {
 	PageSize int64
 	// NoStreamedLists reads every list in pages.
 	NoStreamedLists bool
-	// ConsistentFirstList makes the first list of an informer ask for the newest state also
-	// where it is one in pages; streamed lists do so anyway, and so does every later list.
-	// Without it, a first list in pages is any state that the API server has in memory. That
-	// of a server that lags may be older than the writes of an earlier process of the same
-	// program: wait with WaitFor then, or set this. It costs a server twice the processor
-	// time: 173 ms instead of 82 for 10,000 objects of 1 KB in pages of 500
-	// (BenchmarkFirstList in e2e, Kubernetes 1.37).
+	// ConsistentFirstList makes the first list of an informer ask for the newest state also where
+	// it is one in pages; streamed lists do so anyway, and so does every later list. Without it,
+	// a first list in pages is any state that the API server has in memory. That of a server that
+	// lags may be older than the writes of an earlier process of the same program: wait with
+	// WaitFor then, or set this. It costs a server twice the processor time: 173 ms instead of 82
+	// for 10,000 objects of 1 KB in pages of 500 (BenchmarkFirstList in e2e, Kubernetes 1.37).
 	ConsistentFirstList bool
 	// WatchTimeout is the least time after which the server is asked to end a watch, which is
 	// then begun anew; the most is twice that. 0 means 5 minutes, the least is a second.
@@ -98,14 +97,15 @@ func (o Transport) Check(name string) error {
 	case o.MaxListBytes != 0 && o.MaxListBytes < leastBytes:
 		return refuse("MaxListBytes", o.MaxListBytes, atLeast("2 GiB"))
 	case o.ListBudget != nil && o.ListBudget.MaxBytes < 0:
-		return refuse("ListBudget.MaxBytes", o.ListBudget.MaxBytes, "give a number of bytes, or 0 for 4 GiB")
+		return refuse("ListBudget.MaxBytes", o.ListBudget.MaxBytes,
+			"give a number of bytes, or 0 for 4 GiB")
 	case o.Sharing < ShareAll || o.Sharing > ShareNothing:
 		return refuse("Sharing", int(o.Sharing), "use ShareAll, ShareStrings or ShareNothing")
 	}
 	return nil
 }
 
-// tableOf returns the table that holds what objects share.
+// tableOf returns the table through which objects share.
 func (o Transport) tableOf(c *Client) *Table {
 	switch {
 	case o.Table != nil:

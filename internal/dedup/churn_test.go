@@ -22,8 +22,8 @@ func churnTests(t *testing.T) map[string]churnTest {
 		return func() []byte { return encode(c.pod(w)) }
 	}
 	custom := func(c *corpus, i int) func() []byte {
-		template := c.widgetTemplate(c.workload(i))
-		return func() []byte { return c.widget(template) }
+		w := c.workload(i)
+		return func() []byte { return c.widget(w) }
 	}
 	podReport := func(data []byte, n int) []byte {
 		pod := decodedPod(t, data)
@@ -43,14 +43,7 @@ func churnTests(t *testing.T) map[string]churnTest {
 	}
 	return map[string]churnTest{
 		"pods": {pods, podReport, func(table *Table) func([]byte) any {
-			d := NewDecoder(table, &corev1.Pod{}, ShareAll)
-			return func(data []byte) any {
-				pod := new(corev1.Pod)
-				if err := d.Unmarshal(data, pod); err != nil {
-					t.Fatal(err)
-				}
-				return pod
-			}
+			return decodeWith(t, NewDecoder(table, &corev1.Pod{}, ShareAll))
 		}, 7. / 6},
 		"maps": {custom, customReport, func(table *Table) func([]byte) any {
 			return decodeMapsWith(t, NewMapDecoder(table, widgets, ShareAll, nil))

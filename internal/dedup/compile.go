@@ -271,7 +271,7 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 	return number, true, nil
 }
 
-// add adds to a Sharer's layout what a value of type t at an offset holds.
+// add adds the fields of a value of type t at an offset to a Sharer's layout.
 func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 	switch {
 	case t == timeType, t == handleType:
@@ -282,8 +282,9 @@ func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 		return nil
 	case t.Kind() == reflect.Struct:
 		return c.addStruct(l, t, offset)
-	case t.Kind() == reflect.Array:
-		return c.addArray(l, t, offset)
+	case t.Kind() == reflect.Array && isNumber(t.Elem().Kind()):
+		l.addBits(offset, t.Size())
+		return nil
 	}
 	f, err := c.field(t, nil)
 	switch {
@@ -328,30 +329,6 @@ func (c *compiler) addStruct(l *layout, t reflect.Type, offset uintptr) error {
 			return nil
 		}
 		if err := c.add(l, sf.Type, offset+sf.Offset); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// maxElements bounds the arrays that a Sharer looks into.
-const maxElements = 64
-
-func (c *compiler) addArray(l *layout, t reflect.Type, offset uintptr) error {
-	elem, err := c.layout(t.Elem(), nil)
-	switch {
-	case err != nil:
-		return err
-	case elem.opaque == nil && len(elem.fields) == 1 && elem.fields[0].kind == kindBits &&
-		elem.fields[0].size == elem.size:
-		l.addBits(offset, t.Size())
-		return nil
-	case t.Len() > maxElements:
-		l.opaque = fmt.Errorf("%w: an array %v", errOpaque, t)
-		return nil
-	}
-	for i := range uintptr(t.Len()) {
-		if err := c.add(l, t.Elem(), offset+i*elem.size); err != nil {
 			return err
 		}
 	}

@@ -27,9 +27,11 @@ const (
 	ShareNothing
 )
 
+func (s Sharing) off() bool { return s < 0 || s >= ShareNothing }
+
 // A Decoder decodes objects of one Go type as the generated Unmarshal of that type does, and
-// shares what an object has in common with earlier ones. Several goroutines may use it at
-// once; each of them learns for itself what repeats.
+// shares the parts that an object has in common with earlier ones. Several goroutines may use
+// it at once; each of them keeps its own fieldStats.
 type Decoder struct {
 	table   *Table
 	typ     reflect.Type
@@ -66,23 +68,21 @@ type DecoderStats struct {
 
 // NewDecoder returns a decoder for objects of the Go type of example, a pointer to a struct,
 // that shares with all decoders of the table. It is cheap, so that each reader of a
-// collection can have one with counts of its own: the type is compiled when the first object
-// of any decoder is decoded, and the table keeps what decoders learn.
+// collection can have one with counts of its own: the table keeps the compiled type and the
+// fieldStats.
 func NewDecoder(table *Table, example Message, sharing Sharing) *Decoder {
 	table.init()
 	return &Decoder{table: table, typ: reflect.TypeOf(example), sharing: sharing}
 }
 
-// Without returns a decoder like d that leaves some fields out of the objects, as if they
-// had never been set. A path names fields as JSON does, joined by dots, as in
-// "spec.containers.env": it goes through messages and slices, and ends at a field of any
-// type. The bytes of that field are skipped and not checked, so that an object is decoded
-// that would otherwise be rejected for them. Where the generated code decodes an object, the
-// fields are cleared afterwards.
+// Without returns a decoder like d that leaves some fields out of the objects, as if they had
+// never been set. A path names fields as JSON does, joined by dots, as in "spec.containers.env":
+// it goes through messages and slices, and ends at a field of any type. The bytes of that field
+// are skipped and not checked, so that an object is decoded that would otherwise be rejected for
+// them. Where the generated code decodes an object, the fields are cleared afterwards.
 //
-// It returns an error, which names the path, if the type of d has no such field, if the path
-// goes into a map or another single value, or if it leaves out a field that identifies
-// objects.
+// It returns an error, which names the path, if the type of d has no such field, if the path goes
+// into a map or another single value, or if it leaves out a field that identifies objects.
 func (d *Decoder) Without(paths ...string) (*Decoder, error) {
 	drop, err := fieldpath.Parse(slices.Concat(d.drop.Paths(), paths))
 	if err != nil {
@@ -108,12 +108,12 @@ var errSharesNothing = errors.New("sharing is turned off")
 func (d *Decoder) Shares() error {
 	d.compile.Do(func() {
 		switch {
-		case d.sharing < 0 || d.sharing >= ShareNothing:
+		case d.sharing.off():
 			d.plan = &plan{err: errSharesNothing}
 		case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 			d.plan = &plan{err: fmt.Errorf("%v is not a pointer to a struct", d.typ)}
 		default:
-			d.plan = d.table.plans.toDecode(d.typ.Elem(), d.drop)
+			d.plan = d.table.plans.plan(d.typ.Elem(), d.drop, true)
 		}
 	})
 	return d.plan.err
@@ -122,11 +122,10 @@ func (d *Decoder) Shares() error {
 // Stats returns the decoder's counts.
 func (d *Decoder) Stats() DecoderStats { return d.counts.stats() }
 
-// Unmarshal decodes an object into a new one, which must be the zero value of the decoder's
-// type. It keeps nothing of data. It accepts what the generated Unmarshal accepts, and then
-// the object is deeply equal to what that makes, except for the fields of [Decoder.Without].
-// For data that it rejects, it returns the error of the generated code, and the object is
-// half filled.
+// Unmarshal decodes an object into a new one, which must be the zero value of the decoder's type.
+// It keeps nothing of data. It accepts what the generated Unmarshal accepts, and then the object
+// is deeply equal to what that makes, except for the fields of [Decoder.Without]. For data that
+// it rejects, it returns the error of the generated code, and the object is half filled.
 func (d *Decoder) Unmarshal(data []byte, into Message) error {
 	if d.Shares() != nil {
 		d.counts.generated.Add(1)
@@ -139,11 +138,10 @@ func (d *Decoder) Unmarshal(data []byte, into Message) error {
 		return fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v",
 			d.typ, into, d.typ.Elem())
 	}
-	w, ok := d.plan.decoders.take(d.sharing)
-	if !ok {
-		w = newProtoWorker(d.table, d.plan, d.sharing)
-	}
-	ok = w.decode(data, v.UnsafePointer())
+	w := d.plan.decoders.take(d.sharing, func() *protoWorker {
+		return newProtoWorker(d.table, d.plan, d.sharing)
+	})
+	ok := w.decode(data, v.UnsafePointer())
 	refused := w.refused
 	w.refused = nil
 	d.plan.decoders.give(w, d.sharing)

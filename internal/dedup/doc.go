@@ -1,13 +1,13 @@
-// Package dedup decodes Kubernetes API objects and shares in memory what they have in
-// common: a [Decoder] decodes the [Message] values of one Go type from protobuf, a
-// [MapDecoder] decodes unstructured objects from JSON into maps, and a [Sharer] takes
-// objects that are decoded already. All of them share through a [Table]. [Sharing] says
-// what is shared; [DecoderStats], [SharerStats] and [TableStats] count it.
+// Package dedup decodes Kubernetes API objects and keeps their common parts in memory once:
+// a [Decoder] decodes the [Message] values of one Go type from protobuf, a [MapDecoder]
+// decodes unstructured objects from JSON into maps, and a [Sharer] takes objects that are
+// decoded already. All of them share through a [Table]. [Sharing] selects the parts that are
+// shared; [DecoderStats], [SharerStats] and [TableStats] count.
 //
 // The pods of a workload have most of their bytes in common. The generated Unmarshal
 // allocates the values of these bytes again for each pod. This package compares the bytes
 // instead, and lets the second pod point to the values of the first. Objects are deeply
-// equal to those of the generated code. There is nothing to configure.
+// equal to those of the generated code.
 //
 //	bytes of an object
 //	  │   layout of the Go type, compiled once
@@ -61,8 +61,8 @@
 //  3. After some objects in which little was found, one in 32 is searched, until that pays
 //     again.
 //
-// Finding (finder.go): first by a cheap hash among what the same goroutine found lately, then
-// in the table, by a seeded hash, in eight neighbouring slots. The content decides, never the
+// Finding (finder.go): first in the recentCache of the goroutine, by a cheap hash, then in
+// the table, by a seeded hash, in eight neighbouring slots. The content decides, never the
 // hash.
 //
 // Deciding (fieldstats.go), for each field, in bytes:
@@ -72,20 +72,20 @@
 //     was seen before ends the pause.
 //  2. A new value is kept when it is seen for the second time, or at once where that would
 //     have paid lately. A seenFilter remembers bits of the hashes.
-//  3. What an object has in all its states is no repetition. Objects are told apart by eight
-//     bits of their UIDs. A string counts as seen when another object had it; a value also
-//     when the same object had it, while the table is less than a quarter full.
+//  3. A string counts as seen only if another object had it, because the states of one object
+//     repeat most strings. A value counts also if the same object had it, while the table is
+//     less than a quarter full. Objects are distinguished by eight bits of their UIDs.
 //
 // Forgetting (table.go): while objects are decoded, a sweep drops the values that the garbage
 // collector has freed, and the strings that no other object has asked for in the last round.
 //
-// # What is never shared
+// # Never shared
 //
 // Secrets, and types that contain them. A map is a Secret if the decoder's kind or its own
 // says so. A [Sharer] leaves objects alone that may be Secrets ([SharerOptions].NoSecrets),
 // and types with unexported fields, channels or functions.
 //
-// A Quantity that has an address, and what contains one: its String, AsDec and Cmp write to
+// A Quantity that has an address, and values that contain one: its String, AsDec and Cmp write to
 // it, so that the readers of two objects would race. In a map it has no address, and is
 // shared with the map unless its number is behind a pointer.
 //
@@ -98,8 +98,8 @@
 // # Concurrency properties
 //
 // All types may be used by several goroutines. Lookups in a table take no lock; additions and
-// sweeps take one. Each call of a decoder takes a worker from a pool, which keeps what it
-// has learned: up to eight for each Go type, and eight for all maps. Two goroutines that
+// sweeps take one. Each call of a decoder takes a worker from a pool, which keeps
+// its fieldStats: up to eight for each Go type, and eight for all maps. Two goroutines that
 // decode at the same time may each make the same value; then it is in memory twice.
 //
 // An object decoded with [ShareAll] must not be changed; DeepCopy it first. One decoded with

@@ -2,9 +2,7 @@ package dedup
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,125 +38,23 @@ func (f *filler) dropPath(t reflect.Type, before string) string {
 	return path
 }
 
-// dropPaths returns some paths that can be left out of a type.
-func (f *filler) dropPaths(t reflect.Type) []string {
+// without returns a decoder that leaves out some random fields, or nil.
+func (f *filler) without(t *testing.T, d *Decoder) *Decoder {
 	var paths []string
 	for range 50 {
-		path := f.dropPath(t, "")
-		if _, err := fieldpath.Parse([]string{path}); err == nil {
+		path := f.dropPath(d.typ, "")
+		if _, err := fieldpath.Parse([]string{path}); err == nil && len(paths) < 6 {
 			paths = append(paths, path)
 		}
-		if len(paths) == 6 {
-			break
-		}
 	}
-	return paths
-}
-
-// without decodes data with the generated code and then clears the fields: as it would be
-// had they never been set.
-func without(tb testing.TB, t reflect.Type, data []byte, paths []string) encodable {
-	tb.Helper()
-	obj := newObject(t)
-	if err := obj.Unmarshal(data); err != nil {
-		tb.Fatal(err)
+	if len(paths) == 0 {
+		return nil
 	}
-	tree, err := fieldpath.Parse(paths)
+	less, err := d.Without(paths...)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatalf("%v without %q: %v", d.typ, paths, err)
 	}
-	fieldpath.NewClearer(tree, t).Clear(obj)
-	return obj
-}
-
-// TestWithoutEveryType leaves random fields out of random objects of every type of
-// client-go's scheme, beside decoders that leave out nothing, or other fields: each
-// object must be what the generated code makes of it, but for its own decoder's fields.
-func TestWithoutEveryType(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	f := newFiller(seed)
-	table := new(Table)
-	dropped := 0
-	for _, typ := range everyType(t) {
-		whole := NewDecoder(table, newObject(typ), ShareAll)
-		decoders := map[*Decoder][]string{whole: nil}
-		for range 3 {
-			if paths := f.dropPaths(typ); len(paths) > 0 {
-				d, err := whole.Without(paths...)
-				if err != nil {
-					t.Fatalf("%v without %q: %v", typ, paths, err)
-				}
-				decoders[d] = paths
-			}
-		}
-		dropped += len(decoders) - 1
-		var objects [][]byte
-		for range 4 {
-			objects = append(objects, randomObject(t, f, typ, 6))
-		}
-		for range 3 {
-			for _, data := range objects {
-				for d, paths := range decoders {
-					want, got := without(t, typ, data, paths), newObject(typ)
-					if err := d.Unmarshal(slices.Clone(data), got); err != nil {
-						t.Fatalf("%v without %q: %v", typ, paths, err)
-					}
-					if !reflect.DeepEqual(want, got) {
-						t.Fatalf("%v without %q from %x:\nwant %+v\ngot  %+v", typ, paths, data, want, got)
-					}
-					keen(d)
-				}
-			}
-		}
-		for d, paths := range decoders {
-			if s := d.Stats(); d.Shares() == nil && s.Generated != 0 {
-				t.Errorf("%v without %q: %+v, all objects should be decoded here", typ, paths, s)
-			}
-		}
-	}
-	if dropped < 600 {
-		t.Errorf("fields were left out %d times; the test proves little", dropped)
-	}
-}
-
-// TestWithoutDamaged decodes damaged objects: one that the generated code accepts is
-// accepted, and is without the fields.
-func TestWithoutDamaged(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	f := newFiller(seed)
-	table := new(Table)
-	var total DecoderStats
-	lenient := 0
-	for _, typ := range everyType(t) {
-		paths := f.dropPaths(typ)
-		d, err := NewDecoder(table, newObject(typ), ShareAll).Without(paths...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 30 {
-			data := f.damage(randomObject(t, f, typ, 6))
-			got := newObject(typ)
-			err := d.Unmarshal(data, got)
-			keen(d)
-			if newObject(typ).Unmarshal(data) != nil {
-				if err == nil {
-					lenient++
-				}
-				continue
-			}
-			if want := without(t, typ, data, paths); err != nil || !reflect.DeepEqual(want, got) {
-				t.Fatalf("%v without %q from %x: %v\nwant %+v\ngot  %+v", typ, paths, data, err, want, got)
-			}
-		}
-		s := d.Stats()
-		total.Shared, total.Generated, total.Rejected = total.Shared+s.Shared, total.Generated+s.Generated, total.Rejected+s.Rejected
-	}
-	t.Logf("%+v, of which %d would be rejected for what was left out", total, lenient)
-	if total.Shared == 0 || total.Generated == 0 || total.Rejected == 0 {
-		t.Errorf("%+v: the damage does not show", total)
-	}
+	return less
 }
 
 // TestWithoutIsNotShared has two decoders of one table decode the same bytes, one of them
@@ -220,14 +116,9 @@ func TestWithoutFallsBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			typ := reflect.TypeOf(test.example).Elem()
-			got := newObject(typ)
-			if err := d.Unmarshal(test.data, got); err != nil {
-				t.Fatal(err)
-			}
-			want := without(t, typ, test.data, []string{test.path})
-			if d.Stats().Generated != 1 || !reflect.DeepEqual(got, want) || reflect.DeepEqual(want, newObject(typ)) {
-				t.Errorf("%+v: got %+v, want %+v", d.Stats(), got, want)
+			got := same(t, d, test.data)
+			if d.Stats().Generated != 1 || reflect.DeepEqual(got, newObject(d.typ.Elem())) {
+				t.Errorf("%+v: got %+v", d.Stats(), got)
 			}
 		})
 	}

@@ -10,10 +10,10 @@ const (
 	leastValueSlots, mostValueSlots = 1 << 8, 1 << 20
 	leastTextSlots, mostTextSlots   = 1 << 10, 1 << 16
 
-	// costValue is what the entry of a value takes beside its key: itself, its share of the
-	// slots, the runtime's record of the weak pointer.
+	// costValue is the memory of the entry of a value without its key: the entry, its share of
+	// the slots, and the runtime's memory for the weak pointer.
 	costValue = 160
-	// costText is what a string takes beside its bytes.
+	// costText is the memory of an entry of a string without its bytes.
 	costText = 64
 	// maxText bounds the strings that are shared on their own.
 	maxText = 1 << 10
@@ -49,30 +49,18 @@ func (e *valueEntry) same(as *valueEntry) bool { return e.space == as.space && e
 func (e *valueEntry) dead() bool               { return e.at.Value() == nil }
 func (e *valueEntry) expired(full bool) bool   { return full || e.dead() }
 
-// findValue returns the entry with a key in a key space, and its value. If equal is not nil,
-// the key is empty and equal decides.
+// findValue returns the entry with a key in a key space, and its value, or a nil entry. If
+// equal is not nil, the key is empty and equal decides.
 func (t *Table) findValue(h uint64, space *keySpace, key []byte,
-	equal func(value) bool) (*valueEntry, value) {
-	slots := *t.values.slots.Load()
-	mask := uint64(len(slots) - 1)
-	for k := range uint64(window) {
-		slot := &slots[(h+k)&mask]
-		have := slot.hash.Load()
-		if have == emptySlot {
-			break
+	equal func(value) bool) (e *valueEntry, v value) {
+	e = t.values.find(h, func(e *valueEntry) (ok bool) {
+		if e.space != space || e.key != string(key) {
+			return false
 		}
-		if have != h {
-			continue
-		}
-		e := slot.entry.Load()
-		if e == nil || e.space != space || e.key != string(key) {
-			continue
-		}
-		if v, ok := e.value(); ok && (equal == nil || equal(v)) {
-			return e, v
-		}
-	}
-	return nil, value{}
+		v, ok = e.value()
+		return ok && (equal == nil || equal(v))
+	})
+	return e, v
 }
 
 // A textEntry is a string, which the table keeps alive.
@@ -108,28 +96,17 @@ func (e *textEntry) expired(bool) bool {
 	return true
 }
 
-// findText returns the string with this content, nil if there is none, and whether the
-// object that asks for it had it first. Nobody writes to the string.
+// findText returns the string with this content, or nil, and whether the object that asks
+// for it had it first. The string must not be written to.
 func (t *Table) findText(h uint64, content []byte, object objectTag) (text *string, own bool) {
-	slots := *t.texts.slots.Load()
-	mask := uint64(len(slots) - 1)
-	for k := range uint64(window) {
-		slot := &slots[(h+k)&mask]
-		have := slot.hash.Load()
-		if have == emptySlot {
-			break
-		}
-		if have != h {
-			continue
-		}
-		if e := slot.entry.Load(); e != nil && e.text == string(content) {
-			state := e.state.Load()
-			own = object != noTag && objectTag(state>>tagBits) == object
-			if !own && state&asked == 0 {
-				e.state.Store(state | asked)
-			}
-			return &e.text, own
-		}
+	e := t.texts.find(h, func(e *textEntry) bool { return e.text == string(content) })
+	if e == nil {
+		return nil, false
 	}
-	return nil, false
+	state := e.state.Load()
+	own = object != noTag && objectTag(state>>tagBits) == object
+	if !own && state&asked == 0 {
+		e.state.Store(state | asked)
+	}
+	return &e.text, own
 }

@@ -3,10 +3,10 @@ package dedup
 // fieldStats decide whether it is worth trying to share the values of one field. Each worker
 // has its own for each field. Both figures are in bytes.
 type fieldStats struct {
-	// balance is what sharing has saved lately, less the cost of the attempts.
+	// balance is the savings of late less the cost of the attempts.
 	balance int32
-	// earlyBalance is what it has saved lately, or would have saved, to keep each new value
-	// when it is first seen, less twice the cost of that.
+	// earlyBalance is the savings of late less twice the cost, if each new value is kept when
+	// it is first seen, or had been.
 	earlyBalance int32
 }
 
@@ -41,8 +41,8 @@ func (s *fieldStats) hit(saved int) {
 	s.gain(saved)
 }
 
-// hitOwn counts an attempt in which an object found what it has brought itself, in an
-// earlier state. That spares work and no memory: to keep it has not paid.
+// hitOwn counts an attempt that found a value of an earlier state of the same object. That
+// spares work and no memory: keeping the value has not paid.
 func (s *fieldStats) hitOwn(cost, saved int) {
 	s.keptInVain(cost)
 	s.gain(saved)
@@ -57,9 +57,8 @@ func (s *fieldStats) gain(saved int) {
 	s.balance = min(s.balance+int32(saved), mostBalance)
 }
 
-// miss counts an attempt that found nothing, where keeping the value takes cost bytes and
-// finding it saves size bytes. It reports whether to keep it. seen says that the value was
-// missed before.
+// miss counts an attempt that found nothing, where keeping the value takes cost bytes and finding
+// it saves size bytes. It reports whether to keep it. seen says that the value was missed before.
 func (s *fieldStats) miss(cost, size int, seen bool) bool {
 	early := s.keepsEarly()
 	s.keptInVain(cost)

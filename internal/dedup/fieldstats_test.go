@@ -29,9 +29,8 @@ func attempts(t *testing.T, d *Decoder, n int, object func(i int) Message) (hits
 	return newHits - hits, newMisses - misses
 }
 
-// TestUniqueFieldsAreLeftAlone decodes objects with nothing in common, then ones
-// that are alike, then again such that are not: the decoder stops trying,
-// begins again, and stops again.
+// TestUniqueFieldsAreLeftAlone decodes objects with nothing in common, then ones that are alike,
+// then again such that are not: the decoder stops trying, begins again, and stops again.
 func TestUniqueFieldsAreLeftAlone(t *testing.T) {
 	d := NewDecoder(new(Table), &corev1.ConfigMap{}, ShareAll)
 	unique := func(i int) Message {

@@ -8,7 +8,7 @@ import (
 )
 
 // A finder finds shared strings and values for the objects of one goroutine, and keeps new
-// ones. It decides by [fieldStats] and samples, and counts.
+// ones. [fieldStats] and samples decide what it looks for.
 type finder struct {
 	table   *Table
 	sharing Sharing
@@ -16,7 +16,7 @@ type finder struct {
 	objects int       // so far
 	random  uint64
 	recent  recentCache
-	numbers [128]cachedNumber
+	numbers [256]cachedNumber
 
 	hits, misses int // not yet counted in the table
 }
@@ -144,16 +144,23 @@ func (f *finder) keep(h uint64, space *keySpace, key string, v value, size int) 
 type cachedNumber struct {
 	size uintptr
 	bits uint64
-	at   unsafe.Pointer // nil until it is made
+	at   unsafe.Pointer // nil until it is needed
 }
 
-// number returns the cached number of that many bytes. It is new if its address is nil.
-func (f *finder) number(size uintptr, bits uint64) (n *cachedNumber, known bool) {
-	n = &f.numbers[(bits*0x9e3779b97f4a7c15^uint64(size)<<57)>>57]
-	if known = n.size == size && n.bits == bits; !known {
+// number returns the address of the shared number of size bytes. For a number that was not
+// asked for lately it returns nil, unless early is set.
+func (f *finder) number(size uintptr, bits uint64, early bool) unsafe.Pointer {
+	n := &f.numbers[(bits*0x9e3779b97f4a7c15^uint64(size)<<56)>>56]
+	if n.size != size || n.bits != bits {
 		*n = cachedNumber{size: size, bits: bits}
+		if !early {
+			return nil
+		}
 	}
-	return n, known
+	if n.at == nil {
+		n.at = newNumber(size, bits)
+	}
+	return n.at
 }
 
 // A recentCache has the strings and values that a worker has shared lately, by a cheap hash.

@@ -32,7 +32,7 @@ func compare(t *testing.T, compiled *plan, before, data []byte) {
 	typ := compiled.root.typ
 	table := new(Table)
 	table.init()
-	table.plans.decoding = map[variant]*plan{{typ: typ}: compiled.of()}
+	table.plans.plans = map[planKey]*plan{{variant{typ: typ}, true}: compiled.of()}
 	d := NewDecoder(table, newObject(typ), ShareAll)
 	for range 2 {
 		if err := d.Unmarshal(before, newObject(typ)); err != nil {
@@ -52,7 +52,9 @@ func (p *plan) of() *plan {
 }
 
 func planOf(f *testing.F, typ reflect.Type) *plan {
-	plan := new(plans).toDecode(typ, nil)
+	table := new(Table)
+	table.init()
+	plan := table.plans.plan(typ, nil, true)
 	if plan.err != nil {
 		f.Fatal(plan.err)
 	}

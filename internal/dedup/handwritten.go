@@ -83,8 +83,7 @@ func decodeMicroTime(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
 	return ok
 }
 
-// onlyField returns the content of a message that has the field 1, of bytes, and nothing
-// else.
+// onlyField returns the content of a message that has the field 1, of bytes, and nothing else.
 func onlyField(data []byte) (content []byte, ok bool) {
 	if len(data) == 0 || data[0] != 1<<3|wire.BytesType {
 		return nil, false
@@ -96,9 +95,8 @@ func onlyField(data []byte) (content []byte, ok bool) {
 	return data[start:end], true
 }
 
-// decodeQuantity reads a Quantity. A large or very precise one points to a number that every
-// copy of the Quantity shares and that Add changes in place; what contains such a one is not
-// shared.
+// decodeQuantity reads a Quantity. A large or very precise one points to a number that every copy
+// of the Quantity shares and that Add changes in place; what contains such a one is not shared.
 func decodeQuantity(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	if len(data) == 0 {
 		return true
@@ -140,20 +138,25 @@ func leastExponent(number []byte) int64 {
 	}
 	exponent, err := strconv.ParseInt(string(number[i+1:]), 10, 64)
 	if errors.Is(err, strconv.ErrRange) || err == nil {
-		return exponent // the least int64 for what is out of range
+		return exponent // the least int64 if it is out of range
 	}
 	return 0
 }
 
-// decodeFields reads a FieldsV1, of either build variant.
+// decodeFields reads a FieldsV1. The bytes of one build variant are set here, because the
+// method leaves room behind them, where two users who append to them would both write.
 func decodeFields(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	if len(data) == 0 {
 		return true
 	}
 	content, ok := onlyField(data)
 	if ok {
-		setFields((*metav1.FieldsV1)(to), content)
 		w.size += len(content)
+		if fieldsAreBytes {
+			*(*[]byte)(to) = exactCopy(content)
+		} else {
+			(*metav1.FieldsV1)(to).SetRawBytes(content)
+		}
 	}
 	return ok
 }

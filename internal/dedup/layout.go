@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"unsafe"
@@ -33,63 +34,45 @@ type variant struct {
 
 // plans are the plans and key spaces of a table.
 type plans struct {
-	mu       sync.Mutex // guards the rest; no other lock is taken under it
-	spaces   map[variant]*keySpace
-	decoding map[variant]*plan
-	sharing  map[reflect.Type]*plan
+	mu     sync.Mutex // guards the rest; no other lock is taken under it
+	spaces map[variant]*keySpace
+	plans  map[planKey]*plan
 }
+
+type planKey struct {
+	variant
+	decoding bool
+}
+
+func (p *plans) init() { p.spaces, p.plans = map[variant]*keySpace{}, map[planKey]*plan{} }
 
 // spaceLocked returns the key space of a variant.
 func (p *plans) spaceLocked(of variant) *keySpace {
 	s := p.spaces[of]
 	if s == nil {
-		if p.spaces == nil {
-			p.spaces = map[variant]*keySpace{}
-		}
-		s = newKeySpace()
+		s = &keySpace{salt: rand.Uint64()}
 		p.spaces[of] = s
 	}
 	return s
 }
 
-// toDecode returns the plan to decode objects of a Go type from protobuf, without the fields
-// of drop.
-func (p *plans) toDecode(t reflect.Type, drop fieldpath.Tree) *plan {
+// plan returns the plan to decode objects of a Go type from protobuf, without the fields of
+// drop, or to share decoded ones.
+func (p *plans) plan(t reflect.Type, drop fieldpath.Tree, decoding bool) *plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := variant{t, drop.String()}
-	if p.decoding[of] == nil {
-		if p.decoding == nil {
-			p.decoding = map[variant]*plan{}
-		}
-		p.decoding[of] = p.compileLocked(t, drop, true)
+	key := planKey{variant{t, drop.String()}, decoding}
+	if known := p.plans[key]; known != nil {
+		return known
 	}
-	return p.decoding[of]
-}
-
-// toShare returns the plan to share decoded objects of a Go type.
-func (p *plans) toShare(t reflect.Type) *plan {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sharing[t] == nil {
-		if p.sharing == nil {
-			p.sharing = map[reflect.Type]*plan{}
-		}
-		p.sharing[t] = p.compileLocked(t, nil, false)
+	made := &plan{hasMetadata: hasMetadata(t), mayHoldSecret: !decoding && mayHoldSecret(t)}
+	c := &compiler{plans: p, plan: made, decoding: decoding, layouts: map[variant]*layout{}}
+	made.root, made.err = c.layout(t, drop)
+	if made.err == nil {
+		made.err = made.root.opaque
 	}
-	return p.sharing[t]
-}
-
-func (p *plans) compileLocked(t reflect.Type, drop fieldpath.Tree, decoding bool) *plan {
-	c := &compiler{
-		plans: p, decoding: decoding, layouts: map[variant]*layout{},
-		plan: &plan{hasMetadata: hasMetadata(t), mayHoldSecret: !decoding && mayHoldSecret(t)},
-	}
-	c.plan.root, c.plan.err = c.layout(t, drop)
-	if c.plan.err == nil {
-		c.plan.err = c.plan.root.opaque
-	}
-	return c.plan
+	p.plans[key] = made
+	return made
 }
 
 // A layout says where the fields of values of one Go type, or one variant of it, lie in
@@ -118,7 +101,7 @@ type layout struct {
 	opaque error
 }
 
-// A kind says what a field holds.
+// A kind is the kind of value that a field holds.
 type kind uint8
 
 const (

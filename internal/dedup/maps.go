@@ -10,8 +10,8 @@ import (
 )
 
 // A MapDecoder decodes JSON objects of one kind into maps as the API machinery does for
-// unstructured objects, and shares what an object has in common with earlier ones. Several
-// goroutines may use it at once; each of them learns for itself what repeats.
+// unstructured objects, and shares the parts that an object has in common with earlier ones.
+// Several goroutines may use it at once; each of them keeps its own fieldStats.
 type MapDecoder struct {
 	table   *Table
 	kind    string
@@ -26,7 +26,7 @@ type MapDecoder struct {
 }
 
 // NewMapDecoder returns a decoder for objects of a kind that shares with all decoders of the
-// table. The decoders of one kind learn together what repeats; the kind may be the zero
+// table. The decoders of one kind have their fieldStats in common; the kind may be the zero
 // value. The fields of drop are left out of the objects; nil leaves out none.
 func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing,
 	drop fieldpath.Tree) *MapDecoder {
@@ -34,7 +34,7 @@ func NewMapDecoder(table *Table, kind schema.GroupVersionKind, sharing Sharing,
 	d := &MapDecoder{table: table, kind: kind.String(), sharing: sharing, drop: drop}
 	d.omitted = table.plans.omit(drop)
 	switch {
-	case sharing < 0 || sharing >= ShareNothing:
+	case sharing.off():
 		d.reason = errSharesNothing
 	case IsSecret(kind.Group, "", kind.Kind):
 		d.reason = errSecret
@@ -58,10 +58,9 @@ func (d *MapDecoder) Unmarshal(data []byte) (map[string]any, error) {
 	if d.reason != nil {
 		return d.unshared(data)
 	}
-	w, ok := d.table.maps.take(d.sharing)
-	if !ok {
-		w = newMapWorker(d.table, d.sharing)
-	}
+	w := d.table.maps.take(d.sharing, func() *mapWorker {
+		return newMapWorker(d.table, d.sharing)
+	})
 	object, ok := w.decode(d, data)
 	d.table.maps.give(w, d.sharing)
 	if !ok {
@@ -83,14 +82,14 @@ func (d *MapDecoder) unshared(data []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// omitted are the fields to leave out of an object. What they are within is part of its key
-// space: the same bytes have the same value only where the same fields are left out.
+// omitted are the fields to leave out of an object. They have a key space of their own: the
+// same bytes have the same value only where the same fields are left out.
 type omitted struct {
 	fields map[string]*omitted // nil for a field that is left out whole
 	space  *keySpace
 }
 
-// omit returns what a tree leaves out, or nil if that is nothing.
+// omit returns the fields that a tree leaves out, or nil if there are none.
 func (p *plans) omit(drop fieldpath.Tree) *omitted {
 	if len(drop.Paths()) == 0 {
 		return nil

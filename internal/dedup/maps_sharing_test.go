@@ -1,11 +1,9 @@
 package dedup
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -42,31 +40,9 @@ func at(v any, path ...any) any {
 // oneInMemory reports whether two values are at the same place.
 func oneInMemory(a, b any) bool { return efaceOf(a) == efaceOf(b) }
 
-// mapMemories returns the addresses of all maps and slices in a value, and of all strings.
-func mapMemories(v any, parts, texts map[unsafe.Pointer]string, path string) {
-	switch v := v.(type) {
-	case map[string]any:
-		parts[efaceOf(v).data] = path
-		for name, value := range v {
-			mapMemories(value, parts, texts, path+"."+name)
-		}
-	case []any:
-		if len(v) > 0 {
-			parts[unsafe.Pointer(&v[0])] = path
-		}
-		for i := range v {
-			mapMemories(v[i], parts, texts, path+"[]")
-		}
-	case string:
-		if v != "" {
-			texts[unsafe.Pointer(unsafe.StringData(v))] = path
-		}
-	}
-}
-
 func aCustomResource() []byte {
 	c := newCorpus(7, 1)
-	return c.widget(c.widgetTemplate(c.workload(3)))
+	return c.widget(c.workload(3))
 }
 
 func TestRepeatedPartsOfMapsAreOne(t *testing.T) {
@@ -98,12 +74,10 @@ func TestMapsWithStringsOnly(t *testing.T) {
 	for _, data := range [][]byte{aCustomResource(), []byte(`{"a":{},"b":[],"c":[{},{}],"d":{"e":{"f":[[]]}}}`)} {
 		d := NewMapDecoder(new(Table), widgets, ShareStrings, nil)
 		a, b := mapTwice(t, d, data)
-		inA, textsA, inB := map[unsafe.Pointer]string{}, map[unsafe.Pointer]string{}, map[unsafe.Pointer]string{}
-		mapMemories(a, inA, textsA, "")
-		mapMemories(b, inB, map[unsafe.Pointer]string{}, "")
-		for p, path := range inB {
-			if inA[p] != "" {
-				t.Errorf("two objects have %s in common", path)
+		inA := memories(reflect.ValueOf(a), nil)
+		for p, typ := range memories(reflect.ValueOf(b), nil) {
+			if inA[p] != nil {
+				t.Errorf("two objects have a %v in common", typ)
 			}
 		}
 		if _, has := a["kind"]; has && !oneInMemory(a["kind"], b["kind"]) {
@@ -112,14 +86,6 @@ func TestMapsWithStringsOnly(t *testing.T) {
 		if s := d.table.Stats(); s.Values != 0 {
 			t.Errorf("%+v: only strings should be in the table", s)
 		}
-	}
-}
-
-func TestMapsWithNothingShared(t *testing.T) {
-	d := NewMapDecoder(new(Table), widgets, ShareNothing, nil)
-	sameMap(t, d, aCustomResource())
-	if s := d.table.Stats(); s.Kept != 0 || d.Shares() == nil || d.Stats() != (DecoderStats{Generated: 1}) {
-		t.Errorf("%+v, %v: something was shared", s, d.Shares())
 	}
 }
 
@@ -213,36 +179,6 @@ func TestTextsAreNotKept(t *testing.T) {
 	}
 }
 
-// TestConcurrentMapDecoders decodes with several goroutines, two decoders and one table
-// while others read the objects.
-func TestConcurrentMapDecoders(t *testing.T) {
-	c := newCorpus(3, 10)
-	all := c.widgets(12)
-	table := new(Table)
-	decoders := []*MapDecoder{NewMapDecoder(table, widgets, ShareAll, nil), NewMapDecoder(table, schema.GroupVersionKind{Kind: "Other"}, ShareAll, nil), NewMapDecoder(table, widgets, ShareStrings, nil)}
-	want := make([]map[string]any, len(all))
-	for i, data := range all {
-		want[i] = sameMap(t, NewMapDecoder(new(Table), widgets, ShareNothing, nil), data)
-	}
-	var wait sync.WaitGroup
-	for g := range 6 {
-		wait.Go(func() {
-			for k := range 3 * len(all) {
-				i := (k*(g+1) + g) % len(all)
-				got, err := decoders[g%len(decoders)].Unmarshal(bytes.Clone(all[i]))
-				if err != nil || !reflect.DeepEqual(got, want[i]) {
-					t.Errorf("object %d is not as it should be: %v", i, err)
-					return
-				}
-			}
-		})
-	}
-	wait.Wait()
-	if hits := table.Stats().Hits; hits == 0 {
-		t.Error("nothing was shared")
-	}
-}
-
 // TestMapRunsForget lets an endless variety of names come by: what a run has learned stays
 // bounded, and names that do not come again are not learned.
 func TestMapRunsForget(t *testing.T) {
@@ -262,23 +198,6 @@ func TestMapRunsForget(t *testing.T) {
 		}
 	}
 	sameMap(t, d, aCustomResource())
-}
-
-// TestBudgetOfMaps gives the table little room, and texts that want much.
-func TestBudgetOfMaps(t *testing.T) {
-	table := &Table{MaxBytes: 1 << 14}
-	d := NewMapDecoder(table, widgets, ShareAll, nil)
-	for _, data := range newCorpus(5, 2).widgets(150) {
-		for range 2 {
-			sameMap(t, d, data)
-			if s := table.Stats(); s.Bytes > s.Budget {
-				t.Fatalf("%+v: more than the budget", s)
-			}
-		}
-	}
-	if s := table.Stats(); s.Refused == 0 || s.Kept == 0 {
-		t.Errorf("%+v: nothing was kept, or nothing refused", s)
-	}
 }
 
 // TestWhatMapsTake holds the decoder to what it is for: custom resources of 60 workloads

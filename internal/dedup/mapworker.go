@@ -15,9 +15,8 @@ type mapWorker struct {
 	own     ownStrings
 	scratch []byte
 
-	// data[0] is the byte of the text that tokens know as number base. owned says that data
-	// is a copy that belongs to the value that is being made, so that its strings may point
-	// into it.
+	// data[0] is the byte of the text that tokens know as number base. owned says that data is a
+	// copy that belongs to the value that is being made, so that its strings may point into it.
 	data  []byte
 	base  uint32
 	owned bool
@@ -29,9 +28,7 @@ type mapWorker struct {
 	boxes                  []string
 	boxesAtOnce, boxesUsed int
 
-	// Equal numbers, and empty objects and arrays, are shared everywhere.
-	ints                    [256]any
-	floats                  [64]any
+	// Empty objects and arrays are shared everywhere.
 	emptyObject, emptyArray any
 }
 
@@ -140,7 +137,7 @@ func (w *mapWorker) value(i uint32, path int32, omit *omitted) any {
 	return nil
 }
 
-// The memory of objects and arrays beside what is in them: a map has a header, and groups of
+// The memory of objects and arrays without their elements: a map has a header, and groups of
 // eight entries.
 const (
 	sizeMap    = 48
@@ -301,20 +298,11 @@ func (w *mapWorker) number(t *wire.Token) any {
 	w.size += sizeNumber
 	if t.Kind == wire.Integer {
 		if v, ok := integer(digits); ok {
-			slot := &w.ints[uint64(v)%uint64(len(w.ints))]
-			if have, ok := (*slot).(int64); !ok || have != v {
-				*slot = v
-			}
-			return *slot
+			return eface{int64Type, w.finder.number(8, uint64(v), true)}.any()
 		}
 	}
 	v, _ := strconv.ParseFloat(string(digits), 64)
-	same := math.Float64bits(v)
-	slot := &w.floats[same*0x9e3779b97f4a7c15>>58]
-	if have, ok := (*slot).(float64); !ok || math.Float64bits(have) != same {
-		*slot = v
-	}
-	return *slot
+	return eface{float64Type, w.finder.number(8, math.Float64bits(v), true)}.any()
 }
 
 // integer returns a whole number if an int64 can hold it.

@@ -26,9 +26,11 @@ func (e eface) any() any { return *(*any)(unsafe.Pointer(&e)) }
 
 // The dynamic types of the values that JSON decodes to.
 var (
-	stringType = efaceOf("").typ
-	objectType = efaceOf(map[string]any(nil)).typ
-	arrayType  = efaceOf([]any(nil)).typ
+	stringType  = efaceOf("").typ
+	int64Type   = efaceOf(int64(0)).typ
+	float64Type = efaceOf(float64(0)).typ
+	objectType  = efaceOf(map[string]any(nil)).typ
+	arrayType   = efaceOf([]any(nil)).typ
 )
 
 // boxed returns an interface that holds the string at s, which must not be written to.
@@ -43,9 +45,13 @@ type quantityBits struct {
 	format string
 }
 
+// fieldsAreBytes says that the layout of a FieldsV1 is that of its only field, a []byte. With
+// the build tag fieldsv1string, it is a handle to a string.
+var fieldsAreBytes = fieldsType.Field(0).Type == reflect.TypeFor[[]byte]()
+
 func quantityOf(q *resource.Quantity) *quantityBits { return (*quantityBits)(unsafe.Pointer(q)) }
 
-// A value is what a field points to: one value, the n elements of a slice, or a map.
+// A value is the target of a field: one value, the n elements of a slice, or a map.
 type value struct {
 	at unsafe.Pointer
 	n  int
@@ -66,11 +72,17 @@ func (v value) reflected(t reflect.Type) reflect.Value {
 // listOf returns the slice at v.
 func listOf(v value) []any { return unsafe.Slice((*any)(v.at), v.n) }
 
+// objectAt returns the value that is a map.
+func objectAt(m map[string]any) value { return value{mapAt(m), 1} }
+
 // listAt returns the address and the length of a slice.
 func listAt(list []any) value { return value{unsafe.Pointer(unsafe.SliceData(list)), len(list)} }
 
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// exactCopy returns a copy of b without spare capacity.
+func exactCopy(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
 // stringOf returns a string that has the same memory as b.
 func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

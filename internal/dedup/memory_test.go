@@ -39,6 +39,9 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("%v read as a map of other names is %v", named, got)
 	}
 
+	if fieldsAreBytes != (fieldsType.Size() == unsafe.Sizeof(h)) || fieldsType.NumField() != 1 {
+		t.Errorf("a FieldsV1 has %d bytes in %d fields", fieldsType.Size(), fieldsType.NumField())
+	}
 	quantity, bits := reflect.TypeFor[resource.Quantity](), reflect.TypeFor[quantityBits]()
 	if quantity.Size() != bits.Size() {
 		t.Fatalf("a Quantity has %d bytes", quantity.Size())

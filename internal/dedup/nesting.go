@@ -7,8 +7,7 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// maxDepth bounds the nesting of the messages that are decoded here, far beyond that of any
-// API.
+// maxDepth bounds the nesting of the messages that are decoded here, far beyond that of any API.
 const maxDepth = wire.MaxDepth
 
 // maxNesting bounds the nesting of messages where a Go type contains itself, as the schema
@@ -23,14 +22,9 @@ var ErrNesting = fmt.Errorf("proto: more than %d messages in one another", maxNe
 // It is nil for a type that has no such fields.
 type nesting map[int32]nesting
 
-// nestings are the nestings of the types that were visited; empty for those that have none.
-// A type that is visited again within itself contains itself.
-type nestings map[reflect.Type]*typeNesting
-
-type typeNesting struct {
-	fields  nesting
-	visited bool // completely
-}
+// nestings are those of the types that were visited. While a type is visited, it is not nil:
+// a type that is visited again within itself contains itself.
+type nestings map[reflect.Type]nesting
 
 // of returns the nesting of a Go type.
 func (n nestings) of(t reflect.Type) nesting {
@@ -48,25 +42,24 @@ func (n nestings) of(t reflect.Type) nesting {
 	case t.Kind() != reflect.Struct:
 		return nil
 	}
-	known := n[t]
-	if known == nil {
-		known = &typeNesting{fields: nesting{}}
-		n[t] = known
-		for sf := range t.Fields() {
-			number, ok, err := fieldNumber(sf)
-			if !ok || err != nil {
-				continue
-			}
-			if inner := n.of(sf.Type); inner != nil {
-				known.fields[int32(number)] = inner
-			}
+	if known, visited := n[t]; visited {
+		return known
+	}
+	fields := nesting{}
+	n[t] = fields
+	for sf := range t.Fields() {
+		number, ok, err := fieldNumber(sf)
+		if !ok || err != nil {
+			continue
 		}
-		known.visited = true
+		if inner := n.of(sf.Type); inner != nil {
+			fields[int32(number)] = inner
+		}
 	}
-	if known.visited && len(known.fields) == 0 {
-		return nil
+	if len(fields) == 0 {
+		n[t] = nil
 	}
-	return known.fields
+	return n[t]
 }
 
 // exceeds reports whether data has more than so many messages in one another. It sees

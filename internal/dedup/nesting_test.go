@@ -56,7 +56,7 @@ func nested(content []byte, depth int, path ...uint64) []byte {
 func TestNestingIsLimited(t *testing.T) {
 	d := NewDecoder(new(Table), new(nest), ShareAll)
 	inGroup := func(content []byte) []byte {
-		return append(append(binary.AppendUvarint(nil, 9<<3|wireStartGroup), content...), 9<<3|wireEndGroup)
+		return append(append(binary.AppendUvarint(nil, 9<<3|wire.StartGroupType), content...), 9<<3|wire.EndGroupType)
 	}
 	for _, tt := range []struct {
 		name    string

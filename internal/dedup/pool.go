@@ -2,26 +2,26 @@ package dedup
 
 import "sync"
 
-// maxIdle is the number of idle workers: as many goroutines keep what they have learned.
+// maxIdle is the number of idle workers that are kept, with their fieldStats.
 const maxIdle = 8
 
-// A workerPool keeps idle workers, by what they share. The zero value is ready.
+// A workerPool keeps idle workers, by their Sharing. The zero value is ready.
 type workerPool[W any] struct {
 	mu      sync.Mutex // guards workers; no other lock is taken under it
 	workers [ShareNothing][]W
 }
 
-// take returns an idle worker, if there is one.
-func (p *workerPool[W]) take(sharing Sharing) (worker W, ok bool) {
+// take returns an idle worker, or a new one.
+func (p *workerPool[W]) take(sharing Sharing, newWorker func() W) W {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	workers := p.workers[sharing]
 	n := len(workers)
 	if n == 0 {
-		return worker, false
+		return newWorker()
 	}
 	p.workers[sharing] = workers[:n-1]
-	return workers[n-1], true
+	return workers[n-1]
 }
 
 // give takes a worker back.

@@ -6,8 +6,7 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// A protoWorker is the state of one goroutine that decodes objects of one Go type from
-// protobuf.
+// A protoWorker is the state of one goroutine that decodes objects of one Go type from protobuf.
 type protoWorker struct {
 	finder
 	plan       *plan
@@ -106,7 +105,7 @@ func (w *protoWorker) message(l *layout, data []byte, to unsafe.Pointer) bool {
 // single decodes a field that comes once, whose value begins at i. It returns the index
 // after it, or -1.
 func (w *protoWorker) single(f *field, data []byte, i int, at unsafe.Pointer) int {
-	// A number, or the length of what follows.
+	// A number, or the length of the content.
 	var v uint64
 	if i < len(data) && data[i] < 0x80 {
 		v = uint64(data[i])
@@ -130,10 +129,8 @@ func (w *protoWorker) single(f *field, data []byte, i int, at unsafe.Pointer) in
 	case kindStruct:
 		ok = w.message(f.elem, content, at)
 	case kindBytes:
-		b := make([]byte, len(content))
-		copy(b, content)
-		w.size += len(b)
-		*(*[]byte)(at) = b
+		w.size += len(content)
+		*(*[]byte)(at) = exactCopy(content)
 	default:
 		var made value
 		made, ok = w.value(f, content, 1)
@@ -152,18 +149,13 @@ func (w *protoWorker) number(f *field, v uint64, at unsafe.Pointer) {
 		return
 	}
 	size := f.elem.size
-	bits := uint64(0)
-	setNumber(size, v, unsafe.Pointer(&bits))
-	bits = bitsAt(unsafe.Pointer(&bits), size)
-	if w.sharing != ShareAll {
+	setNumber(size, v, unsafe.Pointer(&v))
+	bits := bitsAt(unsafe.Pointer(&v), size)
+	if w.sharing == ShareAll {
+		*(*unsafe.Pointer)(at) = w.finder.number(size, bits, true)
+	} else {
 		*(*unsafe.Pointer)(at) = newNumber(size, bits)
-		return
 	}
-	n, _ := w.finder.number(size, bits)
-	if n.at == nil {
-		n.at = newNumber(size, bits)
-	}
-	*(*unsafe.Pointer)(at) = n.at
 }
 
 // setNumber sets a bool, if it has the size of one, or a number.
@@ -213,7 +205,7 @@ func (w *protoWorker) keepString(content []byte) string {
 	return string(content)
 }
 
-// maxShared bounds the bytes of what is shared as a whole; larger values are shared in
+// maxShared bounds the bytes of a value that is shared as a whole; larger ones are shared in
 // parts.
 const maxShared = 1 << 14
 

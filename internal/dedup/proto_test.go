@@ -33,8 +33,8 @@ func nodeWorker() *protoWorker {
 	l.byNumber = []uint8{0, 1, 2, 3}
 	l.fields = []field{
 		{kind: kindString},
-		{kind: kindPointer, elem: l, size: 8, space: newKeySpace()},
-		{kind: kindMap, elem: nodes, size: 8, space: newKeySpace()},
+		{kind: kindPointer, elem: l, size: 8, space: new(keySpace)},
+		{kind: kindMap, elem: nodes, size: 8, space: new(keySpace)},
 	}
 	for i := range l.fields {
 		f := &l.fields[i]

@@ -14,7 +14,7 @@ type mapEntry struct {
 	busy           bool
 }
 
-// What a map takes, about: its header and the control word of a group.
+// mapOverhead is about the memory of an empty map: its header and the control word of a group.
 const mapOverhead = 56
 
 // newMap decodes a map of at most n entries.
@@ -23,7 +23,7 @@ func (w *protoWorker) newMap(f *field, data []byte, n int) (at unsafe.Pointer, o
 	// copy, unless one of them would keep too much with it then.
 	owned := w.owned
 	if !owned && len(data) <= maxShared && f.elem.elem.kind != kindBytes {
-		data = append([]byte(nil), data...)
+		data = exactCopy(data)
 		w.owned = true
 	}
 	w.size += mapOverhead + len(data)
@@ -36,8 +36,8 @@ func (w *protoWorker) newMap(f *field, data []byte, n int) (at unsafe.Pointer, o
 	return at, ok
 }
 
-// mapField returns the key and the encoded value of a map entry. A value that is missing, as
-// one that is nil is, is the zero value.
+// mapField returns the key and the encoded value of a map entry. A missing value,
+// as Go encodes nil, is the zero value.
 func mapField(content []byte) (key, value []byte, ok bool) {
 	if len(content) == 0 || content[0] != 1<<3|wire.BytesType {
 		return nil, nil, false
@@ -77,8 +77,7 @@ func (w *protoWorker) stringMap(f *field, data []byte, n int) (unsafe.Pointer, b
 	return mapAt(m), true
 }
 
-// otherMap decodes a map of any other type. It needs reflection, but only for what is not
-// shared.
+// otherMap decodes a map of any other type, by reflection.
 func (w *protoWorker) otherMap(f *field, data []byte, n int) (unsafe.Pointer, bool) {
 	t := f.elem.typ
 	a := &w.allocators[f.elem.index]
@@ -119,12 +118,12 @@ func (w *protoWorker) otherMap(f *field, data []byte, n int) (unsafe.Pointer, bo
 // mapValue decodes the value of a map entry.
 func (w *protoWorker) mapValue(l *layout, data []byte, to unsafe.Pointer) bool {
 	if l.kind == kindBytes {
-		*(*[]byte)(to) = append(make([]byte, 0, len(data)), data...)
+		*(*[]byte)(to) = exactCopy(data)
 		return true
 	}
 	owned := w.owned
 	if !owned {
-		data = append([]byte(nil), data...)
+		data = exactCopy(data)
 		w.owned = true
 	}
 	ok := w.message(l, data, to)

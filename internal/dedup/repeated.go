@@ -49,7 +49,8 @@ func tagWidth(t uint32) int {
 // returns the index after the last one, or -1.
 func (w *protoWorker) repeated(f *field, data []byte, begin int, to unsafe.Pointer) int {
 	if f.kind == kindDropped {
-		return nextTag(data, begin, f.tag, nil)
+		_, end := countTags(data, begin, f.tag)
+		return end
 	}
 	if f.tag&7 == wire.VarintType {
 		return w.numbers(f, data, begin, to)
@@ -70,25 +71,22 @@ func (w *protoWorker) repeated(f *field, data []byte, begin int, to unsafe.Point
 	return end
 }
 
-// nextTag returns the index after all values with the tag t from i on, or -1. It calls visit
-// with the index of each, unless it is nil.
-func nextTag(data []byte, i int, t uint32, visit func(i int)) int {
-	for i < len(data) {
+// countTags counts the values with the tag t from i on, and returns the index after the last
+// one, or -1.
+func countTags(data []byte, i int, t uint32) (n, end int) {
+	for ; i < len(data); n++ {
 		have, next := wire.Tag(data, i)
 		if next < 0 {
-			return -1
+			return 0, -1
 		}
 		if have != t {
 			break
 		}
 		if i = wire.Skip(data, next, t&7); i < 0 {
-			return -1
-		}
-		if visit != nil {
-			visit(next)
+			return 0, -1
 		}
 	}
-	return i
+	return n, i
 }
 
 func (w *protoWorker) messages(f *field, data []byte, v value) bool {
@@ -115,18 +113,16 @@ func (w *protoWorker) strings(f *field, data []byte, into []string) {
 
 // numbers decodes a slice of numbers. They are few and short, and not shared.
 func (w *protoWorker) numbers(f *field, data []byte, i int, to unsafe.Pointer) int {
-	var values []uint64
-	end := nextTag(data, i, f.tag, func(i int) {
-		v, _ := wire.Varint(data, i)
-		values = append(values, v)
-	})
+	n, end := countTags(data, i, f.tag)
 	if end < 0 {
 		return -1
 	}
-	n := len(values)
 	at := w.make(f.elem, n)
-	for k, v := range values {
-		setNumber(f.elem.size, v, unsafe.Add(at, uintptr(k)*f.elem.size))
+	for k := range uintptr(n) {
+		var v uint64
+		_, i = wire.Tag(data, i)
+		v, i = wire.Varint(data, i)
+		setNumber(f.elem.size, v, unsafe.Add(at, k*f.elem.size))
 	}
 	*(*sliceHeader)(to) = sliceHeader{at, n, n}
 	return end

@@ -13,7 +13,7 @@ import (
 func decodedPod(tb testing.TB, data []byte) any {
 	pod := &corev1.Pod{}
 	if err := pod.Unmarshal(data); err != nil {
-		tb.Fatal(err)
+		tb.Error(err)
 	}
 	return pod
 }

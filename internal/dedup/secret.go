@@ -75,7 +75,7 @@ func hasKind(t reflect.Type) bool {
 }
 
 // secret returns an error if an object may be a Secret. The kind of the object decides; if it
-// has none, its Go type and what is known of all objects.
+// has none, its Go type and SharerOptions.NoSecrets decide.
 func (s *Sharer) secret(obj any, mayHold bool) error {
 	var kind schema.GroupVersionKind
 	if o, ok := obj.(runtime.Object); ok && hasKind(reflect.TypeOf(obj).Elem()) {

@@ -18,7 +18,7 @@ type Sharer struct {
 	why           atomic.Pointer[error]
 }
 
-// SharerOptions say what a sharer shares. The zero value shares all.
+// SharerOptions configure a sharer. The zero value shares all.
 type SharerOptions struct {
 	// Sharing says which parts are shared; 0 means ShareAll.
 	Sharing Sharing
@@ -30,18 +30,17 @@ type SharerOptions struct {
 }
 
 // NewSharer returns a sharer that shares with all sharers of the table, each type of object
-// with its own. It is cheap: what is known of a type is in the table.
+// with its own. It is cheap: the table keeps the compiled types.
 func NewSharer(table *Table, o SharerOptions) *Sharer {
 	table.init()
 	return &Sharer{table: table, o: o}
 }
 
-// Share returns an object that is deeply equal to obj. What it has in common with other
-// objects is in memory once: it must not be changed. obj itself is not written to, and no
-// part of it becomes part of another object. Where nothing can be shared, obj itself is
-// returned.
+// Share returns an object that is deeply equal to obj. Its parts that other
+// objects have, too, are in memory once: they must not be changed. obj itself is not written to, and no part of it
+// becomes part of another object. Where nothing can be shared, obj itself is returned.
 func (s *Sharer) Share(obj any) any {
-	if s.o.Sharing < 0 || s.o.Sharing >= ShareNothing {
+	if s.o.Sharing.off() {
 		return s.leave(obj, errSharesNothing)
 	}
 	v := reflect.ValueOf(obj)
@@ -49,7 +48,7 @@ func (s *Sharer) Share(obj any) any {
 		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
 	}
 	t := v.Type().Elem()
-	plan := s.table.plans.toShare(t)
+	plan := s.table.plans.plan(t, nil, false)
 	err := plan.err
 	if err == nil {
 		err = s.secret(obj, plan.mayHoldSecret)
@@ -57,10 +56,9 @@ func (s *Sharer) Share(obj any) any {
 	if err != nil {
 		return s.leave(obj, err)
 	}
-	w, ok := plan.sharers.take(s.o.Sharing)
-	if !ok {
-		w = newShareWorker(s.table, plan, s.o.Sharing)
-	}
+	w := plan.sharers.take(s.o.Sharing, func() *shareWorker {
+		return newShareWorker(s.table, plan, s.o.Sharing)
+	})
 	tag := noTag
 	if o, ok := obj.(metav1.Object); ok {
 		tag = tagOf([]byte(o.GetUID()))
@@ -85,7 +83,7 @@ func (s *Sharer) leave(obj any, why error) any {
 
 // SharerStats count the objects of a sharer.
 type SharerStats struct {
-	// Shared objects share what they have in common with others.
+	// Shared objects were searched for parts that others have.
 	Shared int64
 	// Alone objects were left as they were, and WhyAlone says why the first one was. Healthy
 	// is 0 or all.
@@ -93,7 +91,7 @@ type SharerStats struct {
 	WhyAlone error
 }
 
-// Add adds what another sharer has counted.
+// Add adds the counts of another sharer.
 func (s *SharerStats) Add(other SharerStats) {
 	s.Shared += other.Shared
 	s.Alone += other.Alone

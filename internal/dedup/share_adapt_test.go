@@ -3,7 +3,6 @@ package dedup
 import (
 	"reflect"
 	"runtime"
-	"sync"
 	"testing"
 	"unsafe"
 	"weak"
@@ -35,7 +34,7 @@ func TestShareRestsAndWakes(t *testing.T) {
 		scrambled = append(scrambled, encode(c.scrambled()))
 	}
 	shareDecoded(t, s, scrambled[:1500])
-	workers := s.table.plans.toShare(reflect.TypeFor[corev1.Pod]()).sharers.workers[ShareAll]
+	workers := s.table.plans.plan(reflect.TypeFor[corev1.Pod](), nil, false).sharers.workers[ShareAll]
 	if len(workers) != 1 {
 		t.Fatalf("%d workers", len(workers))
 	}
@@ -87,47 +86,4 @@ func TestShareKeepsNoValue(t *testing.T) {
 	if stats := table.Stats(); stats.Values > 100 {
 		t.Errorf("%+v: much is left that no object has", stats)
 	}
-}
-
-// TestShareConcurrently has several goroutines share copies of the same objects while
-// others read what was given and what was made. It is for the race detector.
-func TestShareConcurrently(t *testing.T) {
-	s := NewSharer(new(Table), SharerOptions{})
-	all := newCorpus(3, 5).pods(8)
-	var wait sync.WaitGroup
-	for range 4 {
-		wait.Go(func() {
-			for _, data := range all {
-				given, want := &corev1.Pod{}, &corev1.Pod{}
-				if err := given.Unmarshal(data); err != nil {
-					t.Error(err)
-				}
-				if err := want.Unmarshal(data); err != nil {
-					t.Error(err)
-				}
-				var reading sync.WaitGroup
-				reading.Go(func() {
-					if !reflect.DeepEqual(given, want) {
-						t.Error("an object that was given was written to")
-					}
-				})
-				if got := s.Share(given); !reflect.DeepEqual(got, want) {
-					t.Error("an object has changed")
-				}
-				reading.Wait()
-			}
-		})
-	}
-	wait.Wait()
-}
-
-// TestShareBudget: a table holds no more than it may, whatever is shared.
-func TestShareBudget(t *testing.T) {
-	table := &Table{MaxBytes: 1 << 14}
-	s := NewSharer(table, SharerOptions{})
-	pods := shareDecoded(t, s, newCorpus(4, 10).pods(100))
-	if stats := table.Stats(); stats.Bytes > stats.Budget || stats.Refused == 0 {
-		t.Errorf("%+v: more is held than may be, or nothing was refused", stats)
-	}
-	runtime.KeepAlive(pods)
 }

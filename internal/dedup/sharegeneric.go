@@ -7,23 +7,15 @@ import (
 	"unsafe"
 )
 
-// This file shares generic values, what JSON decodes to: maps and slices of any. They are
+// This file shares generic values, as JSON is decoded to: maps and slices of any. They are
 // shared like the values of Go types, as a whole or by their parts. Their fieldStats are
 // those of the name of the field in which they stand.
 
+// anyObject and anyArray are fields with an object and an array, under any name.
+var anyObject, anyArray = field{kind: kindObject}, field{kind: kindArray}
+
 // sizeOfEntry is the size of an entry of an object.
 const sizeOfEntry = sizeString + sizeAny
-
-// object hashes a map of a generic value.
-func (h *hasher) object(m map[string]any) uint64 {
-	h.size += sizeOfMap(len(m), sizeOfEntry)
-	var sum uint64
-	for key, x := range m {
-		h.size += len(key)
-		sum += h.mix(h.text(key), h.generic(x))
-	}
-	return h.mix(sum, uint64(len(m)))
-}
 
 func (h *hasher) array(list []any) uint64 {
 	h.size += sizeAny*len(list) + sizeArray
@@ -35,13 +27,13 @@ func (h *hasher) array(list []any) uint64 {
 }
 
 // generic hashes a generic value. Numbers are compared by their bits.
-func (h *hasher) generic(x any) (hash uint64) {
+func (h *hasher) generic(x any) uint64 {
 	switch x := x.(type) {
 	case nil:
 		return 10
 	case string:
-		h.size += sizeAny + len(x)
-		return h.mix(h.text(x), 11)
+		h.size += sizeAny
+		return h.mix(h.sized(x), 11)
 	case bool:
 		if x {
 			return 12
@@ -54,23 +46,9 @@ func (h *hasher) generic(x any) (hash uint64) {
 		h.size += sizeNumber
 		return h.mix(math.Float64bits(x), 15)
 	case map[string]any:
-		if x == nil {
-			return 16
-		}
-		if h.enter() {
-			hash = h.mix(h.object(x), 17)
-		}
-		h.depth--
-		return hash
+		return h.mix(h.value(&anyObject, objectAt(x)), 16)
 	case []any:
-		if x == nil {
-			return 18
-		}
-		if h.enter() {
-			hash = h.mix(h.array(x), 19)
-		}
-		h.depth--
-		return hash
+		return h.mix(h.value(&anyArray, listAt(x)), 17)
 	}
 	h.failed = true
 	return 0
@@ -86,10 +64,10 @@ func equalGeneric(a, b any) bool {
 		return ok && math.Float64bits(a) == math.Float64bits(b)
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && (a == nil) == (b == nil) && equalBy(a, b, equalGeneric)
+		return ok && equalValues(&anyObject, objectAt(a), objectAt(b))
 	case []any:
 		b, ok := b.([]any)
-		return ok && (a == nil) == (b == nil) && equalArrays(a, b)
+		return ok && equalValues(&anyArray, listAt(a), listAt(b))
 	}
 	return false
 }
@@ -115,9 +93,8 @@ func (w *shareWorker) genericField(kind kind, name string) *field {
 	return &w.plan.generic[i]
 }
 
-// generic returns what to use in the place of a value under a name, and whether that is
-// another one than x. If clone is set, it has nothing in common with x that can be written
-// to.
+// generic returns the replacement of a value under a name, and whether that is another
+// one than x. If clone is set, it has nothing in common with x that can be written to.
 func (w *shareWorker) generic(x any, name string, clone bool) (any, bool) {
 	switch x := x.(type) {
 	case string:
@@ -137,7 +114,7 @@ func (w *shareWorker) generic(x any, name string, clone bool) (any, bool) {
 			return x, false
 		}
 		if len(x) > 0 {
-			if v, ok := w.whole(w.genericField(kindObject, name), value{mapAt(x), 1}); ok {
+			if v, ok := w.whole(w.genericField(kindObject, name), objectAt(x)); ok {
 				return mapOf[any](v), true
 			}
 		}
@@ -208,12 +185,12 @@ func (w *shareWorker) arrayParts(list []any, name string) ([]any, bool) {
 func (w *shareWorker) cloneObject(m map[string]any) map[string]any {
 	w.depth++
 	keys := w.genericField(kindObject, "").inner
-	clone := make(map[string]any, len(m))
-	for key, x := range m {
-		clone[w.cloneText(keys, key)], _ = w.generic(x, key, true)
-	}
+	v := cloneEntries(w, keys, objectAt(m), func(key string, x any) any {
+		x, _ = w.generic(x, key, true)
+		return x
+	})
 	w.depth--
-	return clone
+	return mapOf[any](v)
 }
 
 // cloneArray is cloneObject for a slice.

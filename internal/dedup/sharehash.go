@@ -11,8 +11,7 @@ type hasher struct {
 	seed maphash.Seed
 	key  uint64
 
-	// failed says that the value holds something that must not be shared or is not looked
-	// into.
+	// failed says that the value holds something that must not be shared or is not looked into.
 	failed bool
 	size   int // bytes of memory behind the pointers of the value
 	depth  int
@@ -30,6 +29,12 @@ func (h *hasher) mix(a, b uint64) uint64 {
 
 func (h *hasher) text(s string) uint64 { return maphash.String(h.seed, s) }
 
+// sized hashes a string and counts its size.
+func (h *hasher) sized(s string) uint64 {
+	h.size += len(s)
+	return h.text(s)
+}
+
 // enter begins a value within another one. It reports whether there may be one more.
 func (h *hasher) enter() bool {
 	if h.left--; h.left < 0 || h.depth == maxDepth {
@@ -39,7 +44,7 @@ func (h *hasher) enter() bool {
 	return !h.failed
 }
 
-// value hashes what a field points to.
+// value hashes the target of a field.
 func (h *hasher) value(f *field, v value) (x uint64) {
 	if v.at == nil {
 		return 1
@@ -49,7 +54,7 @@ func (h *hasher) value(f *field, v value) (x uint64) {
 		case kindMap:
 			x = h.mapping(f.elem, v)
 		case kindObject:
-			x = h.object(mapOf[any](v))
+			x = hashEntries(h, mapOf[any](v), h.generic)
 		case kindArray:
 			x = h.array(listOf(v))
 		default:
@@ -86,9 +91,7 @@ func (h *hasher) fields(l *layout, at unsafe.Pointer, x uint64) uint64 {
 		case kindBits:
 			x = h.memory(p, f.size, x)
 		case kindString:
-			t := *(*string)(p)
-			h.size += len(t)
-			x = h.mix(x, h.text(t))
+			x = h.mix(x, h.sized(*(*string)(p)))
 		case kindAny:
 			h.failed = h.failed || *(*unsafe.Pointer)(p) != nil
 		case kindQuantity:

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"hash/maphash"
 	"reflect"
 	"strings"
 	"unsafe"
@@ -16,36 +15,35 @@ func sizeOfMap(n int, entry uintptr) int { return sizeMap + (n+7)/8*8*(int(entry
 func (h *hasher) mapping(l *layout, v value) uint64 {
 	switch l.maps {
 	case mapOfStrings:
-		m := mapOf[string](v)
-		h.size += sizeOfMap(len(m), 2*sizeString)
-		var sum uint64
-		for key, text := range m {
-			h.size += len(key) + len(text)
-			sum += h.mix(h.text(key), h.text(text))
-		}
-		return h.mix(sum, uint64(len(m)))
+		return hashEntries(h, mapOf[string](v), h.sized)
 	case mapOfQuantities:
-		m := mapOf[resource.Quantity](v)
-		h.size += sizeOfMap(len(m), sizeString+unsafe.Sizeof(quantityBits{}))
-		var sum uint64
-		for key, q := range m {
-			b := quantityOf(&q)
-			if b.number != nil {
-				h.failed = true
-				return 0
-			}
-			h.size += len(key) + len(b.text)
-			x := h.mix(h.mix(h.text(key), uint64(b.value)), uint64(b.scale))
-			sum += h.mix(x, h.text(b.text)^h.text(b.format)<<1)
-		}
-		return h.mix(sum, uint64(len(m)))
+		return hashEntries(h, mapOf[resource.Quantity](v), h.quantity)
 	}
 	return h.otherMap(l, v.reflected(l.typ))
 }
 
+// hashEntries hashes a map with strings as keys, given the hash of its values.
+func hashEntries[V any](h *hasher, m map[string]V, hash func(V) uint64) uint64 {
+	var v V
+	h.size += sizeOfMap(len(m), sizeString+unsafe.Sizeof(v))
+	var sum uint64
+	for key, v := range m {
+		sum += h.mix(h.sized(key), hash(v))
+	}
+	return h.mix(sum, uint64(len(m)))
+}
+
+// quantity hashes a Quantity in a map.
+func (h *hasher) quantity(q resource.Quantity) uint64 {
+	b := quantityOf(&q)
+	h.failed = h.failed || b.number != nil
+	x := h.mix(h.mix(h.sized(b.text), uint64(b.value)), uint64(b.scale))
+	return h.mix(x, h.text(b.format))
+}
+
 // otherMap hashes a map through package reflect.
 func (h *hasher) otherMap(l *layout, m reflect.Value) uint64 {
-	if !comparableMaps(l) {
+	if !l.comparableMap() {
 		h.failed = true
 		return 0
 	}
@@ -54,29 +52,15 @@ func (h *hasher) otherMap(l *layout, m reflect.Value) uint64 {
 	elem := reflect.New(l.elem.typ)
 	for it := m.MapRange(); it.Next() && !h.failed; {
 		elem.Elem().SetIterValue(it)
-		sum += h.mix(h.mapKey(it.Key()), h.fields(l.elem, elem.UnsafePointer(), 3))
+		sum += h.mix(h.text(it.Key().String()), h.fields(l.elem, elem.UnsafePointer(), 3))
 	}
 	return h.mix(sum, uint64(m.Len()))
 }
 
-// comparableMaps reports whether maps of a type can be compared: keys are equal if their bits
-// are, which is not so for floating point numbers.
-func comparableMaps(l *layout) bool {
-	k := l.typ.Key().Kind()
-	bits := k == reflect.String || k == reflect.Bool || k >= reflect.Int && k <= reflect.Uint64
-	return bits && l.elem.opaque == nil && !l.elem.quantities
-}
-
-func (h *hasher) mapKey(k reflect.Value) uint64 {
-	switch {
-	case k.Kind() == reflect.String:
-		return h.text(k.String())
-	case k.CanInt():
-		return h.mix(uint64(k.Int()), 5)
-	case k.CanUint():
-		return h.mix(k.Uint(), 5)
-	}
-	return maphash.Comparable(h.seed, k.Bool())
+// comparableMap reports whether maps of a type can be compared. API types have strings as
+// keys, and others are left alone.
+func (l *layout) comparableMap() bool {
+	return l.typ.Key().Kind() == reflect.String && l.elem.opaque == nil && !l.elem.quantities
 }
 
 func equalMaps(l *layout, a, b value) bool {
@@ -110,7 +94,7 @@ func equalBy[V any](a, b map[string]V, equal func(V, V) bool) bool {
 }
 
 func equalOtherMaps(l *layout, a, b reflect.Value) bool {
-	if a.Len() != b.Len() || !comparableMaps(l) {
+	if a.Len() != b.Len() || !l.comparableMap() {
 		return false
 	}
 	x, y := reflect.New(l.elem.typ), reflect.New(l.elem.typ)
@@ -128,36 +112,37 @@ func equalOtherMaps(l *layout, a, b reflect.Value) bool {
 	return true
 }
 
+// cloneEntries copies a map with strings as keys, whose fieldStats are given.
+func cloneEntries[V any](w *shareWorker, keys int32, v value, clone func(string, V) V) value {
+	m := mapOf[V](v)
+	copied := make(map[string]V, len(m))
+	for key, x := range m {
+		copied[w.cloneText(keys, key)] = clone(key, x)
+	}
+	return value{mapAt(copied), 1}
+}
+
 // cloneMap returns a copy of a map that has nothing in common with it but what must not be
 // written to.
 func (w *shareWorker) cloneMap(f *field, v value) value {
 	l := f.elem
 	switch l.maps {
 	case mapOfStrings:
-		m := mapOf[string](v)
-		clone := make(map[string]string, len(m))
-		for key, text := range m {
-			clone[w.cloneText(f.inner, key)] = w.cloneText(f.inner, text)
-		}
-		return value{mapAt(clone), 1}
+		return cloneEntries(w, f.inner, v, func(_, text string) string {
+			return w.cloneText(f.inner, text)
+		})
 	case mapOfQuantities:
-		m := mapOf[resource.Quantity](v)
-		clone := make(map[string]resource.Quantity, len(m))
-		for key, q := range m {
+		return cloneEntries(w, f.inner, v, func(_ string, q resource.Quantity) resource.Quantity {
 			b := quantityOf(&q)
 			b.text, b.format = strings.Clone(b.text), w.cloneText(f.inner, b.format)
-			clone[w.cloneText(f.inner, key)] = q
-		}
-		return value{mapAt(clone), 1}
+			return q
+		})
 	}
 	m := v.reflected(l.typ)
 	clone := reflect.MakeMapWithSize(l.typ, m.Len())
 	for it := m.MapRange(); it.Next(); {
 		key, elem := reflect.New(l.typ.Key()).Elem(), reflect.New(l.elem.typ)
-		key.SetIterKey(it)
-		if key.Kind() == reflect.String {
-			key.SetString(w.cloneText(f.inner, key.String()))
-		}
+		key.SetString(w.cloneText(f.inner, it.Key().String()))
 		elem.Elem().SetIterValue(it)
 		w.separate(l.elem, elem.UnsafePointer())
 		clone.SetMapIndex(key, elem.Elem())

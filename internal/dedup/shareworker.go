@@ -20,8 +20,7 @@ type shareWorker struct {
 	// saved counts the bytes that shared values save, and searched those that were looked
 	// through for them.
 	saved, searched int
-	// objectStats are those of whole objects, and sampled says that the current one is a
-	// sample.
+	// objectStats are those of whole objects, and sampled says that the current one is a sample.
 	objectStats fieldStats
 	sampled     bool
 	depth       int
@@ -42,7 +41,7 @@ const (
 	// the memory: to 256 KiB.
 	maxFound = 1 << 9
 
-	// maxWhole bounds what is shared as a whole, in bytes of memory.
+	// maxWhole bounds the memory of a value that is shared as a whole, in bytes.
 	maxWhole = 1 << 16
 	// costObject is the cost of an object in which little was found.
 	costObject = 128
@@ -69,7 +68,7 @@ func newShareWorker(t *Table, p *plan, sharing Sharing) *shareWorker {
 	return w
 }
 
-// share returns what to use in the place of the object at p.
+// share returns the replacement of the object at p.
 func (w *shareWorker) share(p unsafe.Pointer, tag objectTag) unsafe.Pointer {
 	if w.recent.round != w.table.round.Load() {
 		clear(w.found)
@@ -104,8 +103,8 @@ func (w *shareWorker) count() {
 // tries reports whether to look for a value of a field.
 func (w *shareWorker) tries(s *fieldStats) bool { return w.sampled || w.finder.tries(s) }
 
-// parts looks for what can be shared in a value, or in the elements of a slice. If something
-// can be, it returns a copy that has it, because what was given is not written to.
+// parts looks for parts to share in a value, or in the elements of a slice. If it finds some,
+// it returns a copy that has them, because the given object is not written to.
 func (w *shareWorker) parts(l *layout, v value) unsafe.Pointer {
 	if l.flat || l.opaque != nil || w.tooDeep() {
 		return v.at
@@ -137,14 +136,14 @@ func (w *shareWorker) parts(l *layout, v value) unsafe.Pointer {
 
 func (w *shareWorker) tooDeep() bool { return w.depth == maxDepth || w.hash.left <= 0 }
 
-// search begins to look through size bytes. It returns what was saved before.
+// search begins to look through size bytes. It returns the bytes that were saved before.
 func (w *shareWorker) search(size int) (before int) {
 	before, w.saved = w.saved, 0
 	w.searched += size
 	return before
 }
 
-// worthwhile ends the search. It reports whether what was found in a value is worth a copy
+// worthwhile ends the search. It reports whether the parts found in a value are worth a copy
 // of size bytes; if it is not, it does not count as saved.
 func (w *shareWorker) worthwhile(before int, changed bool, size int) bool {
 	if changed = changed && w.saved*copyPerSaved >= size; changed {
@@ -193,7 +192,7 @@ func (w *shareWorker) fields(l *layout, at unsafe.Pointer, offset uintptr) {
 	}
 }
 
-// replacement returns what to use in the place of what a field points to.
+// replacement returns the replacement of the target of a field.
 func (w *shareWorker) replacement(f *field, v value) unsafe.Pointer {
 	if f.kind == kindNumber {
 		return w.number(f.elem.size, v.at)
@@ -216,19 +215,15 @@ func (w *shareWorker) number(size uintptr, at unsafe.Pointer) unsafe.Pointer {
 	if w.sharing != ShareAll {
 		return at
 	}
-	bits := bitsAt(at, size)
-	n, known := w.finder.number(size, bits)
-	if !known {
+	shared := w.finder.number(size, bitsAt(at, size), false)
+	if shared == nil {
 		return at
 	}
-	if n.at == nil {
-		n.at = newNumber(size, bits)
-	}
 	w.saved += 8
-	return n.at
+	return shared
 }
 
-// whole returns the shared value that equals what a field points to, if there is one now.
+// whole returns the shared value that equals the target of a field, if there is one now.
 func (w *shareWorker) whole(f *field, v value) (value, bool) {
 	if w.sharing != ShareAll || f.elem != nil && uintptr(v.n)*f.elem.size > maxWhole {
 		return value{}, false
@@ -276,14 +271,14 @@ func (w *shareWorker) whole(f *field, v value) (value, bool) {
 	return other, true
 }
 
-// clone returns a copy of what a field points to, down to the last pointer: only those have
+// clone returns a copy of the target of a field, down to the last pointer: only those have
 // it that it will be shared with.
 func (w *shareWorker) clone(f *field, v value) value {
 	switch f.kind {
 	case kindMap:
 		return w.cloneMap(f, v)
 	case kindObject:
-		return value{mapAt(w.cloneObject(mapOf[any](v))), 1}
+		return objectAt(w.cloneObject(mapOf[any](v)))
 	case kindArray:
 		return listAt(w.cloneArray(listOf(v), ""))
 	}
@@ -297,7 +292,7 @@ func (w *shareWorker) clone(f *field, v value) value {
 	return clone
 }
 
-// separate replaces what a copy has in common with its original.
+// separate replaces the parts that a copy has in common with its original.
 func (w *shareWorker) separate(l *layout, at unsafe.Pointer) {
 	for i := range l.fields {
 		f := &l.fields[i]

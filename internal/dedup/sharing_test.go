@@ -15,6 +15,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // decodeThrice decodes data until everything in it that is shared is, and returns
@@ -34,8 +35,7 @@ func decodeThrice[T any](t *testing.T, d *Decoder, data []byte) (first, second *
 	return first, second
 }
 
-// memories returns the addresses of everything that an object points to, with the
-// types.
+// memories returns the addresses of everything that an object points to, with the types.
 func memories(v reflect.Value, into map[unsafe.Pointer]reflect.Type) map[unsafe.Pointer]reflect.Type {
 	if into == nil {
 		into = map[unsafe.Pointer]reflect.Type{}
@@ -44,6 +44,10 @@ func memories(v reflect.Value, into map[unsafe.Pointer]reflect.Type) map[unsafe.
 	case reflect.Pointer:
 		if !v.IsNil() {
 			into[v.UnsafePointer()] = v.Type()
+			memories(v.Elem(), into)
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
 			memories(v.Elem(), into)
 		}
 	case reflect.Struct:
@@ -79,6 +83,15 @@ func samePod(t *testing.T) []byte {
 func TestRepeatedPartsAreOne(t *testing.T) {
 	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
 	a, b := decodeThrice[corev1.Pod](t, d, samePod(t))
+	partsAreOne(t, a, b)
+}
+
+// partsAreOne checks that two equal pods have everything in common that may be shared.
+func partsAreOne(t *testing.T, a, b *corev1.Pod) {
+	t.Helper()
+	if a == b {
+		t.Error("two objects are one")
+	}
 	for name, shared := range map[string]bool{
 		"containers":     &a.Spec.Containers[0] == &b.Spec.Containers[0],
 		"volume source":  a.Spec.Volumes[1].Projected == b.Spec.Volumes[1].Projected,
@@ -120,6 +133,11 @@ func TestNothingShared(t *testing.T) {
 	same(t, d, samePod(t))
 	if s := d.table.Stats(); s.Kept != 0 || d.Shares() == nil || d.Stats().Generated != 1 {
 		t.Errorf("%+v, %v: something was shared", s, d.Shares())
+	}
+	m := NewMapDecoder(d.table, widgets, ShareNothing, nil)
+	sameMap(t, m, aCustomResource())
+	if s := m.table.Stats(); s.Kept != 0 || m.Shares() == nil || m.Stats() != (DecoderStats{Generated: 1}) {
+		t.Errorf("%+v, %v: something of a map was shared", s, m.Shares())
 	}
 }
 
@@ -280,29 +298,61 @@ func TestFramesAreNotKept(t *testing.T) {
 	runtime.KeepAlive(pods)
 }
 
-// TestConcurrentDecoders decodes a population with several goroutines, one
-// table, and two decoders of one type.
-func TestConcurrentDecoders(t *testing.T) {
-	all := newCorpus(3, 10).pods(20)
+// TestConcurrently decodes and shares with several goroutines, decoders of one table and
+// others, while the objects are read. It is for the race detector.
+func TestConcurrently(t *testing.T) {
+	c := newCorpus(3, 10)
 	table := new(Table)
-	decoders := []*Decoder{NewDecoder(table, &corev1.Pod{}, ShareAll), NewDecoder(table, &corev1.Pod{}, ShareStrings)}
-	var group sync.WaitGroup
-	for g := range 6 {
-		group.Go(func() {
-			for i := range all {
-				data := all[(i*7+g*31)%len(all)]
-				want, got := &corev1.Pod{}, &corev1.Pod{}
-				if err := want.Unmarshal(data); err != nil {
-					t.Error(err)
-				}
-				if err := decoders[g%2].Unmarshal(data, got); err != nil || !reflect.DeepEqual(want, got) {
-					t.Errorf("a pod decoded beside others differs: %v", err)
-				}
+	all, structs, sharing := c.pods(12), NewDecoder(table, &corev1.Pod{}, ShareAll), NewSharer(table, SharerOptions{})
+	pods := decodeMessages(t, &corev1.Pod{})(ShareNothing)()
+	other := schema.GroupVersionKind{Kind: "Other"}
+	for name, test := range map[string]struct {
+		all  [][]byte
+		want func([]byte) any
+		ways []func([]byte) any
+	}{
+		"pods": {all, pods, []func([]byte) any{
+			decodeWith(t, structs), decodeWith(t, NewDecoder(table, &corev1.Pod{}, ShareStrings)),
+			func(data []byte) any {
+				given := decodedPod(t, data)
+				var reading sync.WaitGroup
+				reading.Go(func() {
+					if !reflect.DeepEqual(given, pods(data)) {
+						t.Error("an object that was given was written to")
+					}
+				})
+				shared := sharing.Share(given)
+				reading.Wait()
+				return shared
+			},
+		}},
+		"maps": {c.widgets(12), decodeMapsWith(t, NewMapDecoder(new(Table), widgets, ShareNothing, nil)), []func([]byte) any{
+			decodeMapsWith(t, NewMapDecoder(table, widgets, ShareAll, nil)),
+			decodeMapsWith(t, NewMapDecoder(table, other, ShareAll, nil)),
+			decodeMapsWith(t, NewMapDecoder(table, widgets, ShareStrings, nil)),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := make([]any, len(test.all))
+			for i, data := range test.all {
+				want[i] = test.want(data)
 			}
+			var group sync.WaitGroup
+			for g := range 6 {
+				group.Go(func() {
+					for k := range test.all {
+						i := (k*7 + g*31) % len(test.all)
+						got := test.ways[g%len(test.ways)](slices.Clone(test.all[i]))
+						if !reflect.DeepEqual(got, want[i]) {
+							t.Errorf("object %d, decoded beside others, differs", i)
+						}
+					}
+				})
+			}
+			group.Wait()
 		})
 	}
-	group.Wait()
-	if s := decoders[0].Stats(); s.Generated+s.Rejected != 0 || s.Shared != int64(3*len(all)) {
-		t.Errorf("%+v", s)
+	if s := structs.Stats(); s.Generated+s.Rejected != 0 || s.Shared != int64(2*len(all)) || table.Stats().Hits == 0 {
+		t.Errorf("%+v, %+v", s, table.Stats())
 	}
 }

@@ -44,6 +44,24 @@ func (s *slotTable[E, P]) init(slots, most int) {
 	s.most = most
 }
 
+// find returns the entry with this hash that match accepts, or nil.
+func (s *slotTable[E, P]) find(h uint64, match func(e *E) bool) *E {
+	slots := *s.slots.Load()
+	mask := uint64(len(slots) - 1)
+	for k := range uint64(window) {
+		slot := &slots[(h+k)&mask]
+		switch slot.hash.Load() {
+		case emptySlot:
+			return nil
+		case h:
+			if e := slot.entry.Load(); e != nil && match(e) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 // free returns the first slot for an entry that holds no other live one, nil if there is
 // none in its window.
 func (s *slotTable[E, P]) free(slots []slot[E], h uint64, e *E) *slot[E] {

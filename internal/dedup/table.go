@@ -2,16 +2,14 @@ package dedup
 
 import (
 	"hash/maphash"
-	"math/rand/v2"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 )
 
-// A Table remembers what decoders have decoded, by its bytes, so that the same bytes give
-// the same value. The zero value is ready. Any number of decoders may use it at once, and
-// should: what one of them has decoded is shared with the others. A Table must not be
-// copied.
+// A Table has decoded strings and values by their bytes, so that the same bytes give the
+// same value. The zero value is ready. Any number of decoders may use it at once, and should:
+// what one of them has decoded is shared with the others. A Table must not be copied.
 type Table struct {
 	// MaxBytes bounds the memory of the table: the keys of values, the strings, and the
 	// memory to find them. 0 means a sixteenth of the live heap after the last garbage
@@ -25,7 +23,7 @@ type Table struct {
 	texts  slotTable[textEntry, *textEntry]
 	seen   seenFilter
 
-	mu      sync.Mutex // guards what is below, and the writers of the tables above
+	mu      sync.Mutex // guards the fields up to metric, and the writers of the tables above
 	bytes   int64      // that are in use
 	budget  int64
 	pending int // objects since the budget was last set
@@ -73,6 +71,7 @@ func (t *Table) init() {
 		t.values.init(leastValueSlots, mostValueSlots)
 		t.texts.init(leastTextSlots, mostTextSlots)
 		t.seen.resize(leastMarks)
+		t.plans.init()
 		t.setBudgetLocked()
 	})
 }
@@ -167,12 +166,12 @@ type TableStats struct {
 	Bytes, Budget int64
 	// Hits and Misses count attempts to share.
 	Hits, Misses int64
-	// Kept counts what was put into the table, Refused what was not because the budget was
-	// used up, and Forgotten what was dropped again.
+	// Kept counts the strings and values that were put into the table, Refused those that
+	// were not because the budget was used up, and Forgotten those that were dropped again.
 	Kept, Refused, Forgotten int64
 }
 
-// Stats returns what the table holds and what it has done.
+// Stats returns the contents of the table and its counts.
 func (t *Table) Stats() TableStats {
 	t.init()
 	t.mu.Lock()
@@ -184,6 +183,3 @@ func (t *Table) Stats() TableStats {
 		Kept: c.kept.Load(), Refused: c.refused.Load(), Forgotten: c.forgotten.Load(),
 	}
 }
-
-// newKeySpace returns a new key space.
-func newKeySpace() *keySpace { return &keySpace{salt: rand.Uint64()} }

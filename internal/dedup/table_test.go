@@ -68,9 +68,8 @@ func TestTableKeepsNoValue(t *testing.T) {
 	}
 }
 
-// TestStringsInUseStay decodes the same pods until the table has gone round some
-// times: their strings must stay the same ones, also those that are mostly found
-// without the table.
+// TestStringsInUseStay decodes the same pods until the table has gone round some times: their
+// strings must stay the same ones, also those that are mostly found without the table.
 func TestStringsInUseStay(t *testing.T) {
 	table := new(Table)
 	d := NewDecoder(table, &corev1.Pod{}, ShareAll)
@@ -119,7 +118,7 @@ func TestOneHashForAll(t *testing.T) {
 	if e, _ := table.findValue(77, s, []byte("key"), nil); e != nil {
 		t.Error("found the value of another key")
 	}
-	if e, _ := table.findValue(77, newKeySpace(), []byte("key 4999"), nil); e != nil {
+	if e, _ := table.findValue(77, new(keySpace), []byte("key 4999"), nil); e != nil {
 		t.Error("found the value of another type")
 	}
 }
@@ -201,9 +200,8 @@ func TestSeenFilter(t *testing.T) {
 	}
 }
 
-// TestOwnValuesAndRoom checks that a value counts as seen before for the object that had it
-// first only while the table does not spare room, whether it did when the value was first
-// seen or not.
+// TestOwnValuesAndRoom checks that a value counts as seen before for the object that had it first
+// only while the table does not spare room, whether it did when the value was first seen or not.
 func TestOwnValuesAndRoom(t *testing.T) {
 	table := new(Table)
 	table.init()

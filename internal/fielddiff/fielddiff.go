@@ -235,7 +235,8 @@ func misread(r rune) bool { return strings.ContainsRune(`[]"`, r) || !strconv.Is
 func (d *differ) order(path, key string, old, new []any) {
 	before, after := namesOf(old, key), namesOf(new, key)
 	if len(before) == len(after) && !slices.Equal(before, after) && sameElements(before, after) {
-		d.changes = append(d.changes, Change{Kind: Changed, Path: path, Old: toAny(before), New: toAny(after)})
+		change := Change{Kind: Changed, Path: path, Old: toAny(before), New: toAny(after)}
+		d.changes = append(d.changes, change)
 	}
 }
 
@@ -261,7 +262,9 @@ func toAny(names []string) []any {
 
 // identifiers are the fields by which the API identifies the elements of a list, the most specific
 // first.
-var identifiers = []string{"uid", "name", "type", "key", "ip", "containerPort", "port", "mountPath", "topologyKey", "manager"}
+var identifiers = []string{
+	"uid", "name", "type", "key", "ip", "containerPort", "port", "mountPath", "topologyKey", "manager",
+}
 
 // byIdentifier returns the elements of a list by a field, if all have it and no two
 // have the same.

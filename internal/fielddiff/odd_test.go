@@ -138,8 +138,7 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// realisticPod is as a cluster has it: 3 containers, probes, volumes, conditions,
-// managed fields.
+// realisticPod is as a cluster has it: 3 containers, probes, volumes, conditions, managed fields.
 func realisticPod() *corev1.Pod {
 	now := metav1.Now()
 	p := pod(nil)

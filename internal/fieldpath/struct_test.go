@@ -102,8 +102,7 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// TestClearWhereThereIsNothing goes along paths on which pointers are nil, embedded ones
-// too.
+// TestClearWhereThereIsNothing goes along paths on which pointers are nil, embedded ones too.
 func TestClearWhereThereIsNothing(t *testing.T) {
 	tree, err := Parse([]string{"spec.file.path", "parts.file.mode", "spec.other"})
 	if err != nil {

@@ -26,7 +26,8 @@ var Owners = owners{}
 // Candidates yields, with their keys and ascending by key, objects whose keys begin with the
 // prefix. Among them are all that the selector matches. exact says that all of them match:
 // the selector has no requirement, or matches nothing.
-func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selector) (found iter.Seq2[string, T], exact bool) {
+func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selector) (
+	found iter.Seq2[string, T], exact bool) {
 	if selector == nil || selector.Empty() {
 		return s.Prefix(prefix), true
 	}
@@ -63,7 +64,8 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 
 // OwnerCandidates yields objects whose keys begin with the prefix. Among them are all that
 // have an owner of that UID.
-func OwnerCandidates[T any](s store.Snapshot[T], prefix string, uid types.UID) iter.Seq2[string, T] {
+func OwnerCandidates[T any](s store.Snapshot[T], prefix string,
+	uid types.UID) iter.Seq2[string, T] {
 	if x, ok := s.Index(Owners); ok {
 		return x.Within(prefix).Lookup(string(uid))
 	}

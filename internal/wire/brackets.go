@@ -92,10 +92,9 @@ func ValueEnd(text []byte, i int) int {
 	return b.End(text, i)
 }
 
-// Fields calls read with the name of each field of the object in the text, quotes included,
-// and with the index of its value. read returns the index after the value. Fields returns
-// the index of the bracket that ends the object. It refuses names with an escape: they may
-// mean any name.
+// Fields calls read with the name of each field of the object in the text, quotes included, and
+// with the index of its value. read returns the index after the value. Fields returns the index
+// of the bracket that ends the object. It refuses names with an escape: they may mean any name.
 func Fields(text []byte, read func(name []byte, i int) int) int {
 	i := Space(text, 0)
 	if i == len(text) || text[i] != '{' {
