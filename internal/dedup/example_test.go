@@ -32,5 +32,7 @@ func ExampleDecoder() {
 	}
 	fmt.Println(pods[1].Name, pods[2].Name)
 	fmt.Println(&pods[1].Spec.Containers[0] == &pods[2].Spec.Containers[0])
-	// Output: web-2 web-3 true
+	// Output:
+	// web-2 web-3
+	// true
 }

@@ -26,5 +26,7 @@ func ExampleMapDecoder() {
 	fmt.Println(widgets[1]["metadata"], widgets[2]["metadata"])
 	spec := func(i int) uintptr { return reflect.ValueOf(widgets[i]["spec"]).Pointer() }
 	fmt.Println(spec(1) == spec(2))
-	// Output: map[name:middle] map[name:right] true
+	// Output:
+	// map[name:middle] map[name:right]
+	// true
 }
