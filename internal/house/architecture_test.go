@@ -117,9 +117,13 @@ var (
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},
+		"internal/follow": {
+			rooms:  []string{".", "internal/delta"},
+			others: []string{"k8s.io/apimachinery"},
+		},
 		// One test compares with client-go's own informer.
 		"tidingstest": {
-			rooms:  []string{".", "health", "source", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
+			rooms:  []string{".", "health", "source", "internal/follow", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/metadata"},
 			tests:  []string{"*"}, dropIn: true,
 		},
