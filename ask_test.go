@@ -20,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -183,7 +184,7 @@ func TestStoppedAndReleasedInformersRefuseHandlers(t *testing.T) {
 		if err := second.add(); !errors.Is(err, tidings.ErrReleased) {
 			w.Errorf("a released handle took a handler: %v", err)
 		}
-		if state := w.probe.informer().Health().State; state != tidings.Watching {
+		if state := w.health().State; state != tidings.Watching {
 			w.Errorf("the release of one of two handles led to state %s", state)
 		}
 		w.stop()
@@ -264,21 +265,21 @@ func TestSeveralNamespacesAreOneCache(t *testing.T) {
 				w.Fatal(err)
 			}
 		}
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		w.start()
 		state := w.probe.state()
 		if len(state) != 2 || state["default/a"] == "" || state["kube-system/second"] == "" {
 			w.Errorf("the cache holds %v", state)
 		}
 		// A relist of one namespace does not touch the other.
-		told.take()
+		told.Take()
 		w.server.Restart(apisim.RestartOptions{Down: time.Second})
 		w.remove("a")
 		w.server.Compact()
 		w.settle()
-		expect(w, told.texts(), "Deleted default/a tombstone 1")
-		if h := w.probe.informer().Health(); len(h.Namespaces) != 2 || h.State != tidings.Watching {
+		expect(w, told.Texts(), "Deleted default/a tombstone 1")
+		if h := w.health(); len(h.Namespaces) != 2 || h.State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 	})
@@ -387,9 +388,7 @@ func TestCustomTypesAreResolvedByTheServer(t *testing.T) {
 		if _, err := w.server.Create(t.Context(), mars); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.factory.Start(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.startFactory()
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 		defer cancel()
 		err = w.factory.WaitForSync(ctx)

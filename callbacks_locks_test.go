@@ -50,7 +50,7 @@ func TestLoggerUsesTheInformer(t *testing.T) {
 		w := newWorld(t, nil, tidings.FactoryOptions{Logger: logger}, apisim.Options{})
 		defer w.end()
 		maps = mapsOf(w)
-		w.change(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string { panic("no index") })))
+		w.must(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string { panic("no index") })))
 		w.create("a", "1")
 		w.start()
 		w.create("b", "1")
@@ -69,7 +69,7 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		defer w.end()
 		maps := mapsOf(w)
 		w.start()
-		w.change(maps.AddIndex(tidings.NewIndex("slow", func(*corev1.ConfigMap) []string {
+		w.must(maps.AddIndex(tidings.NewIndex("slow", func(*corev1.ConfigMap) []string {
 			time.Sleep(time.Minute)
 			return nil
 		})))
@@ -93,7 +93,7 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 			done <- err
 		}()
 		for range 3 {
-			w.change(<-done)
+			w.must(<-done)
 		}
 		other.Release()
 		if waited := time.Since(begun); waited > 2*time.Minute {

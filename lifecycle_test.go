@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 // A loop over events ends with the informer, not only with its own context.
@@ -73,13 +74,13 @@ func TestFactoryRunsForTermAfterTerm(t *testing.T) {
 				w.newTerm()
 				time.Sleep(pause)
 				w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
-				var told record
-				w.probe.handle(told.handle, tidings.HandlerOptions{})
+				var told follow.Follower
+				w.probe.handle(told.Handle, tidings.HandlerOptions{})
 				w.start()
-				expect(w, told.texts(), "Added default/a initial 1")
+				expect(w, told.Texts(), "Added default/a initial 1")
 				w.create("b", "1")
 				synctest.Wait()
-				expect(w, told.texts(), "Added default/b 1")
+				expect(w, told.Texts(), "Added default/b 1")
 				w.agree()
 				expectError(w, "WaitForSync of the first term", first.informer().WaitForSync(w.ctx), tidings.ErrStopped)
 				expectError(w, "WaitFor of the first term", first.informer().WaitFor(w.ctx, "1"), tidings.ErrStopped)
@@ -123,12 +124,8 @@ func TestFactoryRunsForTermAfterTermWithAnAddedNamespace(t *testing.T) {
 		w.probe.informer().Release()
 		for range 3 {
 			i := w.ask(w.T, w.factory, tidings.Selection{Namespace: "one"}).informer()
-			if err := i.AddNamespace("two"); err != nil {
-				w.Fatal(err)
-			}
-			if err := w.factory.Start(w.ctx); err != nil {
-				w.Fatal(err)
-			}
+			w.must(i.AddNamespace("two"))
+			w.startFactory()
 			if err := w.factory.WaitForSync(w.ctx); err != nil {
 				w.Error(err)
 			}
@@ -181,7 +178,7 @@ func TestInformerThatAHandleRunsIsTheFactorysToStop(t *testing.T) {
 			if err := w.factory.Shutdown(context.Background()); err != nil {
 				w.Error(err)
 			}
-			if state := w.probe.informer().Health().State; state != tidings.Stopped {
+			if state := w.health().State; state != tidings.Stopped {
 				w.Errorf("Shutdown has returned, and the informer is %s", state)
 			}
 		},
@@ -210,9 +207,7 @@ func TestWaitGoesOnWithoutWhatAnotherReleases(t *testing.T) {
 	property(t, func(w *world) {
 		w.gate.set(refuse(503, "ServiceUnavailable"))
 		other := w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		done := make(chan error, 1)
 		go func() { done <- w.factory.WaitForSync(w.ctx) }()
 		synctest.Wait()
@@ -241,9 +236,7 @@ func TestWaitNamesWhatHasStoppedMeanwhile(t *testing.T) {
 		synctest.Wait()
 		w.gate.set(refuse(503, "ServiceUnavailable"))
 		w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		waited := make(chan error, 1)
 		go func() { waited <- w.factory.WaitForSync(context.Background()) }()
 		synctest.Wait()
@@ -272,9 +265,7 @@ func TestWaitsEndWithWhatTheyWaitFor(t *testing.T) {
 			property(t, func(w *world) {
 				i := w.probe.informer()
 				w.gate.set(refuse(503, "ServiceUnavailable"))
-				if err := w.factory.Start(w.ctx); err != nil {
-					w.Fatal(err)
-				}
+				w.startFactory()
 				results := make(chan error, 2)
 				go func() { results <- i.WaitForSync(context.Background()) }()
 				go func() { results <- i.WaitFor(context.Background(), "1") }()
@@ -364,9 +355,7 @@ func TestChangesOfNamespacesWaitForATransform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.factory.Start(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.startFactory()
 		time.Sleep(time.Second)
 		done := make(chan error)
 		go func() { done <- i.RemoveNamespace("default") }()

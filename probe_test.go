@@ -15,22 +15,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
-// The contract's tests run over HTTP against apisim, in a bubble, for every kind of
-// informer: typed, dynamic and metadata. The state of an object that they look at
-// is its label "n", which all three kinds see.
+// The tests of the root run over HTTP against apisim, in a bubble, for typed, dynamic and
+// metadata informers. They have what package tidingstest cannot test for every kind of
+// informer on every server.
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // probe is an informer of any kind.
 type probe interface {
 	handle(f func(event), o tidings.HandlerOptions) *tidings.Registration
-	state() map[string]string // key → n@version of the cache
-	get(key string) string    // n@version, "" if there is none
+	state() map[string]string // the states of the cache, by key
+	get(key string) string    // a state, "" if there is none
 	indexed(value string) []string
 	snapshot() func() (version string, state map[string]string)
 	informer() informer
@@ -39,7 +41,7 @@ type probe interface {
 	meddle(handler string)
 }
 
-// informer is what needs no type parameter.
+// informer has the methods of an Informer that need no type parameter.
 type informer interface {
 	Name() string
 	Run(context.Context) error
@@ -53,46 +55,11 @@ type informer interface {
 	Release()
 }
 
-// event is a tidings.Event without its type parameter.
-type event struct {
-	Type                       tidings.EventType
-	Initial, Tombstone, Resync bool
-	Key, Old, New              string // states are n@version
-	OldUID, NewUID             string
-	same                       bool // Old and New are one object
-}
+type event = follow.Event
 
-func (e event) String() string {
-	text := fmt.Sprintf("%v %s", e.Type, e.Key)
-	switch {
-	case e.Resync:
-		text += " resync"
-	case e.Initial:
-		text += " initial"
-	case e.Tombstone:
-		text += " tombstone"
-	}
-	switch e.Type {
-	case tidings.Added:
-		return text + " " + label(e.New)
-	case tidings.Deleted:
-		return text + " " + label(e.Old)
-	default:
-		return text + " " + label(e.Old) + "→" + label(e.New)
-	}
-}
+func label(state string) string { return follow.Label(state) }
 
-// label takes the version off a state.
-func label(state string) string {
-	n, _, _ := strings.Cut(state, "@")
-	return n
-}
-
-// version takes the label off a state.
-func version(state string) string {
-	_, v, _ := strings.Cut(state, "@")
-	return v
-}
+func version(state string) string { return follow.Version(state) }
 
 type typedProbe[T tidings.Object] struct {
 	t     *testing.T
@@ -121,23 +88,10 @@ func newProbe[T tidings.Object](t *testing.T, i *tidings.Informer[T], err error)
 	return typedProbe[T]{t, i, index}
 }
 
-func stateOf[T tidings.Object](obj T) string {
-	return obj.GetLabels()["n"] + "@" + obj.GetResourceVersion()
-}
-
 func (p typedProbe[T]) handle(f func(event), o tidings.HandlerOptions) *tidings.Registration {
 	p.t.Helper()
-	var none T
-	r, err := p.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
-		ev := event{Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync, Key: e.Key(), same: any(e.Old) == any(e.New)}
-		if any(e.Old) != any(none) {
-			ev.Old, ev.OldUID = stateOf(e.Old), string(e.Old.GetUID())
-		}
-		if any(e.New) != any(none) {
-			ev.New, ev.NewUID = stateOf(e.New), string(e.New.GetUID())
-		}
-		f(ev)
-	}), o)
+	handler := tidings.HandlerFunc[T](func(e tidings.Event[T]) { f(follow.EventOf(e)) })
+	r, err := p.i.AddHandler(handler, o)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -147,7 +101,7 @@ func (p typedProbe[T]) handle(f func(event), o tidings.HandlerOptions) *tidings.
 func (p typedProbe[T]) state() map[string]string {
 	state := map[string]string{}
 	for key, obj := range p.i.Lister().All() {
-		state[key] = stateOf(obj)
+		state[key] = follow.StateOf(obj)
 	}
 	return state
 }
@@ -157,7 +111,7 @@ func (p typedProbe[T]) get(key string) string {
 	if err != nil {
 		return ""
 	}
-	return stateOf(obj)
+	return follow.StateOf(obj)
 }
 
 func (p typedProbe[T]) indexed(value string) []string {
@@ -173,7 +127,7 @@ func (p typedProbe[T]) snapshot() func() (string, map[string]string) {
 	return func() (string, map[string]string) {
 		state := map[string]string{}
 		for key, obj := range s.All() {
-			state[key] = stateOf(obj)
+			state[key] = follow.StateOf(obj)
 		}
 		return s.Version(), state
 	}
@@ -222,18 +176,18 @@ var kinds = map[string]askFor{
 // world is a server, a factory and one informer of a kind.
 type world struct {
 	*testing.T
-	server   *apisim.Server
-	factory  *tidings.Factory
-	ask      askFor
-	probe    probe
-	stop     context.CancelFunc
-	ctx      context.Context
-	gate     gate
-	uids     map[string]string
-	versions map[string]string
-	// mutations are what the detector has found.
-	mutations chan tidings.Mutation
-	stuck     bool // the test left a handler stuck, which Shutdown says
+	server    *apisim.Server
+	factory   *tidings.Factory
+	ask       askFor
+	probe     probe
+	stop      context.CancelFunc
+	ctx       context.Context
+	gate      gate
+	uids      map[string]string
+	versions  map[string]string
+	mutations chan tidings.Mutation // those that the detector has found
+	stuck     bool                  // the test left a handler stuck: Shutdown fails
+	followers []*ledger
 }
 
 // gate is middleware that can answer in the server's place.
@@ -249,7 +203,7 @@ func (g *gate) set(f func(w http.ResponseWriter, r *http.Request) bool) {
 	g.shut = f
 }
 
-// wrap has f wrap the writer of every answer from now on.
+// wrap makes f wrap the writer of every answer from now on.
 func (w *world) wrap(f func(http.ResponseWriter, *http.Request) http.ResponseWriter) {
 	w.gate.mu.Lock()
 	defer w.gate.mu.Unlock()
@@ -292,7 +246,10 @@ func propertyWith(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, t
 
 func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Options) *world {
 	t.Helper()
-	w := &world{T: t, ask: ask, uids: map[string]string{}, versions: map[string]string{}, mutations: make(chan tidings.Mutation, 10)}
+	w := &world{
+		T: t, ask: ask, uids: map[string]string{}, versions: map[string]string{},
+		mutations: make(chan tidings.Mutation, 10),
+	}
 	o.OnMutation = func(m tidings.Mutation) { w.mutations <- m }
 	so.Middleware = w.gate.middleware
 	var err error
@@ -317,7 +274,15 @@ func (w *world) end() {
 	if err := w.server.Close(); err != nil {
 		w.Errorf("closing the server: %v", err)
 	}
+	for _, l := range w.followers {
+		for _, wrong := range l.Wrong() {
+			w.Error(wrong)
+		}
+	}
 }
+
+// health returns the health of the informer.
+func (w *world) health() tidings.Health { return w.probe.informer().Health() }
 
 // start starts the factory and waits until it is synced and nothing moves.
 func (w *world) start() {
@@ -343,18 +308,15 @@ func object(name, n string) *corev1.ConfigMap {
 // create, update and remove change the server's world. They note version and UID.
 func (w *world) create(name, n string) {
 	w.Helper()
-	made, err := w.server.Create(context.Background(), object(name, n))
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.note(made.(metav1.Object))
+	w.createIn("default", name, n)
 }
 
 // haveNamespaces creates namespaces.
 func (w *world) haveNamespaces(names ...string) {
 	w.Helper()
 	for _, name := range names {
-		if _, err := w.server.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := w.server.Create(context.Background(), namespace); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -399,13 +361,13 @@ func (w *world) remove(name string) {
 	}
 }
 
-// serverState is what the cache should be.
+// serverState returns the states that the server has.
 func (w *world) serverState() map[string]string {
 	w.Helper()
 	return w.serverStateOf("default")
 }
 
-// serverStateOf is what the cache of some namespaces should be, "" being all.
+// serverStateOf returns the states of some namespaces, "" being all.
 func (w *world) serverStateOf(namespaces ...string) map[string]string {
 	w.Helper()
 	state := map[string]string{}
@@ -416,7 +378,7 @@ func (w *world) serverStateOf(namespaces ...string) map[string]string {
 		}
 		for _, obj := range objects {
 			cm := obj.(*corev1.ConfigMap)
-			state[cm.Namespace+"/"+cm.Name] = stateOf(cm)
+			state[cm.Namespace+"/"+cm.Name] = follow.StateOf(cm)
 		}
 	}
 	return state
@@ -432,7 +394,123 @@ func (w *world) agree() {
 
 // settle lets virtual time pass, for waits after failures to end, and then waits
 // until nothing moves.
-func (w *world) settle() {
-	time.Sleep(2 * time.Minute)
+func (w *world) settle() { w.after(2 * time.Minute) }
+
+// after lets virtual time pass and then waits until nothing moves.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
 	synctest.Wait()
+}
+
+// reconnect replaces the informer by one of a new factory with another client.
+func (w *world) reconnect(o tidings.FactoryOptions, change func(*rest.Config)) {
+	w.Helper()
+	if err := w.factory.Shutdown(context.Background()); err != nil {
+		w.Fatal(err)
+	}
+	config := w.server.Config()
+	config.QPS = -1
+	change(config)
+	var err error
+	if w.factory, err = tidings.NewFactory(config, o); err != nil {
+		w.Fatal(err)
+	}
+	w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
+}
+
+// refuse makes the server answer every request with a status.
+func refuse(code int, reason string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,`+
+			`"message":"you shall not pass","code":%d}`, reason, code)
+		return true
+	}
+}
+
+// must fails the test if there is an error.
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// expect compares the texts of events.
+func expect(t testing.TB, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("received\n %s\nwant\n %s", strings.Join(got, "\n "), strings.Join(want, "\n "))
+	}
+}
+
+// ledger is a handler that is checked when the world ends.
+type ledger struct {
+	follow.Follower
+	w            *world
+	registration *tidings.Registration
+}
+
+// follow adds a ledger to the informer.
+func (w *world) follow() *ledger {
+	w.Helper()
+	l := &ledger{w: w}
+	w.followers = append(w.followers, l)
+	l.registration = w.probe.handle(l.Handle, tidings.HandlerOptions{})
+	return l
+}
+
+// receives compares the events since the last call, in any order.
+func (l *ledger) receives(want ...string) {
+	l.w.Helper()
+	got := l.Texts()
+	slices.Sort(got)
+	slices.Sort(want)
+	expect(l.w, got, want...)
+}
+
+// sum checks that the events add up to the cache, and the cache to the server.
+func (l *ledger) sum() {
+	l.w.Helper()
+	l.w.agree()
+	if held, cache := l.Held(), l.w.probe.state(); !maps.Equal(held, cache) {
+		l.w.Errorf("the handler adds up to %v, the cache holds %v", held, cache)
+	}
+}
+
+// agrees checks the sum, and that the informer is watching.
+func (l *ledger) agrees() {
+	l.w.Helper()
+	l.sum()
+	if h := l.w.health(); h.State != tidings.Watching {
+		l.w.Errorf("health is %s after %v", h.State, h.LastError)
+	}
+}
+
+// lists checks how many lists were begun.
+func (l *ledger) lists(want uint64) {
+	l.w.Helper()
+	if got := l.w.health().Lists; got != want {
+		l.w.Errorf("%d lists, want %d", got, want)
+	}
+}
+
+// says checks the text of the last error.
+func (l *ledger) says(want string) {
+	l.w.Helper()
+	if err := l.w.health().LastError; !strings.Contains(fmt.Sprint(err), want) {
+		l.w.Errorf("the last error is %v, want one that says %q", err, want)
+	}
+}
+
+// has creates objects, starts everything and follows it.
+func (w *world) has(names ...string) *ledger {
+	w.Helper()
+	for _, name := range names {
+		w.create(name, "1")
+	}
+	l := w.follow()
+	w.start()
+	return l
 }

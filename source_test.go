@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -101,13 +102,13 @@ func TestReflectorOptionsOfAnInformer(t *testing.T) {
 }
 
 // runSource runs an informer of a source in a bubble.
-func runSource(t *testing.T, s *fakeSource, test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
+func runSource(t *testing.T, s *fakeSource, test func(i *tidings.Informer[*corev1.ConfigMap], told *follow.Follower, send func(source.EventType, *corev1.ConfigMap))) {
 	t.Helper()
 	runSourceWith(t, s, tidings.InformerOptions[*corev1.ConfigMap]{}, test)
 }
 
 // runSourceWith is runSource with options.
-func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev1.ConfigMap], test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
+func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev1.ConfigMap], test func(i *tidings.Informer[*corev1.ConfigMap], told *follow.Follower, send func(source.EventType, *corev1.ConfigMap))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s.events = make(chan source.Event[*corev1.ConfigMap])
@@ -116,8 +117,8 @@ func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := &record{}
-		newProbe(t, i, nil).handle(told.handle, tidings.HandlerOptions{})
+		told := &follow.Follower{}
+		newProbe(t, i, nil).handle(told.Handle, tidings.HandlerOptions{})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- i.Run(ctx) }()
@@ -139,8 +140,8 @@ func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev
 
 func TestP02_ReplayedStatesAreDropped(t *testing.T) {
 	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "5", "5"), stateAt("b", "4", "4")}}}
-	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
-		told.take()
+	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *follow.Follower, send func(source.EventType, *corev1.ConfigMap)) {
+		told.Take()
 		send(source.Modified, stateAt("a", "7", "7"))
 		send(source.Modified, stateAt("a", "6", "6")) // older
 		send(source.Modified, stateAt("a", "7", "7")) // the same
@@ -148,7 +149,7 @@ func TestP02_ReplayedStatesAreDropped(t *testing.T) {
 		send(source.Deleted, stateAt("b", "8", "4"))
 		send(source.Added, stateAt("b", "4", "4")) // it was deleted after that
 		send(source.Modified, stateAt("a", "10", "10"))
-		expect(t, told.texts(), "Updated default/a 5→7", "Deleted default/b 4", "Updated default/a 7→10")
+		expect(t, told.Texts(), "Updated default/a 5→7", "Deleted default/b 4", "Updated default/a 7→10")
 		if h := i.Health(); h.Stale != 4 || h.Version != "10" {
 			t.Errorf("health is %+v", h)
 		}
@@ -159,12 +160,12 @@ func TestP02_WithoutVersionsWhatArrivesIsApplied(t *testing.T) {
 	for _, odd := range []string{"", "odd", "007"} {
 		t.Run(fmt.Sprintf("version %q", odd), func(t *testing.T) {
 			s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", odd, "1")}}}
-			runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
-				told.take()
+			runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *follow.Follower, send func(source.EventType, *corev1.ConfigMap)) {
+				told.Take()
 				send(source.Modified, stateAt("a", odd, "2"))
 				send(source.Modified, stateAt("a", "", "3"))
 				send(source.Deleted, stateAt("a", "", "3"))
-				expect(t, told.texts(), "Updated default/a 1→2", "Updated default/a 2→3", "Deleted default/a 3")
+				expect(t, told.Texts(), "Updated default/a 1→2", "Updated default/a 2→3", "Deleted default/a 3")
 			})
 		})
 	}
@@ -172,9 +173,9 @@ func TestP02_WithoutVersionsWhatArrivesIsApplied(t *testing.T) {
 
 func TestP20_ObjectWithoutANameIsDropped(t *testing.T) {
 	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("", "5", "5"), stateAt("a", "5", "5")}}}
-	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
+	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *follow.Follower, send func(source.EventType, *corev1.ConfigMap)) {
 		send(source.Modified, stateAt("", "7", "7"))
-		expect(t, told.texts(), "Added default/a initial 5")
+		expect(t, told.Texts(), "Added default/a initial 5")
 		if h := i.Health(); h.Dropped != 2 || !strings.Contains(h.LastDropped.Error(), "it has no name") {
 			t.Errorf("health is %+v", h)
 		}
