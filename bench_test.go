@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -125,29 +124,4 @@ func benchmarkSync(b *testing.B, server *apisim.Server, o tidings.FactoryOptions
 	b.ReportMetric(float64(bytes)/float64(b.N)/benchPods, "B/object")
 	b.ReportMetric(float64(allocations)/float64(b.N)/benchPods, "allocs/object")
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/benchPods, "heap-B/object")
-}
-
-// BenchmarkAddHandler adds handlers to an informer that has 10,000 of them.
-func BenchmarkAddHandler(b *testing.B) {
-	config := &rest.Config{Host: "http://nobody.invalid"} // the informer never runs
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	add := func() {
-		if _, err := pods.AddHandler(tidings.Funcs[*corev1.Pod]{OnAdd: func(*corev1.Pod, bool) {}}, tidings.HandlerOptions{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for range 10_000 {
-		add()
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		add()
-	}
 }

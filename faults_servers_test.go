@@ -231,5 +231,6 @@ func rewinds(w *world, test func(w *world, restore func())) {
 	if took := w.waitFor(w.versions["kept"]); took != 0 {
 		w.Errorf("a write to the restored server took %v", took)
 	}
+	synctest.Wait()
 	l.agrees()
 }

@@ -111,7 +111,7 @@ func faultsOfWatches() []faultRow {
 			elsewhere: TestP15_WatchThatFallsSilentIsResumed},
 		// A watch ends with its own timeout.
 		{name: "Stall from the beginning", covers: "Stall", test: func(w *world) {
-			w.inject(firstWatch, apisim.Stall(3, 0))
+			w.inject(firstWatch, apisim.Stall(4, 0)) // the objects, and the end of the list
 			w.timeoutEnds(w.has("a", "b"))
 		}},
 		{name: "Delay of a watch", covers: "Delay", test: func(w *world) {

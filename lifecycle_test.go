@@ -12,7 +12,6 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -46,10 +45,10 @@ func (w *world) newTerm() {
 	w.ctx, w.stop = context.WithCancel(context.Background())
 }
 
-// expectError checks an error and what it says.
+// expectError checks an error, which is one of any kind if is is nil, and its text.
 func expectError(t testing.TB, what string, err, is error, says ...string) {
 	t.Helper()
-	if !errors.Is(err, is) {
+	if err == nil || is != nil && !errors.Is(err, is) {
 		t.Errorf("%s: got %v, want %v", what, err, is)
 		return
 	}
@@ -139,7 +138,9 @@ func TestFactoryRunsForTermAfterTermWithAnAddedNamespace(t *testing.T) {
 
 func TestWaitsForAnInformerOfOnesOwnWaitForItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}}, tidings.InformerOptions[*corev1.ConfigMap]{})
+		i, err := tidings.NewInformer(&fakeSource{
+			lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}},
+		}, tidings.InformerOptions[*corev1.ConfigMap]{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -173,20 +173,21 @@ func TestP11_TransformThatMakesAnotherObjectFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("b", "4", "1"), stateAt("a", "5", "1")}}}
-			o := tidings.InformerOptions[*corev1.ConfigMap]{Transform: func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			var o informerOptions
+			o.Transform = func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 				if c = c.DeepCopy(); c.Name == "a" {
 					change(c)
 				}
 				return c, nil
-			}}
-			runSourceWith(t, s, o, func(i *tidings.Informer[*corev1.ConfigMap], told *follow.Follower, send func(source.EventType, *corev1.ConfigMap)) {
+			}
+			runSource(t, s, o, func(i sourced) {
 				h := i.Health()
 				if name == "" {
-					send(source.Modified, stateAt("a", "6", "2"))
-					expect(t, told.Texts(), "Added default/a initial 1", "Added default/b initial 1", "Updated default/a 1→2")
+					i.send(source.Modified, stateAt("a", "6", "2"))
+					expect(t, i.told.Texts(), "Added default/a initial 1", "Added default/b initial 1", "Updated default/a 1→2")
 					return
 				}
-				expect(t, told.Texts(), "Added default/b initial 1")
+				expect(t, i.told.Texts(), "Added default/b initial 1")
 				if h.TransformErrors != 1 || !strings.Contains(h.LastTransformError.Error(), name) {
 					t.Errorf("%d transform errors, the last: %v", h.TransformErrors, h.LastTransformError)
 				}
