@@ -79,7 +79,7 @@ func main() {
 	o.packages = []string{
 		"store", "internal/delta", "internal/fanout", "internal/reflector", "source", ".",
 	}
-	o.suites = []string{".", "clientgo/cache"}
+	o.suites = []string{".", "tidingstest", "clientgo/cache"}
 	flag.Func("packages", "directories whose code is changed", list(&o.packages))
 	flag.Func("suites", "directories whose tests run on survivors of their package's own",
 		list(&o.suites))
