@@ -196,7 +196,8 @@ func TestNotFoundIsKubernetesNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := informer.Lister().Namespace("default").Get("web"); !apierrors.IsNotFound(err) || err.Error() != `pods "web" not found` {
+	if _, err := informer.Lister().Namespace("default").Get("web"); !apierrors.IsNotFound(err) ||
+		err.Error() != `pods "web" not found` {
 		t.Errorf("got %v", err)
 	}
 	if _, err := informer.Lister().Get("default/web"); !apierrors.IsNotFound(err) {
@@ -218,7 +219,8 @@ func TestStoppedAndReleasedInformersRefuseHandlers(t *testing.T) {
 		}
 		w.stop()
 		synctest.Wait()
-		if err := w.probe.add(); !errors.Is(err, tidings.ErrStopped) || !strings.Contains(err.Error(), w.probe.informer().Name()) {
+		if err := w.probe.add(); !errors.Is(err, tidings.ErrStopped) ||
+			!strings.Contains(err.Error(), w.probe.informer().Name()) {
 			w.Errorf("a stopped informer took a handler: %v", err)
 		}
 	})
@@ -354,7 +356,8 @@ func TestTransformIsWhatTheCacheHolds(t *testing.T) {
 				t.Errorf("the cache holds %s: %v", key, obj)
 			}
 		}
-		if h := informer.Health(); h.TransformErrors != 1 || !strings.Contains(h.LastTransformError.Error(), "default/odd: it is odd") {
+		if h := informer.Health(); h.TransformErrors != 1 ||
+			!strings.Contains(h.LastTransformError.Error(), "default/odd: it is odd") {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -386,7 +389,8 @@ func TestCustomTypesAreResolvedByTheServer(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 		defer cancel()
 		err = w.factory.WaitForSync(ctx)
-		if !errors.Is(err, source.ErrWrongScope) || !strings.Contains(err.Error(), "without a namespace") {
+		if !errors.Is(err, source.ErrWrongScope) ||
+			!strings.Contains(err.Error(), "without a namespace") {
 			t.Errorf("got %v", err)
 		}
 		if obj, err := all.Lister().Get("mars"); err != nil || obj.Object["moons"] != int64(2) {

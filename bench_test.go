@@ -39,7 +39,8 @@ func benchPod(i int) *corev1.Pod {
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprintf("%s-%d", workload, i), UID: types.UID(fmt.Sprint("uid-", i)),
+			Namespace: "default", Name: fmt.Sprintf("%s-%d",
+				workload, i), UID: types.UID(fmt.Sprint("uid-", i)),
 			Labels:          map[string]string{"app": workload, "pod-template-hash": "5f7d8c9b4"},
 			Annotations:     map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-5f7d8c9b4", UID: types.UID(workload), Controller: new(true)}},

@@ -51,7 +51,8 @@ func TestP14_WriteThatTheFilterHidesIsReachedWithTheNextBookmark(t *testing.T) {
 			w.Errorf("after %v the cache holds %q", took, w.probe.get("default/seen"))
 		}
 		w.update("hidden", "2")
-		if took := w.waitFor(w.versions["hidden"]); took != 0 || version(w.probe.get("default/hidden")) != w.versions["hidden"] {
+		if took := w.waitFor(w.versions["hidden"]); took != 0 ||
+			version(w.probe.get("default/hidden")) != w.versions["hidden"] {
 			w.Errorf("after %v the cache holds %q", took, w.probe.get("default/hidden"))
 		}
 	})
@@ -70,8 +71,10 @@ func TestP14_ObjectThatIsDeletedAgainIsReachedAllTheSame(t *testing.T) {
 			if took := w.waitFor(made); took != 0 {
 				w.Errorf("the create took %v", took)
 			}
-			if took := w.waitFor(gone.(*corev1.ConfigMap).ResourceVersion); took != 0 || w.probe.get("default/brief") != "" {
-				w.Errorf("after the delete and %v the cache holds %q", took, w.probe.get("default/brief"))
+			if took := w.waitFor(gone.(*corev1.ConfigMap).ResourceVersion); took != 0 ||
+				w.probe.get("default/brief") != "" {
+				w.Errorf("after the delete and %v the cache holds %q",
+					took, w.probe.get("default/brief"))
 			}
 		}
 	})
@@ -107,7 +110,8 @@ func TestP14_WriteIsReachedThroughARelistToo(t *testing.T) {
 				w.server.Restart(apisim.RestartOptions{Down: time.Second})
 				w.update("a", "2")
 				w.server.Compact()
-				if took := w.waitFor(w.versions["a"]); took > 10*time.Second || version(w.probe.get("default/a")) != w.versions["a"] {
+				if took := w.waitFor(w.versions["a"]); took > 10*time.Second ||
+					version(w.probe.get("default/a")) != w.versions["a"] {
 					w.Errorf("after %v the cache holds %q", took, w.probe.get("default/a"))
 				}
 			})
@@ -134,7 +138,8 @@ func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
 		synctest.Wait()
 		w.agree()
 		h := w.probe.informer().Health()
-		if h.State != tidings.Watching || h.Lists != 1 || h.Watches != 2 || h.LastError == nil || !strings.Contains(h.LastError.Error(), "quiet") {
+		if h.State != tidings.Watching || h.Lists != 1 || h.Watches != 2 || h.LastError == nil ||
+			!strings.Contains(h.LastError.Error(), "quiet") {
 			w.Errorf("health is %+v", h)
 		}
 	})

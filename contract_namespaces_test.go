@@ -59,7 +59,8 @@ func TestP01_NamespaceAddedToARunningInformer(t *testing.T) {
 		if !registration.HasSynced() {
 			w.Error("a namespace that was added later undid that a handler is synced")
 		}
-		if health := i.Health(); len(health.Namespaces) != 3 || health.Namespaces["c"].State != tidings.Watching {
+		if health := i.Health(); len(health.Namespaces) != 3 ||
+			health.Namespaces["c"].State != tidings.Watching {
 			w.Errorf("health is %+v", health)
 		}
 	})
@@ -95,7 +96,8 @@ func TestP08_RemovedNamespaceIsDeletedInOneStep(t *testing.T) {
 			"Deleted b/object-0 tombstone 1", "Deleted b/object-1 tombstone 1", "Deleted b/object-2 tombstone 1",
 			"Deleted b/object-3 tombstone 1", "Deleted b/object-4 tombstone 1")
 		if after := i.Health(); after.Lists < before.Lists || after.Watches < before.Watches {
-			w.Errorf("counts went back: lists from %d to %d, watches from %d to %d", before.Lists, after.Lists, before.Watches, after.Watches)
+			w.Errorf("counts went back: lists from %d to %d, watches from %d to %d",
+				before.Lists, after.Lists, before.Watches, after.Watches)
 		}
 
 		// It comes back with what has become of it.
@@ -126,7 +128,8 @@ func TestP14_WaitForIncludesNamespacesThatWereAdded(t *testing.T) {
 		w.createIn("a", "y", "1")
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Minute)
 		defer cancel()
-		if err := i.WaitFor(ctx, w.versions["y"]); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Forbidden") {
+		if err := i.WaitFor(ctx, w.versions["y"]); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "Forbidden") {
 			w.Errorf("with a namespace that cannot be read: %v", err)
 		}
 		w.must(i.RemoveNamespace("d"))
@@ -153,13 +156,15 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 		synctest.Wait()
 		expect(w, told.Texts(), "Added a/x initial 1", "Added a/z 1")
 		h := i.Health()
-		if !h.Synced || h.State != tidings.Forbidden || h.Namespaces["c"].State != tidings.Forbidden || h.Namespaces["a"].State != tidings.Watching {
+		if !h.Synced || h.State != tidings.Forbidden ||
+			h.Namespaces["c"].State != tidings.Forbidden || h.Namespaces["a"].State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
 		err := i.WaitForSync(ctx)
-		if notSynced, ok := errors.AsType[*tidings.NotSyncedError](err); !ok || len(notSynced.Informers) != 1 || !strings.Contains(err.Error(), `namespace "c"`) {
+		if notSynced, ok := errors.AsType[*tidings.NotSyncedError](err); !ok ||
+			len(notSynced.Informers) != 1 || !strings.Contains(err.Error(), `namespace "c"`) {
 			w.Errorf("WaitForSync: %v, want an error that names the namespace", err)
 		}
 		w.gate.set(nil)

@@ -135,7 +135,8 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		}
 		i := w.probe.informer()
 		h := i.Health()
-		if h.State != tidings.NoSuchResource || !h.Synced || h.LastError == nil || !strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
+		if h.State != tidings.NoSuchResource || !h.Synced || h.LastError == nil ||
+			!strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
 			w.Errorf("health is %+v", h)
 		}
 		time.Sleep(5 * time.Minute)
@@ -145,7 +146,8 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		synctest.Wait()
 		namespaces := max(1, len(i.Namespaces()))
 		if n := len(w.server.Requests()); n < 26*namespaces || n > 80*namespaces {
-			w.Errorf("%d requests in 20 minutes for %d namespaces of a type that is missing", n, namespaces)
+			w.Errorf("%d requests in 20 minutes for %d namespaces of a type that is missing",
+				n, namespaces)
 		}
 		w.install()
 		w.createWidget("a")
@@ -171,7 +173,8 @@ func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 		defer cancel()
-		if err := w.factory.WaitForSync(ctx); err == nil || !strings.Contains(err.Error(), "NoSuchResource") || !strings.Contains(err.Error(), "CustomResourceDefinition") {
+		if err := w.factory.WaitForSync(ctx); err == nil ||
+			!strings.Contains(err.Error(), "NoSuchResource") || !strings.Contains(err.Error(), "CustomResourceDefinition") {
 			w.Errorf("WaitForSync: %v", err)
 		}
 		w.install()

@@ -59,7 +59,8 @@ func TestP01_DefaultNamespacesLeaveClusterScopedTypesAlone(t *testing.T) {
 			w.Errorf("%d watches are running, want 1", watches)
 		}
 		i := w.probe.informer()
-		if h := i.Health(); h.State != tidings.Watching || len(h.Namespaces) != 0 || h.LastError != nil || h.Version == "" {
+		if h := i.Health(); h.State != tidings.Watching || len(h.Namespaces) != 0 ||
+			h.LastError != nil || h.Version == "" {
 			w.Errorf("health is %+v", h)
 		}
 		if names := i.Namespaces(); len(names) != 0 {
@@ -105,7 +106,8 @@ func TestNamespacesOfASelectionAreNoneByDefault(t *testing.T) {
 		w.settle()
 		w.cached("a")
 		err := w.factory.WaitForSync(w.ctx)
-		if !errors.Is(err, source.ErrWrongScope) || !strings.Contains(err.Error(), named.Name()) || strings.Contains(err.Error(), w.probe.informer().Name()) {
+		if !errors.Is(err, source.ErrWrongScope) ||
+			!strings.Contains(err.Error(), named.Name()) || strings.Contains(err.Error(), w.probe.informer().Name()) {
 			w.Errorf("WaitForSync: %v, want an error of %s alone", err, named.Name())
 		}
 	})

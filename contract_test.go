@@ -25,7 +25,8 @@ func TestP03_SnapshotAndCacheHaveTheirVersions(t *testing.T) {
 		w.create("b", "1")
 		synctest.Wait()
 		if v, state := held(); v != heldVersion || v == "" || !maps.Equal(state, before) {
-			w.Errorf("the snapshot of version %s has %v at %s, want %v", heldVersion, state, v, before)
+			w.Errorf("the snapshot of version %s has %v at %s, want %v",
+				heldVersion, state, v, before)
 		}
 		if v, _ := w.probe.snapshot()(); v != w.versions["b"] {
 			w.Errorf("the cache has version %s, the last write %s", v, w.versions["b"])
@@ -151,7 +152,8 @@ func TestP13_WaitNamesInformersAndReasons(t *testing.T) {
 					began := time.Now()
 					err := w.factory.WaitForSync(ctx)
 					took, fast := time.Since(began), failFast && test.fast
-					if fast != (took < time.Second) || fast == errors.Is(err, context.DeadlineExceeded) {
+					if fast != (took < time.Second) ||
+						fast == errors.Is(err, context.DeadlineExceeded) {
 						w.Errorf("the wait took %v: %v", took, err)
 					}
 					notSynced, ok := errors.AsType[*tidings.NotSyncedError](err)

@@ -218,7 +218,8 @@ func TestDropAndTransform(t *testing.T) {
 		}
 		w.start()
 		pod, err := pods.Lister().Namespace("default").Get("pod")
-		if err != nil || seen != 0 || pod.Annotations["by"] != "transform" || pod.ManagedFields != nil {
+		if err != nil || seen != 0 || pod.Annotations["by"] != "transform" ||
+			pod.ManagedFields != nil {
 			t.Errorf("the transform saw %d dropped values, cached is %+v, %v", seen, pod, err)
 		}
 	})
@@ -248,6 +249,7 @@ func TestDropIsPartOfWhatIsShared(t *testing.T) {
 		"pods.v1 [without metadata.managedFields]",
 	}
 	if !slices.Equal(names, want) {
-		t.Errorf("the informers are\n%s, want\n%s", strings.Join(names, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the informers are\n%s, want\n%s",
+			strings.Join(names, "\n"), strings.Join(want, "\n"))
 	}
 }

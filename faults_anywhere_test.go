@@ -106,12 +106,14 @@ func TestAnyAnswerAnywhere(t *testing.T) {
 	asks["of its own type"] = ownKind
 	for _, place := range anyPlaces {
 		for _, answer := range anyAnswers() {
-			if answer.lists && place.match.Verb != "list" || answer.events && place.match.Verb != "watch" {
+			if answer.lists && place.match.Verb != "list" || answer.events &&
+				place.match.Verb != "watch" {
 				continue
 			}
 			for _, times := range []int{1, 5, 0} {
 				for _, again := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/%s/%d times, again %v", place.name, answer.name, times, again), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/%d times, again %v",
+						place.name, answer.name, times, again), func(t *testing.T) {
 						for kind, ask := range asks {
 							t.Run(kind, func(t *testing.T) {
 								synctest.Test(t, func(t *testing.T) {

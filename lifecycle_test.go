@@ -334,8 +334,10 @@ func TestReleasedInformerIsGarbage(t *testing.T) {
 		if len(cached) != 20 || alive > 0 {
 			t.Errorf("%d of %d objects are alive after the release", alive, len(cached))
 		}
-		if h := registrations[1].Health(); h.State != tidings.Removed || i.Lister().Len() != 0 || i.Name() == "" {
-			t.Errorf("after the release %q holds %d objects, a handler is %s", i.Name(), i.Lister().Len(), h.State)
+		if h := registrations[1].Health(); h.State != tidings.Removed || i.Lister().Len() != 0 ||
+			i.Name() == "" {
+			t.Errorf("after the release %q holds %d objects, a handler is %s",
+				i.Name(), i.Lister().Len(), h.State)
 		}
 		runtime.KeepAlive(registrations)
 	})

@@ -114,9 +114,11 @@ func TestNewInformerShares(t *testing.T) {
 				pods, before := replicas(), replicas()
 				all, health := cachedOf(t, pods, tt.o)
 				if len(all) != 8 || inCommon(all[6], all[7]) != tt.common {
-					t.Errorf("%d pods are cached; labels and containers in common: %t", len(all), !tt.common)
+					t.Errorf("%d pods are cached; labels and containers in common: %t",
+						len(all), !tt.common)
 				}
-				if after := health.Decoding.After; (after.Shared == 8) != tt.counted || after.Alone != 0 {
+				if after := health.Decoding.After; (after.Shared == 8) != tt.counted ||
+					after.Alone != 0 {
 					t.Errorf("health has %+v", after)
 				}
 				if !reflect.DeepEqual(pods, before) || inCommon(pods[6], pods[7]) {

@@ -90,7 +90,8 @@ func TestSharing(t *testing.T) {
 						t.Fatal(err)
 					}
 					if inCommon(late, all[7]) != (sharing == tidings.ShareAll) {
-						t.Errorf("labels and containers of an event in common: %v", inCommon(late, all[7]))
+						t.Errorf("labels and containers of an event in common: %v",
+							inCommon(late, all[7]))
 					}
 				})
 			})

@@ -163,7 +163,8 @@ func TestP20_ObjectWithoutANameIsDropped(t *testing.T) {
 	runSource(t, s, informerOptions{}, func(i sourced) {
 		i.send(source.Modified, stateAt("", "7", "7"))
 		expect(t, i.told.Texts(), "Added default/a initial 5")
-		if h := i.Health(); h.Dropped != 2 || !strings.Contains(h.LastDropped.Error(), "it has no name") {
+		if h := i.Health(); h.Dropped != 2 ||
+			!strings.Contains(h.LastDropped.Error(), "it has no name") {
 			t.Errorf("health is %+v", h)
 		}
 	})

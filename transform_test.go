@@ -137,7 +137,8 @@ func TestP11_ListWithAnObjectWhoseAddIsPending(t *testing.T) {
 			}
 		}
 		if got := label(w.probe.get("default/a")) + label(w.probe.get("default/b")); got != "12" {
-			w.Errorf("the cache holds the states %q of a and b, want 1 and 2; health %+v", got, w.health())
+			w.Errorf("the cache holds the states %q of a and b, want 1 and 2; health %+v",
+				got, w.health())
 		}
 	})
 }
@@ -189,7 +190,8 @@ func TestP11_TransformThatMakesAnotherObjectFails(t *testing.T) {
 				}
 				expect(t, i.told.Texts(), "Added default/b initial 1")
 				if h.TransformErrors != 1 || !strings.Contains(h.LastTransformError.Error(), name) {
-					t.Errorf("%d transform errors, the last: %v", h.TransformErrors, h.LastTransformError)
+					t.Errorf("%d transform errors, the last: %v",
+						h.TransformErrors, h.LastTransformError)
 				}
 			})
 		})

@@ -78,7 +78,9 @@ func property(t *testing.T, test func(w *world)) {
 	propertyWith(t, tidings.FactoryOptions{}, tidings.Selection{Namespace: "default"}, test)
 }
 
-func propertyWith(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test func(w *world)) {
+func propertyWith(
+	t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test func(w *world),
+) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		t.Run(name, func(t *testing.T) {

@@ -77,13 +77,15 @@ func healthFollows(r *rig) {
 	r.start()
 	r.agree("P13")
 	r.awaitState(tidings.Watching)
-	if h := r.informer.Health(); !h.Synced || h.Objects != 2 || h.Version == "" || h.LastEvent.IsZero() {
+	if h := r.informer.Health(); !h.Synced || h.Objects != 2 || h.Version == "" ||
+		h.LastEvent.IsZero() {
 		r.Errorf("P13: the health is %+v", h)
 	}
 	r.gate.close()
 	r.await("P13", func() string {
 		h := r.informer.Health()
-		if h.State != tidings.Backoff || h.LastError == nil || h.RetryAt.IsZero() || h.Objects != 2 {
+		if h.State != tidings.Backoff || h.LastError == nil || h.RetryAt.IsZero() ||
+			h.Objects != 2 {
 			return fmt.Sprintf("cut off from the server, the health is %+v", h)
 		}
 		return ""

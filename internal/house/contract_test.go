@@ -65,7 +65,8 @@ func checkPlaces(t *testing.T, property, cell string) {
 	}
 	for _, place := range places {
 		if !regexp.MustCompile(`(func|type) (\([^)]*\) )?` + place[1] + `\b`).MatchString(readFile(t, place[2])) {
-			t.Errorf("ARCHITECTURE.md: the row of %s names %s, which %s does not declare", property, place[1], place[2])
+			t.Errorf("ARCHITECTURE.md: the row of %s names %s, which %s does not declare",
+				property, place[1], place[2])
 		}
 	}
 }

@@ -103,7 +103,8 @@ func (w *world) auditChecker(
 			w.totals.counts["objects deleted"]++
 		}
 		if how != "deleted" && resumed {
-			w.Errorf("%s: an object ended as %s without a list; the last events are %v", name, how, last)
+			w.Errorf("%s: an object ended as %s without a list; the last events are %v",
+				name, how, last)
 		}
 	}
 	if resumed && h.audited {
