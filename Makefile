@@ -169,4 +169,4 @@ generate: ## Write generated files anew.
 .PHONY: mutants
 mutants: ## Change the engine in SAMPLE random ways (default 1000): a test must fail. An hour (SEED, MUTATE).
 	@mkdir -p bin && $(GO) build -o bin/mutants ./internal/mutants
-	TIDINGS_MODEL_SEEDS=20 TIDINGS_DIFFERENTIAL_SEEDS=30 bin/mutants -sample $(SAMPLE) $(if $(SEED),-seed $(SEED)) $(if $(MUTATE),-packages $(MUTATE))
+	TIDINGS_DIFFERENTIAL_SEEDS=30 bin/mutants -sample $(SAMPLE) $(if $(SEED),-seed $(SEED)) $(if $(MUTATE),-packages $(MUTATE))

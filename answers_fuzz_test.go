@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,13 +52,11 @@ func FuzzAnswers(f *testing.F) {
 
 // survive starts the informer of a world on a wire, and requires that it recovers.
 func survive(w *world, wire *answers) {
-	fold := newFold(w)
+	l := w.follow()
 	for _, name := range []string{"a", "b", "c"} {
 		w.create(name, "1")
 	}
-	if err := w.factory.Start(w.ctx); err != nil {
-		w.Fatal(err)
-	}
+	w.startFactory()
 	for minute := range 30 {
 		if minute%10 == 5 {
 			w.update("a", fmt.Sprint(minute))
@@ -76,7 +73,7 @@ func survive(w *world, wire *answers) {
 		w.remove(name)
 		w.create(name, "honest")
 	}
-	for w.probe.informer().Health().Version == w.versions["c"] {
+	for w.health().Version == w.versions["c"] {
 		w.update("c", w.versions["c"])
 	}
 	w.server.Compact()
@@ -86,12 +83,9 @@ func survive(w *world, wire *answers) {
 		w.after(time.Minute)
 	}
 	w.after(time.Minute)
-	w.agree()
-	if got, want := fold.state(), w.probe.state(); !maps.Equal(got, want) {
-		w.Errorf("the handler adds up to %v, the cache holds %v", got, want)
-	}
-	if h := w.probe.informer().Health(); h.State != tidings.Watching || !h.Synced {
-		w.Errorf("an hour later the informer is %s, synced %t, after %v", h.State, h.Synced, h.LastError)
+	l.agrees()
+	if h := w.health(); !h.Synced {
+		w.Errorf("an hour later the informer is not synced, after %v", h.LastError)
 	}
 	w.update("a", "last")
 	synctest.Wait()
@@ -103,31 +97,4 @@ func (w *world) changeAtOnce(n int) {
 	if _, err := w.server.Update(context.Background(), object("c", fmt.Sprint("now-", n))); err != nil {
 		w.Error(err)
 	}
-}
-
-// fold adds up what a handler is told.
-type fold struct {
-	mu      sync.Mutex // guards objects
-	objects map[string]string
-}
-
-func newFold(w *world) *fold {
-	f := &fold{objects: map[string]string{}}
-	w.probe.handle(func(e event) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if _, known := f.objects[e.Key]; known == (e.Type == tidings.Added) {
-			w.Errorf("%v, known before: %v", e, known)
-		}
-		if f.objects[e.Key] = e.New; e.Type == tidings.Deleted {
-			delete(f.objects, e.Key)
-		}
-	}, tidings.HandlerOptions{})
-	return f
-}
-
-func (f *fold) state() map[string]string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.objects)
 }

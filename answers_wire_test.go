@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -282,6 +282,10 @@ func answerSeeds() [][]byte {
 	marked.ResourceVersion = "9"
 	future := phantom.DeepCopy()
 	future.ResourceVersion = "99999999999999999999999999"
+	expired := &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
+	}
 	const listJSON = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"6","continue":"more"},"items":[{"metadata":{"namespace":"default","name":"phantom","uid":"x","resourceVersion":"5","labels":{"n":"1"}}}]}`
 	var seeds [][]byte
 	seed := func(setting byte, answers ...[]byte) {
@@ -293,7 +297,7 @@ func answerSeeds() [][]byte {
 		events := func(objects ...runtime.Object) []byte {
 			var b []byte
 			for i, obj := range objects {
-				b = append(b, eventFrame(isProtobuf, []string{"ADDED", "MODIFIED", "BOOKMARK", "DELETED"}[i%4], obj)...)
+				b = append(b, frame(isProtobuf, []string{"ADDED", "MODIFIED", "BOOKMARK", "DELETED"}[i%4], obj)...)
 			}
 			return b
 		}
@@ -301,7 +305,7 @@ func answerSeeds() [][]byte {
 		seed(setting, inAnswer(200, stream, silent, events(phantom)), inAnswer(200, 0, silent, []byte(listJSON[:80])))
 		seed(setting, inAnswer(200, stream, inOrder, events(phantom, phantom, marked)), inAnswer(200, stream, silent, events(future)))
 		seed(setting|8, inAnswer(200, 0, inOrder, []byte(listJSON)), []byte{mute}, []byte{broken})
-		seed(setting, inAnswer(200, stream, inOrder, frame(isProtobuf, "ERROR", status(410, metav1.StatusReasonExpired))))
+		seed(setting, inAnswer(200, stream, inOrder, frame(isProtobuf, "ERROR", expired)))
 		seed(setting|8, []byte{mute, mute, mute}, inAnswer(410, 0, inOrder, nil))
 		seed(setting, []byte{spoilt, silent, 90, 0, 0, 0, spoilt, cut, 40, 1, 0, 0, spoilt, flipped, 70, 0, 3, 0, spoilt, paused, 9, 0, 0, 5, changing, late, 4})
 		seed(setting|24, []byte{honestly, spoilt, inOrder, 200, 0, 0, 0, changing, spoilt, flipped, 30, 0, 9, 0, late, 3, broken, changing, mute})
@@ -310,22 +314,29 @@ func answerSeeds() [][]byte {
 	return seeds
 }
 
-// eventFrame is a frame of a watch with a ConfigMap.
-func eventFrame(protobuf bool, eventType string, obj runtime.Object) []byte {
+// frame encodes a watch event of a config map or a Status.
+func frame(protobuf bool, eventType string, obj runtime.Object) []byte {
+	encoded := func(raw []byte, err error) []byte {
+		if err != nil {
+			panic(err)
+		}
+		return raw
+	}
 	if !protobuf {
-		return frame(false, eventType, obj)
+		raw := encoded(json.Marshal(obj))
+		event := metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: raw}}
+		return append(encoded(json.Marshal(event)), '\n')
 	}
-	message, err := obj.(*corev1.ConfigMap).Marshal()
-	if err != nil {
-		panic(err)
+	kind := "ConfigMap"
+	if _, ok := obj.(*metav1.Status); ok {
+		kind = "Status"
 	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Raw: message}
-	if message, err = unknown.Marshal(); err != nil {
-		panic(err)
+	unknown := runtime.Unknown{
+		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind},
+		Raw:      encoded(obj.(interface{ Marshal() ([]byte, error) }).Marshal()),
 	}
-	event := metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: append([]byte("k8s\x00"), message...)}}
-	if message, err = event.Marshal(); err != nil {
-		panic(err)
-	}
+	raw := append([]byte("k8s\x00"), encoded(unknown.Marshal())...)
+	event := metav1.WatchEvent{Type: eventType, Object: runtime.RawExtension{Raw: raw}}
+	message := encoded(event.Marshal())
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -36,15 +37,19 @@ func TestErrorsSayWhatAndWhatToDo(t *testing.T) {
 		want string
 	}{
 		{
-			&tidings.NotSyncedError{Informers: []tidings.Health{{Name: "pods", Watch: health.Watch{State: tidings.Pending}}}, Cause: context.Canceled},
+			&tidings.NotSyncedError{Informers: []tidings.Health{
+				{Name: "pods", Watch: health.Watch{State: tidings.Pending}},
+			}, Cause: context.Canceled},
 			"pods is Pending: call Start after asking for it",
 		},
 		{
-			tidings.Mutation{Informer: "pods", Key: "default/a", Fields: []string{"data"}, Handlers: []string{"one", "two"}},
+			tidings.Mutation{
+				Key: "default/a", Fields: []string{"data"}, Handlers: []string{"one", "two"},
+			},
 			"handler one or two changed the cached object default/a at data",
 		},
 		{
-			tidings.Mutation{Informer: "pods", Key: "default/a", Fields: []string{"data"}},
+			tidings.Mutation{Key: "default/a", Fields: []string{"data"}},
 			"no handler was running",
 		},
 	} {
@@ -92,73 +97,98 @@ func TestDefaultNamespacesAreNotOfClusterScopedTypes(t *testing.T) {
 func errOf[V any](_ V, err error) error { return err }
 
 func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
+	bad := func(name string, err, is error, says ...string) {
+		t.Run(name, func(t *testing.T) {
+			expectError(t, name, err, is, says...)
+		})
+	}
 	f := offline(t, tidings.FactoryOptions{})
+	factory := func(o tidings.FactoryOptions, c *rest.Config) error {
+		return errOf(tidings.NewFactory(c, o))
+	}
+	var sharing tidings.FactoryOptions
+	sharing.Transport.Sharing = 7
+	bad("nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil", "clientcmd")
+	bad("bad default namespace",
+		factory(tidings.FactoryOptions{Namespaces: []string{"A b"}}, &rest.Config{}), nil,
+		"FactoryOptions.Namespaces", `"A b"`)
+	bad("bad sharing", factory(sharing, &rest.Config{}), nil,
+		"FactoryOptions.Transport.Sharing", "ShareStrings")
+	bad("broken config", factory(tidings.FactoryOptions{}, &rest.Config{Host: "http://[::1"}), nil,
+		"rest.Config cannot be used")
+
 	var nilFactory *tidings.Factory
-	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	var all tidings.Selection
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	nodes := corev1.SchemeGroupVersion.WithResource("nodes")
+	bad("nil factory", errOf(tidings.For[*corev1.Pod](nilFactory, all)),
+		tidings.ErrNilFactory, "NewFactory")
+	bad("nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)), tidings.ErrNilFactory)
+	bad("type not in the scheme", errOf(tidings.For[*notInAnyScheme](f, all)),
+		tidings.ErrNotInScheme, "notInAnyScheme", "AddToScheme")
+	bad("unstructured through For", errOf(tidings.For[*unstructured.Unstructured](f, all)), nil,
+		"use Dynamic")
+	bad("metadata through For", errOf(tidings.For[*metav1.PartialObjectMetadata](f, all)), nil,
+		"use Metadata")
+	bad("interface through For", errOf(tidings.For[tidings.Object](f, all)), nil,
+		"pointer to an API type")
+	noVersion := schema.GroupVersionResource{Resource: "pods"}
+	bad("resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil, "needs a version")
+	inDefault := tidings.Selection{Namespace: "default"}
+	inX := tidings.Selection{Namespaces: []string{"x"}}
+	bad("namespace of a node", errOf(tidings.For[*corev1.Node](f, inDefault)),
+		tidings.ErrClusterScoped, `"default"`, "*v1.Node")
+	bad("namespaces of nodes", errOf(tidings.Metadata(f, nodes, inX)),
+		tidings.ErrClusterScoped, "nodes.v1")
+
+	selection := func(s tidings.Selection, says ...string) {
+		bad(says[len(says)-1], errOf(tidings.For[*corev1.Pod](f, s)),
+			tidings.ErrInvalidSelection, says...)
+	}
+	drop := func(path string, says ...string) {
+		selection(tidings.Selection{Drop: []string{path}}, append(says, `"`+path+`"`)...)
+	}
 	transform := tidings.NewTransform(func(n *corev1.Node) (*corev1.Node, error) { return n, nil })
-	informer, err := tidings.For[*corev1.Pod](f, tidings.Selection{})
+	selection(tidings.Selection{Namespace: "No/Such"}, "No/Such")
+	selection(tidings.Selection{Namespace: "a", AllNamespaces: true}, "AllNamespaces")
+	selection(tidings.Selection{Labels: "a in b"}, `"a in b"`)
+	selection(tidings.Selection{Fields: "what"}, `"what"`)
+	selection(tidings.Selection{Transform: transform}, "*v1.Node", "*v1.Pod")
+	selection(tidings.Selection{Labels: "a=b", Drop: []string{"metadata.labels"}},
+		`"metadata.labels"`, "Transform")
+	drop("spec.container.env", "v1.PodSpec", `no field "container"`, "containers")
+	drop("metadata.labels.app", "a map", "leave that out whole")
+	drop("spec.nodeName.x", "one value")
+	drop("metadata.uid", "told apart")
+	drop("spec..env")
+	managed := tidings.Selection{Drop: []string{"spec.any", "metadata.managed"}}
+	spec := tidings.Selection{Drop: []string{"spec"}}
+	bad("drop, dynamic", errOf(tidings.Dynamic(f, pods, managed)),
+		tidings.ErrInvalidSelection, `"metadata.managed"`, "v1.ObjectMeta", "managedFields")
+	bad("drop, metadata", errOf(tidings.Metadata(f, pods, spec)),
+		tidings.ErrInvalidSelection, `"spec"`, "v1.PartialObjectMetadata")
+
+	informer, err := tidings.For[*corev1.Pod](f, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	selectPods := func(s tidings.Selection) error { return errOf(tidings.For[*corev1.Pod](f, s)) }
-	handle := func(h tidings.Handler[*corev1.Pod], o tidings.HandlerOptions) error {
-		return errOf(informer.AddHandler(h, o))
+	bad("nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
+		"handler is nil", "pods.v1")
+	for option, o := range map[string]tidings.HandlerOptions{
+		"Resync": {Resync: -1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
+	} {
+		bad(option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
 	}
-	nothing := tidings.Funcs[*corev1.Pod]{}
-	tests := map[string]struct {
-		err  error
-		is   error // nil: any
-		says []string
-	}{
-		"nil config":               {errOf(tidings.NewFactory(nil, tidings.FactoryOptions{})), nil, []string{"rest.Config is nil", "clientcmd"}},
-		"bad default namespace":    {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Namespaces: []string{"A b"}})), nil, []string{"FactoryOptions.Namespaces", `"A b"`}},
-		"bad sharing":              {errOf(tidings.NewFactory(&rest.Config{}, tidings.FactoryOptions{Transport: tidings.Transport{Sharing: 7}})), nil, []string{"FactoryOptions.Transport.Sharing", "ShareStrings"}},
-		"broken config":            {errOf(tidings.NewFactory(&rest.Config{Host: "http://[::1"}, tidings.FactoryOptions{})), nil, []string{"rest.Config cannot be used"}},
-		"nil factory":              {errOf(tidings.For[*corev1.Pod](nilFactory, tidings.Selection{})), tidings.ErrNilFactory, []string{"NewFactory"}},
-		"nil factory, dynamic":     {errOf(tidings.Dynamic(nilFactory, pods, tidings.Selection{})), tidings.ErrNilFactory, nil},
-		"type not in the scheme":   {errOf(tidings.For[*notInAnyScheme](f, tidings.Selection{})), tidings.ErrNotInScheme, []string{"notInAnyScheme", "AddToScheme"}},
-		"unstructured through For": {errOf(tidings.For[*unstructured.Unstructured](f, tidings.Selection{})), nil, []string{"use Dynamic"}},
-		"metadata through For":     {errOf(tidings.For[*metav1.PartialObjectMetadata](f, tidings.Selection{})), nil, []string{"use Metadata"}},
-		"interface through For":    {errOf(tidings.For[tidings.Object](f, tidings.Selection{})), nil, []string{"pointer to an API type"}},
-		"resource without version": {errOf(tidings.Dynamic(f, schema.GroupVersionResource{Resource: "pods"}, tidings.Selection{})), nil, []string{"needs a version"}},
-		"namespace of a node":      {errOf(tidings.For[*corev1.Node](f, tidings.Selection{Namespace: "default"})), tidings.ErrClusterScoped, []string{`"default"`, "*v1.Node"}},
-		"namespaces of nodes":      {errOf(tidings.Metadata(f, nodes, tidings.Selection{Namespaces: []string{"x"}})), tidings.ErrClusterScoped, []string{"nodes.v1"}},
-		"invalid namespace":        {selectPods(tidings.Selection{Namespace: "No/Such"}), tidings.ErrInvalidSelection, []string{"No/Such"}},
-		"two ways of namespaces":   {selectPods(tidings.Selection{Namespace: "a", AllNamespaces: true}), tidings.ErrInvalidSelection, []string{"AllNamespaces"}},
-		"invalid labels":           {selectPods(tidings.Selection{Labels: "a in b"}), tidings.ErrInvalidSelection, []string{`"a in b"`}},
-		"invalid fields":           {selectPods(tidings.Selection{Fields: "what"}), tidings.ErrInvalidSelection, []string{`"what"`}},
-		"drop of no field":         {selectPods(tidings.Selection{Drop: []string{"spec.container.env"}}), tidings.ErrInvalidSelection, []string{`"spec.container.env"`, "v1.PodSpec", `no field "container"`, "containers"}},
-		"drop into a map":          {selectPods(tidings.Selection{Drop: []string{"metadata.labels.app"}}), tidings.ErrInvalidSelection, []string{`"metadata.labels.app"`, "a map", "leave that out whole"}},
-		"drop into a value":        {selectPods(tidings.Selection{Drop: []string{"spec.nodeName.x"}}), tidings.ErrInvalidSelection, []string{`"spec.nodeName.x"`, "one value"}},
-		"drop of identity":         {selectPods(tidings.Selection{Drop: []string{"metadata.uid"}}), tidings.ErrInvalidSelection, []string{`"metadata.uid"`, "told apart"}},
-		"drop of no path":          {selectPods(tidings.Selection{Drop: []string{"spec..env"}}), tidings.ErrInvalidSelection, []string{`"spec..env"`}},
-		"drop of selecting labels": {selectPods(tidings.Selection{Labels: "a=b", Drop: []string{"metadata.labels"}}), tidings.ErrInvalidSelection, []string{`"metadata.labels"`, "Transform"}},
-		"drop, dynamic":            {errOf(tidings.Dynamic(f, pods, tidings.Selection{Drop: []string{"spec.any", "metadata.managed"}})), tidings.ErrInvalidSelection, []string{`"metadata.managed"`, "v1.ObjectMeta", "managedFields"}},
-		"drop, metadata":           {errOf(tidings.Metadata(f, pods, tidings.Selection{Drop: []string{"spec"}})), tidings.ErrInvalidSelection, []string{`"spec"`, "v1.PartialObjectMetadata"}},
-		"transform of another":     {selectPods(tidings.Selection{Transform: transform}), tidings.ErrInvalidSelection, []string{"*v1.Node", "*v1.Pod"}},
-		"nil handler":              {handle(nil, tidings.HandlerOptions{}), nil, []string{"handler is nil", "pods.v1"}},
-		"negative resync":          {handle(nothing, tidings.HandlerOptions{Resync: -1}), nil, []string{"Resync"}},
-		"negative limit":           {handle(nothing, tidings.HandlerOptions{Limit: -1}), nil, []string{"Limit"}},
-		"unknown policy":           {handle(nothing, tidings.HandlerOptions{Policy: 9}), nil, []string{"Policy"}},
-		"nil index":                {informer.AddIndex(nil), nil, []string{"NewIndex", "pods.v1"}},
-		"nil index function":       {informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil, []string{`"nil"`}},
-		"nil source":               {errOf(tidings.NewInformer[*corev1.Pod](nil, tidings.InformerOptions[*corev1.Pod]{})), nil, []string{"source is nil"}},
-		"unknown sharing":          {errOf(tidings.NewInformer(&fakeSource{}, tidings.InformerOptions[*corev1.ConfigMap]{Transport: tidings.Transport{Sharing: 9}})), nil, []string{"InformerOptions.Transport.Sharing is 9"}},
-		"wait before the start":    {f.WaitForSync(t.Context()), tidings.ErrNotStarted, []string{"pods.v1", "call Start"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if test.err == nil || (test.is != nil && !errors.Is(test.err, test.is)) {
-				t.Fatalf("got %v, want %v", test.err, test.is)
-			}
-			for _, part := range test.says {
-				if !strings.Contains(test.err.Error(), part) {
-					t.Errorf("the error does not say %q: %v", part, test.err)
-				}
-			}
-		})
-	}
+	bad("nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
+	bad("nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
+		`"nil"`)
+	var o tidings.InformerOptions[*corev1.ConfigMap]
+	bad("nil source", errOf(tidings.NewInformer(nil, o)), nil, "source is nil")
+	o.Transport.Sharing = 9
+	bad("unknown sharing", errOf(tidings.NewInformer(&fakeSource{}, o)), nil,
+		"InformerOptions.Transport.Sharing is 9")
+	bad("wait before the start", f.WaitForSync(t.Context()), tidings.ErrNotStarted,
+		"pods.v1", "call Start")
 }
 
 func TestNotFoundIsKubernetesNotFound(t *testing.T) {
@@ -166,7 +196,8 @@ func TestNotFoundIsKubernetesNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := informer.Lister().Namespace("default").Get("web"); !apierrors.IsNotFound(err) || err.Error() != `pods "web" not found` {
+	if _, err := informer.Lister().Namespace("default").Get("web"); !apierrors.IsNotFound(err) ||
+		err.Error() != `pods "web" not found` {
 		t.Errorf("got %v", err)
 	}
 	if _, err := informer.Lister().Get("default/web"); !apierrors.IsNotFound(err) {
@@ -183,12 +214,13 @@ func TestStoppedAndReleasedInformersRefuseHandlers(t *testing.T) {
 		if err := second.add(); !errors.Is(err, tidings.ErrReleased) {
 			w.Errorf("a released handle took a handler: %v", err)
 		}
-		if state := w.probe.informer().Health().State; state != tidings.Watching {
+		if state := w.health().State; state != tidings.Watching {
 			w.Errorf("the release of one of two handles led to state %s", state)
 		}
 		w.stop()
 		synctest.Wait()
-		if err := w.probe.add(); !errors.Is(err, tidings.ErrStopped) || !strings.Contains(err.Error(), w.probe.informer().Name()) {
+		if err := w.probe.add(); !errors.Is(err, tidings.ErrStopped) ||
+			!strings.Contains(err.Error(), w.probe.informer().Name()) {
 			w.Errorf("a stopped informer took a handler: %v", err)
 		}
 	})
@@ -223,62 +255,27 @@ func countWatches(s *apisim.Server) int {
 	return n
 }
 
-func TestLastReleaseEndsTheWatchAndAskingAgainBeginsAnew(t *testing.T) {
-	property(t, func(w *world) {
-		w.create("a", "1")
-		w.start()
-		w.probe.informer().Release()
-		synctest.Wait()
-		if n := len(w.factory.Health()); n != 0 {
-			w.Errorf("after the last release the factory has %d informers", n)
-		}
-		w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
-		w.start()
-		w.agree()
-	})
-}
-
-func TestFactoryStartsAnewAfterItsContextHasEnded(t *testing.T) {
-	property(t, func(w *world) {
-		w.create("a", "1")
-		w.start()
-		w.stop()
-		synctest.Wait()
-		w.ctx, w.stop = context.WithCancel(context.Background())
-		w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
-		w.start()
-		w.create("b", "1")
-		synctest.Wait()
-		w.agree()
-	})
-}
-
 func TestSeveralNamespacesAreOneCache(t *testing.T) {
 	o := tidings.FactoryOptions{Namespaces: []string{"kube-system", "default"}}
 	propertyWith(t, o, tidings.Selection{}, func(w *world) {
 		w.create("a", "1")
-		for namespace, name := range map[string]string{"kube-public": "elsewhere", "kube-system": "second"} {
-			obj := object(name, "1")
-			obj.Namespace = namespace
-			if _, err := w.server.Create(context.Background(), obj); err != nil {
-				w.Fatal(err)
-			}
-		}
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		w.createIn("kube-public", "elsewhere", "1")
+		w.createIn("kube-system", "second", "1")
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		w.start()
 		state := w.probe.state()
 		if len(state) != 2 || state["default/a"] == "" || state["kube-system/second"] == "" {
 			w.Errorf("the cache holds %v", state)
 		}
 		// A relist of one namespace does not touch the other.
-		told.take()
+		told.Take()
 		w.server.Restart(apisim.RestartOptions{Down: time.Second})
 		w.remove("a")
 		w.server.Compact()
 		w.settle()
-		expect(w, told.texts(), "Deleted default/a tombstone 1")
-		if h := w.probe.informer().Health(); len(h.Namespaces) != 2 || h.State != tidings.Watching {
+		expect(w, told.Texts(), "Deleted default/a tombstone 1")
+		if h := w.health(); len(h.Namespaces) != 2 || h.State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 	})
@@ -359,7 +356,8 @@ func TestTransformIsWhatTheCacheHolds(t *testing.T) {
 				t.Errorf("the cache holds %s: %v", key, obj)
 			}
 		}
-		if h := informer.Health(); h.TransformErrors != 1 || !strings.Contains(h.LastTransformError.Error(), "default/odd: it is odd") {
+		if h := informer.Health(); h.TransformErrors != 1 ||
+			!strings.Contains(h.LastTransformError.Error(), "default/odd: it is odd") {
 			t.Errorf("health is %+v", h)
 		}
 	})
@@ -387,13 +385,12 @@ func TestCustomTypesAreResolvedByTheServer(t *testing.T) {
 		if _, err := w.server.Create(t.Context(), mars); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.factory.Start(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.startFactory()
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 		defer cancel()
 		err = w.factory.WaitForSync(ctx)
-		if !errors.Is(err, source.ErrWrongScope) || !strings.Contains(err.Error(), "without a namespace") {
+		if !errors.Is(err, source.ErrWrongScope) ||
+			!strings.Contains(err.Error(), "without a namespace") {
 			t.Errorf("got %v", err)
 		}
 		if obj, err := all.Lister().Get("mars"); err != nil || obj.Object["moons"] != int64(2) {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -40,7 +39,8 @@ func benchPod(i int) *corev1.Pod {
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprintf("%s-%d", workload, i), UID: types.UID(fmt.Sprint("uid-", i)),
+			Namespace: "default", Name: fmt.Sprintf("%s-%d",
+				workload, i), UID: types.UID(fmt.Sprint("uid-", i)),
 			Labels:          map[string]string{"app": workload, "pod-template-hash": "5f7d8c9b4"},
 			Annotations:     map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-5f7d8c9b4", UID: types.UID(workload), Controller: new(true)}},
@@ -125,29 +125,4 @@ func benchmarkSync(b *testing.B, server *apisim.Server, o tidings.FactoryOptions
 	b.ReportMetric(float64(bytes)/float64(b.N)/benchPods, "B/object")
 	b.ReportMetric(float64(allocations)/float64(b.N)/benchPods, "allocs/object")
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/benchPods, "heap-B/object")
-}
-
-// BenchmarkAddHandler adds handlers to an informer that has 10,000 of them.
-func BenchmarkAddHandler(b *testing.B) {
-	config := &rest.Config{Host: "http://nobody.invalid"} // the informer never runs
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	add := func() {
-		if _, err := pods.AddHandler(tidings.Funcs[*corev1.Pod]{OnAdd: func(*corev1.Pod, bool) {}}, tidings.HandlerOptions{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for range 10_000 {
-		add()
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		add()
-	}
 }

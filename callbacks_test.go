@@ -10,12 +10,21 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/source"
 )
+
+// mapsOf asks for the informer of all.
+func mapsOf(w *world) *tidings.Informer[*corev1.ConfigMap] {
+	w.Helper()
+	maps, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return maps
+}
 
 // asking is a slog.Handler that calls a function for each record and each With.
 type asking struct {
@@ -28,59 +37,117 @@ func (a asking) Handle(context.Context, slog.Record) error { a.ask(); return nil
 func (a asking) WithAttrs([]slog.Attr) slog.Handler        { a.ask(); return a }
 func (a asking) WithGroup(string) slog.Handler             { return a }
 
-// TestCallbacksAskHealth: the logger, OnMutation, a transform and an index function may ask the
-// factory and the informer how they are, and read the cache.
-func TestCallbacksAskHealth(t *testing.T) {
+// TestCallbacksUseTheInformer: the logger, OnMutation, a transform and an index function are
+// called without a lock: they may ask for health and read the cache. The logger may do
+// everything.
+func TestCallbacksUseTheInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := apisim.Start(t)
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		var ask func()
+		var maps *tidings.Informer[*corev1.ConfigMap]
+		var factory *tidings.Factory
 		var logged, mutated, transformed, indexed atomic.Int64
 		count := func(n *atomic.Int64) {
 			n.Add(1)
-			if ask != nil {
-				ask()
+			if maps != nil {
+				factory.Health()
+				maps.Health()
+				maps.Lister().Snapshot().Len()
 			}
 		}
-		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{
-			Logger: slog.New(asking{ask: func() { count(&logged) }}), DetectMutations: true,
+		logger := slog.New(asking{ask: func() {
+			count(&logged)
+			if maps == nil || logged.Load() > 20 {
+				return
+			}
+			r, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			if err != nil {
+				return // the informer has stopped
+			}
+			r.Remove()
+			none := func(*corev1.ConfigMap) []string { return nil }
+			if err := maps.AddIndex(tidings.NewIndex("i", none)); err != nil {
+				t.Error(err)
+			}
+		}})
+		server := apisim.Start(t)
+		var err error
+		factory, err = tidings.NewFactory(server.Config(), tidings.FactoryOptions{
+			Logger: logger, DetectMutations: true,
 			OnMutation: func(tidings.Mutation) { count(&mutated) },
 		})
-		must(err)
-		maps, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Transform: tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		w := &world{T: t, server: server, factory: factory, versions: map[string]string{}}
+		w.must(err)
+		same := func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			count(&transformed)
 			return c, nil
-		})})
-		must(err)
-		ask = func() {
-			factory.Health()
-			maps.Health()
-			maps.Lister().Snapshot().Len()
 		}
-		must(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string {
+		asked, err := tidings.For[*corev1.ConfigMap](factory,
+			tidings.Selection{Transform: tidings.NewTransform(same)})
+		w.must(err)
+		maps = asked
+		w.must(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string {
 			count(&indexed)
 			panic("no index")
 		})))
 		_, err = maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{
-			OnAdd: func(c *corev1.ConfigMap, _ bool) { c.Labels = map[string]string{"written": "by a handler"} },
+			OnAdd: func(c *corev1.ConfigMap, _ bool) { c.Labels = map[string]string{"by": "handler"} },
 		}, tidings.HandlerOptions{})
-		must(err)
-		_, err = server.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
-		must(err)
+		w.must(err)
+		w.create("a", "1")
 		ctx, stop := context.WithCancel(t.Context())
-		must(factory.Start(ctx))
+		w.must(factory.Start(ctx))
 		time.Sleep(time.Minute)
+		w.create("b", "1")
 		synctest.Wait()
 		stop()
-		must(factory.Shutdown(t.Context()))
-		if logged.Load() == 0 || mutated.Load() == 0 || transformed.Load() == 0 || indexed.Load() == 0 {
-			t.Errorf("called were the logger %d, OnMutation %d, the transform %d and the index function %d times",
-				logged.Load(), mutated.Load(), transformed.Load(), indexed.Load())
+		w.must(factory.Shutdown(t.Context()))
+		for name, n := range map[string]int64{
+			"logger": logged.Load(), "OnMutation": mutated.Load(),
+			"transform": transformed.Load(), "index function": indexed.Load(),
+		} {
+			if n == 0 || name == "logger" && n < 3 {
+				t.Errorf("the %s was called %d times", name, n)
+			}
+		}
+	})
+}
+
+// TestIndexFunctionTakesItsTime: in a bubble, time goes on while handlers and indexes wait for
+// an index function that sleeps.
+func TestIndexFunctionTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		maps := mapsOf(w)
+		w.start()
+		w.must(maps.AddIndex(tidings.NewIndex("slow", func(*corev1.ConfigMap) []string {
+			time.Sleep(time.Minute)
+			return nil
+		})))
+		w.create("a", "1")
+		synctest.Wait()
+		begun := time.Now()
+		done := make(chan error, 3)
+		go func() {
+			_, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			done <- err
+		}()
+		go func() {
+			done <- maps.AddIndex(tidings.NewIndex("other", func(*corev1.ConfigMap) []string { return nil }))
+		}()
+		other := mapsOf(w)
+		go func() {
+			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			if err == nil {
+				registration.Remove()
+			}
+			done <- err
+		}()
+		for range 3 {
+			w.must(<-done)
+		}
+		other.Release()
+		if waited := time.Since(begun); waited > 2*time.Minute {
+			t.Errorf("they waited for %v", waited)
 		}
 	})
 }

@@ -38,7 +38,8 @@ func (u *updater) next() *corev1.ConfigMap {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n := len(u.made)
-	obj := stateAt(fmt.Sprintf("object-%03d", n%retainedKeys), fmt.Sprint(n+1), fmt.Sprint(n/retainedKeys))
+	obj := stateAt(fmt.Sprintf("object-%03d",
+		n%retainedKeys), fmt.Sprint(n+1), fmt.Sprint(n/retainedKeys))
 	u.made = append(u.made, weak.Make(obj))
 	return obj
 }
@@ -57,7 +58,9 @@ func (u *updater) alive() (made, alive int) {
 	return len(u.made), alive
 }
 
-func (u *updater) List(context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error) {
+func (u *updater) List(
+	context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error,
+) {
 	page := source.Page[*corev1.ConfigMap]{Version: fmt.Sprint(retainedKeys)}
 	for range retainedKeys {
 		page.Items = append(page.Items, source.ItemOf(u.next()))
@@ -65,7 +68,9 @@ func (u *updater) List(context.Context, source.ListOptions) (source.Page[*corev1
 	return page, nil
 }
 
-func (u *updater) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error) {
+func (u *updater) Watch(
+	ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error,
+) {
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}
@@ -168,7 +173,8 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 					u.more <- struct{}{}
 				}
 				synctest.Wait()
-				if made, alive = u.alive(); made != retainedKeys*(1+retainedUpdates) || alive > retainedKeys+slack {
+				if made, alive = u.alive(); made != retainedKeys*(1+retainedUpdates) ||
+					alive > retainedKeys+slack {
 					t.Errorf("with a handler that has caught up, %d of %d objects are alive, want the %d of the cache", alive, made, retainedKeys)
 				}
 				t.Logf("%d of %d objects are alive in the end", alive, made)

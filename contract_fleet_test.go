@@ -132,7 +132,8 @@ func withFleet(t *testing.T, faults []apisim.Fault, test func(f *fleet)) {
 func (f *fleet) recovers(within time.Duration) {
 	f.Helper()
 	for n := range f.informers {
-		if _, err := f.server.Create(context.Background(), object(fmt.Sprintf("object-%d", n), fmt.Sprint(n))); err != nil {
+		if _, err := f.server.Create(context.Background(), object(fmt.Sprintf("object-%d",
+			n), fmt.Sprint(n))); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -140,7 +141,8 @@ func (f *fleet) recovers(within time.Duration) {
 	synctest.Wait()
 	for n, i := range f.informers {
 		if h := i.Health(); h.State != tidings.Watching || h.Objects != 1 {
-			f.Fatalf("after %v informer %d is %s with %d objects: %v", within, n, h.State, h.Objects, h.LastError)
+			f.Fatalf("after %v informer %d is %s with %d objects: %v",
+				within, n, h.State, h.Objects, h.LastError)
 		}
 	}
 }
@@ -180,8 +182,10 @@ func TestP18_FleetIsPolite(t *testing.T) {
 				f.recovers(3 * time.Minute)
 				total, second, tenth, later := f.meter.total(), f.meter.busiest(time.Second, 0), f.meter.busiest(time.Second/10, 0), f.meter.busiest(time.Second, 10*time.Second)
 				t.Logf("%d requests, at most %d within a second, %d within a tenth of one, %d a second later on", total, second, tenth, later)
-				if total > test.total || second > test.second || tenth > test.tenth || later > test.later {
-					t.Errorf("want at most %d, %d, %d and %d", test.total, test.second, test.tenth, test.later)
+				if total > test.total || second > test.second || tenth > test.tenth ||
+					later > test.later {
+					t.Errorf("want at most %d, %d, %d and %d",
+						test.total, test.second, test.tenth, test.later)
 				}
 			})
 		})

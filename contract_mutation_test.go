@@ -49,7 +49,8 @@ func TestP17_MutationIsFoundWithFieldAndHandler(t *testing.T) {
 					w.Fatalf("found %d mutations, want 1", len(w.mutations))
 				}
 				m := <-w.mutations
-				if m.Key != "default/a" || !named(m.Handlers, handler) || fmt.Sprint(m.Fields) != "[metadata.annotations]" || m.Informer != w.probe.informer().Name() {
+				if m.Key != "default/a" || !named(m.Handlers, handler) ||
+					fmt.Sprint(m.Fields) != "[metadata.annotations]" || m.Informer != w.probe.informer().Name() {
 					w.Errorf("found %+v", m)
 				}
 			})

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 // inNamespaces runs a test for every kind of informer, of namespaces a and b.
@@ -38,37 +39,28 @@ func (w *world) holds(namespaces ...string) {
 	}
 }
 
-// change adds and removes namespaces.
-func (w *world) change(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
 func TestP01_NamespaceAddedToARunningInformer(t *testing.T) {
 	inNamespaces(t, func(w *world) {
 		w.createIn("a", "x", "1")
 		w.createIn("c", "y", "1")
-		var told record
-		registration := w.probe.handle(told.handle, tidings.HandlerOptions{})
+		var told follow.Follower
+		registration := w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		w.start()
-		expect(w, told.texts(), "Added a/x initial 1")
+		expect(w, told.Texts(), "Added a/x initial 1")
 		i := w.probe.informer()
-		w.change(i.AddNamespace("c"))
-		w.change(i.AddNamespace("c"))
-		if err := i.WaitForSync(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.must(i.AddNamespace("c"))
+		w.must(i.AddNamespace("c"))
+		w.must(i.WaitForSync(w.ctx))
 		w.holds("a", "b", "c")
 		w.createIn("c", "z", "1")
 		synctest.Wait()
 		w.holds("a", "b", "c")
-		expect(w, told.texts(), "Added c/y 1", "Added c/z 1")
+		expect(w, told.Texts(), "Added c/y 1", "Added c/z 1")
 		if !registration.HasSynced() {
 			w.Error("a namespace that was added later undid that a handler is synced")
 		}
-		if health := i.Health(); len(health.Namespaces) != 3 || health.Namespaces["c"].State != tidings.Watching {
+		if health := i.Health(); len(health.Namespaces) != 3 ||
+			health.Namespaces["c"].State != tidings.Watching {
 			w.Errorf("health is %+v", health)
 		}
 	})
@@ -81,40 +73,39 @@ func TestP08_RemovedNamespaceIsDeletedInOneStep(t *testing.T) {
 			w.createIn("b", fmt.Sprint("object-", n), "1")
 		}
 		w.start()
-		var told record
+		var told follow.Follower
 		w.probe.handle(func(e event) {
-			told.handle(e)
+			told.Handle(e)
 			if e.Type == tidings.Deleted && len(w.probe.state()) != 5 {
 				w.Errorf("at %v the cache holds %v", e, w.probe.state())
 			}
 		}, tidings.HandlerOptions{})
 		synctest.Wait()
-		told.take()
+		told.Take()
 		i := w.probe.informer()
 		before := i.Health()
-		w.change(i.RemoveNamespace("b"))
-		w.change(i.RemoveNamespace("b"))
+		w.must(i.RemoveNamespace("b"))
+		w.must(i.RemoveNamespace("b"))
 		w.createIn("b", "unseen", "1")
 		synctest.Wait()
 		if watches := len(w.server.Watches()); watches != 1 {
 			w.Errorf("%d watches are running after the removal, want 1", watches)
 		}
 		w.holds("a")
-		expect(w, told.texts(),
+		expect(w, told.Texts(),
 			"Deleted b/object-0 tombstone 1", "Deleted b/object-1 tombstone 1", "Deleted b/object-2 tombstone 1",
 			"Deleted b/object-3 tombstone 1", "Deleted b/object-4 tombstone 1")
 		if after := i.Health(); after.Lists < before.Lists || after.Watches < before.Watches {
-			w.Errorf("counts went back: lists from %d to %d, watches from %d to %d", before.Lists, after.Lists, before.Watches, after.Watches)
+			w.Errorf("counts went back: lists from %d to %d, watches from %d to %d",
+				before.Lists, after.Lists, before.Watches, after.Watches)
 		}
 
 		// It comes back with what has become of it.
-		w.change(i.AddNamespace("b"))
-		if err := i.WaitForSync(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.must(i.AddNamespace("b"))
+		w.must(i.WaitForSync(w.ctx))
 		synctest.Wait()
 		w.holds("a", "b")
-		if n := len(told.take()); n != 6 {
+		if n := len(told.Take()); n != 6 {
 			w.Errorf("told %d times, want 6 adds", n)
 		}
 	})
@@ -125,24 +116,23 @@ func TestP14_WaitForIncludesNamespacesThatWereAdded(t *testing.T) {
 		w.start()
 		i := w.probe.informer()
 		w.createIn("c", "x", "1")
-		w.change(i.AddNamespace("c"))
-		if err := i.WaitFor(w.ctx, w.versions["x"]); err != nil {
-			w.Fatal(err)
-		}
+		w.must(i.AddNamespace("c"))
+		w.must(i.WaitFor(w.ctx, w.versions["x"]))
 		w.holds("a", "b", "c")
 		// One that is gone is waited for no more, even if it could never be read.
 		w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
 			return strings.Contains(r.URL.Path, "/namespaces/d/") && refuse(403, "Forbidden")(rw, r)
 		})
-		w.change(i.AddNamespace("d"))
+		w.must(i.AddNamespace("d"))
 		w.settle()
 		w.createIn("a", "y", "1")
 		ctx, cancel := context.WithTimeout(w.ctx, 10*time.Minute)
 		defer cancel()
-		if err := i.WaitFor(ctx, w.versions["y"]); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "Forbidden") {
+		if err := i.WaitFor(ctx, w.versions["y"]); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "Forbidden") {
 			w.Errorf("with a namespace that cannot be read: %v", err)
 		}
-		w.change(i.RemoveNamespace("d"))
+		w.must(i.RemoveNamespace("d"))
 		if err := i.WaitFor(w.ctx, w.versions["y"]); err != nil {
 			w.Error(err)
 		}
@@ -157,27 +147,29 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 			return strings.Contains(r.URL.Path, "/namespaces/c/") && refuse(403, "Forbidden")(rw, r)
 		})
 		w.start()
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		i := w.probe.informer()
-		w.change(i.AddNamespace("c"))
+		w.must(i.AddNamespace("c"))
 		w.settle()
 		w.createIn("a", "z", "1")
 		synctest.Wait()
-		expect(w, told.texts(), "Added a/x initial 1", "Added a/z 1")
+		expect(w, told.Texts(), "Added a/x initial 1", "Added a/z 1")
 		h := i.Health()
-		if !h.Synced || h.State != tidings.Forbidden || h.Namespaces["c"].State != tidings.Forbidden || h.Namespaces["a"].State != tidings.Watching {
+		if !h.Synced || h.State != tidings.Forbidden ||
+			h.Namespaces["c"].State != tidings.Forbidden || h.Namespaces["a"].State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
 		err := i.WaitForSync(ctx)
-		if notSynced, ok := errors.AsType[*tidings.NotSyncedError](err); !ok || len(notSynced.Informers) != 1 || !strings.Contains(err.Error(), `namespace "c"`) {
+		if notSynced, ok := errors.AsType[*tidings.NotSyncedError](err); !ok ||
+			len(notSynced.Informers) != 1 || !strings.Contains(err.Error(), `namespace "c"`) {
 			w.Errorf("WaitForSync: %v, want an error that names the namespace", err)
 		}
 		w.gate.set(nil)
 		w.settle()
-		expect(w, told.texts(), "Added c/y 1")
+		expect(w, told.Texts(), "Added c/y 1")
 		w.holds("a", "b", "c")
 	})
 }
@@ -186,20 +178,20 @@ func TestNamespacesBeforeTheStartBelongToTheInitialSet(t *testing.T) {
 	inNamespaces(t, func(w *world) {
 		w.createIn("a", "x", "1")
 		w.createIn("c", "y", "1")
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
-		w.change(w.probe.informer().AddNamespace("c"))
-		w.change(w.probe.informer().RemoveNamespace("a"))
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
+		w.must(w.probe.informer().AddNamespace("c"))
+		w.must(w.probe.informer().RemoveNamespace("a"))
 		w.start()
 		w.holds("b", "c")
-		expect(w, told.texts(), "Added c/y initial 1")
+		expect(w, told.Texts(), "Added c/y initial 1")
 	})
 }
 
 func TestNamespacesThatCannotBeChanged(t *testing.T) {
 	inNamespaces(t, func(w *world) {
 		i := w.probe.informer()
-		w.change(i.RemoveNamespace("b"))
+		w.must(i.RemoveNamespace("b"))
 		all := w.ask(w.T, w.factory, tidings.Selection{AllNamespaces: true}).informer()
 		nodes, err := tidings.For[*corev1.Node](w.factory, tidings.Selection{})
 		if err != nil {
@@ -233,7 +225,7 @@ func TestInformerIsSharedByTheNamespacesOfNow(t *testing.T) {
 	inNamespaces(t, func(w *world) {
 		w.start()
 		other := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "c"}})
-		w.change(w.probe.informer().RemoveNamespace("b"))
+		w.must(w.probe.informer().RemoveNamespace("b"))
 		// Asking for a finds the informer that holds it now; asking for what it held
 		// makes another one.
 		now := w.ask(w.T, w.factory, tidings.Selection{Namespace: "a"}).informer()
@@ -242,15 +234,15 @@ func TestInformerIsSharedByTheNamespacesOfNow(t *testing.T) {
 		if n := len(w.factory.Health()); n != 3 {
 			w.Errorf("the factory has %d informers, want 3", n)
 		}
-		w.change(now.AddNamespace("d"))
+		w.must(now.AddNamespace("d"))
 		if got := fmt.Sprint(w.probe.informer().Namespaces(), now.Namespaces(), before.Namespaces()); got != "[a d] [a d] [a b]" {
 			w.Errorf("they hold %s", got)
 		}
 		// A selection that another informer has stays that informer's.
-		w.change(now.RemoveNamespace("d"))
-		w.change(now.AddNamespace("c"))
+		w.must(now.RemoveNamespace("d"))
+		w.must(now.AddNamespace("c"))
 		third := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "c"}}).informer()
-		w.change(third.AddNamespace("e"))
+		w.must(third.AddNamespace("e"))
 		if got := fmt.Sprint(other.informer().Namespaces(), now.Namespaces()); got != "[a c e] [a c]" {
 			w.Errorf("they hold %s", got)
 		}
@@ -268,17 +260,7 @@ func TestInformerIsSharedByTheNamespacesOfNow(t *testing.T) {
 // and handlers that follow, and compares at the end.
 func TestNamespacesComeAndGo(t *testing.T) {
 	inNamespaces(t, func(w *world) {
-		folded := map[string]string{}
-		w.probe.handle(func(e event) {
-			if _, known := folded[e.Key]; known == (e.Type == tidings.Added) {
-				w.Errorf("%v, known before: %v", e, known)
-			}
-			if e.Type == tidings.Deleted {
-				delete(folded, e.Key)
-			} else {
-				folded[e.Key] = e.New
-			}
-		}, tidings.HandlerOptions{})
+		l := w.follow()
 		w.start()
 		i := w.probe.informer()
 		var changing sync.WaitGroup
@@ -307,8 +289,8 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		changing.Wait()
 		w.settle()
 		w.holds("a", "b", "c", "d", "e")
-		if cache := w.probe.state(); !maps.Equal(folded, cache) {
-			w.Errorf("the handler adds up to %v, the cache holds %v", folded, cache)
+		if held, cache := l.Held(), w.probe.state(); !maps.Equal(held, cache) {
+			w.Errorf("the handler adds up to %v, the cache holds %v", held, cache)
 		}
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 var (
@@ -125,8 +126,8 @@ func (w *world) createWidgetIn(namespace, name string) {
 
 func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 	ofWidgets(t, tidings.FactoryOptions{FailFast: true}, tidings.Selection{Optional: true}, func(w *world) {
-		var told record
-		registration := w.probe.handle(told.handle, tidings.HandlerOptions{})
+		var told follow.Follower
+		registration := w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		began := time.Now()
 		w.start()
 		if took := time.Since(began); took > 0 {
@@ -134,7 +135,8 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		}
 		i := w.probe.informer()
 		h := i.Health()
-		if h.State != tidings.NoSuchResource || !h.Synced || h.LastError == nil || !strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
+		if h.State != tidings.NoSuchResource || !h.Synced || h.LastError == nil ||
+			!strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
 			w.Errorf("health is %+v", h)
 		}
 		time.Sleep(5 * time.Minute)
@@ -144,18 +146,17 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		synctest.Wait()
 		namespaces := max(1, len(i.Namespaces()))
 		if n := len(w.server.Requests()); n < 26*namespaces || n > 80*namespaces {
-			w.Errorf("%d requests in 20 minutes for %d namespaces of a type that is missing", n, namespaces)
+			w.Errorf("%d requests in 20 minutes for %d namespaces of a type that is missing",
+				n, namespaces)
 		}
 		w.install()
 		w.createWidget("a")
-		if err := i.WaitFor(w.ctx, w.versions["a"]); err != nil {
-			w.Fatal(err)
-		}
+		w.must(i.WaitFor(w.ctx, w.versions["a"]))
 		if waited := time.Since(began) - 25*time.Minute; waited > 2*time.Minute {
 			w.Errorf("it was found after %v", waited)
 		}
 		synctest.Wait()
-		expect(w, told.texts(), "Added default/a 1")
+		expect(w, told.Texts(), "Added default/a 1")
 		if h := i.Health(); h.State != tidings.Watching {
 			w.Errorf("health is %+v", h)
 		}
@@ -164,9 +165,7 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 
 func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
 	ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{}, func(w *world) {
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		synctest.Wait()
 		i := w.probe.informer()
 		if h := i.Health(); h.State != tidings.NoSuchResource || h.Synced {
@@ -174,7 +173,8 @@ func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 		defer cancel()
-		if err := w.factory.WaitForSync(ctx); err == nil || !strings.Contains(err.Error(), "NoSuchResource") || !strings.Contains(err.Error(), "CustomResourceDefinition") {
+		if err := w.factory.WaitForSync(ctx); err == nil ||
+			!strings.Contains(err.Error(), "NoSuchResource") || !strings.Contains(err.Error(), "CustomResourceDefinition") {
 			w.Errorf("WaitForSync: %v", err)
 		}
 		w.install()
@@ -192,37 +192,37 @@ func TestP13_OptionalTypeThatGoesIsToldAsDeletes(t *testing.T) {
 	ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{Optional: true}, func(w *world) {
 		w.install()
 		w.createWidget("a")
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		w.start()
-		expect(w, told.texts(), "Added default/a initial 1")
+		expect(w, told.Texts(), "Added default/a initial 1")
 
 		// With its definition the server deletes the objects, and says so.
 		w.uninstall()
 		synctest.Wait()
-		expect(w, told.texts(), "Deleted default/a 1")
+		expect(w, told.Texts(), "Deleted default/a 1")
 		w.settle()
 		w.install()
 		w.createWidget("b")
 		w.settle()
-		expect(w, told.texts(), "Added default/b 1")
+		expect(w, told.Texts(), "Added default/b 1")
 
 		// While nobody could hear it.
 		w.server.Restart(apisim.RestartOptions{Down: 5 * time.Second})
 		w.uninstall()
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		expect(w, told.texts())
+		expect(w, told.Texts())
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		expect(w, told.texts(), "Deleted default/b tombstone 1")
-		if h := w.probe.informer().Health(); h.State != tidings.NoSuchResource || h.Objects != 0 || !h.Synced {
+		expect(w, told.Texts(), "Deleted default/b tombstone 1")
+		if h := w.health(); h.State != tidings.NoSuchResource || h.Objects != 0 || !h.Synced {
 			w.Errorf("health is %+v", h)
 		}
 		w.install()
 		w.createWidget("b")
 		w.settle()
-		expect(w, told.texts(), "Added default/b 1")
+		expect(w, told.Texts(), "Added default/b 1")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -46,21 +47,20 @@ func TestP01_DefaultNamespacesLeaveClusterScopedTypesAlone(t *testing.T) {
 	byDefault(t, tidings.FactoryOptions{FailFast: true}, func(w *world) {
 		w.define("widgets", "Cluster")
 		w.createWidgetIn("", "a")
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		w.start()
 		w.createWidgetIn("", "b")
-		if err := w.probe.informer().WaitFor(w.ctx, w.versions["b"]); err != nil {
-			w.Fatal(err)
-		}
+		w.must(w.probe.informer().WaitFor(w.ctx, w.versions["b"]))
 		synctest.Wait()
-		expect(w, told.texts(), "Added a initial 1", "Added b 1")
+		expect(w, told.Texts(), "Added a initial 1", "Added b 1")
 		w.cached("a", "b")
 		if watches := len(w.server.Watches()); watches != 1 {
 			w.Errorf("%d watches are running, want 1", watches)
 		}
 		i := w.probe.informer()
-		if h := i.Health(); h.State != tidings.Watching || len(h.Namespaces) != 0 || h.LastError != nil || h.Version == "" {
+		if h := i.Health(); h.State != tidings.Watching || len(h.Namespaces) != 0 ||
+			h.LastError != nil || h.Version == "" {
 			w.Errorf("health is %+v", h)
 		}
 		if names := i.Namespaces(); len(names) != 0 {
@@ -89,7 +89,7 @@ func TestDefaultNamespacesHoldWhereTheServerSaysSo(t *testing.T) {
 		w.start()
 		w.cached("default/a", "kube-system/a")
 		i := w.probe.informer()
-		w.change(i.AddNamespace("other"))
+		w.must(i.AddNamespace("other"))
 		w.settle()
 		w.cached("default/a", "kube-system/a", "other/a")
 	})
@@ -102,13 +102,12 @@ func TestNamespacesOfASelectionAreNoneByDefault(t *testing.T) {
 		w.define("widgets", "Cluster")
 		w.createWidgetIn("", "a")
 		named := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"default", "kube-system"}}).informer()
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		w.settle()
 		w.cached("a")
 		err := w.factory.WaitForSync(w.ctx)
-		if !errors.Is(err, source.ErrWrongScope) || !strings.Contains(err.Error(), named.Name()) || strings.Contains(err.Error(), w.probe.informer().Name()) {
+		if !errors.Is(err, source.ErrWrongScope) ||
+			!strings.Contains(err.Error(), named.Name()) || strings.Contains(err.Error(), w.probe.informer().Name()) {
 			w.Errorf("WaitForSync: %v, want an error of %s alone", err, named.Name())
 		}
 	})
@@ -121,15 +120,13 @@ func TestP01_ScopeIsFoundWhenDiscoveryHeals(t *testing.T) {
 		w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
 			return strings.HasSuffix(r.URL.Path, "/v1") && refuse(503, "ServiceUnavailable")(rw, r)
 		})
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		w.settle()
-		if h := w.probe.informer().Health(); h.State != tidings.Backoff || h.Synced {
+		if h := w.health(); h.State != tidings.Backoff || h.Synced {
 			w.Errorf("while discovery fails, health is %+v", h)
 		}
 		// Nobody knows yet that there are no namespaces.
-		w.change(w.probe.informer().AddNamespace("kube-public"))
+		w.must(w.probe.informer().AddNamespace("kube-public"))
 		w.gate.set(nil)
 		w.settle()
 		w.cached("a")
@@ -145,22 +142,14 @@ func TestP01_DefinitionComesBackWithAnotherScope(t *testing.T) {
 	for _, down := range []time.Duration{0, time.Minute} {
 		t.Run(fmt.Sprint("away for ", down), func(t *testing.T) {
 			byDefault(t, tidings.FactoryOptions{}, func(w *world) {
-				folded := map[string]bool{}
-				w.probe.handle(func(e event) {
-					if folded[e.Key] == (e.Type == tidings.Added) {
-						w.Errorf("%v, known before: %v", e, folded[e.Key])
-					}
-					if folded[e.Key] = true; e.Type == tidings.Deleted {
-						delete(folded, e.Key)
-					}
-				}, tidings.HandlerOptions{})
+				l := w.follow()
 				w.define("widgets", "Cluster")
 				w.createWidgetIn("", "a")
 				w.start()
 				for _, namespace := range []string{"default", "", "default", "default", "", ""} {
 					want := w.redefine(down, namespace)
 					w.cached(want)
-					if got := slices.Collect(maps.Keys(folded)); !slices.Equal(got, []string{want}) {
+					if got := slices.Collect(maps.Keys(l.Held())); !slices.Equal(got, []string{want}) {
 						w.Errorf("the handler knows %v, want %s", got, want)
 					}
 				}
@@ -201,11 +190,9 @@ func TestP09_StopWhileTheScopeIsFound(t *testing.T) {
 			cancel()
 			return false
 		})
-		if err := w.factory.Start(ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.must(w.factory.Start(ctx))
 		synctest.Wait()
-		if h := w.probe.informer().Health(); h.State != tidings.Stopped {
+		if h := w.health(); h.State != tidings.Stopped {
 			w.Errorf("health is %+v", h)
 		}
 	})

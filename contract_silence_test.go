@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidings-go/tidings"
@@ -34,16 +33,16 @@ func TestP15_ListThatFallsSilentIsEnded(t *testing.T) {
 				}
 				l := w.follow()
 				silence := w.inject(apisim.Match{Verb: "list"}, test.fault)
-				if err := w.factory.Start(w.ctx); err != nil {
-					w.Fatal(err)
-				}
+				w.startFactory()
 				w.after(aPatience - time.Second)
-				if h := w.probe.informer().Health(); h.State != tidings.Listing || h.LastError != nil {
+				if h := w.probe.informer().Health(); h.State != tidings.Listing ||
+					h.LastError != nil {
 					w.Errorf("within the time health is %s after %v", h.State, h.LastError)
 				}
 				w.after(time.Second)
 				h := w.probe.informer().Health()
-				if h.State != tidings.Backoff || !errors.Is(h.LastError, source.ErrSilent) || h.Synced {
+				if h.State != tidings.Backoff || !errors.Is(h.LastError, source.ErrSilent) ||
+					h.Synced {
 					w.Errorf("after it health is %s after %v", h.State, h.LastError)
 				}
 				for _, says := range []string{"list configmaps.v1", `namespace "default"`, "nothing for 2m0s", test.says, "MaxSilence"} {
@@ -71,9 +70,7 @@ func TestP15_FactorySaysHowLongAListMayBeSilent(t *testing.T) {
 			o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, MaxSilence: test.limit}}
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				silence := w.inject(apisim.Match{Verb: "list"}, apisim.Delay(24*time.Hour))
-				if err := w.factory.Start(w.ctx); err != nil {
-					w.Fatal(err)
-				}
+				w.startFactory()
 				w.after(time.Hour)
 				if h := w.probe.informer().Health(); errors.Is(h.LastError, source.ErrSilent) != test.ends {
 					w.Errorf("after an hour health is %s after %v", h.State, h.LastError)
@@ -102,9 +99,7 @@ func TestP15_SlowListsAreLeftAlone(t *testing.T) {
 					first = false
 					return &slowWriter{ResponseWriter: rw, r: r}
 				})
-				if err := w.factory.Start(w.ctx); err != nil {
-					w.Fatal(err)
-				}
+				w.startFactory()
 				began := time.Now()
 				for !w.probe.informer().HasSynced() && time.Since(began) < 3*time.Hour {
 					w.after(time.Minute)
@@ -147,27 +142,3 @@ func (w *slowWriter) Write(data []byte) (written int, err error) {
 }
 
 func (w *slowWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// TestP16_OutageIsMeasuredFromTheLastContact restores an old state while a connection is
-// open and carries nothing: when it breaks, the next one is there at once. The guard is
-// Reflector.reached.
-func TestP16_OutageIsMeasuredFromTheLastContact(t *testing.T) {
-	property(t, func(w *world) {
-		l := w.has("a", "b")
-		backup := w.server.Snapshot()
-		for range 20 {
-			w.create("c", "1")
-			w.remove("c")
-		}
-		w.remove("b")
-		synctest.Wait()
-		w.after(30 * time.Second)
-		w.server.Rewind(backup)
-		w.server.CutConnections()
-		w.after(10 * time.Second)
-		l.agrees()
-		if w.probe.get("default/b") == "" {
-			w.Error("the cache does not hold what the backup has")
-		}
-	})
-}

@@ -17,42 +17,42 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// anyAnswer is something that a server, or what stands in front of it, may answer.
+// anyAnswer is an answer of a server or of a proxy.
 type anyAnswer struct {
 	name   string
-	faults []apisim.Fault
+	fault  apisim.Fault
 	lists  bool // it is about lists only
 	events bool // it is about running watches only
 }
 
 func anyAnswers() []anyAnswer {
+	const decades = (1<<31 - 1) * time.Second
 	all := []anyAnswer{
-		{name: "cut head", faults: []apisim.Fault{apisim.CutBefore(0)}},
-		{name: "cut body", faults: []apisim.Fault{apisim.CutWithin(1)}},
-		{name: "truncated body", faults: []apisim.Fault{apisim.Truncate(1)}},
-		{name: "garbled body", faults: []apisim.Fault{apisim.Garble(1)}},
-		{name: "dropped", faults: []apisim.Fault{apisim.Drop()}},
-		{name: "decades of patience", faults: []apisim.Fault{apisim.Refuse(http.StatusTooManyRequests, (1<<31-1)*time.Second)}},
-		{name: "429 with Retry-After", faults: []apisim.Fault{apisim.Refuse(http.StatusTooManyRequests, time.Second)}},
-		{name: "503 with Retry-After", faults: []apisim.Fault{apisim.Refuse(http.StatusServiceUnavailable, time.Second)}},
-		{name: "empty pages", faults: []apisim.Fault{apisim.EmptyPages()}, lists: true},
-		{name: "repeated tokens", faults: []apisim.Fault{apisim.RepeatTokens()}, lists: true},
-		{name: "the other encoding", faults: []apisim.Fault{apisim.Call(otherEncoding)}},
-		{name: "expired tokens", faults: []apisim.Fault{apisim.ExpireTokens()}, lists: true},
+		{name: "cut head", fault: apisim.CutBefore(0)},
+		{name: "cut body", fault: apisim.CutWithin(1)},
+		{name: "truncated body", fault: apisim.Truncate(1)},
+		{name: "garbled body", fault: apisim.Garble(1)},
+		{name: "dropped", fault: apisim.Drop()},
+		{name: "decades of patience", fault: apisim.Refuse(http.StatusTooManyRequests, decades)},
+		{name: "429 with Retry-After", fault: apisim.Refuse(429, time.Second)},
+		{name: "503 with Retry-After", fault: apisim.Refuse(503, time.Second)},
+		{name: "empty pages", fault: apisim.EmptyPages(), lists: true},
+		{name: "repeated tokens", fault: apisim.RepeatTokens(), lists: true},
+		{name: "the other encoding", fault: apisim.Call(otherEncoding)},
+		{name: "expired tokens", fault: apisim.ExpireTokens(), lists: true},
 	}
 	for _, code := range []int{400, 403, 404, 410, 414, 422, 429, 431, 500, 502, 503, 504} {
-		all = append(all, anyAnswer{name: fmt.Sprint(code), faults: []apisim.Fault{apisim.Refuse(code, 0)}})
+		all = append(all, anyAnswer{name: fmt.Sprint(code), fault: apisim.Refuse(code, 0)})
 	}
 	for _, code := range []int{403, 410, 429, 500, 504} {
-		all = append(all,
-			anyAnswer{name: fmt.Sprint("ERROR event of ", code), faults: []apisim.Fault{apisim.Fail(1, code)}, events: true},
-			anyAnswer{name: fmt.Sprint("ERROR event of ", code, " at once"), faults: []apisim.Fault{apisim.Fail(0, code)}, events: true})
+		name := fmt.Sprint("ERROR event of ", code)
+		all = append(all, anyAnswer{name: name, fault: apisim.Fail(1, code), events: true},
+			anyAnswer{name: name + " at once", fault: apisim.Fail(0, code), events: true})
 	}
 	return all
 }
 
-// otherEncoding has a request be answered in JSON if it asks for protobuf, and the other way
-// round.
+// otherEncoding makes a request for protobuf one for JSON, and the other way round.
 func otherEncoding(r *http.Request) {
 	const inJSON, inProtobuf = "application/json", "application/vnd.kubernetes.protobuf"
 	accept := r.Header.Get("Accept")
@@ -91,7 +91,9 @@ var anyPlaces = []anyPlace{
 	{name: "page 1", match: apisim.Match{Verb: "list", Page: 1}, paged: true},
 	{name: "page 2", match: apisim.Match{Verb: "list", Page: 2}, paged: true},
 	{name: "page 3", match: apisim.Match{Verb: "list", Page: 3}, paged: true},
-	{name: "streamed list", match: apisim.Match{Verb: "watch", Query: map[string]string{"sendInitialEvents": "true"}}},
+	{name: "streamed list", match: apisim.Match{
+		Verb: "watch", Query: map[string]string{"sendInitialEvents": "true"},
+	}},
 	{name: "watch", match: apisim.Match{Verb: "watch"}, paged: true, watch: true},
 }
 
@@ -104,14 +106,20 @@ func TestAnyAnswerAnywhere(t *testing.T) {
 	asks["of its own type"] = ownKind
 	for _, place := range anyPlaces {
 		for _, answer := range anyAnswers() {
-			if answer.lists && place.match.Verb != "list" || answer.events && place.match.Verb != "watch" {
+			if answer.lists && place.match.Verb != "list" || answer.events &&
+				place.match.Verb != "watch" {
 				continue
 			}
 			for _, times := range []int{1, 5, 0} {
 				for _, again := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/%s/%d times, again %v", place.name, answer.name, times, again), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s/%s/%d times, again %v",
+						place.name, answer.name, times, again), func(t *testing.T) {
 						for kind, ask := range asks {
-							synctest.Test(t, func(t *testing.T) { meetAnywhere(t, kind, ask, place, answer, times, again) })
+							t.Run(kind, func(t *testing.T) {
+								synctest.Test(t, func(t *testing.T) {
+									meetAnywhere(t, kind, ask, place, answer, times, again)
+								})
+							})
 						}
 					})
 				}
@@ -120,9 +128,13 @@ func TestAnyAnswerAnywhere(t *testing.T) {
 	}
 }
 
-func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer anyAnswer, times int, again bool) {
+func meetAnywhere(
+	t *testing.T, kind string, ask askFor, place anyPlace, answer anyAnswer, times int, again bool,
+) {
 	// The first list is consistent, or it would come in one page.
-	o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: place.paged, PageSize: 2, ConsistentFirstList: true}}
+	o := tidings.FactoryOptions{Transport: tidings.Transport{
+		NoStreamedLists: place.paged, PageSize: 2, ConsistentFirstList: true,
+	}}
 	if kind == "of its own type" {
 		o.Scheme = runtime.NewScheme()
 		o.Scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("ConfigMap"), &ownMap{})
@@ -136,7 +148,7 @@ func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer 
 	l := w.follow()
 	match := place.match
 	match.Times = times
-	faults := append([]apisim.Fault{apisim.Delay(10 * time.Millisecond)}, answer.faults...)
+	faults := []apisim.Fault{aMoment, answer.fault}
 	var injection *apisim.Injection
 	if again {
 		w.start()
@@ -144,9 +156,7 @@ func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer 
 		w.server.CutConnections()
 	} else {
 		injection = w.server.Inject(match, faults...)
-		if err := w.factory.Start(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.startFactory()
 	}
 	w.update("a", "2")
 	w.remove("b")
@@ -158,35 +168,24 @@ func meetAnywhere(t *testing.T, kind string, ask askFor, place anyPlace, answer 
 	w.update("c", "2")
 	w.after(15 * time.Minute)
 	if n := len(w.server.Requests()) - before; n > 150 {
-		t.Errorf("%s: %d requests in a quarter of an hour", kind, n)
+		t.Errorf("%d requests in a quarter of an hour", n)
 	}
 	// A page that fails for ever leaves no way; a watch, or a streamed list, leaves that by pages.
 	if times > 0 || place.match.Verb == "watch" && !patient(answer) {
-		l.inStep(kind)
+		l.sum()
 	}
 	injection.Lift()
 	w.after(15 * time.Minute)
-	l.inStep(kind)
-	if h := w.probe.informer().Health(); h.State != tidings.Watching {
-		t.Errorf("%s: health is %s after %v", kind, h.State, h.LastError)
-	}
+	l.agrees()
 }
 
 // patient reports whether an answer says that another request would fail as well, or that
 // the resource is gone.
 func patient(a anyAnswer) bool {
 	switch a.name {
-	case "404", "429", "429 with Retry-After", "503 with Retry-After", "decades of patience", "ERROR event of 429", "ERROR event of 429 at once", "dropped", "cut head":
+	case "404", "429", "429 with Retry-After", "503 with Retry-After", "decades of patience",
+		"ERROR event of 429", "ERROR event of 429 at once", "dropped", "cut head":
 		return true
 	}
 	return false
-}
-
-// inStep checks that server, cache and handler have the same objects.
-func (l *ledger) inStep(kind string) {
-	l.w.Helper()
-	want := l.w.serverState()
-	if got := l.w.probe.state(); !maps.Equal(got, want) {
-		l.w.Errorf("%s: the cache holds %v, the server %v, health is %v", kind, got, want, l.w.probe.informer().Health().LastError)
-	}
 }

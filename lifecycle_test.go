@@ -12,10 +12,10 @@ import (
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 // A loop over events ends with the informer, not only with its own context.
@@ -45,10 +45,10 @@ func (w *world) newTerm() {
 	w.ctx, w.stop = context.WithCancel(context.Background())
 }
 
-// expectError checks an error and what it says.
+// expectError checks an error, which is one of any kind if is is nil, and its text.
 func expectError(t testing.TB, what string, err, is error, says ...string) {
 	t.Helper()
-	if !errors.Is(err, is) {
+	if err == nil || is != nil && !errors.Is(err, is) {
 		t.Errorf("%s: got %v, want %v", what, err, is)
 		return
 	}
@@ -73,13 +73,13 @@ func TestFactoryRunsForTermAfterTerm(t *testing.T) {
 				w.newTerm()
 				time.Sleep(pause)
 				w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default"})
-				var told record
-				w.probe.handle(told.handle, tidings.HandlerOptions{})
+				var told follow.Follower
+				w.probe.handle(told.Handle, tidings.HandlerOptions{})
 				w.start()
-				expect(w, told.texts(), "Added default/a initial 1")
+				expect(w, told.Texts(), "Added default/a initial 1")
 				w.create("b", "1")
 				synctest.Wait()
-				expect(w, told.texts(), "Added default/b 1")
+				expect(w, told.Texts(), "Added default/b 1")
 				w.agree()
 				expectError(w, "WaitForSync of the first term", first.informer().WaitForSync(w.ctx), tidings.ErrStopped)
 				expectError(w, "WaitFor of the first term", first.informer().WaitFor(w.ctx, "1"), tidings.ErrStopped)
@@ -123,12 +123,8 @@ func TestFactoryRunsForTermAfterTermWithAnAddedNamespace(t *testing.T) {
 		w.probe.informer().Release()
 		for range 3 {
 			i := w.ask(w.T, w.factory, tidings.Selection{Namespace: "one"}).informer()
-			if err := i.AddNamespace("two"); err != nil {
-				w.Fatal(err)
-			}
-			if err := w.factory.Start(w.ctx); err != nil {
-				w.Fatal(err)
-			}
+			w.must(i.AddNamespace("two"))
+			w.startFactory()
 			if err := w.factory.WaitForSync(w.ctx); err != nil {
 				w.Error(err)
 			}
@@ -142,7 +138,9 @@ func TestFactoryRunsForTermAfterTermWithAnAddedNamespace(t *testing.T) {
 
 func TestWaitsForAnInformerOfOnesOwnWaitForItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}}, tidings.InformerOptions[*corev1.ConfigMap]{})
+		i, err := tidings.NewInformer(&fakeSource{
+			lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}},
+		}, tidings.InformerOptions[*corev1.ConfigMap]{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +179,7 @@ func TestInformerThatAHandleRunsIsTheFactorysToStop(t *testing.T) {
 			if err := w.factory.Shutdown(context.Background()); err != nil {
 				w.Error(err)
 			}
-			if state := w.probe.informer().Health().State; state != tidings.Stopped {
+			if state := w.health().State; state != tidings.Stopped {
 				w.Errorf("Shutdown has returned, and the informer is %s", state)
 			}
 		},
@@ -210,9 +208,7 @@ func TestWaitGoesOnWithoutWhatAnotherReleases(t *testing.T) {
 	property(t, func(w *world) {
 		w.gate.set(refuse(503, "ServiceUnavailable"))
 		other := w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		done := make(chan error, 1)
 		go func() { done <- w.factory.WaitForSync(w.ctx) }()
 		synctest.Wait()
@@ -241,9 +237,7 @@ func TestWaitNamesWhatHasStoppedMeanwhile(t *testing.T) {
 		synctest.Wait()
 		w.gate.set(refuse(503, "ServiceUnavailable"))
 		w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
-		if err := w.factory.Start(w.ctx); err != nil {
-			w.Fatal(err)
-		}
+		w.startFactory()
 		waited := make(chan error, 1)
 		go func() { waited <- w.factory.WaitForSync(context.Background()) }()
 		synctest.Wait()
@@ -272,9 +266,7 @@ func TestWaitsEndWithWhatTheyWaitFor(t *testing.T) {
 			property(t, func(w *world) {
 				i := w.probe.informer()
 				w.gate.set(refuse(503, "ServiceUnavailable"))
-				if err := w.factory.Start(w.ctx); err != nil {
-					w.Fatal(err)
-				}
+				w.startFactory()
 				results := make(chan error, 2)
 				go func() { results <- i.WaitForSync(context.Background()) }()
 				go func() { results <- i.WaitFor(context.Background(), "1") }()
@@ -342,8 +334,10 @@ func TestReleasedInformerIsGarbage(t *testing.T) {
 		if len(cached) != 20 || alive > 0 {
 			t.Errorf("%d of %d objects are alive after the release", alive, len(cached))
 		}
-		if h := registrations[1].Health(); h.State != tidings.Removed || i.Lister().Len() != 0 || i.Name() == "" {
-			t.Errorf("after the release %q holds %d objects, a handler is %s", i.Name(), i.Lister().Len(), h.State)
+		if h := registrations[1].Health(); h.State != tidings.Removed || i.Lister().Len() != 0 ||
+			i.Name() == "" {
+			t.Errorf("after the release %q holds %d objects, a handler is %s",
+				i.Name(), i.Lister().Len(), h.State)
 		}
 		runtime.KeepAlive(registrations)
 	})
@@ -364,9 +358,7 @@ func TestChangesOfNamespacesWaitForATransform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.factory.Start(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		w.startFactory()
 		time.Sleep(time.Second)
 		done := make(chan error)
 		go func() { done <- i.RemoveNamespace("default") }()

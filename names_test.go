@@ -88,7 +88,8 @@ func TestResourcesThatCannotBe(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if h := informer.Health(); h.Synced || h.State != health.NoSuchResource || errors.Is(h.LastError, nil) {
+			if h := informer.Health(); h.Synced || h.State != health.NoSuchResource ||
+				errors.Is(h.LastError, nil) {
 				t.Errorf("%q: health is %+v", name, h)
 			}
 		})

@@ -18,7 +18,9 @@ func (slowToEnd) List(context.Context, source.ListOptions) (source.Page[*corev1.
 	return source.Page[*corev1.ConfigMap]{Version: "1"}, nil
 }
 
-func (slowToEnd) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error) {
+func (slowToEnd) Watch(
+	ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error,
+) {
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}

@@ -2,35 +2,26 @@ package tidings_test
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"net/http"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
-// The contract's tests run over HTTP against apisim, in a bubble, for every kind of
-// informer: typed, dynamic and metadata. The state of an object that they look at
-// is its label "n", which all three kinds see.
+// The tests of the root run over HTTP against apisim, in a bubble, for typed, dynamic and
+// metadata informers. They have what package tidingstest cannot test for every kind of
+// informer on every server.
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // probe is an informer of any kind.
 type probe interface {
 	handle(f func(event), o tidings.HandlerOptions) *tidings.Registration
-	state() map[string]string // key → n@version of the cache
-	get(key string) string    // n@version, "" if there is none
+	state() map[string]string // the states of the cache, by key
+	get(key string) string    // a state, "" if there is none
 	indexed(value string) []string
 	snapshot() func() (version string, state map[string]string)
 	informer() informer
@@ -39,7 +30,7 @@ type probe interface {
 	meddle(handler string)
 }
 
-// informer is what needs no type parameter.
+// informer has the methods of an Informer that need no type parameter.
 type informer interface {
 	Name() string
 	Run(context.Context) error
@@ -53,46 +44,11 @@ type informer interface {
 	Release()
 }
 
-// event is a tidings.Event without its type parameter.
-type event struct {
-	Type                       tidings.EventType
-	Initial, Tombstone, Resync bool
-	Key, Old, New              string // states are n@version
-	OldUID, NewUID             string
-	same                       bool // Old and New are one object
-}
+type event = follow.Event
 
-func (e event) String() string {
-	text := fmt.Sprintf("%v %s", e.Type, e.Key)
-	switch {
-	case e.Resync:
-		text += " resync"
-	case e.Initial:
-		text += " initial"
-	case e.Tombstone:
-		text += " tombstone"
-	}
-	switch e.Type {
-	case tidings.Added:
-		return text + " " + label(e.New)
-	case tidings.Deleted:
-		return text + " " + label(e.Old)
-	default:
-		return text + " " + label(e.Old) + "→" + label(e.New)
-	}
-}
+func label(state string) string { return follow.Label(state) }
 
-// label takes the version off a state.
-func label(state string) string {
-	n, _, _ := strings.Cut(state, "@")
-	return n
-}
-
-// version takes the label off a state.
-func version(state string) string {
-	_, v, _ := strings.Cut(state, "@")
-	return v
-}
+func version(state string) string { return follow.Version(state) }
 
 type typedProbe[T tidings.Object] struct {
 	t     *testing.T
@@ -121,23 +77,10 @@ func newProbe[T tidings.Object](t *testing.T, i *tidings.Informer[T], err error)
 	return typedProbe[T]{t, i, index}
 }
 
-func stateOf[T tidings.Object](obj T) string {
-	return obj.GetLabels()["n"] + "@" + obj.GetResourceVersion()
-}
-
 func (p typedProbe[T]) handle(f func(event), o tidings.HandlerOptions) *tidings.Registration {
 	p.t.Helper()
-	var none T
-	r, err := p.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
-		ev := event{Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync, Key: e.Key(), same: any(e.Old) == any(e.New)}
-		if any(e.Old) != any(none) {
-			ev.Old, ev.OldUID = stateOf(e.Old), string(e.Old.GetUID())
-		}
-		if any(e.New) != any(none) {
-			ev.New, ev.NewUID = stateOf(e.New), string(e.New.GetUID())
-		}
-		f(ev)
-	}), o)
+	handler := tidings.HandlerFunc[T](func(e tidings.Event[T]) { f(follow.EventOf(e)) })
+	r, err := p.i.AddHandler(handler, o)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -147,7 +90,7 @@ func (p typedProbe[T]) handle(f func(event), o tidings.HandlerOptions) *tidings.
 func (p typedProbe[T]) state() map[string]string {
 	state := map[string]string{}
 	for key, obj := range p.i.Lister().All() {
-		state[key] = stateOf(obj)
+		state[key] = follow.StateOf(obj)
 	}
 	return state
 }
@@ -157,7 +100,7 @@ func (p typedProbe[T]) get(key string) string {
 	if err != nil {
 		return ""
 	}
-	return stateOf(obj)
+	return follow.StateOf(obj)
 }
 
 func (p typedProbe[T]) indexed(value string) []string {
@@ -173,7 +116,7 @@ func (p typedProbe[T]) snapshot() func() (string, map[string]string) {
 	return func() (string, map[string]string) {
 		state := map[string]string{}
 		for key, obj := range s.All() {
-			state[key] = stateOf(obj)
+			state[key] = follow.StateOf(obj)
 		}
 		return s.Version(), state
 	}
@@ -217,222 +160,4 @@ var kinds = map[string]askFor{
 		i, err := tidings.Metadata(f, configMaps, s)
 		return newProbe(t, i, err)
 	},
-}
-
-// world is a server, a factory and one informer of a kind.
-type world struct {
-	*testing.T
-	server   *apisim.Server
-	factory  *tidings.Factory
-	ask      askFor
-	probe    probe
-	stop     context.CancelFunc
-	ctx      context.Context
-	gate     gate
-	uids     map[string]string
-	versions map[string]string
-	// mutations are what the detector has found.
-	mutations chan tidings.Mutation
-	stuck     bool // the test left a handler stuck, which Shutdown says
-}
-
-// gate is middleware that can answer in the server's place.
-type gate struct {
-	mu   sync.Mutex
-	shut func(w http.ResponseWriter, r *http.Request) bool // answered
-	wrap func(w http.ResponseWriter, r *http.Request) http.ResponseWriter
-}
-
-func (g *gate) set(f func(w http.ResponseWriter, r *http.Request) bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.shut = f
-}
-
-// wrap has f wrap the writer of every answer from now on.
-func (w *world) wrap(f func(http.ResponseWriter, *http.Request) http.ResponseWriter) {
-	w.gate.mu.Lock()
-	defer w.gate.mu.Unlock()
-	w.gate.wrap = f
-}
-
-func (g *gate) middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mu.Lock()
-		shut, wrap := g.shut, g.wrap
-		g.mu.Unlock()
-		if wrap != nil {
-			w = wrap(w, r)
-		}
-		if shut == nil || !shut(w, r) {
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
-// property runs a test of the contract for every kind of informer.
-func property(t *testing.T, test func(w *world)) {
-	t.Helper()
-	propertyWith(t, tidings.FactoryOptions{}, tidings.Selection{Namespace: "default"}, test)
-}
-
-func propertyWith(t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test func(w *world)) {
-	t.Helper()
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, kinds[name], o, apisim.Options{})
-				defer w.end()
-				w.probe = w.ask(t, w.factory, s)
-				test(w)
-			})
-		})
-	}
-}
-
-func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Options) *world {
-	t.Helper()
-	w := &world{T: t, ask: ask, uids: map[string]string{}, versions: map[string]string{}, mutations: make(chan tidings.Mutation, 10)}
-	o.OnMutation = func(m tidings.Mutation) { w.mutations <- m }
-	so.Middleware = w.gate.middleware
-	var err error
-	if w.server, err = apisim.New(so); err != nil {
-		t.Fatal(err)
-	}
-	config := w.server.Config()
-	config.QPS = -1
-	if w.factory, err = tidings.NewFactory(config, o); err != nil {
-		t.Fatal(err)
-	}
-	w.ctx, w.stop = context.WithCancel(context.Background())
-	return w
-}
-
-// end stops everything. The bubble fails the test if a goroutine is left.
-func (w *world) end() {
-	w.stop()
-	if err := w.factory.Shutdown(context.Background()); (err != nil) != w.stuck {
-		w.Errorf("Shutdown: %v", err)
-	}
-	if err := w.server.Close(); err != nil {
-		w.Errorf("closing the server: %v", err)
-	}
-}
-
-// start starts the factory and waits until it is synced and nothing moves.
-func (w *world) start() {
-	w.Helper()
-	if err := w.factory.Start(w.ctx); err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
-	defer cancel()
-	if err := w.factory.WaitForSync(ctx); err != nil {
-		w.Fatal(err)
-	}
-	synctest.Wait()
-}
-
-func object(name, n string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"n": n}},
-		Data:       map[string]string{"n": n},
-	}
-}
-
-// create, update and remove change the server's world. They note version and UID.
-func (w *world) create(name, n string) {
-	w.Helper()
-	made, err := w.server.Create(context.Background(), object(name, n))
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.note(made.(metav1.Object))
-}
-
-// haveNamespaces creates namespaces.
-func (w *world) haveNamespaces(names ...string) {
-	w.Helper()
-	for _, name := range names {
-		if _, err := w.server.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-			w.Fatal(err)
-		}
-	}
-}
-
-// createIn creates an object in a namespace.
-func (w *world) createIn(namespace, name, n string) {
-	w.Helper()
-	obj := object(name, n)
-	obj.Namespace = namespace
-	made, err := w.server.Create(context.Background(), obj)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.note(made.(metav1.Object))
-}
-
-func (w *world) update(name, n string) {
-	w.Helper()
-	obj, err := w.server.Get(context.Background(), configMaps, "default", name)
-	if err != nil {
-		w.Fatal(err)
-	}
-	changed := obj.DeepCopyObject().(*corev1.ConfigMap)
-	changed.Labels["n"], changed.Data["n"] = n, n
-	updated, err := w.server.Update(context.Background(), changed)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.note(updated.(metav1.Object))
-}
-
-func (w *world) note(obj metav1.Object) {
-	w.uids[obj.GetName()] = string(obj.GetUID())
-	w.versions[obj.GetName()] = obj.GetResourceVersion()
-}
-
-func (w *world) remove(name string) {
-	w.Helper()
-	if _, err := w.server.Delete(context.Background(), configMaps, "default", name); err != nil {
-		w.Fatal(err)
-	}
-}
-
-// serverState is what the cache should be.
-func (w *world) serverState() map[string]string {
-	w.Helper()
-	return w.serverStateOf("default")
-}
-
-// serverStateOf is what the cache of some namespaces should be, "" being all.
-func (w *world) serverStateOf(namespaces ...string) map[string]string {
-	w.Helper()
-	state := map[string]string{}
-	for _, namespace := range namespaces {
-		objects, _, err := w.server.List(context.Background(), configMaps, namespace)
-		if err != nil {
-			w.Fatal(err)
-		}
-		for _, obj := range objects {
-			cm := obj.(*corev1.ConfigMap)
-			state[cm.Namespace+"/"+cm.Name] = stateOf(cm)
-		}
-	}
-	return state
-}
-
-// agree checks that the cache is the server's state.
-func (w *world) agree() {
-	w.Helper()
-	if got, want := w.probe.state(), w.serverState(); !maps.Equal(got, want) {
-		w.Errorf("the cache holds %v, the server %v", got, want)
-	}
-}
-
-// settle lets virtual time pass, for waits after failures to end, and then waits
-// until nothing moves.
-func (w *world) settle() {
-	time.Sleep(2 * time.Minute)
-	synctest.Wait()
 }

@@ -170,7 +170,8 @@ func TestRelistTakesLittleMemory(t *testing.T) {
 				c.expire <- struct{}{}
 				<-c.watching
 				peak := steady + allocated() - begin
-				t.Logf("%d bytes per pod are cached, peak at %.2f of that", steady/relistedPods, float64(peak)/float64(steady))
+				t.Logf("%d bytes per pod are cached, peak at %.2f of that",
+					steady/relistedPods, float64(peak)/float64(steady))
 				if peak > steady+steady/5 {
 					t.Errorf("the peak of a relist is %.2f times the steady state, want 1.2 at most", float64(peak)/float64(steady))
 				}
@@ -196,7 +197,8 @@ func syncNative(t *testing.T, c *canned) (stop func()) {
 		t.Fatal(err)
 	}
 	return func() {
-		if h := informer.Health(); h.Objects != relistedPods || h.Lists < 2 || h.Decoding.Shared > relistedPods+2 {
+		if h := informer.Health(); h.Objects != relistedPods || h.Lists < 2 ||
+			h.Decoding.Shared > relistedPods+2 {
 			t.Errorf("%+v", h)
 		}
 		cancel()

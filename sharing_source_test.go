@@ -58,7 +58,9 @@ func replicas() given[*corev1.Pod] {
 }
 
 // cachedOf runs an informer until it is in sync, and returns what it has cached, by name.
-func cachedOf[T source.Object](t *testing.T, src source.Source[T], o tidings.InformerOptions[T]) ([]T, tidings.Health) {
+func cachedOf[T source.Object](
+	t *testing.T, src source.Source[T], o tidings.InformerOptions[T],
+) ([]T, tidings.Health) {
 	t.Helper()
 	informer, err := tidings.NewInformer(src, o)
 	if err != nil {
@@ -89,26 +91,34 @@ func TestNewInformerShares(t *testing.T) {
 		pod.Annotations = map[string]string{"slim": "true"}
 		return pod, nil
 	}
+	with := func(s tidings.Sharing) tidings.InformerOptions[*corev1.Pod] {
+		var o tidings.InformerOptions[*corev1.Pod]
+		o.Transport.Sharing = s
+		return o
+	}
+	slimmed, alone := with(tidings.ShareAll), with(tidings.ShareNothing)
+	slimmed.Transform, alone.Transform = slim, slim
 	for name, tt := range map[string]struct {
 		o       tidings.InformerOptions[*corev1.Pod]
 		common  bool // what two pods have
 		counted bool // by the health
 	}{
-		"default":               {tidings.InformerOptions[*corev1.Pod]{}, true, true},
-		"all":                   {tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareAll}}, true, true},
-		"strings":               {tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareStrings}}, false, true},
-		"nothing":               {tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareNothing}}, false, false},
-		"transform":             {tidings.InformerOptions[*corev1.Pod]{Transform: slim}, true, true},
-		"transform and nothing": {tidings.InformerOptions[*corev1.Pod]{Transform: slim, Transport: tidings.Transport{Sharing: tidings.ShareNothing}}, false, false},
+		"default":               {o: tidings.InformerOptions[*corev1.Pod]{}, common: true, counted: true},
+		"strings":               {o: with(tidings.ShareStrings), counted: true},
+		"nothing":               {o: with(tidings.ShareNothing)},
+		"transform":             {o: slimmed, common: true, counted: true},
+		"transform and nothing": {o: alone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				pods, before := replicas(), replicas()
 				all, health := cachedOf(t, pods, tt.o)
 				if len(all) != 8 || inCommon(all[6], all[7]) != tt.common {
-					t.Errorf("%d pods are cached; labels and containers in common: %t", len(all), !tt.common)
+					t.Errorf("%d pods are cached; labels and containers in common: %t",
+						len(all), !tt.common)
 				}
-				if after := health.Decoding.After; (after.Shared == 8) != tt.counted || after.Alone != 0 {
+				if after := health.Decoding.After; (after.Shared == 8) != tt.counted ||
+					after.Alone != 0 {
 					t.Errorf("health has %+v", after)
 				}
 				if !reflect.DeepEqual(pods, before) || inCommon(pods[6], pods[7]) {
@@ -136,10 +146,13 @@ func TestNewInformerShares(t *testing.T) {
 func TestNewInformerSharesAmong(t *testing.T) {
 	for _, table := range []*dedup.Table{new(dedup.Table), nil} {
 		synctest.Test(t, func(t *testing.T) {
-			first, _ := cachedOf(t, replicas(), tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Table: table}})
-			second, _ := cachedOf(t, replicas(), tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Table: table}})
+			var o tidings.InformerOptions[*corev1.Pod]
+			o.Transport.Table = table
+			first, _ := cachedOf(t, replicas(), o)
+			second, _ := cachedOf(t, replicas(), o)
 			if inCommon(first[7], second[7]) != (table != nil) {
-				t.Errorf("with one table %t, pods of two informers have labels and containers in common: %t", table != nil, table == nil)
+				t.Errorf("with one table %t, pods of two informers have parts in common: %t",
+					table != nil, table == nil)
 			}
 		})
 	}
@@ -151,22 +164,32 @@ func TestNewInformerLeavesSecretsAlone(t *testing.T) {
 		var secrets given[*corev1.Secret]
 		var metadata given[*metav1.PartialObjectMetadata]
 		for n := range 8 {
-			m := metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("s", n), ResourceVersion: fmt.Sprint(n + 1), Labels: map[string]string{"app": "web"}}
-			secrets = append(secrets, &corev1.Secret{ObjectMeta: m, Data: map[string][]byte{"a": []byte("hunter2")}})
+			m := metav1.ObjectMeta{
+				Namespace: "default", Name: fmt.Sprint("s", n), ResourceVersion: fmt.Sprint(n + 1),
+				Labels: map[string]string{"app": "web"},
+			}
+			data := map[string][]byte{"a": []byte("hunter2")}
+			secrets = append(secrets, &corev1.Secret{ObjectMeta: m, Data: data})
 			metadata = append(metadata, &metav1.PartialObjectMetadata{ObjectMeta: *m.DeepCopy()})
 		}
 		table := new(dedup.Table)
-		held, _ := cachedOf(t, secrets, tidings.InformerOptions[*corev1.Secret]{Transport: tidings.Transport{Table: table}})
+		sharing := tidings.Transport{Table: table}
+		held, _ := cachedOf(t, secrets, tidings.InformerOptions[*corev1.Secret]{Transport: sharing})
 		for _, secret := range held {
 			if !slices.Contains(secrets, secret) {
 				t.Errorf("%s is not cached as it is", secret.Name)
 			}
 		}
-		for resource, shared := range map[schema.GroupResource]int64{{}: 0, {Resource: "secrets"}: 0, {Resource: "pods"}: 8} {
-			table := new(dedup.Table)
-			held, health := cachedOf(t, metadata, tidings.InformerOptions[*metav1.PartialObjectMetadata]{Resource: resource, Transport: tidings.Transport{Table: table}})
-			if len(held) != 8 || health.Decoding.After.Shared != shared || (table.Stats().Kept != 0) != (shared != 0) {
-				t.Errorf("of %q %d are cached, health has %+v, the table %+v", resource, len(held), health.Decoding.After, table.Stats())
+		for resource, shared := range map[schema.GroupResource]int64{
+			{}: 0, {Resource: "secrets"}: 0, {Resource: "pods"}: 8,
+		} {
+			var o tidings.InformerOptions[*metav1.PartialObjectMetadata]
+			o.Resource, o.Transport.Table = resource, new(dedup.Table)
+			held, health := cachedOf(t, metadata, o)
+			after, kept := health.Decoding.After, o.Transport.Table.Stats().Kept
+			if len(held) != 8 || after.Shared != shared || (kept != 0) != (shared != 0) {
+				t.Errorf("of %q %d are cached, health has %+v, the table keeps %d", resource,
+					len(held), after, kept)
 			}
 		}
 		if table.Stats().Kept != 0 {
@@ -185,15 +208,21 @@ func TestNewInformerOfREST(t *testing.T) {
 		pod.Labels["seen"] = "yes"
 		return pod, nil
 	}
+	transformed := tidings.InformerOptions[*corev1.Pod]{Transform: slim}
+	nothing := tidings.InformerOptions[*corev1.Pod]{}
+	nothing.Transport.Sharing = tidings.ShareNothing
+	var dropping, strings, none source.RESTOptions
+	dropping.Drop = []string{"metadata.annotations"}
+	strings.Sharing, none.Sharing = source.ShareStrings, source.ShareNothing
 	for name, tt := range map[string]struct {
 		o     tidings.InformerOptions[*corev1.Pod]
 		rest  source.RESTOptions
 		after int64
 	}{
 		"as decoded":           {after: 0},
-		"transform":            {o: tidings.InformerOptions[*corev1.Pod]{Transform: slim}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareStrings}}, after: 8},
-		"fields are left out":  {rest: source.RESTOptions{Drop: []string{"metadata.annotations"}}},
-		"nothing, whole twice": {o: tidings.InformerOptions[*corev1.Pod]{Transport: tidings.Transport{Sharing: tidings.ShareNothing}}, rest: source.RESTOptions{Transport: source.Transport{Sharing: source.ShareNothing}}},
+		"transform":            {o: transformed, rest: strings, after: 8},
+		"fields are left out":  {rest: dropping},
+		"nothing, whole twice": {o: nothing, rest: none},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -209,10 +238,13 @@ func TestNewInformerOfREST(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				src := source.NewTyped(client, source.Resource{Version: "v1", Name: "pods", Kind: "Pod"}, func() *corev1.Pod { return new(corev1.Pod) }, tt.rest)
+				pods := source.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
+				made := func() *corev1.Pod { return new(corev1.Pod) }
+				src := source.NewTyped(client, pods, made, tt.rest)
 				all, health := cachedOf[*corev1.Pod](t, src, tt.o)
-				if len(all) != 8 || inCommon(all[6], all[7]) != (tt.rest.Sharing != source.ShareNothing) {
-					t.Errorf("%d pods are cached, with labels and containers in common: %t", len(all), inCommon(all[6], all[7]))
+				common := inCommon(all[6], all[7])
+				if len(all) != 8 || common != (tt.rest.Sharing != source.ShareNothing) {
+					t.Errorf("%d pods are cached, with parts in common: %t", len(all), common)
 				}
 				if after := health.Decoding.After; after.Shared != tt.after {
 					t.Errorf("health has %+v, want %d shared", after, tt.after)

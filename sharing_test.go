@@ -18,9 +18,12 @@ import (
 func replica(n int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprint("web-", n), Labels: map[string]string{"app": "web", "tier": "front"},
+			Namespace: "default", Name: fmt.Sprint("web-", n),
+			Labels: map[string]string{"app": "web", "tier": "front"},
 		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app:v1", Args: []string{"--verbose"}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "app", Image: "example.com/app:v1", Args: []string{"--verbose"}},
+		}},
 	}
 }
 
@@ -60,7 +63,8 @@ func TestSharing(t *testing.T) {
 		for _, sharing := range []tidings.Sharing{tidings.ShareAll, tidings.ShareStrings, tidings.ShareNothing} {
 			t.Run(fmt.Sprintf("%d paged %v", sharing, paged), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, nil, tidings.FactoryOptions{Transport: tidings.Transport{Sharing: sharing, NoStreamedLists: paged}}, apisim.Options{})
+					transport := tidings.Transport{Sharing: sharing, NoStreamedLists: paged}
+					w := newWorld(t, nil, tidings.FactoryOptions{Transport: transport}, apisim.Options{})
 					defer w.end()
 					informer, all := replicasOf(w, tidings.Selection{})
 					if inCommon(all[6], all[7]) != (sharing == tidings.ShareAll) {
@@ -68,10 +72,12 @@ func TestSharing(t *testing.T) {
 					}
 					decoding, stats := informer.Health().Decoding, w.factory.SharingStats()
 					if sharing == tidings.ShareNothing {
-						if decoding.Shared != 0 || decoding.Unshared < 8 || decoding.WhyUnshared == nil || stats.Kept != 0 {
+						if decoding.Shared != 0 || decoding.Unshared < 8 ||
+							decoding.WhyUnshared == nil || stats.Kept != 0 {
 							t.Errorf("health has %+v, the factory %+v", decoding, stats)
 						}
-					} else if decoding.Shared < 8 || decoding.Unshared != 0 || decoding.WhyUnshared != nil || stats.Kept == 0 {
+					} else if decoding.Shared < 8 || decoding.Unshared != 0 ||
+						decoding.WhyUnshared != nil || stats.Kept == 0 {
 						t.Errorf("health has %+v, the factory %+v", decoding, stats)
 					}
 					// An event shares with the list.
@@ -84,7 +90,8 @@ func TestSharing(t *testing.T) {
 						t.Fatal(err)
 					}
 					if inCommon(late, all[7]) != (sharing == tidings.ShareAll) {
-						t.Errorf("labels and containers of an event in common: %v", inCommon(late, all[7]))
+						t.Errorf("labels and containers of an event in common: %v",
+							inCommon(late, all[7]))
 					}
 				})
 			})
@@ -105,8 +112,10 @@ func TestTransformsOwnTheirObjects(t *testing.T) {
 		})
 		informer, all := replicasOf(w, tidings.Selection{Transform: named})
 		for _, pod := range all {
-			if len(pod.Labels) != 3 || pod.Labels[pod.Name] != "labelled" || pod.Spec.Containers[0].Args[0] != "--verbose "+pod.Name {
-				t.Errorf("%s has the labels %v and the arguments %v", pod.Name, pod.Labels, pod.Spec.Containers[0].Args)
+			args := pod.Spec.Containers[0].Args
+			if len(pod.Labels) != 3 || pod.Labels[pod.Name] != "labelled" ||
+				args[0] != "--verbose "+pod.Name {
+				t.Errorf("%s has the labels %v and the arguments %v", pod.Name, pod.Labels, args)
 			}
 		}
 		if d := informer.Health().Decoding; d.Shared < 8 {

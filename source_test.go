@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -22,10 +22,14 @@ import (
 // lists, and its watch brings what the test sends.
 type fakeSource struct {
 	lists  [][]*corev1.ConfigMap // one after the other; the last one again and again
+	limits []int64               // of the pages that it was asked for
 	events chan source.Event[*corev1.ConfigMap]
 }
 
-func (s *fakeSource) List(context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error) {
+func (s *fakeSource) List(
+	_ context.Context, o source.ListOptions,
+) (source.Page[*corev1.ConfigMap], error) {
+	s.limits = append(s.limits, o.Limit)
 	var page source.Page[*corev1.ConfigMap]
 	for _, c := range s.lists[0] {
 		page.Items = append(page.Items, source.ItemOf(c))
@@ -37,7 +41,9 @@ func (s *fakeSource) List(context.Context, source.ListOptions) (source.Page[*cor
 	return page, nil
 }
 
-func (s *fakeSource) Watch(ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error) {
+func (s *fakeSource) Watch(
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[*corev1.ConfigMap], error) {
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}
@@ -65,49 +71,20 @@ func (s *fakeStream) Close() error { return nil }
 
 func stateAt(name, version, n string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "default", Name: name, ResourceVersion: version, UID: types.UID("uid-" + name), Labels: map[string]string{"n": n}}}
+		Namespace: "default", Name: name, ResourceVersion: version, UID: types.UID("uid-" + name),
+		Labels: map[string]string{"n": n},
+	}}
 }
 
-// paging notes the pages that it is asked for.
-type paging struct {
-	fakeSource
-	limits []int64
-}
-
-func (s *paging) List(ctx context.Context, o source.ListOptions) (source.Page[*corev1.ConfigMap], error) {
-	s.limits = append(s.limits, o.Limit)
-	return s.fakeSource.List(ctx, o)
-}
-
-// TestReflectorOptionsOfAnInformer lists in pages of a size of its own.
-func TestReflectorOptionsOfAnInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &paging{fakeSource: fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}}
-		i, err := tidings.NewInformer(s, tidings.InformerOptions[*corev1.ConfigMap]{
-			Transport: tidings.Transport{PageSize: 7},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- i.Run(ctx) }()
-		synctest.Wait()
-		stop()
-		if err := <-done; err != nil || len(s.limits) != 1 || s.limits[0] != 7 {
-			t.Errorf("Run: %v, after lists with the limits %v, want one of 7", err, s.limits)
-		}
-	})
+// sourced is an informer of a fakeSource that runs.
+type sourced struct {
+	*tidings.Informer[*corev1.ConfigMap]
+	told *follow.Follower
+	send func(source.EventType, *corev1.ConfigMap)
 }
 
 // runSource runs an informer of a source in a bubble.
-func runSource(t *testing.T, s *fakeSource, test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
-	t.Helper()
-	runSourceWith(t, s, tidings.InformerOptions[*corev1.ConfigMap]{}, test)
-}
-
-// runSourceWith is runSource with options.
-func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev1.ConfigMap], test func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap))) {
+func runSource(t *testing.T, s *fakeSource, o informerOptions, test func(i sourced)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s.events = make(chan source.Event[*corev1.ConfigMap])
@@ -116,17 +93,17 @@ func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := &record{}
-		newProbe(t, i, nil).handle(told.handle, tidings.HandlerOptions{})
+		told := &follow.Follower{}
+		newProbe(t, i, nil).handle(told.Handle, tidings.HandlerOptions{})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- i.Run(ctx) }()
 		synctest.Wait()
-		test(i, told, func(e source.EventType, c *corev1.ConfigMap) {
+		test(sourced{i, told, func(e source.EventType, c *corev1.ConfigMap) {
 			t.Helper()
 			s.events <- source.Event[*corev1.ConfigMap]{Type: e, Item: source.ItemOf(c)}
 			synctest.Wait()
-		})
+		}})
 		stop()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
@@ -137,18 +114,29 @@ func runSourceWith(t *testing.T, s *fakeSource, o tidings.InformerOptions[*corev
 	})
 }
 
+// TestTransportOfAnInformer lists in pages of a size of its own.
+func TestTransportOfAnInformer(t *testing.T) {
+	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}
+	o := informerOptions{Transport: tidings.Transport{PageSize: 7}}
+	runSource(t, s, o, func(sourced) {
+		if len(s.limits) != 1 || s.limits[0] != 7 {
+			t.Errorf("lists with the limits %v, want one of 7", s.limits)
+		}
+	})
+}
+
 func TestP02_ReplayedStatesAreDropped(t *testing.T) {
 	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "5", "5"), stateAt("b", "4", "4")}}}
-	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
-		told.take()
-		send(source.Modified, stateAt("a", "7", "7"))
-		send(source.Modified, stateAt("a", "6", "6")) // older
-		send(source.Modified, stateAt("a", "7", "7")) // the same
-		send(source.Deleted, stateAt("a", "3", "3"))  // of an older history
-		send(source.Deleted, stateAt("b", "8", "4"))
-		send(source.Added, stateAt("b", "4", "4")) // it was deleted after that
-		send(source.Modified, stateAt("a", "10", "10"))
-		expect(t, told.texts(), "Updated default/a 5→7", "Deleted default/b 4", "Updated default/a 7→10")
+	runSource(t, s, informerOptions{}, func(i sourced) {
+		i.told.Take()
+		i.send(source.Modified, stateAt("a", "7", "7"))
+		i.send(source.Modified, stateAt("a", "6", "6")) // older
+		i.send(source.Modified, stateAt("a", "7", "7")) // the same
+		i.send(source.Deleted, stateAt("a", "3", "3"))  // of an older history
+		i.send(source.Deleted, stateAt("b", "8", "4"))
+		i.send(source.Added, stateAt("b", "4", "4")) // it was deleted after that
+		i.send(source.Modified, stateAt("a", "10", "10"))
+		expect(t, i.told.Texts(), "Updated default/a 5→7", "Deleted default/b 4", "Updated default/a 7→10")
 		if h := i.Health(); h.Stale != 4 || h.Version != "10" {
 			t.Errorf("health is %+v", h)
 		}
@@ -159,12 +147,12 @@ func TestP02_WithoutVersionsWhatArrivesIsApplied(t *testing.T) {
 	for _, odd := range []string{"", "odd", "007"} {
 		t.Run(fmt.Sprintf("version %q", odd), func(t *testing.T) {
 			s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", odd, "1")}}}
-			runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
-				told.take()
-				send(source.Modified, stateAt("a", odd, "2"))
-				send(source.Modified, stateAt("a", "", "3"))
-				send(source.Deleted, stateAt("a", "", "3"))
-				expect(t, told.texts(), "Updated default/a 1→2", "Updated default/a 2→3", "Deleted default/a 3")
+			runSource(t, s, informerOptions{}, func(i sourced) {
+				i.told.Take()
+				i.send(source.Modified, stateAt("a", odd, "2"))
+				i.send(source.Modified, stateAt("a", "", "3"))
+				i.send(source.Deleted, stateAt("a", "", "3"))
+				expect(t, i.told.Texts(), "Updated default/a 1→2", "Updated default/a 2→3", "Deleted default/a 3")
 			})
 		})
 	}
@@ -172,28 +160,12 @@ func TestP02_WithoutVersionsWhatArrivesIsApplied(t *testing.T) {
 
 func TestP20_ObjectWithoutANameIsDropped(t *testing.T) {
 	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("", "5", "5"), stateAt("a", "5", "5")}}}
-	runSource(t, s, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
-		send(source.Modified, stateAt("", "7", "7"))
-		expect(t, told.texts(), "Added default/a initial 5")
-		if h := i.Health(); h.Dropped != 2 || !strings.Contains(h.LastDropped.Error(), "it has no name") {
+	runSource(t, s, informerOptions{}, func(i sourced) {
+		i.send(source.Modified, stateAt("", "7", "7"))
+		expect(t, i.told.Texts(), "Added default/a initial 5")
+		if h := i.Health(); h.Dropped != 2 ||
+			!strings.Contains(h.LastDropped.Error(), "it has no name") {
 			t.Errorf("health is %+v", h)
-		}
-	})
-}
-
-func TestShutdownEndsWhatWasNeverStarted(t *testing.T) {
-	property(t, func(w *world) {
-		r := w.probe.handle(func(event) {}, tidings.HandlerOptions{})
-		if err := w.factory.Shutdown(context.Background()); err != nil {
-			w.Error(err)
-		}
-		select {
-		case <-r.Done():
-		case <-time.After(time.Second):
-			w.Error("the handler is not done")
-		}
-		if err := w.factory.Start(w.ctx); !errors.Is(err, tidings.ErrStopped) {
-			w.Errorf("Start after Shutdown: %v", err)
 		}
 	})
 }

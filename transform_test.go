@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -96,17 +97,17 @@ func TestP11_DeleteOfAnObjectWhoseAddIsPending(t *testing.T) {
 	transformed(t, func(w *world, fail func(func(metav1.Object) bool)) {
 		w.start()
 		letGo := w.hold()
-		var told record
+		var told follow.Follower
 		w.create("a", "1")
 		synctest.Wait()
 		fail(isNamed("a"))
 		w.remove("a")
 		synctest.Wait()
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
-		told.take()
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
+		told.Take()
 		letGo()
 		w.agree()
-		events := told.texts()
+		events := told.Texts()
 		expect(w, events[len(events)-2:], "Added default/a 1", "Deleted default/a tombstone 1")
 	})
 }
@@ -126,17 +127,18 @@ func TestP11_ListWithAnObjectWhoseAddIsPending(t *testing.T) {
 		w.create("b", "2")
 		w.server.Restart(apisim.RestartOptions{Down: time.Second})
 		w.settle()
-		var told record
-		w.probe.handle(told.handle, tidings.HandlerOptions{})
-		told.take()
+		var told follow.Follower
+		w.probe.handle(told.Handle, tidings.HandlerOptions{})
+		told.Take()
 		letGo()
-		for _, e := range told.take() {
+		for _, e := range told.Take() {
 			if e.Key == "default/a" && e.Type == tidings.Deleted {
 				w.Errorf("%v, although it exists", e)
 			}
 		}
 		if got := label(w.probe.get("default/a")) + label(w.probe.get("default/b")); got != "12" {
-			w.Errorf("the cache holds the states %q of a and b, want 1 and 2; health %+v", got, w.probe.informer().Health())
+			w.Errorf("the cache holds the states %q of a and b, want 1 and 2; health %+v",
+				got, w.health())
 		}
 	})
 }
@@ -172,22 +174,24 @@ func TestP11_TransformThatMakesAnotherObjectFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("b", "4", "1"), stateAt("a", "5", "1")}}}
-			o := tidings.InformerOptions[*corev1.ConfigMap]{Transform: func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			var o informerOptions
+			o.Transform = func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 				if c = c.DeepCopy(); c.Name == "a" {
 					change(c)
 				}
 				return c, nil
-			}}
-			runSourceWith(t, s, o, func(i *tidings.Informer[*corev1.ConfigMap], told *record, send func(source.EventType, *corev1.ConfigMap)) {
+			}
+			runSource(t, s, o, func(i sourced) {
 				h := i.Health()
 				if name == "" {
-					send(source.Modified, stateAt("a", "6", "2"))
-					expect(t, told.texts(), "Added default/a initial 1", "Added default/b initial 1", "Updated default/a 1→2")
+					i.send(source.Modified, stateAt("a", "6", "2"))
+					expect(t, i.told.Texts(), "Added default/a initial 1", "Added default/b initial 1", "Updated default/a 1→2")
 					return
 				}
-				expect(t, told.texts(), "Added default/b initial 1")
+				expect(t, i.told.Texts(), "Added default/b initial 1")
 				if h.TransformErrors != 1 || !strings.Contains(h.LastTransformError.Error(), name) {
-					t.Errorf("%d transform errors, the last: %v", h.TransformErrors, h.LastTransformError)
+					t.Errorf("%d transform errors, the last: %v",
+						h.TransformErrors, h.LastTransformError)
 				}
 			})
 		})

@@ -299,7 +299,7 @@ func TestDefectsAreNoticed(t *testing.T) {
 			if row.setting != nil {
 				row.setting(&s)
 			}
-			i, err := newTyped(tidings.FactoryOptions{})(s)
+			i, err := newNative(tidings.FactoryOptions{}, askTyped)(s)
 			if err != nil || row.defect == nil {
 				return i, err
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 func cacheHolds(r *rig) {
@@ -46,7 +47,8 @@ func cacheHoldsAfterCuts(r *rig) {
 
 func cacheHoldsAfterFaults(r *rig) {
 	faults := map[string]func() error{
-		"cut-connections": r.server.CutConnections, "restart": r.server.Restart, "compact": r.server.Compact,
+		"cut-connections": r.server.CutConnections, "restart": r.server.Restart,
+		"compact": r.server.Compact,
 	}
 	for i := range 3 {
 		r.create(fmt.Sprint("gone-", i))
@@ -59,7 +61,7 @@ func cacheHoldsAfterFaults(r *rig) {
 			continue
 		}
 		r.update("a")
-		// The informer is away meanwhile, so that it has to find out by itself.
+		// The informer is cut off meanwhile.
 		r.gate.close()
 		r.remove(fmt.Sprint("gone-", i))
 		r.create(name)
@@ -72,13 +74,13 @@ func cacheHoldsAfterFaults(r *rig) {
 	}
 }
 
-// statesMoveForward looks at the cache from within handlers, while all that can take it
-// back happens: lists, replays, and lists that race with watches.
+// statesMoveForward reads the cache in handlers, during lists, replays, and lists that race
+// with watches.
 func statesMoveForward(r *rig) {
 	r.create("hot")
 	key := r.key("hot")
 	highest := 0
-	r.follow("looker", func(e told) {
+	r.follow("looker", func(e follow.Event) {
 		n := number(r.get(key))
 		if n < highest {
 			r.Errorf("P02: the cache went back from %d to %d", highest, n)
@@ -113,11 +115,12 @@ func listsAreOfOneState(r *rig) {
 			return
 		}
 		if apart := number(state[a]) - number(state[b]); apart != 1 && apart != -1 {
-			r.Errorf("P03: a list has states of different times: %s is %s, %s is %s", a, state[a], b, state[b])
+			r.Errorf("P03: a list has states of different times: %s is %s, %s is %s",
+				a, state[a], b, state[b])
 		}
 	}
 	r.start()
-	f := r.follow("lister", func(told) { check() }, tidings.HandlerOptions{})
+	f := r.follow("lister", func(follow.Event) { check() }, tidings.HandlerOptions{})
 	for range 20 {
 		r.update("a.0")
 		check()
@@ -146,44 +149,29 @@ func heldListStays(r *rig) {
 // cacheFirst writes in step with a handler, so that the cache cannot be ahead of it.
 func cacheFirst(r *rig) {
 	r.create("a")
-	r.follow("looker", func(e told) {
+	f := r.follow("looker", func(e follow.Event) {
+		got, keys := r.get(e.Key), r.indexed(number(e.New))
 		if e.Type == tidings.Deleted {
-			if got, keys := r.get(e.key), r.indexed(number(e.old)); got != "" || len(keys) != 0 {
-				r.Errorf("P06: at %v the cache holds %q and the index %q", e, got, keys)
-			}
-			return
+			keys = r.indexed(number(e.Old))
 		}
-		if got, keys := r.get(e.key), r.indexed(number(e.new)); got != e.new || !slices.Equal(keys, []string{e.key}) {
+		if got != e.New || slices.Contains(keys, e.Key) != (e.New != "") || len(keys) > 1 {
 			r.Errorf("P06: at %v the cache holds %q and the index %q", e, got, keys)
 		}
-		if e.Type == tidings.Updated && e.old != e.new && len(r.indexed(number(e.old))) != 0 {
+		if e.Type == tidings.Updated && e.Old != e.New && len(r.indexed(number(e.Old))) != 0 {
 			r.Errorf("P06: at %v the index still has the state before", e)
 		}
 	}, tidings.HandlerOptions{})
 	r.start()
-	step := func() {
-		r.await("P06", func() string {
-			r.mu.Lock()
-			followers := slices.Clone(r.followers)
-			r.mu.Unlock()
-			for _, f := range followers {
-				if difference := differ(f.name, f.holds(), r.world("")); difference != "" {
-					return difference
-				}
-			}
-			return ""
-		})
-	}
-	step()
+	r.agree("P06", f)
 	for range 5 {
 		r.update("a")
-		step()
+		r.agree("P06", f)
 	}
 	r.remove("a")
-	step()
+	r.agree("P06", f)
 }
 
-// indexed returns what the index has under a number.
+// indexed returns the keys that the index has under a number.
 func (r *rig) indexed(n int) []string {
 	keys, err := r.informer.Indexed(fmt.Sprint(n))
 	if err != nil {
@@ -192,7 +180,7 @@ func (r *rig) indexed(n int) []string {
 	return keys
 }
 
-// relistIsOneStep has the informer list while the world is another one.
+// relistIsOneStep changes the server while the informer is cut off, and lets it list.
 func relistIsOneStep(r *rig) {
 	for i := range 8 {
 		r.create(fmt.Sprintf("object-%d.0", i))
@@ -203,10 +191,10 @@ func relistIsOneStep(r *rig) {
 	first := r.namespaces[0]
 	before, after := r.world(first), map[string]string(nil)
 	var mu sync.Mutex // guards after, which the handler reads
-	f := r.follow("looker", func(e told) {
+	f := r.follow("looker", func(e follow.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		if after == nil || !strings.HasPrefix(e.key, first+"/") {
+		if after == nil || !strings.HasPrefix(e.Key, first+"/") {
 			return
 		}
 		if difference := differ("the cache", r.cached(first), after); difference != "" {
@@ -214,7 +202,7 @@ func relistIsOneStep(r *rig) {
 		}
 	}, tidings.HandlerOptions{})
 	r.awaitClosed("the handler to sync", f.registration.Synced())
-	f.take()
+	f.Take()
 	r.gate.change(func() {
 		r.gate.onList = func() {
 			if difference := differ("the cache", r.cached(first), before); difference != "" {
@@ -234,90 +222,73 @@ func relistIsOneStep(r *rig) {
 		mu.Unlock()
 	})
 	r.agree("P08", f)
-	r.deletesFirst(f)
+	events := f.Take()
+	if at := slices.IndexFunc(events, func(e follow.Event) bool {
+		return e.Type != tidings.Deleted
+	}); slices.ContainsFunc(events[max(at, 0):], func(e follow.Event) bool {
+		return e.Type == tidings.Deleted && at >= 0
+	}) {
+		r.Errorf("P08: of the events %v deletes are not the first", events)
+	}
+	slices.SortStableFunc(events, func(a, b follow.Event) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	key := func(name string) string { return r.key(name + ".0") }
-	r.expect("P08", f,
+	r.expect("P08", events,
 		fmt.Sprintf("Added %s %d", key("another"), n[1]),
-		fmt.Sprintf("Deleted %s tombstone %d", key("object-3"), 4), fmt.Sprintf("Deleted %s tombstone %d", key("object-7"), 8),
+		fmt.Sprintf("Deleted %s tombstone %d", key("object-3"), 4),
+		fmt.Sprintf("Deleted %s tombstone %d", key("object-7"), 8),
 		fmt.Sprintf("Updated %s %d→%d", key("object-0"), 1, n[0]))
 	if r.gate.lists() == lists {
 		r.Errorf("P08: the informer did not list")
 	}
 }
 
-// deletesFirst checks that, and sorts the events.
-func (r *rig) deletesFirst(f *follower) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	changed := false
-	for _, e := range f.events {
-		if e.Type == tidings.Deleted && changed {
-			r.Errorf("P08: %v came after changes", e)
-		}
-		changed = changed || e.Type != tidings.Deleted
-	}
-	slices.SortStableFunc(f.events, func(a, b told) int { return strings.Compare(a.String(), b.String()) })
-}
-
-// anotherObject deletes and creates under one key: both are told, and differ in UID.
+// anotherObject deletes and creates under one key: the handler receives both.
 func anotherObject(r *rig) {
-	first := r.create("a")
+	first := r.create("a.0")
 	r.start()
-	uid := r.uid("a")
+	uid := follow.UID(r.holds("a.0"))
 	f := r.follow("looker", nil, tidings.HandlerOptions{})
 	r.awaitClosed("the handler to sync", f.registration.Synced())
-	r.remove("a")
-	second := r.create("a")
+	r.remove("a.0")
+	second := r.create("a.0")
 	r.fence(f)
-	key := r.key("a")
-	var events []told
-	for _, e := range f.take() {
-		if e.key == key {
-			events = append(events, e)
+	key := r.key("a.0")
+	events := f.Take()
+	r.expect("P19", events, fmt.Sprintf("Added %s initial %d", key, first),
+		fmt.Sprintf("Deleted %s %d", key, first), fmt.Sprintf("Added %s %d", key, second))
+	for _, e := range events {
+		want := uid
+		if e.Type == tidings.Added && !e.Initial {
+			want = follow.UID(r.holds("a.0"))
+		}
+		if e.Key == key && follow.UID(e.Old+e.New) != want {
+			r.Errorf("P19: %v has the UID %q, want %q", e, follow.UID(e.Old+e.New), want)
 		}
 	}
-	var texts []string
-	for _, e := range events {
-		texts = append(texts, e.String())
-	}
-	all := []string{fmt.Sprintf("Added %s initial %d", key, first), fmt.Sprintf("Deleted %s %d", key, first), fmt.Sprintf("Added %s %d", key, second)}
-	if !slices.Equal(texts, all) {
-		r.Fatalf("P19: told %q, want %q", texts, all)
-	}
-	if events[1].oldUID != uid || events[2].newUID != r.uid("a") {
-		r.Errorf("P19: deleted %s and added %s, want %s and %s", events[1].oldUID, events[2].newUID, uid, r.uid("a"))
-	}
 }
 
-// uid returns the UID of the object of a name.
-func (r *rig) uid(name string) string {
-	key := r.key(name)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.uids[key]
-}
-
-// anotherObjectListed replaces an object while the informer is away.
+// anotherObjectListed replaces an object while the informer is cut off.
 func anotherObjectListed(r *rig) {
 	r.create("a")
 	r.start()
-	before := r.uid("a")
+	before := follow.UID(r.holds("a"))
 	r.fence()
-	r.witness.take()
+	r.witness.Take()
 	r.offline(func() {
 		r.remove("a")
 		r.create("a")
 	})
 	r.agree("P19")
 	var changes []string
-	for _, e := range r.witness.take() {
-		if e.key == r.key("a") {
-			changes = append(changes, fmt.Sprintf("%v %s→%s", e.Type, e.oldUID, e.newUID))
-		}
+	for _, e := range r.witness.takeOf(r.key("a")) {
+		changes = append(changes, fmt.Sprint(e.Type, follow.UID(e.Old), "→", follow.UID(e.New)))
 	}
-	after := r.uid("a")
-	one, two := []string{fmt.Sprintf("Updated %s→%s", before, after)}, []string{"Deleted " + before + "→", "Added →" + after}
+	after := follow.UID(r.holds("a"))
+	one := []string{fmt.Sprint(tidings.Updated, before, "→", after)}
+	two := []string{fmt.Sprint(tidings.Deleted, before, "→"), fmt.Sprint(tidings.Added, "→", after)}
 	if !slices.Equal(changes, one) && !slices.Equal(changes, two) {
-		r.Errorf("P19: told %q, want %q or %q", changes, one, two)
+		r.Errorf("P19: received %q, want %q or %q", changes, one, two)
 	}
 }

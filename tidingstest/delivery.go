@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -22,13 +23,18 @@ func everyChange(r *rig) {
 	r.remove("c.0")
 	other := r.create("other")
 	r.fence()
-	key := func(name string) string { return r.key(name) }
-	r.expect("P04", r.witness,
-		fmt.Sprintf("Added %s initial %d", key("a.0"), a), fmt.Sprintf("Added %s %d", key("b.0"), b),
-		fmt.Sprintf("Updated %s %d→%d", key("a.0"), a, a2), fmt.Sprintf("Updated %s %d→%d", key("a.0"), a2, a3),
-		fmt.Sprintf("Deleted %s %d", key("b.0"), b), fmt.Sprintf("Added %s %d", key("c.0"), c),
-		fmt.Sprintf("Added %s %d", key("b.0"), b2), fmt.Sprintf("Updated %s %d→%d", key("b.0"), b2, b3),
-		fmt.Sprintf("Deleted %s %d", key("c.0"), c), fmt.Sprintf("Added %s %d", key("other"), other))
+	key := r.key
+	r.expect("P04", r.witness.Take(),
+		fmt.Sprintf("Added %s initial %d", key("a.0"), a),
+		fmt.Sprintf("Added %s %d", key("b.0"), b),
+		fmt.Sprintf("Updated %s %d→%d", key("a.0"), a, a2),
+		fmt.Sprintf("Updated %s %d→%d", key("a.0"), a2, a3),
+		fmt.Sprintf("Deleted %s %d", key("b.0"), b),
+		fmt.Sprintf("Added %s %d", key("c.0"), c),
+		fmt.Sprintf("Added %s %d", key("b.0"), b2),
+		fmt.Sprintf("Updated %s %d→%d", key("b.0"), b2, b3),
+		fmt.Sprintf("Deleted %s %d", key("c.0"), c),
+		fmt.Sprintf("Added %s %d", key("other"), other))
 	r.agree("P04")
 }
 
@@ -82,7 +88,8 @@ func initialAdds(r *rig) {
 	c := r.create("c.0")
 	r.fence(late)
 	for _, f := range []*follower{r.witness, late} {
-		r.expect("P05", f, fmt.Sprintf("Added %s initial %d", r.key("a.0"), a), fmt.Sprintf("Added %s initial %d", r.key("b.0"), b),
+		r.expect("P05", f.Take(), fmt.Sprintf("Added %s initial %d", r.key("a.0"), a),
+			fmt.Sprintf("Added %s initial %d", r.key("b.0"), b),
 			fmt.Sprintf("Added %s %d", r.key("c.0"), c))
 	}
 }
@@ -98,7 +105,7 @@ func (r *rig) newHold() *hold {
 	return &hold{make(chan struct{}, 1000), make(chan struct{}), r.over}
 }
 
-func (h *hold) act(told) {
+func (h *hold) act(follow.Event) {
 	h.entered <- struct{}{}
 	select {
 	case <-h.proceed:
@@ -117,7 +124,7 @@ func syncedAfterInitialSet(r *rig) {
 	r.create("b")
 	early := r.newHold()
 	join := func(name string, h *hold) *follower {
-		return r.follow(name, func(e told) {
+		return r.follow(name, func(e follow.Event) {
 			if !e.Initial {
 				r.Errorf("P07: %s: %v is not marked as initial", name, e)
 			}
@@ -139,7 +146,7 @@ func syncedAfterInitialSet(r *rig) {
 			r.awaitEntered(joined.hold)
 			r.settle()
 			if isClosed(joined.registration.Synced()) {
-				r.Errorf("P07: the %s is synced while it is in an add of its initial set", joined.name)
+				r.Errorf("P07: the %s is synced during an add of its initial set", joined.name)
 			}
 			select {
 			case joined.proceed <- struct{}{}:
@@ -184,17 +191,16 @@ func blockedHandler(r *rig) {
 	close(blocked.proceed)
 	r.agree("P10", slow)
 	var kept []string
-	for _, e := range slow.take() {
-		if e.key == r.key("brief") {
-			kept = append(kept, e.Type.String())
-		}
+	for _, e := range slow.takeOf(r.key("brief")) {
+		kept = append(kept, e.Type.String())
 	}
 	if want := strings.Repeat("Added Deleted ", 5) + "Added"; strings.Join(kept, " ") != want {
-		r.Errorf("P10: of an object that came and went the blocked handler was told %v, want %s", kept, want)
+		r.Errorf("P10: of an object that came and went the blocked handler received %v, want %s",
+			kept, want)
 	}
 }
 
-// resyncRepeats waits for the handler with a period to be told of everything again.
+// resyncRepeats waits until handlers with a period have received everything again.
 func resyncRepeats(r *rig) {
 	r.create("a")
 	r.create("b")
@@ -202,7 +208,7 @@ func resyncRepeats(r *rig) {
 	r.start()
 	late := r.follow("late, with a period", nil, tidings.HandlerOptions{Resync: resyncPeriod})
 	r.agree("P12", with, late)
-	r.witness.take()
+	r.witness.Take()
 	lists := 0
 	if r.gate != nil {
 		lists = r.gate.lists()
@@ -210,48 +216,47 @@ func resyncRepeats(r *rig) {
 	for _, f := range []*follower{with, late} {
 		repeats := map[string]int{}
 		r.await("P12", func() string {
-			for _, e := range f.take() {
+			for _, e := range f.Take() {
 				if e.Type == tidings.Added {
 					continue
 				}
-				if e.Type != tidings.Updated || !e.Resync || e.Old != e.New {
-					r.Errorf("P12: told %v, want the same object twice", e)
+				if e.Type != tidings.Updated || !e.Resync || !e.Same {
+					r.Errorf("P12: received %v, want the same object twice", e)
 				}
-				repeats[e.key]++
+				repeats[e.Key]++
 			}
 			if repeats[r.key("a")] < 2 || repeats[r.key("b")] < 2 {
-				return fmt.Sprintf("the handler %s was told again %v", f.name, repeats)
+				return fmt.Sprintf("the handler %s has received again %v", f.name, repeats)
 			}
 			return ""
 		})
 	}
-	if events := r.witness.take(); len(events) != 0 {
-		r.Errorf("P12: the handler without a period was told %v", events)
+	if events := r.witness.Take(); len(events) != 0 {
+		r.Errorf("P12: the handler without a period has received %v", events)
 	}
 	if r.gate != nil && r.gate.lists() != lists {
 		r.Errorf("P12: a resync has listed")
 	}
 }
 
-// reentrantHandler does, in its calls, whatever a handler may do: it reads, adds and
-// removes handlers, and writes.
+// reentrantHandler has a handler that reads, adds and removes handlers, and writes.
 func reentrantHandler(r *rig) {
 	const echo = "echo-of-"
 	r.create("a")
 	var mu sync.Mutex // guards the rest
 	var added, removed []*follower
-	act := func(e told) {
+	act := func(e follow.Event) {
 		r.informer.List()
-		r.get(e.key)
-		r.indexed(number(e.new))
+		r.get(e.Key)
+		r.indexed(number(e.New))
 		r.informer.Health()
-		namespace, name, _ := strings.Cut(e.key, "/")
+		namespace, name, _ := strings.Cut(e.Key, "/")
 		if strings.Contains(name, echo) || strings.HasPrefix(name, "fence-") {
 			return
 		}
 		staying, err := r.tryFollow("added by a handler", nil, tidings.HandlerOptions{})
 		r.check(err)
-		leaving, err := r.tryFollow("added and removed by a handler", nil, tidings.HandlerOptions{})
+		leaving, err := r.tryFollow("added and removed", nil, tidings.HandlerOptions{})
 		r.check(err)
 		if staying == nil || leaving == nil {
 			return
@@ -273,8 +278,8 @@ func reentrantHandler(r *rig) {
 	r.await("P04", func() string {
 		for _, name := range []string{"a", "b"} {
 			namespace, _, _ := strings.Cut(r.key(name), "/")
-			if key := source.Key(namespace, echo+name); f.has(key) == "" {
-				return "the handler was not told of " + key + ", which it made"
+			if key := source.Key(namespace, echo+name); f.Held()[key] == "" {
+				return "the handler has not received " + key + ", which it made"
 			}
 		}
 		return ""
@@ -286,7 +291,7 @@ func reentrantHandler(r *rig) {
 	}
 	for _, leaving := range removed {
 		r.awaitClosed("a removed handler to end", leaving.registration.Done())
-		leaving.end()
+		leaving.End()
 	}
 	r.agree("P04", append(added, f)...)
 }

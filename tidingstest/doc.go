@@ -1,7 +1,8 @@
 // Package tidingstest tests informers by the contract: [Run] has informers of every
 // [Kind] follow any [Server], apisim or a real one, and fails the test where a property
 // does not hold; [Tests] are the same, one by one. An [Informer] of one's own can be put
-// to the same test as a Kind.
+// to the same test as a Kind; [Native] and [Shared] make one of an informer of package tidings
+// or of client-go's type.
 //
 //	             ┌────────────── a test of P01 … P20 ──────────────┐
 //	writes ──────┤                                                 ├──── faults
@@ -17,10 +18,9 @@
 //     and keeps what the server holds.
 //  2. Every state that is written has a number, and numbers grow: that tells states
 //     apart and orders them, also on fakes, which have no versions.
-//  3. Every handler adds up what it is told and notes what the contract never allows: an
-//     add of what is there, an update from another state than the last, a state that
-//     goes back, two calls at once, a call after the end. Whatever a test is about, it
-//     fails on these.
+//  3. Every handler adds up its events and notes those that the contract never allows: an
+//     add of an object that is there, an update from another state than the last, a state
+//     that goes back, two calls at once, a call after the end. Every test fails on these.
 //  4. A gate in the informer's transport loses connections, refuses requests, holds back
 //     answers, and says that the past is forgotten. So these need nothing of the server.
 //     Faults that a server makes by itself are fields of Server.
@@ -40,7 +40,7 @@
 //
 // # Memory
 //
-// Handlers keep what they were told until the test is over: some hundred events.
+// Handlers keep their events until the test is over: some hundred.
 //
 // # What a caller must do
 //

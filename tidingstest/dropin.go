@@ -16,6 +16,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/informers"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 // dropInKinds are the informers that stand in for client-go's.
@@ -25,19 +26,31 @@ func dropInKinds() []Kind {
 		{Name: "drop-in typed everywhere", DropIn: true, New: newDropIn(dropInTyped)},
 		{Name: "drop-in dynamic", Namespaces: 1, DropIn: true, New: newDropIn(dropInDynamic)},
 		{Name: "drop-in metadata", Namespaces: 1, DropIn: true, New: newDropIn(dropInMetadata)},
-		{Name: "drop-in dynamic, own source", Namespaces: 1, DropIn: true, New: newDropIn(dropInOwnDynamic)},
-		{Name: "drop-in metadata, own source", Namespaces: 1, DropIn: true, New: newDropIn(dropInOwnMetadata)},
-		{Name: "drop-in list and watch", Namespaces: 1, DropIn: true, New: newDropIn(dropInListWatch)},
+		{
+			Name: "drop-in dynamic, own source", Namespaces: 1, DropIn: true,
+			New: newDropIn(dropInOwnDynamic),
+		},
+		{
+			Name: "drop-in metadata, own source", Namespaces: 1, DropIn: true,
+			New: newDropIn(dropInOwnMetadata),
+		},
+		{
+			Name: "drop-in list and watch", Namespaces: 1, DropIn: true,
+			New: newDropIn(dropInListWatch),
+		},
 	}
 }
 
 // FakeKinds returns the kinds that read from a Server's Client, such as client-go's fake
 // clientset.
 func FakeKinds() []Kind {
-	return []Kind{
-		{Name: "drop-in on a fake", Namespaces: 1, DropIn: true, Fake: true, New: newDropIn(dropInFake)},
-		{Name: "drop-in on a fake, everywhere", DropIn: true, Fake: true, New: newDropIn(dropInFake)},
+	one := Kind{
+		Name: "drop-in on a fake", Namespaces: 1, DropIn: true, Fake: true,
+		New: newDropIn(dropInFake),
 	}
+	all := one
+	all.Name, all.Namespaces = "drop-in on a fake, everywhere", 0
+	return []Kind{one, all}
 }
 
 func (s Setting) tweak(o *metav1.ListOptions) { o.LabelSelector = s.Labels }
@@ -47,13 +60,17 @@ func dropInTyped(s Setting) (cache.SharedIndexInformer, error) {
 	if err != nil {
 		return nil, err
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, s.Resync, informers.WithNamespace(s.namespace()), informers.WithTweakListOptions(s.tweak))
-	return factory.Core().V1().ConfigMaps().Informer(), nil
+	return fromClientset(s, client), nil
 }
 
 func dropInFake(s Setting) (cache.SharedIndexInformer, error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(s.Client, s.Resync, informers.WithNamespace(s.namespace()))
-	return factory.Core().V1().ConfigMaps().Informer(), nil
+	return fromClientset(s, s.Client), nil
+}
+
+func fromClientset(s Setting, client kubernetes.Interface) cache.SharedIndexInformer {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, s.Resync,
+		informers.WithNamespace(s.namespace()), informers.WithTweakListOptions(s.tweak))
+	return factory.Core().V1().ConfigMaps().Informer()
 }
 
 func dropInDynamic(s Setting) (cache.SharedIndexInformer, error) {
@@ -61,15 +78,7 @@ func dropInDynamic(s Setting) (cache.SharedIndexInformer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, s.Resync, s.namespace(), s.tweak).ForResource(configMaps).Informer(), nil
-}
-
-func dropInMetadata(s Setting) (cache.SharedIndexInformer, error) {
-	client, err := metadata.NewForConfig(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	return metadatainformer.NewFilteredSharedInformerFactory(client, s.Resync, s.namespace(), s.tweak).ForResource(configMaps).Informer(), nil
+	return fromDynamic(s, client), nil
 }
 
 // dropInOwnDynamic and dropInOwnMetadata have clients that bring our own source along.
@@ -78,7 +87,21 @@ func dropInOwnDynamic(s Setting) (cache.SharedIndexInformer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, s.Resync, s.namespace(), s.tweak).ForResource(configMaps).Informer(), nil
+	return fromDynamic(s, client), nil
+}
+
+func fromDynamic(s Setting, client dynamic.Interface) cache.SharedIndexInformer {
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, s.Resync,
+		s.namespace(), s.tweak)
+	return factory.ForResource(configMaps).Informer()
+}
+
+func dropInMetadata(s Setting) (cache.SharedIndexInformer, error) {
+	client, err := metadata.NewForConfig(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	return fromMetadata(s, client), nil
 }
 
 func dropInOwnMetadata(s Setting) (cache.SharedIndexInformer, error) {
@@ -86,10 +109,16 @@ func dropInOwnMetadata(s Setting) (cache.SharedIndexInformer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metadatainformer.NewFilteredSharedInformerFactory(client, s.Resync, s.namespace(), s.tweak).ForResource(configMaps).Informer(), nil
+	return fromMetadata(s, client), nil
 }
 
-// dropInListWatch is what a program makes by hand.
+func fromMetadata(s Setting, client metadata.Interface) cache.SharedIndexInformer {
+	factory := metadatainformer.NewFilteredSharedInformerFactory(client, s.Resync,
+		s.namespace(), s.tweak)
+	return factory.ForResource(configMaps).Informer()
+}
+
+// dropInListWatch is an informer of a ListWatch, as programs make them.
 func dropInListWatch(s Setting) (cache.SharedIndexInformer, error) {
 	lw, err := listWatch(s)
 	if err != nil {
@@ -103,7 +132,20 @@ func listWatch(s Setting) (*cache.ListWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), configMaps.Resource, s.namespace(), s.tweak), nil
+	return cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(),
+		configMaps.Resource, s.namespace(), s.tweak), nil
+}
+
+func newDropIn(
+	make func(Setting) (cache.SharedIndexInformer, error),
+) func(Setting) (Informer, error) {
+	return func(s Setting) (Informer, error) {
+		shared, err := make(s)
+		if err != nil {
+			return nil, err
+		}
+		return Shared(shared, s.Index)
+	}
 }
 
 // dropIn is an Informer that is one of client-go's.
@@ -112,18 +154,17 @@ type dropIn struct {
 	synced <-chan struct{}
 }
 
-func newDropIn(make func(Setting) (cache.SharedIndexInformer, error)) func(Setting) (Informer, error) {
-	return func(s Setting) (Informer, error) {
-		shared, err := make(s)
-		if err != nil {
-			return nil, err
-		}
-		err = shared.AddIndexers(cache.Indexers{indexName: func(obj any) ([]string, error) { return s.Index(obj.(tidings.Object)) }})
-		if err != nil {
-			return nil, err
-		}
-		return dropIn{shared, shared.HasSyncedChecker().Done()}, nil
+// Shared returns an informer of client-go's type as an [Informer] with an index.
+func Shared(
+	shared cache.SharedIndexInformer, index func(tidings.Object) ([]string, error),
+) (Informer, error) {
+	err := shared.AddIndexers(cache.Indexers{indexName: func(obj any) ([]string, error) {
+		return index(obj.(tidings.Object))
+	}})
+	if err != nil {
+		return nil, err
 	}
+	return dropIn{shared, shared.HasSyncedChecker().Done()}, nil
 }
 
 func (d dropIn) Run(ctx context.Context) error {
@@ -131,20 +172,29 @@ func (d dropIn) Run(ctx context.Context) error {
 	return nil
 }
 
-func (d dropIn) AddHandler(handle func(Event), o tidings.HandlerOptions) (Registration, error) {
+func (d dropIn) AddHandler(
+	handle func(Event), o tidings.HandlerOptions,
+) (Registration, error) {
 	r, err := d.shared.AddEventHandlerWithOptions(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			handle(Event{Type: tidings.Added, Initial: initial, New: obj.(tidings.Object)})
 		},
 		UpdateFunc: func(before, after any) {
-			handle(Event{Type: tidings.Updated, Resync: before == after, Old: before.(tidings.Object), New: after.(tidings.Object)})
+			e := Event{
+				Type: tidings.Updated, Old: before.(tidings.Object), New: after.(tidings.Object),
+			}
+			// What a relist finds unchanged is repeated, as by client-go.
+			e.Resync = follow.StateOf(e.Old) == follow.StateOf(e.New)
+			handle(e)
 		},
 		DeleteFunc: func(obj any) {
 			tombstone, isTombstone := obj.(cache.DeletedFinalStateUnknown)
 			if isTombstone {
 				obj = tombstone.Obj
 			}
-			handle(Event{Type: tidings.Deleted, Tombstone: isTombstone, Old: obj.(tidings.Object)})
+			handle(Event{
+				Type: tidings.Deleted, Tombstone: isTombstone, Old: obj.(tidings.Object),
+			})
 		},
 	}, cache.HandlerOptions{ResyncPeriod: &o.Resync})
 	if err != nil {
@@ -152,7 +202,7 @@ func (d dropIn) AddHandler(handle func(Event), o tidings.HandlerOptions) (Regist
 	}
 	ends, ok := r.(interface{ ShutdownChan() <-chan struct{} })
 	if !ok {
-		return nil, fmt.Errorf("the registration, a %T, does not tell its end", r)
+		return nil, fmt.Errorf("the registration, a %T, does not report its end", r)
 	}
 	return dropInRegistration{d.shared, r, ends.ShutdownChan()}, nil
 }
@@ -198,7 +248,7 @@ func (d dropIn) Indexed(value string) ([]string, error) {
 func (d dropIn) Health() tidings.Health {
 	health, ok := cache.HealthOf(d.shared)
 	if !ok {
-		health.LastError = fmt.Errorf("a %T does not say how it is", d.shared)
+		health.LastError = fmt.Errorf("a %T has no health", d.shared)
 	}
 	return health
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// Event is what a handler of any kind of informer is told.
+// Event is an event of an informer of any kind.
 type Event = tidings.Event[tidings.Object]
 
 // Informer is an informer of config maps, of any kind. Its methods may be called from
@@ -20,7 +20,7 @@ type Event = tidings.Event[tidings.Object]
 type Informer interface {
 	// Run lists and watches until ctx ends, and returns when everything has ended.
 	Run(ctx context.Context) error
-	// AddHandler has a function told of every change. Of the options, a drop-in has
+	// AddHandler adds a function that receives every change. Of the options, a drop-in has
 	// only Resync.
 	AddHandler(handle func(Event), o tidings.HandlerOptions) (Registration, error)
 	// Synced is closed when the cache holds the first list.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 const (
@@ -23,7 +24,7 @@ func relistsUnderLoad(r *rig) {
 		standing = append(standing, r.key(name))
 	}
 	r.start()
-	looker := r.follow("looker", func(told) {
+	looker := r.follow("looker", func(follow.Event) {
 		state := r.cached("")
 		for _, key := range standing {
 			if state[key] == "" {
@@ -50,7 +51,7 @@ func relistsUnderLoad(r *rig) {
 		brief := r.follow(fmt.Sprint("brief handler ", round), nil, tidings.HandlerOptions{})
 		brief.registration.Remove()
 		r.awaitClosed("a removed handler to end", brief.registration.Done())
-		brief.end()
+		brief.End()
 	}
 	writers.Wait()
 	r.agree("P08", append(late, looker)...)

@@ -2,43 +2,64 @@ package tidingstest
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidings-go/tidings"
 )
 
 // nativeKinds are the informers of package tidings.
 func nativeKinds() []Kind {
-	paged := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, PageSize: 3}}
+	var streamed, paged tidings.FactoryOptions
+	paged.Transport = tidings.Transport{NoStreamedLists: true, PageSize: 3}
 	return []Kind{
-		{Name: "typed", Namespaces: 1, New: newTyped(tidings.FactoryOptions{})},
-		{Name: "dynamic", Namespaces: 1, New: newDynamic(tidings.FactoryOptions{})},
-		{Name: "metadata", Namespaces: 1, New: newMetadata(tidings.FactoryOptions{})},
-		{Name: "typed in pages", Namespaces: 1, New: newTyped(paged)},
-		{Name: "dynamic everywhere", New: newDynamic(tidings.FactoryOptions{})},
-		{Name: "typed in several namespaces", Namespaces: 2, New: newTyped(tidings.FactoryOptions{})},
-		{Name: "metadata in several namespaces, in pages", Namespaces: 2, New: newMetadata(paged)},
+		{Name: "typed", Namespaces: 1, New: newNative(streamed, askTyped)},
+		{Name: "dynamic", Namespaces: 1, New: newNative(streamed, askDynamic)},
+		{Name: "metadata", Namespaces: 1, New: newNative(streamed, askMetadata)},
+		{Name: "typed in pages", Namespaces: 1, New: newNative(paged, askTyped)},
+		{Name: "dynamic everywhere", New: newNative(streamed, askDynamic)},
+		{Name: "typed in several namespaces", Namespaces: 2, New: newNative(streamed, askTyped)},
+		{
+			Name: "metadata in several namespaces, in pages", Namespaces: 2,
+			New: newNative(paged, askMetadata),
+		},
 	}
 }
 
-func newTyped(o tidings.FactoryOptions) func(Setting) (Informer, error) {
+func askTyped(
+	f *tidings.Factory, s tidings.Selection,
+) (*tidings.Informer[*corev1.ConfigMap], error) {
+	return tidings.For[*corev1.ConfigMap](f, s)
+}
+
+func askDynamic(
+	f *tidings.Factory, s tidings.Selection,
+) (*tidings.Informer[*unstructured.Unstructured], error) {
+	return tidings.Dynamic(f, configMaps, s)
+}
+
+func askMetadata(
+	f *tidings.Factory, s tidings.Selection,
+) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
+	return tidings.Metadata(f, configMaps, s)
+}
+
+func newNative[T tidings.Object](
+	o tidings.FactoryOptions,
+	ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error),
+) func(Setting) (Informer, error) {
 	return func(s Setting) (Informer, error) {
-		return newNative(s, o, tidings.For[*corev1.ConfigMap])
-	}
-}
-
-func newDynamic(o tidings.FactoryOptions) func(Setting) (Informer, error) {
-	return func(s Setting) (Informer, error) { return newNative(s, o, byResource(tidings.Dynamic)) }
-}
-
-func newMetadata(o tidings.FactoryOptions) func(Setting) (Informer, error) {
-	return func(s Setting) (Informer, error) { return newNative(s, o, byResource(tidings.Metadata)) }
-}
-
-// byResource gives the config maps to what asks by resource.
-func byResource[T tidings.Object](ask func(*tidings.Factory, schema.GroupVersionResource, tidings.Selection) (*tidings.Informer[T], error)) func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error) {
-	return func(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[T], error) {
-		return ask(f, configMaps, s)
+		o := o
+		o.StopGrace = s.StopGrace
+		factory, err := tidings.NewFactory(s.Config, o)
+		if err != nil {
+			return nil, err
+		}
+		i, err := ask(factory, tidings.Selection{Namespaces: s.Namespaces, Labels: s.Labels})
+		if err != nil {
+			return nil, err
+		}
+		return Native(i, s.Index)
 	}
 }
 
@@ -48,42 +69,39 @@ type native[T tidings.Object] struct {
 	index *tidings.Index[T]
 }
 
-func newNative[T tidings.Object](s Setting, o tidings.FactoryOptions, ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error)) (Informer, error) {
-	o.StopGrace = s.StopGrace
-	factory, err := tidings.NewFactory(s.Config, o)
-	if err != nil {
-		return nil, err
-	}
-	i, err := ask(factory, tidings.Selection{Namespaces: s.Namespaces, Labels: s.Labels})
-	if err != nil {
-		return nil, err
-	}
-	index := tidings.NewIndex(indexName, func(obj T) []string {
-		values, err := s.Index(obj)
+// Native returns an informer of package tidings as an [Informer] with an index. An error of
+// the index function is a panic of the index.
+func Native[T tidings.Object](
+	i *tidings.Informer[T], index func(tidings.Object) ([]string, error),
+) (Informer, error) {
+	added := tidings.NewIndex(indexName, func(obj T) []string {
+		values, err := index(obj)
 		if err != nil {
 			panic(err)
 		}
 		return values
 	})
-	if err := i.AddIndex(index); err != nil {
+	if err := i.AddIndex(added); err != nil {
 		return nil, err
 	}
-	return native[T]{i, index}, nil
+	return native[T]{i, added}, nil
 }
 
-func (n native[T]) AddHandler(handle func(Event), o tidings.HandlerOptions) (Registration, error) {
-	var none T
-	h := tidings.HandlerFunc[T](func(e tidings.Event[T]) {
-		general := Event{Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync}
-		if any(e.Old) != any(none) {
+func (n native[T]) AddHandler(
+	handle func(Event), o tidings.HandlerOptions,
+) (Registration, error) {
+	r, err := n.Informer.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
+		general := Event{
+			Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync,
+		}
+		if e.Type != tidings.Added {
 			general.Old = e.Old
 		}
-		if any(e.New) != any(none) {
+		if e.Type != tidings.Deleted {
 			general.New = e.New
 		}
 		handle(general)
-	})
-	r, err := n.Informer.AddHandler(h, o)
+	}), o)
 	if err != nil {
 		return nil, err
 	}

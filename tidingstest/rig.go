@@ -15,13 +15,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
 // defaultPatience is how long something is waited for.
 const defaultPatience = time.Minute
 
-// rig is what a test needs: namespaces of its own, an informer, and who writes.
+// rig is the surroundings of a test: namespaces of its own, an informer, and a client that
+// writes.
 type rig struct {
 	TB
 	server     Server
@@ -37,7 +39,7 @@ type rig struct {
 	informer   Informer
 	stopRun    context.CancelFunc // nil before start
 	ran        chan error
-	witness    *follower // told from the beginning
+	witness    *follower // a handler from the beginning
 	stuck      bool      // the test leaves a handler stuck when the informer stops
 	wake       chan struct{}
 	over       chan struct{} // closed when the test is over
@@ -46,8 +48,7 @@ type rig struct {
 	followers []*follower
 	places    map[string]string // the namespaces of names
 	truth     map[string]string // what the server holds: states by key
-	uids      map[string]string
-	version   string // of the last write
+	version   string            // of the last write
 	written   int
 }
 
@@ -57,8 +58,9 @@ func newRig(t TB, s Server, b bound) *rig {
 		s.Patience = defaultPatience
 	}
 	r := &rig{
-		TB: t, server: s, kind: b.kind, client: s.Client, wake: make(chan struct{}, 1), over: make(chan struct{}),
-		places: map[string]string{}, truth: map[string]string{}, uids: map[string]string{},
+		TB: t, server: s, kind: b.kind, client: s.Client,
+		wake: make(chan struct{}, 1), over: make(chan struct{}),
+		places: map[string]string{}, truth: map[string]string{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if s.Config != nil {
@@ -103,7 +105,9 @@ func (r *rig) connect() {
 		r.must(err)
 	}
 	for range max(r.kind.Namespaces, 1) + 1 {
-		made, err := r.client.CoreV1().Namespaces().Create(r.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "tidings-"}}, metav1.CreateOptions{})
+		made, err := r.client.CoreV1().Namespaces().Create(r.ctx, &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "tidings-"},
+		}, metav1.CreateOptions{})
 		r.must(err)
 		r.made = append(r.made, made.Name)
 	}
@@ -111,13 +115,15 @@ func (r *rig) connect() {
 	r.setting.Labels = labelSuite + "=" + r.namespaces[0]
 }
 
-// end stops everything and says what was told against the contract.
+// end stops everything and reports the wrong events of all handlers.
 func (r *rig) end() {
 	r.Helper()
 	defer r.cancel()
 	close(r.over)
 	if r.gate != nil {
-		r.gate.change(func() { r.gate.shut, r.gate.answer, r.gate.onList = false, nil, nil })
+		r.gate.change(func() {
+			r.gate.shut, r.gate.answer, r.gate.onList = false, nil, nil
+		})
 	}
 	if r.stopRun == nil {
 		r.run() // its handlers end with it
@@ -126,15 +132,16 @@ func (r *rig) end() {
 		r.Errorf("P09: Run: %v", err)
 	}
 	for _, namespace := range r.made {
-		if err := r.client.CoreV1().Namespaces().Delete(r.ctx, namespace, metav1.DeleteOptions{}); err != nil {
+		err := r.client.CoreV1().Namespaces().Delete(r.ctx, namespace, metav1.DeleteOptions{})
+		if err != nil {
 			r.Errorf("deleting the namespace of the test: %v", err)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, f := range r.followers {
-		for _, breach := range f.breaches() {
-			r.Errorf("%s: %s", f.name, breach)
+		for _, wrong := range f.Wrong() {
+			r.Errorf("%s: %s", f.name, wrong)
 		}
 	}
 }
@@ -145,7 +152,8 @@ func (r *rig) run() {
 	r.Helper()
 	if r.gate != nil && r.version != "" {
 		_, err := r.client.CoreV1().ConfigMaps(r.namespaces[0]).List(r.ctx, metav1.ListOptions{
-			ResourceVersion: r.version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Limit: 1,
+			ResourceVersion: r.version, Limit: 1,
+			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		})
 		r.check(err)
 	}
@@ -187,28 +195,6 @@ func (r *rig) must(err error) {
 	if err != nil {
 		r.Fatalf("%v", err)
 	}
-}
-
-// follow adds a handler. Its registration is set when follow returns.
-func (r *rig) follow(name string, act func(told), o tidings.HandlerOptions) *follower {
-	r.Helper()
-	f, err := r.tryFollow(name, act, o)
-	r.must(err)
-	return f
-}
-
-// tryFollow is what handlers, and goroutines beside the test's, can call.
-func (r *rig) tryFollow(name string, act func(told), o tidings.HandlerOptions) (*follower, error) {
-	f := &follower{name: name, act: act, after: r.poke, state: map[string]string{}, uids: map[string]string{}}
-	o.Name = name
-	var err error
-	if f.registration, err = r.informer.AddHandler(f.handle, o); err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.followers = append(r.followers, f)
-	return f, nil
 }
 
 // poke makes await check its condition again.
@@ -263,7 +249,8 @@ func (r *rig) awaitClosed(what string, c <-chan struct{}) {
 	select {
 	case <-c:
 	case <-timer.C:
-		r.Fatalf("waited %v for %s; health: %+v", r.server.Patience, what, r.informer.Health())
+		r.Fatalf("waited %v for %s; health: %+v", r.server.Patience, what,
+			r.informer.Health())
 	}
 }
 
@@ -285,7 +272,7 @@ func (r *rig) cached(namespace string) map[string]string {
 func states(list []tidings.Object) map[string]string {
 	state := map[string]string{}
 	for _, obj := range list {
-		state[keyOf(obj)] = stateOf(obj)
+		state[keyOf(obj)] = follow.StateOf(obj)
 	}
 	return state
 }
@@ -296,7 +283,7 @@ func (r *rig) get(key string) string {
 	if obj == nil {
 		return ""
 	}
-	return stateOf(obj)
+	return follow.StateOf(obj)
 }
 
 // agree waits until the cache, the witness and other followers hold what the server
@@ -309,7 +296,7 @@ func (r *rig) agree(property string, others ...*follower) {
 			return difference
 		}
 		for _, f := range append(others, r.witness) {
-			if difference := differ("what "+f.name+" was told", f.holds(), world); difference != "" {
+			if difference := differ("the sum of the events of "+f.name, f.Held(), world); difference != "" {
 				return difference
 			}
 		}
@@ -338,7 +325,7 @@ func differ(whose string, state, world map[string]string) string {
 }
 
 // fence makes an object in every namespace and waits until the witness and other
-// followers are told: they were then told of everything that came before.
+// followers receive it: they have then received everything that came before.
 func (r *rig) fence(others ...*follower) {
 	r.Helper()
 	r.mu.Lock()
@@ -349,8 +336,9 @@ func (r *rig) fence(others ...*follower) {
 		r.must(r.tryCreate(key, nil))
 		r.await("P01", func() string {
 			for _, f := range append(others, r.witness) {
-				if f.has(key) == "" {
-					return fmt.Sprintf("%s was not told of %s; health: %+v", f.name, key, r.informer.Health())
+				if f.Held()[key] == "" {
+					return fmt.Sprintf("%s has not received %s; health: %+v",
+						f.name, key, r.informer.Health())
 				}
 			}
 			return ""
@@ -371,9 +359,9 @@ func (r *rig) offline(f func()) {
 	r.gate.change(func() { r.gate.shut, r.gate.forgotten = false, version })
 }
 
-// expect compares what a follower was told of, but for fences, per namespace: between
-// two there is no order, and within an initial set neither.
-func (r *rig) expect(property string, f *follower, want ...string) {
+// expect compares events with texts, but for fences, per namespace: between two there is no
+// order, and within an initial set neither.
+func (r *rig) expect(property string, events []follow.Event, want ...string) {
 	r.Helper()
 	byNamespace := map[string][2][]string{}
 	add := func(key, text string, side int) {
@@ -382,9 +370,10 @@ func (r *rig) expect(property string, f *follower, want ...string) {
 		both[side] = append(both[side], text)
 		byNamespace[namespace] = both
 	}
-	for _, e := range f.take() {
-		if !strings.Contains(e.key, "/fence-") && !(r.kind.DropIn && e.Type == tidings.Updated && e.old == e.new) {
-			add(e.key, e.String(), 0)
+	for _, e := range events {
+		// A drop-in repeats what a relist finds unchanged.
+		if !strings.Contains(e.Key, "/fence-") && !(r.kind.DropIn && e.Resync) {
+			add(e.Key, e.String(), 0)
 		}
 	}
 	for _, text := range want {
@@ -397,7 +386,8 @@ func (r *rig) expect(property string, f *follower, want ...string) {
 		}
 		slices.Sort(both[0][:initial])
 		if !slices.Equal(both[0], both[1]) {
-			r.Errorf("%s: %s was told in %s\n %s\nwant\n %s", property, f.name, namespace, strings.Join(both[0], "\n "), strings.Join(both[1], "\n "))
+			r.Errorf("%s: received in %s\n %s\nwant\n %s", property, namespace,
+				strings.Join(both[0], "\n "), strings.Join(both[1], "\n "))
 		}
 	}
 }

@@ -2,6 +2,8 @@ package tidingstest
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -13,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestMain leaves out apimachinery's way to report errors: it remembers the time of the
+// TestMain replaces the error handlers of apimachinery: they remember the time of the
 // last one, so that each bubble, whose time begins anew, would sleep for what the one
 // before took. The tests have failures reported, and logged, on purpose.
 func TestMain(m *testing.M) {
@@ -43,13 +45,25 @@ func simulated(t *testing.T) Server {
 	}
 }
 
-func TestApisim(t *testing.T) {
+// onApisim runs the suite over the kinds whose names begin with one of some prefixes.
+func onApisim(t *testing.T, prefixes ...string) {
 	for name, test := range Tests() {
+		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, simulated(t)) })
 		})
 	}
 }
+
+// The kinds are tests of their own, because a mutant is given to tests that are short.
+func TestTyped(t *testing.T)          { onApisim(t, "typed") }
+func TestDynamic(t *testing.T)        { onApisim(t, "dynamic") }
+func TestMetadata(t *testing.T)       { onApisim(t, "metadata") }
+func TestDropInTyped(t *testing.T)    { onApisim(t, "drop-in typed", "drop-in list") }
+func TestDropInDynamic(t *testing.T)  { onApisim(t, "drop-in dynamic") }
+func TestDropInMetadata(t *testing.T) { onApisim(t, "drop-in metadata") }
 
 func TestFakeClientset(t *testing.T) {
 	for name, test := range Tests(FakeKinds()...) {

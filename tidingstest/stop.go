@@ -9,6 +9,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 func nothingFollowsTheStop(r *rig) {
@@ -21,7 +22,7 @@ func nothingFollowsTheStop(r *rig) {
 	if !isClosed(r.witness.registration.Done()) {
 		r.Errorf("P09: Run has returned, and a handler is not done")
 	}
-	r.witness.end()
+	r.witness.End()
 	before := r.cached("")
 	r.update("a")
 	r.create("b")
@@ -45,7 +46,7 @@ func removedHandler(r *rig) {
 	f.registration.Remove()
 	f.registration.Remove()
 	r.awaitClosed("the removed handler to end", f.registration.Done())
-	f.end()
+	f.End()
 	r.update("a")
 	r.remove("a")
 	r.fence()
@@ -56,7 +57,7 @@ func handlerRemovesItself(r *rig) {
 	calls := 0 // read after the handler is done
 	pending := r.newHold()
 	var f *follower
-	f = r.follow("handler that removes itself", func(t told) {
+	f = r.follow("handler that removes itself", func(t follow.Event) {
 		calls++
 		pending.act(t)
 		f.registration.Remove()
@@ -91,8 +92,8 @@ func blockedHandlerIsRemoved(r *rig) {
 	}
 	close(blocked.proceed)
 	r.awaitClosed("the removed handler to end", f.registration.Done())
-	f.end()
-	if n := len(f.take()); n != 1 {
+	f.End()
+	if n := len(f.Take()); n != 1 {
 		r.Errorf("P09: the removed handler had %d calls, want the one that it was removed in", n)
 	}
 	r.fence()
@@ -106,20 +107,21 @@ func stuckHandlerIsNamed(r *rig) {
 	r.awaitEntered(blocked)
 	r.stuck = true
 	err := r.stop()
-	if !errors.Is(err, tidings.ErrHandlersStuck) || !strings.Contains(err.Error(), "sleepy") || !strings.Contains(err.Error(), r.key("a")) {
+	if !errors.Is(err, tidings.ErrHandlersStuck) || !strings.Contains(err.Error(), "sleepy") ||
+		!strings.Contains(err.Error(), r.key("a")) {
 		r.Errorf("P09: Run: %v, want an error that names the handler and the object", err)
 	}
 	close(blocked.proceed)
 }
 
-// panicCostsOne panics in one call. A drop-in does as the process is told, which is to
-// survive here.
+// panicCostsOne panics in one call. With a drop-in the process decides what follows: here it
+// survives.
 func panicCostsOne(r *rig) {
 	if r.kind.DropIn {
 		defer survivePanics(r)()
 	}
 	r.create("a.0")
-	f := r.follow("panicking handler", func(e told) {
+	f := r.follow("panicking handler", func(e follow.Event) {
 		if e.Type == tidings.Updated {
 			panic("this handler does not like updates, as the test wants it")
 		}
@@ -130,13 +132,11 @@ func panicCostsOne(r *rig) {
 	r.remove("a.0")
 	r.fence(f)
 	var types []string
-	for _, e := range f.take() {
-		if e.key == r.key("a.0") {
-			types = append(types, e.Type.String())
-		}
+	for _, e := range f.takeOf(r.key("a.0")) {
+		types = append(types, e.Type.String())
 	}
 	if !slices.Equal(types, []string{"Added", "Deleted"}) {
-		r.Errorf("P11: beside the call that panicked, the handler was told %v", types)
+		r.Errorf("P11: beside the call that panicked, the handler received %v", types)
 	}
 	r.agree("P11", f)
 	if r.kind.DropIn {
@@ -156,7 +156,9 @@ func survivePanics(r *rig) (undo func()) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	reported := make(chan any, 10)
 	utilruntime.ReallyCrash = false
-	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, value any) { reported <- value }}
+	utilruntime.PanicHandlers = []func(context.Context, any){
+		func(_ context.Context, value any) { reported <- value },
+	}
 	return func() {
 		utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers
 		if len(reported) != 1 {
@@ -176,8 +178,12 @@ func indexFails(r *rig) {
 	if keys := r.indexed(c); !slices.Equal(keys, []string{r.key("c")}) {
 		r.Errorf("P11: the index has %q under %d", keys, c)
 	}
-	if n := r.informer.Health().IndexErrors; n != 2 {
-		r.Errorf("P11: the health counts %d failures of the index function, want 2", n)
+	h := r.informer.Health()
+	if h.IndexErrors != 2 || h.LastIndexError == nil ||
+		!strings.Contains(h.LastIndexError.Error(), r.key("b")) &&
+			!strings.Contains(h.LastIndexError.Error(), r.key("a")) {
+		r.Errorf("P11: the health counts %d failures of the index function, want 2; the last: %v",
+			h.IndexErrors, h.LastIndexError)
 	}
 	r.must(r.tryUpdate(r.key("b"), nil))
 	r.agree("P11")

@@ -164,7 +164,8 @@ type forgetful struct {
 
 func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
-	if query.Get("watch") != "" && query.Get("resourceVersion") != "" && query.Get("sendInitialEvents") != "true" {
+	if query.Get("watch") != "" && query.Get("resourceVersion") != "" &&
+		query.Get("sendInitialEvents") != "true" {
 		f.mu.Lock()
 		seen := f.seen
 		f.seen = !seen

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -51,7 +52,7 @@ func (r *rig) note(obj *corev1.ConfigMap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := keyOf(obj)
-	r.truth[key], r.uids[key] = stateOf(obj), string(obj.GetUID())
+	r.truth[key] = follow.StateOf(obj)
 	r.version = obj.GetResourceVersion()
 }
 
@@ -86,7 +87,6 @@ func (r *rig) tryRemove(key string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.truth, key)
-	delete(r.uids, key)
 	return nil
 }
 

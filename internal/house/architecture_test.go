@@ -117,9 +117,13 @@ var (
 			others: []string{"k8s.io"},
 			tests:  []string{"*"}, dropIn: true,
 		},
+		"internal/follow": {
+			rooms:  []string{".", "internal/delta"},
+			others: []string{"k8s.io/apimachinery"},
+		},
 		// One test compares with client-go's own informer.
 		"tidingstest": {
-			rooms:  []string{".", "health", "source", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
+			rooms:  []string{".", "health", "source", "internal/follow", "clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic", "k8s.io/client-go/metadata"},
 			tests:  []string{"*"}, dropIn: true,
 		},
@@ -219,14 +223,16 @@ func TestArchitectureWalls(t *testing.T) {
 	for _, file := range goFiles(t) {
 		rule, ok := wallOf(file.dir)
 		if !ok {
-			t.Errorf("%s: package %q has no entry in walls: say there what it may import", file.name, file.dir)
+			t.Errorf("%s: package %q has no entry in walls: say there what it may import",
+				file.name, file.dir)
 			continue
 		}
 		isTest := strings.HasSuffix(file.name, "_test.go")
 		for _, spec := range file.ast.Imports {
 			imported := strings.Trim(spec.Path.Value, `"`)
 			if !rule.allows(imported, isTest) {
-				t.Errorf("%s imports %s, which package %q may not by its entry in walls", path.Join(file.dir, file.name), imported, file.dir)
+				t.Errorf("%s imports %s, which package %q may not by its entry in walls",
+					path.Join(file.dir, file.name), imported, file.dir)
 			}
 		}
 	}
@@ -251,7 +257,8 @@ func (w wall) allows(imported string, isTest bool) bool {
 		return true // the standard library
 	}
 	room, ours := roomOf(imported)
-	if isTest && (slices.Contains(w.tests, "*") || slices.Contains(w.tests, room) || within(imported, w.tests...)) {
+	if isTest &&
+		(slices.Contains(w.tests, "*") || slices.Contains(w.tests, room) || within(imported, w.tests...)) {
 		return true
 	}
 	if ours {
@@ -319,7 +326,8 @@ func TestArchitecturePackageDocs(t *testing.T) {
 	enterRoot(t)
 	documented := map[string]bool{}
 	for _, file := range goFiles(t) {
-		if strings.HasSuffix(file.name, "_test.go") || strings.Contains(file.dir+"/", "/generated/") {
+		if strings.HasSuffix(file.name, "_test.go") ||
+			strings.Contains(file.dir+"/", "/generated/") {
 			continue
 		}
 		has := file.ast.Doc != nil && (file.name == "doc.go" || file.ast.Name.Name == "main" || strings.HasPrefix(file.dir, "internal/"))
@@ -335,7 +343,8 @@ func TestArchitecturePackageDocs(t *testing.T) {
 		if within(dir, "cmd/tidings/internal", "examples/clientgo", "internal/gen") {
 			continue // the command and their pages lead to these
 		}
-		if !strings.Contains(page, "]("+dir+")") && !strings.Contains(page, "]("+path.Join(dir, "doc.go")+")") {
+		if !strings.Contains(page, "]("+dir+")") &&
+			!strings.Contains(page, "]("+path.Join(dir, "doc.go")+")") {
 			t.Errorf("ARCHITECTURE.md does not lead to package %q", dir)
 		}
 	}

@@ -12,12 +12,13 @@ import (
 
 var (
 	contractRow  = regexp.MustCompile(`(?m)^\| P(\d+) ([^|]*)\|([^|]*)\|$`)
+	suiteTest    = regexp.MustCompile(`name: "(P\d\d)_`)
 	contractTest = regexp.MustCompile(`(?m)^func Test((?:P\d\d_)+)\w+\(t \*testing\.T\)`)
 	codeLink     = regexp.MustCompile("\\[`(?:[\\w\\[\\]]+\\.)*(\\w+)`\\]\\(([\\w./]+\\.go)\\)")
 )
 
 // properties returns the numbers that the names of tests carry, as in P05; true for those
-// of a test in the root package, over HTTP.
+// of a test over HTTP: in the root package, or in the suite.
 func properties(t *testing.T) map[string]bool {
 	found := map[string]bool{}
 	walk(t, "_test.go", func(name string) {
@@ -27,11 +28,14 @@ func properties(t *testing.T) map[string]bool {
 			}
 		}
 	})
+	for _, match := range suiteTest.FindAllStringSubmatch(readFile(t, "tidingstest/tests.go"), -1) {
+		found[match[1]] = true
+	}
 	return found
 }
 
 // TestArchitectureContract checks that every property has a place in the code, which exists,
-// and a test in the root package that carries its number.
+// and a test over HTTP that carries its number.
 func TestArchitectureContract(t *testing.T) {
 	enterRoot(t)
 	found := properties(t)
@@ -47,7 +51,7 @@ func TestArchitectureContract(t *testing.T) {
 	}
 	for n := range 20 {
 		if property := fmt.Sprintf("P%02d", n+1); !found[property] || !rows[property] {
-			t.Errorf("no test in the root package carries the number of %s, or ARCHITECTURE.md has no row for it", property)
+			t.Errorf("no test over HTTP carries the number of %s, or ARCHITECTURE.md has no row for it", property)
 		}
 	}
 }
@@ -61,7 +65,8 @@ func checkPlaces(t *testing.T, property, cell string) {
 	}
 	for _, place := range places {
 		if !regexp.MustCompile(`(func|type) (\([^)]*\) )?` + place[1] + `\b`).MatchString(readFile(t, place[2])) {
-			t.Errorf("ARCHITECTURE.md: the row of %s names %s, which %s does not declare", property, place[1], place[2])
+			t.Errorf("ARCHITECTURE.md: the row of %s names %s, which %s does not declare",
+				property, place[1], place[2])
 		}
 	}
 }

@@ -76,7 +76,8 @@ func TestDocsIndex(t *testing.T) {
 	enterRoot(t)
 	index := readFile(t, "docs/README.md")
 	for _, page := range pages(t) {
-		if name, ok := strings.CutPrefix(page, "docs/"); ok && name != "README.md" && !strings.Contains(index, "]("+name+")") {
+		if name, ok := strings.CutPrefix(page, "docs/"); ok && name != "README.md" &&
+			!strings.Contains(index, "]("+name+")") {
 			t.Errorf("docs/README.md does not lead to %s", page)
 		}
 	}
@@ -221,7 +222,8 @@ func checkProgram(t *testing.T, b block) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	} else if string(out) != b.output {
-		t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s", b.page, b.line, out, b.output)
+		t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s",
+			b.page, b.line, out, b.output)
 	}
 }
 

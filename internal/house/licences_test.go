@@ -78,11 +78,13 @@ func TestLicences(t *testing.T) {
 		_, inProgram := programs[name]
 		switch {
 		case has == "":
-			t.Errorf("%s has no licence that internal/house/licences_test.go knows: look at %s", name, dir)
+			t.Errorf("%s has no licence that internal/house/licences_test.go knows: look at %s",
+				name, dir)
 		case strings.Contains(has, "(tests)") && inProgram:
 			t.Errorf("%s is %s, and programs contain it", name, has)
 		case listed[name] != has:
-			t.Errorf("docs/dependencies.md, Licences: %s is listed under %q and has %q", name, listed[name], has)
+			t.Errorf("docs/dependencies.md, Licences: %s is listed under %q and has %q",
+				name, listed[name], has)
 		}
 	}
 	for name := range listed {

@@ -80,7 +80,7 @@ func main() {
 		"store", "internal/delta", "internal/fanout", "internal/reflector", "source",
 		"internal/engine", ".", "clientgo/internal/sharedinformer",
 	}
-	o.suites = []string{".", "clientgo/cache"}
+	o.suites = []string{".", "tidingstest", "clientgo/cache"}
 	flag.Func("packages", "directories whose code is changed", list(&o.packages))
 	flag.Func("suites", "directories whose tests run on survivors of their package's own",
 		list(&o.suites))

@@ -1,7 +1,7 @@
 // Package seeds has [Flags]: the flags of a test that runs one random history per seed.
 //
-//	-model.seeds 1000  or  TIDINGS_MODEL_SEEDS=1000   so many, from 1 on
-//	-model.seed 17                                    this one, as a failure printed it
+//	-sim.seeds 1000  or  TIDINGS_SIM_SEEDS=1000   so many, from 1 on
+//	-sim.seed 17                                  this one, as a failure printed it
 //
 // # Concurrency properties
 //

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
 )
 
 // quiet is how long after the last fault everything must be in step again: a streamed
@@ -24,7 +25,7 @@ func (w *world) settle() {
 	w.liftAll()
 	for _, s := range w.subjects {
 		for _, h := range s.checkers {
-			h.unblock()
+			h.Unblock()
 		}
 	}
 	w.healAll()
@@ -51,20 +52,23 @@ func (w *world) audit(lasting bool) {
 func (w *world) auditSubject(s *subject) {
 	w.Helper()
 	want := w.serverState(s.scope)
-	health := s.health()
+	health := s.Health()
 	cache := s.state()
 	if !maps.Equal(cache, want) {
-		w.Errorf("%s: the cache holds\n%v\nthe server\n%v\nhealth %+v", s.kind, sorted(cache), sorted(want), health)
+		w.Errorf("%s: the cache holds\n%v\nthe server\n%v\nhealth %+v",
+			s.kind, sorted(cache), sorted(want), health)
 	}
 	if !health.Synced {
 		w.Errorf("%s: not synced: %+v", s.kind, health)
 	}
 	for key, is := range want {
-		if keys := s.indexed(is.n); !slices.Contains(keys, key) {
-			w.Errorf("%s: the index has %v for %s, without %s", s.kind, keys, is.n, key)
+		keys, err := s.Indexed(follow.Label(is))
+		if err != nil || !slices.Contains(keys, key) {
+			w.Errorf("%s: the index has %v for %s, without %s: %v", s.kind, keys, is, key, err)
 		}
 	}
-	resumed := s.audited && health.Lists == s.lists && !w.writeLog.hasGap(s.scope.resource) && !s.code.forget()
+	resumed := s.audited && health.Lists == s.lists &&
+		!w.writeLog.hasGap(s.scope.resource) && !s.code.forget()
 	expected := w.writeLog.edges(s.scope)
 	for _, h := range s.checkers {
 		w.auditChecker(s, h, cache, resumed, expected)
@@ -74,51 +78,60 @@ func (w *world) auditSubject(s *subject) {
 
 // auditChecker compares the events of a handler with the cache and the writes. resumed
 // says that no list has taken the place of events since the last audit.
-func (w *world) auditChecker(s *subject, h *checker, cache map[string]state, resumed bool, expected map[string][]edge) {
+func (w *world) auditChecker(
+	s *subject, h *checker, cache map[string]string, resumed bool, expected map[string][]edge,
+) {
 	w.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	name := s.kind + ", " + h.name
-	if h.problem != nil {
-		w.Errorf("%s: %v; its last events are %v", name, h.problem, h.last)
+	name, events := s.kind+", "+h.Name, h.Take()
+	last := events[max(0, len(events)-30):]
+	for _, wrong := range h.Wrong() {
+		w.Errorf("%s: %s; its last events are %v", name, wrong, last)
 	}
-	if !maps.Equal(h.holds, cache) {
-		w.Errorf("%s: its events add up to\n%v\nthe cache holds\n%v\nhealth %+v", name, sorted(h.holds), sorted(cache), h.registration.health())
+	if held := h.Held(); !maps.Equal(held, cache) {
+		w.Errorf("%s: its events add up to\n%v\nthe cache holds\n%v", name,
+			sorted(held), sorted(cache))
 	}
-	if !h.registration.synced() {
+	if !isClosed(h.registration.Synced()) {
 		w.Errorf("%s: not synced", name)
 	}
-	for _, how := range h.ended {
+	edges, ended := h.edges(events)
+	resumed = resumed && h.Policy != tidings.ConflateState
+	for _, how := range ended {
 		if how == "replaced" {
 			w.totals.counts["objects replaced by an update"]++
 		} else {
 			w.totals.counts["objects deleted"]++
 		}
-		if how != "deleted" && resumed && h.policy != tidings.ConflateState {
-			w.Errorf("%s: an object ended as %s without a list; the last events are %v", name, how, h.last)
+		if how != "deleted" && resumed {
+			w.Errorf("%s: an object ended as %s without a list; the last events are %v",
+				name, how, last)
 		}
 	}
-	if resumed && h.audited && h.policy != tidings.ConflateState {
+	if resumed && h.audited {
 		w.totals.counts["handlers compared event by event"]++
-		if !maps.EqualFunc(h.edges, expected, slices.Equal[[]edge]) {
-			w.Errorf("%s: adds and deletes it received\n%v\nthe server made\n%v", name, sorted(h.edges), sorted(expected))
+		if !maps.EqualFunc(edges, expected, slices.Equal[[]edge]) {
+			w.Errorf("%s: adds and deletes it received\n%v\nthe server made\n%v", name,
+				sorted(edges), sorted(expected))
 		}
 	}
-	h.edges, h.ended, h.audited, h.rewound = map[string][]edge{}, map[string]string{}, true, false
+	h.audited = true
+	h.Rewind(false)
 }
 
-// serverState returns what the cache of a scope should be.
-func (w *world) serverState(s scope) map[string]state {
+func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
+
+// serverState returns the states that the server has of a scope.
+func (w *world) serverState(s scope) map[string]string {
 	w.Helper()
 	objects, _, err := w.server.List(context.Background(), s.resource, "")
 	if err != nil {
 		w.Fatal(err)
 	}
-	all := map[string]state{}
+	all := map[string]string{}
 	for _, obj := range objects {
 		m := obj.(metav1.Object)
 		if s.holds(s.resource, m.GetNamespace(), m.GetName(), m.GetLabels()["n"]) {
-			all[keyOf(m)] = stateOf(m)
+			all[keyOf(m)] = follow.StateOf(m)
 		}
 	}
 	return all

@@ -14,7 +14,7 @@
 //	faults_test.go     faults of requests; outages_test.go those of the whole server
 //	usercode_test.go   functions of the user that fail
 //	subject_test.go    an informer of any kind; native_test.go and dropin_test.go make them
-//	checker_test.go    a handler that checks that each event follows from those before
+//	checker_test.go    a handler that follows it (package follow), and the ends of objects
 //	audit_test.go      the comparison
 //	totals_test.go     numbers of what was run
 //

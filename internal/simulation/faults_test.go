@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidings-go/tidings/apisim"
 )
 
@@ -69,7 +71,8 @@ var requestFaults = []requestFault{
 	{"Truncate", nil, func(w *world) apisim.Fault { return apisim.Truncate(w.anyFrame(1)) }},
 	{"Garble", nil, func(w *world) apisim.Fault { return apisim.Garble(w.anyFrame(1)) }},
 	{"Inflate", nil, func(w *world) apisim.Fault {
-		return apisim.Inflate(w.anyFrame(1), 1000+w.random.IntN(2*nativeFrameLimit)*(1+3*w.random.IntN(2)))
+		by := 1000 + w.random.IntN(2*nativeFrameLimit)*(1+3*w.random.IntN(2))
+		return apisim.Inflate(w.anyFrame(1), by)
 	}},
 	{"Duplicate", []string{"watch"}, func(w *world) apisim.Fault { return apisim.Duplicate(w.anyFrame(1)) }},
 	{"Stall", nil, func(w *world) apisim.Fault {
@@ -80,7 +83,8 @@ var requestFaults = []requestFault{
 	}},
 	{"DropBookmarks", []string{"watch"}, func(*world) apisim.Fault { return apisim.DropBookmarks() }},
 	{"Fail", []string{"watch"}, func(w *world) apisim.Fault {
-		return apisim.Fail(w.anyFrame(0), []int{403, 404, 410, 410, 410, 429, 500, 504}[w.random.IntN(8)])
+		code := []int{403, 404, 410, 410, 410, 429, 500, 504}[w.random.IntN(8)]
+		return apisim.Fail(w.anyFrame(0), code)
 	}},
 	{"Lag", nil, func(*world) apisim.Fault { return apisim.Lag() }},
 	{"RefuseStreams", []string{"watch"}, func(*world) apisim.Fault { return apisim.RefuseStreams() }},
@@ -92,7 +96,9 @@ var requestFaults = []requestFault{
 		return apisim.Call(func(*http.Request) { w.touch() })
 	}},
 	{"Answer", nil, func(w *world) apisim.Fault {
-		page := []string{"<html>log in first</html>", "", "{}", "null", `{"kind":"Status","code":200}`}[w.random.IntN(5)]
+		page := []string{
+			"<html>log in first</html>", "", "{}", "null", `{"kind":"Status","code":200}`,
+		}[w.random.IntN(5)]
 		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) {
 			io.WriteString(rw, page) //nolint:errcheck // the client is gone
 		})
@@ -117,7 +123,10 @@ func (w *world) fault() {
 	if verbs == nil {
 		verbs = []string{"list", "watch", "watch", ""}
 	}
-	m := apisim.Match{Verb: verbs[w.random.IntN(len(verbs))], Resource: []string{"", "*", "configmaps", "widgets.example.com"}[w.random.IntN(4)]}
+	m := apisim.Match{
+		Verb:     verbs[w.random.IntN(len(verbs))],
+		Resource: []string{"", "*", "configmaps", "widgets.example.com"}[w.random.IntN(4)],
+	}
 	if w.random.IntN(2) == 0 {
 		m.UserAgent = w.anySubject().kind
 	}
@@ -149,8 +158,9 @@ func (w *world) touch() {
 	}
 	w.touched++
 	changed := newObject(configMaps, "a", "touched", fmt.Sprint("touched-", w.touched))
-	changed.(interface{ SetResourceVersion(string) }).SetResourceVersion(obj.(interface{ GetResourceVersion() string }).GetResourceVersion())
-	if _, err := w.server.Update(context.Background(), changed); err != nil && !strings.Contains(err.Error(), "closed") {
+	changed.(metav1.Object).SetResourceVersion(obj.(metav1.Object).GetResourceVersion())
+	_, err = w.server.Update(context.Background(), changed)
+	if err != nil && !strings.Contains(err.Error(), "closed") {
 		w.Error(err)
 	}
 }

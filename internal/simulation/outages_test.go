@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"fmt"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -29,7 +31,7 @@ func (w *world) outage() {
 	case 2:
 		o := apisim.RestartOptions{KeepHistory: w.random.IntN(2) == 0, Down: w.between(0, 300)}
 		w.note("restart with %+v", o)
-		w.met(map[bool]string{true: "Restart with history", false: "Restart without history"}[o.KeepHistory], 1)
+		w.met(fmt.Sprint("Restart, history kept: ", o.KeepHistory), 1)
 		w.server.Restart(o)
 	case 3:
 		w.note("compact")
@@ -78,7 +80,10 @@ func (w *world) allow() { w.users(apisim.User{Name: "informers", Token: token, A
 
 // forbid takes rights away, all or some.
 func (w *world) forbid() {
-	which := []string{"nobody is known", "nothing is allowed", "lists only", "watches only", "two namespaces only", "widgets only"}[w.random.IntN(6)]
+	which := []string{
+		"nobody is known", "nothing is allowed", "lists only", "watches only",
+		"two namespaces only", "widgets only",
+	}[w.random.IntN(6)]
 	u := apisim.User{Name: "informers", Token: token}
 	switch which {
 	case "nobody is known":
@@ -88,7 +93,8 @@ func (w *world) forbid() {
 	case "watches only":
 		u.Allow = []apisim.Rule{{Verbs: []string{"watch"}, Resources: []string{"*"}}}
 	case "two namespaces only":
-		u.Allow = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}, Namespaces: []string{"b", "c"}}}
+		u.Allow = slices.Clone(everything)
+		u.Allow[0].Namespaces = []string{"b", "c"}
 	case "widgets only":
 		u.Allow = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"widgets.example.com"}}}
 	}
@@ -136,9 +142,7 @@ func (w *world) rewind() {
 	w.settle()
 	for _, s := range w.subjects {
 		for _, h := range s.checkers {
-			h.mu.Lock()
-			h.rewound = true
-			h.mu.Unlock()
+			h.Rewind(true)
 		}
 	}
 	w.note("rewind")

@@ -1,26 +1,23 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/tidingstest"
 )
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	widgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	widgets    = schema.GroupVersionResource{
+		Group: "example.com", Version: "v1", Resource: "widgets",
+	}
 )
 
 // hidden is the label that selections leave out.
 const hidden = "hidden"
-
-// indexByN is the index that every informer has: by the label n.
-const indexByN = "n"
 
 // scope is which objects an informer holds.
 type scope struct {
@@ -32,7 +29,8 @@ type scope struct {
 
 // holds reports whether an object belongs to it.
 func (s scope) holds(resource schema.GroupVersionResource, namespace, name, n string) bool {
-	return resource == s.resource && (len(s.namespaces) == 0 || slices.Contains(s.namespaces, namespace)) &&
+	return resource == s.resource &&
+		(len(s.namespaces) == 0 || slices.Contains(s.namespaces, namespace)) &&
 		(s.name == "" || s.name == name) && (!s.hides || n != hidden)
 }
 
@@ -42,9 +40,11 @@ type subject struct {
 	scope scope
 	// open makes and starts a new informer.
 	open func(w *world, s *subject) informer
-	// compares says that it compares versions, so that it never goes back. One that
-	// has taken a server's mistakes for those of a fake does not.
-	compares bool
+	// dropIn is set for informers whose handlers have no options but a period of resync.
+	dropIn bool
+	// fakes is set for an informer that takes a server's mistakes for those of a fake: it
+	// does not compare versions, and may go back.
+	fakes bool
 
 	// code are the functions of the user that it calls; nil if none of them fail.
 	code *userCode
@@ -61,64 +61,29 @@ func (s *subject) begin(i informer) {
 }
 
 // informer is a running informer of any kind.
-type informer interface {
-	handle(f func(event), o handlerOptions) registration
-	state() map[string]state // by key
-	indexed(n string) []string
-	health() tidings.Health
+type informer struct {
+	tidingstest.Informer
 	// stop ends it and waits for it.
-	stop() error
+	stop func() error
+	// nextTerm ends it and begins another one of the same factory; nil if it cannot.
+	nextTerm func() informer
 }
 
-// registration is a handler's.
-type registration struct {
-	remove func()
-	synced func() bool
-	health func() tidings.HandlerHealth
-}
-
-// handlerOptions are what both worlds have, and what only ours has.
-type handlerOptions struct {
-	name   string
-	resync time.Duration
-	policy tidings.Policy
-	limit  int
-	panics bool // now and then, after an event
-}
-
-// state is what is compared of an object.
-type state struct{ n, version, uid string }
-
-func (s state) String() string { return s.n + "@" + s.version + "#" + s.uid[:min(len(s.uid), 8)] }
-
-func stateOf(obj metav1.Object) state {
-	return state{obj.GetLabels()["n"], obj.GetResourceVersion(), string(obj.GetUID())}
-}
-
-func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
-
-// event is an event of a handler, in one type for all kinds of informers.
-type event struct {
-	kind              tidings.EventType
-	resync, tombstone bool
-	key               string
-	old, new          state
-}
-
-func (e event) String() string {
-	how := ""
-	switch {
-	case e.resync:
-		how = "resync "
-	case e.tombstone:
-		how = "tombstone "
+// state returns the states of the cache, by key.
+func (i informer) state() map[string]string {
+	all := map[string]string{}
+	for _, obj := range i.List() {
+		all[keyOf(obj)] = follow.StateOf(obj)
 	}
-	switch e.kind {
-	case tidings.Added:
-		return fmt.Sprintf("%v %s %v", e.kind, e.key, e.new)
-	case tidings.Deleted:
-		return fmt.Sprintf("%v %s %s%v", e.kind, e.key, how, e.old)
+	return all
+}
+
+// isClosed reports whether a channel is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
 	default:
-		return fmt.Sprintf("%v %s %s%v → %v", e.kind, e.key, how, e.old, e.new)
+		return false
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 )
 
@@ -82,7 +83,7 @@ func (c *userCode) fail(key string) string {
 }
 
 // index is an index function by the label n.
-func (c *userCode) index(obj metav1.Object) ([]string, error) {
+func (c *userCode) index(obj tidings.Object) ([]string, error) {
 	switch c.fail(keyOf(obj)) {
 	case "":
 		return []string{obj.GetLabels()["n"]}, nil
@@ -143,32 +144,44 @@ type lastingFault struct {
 	make  func(w *world) apisim.Fault
 }
 
+var (
+	watches   = apisim.Match{Verb: "watch"}
+	somePages = apisim.Match{Verb: "list", Probability: 0.125}
+)
+
 // lastingFaults fail either every watch, so that lists have to replace it, or now and then a
 // page of a list.
 var lastingFaults = []lastingFault{
-	{"watches refused", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
+	{"watches refused", watches, func(w *world) apisim.Fault {
 		return apisim.Refuse([]int{400, 403, 500, 503, 504}[w.random.IntN(5)], 0)
 	}},
-	{"watches refused by a proxy", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
-		code := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusBadGateway}[w.random.IntN(3)]
-		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "not through here", code) })
+	{"watches refused by a proxy", watches, func(w *world) apisim.Fault {
+		code := []int{414, 431, 502}[w.random.IntN(3)]
+		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) {
+			http.Error(rw, "not through here", code)
+		})
 	}},
-	{"watches that bring errors", apisim.Match{Verb: "watch"}, func(w *world) apisim.Fault {
+	{"watches that bring errors", watches, func(w *world) apisim.Fault {
 		return apisim.Fail(apisim.EachFrame, []int{403, 500, 504}[w.random.IntN(3)])
 	}},
-	{"watches that bring noise", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault { return apisim.Garble(apisim.EachFrame) }},
-	{"watches that bring half an event", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault { return apisim.Truncate(apisim.EachFrame) }},
-	{"watches of unknown events", apisim.Match{Verb: "watch"}, func(*world) apisim.Fault {
+	{"watches that bring noise", watches, func(*world) apisim.Fault {
+		return apisim.Garble(apisim.EachFrame)
+	}},
+	{"watches that bring half an event", watches, func(*world) apisim.Fault {
+		return apisim.Truncate(apisim.EachFrame)
+	}},
+	{"watches of unknown events", watches, func(*world) apisim.Fault {
 		return apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
 			io.WriteString(rw, `{"type":"STRANGE","object":{}}`+"\n") //nolint:errcheck // the client is gone
 		})
 	}},
-	{"pages refused", apisim.Match{Verb: "list", Probability: 0.125}, func(w *world) apisim.Fault {
-		return apisim.Refuse([]int{429, 500, 503, 504}[w.random.IntN(4)], []time.Duration{0, time.Second}[w.random.IntN(2)])
+	{"pages refused", somePages, func(w *world) apisim.Fault {
+		code := []int{429, 500, 503, 504}[w.random.IntN(4)]
+		return apisim.Refuse(code, []time.Duration{0, time.Second}[w.random.IntN(2)])
 	}},
-	{"pages cut", apisim.Match{Verb: "list", Probability: 0.125}, func(*world) apisim.Fault { return apisim.CutWithin(1) }},
-	{"pages dropped", apisim.Match{Verb: "list", Probability: 0.125}, func(*world) apisim.Fault { return apisim.Drop() }},
+	{"pages cut", somePages, func(*world) apisim.Fault { return apisim.CutWithin(1) }},
+	{"pages dropped", somePages, func(*world) apisim.Fault { return apisim.Drop() }},
 }
 
 // beginLasting injects one of them, writes, and gives the informers time to come into step.

@@ -76,7 +76,10 @@ func (w *world) begin() {
 	if w.server, err = apisim.New(o); err != nil {
 		w.Fatal(err)
 	}
-	if err := w.server.Register(apisim.Resource{Group: widgets.Group, Version: widgets.Version, Name: widgets.Resource, Kind: "Widget", Namespaced: true}); err != nil {
+	if err := w.server.Register(apisim.Resource{
+		Group: widgets.Group, Version: widgets.Version, Name: widgets.Resource,
+		Kind: "Widget", Namespaced: true,
+	}); err != nil {
 		w.Fatal(err)
 	}
 	for _, namespace := range namespaces {
@@ -89,7 +92,9 @@ func (w *world) begin() {
 	}
 	w.allow()
 	w.subjects = subjects()
-	w.random.Shuffle(len(w.subjects), func(i, j int) { w.subjects[i], w.subjects[j] = w.subjects[j], w.subjects[i] })
+	w.random.Shuffle(len(w.subjects), func(i, j int) {
+		w.subjects[i], w.subjects[j] = w.subjects[j], w.subjects[i]
+	})
 	w.subjects = w.subjects[:subjectsPerDay]
 	for _, s := range w.subjects {
 		w.start(s)
@@ -99,7 +104,7 @@ func (w *world) begin() {
 // end stops all informers. The bubble fails the test if a goroutine is left.
 func (w *world) end() {
 	for _, s := range w.subjects {
-		if s.informer != nil {
+		if s.Informer != nil {
 			w.stop(s)
 		}
 	}
@@ -132,8 +137,8 @@ func (w *world) save() {
 	if err := os.WriteFile(file, []byte(strings.Join(w.history, "\n")+"\n"), 0o600); err != nil {
 		w.Error(err)
 	}
-	w.Logf("repeat it with: go test ./internal/simulation -sim.seed=%d\nits history is in %s (-artifacts keeps it), and ends with\n%s",
-		w.seed, file, strings.Join(w.history[max(0, len(w.history)-100):], "\n"))
+	w.Logf("repeat it with: go test ./internal/simulation -sim.seed=%d\n"+
+		"its history is in %s (-artifacts keeps it), and ends with\n%s", w.seed, file, strings.Join(w.history[max(0, len(w.history)-100):], "\n"))
 }
 
 // step does one random thing, and lets some time pass.
@@ -195,7 +200,8 @@ func (w *world) write() {
 	if w.random.IntN(3) == 0 && !w.isActive("RemoveResource") {
 		resource = widgets
 	}
-	namespace, name := namespaces[w.random.IntN(len(namespaces))], fmt.Sprint("object-", w.random.IntN(names))
+	namespace := namespaces[w.random.IntN(len(namespaces))]
+	name := fmt.Sprint("object-", w.random.IntN(names))
 	w.written++
 	n := fmt.Sprint("n", w.written)
 	if w.random.IntN(6) == 0 {
@@ -238,9 +244,16 @@ func (w *world) expire() {
 	}
 }
 
-func newObject(resource schema.GroupVersionResource, namespace, name, n string) runtime.Object {
+func newObject(
+	resource schema.GroupVersionResource, namespace, name, n string,
+) runtime.Object {
 	if resource == configMaps {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"n": n}}, Data: map[string]string{"n": n}}
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: name, Labels: map[string]string{"n": n},
+			},
+			Data: map[string]string{"n": n},
+		}
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"n": n}}}
 	u.SetGroupVersionKind(widgets.GroupVersion().WithKind("Widget"))
@@ -300,20 +313,19 @@ func (w *world) start(s *subject) {
 // stop stops an informer under whatever faults there are.
 func (w *world) stop(s *subject) {
 	for _, h := range s.checkers {
-		h.unblock()
+		h.Unblock()
 	}
 	if err := s.informer.stop(); err != nil {
 		w.Errorf("%s did not stop: %v", s.kind, err)
 	}
 	for _, h := range s.checkers {
-		w.totals.counts["events"] += h.calls
+		w.totals.counts["events"] += h.Calls()
 	}
-	s.informer = nil
+	s.informer = informer{}
 }
 
 func (w *world) restart(s *subject) {
-	of, ok := s.informer.(interface{ nextTerm() informer })
-	if !ok || w.random.IntN(2) == 0 {
+	if s.nextTerm == nil || w.random.IntN(2) == 0 {
 		w.note("%s stops and another one starts", s.kind)
 		w.stop(s)
 		w.start(s)
@@ -321,19 +333,28 @@ func (w *world) restart(s *subject) {
 	}
 	w.note("%s begins a new term", s.kind)
 	old := s.checkers
-	s.begin(of.nextTerm())
+	s.begin(s.nextTerm())
 	w.join(s)
 	w.join(s)
 	// The old term cannot end before its handlers have returned.
 	time.Sleep(w.between(0, 5))
 	for _, h := range old {
-		h.unblock()
+		h.Unblock()
 	}
 	synctest.Wait()
 	for _, h := range old {
-		w.totals.counts["events"] += h.calls
+		w.totals.counts["events"] += h.Calls()
 	}
 }
+
+// resyncPeriods and policies are those of handlers.
+var (
+	resyncPeriods = []time.Duration{0, 0, 0, 10 * time.Minute, time.Hour}
+	policies      = []tidings.Policy{
+		tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState,
+		tidings.Unbounded, tidings.Block,
+	}
+)
 
 // join adds a handler.
 func (w *world) join(s *subject) {
@@ -341,17 +362,23 @@ func (w *world) join(s *subject) {
 		return
 	}
 	w.joined++
-	o := handlerOptions{
-		name: fmt.Sprint("checker-", w.joined), limit: 1 + w.random.IntN(20), resync: resyncPeriods[w.random.IntN(len(resyncPeriods))],
-		policy: []tidings.Policy{tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded}[w.random.IntN(4)],
-		panics: w.random.IntN(8) == 0,
+	h := &checker{held: map[string]string{}, HandlerOptions: tidings.HandlerOptions{
+		Name: fmt.Sprint("checker-", w.joined), Limit: 1 + w.random.IntN(20), IsolatePanics: true,
+		Resync: resyncPeriods[w.random.IntN(len(resyncPeriods))],
+	}}
+	if !s.dropIn {
+		h.Policy = policies[w.random.IntN(len(policies))]
+		h.panics = w.random.IntN(8) == 0
 	}
-	if _, native := s.informer.(*dropInInformer); native {
-		o.policy, o.panics = tidings.ConflateUpdates, false
+	h.Conflates = h.Policy == tidings.ConflateState
+	if s.fakes {
+		h.Before = func(string, string) bool { return false }
 	}
-	h := newChecker(o, s.compares)
-	w.note("%+v joins %s", o, s.kind)
-	h.registration = s.informer.handle(h.handle, o)
+	w.note("%+v joins %s, panics %v", h.HandlerOptions, s.kind, h.panics)
+	var err error
+	if h.registration, err = s.AddHandler(h.handle, h.HandlerOptions); err != nil {
+		w.Fatal(err)
+	}
 	s.checkers = append(s.checkers, h)
 }
 
@@ -365,36 +392,47 @@ func (w *world) disturb() {
 	h := s.checkers[n]
 	switch w.random.IntN(5) {
 	case 0:
-		w.note("%s leaves %s", h.name, s.kind)
-		h.unblock()
-		h.registration.remove()
+		w.note("%s leaves %s", h.Name, s.kind)
+		h.Unblock()
+		h.registration.Remove()
 		synctest.Wait()
-		h.mu.Lock()
-		w.totals.counts["events"] += h.calls
-		h.mu.Unlock()
+		w.totals.counts["events"] += h.Calls()
 		s.checkers = append(s.checkers[:n:n], s.checkers[n+1:]...)
 	case 1, 2:
-		w.note("%s of %s blocks", h.name, s.kind)
-		h.block()
+		w.note("%s of %s blocks", h.Name, s.kind)
+		h.Block()
 	default:
-		w.note("%s of %s goes on", h.name, s.kind)
-		h.unblock()
+		w.note("%s of %s goes on", h.Name, s.kind)
+		h.Unblock()
 	}
 }
 
 // subjects returns an informer of each kind.
 func subjects() []*subject {
+	maps, hiding := scope{resource: configMaps}, scope{resource: configMaps, hides: true}
+	one := scope{resource: configMaps, name: "object-1"}
+	two := scope{resource: configMaps, namespaces: []string{"a", "b"}}
+	third := scope{resource: configMaps, namespaces: []string{"c"}}
+	all := scope{resource: widgets}
+	anyFailure := &userCode{hows: []string{"error", "nil", "panic"}}
+	errors := &userCode{hows: []string{"error"}}
 	return []*subject{
-		{kind: "native-typed", scope: scope{resource: configMaps}, open: native(newTyped), compares: true},
-		{kind: "native-selecting", scope: scope{resource: configMaps, hides: true}, open: native(newTyped), compares: true},
-		{kind: "native-transforming", scope: scope{resource: configMaps}, open: native(newTyped), compares: true, code: &userCode{hows: []string{"error", "nil", "panic"}}},
-		{kind: "native-one-object", scope: scope{resource: configMaps, name: "object-1"}, open: native(newTyped), compares: true},
-		{kind: "native-dynamic", scope: scope{resource: widgets}, open: native(newDynamic), compares: true},
-		{kind: "native-metadata", scope: scope{resource: configMaps, namespaces: []string{"a", "b"}}, open: native(newMetadata), compares: true},
-		{kind: "drop-in-clientset", scope: scope{resource: configMaps, hides: true}, open: dropIn(fromClientset), compares: true},
-		{kind: "drop-in-typed", scope: scope{resource: configMaps}, open: dropIn(fromTypedClient)},
-		{kind: "drop-in-transforming", scope: scope{resource: configMaps}, open: dropIn(fromClientset), compares: true, code: &userCode{hows: []string{"error"}}},
-		{kind: "drop-in-dynamic", scope: scope{resource: widgets}, open: dropIn(fromDynamicClient)},
-		{kind: "drop-in-metadata", scope: scope{resource: configMaps, namespaces: []string{"c"}}, open: dropIn(fromMetadataClient)},
+		{kind: "native-typed", scope: maps, open: native(newTyped)},
+		{kind: "native-selecting", scope: hiding, open: native(newTyped)},
+		{kind: "native-transforming", scope: maps, open: native(newTyped), code: anyFailure},
+		{kind: "native-one-object", scope: one, open: native(newTyped)},
+		{kind: "native-dynamic", scope: all, open: native(newDynamic)},
+		{kind: "native-metadata", scope: two, open: native(newMetadata)},
+		{kind: "drop-in-clientset", scope: hiding, open: dropIn(fromClientset), dropIn: true},
+		{kind: "drop-in-typed", scope: maps, open: dropIn(fromTypedClient), dropIn: true, fakes: true},
+		{
+			kind: "drop-in-transforming", scope: maps, open: dropIn(fromClientset), dropIn: true,
+			code: errors,
+		},
+		{kind: "drop-in-dynamic", scope: all, open: dropIn(fromDynamicClient), dropIn: true, fakes: true},
+		{
+			kind: "drop-in-metadata", scope: third, open: dropIn(fromMetadataClient), dropIn: true,
+			fakes: true,
+		},
 	}
 }
