@@ -27,7 +27,7 @@ func (s *Server) defineLocked(before, after object) {
 	}
 	conflict := s.conflictLocked(d)
 	u := after.(*unstructured.Unstructured)
-	setDefinitionStatus(u, d, conflict)
+	d.setStatus(u, conflict)
 	if before != nil && equality.Semantic.DeepEqual(
 		before.(*unstructured.Unstructured).Object["spec"], u.Object["spec"]) {
 		return
@@ -112,58 +112,33 @@ func (s *Server) finishDefinitionLocked(name string) {
 	s.commitLocked(all, before, after)
 }
 
-// setDefinitionStatus sets the conditions, names and versions in the status of a
-// definition. Conditions of others stay.
-func setDefinitionStatus(u *unstructured.Unstructured, d *definition, conflict string) {
-	status, _, _ := unstructured.NestedMap(u.Object, "status") //nolint:errcheck // it is replaced
-	if status == nil {
-		status = map[string]any{}
-	}
-	status["conditions"] = definitionConditions(status, conflict, u.GetDeletionTimestamp() != nil)
-	if conflict == "" {
-		names, _, _ := unstructured.NestedMap(u.Object, "spec", "names") //nolint:errcheck // valid
-		names["singular"], names["listKind"] = d.Spec.Names.Singular, d.Spec.Names.ListKind
-		status["acceptedNames"] = names
-	}
-	stored, _, _ := unstructured.NestedSlice(status, "storedVersions") //nolint:errcheck // replaced
-	if version := d.storedAs().Version; !slices.Contains(stored, any(version)) {
-		stored = append(stored, version)
-	}
-	status["storedVersions"] = stored
-	u.Object["status"] = status
-}
-
-// definitionConditions returns the next conditions of a definition.
-func definitionConditions(status map[string]any, conflict string, terminating bool) []any {
-	var parsed struct {
-		Conditions []metav1.Condition `json:"conditions"`
-	}
-	converter := runtime.DefaultUnstructuredConverter
-	if converter.FromUnstructured(status, &parsed) != nil {
-		parsed.Conditions = nil
-	}
-	set := func(kind, reason, message string, is bool) {
-		value := metav1.ConditionFalse
-		if is {
-			value = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&parsed.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: message, LastTransitionTime: now(),
+// setStatus sets the conditions, names and versions in the status of a definition.
+// Conditions of others stay.
+func (d *definition) setStatus(u *unstructured.Unstructured, conflict string) {
+	set := func(kind, reason, message string, status metav1.ConditionStatus) {
+		meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: now(),
 		})
 	}
 	if conflict == "" {
-		set("NamesAccepted", "NoConflicts", "no conflicts found", true)
-		set("Established", "InitialNamesAccepted", "the initial names have been accepted", true)
+		d.Status.AcceptedNames = d.Spec.Names
+		set("NamesAccepted", "NoConflicts", "no conflicts found", metav1.ConditionTrue)
+		set("Established", "InitialNamesAccepted", "the initial names have been accepted",
+			metav1.ConditionTrue)
 	} else {
-		set("NamesAccepted", "NameConflict", conflict, false)
-		set("Established", "NotAccepted", "not all names are accepted", false)
+		set("NamesAccepted", "NameConflict", conflict, metav1.ConditionFalse)
+		set("Established", "NotAccepted", "not all names are accepted", metav1.ConditionFalse)
 	}
-	if terminating {
-		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", true)
+	if u.GetDeletionTimestamp() != nil {
+		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress",
+			metav1.ConditionTrue)
 	}
-	result, err := converter.ToUnstructured(&parsed)
+	if version := d.storedAs().Version; !slices.Contains(d.Status.StoredVersions, version) {
+		d.Status.StoredVersions = append(d.Status.StoredVersions, version)
+	}
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&d.Status)
 	if err != nil {
-		panic(err) // conditions always convert
+		panic(err) // plain fields always convert
 	}
-	return result["conditions"].([]any)
+	u.Object["status"] = status
 }

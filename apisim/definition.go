@@ -1,10 +1,12 @@
 package apisim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,8 +29,8 @@ func definitionsResource() *resource {
 	return r
 }
 
-// definition has the fields of a CustomResourceDefinition that the server reads, which are
-// all but the schemas.
+// definition holds the fields of a CustomResourceDefinition that the server reads: all but
+// the schemas.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -39,6 +41,7 @@ type definition struct {
 		Names    definitionNames     `json:"names"`
 		Versions []definitionVersion `json:"versions"`
 	} `json:"spec"`
+	Status definitionStatus `json:"status"`
 }
 
 type definitionNames struct {
@@ -46,8 +49,14 @@ type definitionNames struct {
 	Singular   string   `json:"singular"`
 	Kind       string   `json:"kind"`
 	ListKind   string   `json:"listKind"`
-	ShortNames []string `json:"shortNames"`
-	Categories []string `json:"categories"`
+	ShortNames []string `json:"shortNames,omitempty"`
+	Categories []string `json:"categories,omitempty"`
+}
+
+type definitionStatus struct {
+	Conditions     []metav1.Condition `json:"conditions"`
+	AcceptedNames  definitionNames    `json:"acceptedNames"`
+	StoredVersions []string           `json:"storedVersions"`
 }
 
 type definitionVersion struct {
@@ -72,12 +81,8 @@ func parseDefinition(obj object) (*definition, error) {
 		return nil, errUnhandled(res.gvk(), err)
 	}
 	n := &d.Spec.Names
-	if n.Singular == "" {
-		n.Singular = strings.ToLower(n.Kind)
-	}
-	if n.ListKind == "" {
-		n.ListKind = n.Kind + "List"
-	}
+	n.Singular = cmp.Or(n.Singular, strings.ToLower(n.Kind))
+	n.ListKind = cmp.Or(n.ListKind, n.Kind+"List")
 	if problems := d.problems(); len(problems) > 0 {
 		return nil, errInvalid(res, d.Metadata.Name, problems...)
 	}
@@ -157,11 +162,10 @@ func (s *Server) conflictLocked(d *definition) string {
 		if r.Group != d.Spec.Group || r.definition == d.Metadata.Name {
 			continue
 		}
-		if r.Name == d.Spec.Names.Plural {
-			return fmt.Sprintf("%q is already in use", r.Name)
-		}
-		if r.Kind == d.Spec.Names.Kind {
-			return fmt.Sprintf("%q is already in use", r.Kind)
+		for _, names := range [][2]string{{r.Name, d.Spec.Names.Plural}, {r.Kind, d.Spec.Names.Kind}} {
+			if names[0] == names[1] {
+				return fmt.Sprintf("%q is already in use", names[0])
+			}
 		}
 	}
 	return ""

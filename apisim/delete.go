@@ -10,7 +10,7 @@ import (
 )
 
 func (x *exchange) delete() (answer, error) {
-	o, err := x.server.decoder.deleteOptions(x.r)
+	o, err := deleteOptions(x.r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -18,7 +18,7 @@ func (x *exchange) delete() (answer, error) {
 	if err != nil || !removed || x.res.returnsDeleted() {
 		return x.single(obj, err)
 	}
-	f := form{protobuf: prefersProtobuf(x.r)}
+	f := statusForm(x.r)
 	data, err := encode(f, &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
@@ -147,7 +147,7 @@ func (x *exchange) deleteCollection() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	o, err := x.server.decoder.deleteOptions(x.r)
+	o, err := deleteOptions(x.r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -155,7 +155,7 @@ func (x *exchange) deleteCollection() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	data, err := encodeList(x.res, l.form, page.meta, page.objects)
+	data, err := x.server.encodeList(x.res, l.form, page)
 	return answer{data, l.form.contentType()}, err
 }
 

@@ -2,9 +2,9 @@ package apisim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -128,7 +128,7 @@ func (s *Server) get(r *resource, namespace, name string) (object, error) {
 func (r *resource) getLocked(namespace, name string) (object, error) {
 	obj, ok := r.objects.Get(key(namespace, name))
 	if !ok || r.removed || r.retired {
-		return nil, apierrors.NewNotFound(r.groupResource(), name)
+		return nil, errNotFound(r, name)
 	}
 	return obj, nil
 }
@@ -140,61 +140,46 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
 	}
-	kinds := []schema.GroupVersionKind{given.GetObjectKind().GroupVersionKind()}
+	r, err := s.resourceOfKind(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, isMap := obj.(*unstructured.Unstructured); isMap == r.typed {
+		given, _, err = s.convert(r, given)
+	}
+	return r, given, err
+}
+
+// resourceOfKind returns the resource of the kind of an object.
+func (s *Server) resourceOfKind(obj object) (*resource, error) {
+	kinds := []schema.GroupVersionKind{obj.GetObjectKind().GroupVersionKind()}
 	if kinds[0].Empty() {
 		known, _, err := s.o.Scheme.ObjectKinds(obj)
 		if err != nil {
-			return nil, nil, apierrors.NewBadRequest(err.Error())
+			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		kinds = known
 	}
-	r := s.resourceOfKind(kinds)
-	if r == nil {
-		var names []string
-		for _, kind := range kinds {
-			names = append(names, kind.Kind+" of "+kind.GroupVersion().String())
-		}
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s: "+
-			"create its CustomResourceDefinition, or register it with Server.Register",
-			strings.Join(names, " or ")))
-	}
-	if _, isMap := obj.(*unstructured.Unstructured); isMap != r.typed {
-		return r, given, nil
-	}
-	converted, err := s.convert(r, given)
-	if err != nil {
-		return nil, nil, errUnhandled(r.gvk(), err)
-	}
-	return r, converted, nil
-}
-
-func (s *Server) resourceOfKind(kinds []schema.GroupVersionKind) *resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
 		if !r.removed && slices.Contains(kinds, r.gvk()) {
-			return r
+			return r, nil
 		}
 	}
-	return nil
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s of %s: "+
+		"create its CustomResourceDefinition, or register it with Server.Register",
+		kinds[0].Kind, kinds[0].GroupVersion()))
 }
 
-// convert makes a map of a Go type, or the other way round.
-func (s *Server) convert(r *resource, obj object) (object, error) {
-	values, err := fieldsOf(obj)
+// convert returns an object in the Go type in which a resource holds its objects, and
+// warnings about fields that this type does not have.
+func (s *Server) convert(r *resource, obj object) (object, []error, error) {
+	data, err := json.Marshal(withKind(obj, r.gvk()))
 	if err != nil {
-		return nil, err
+		return nil, nil, errUnhandled(r.gvk(), err)
 	}
-	converted, err := r.newObject(s.o.Scheme)
-	if err != nil {
-		return nil, err
-	}
-	if u, isMap := converted.(*unstructured.Unstructured); isMap {
-		u.Object = values
-		u.SetGroupVersionKind(r.gvk())
-		return u, nil
-	}
-	return converted, runtime.DefaultUnstructuredConverter.FromUnstructured(values, converted)
+	return s.decode(mediaJSON, data, r)
 }
 
 func (s *Server) createNamespaces(names ...string) error {

@@ -107,7 +107,7 @@ func Truncate(frame int) Fault {
 // delimiter.
 func Garble(frame int) Fault {
 	return onFrame("Garble", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		f.data = noise(f.data, c.out.form, c.server.o.Seed)
+		f.data = noise(f.data, c.out.form(), c.server.o.Seed)
 		return next(f)
 	})
 }
@@ -116,7 +116,7 @@ func Garble(frame int) Fault {
 func Inflate(frame, bytes int) Fault {
 	return onFrame("Inflate", frame, func(c *call, _ *Injection, f frameData, next sink) error {
 		if f.n > 0 {
-			f.data = inflated(f.data, c.out.form, bytes)
+			f.data = inflated(f.data, c.out.form(), bytes)
 		}
 		return next(f)
 	})

@@ -77,7 +77,7 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 	if problems := validation.ValidateListOptions(l.ListOptions, streams); len(problems) > 0 {
 		return l, errInvalidOptions("ListOptions", problems)
 	}
-	l.selected, err = newSelection(x.server.o.Scheme, x.res, x.path, l.ListOptions)
+	l.selected, err = newSelection(x.res, x.path, l.ListOptions)
 	return l, err
 }
 
@@ -143,7 +143,7 @@ func (x *exchange) list() (answer, error) {
 	if x.call.badPage != nil {
 		x.call.badPage(&page, from, l.Continue)
 	}
-	data, err := encodeList(x.res, l.form, page.meta, page.objects)
+	data, err := x.server.encodeList(x.res, l.form, page)
 	return answer{data, l.form.contentType()}, err
 }
 

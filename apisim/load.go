@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,10 +167,7 @@ func (s *Server) add(documents []document) error {
 	slices.SortStableFunc(documents, func(a, b document) int { return rank(a) - rank(b) })
 	for _, d := range documents {
 		if err := s.addObject(d.object); err != nil {
-			name := d.object.GetName()
-			if name == "" {
-				name = "without a name"
-			}
+			name := cmp.Or(d.object.GetName(), "without a name")
 			return fmt.Errorf("apisim: %s: document %d (%s %s): %w",
 				d.file, d.number, d.object.GetKind(), name, err)
 		}
@@ -181,15 +179,11 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 	if u.GetAPIVersion() == "" {
 		return errors.New("it has no apiVersion")
 	}
-	r, _, err := s.resourceOf(u)
+	r, err := s.resourceOfKind(u)
 	if err != nil {
 		return err
 	}
-	data, err := u.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	obj, warnings, err := decodeAs(s.decoder.json, data, r)
+	obj, warnings, err := s.convert(r, u)
 	if err == nil && len(warnings) > 0 {
 		err = errUnhandled(r.gvk(), runtime.NewStrictDecodingError(warnings))
 	}

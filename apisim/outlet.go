@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,7 +39,6 @@ type stage func(f frameData, next sink) error
 type outlet struct {
 	http.ResponseWriter
 	call   *call
-	form   form      // of the answer, once it is known
 	next   frameData // the event of the next frame
 	frames int
 	headed bool
@@ -91,6 +91,15 @@ func (o *outlet) through(at int, f frameData) error {
 	return err
 }
 
+// form returns the encoding of the answer.
+func (o *outlet) form() form {
+	mediaType, stream := strings.CutSuffix(o.Header().Get("Content-Type"), streamSuffix)
+	if mediaType != mediaProtobuf {
+		mediaType = mediaJSON
+	}
+	return form{mediaType: mediaType, stream: stream}
+}
+
 func (o *outlet) flush() error { return http.NewResponseController(o.ResponseWriter).Flush() }
 
 // cut closes the connection after all that was written, which is nothing before the head.
@@ -104,7 +113,7 @@ func (c *call) cut(headed bool) error {
 // fail ends a watch with an ERROR event.
 func (c *call) fail(code int, next sink) error {
 	status := statusOfCode(code, c.path, 0)
-	frame, err := encodeFrame(c.out.form, watch.Error, &status)
+	frame, err := encodeFrame(c.out.form(), watch.Error, &status)
 	if err != nil {
 		return err
 	}
@@ -127,7 +136,7 @@ func noise(frame []byte, f form, seed uint64) []byte {
 		noise = binary.LittleEndian.AppendUint64(noise, source.Uint64())
 	}
 	noise = noise[:len(frame)]
-	if f.protobuf {
+	if f.mediaType == mediaProtobuf {
 		if f.stream && len(frame) > 4 {
 			copy(noise, frame[:4])
 			noise[4] = 7
@@ -151,7 +160,7 @@ const paddingField = 1000
 
 // inflated returns a frame with at least so many more bytes, which a decoder skips.
 func inflated(frame []byte, f form, size int) []byte {
-	if !f.protobuf {
+	if f.mediaType != mediaProtobuf {
 		body, ended := bytes.CutSuffix(frame, []byte("\n"))
 		padded := append(bytes.Clone(body), bytes.Repeat([]byte(" "), size)...)
 		if ended {

@@ -49,7 +49,7 @@ func readPatch(r *http.Request, res *resource) (patch, error) {
 
 // apply returns an object with the patch applied to it. The warnings are about fields of
 // the patch that the object does not have.
-func (p patch) apply(d *decoder, res *resource, stored object) (obj object, warnings []error,
+func (p patch) apply(s *Server, res *resource, stored object) (obj object, warnings []error,
 	err error) {
 	original, err := json.Marshal(withKind(stored, res.gvk()))
 	if err != nil {
@@ -67,7 +67,7 @@ func (p patch) apply(d *decoder, res *resource, stored object) (obj object, warn
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, warnings, err = decodeAs(d.json, patched, res)
+	obj, warnings, err = s.decode(mediaJSON, patched, res)
 	if err != nil {
 		return nil, nil, errPatched(patched, err)
 	}

@@ -189,11 +189,11 @@ func (x *exchange) bodyResource() *resource {
 }
 
 // body returns the object in an answer for a stored object: itself, or its scale.
-func (x *exchange) body(stored object) (object, error) {
+func (x *exchange) body(stored object) object {
 	if x.path.subresource == "scale" {
 		return x.res.scale.of(stored)
 	}
-	return stored, nil
+	return stored
 }
 
 // single returns the answer for an object.
@@ -206,11 +206,7 @@ func (x *exchange) single(stored object, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	obj, err := x.body(stored)
-	if err != nil {
-		return answer{}, err
-	}
-	data, err := encode(f, inForm(res, f, obj))
+	data, err := encode(f, inForm(res, f, x.body(stored)))
 	return answer{data, f.contentType()}, err
 }
 
@@ -257,9 +253,12 @@ func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	writeStatus(w, r, statusFor(err))
 }
 
-// prefersProtobuf reports whether protobuf is the first media type that a client accepts.
-func prefersProtobuf(r *http.Request) bool {
-	return strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf)
+// statusForm returns the form of a Status: protobuf if a client prefers that, else JSON.
+func statusForm(r *http.Request) form {
+	if strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf) {
+		return form{mediaType: mediaProtobuf}
+	}
+	return form{}
 }
 
 // writeStatus writes the Status of a failure.
@@ -267,7 +266,7 @@ func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) 
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(status.Details.RetryAfterSeconds))
 	}
-	f := form{protobuf: prefersProtobuf(r)}
+	f := statusForm(r)
 	data, err := encode(f, status)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
@@ -53,7 +54,7 @@ var errClosed = errors.New("apisim: the server is closed")
 type Server struct {
 	o       Options
 	handler http.Handler
-	decoder *decoder
+	codecs  serializer.CodecFactory // of the scheme
 	random  *random
 
 	pipe      *pipeListener
@@ -81,7 +82,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		o: o, decoder: newDecoder(o.Scheme), random: newRandom(o.Seed), pipe: newPipeListener(),
+		o: o, codecs: serializer.NewCodecFactory(o.Scheme), random: newRandom(o.Seed), pipe: newPipeListener(),
 		resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}),
 	}
 	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}

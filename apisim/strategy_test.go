@@ -121,12 +121,12 @@ func TestCellsOfCustomColumns(t *testing.T) {
 			kind, path string
 			want       any
 		}{
-			{"string", ".spec.text", "a"}, {"string", ".spec.number", "3"}, {"string", ".spec.list", "[1,2]"}, {"string", ".spec.list[1]", "2"},
-			{"integer", ".spec.number", int64(3)}, {"integer", ".spec.float", int64(2)}, {"integer", ".spec.text", nil},
-			{"number", ".spec.number", 3.0}, {"number", ".spec.float", 2.5}, {"number", ".spec.flag", nil},
-			{"boolean", ".spec.flag", true}, {"boolean", ".spec.text", nil},
-			{"date", ".spec.time", "60s"}, {"date", ".spec.text", "<invalid>"}, {"date", ".spec.number", nil},
-			{"string", ".spec.nosuch", nil}, {"string", ".spec.x[", nil}, {"integer", ".spec.none", nil}, {"nosuch", ".spec.text", nil},
+			{"string", ".spec.text", "a"}, {"string", ".spec.number", "3"},
+			{"string", ".spec.list", "[1,2]"}, {"string", ".spec.list[1]", "2"},
+			{"integer", ".spec.number", int64(3)}, {"integer", ".spec.float", int64(2)},
+			{"number", ".spec.float", 2.5}, {"boolean", ".spec.flag", true},
+			{"date", ".spec.time", "60s"}, {"date", ".spec.text", "<invalid>"},
+			{"string", ".spec.nosuch", nil}, {"string", ".spec.x[", nil}, {"integer", ".spec.none", nil},
 		} {
 			if got := (printerColumn{Type: test.kind, JSONPath: test.path}).cell(u); got != test.want {
 				b.Errorf("%s of %s is %#v, want %#v", test.kind, test.path, got, test.want)

@@ -101,12 +101,7 @@ func (x *exchange) given() (object, writeOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	res := x.bodyResource()
-	decoder, err := x.server.decoder.forType(x.r.Header.Get("Content-Type"), res.typed)
-	if err != nil {
-		return nil, o, err
-	}
-	obj, warnings, err := decodeAs(decoder, data, res)
+	obj, warnings, err := x.server.decode(x.r.Header.Get("Content-Type"), data, x.bodyResource())
 	if err == nil {
 		err = x.checkFields(o, warnings)
 	}
@@ -275,7 +270,7 @@ func (x *exchange) update() (object, error) {
 	}
 	if x.path.subresource == "scale" {
 		return x.rewrite(o, func(before object) (object, error) {
-			return x.res.scale.apply(x.res, before, obj)
+			return x.res.scale.apply(x.server, x.res, before, obj)
 		})
 	}
 	stored, created, err := x.server.update(x.res, obj, o)
@@ -295,11 +290,7 @@ func (x *exchange) patch() (object, error) {
 		return nil, err
 	}
 	return x.rewrite(o, func(before object) (object, error) {
-		body, err := x.body(before)
-		if err != nil {
-			return nil, err
-		}
-		after, warnings, err := given.apply(x.server.decoder, x.bodyResource(), body)
+		after, warnings, err := given.apply(x.server, x.bodyResource(), x.body(before))
 		if err != nil {
 			return nil, err
 		}
@@ -309,6 +300,6 @@ func (x *exchange) patch() (object, error) {
 		if err := x.path.checkNames(after); err != nil || x.path.subresource != "scale" {
 			return after, err
 		}
-		return x.res.scale.apply(x.res, before, after)
+		return x.res.scale.apply(x.server, x.res, before, after)
 	})
 }
