@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // maxBody is the largest body that is read, as of a real server.
@@ -54,9 +55,9 @@ func codecOf(all serializer.CodecFactory, contentType string, typed bool) (runti
 
 // decode reads an object of a resource. The warnings are about unknown and duplicate
 // fields of the data.
-func (s *Server) decode(contentType string, data []byte, res *resource) (obj object,
-	warnings []error, err error) {
-	codec, err := codecOf(s.codecs, contentType, res.typed)
+func decode(contentType string, data []byte, res *resource) (obj object, warnings []error,
+	err error) {
+	codec, err := codecOf(scheme.Codecs, contentType, res.typed)
 	if err != nil {
 		return nil, nil, err
 	}

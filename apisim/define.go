@@ -25,17 +25,13 @@ func (s *Server) defineLocked(before, after object) {
 	if err != nil {
 		panic(err) // checkObject has accepted it
 	}
-	conflict := s.conflictLocked(d)
 	u := after.(*unstructured.Unstructured)
-	d.setStatus(u, conflict)
+	d.setStatus(u)
 	if before != nil && equality.Semantic.DeepEqual(
 		before.(*unstructured.Unstructured).Object["spec"], u.Object["spec"]) {
 		return
 	}
 	c := s.retireLocked(d.Metadata.Name)
-	if conflict != "" {
-		return
-	}
 	if c == nil {
 		c = newCollection()
 		c.definition, c.floor = d.Metadata.Name, s.version
@@ -114,25 +110,19 @@ func (s *Server) finishDefinitionLocked(name string) {
 
 // setStatus sets the conditions, names and versions in the status of a definition.
 // Conditions of others stay.
-func (d *definition) setStatus(u *unstructured.Unstructured, conflict string) {
-	set := func(kind, reason, message string, status metav1.ConditionStatus) {
+func (d *definition) setStatus(u *unstructured.Unstructured) {
+	set := func(kind, reason, message string) {
 		meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: now(),
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+			LastTransitionTime: now(),
 		})
 	}
-	if conflict == "" {
-		d.Status.AcceptedNames = d.Spec.Names
-		set("NamesAccepted", "NoConflicts", "no conflicts found", metav1.ConditionTrue)
-		set("Established", "InitialNamesAccepted", "the initial names have been accepted",
-			metav1.ConditionTrue)
-	} else {
-		set("NamesAccepted", "NameConflict", conflict, metav1.ConditionFalse)
-		set("Established", "NotAccepted", "not all names are accepted", metav1.ConditionFalse)
-	}
+	set("NamesAccepted", "NoConflicts", "no conflicts found")
+	set("Established", "InitialNamesAccepted", "the initial names have been accepted")
 	if u.GetDeletionTimestamp() != nil {
-		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress",
-			metav1.ConditionTrue)
+		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 	}
+	d.Status.AcceptedNames = d.Spec.Names
 	if version := d.storedAs().Version; !slices.Contains(d.Status.StoredVersions, version) {
 		d.Status.StoredVersions = append(d.Status.StoredVersions, version)
 	}

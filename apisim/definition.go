@@ -2,7 +2,6 @@ package apisim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -153,20 +152,4 @@ func (d *definition) resources(c *collection) []*resource {
 		served = append(served, r)
 	}
 	return served
-}
-
-// conflictLocked returns the reason why the names of a definition cannot be used, "" if
-// they can.
-func (s *Server) conflictLocked(d *definition) string {
-	for _, r := range s.servedLocked() {
-		if r.Group != d.Spec.Group || r.definition == d.Metadata.Name {
-			continue
-		}
-		for _, names := range [][2]string{{r.Name, d.Spec.Names.Plural}, {r.Kind, d.Spec.Names.Kind}} {
-			if names[0] == names[1] {
-				return fmt.Sprintf("%q is already in use", names[0])
-			}
-		}
-	}
-	return ""
 }

@@ -293,14 +293,6 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 				b.Errorf("%s: %v, want %s", name, err, test.says)
 			}
 		}
-		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "gadgets", Kind: "Widget"}))
-		made := b.define()
-		if condition(made, "Established") != "False" || condition(made, "NamesAccepted") != "False" {
-			b.Errorf("the status of one whose kind is taken is %v", made.Object["status"])
-		}
-		if _, err := b.dynamic().Resource(widgetsV1).List(b.ctx, metav1.ListOptions{}); !apierrors.IsNotFound(err) {
-			b.Errorf("it is served: %v", err)
-		}
 	})
 }
 

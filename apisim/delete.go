@@ -18,14 +18,12 @@ func (x *exchange) delete() (answer, error) {
 	if err != nil || !removed || x.res.returnsDeleted() {
 		return x.single(obj, err)
 	}
-	f := statusForm(x.r)
-	data, err := encode(f, &metav1.Status{
+	return answer{statusForm(x.r), &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
 			Name: obj.GetName(), Group: x.res.Group, Kind: x.res.Name, UID: obj.GetUID(),
 		},
-	})
-	return answer{data, f.contentType()}, err
+	}}, nil
 }
 
 // delete deletes an object, or marks it if it has finalizers or a grace period. It returns
@@ -155,8 +153,7 @@ func (x *exchange) deleteCollection() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	data, err := x.server.encodeList(x.res, l.form, page)
-	return answer{data, l.form.contentType()}, err
+	return listAnswer(x.res, l.form, page)
 }
 
 // deletePage deletes a page of objects and returns what they were.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Create adds an object, status included, and returns it as it is stored: it must not be
@@ -145,7 +145,7 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 		return nil, nil, err
 	}
 	if _, isMap := obj.(*unstructured.Unstructured); isMap == r.typed {
-		given, _, err = s.convert(r, given)
+		given, _, err = convert(r, given)
 	}
 	return r, given, err
 }
@@ -154,7 +154,7 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	kinds := []schema.GroupVersionKind{obj.GetObjectKind().GroupVersionKind()}
 	if kinds[0].Empty() {
-		known, _, err := s.o.Scheme.ObjectKinds(obj)
+		known, _, err := scheme.Scheme.ObjectKinds(obj)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
@@ -174,20 +174,10 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 
 // convert returns an object in the Go type in which a resource holds its objects, and
 // warnings about fields that this type does not have.
-func (s *Server) convert(r *resource, obj object) (object, []error, error) {
+func convert(r *resource, obj object) (object, []error, error) {
 	data, err := json.Marshal(withKind(obj, r.gvk()))
 	if err != nil {
 		return nil, nil, errUnhandled(r.gvk(), err)
 	}
-	return s.decode(mediaJSON, data, r)
-}
-
-func (s *Server) createNamespaces(names ...string) error {
-	for _, name := range names {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := s.Create(context.Background(), namespace); err != nil {
-			return err
-		}
-	}
-	return nil
+	return decode(mediaJSON, data, r)
 }

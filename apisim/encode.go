@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // inForm returns an object in a form, with its kind.
@@ -45,11 +46,11 @@ func encodeFrame(f form, eventType watch.EventType, obj runtime.Object) ([]byte,
 	return frame.Bytes(), err
 }
 
-// encodeList writes a page of a list. The items of typed lists have no kind of their own,
+// listAnswer returns a page of a list. The items of typed lists have no kind of their own,
 // as those of a real server.
-func (s *Server) encodeList(r *resource, f form, page listPage) (data []byte, err error) {
+func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
 	if f.table {
-		return encode(f, tableOf(r, f, page.meta, page.objects...))
+		return answer{f, tableOf(r, f, page.meta, page.objects...)}, nil
 	}
 	var list runtime.Object = &unstructured.UnstructuredList{}
 	gvk, items := r.listGVK(), make([]runtime.Object, len(page.objects))
@@ -58,8 +59,8 @@ func (s *Server) encodeList(r *resource, f form, page listPage) (data []byte, er
 		list = &metav1.PartialObjectMetadataList{}
 		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
 	case r.typed:
-		if list, err = s.o.Scheme.New(gvk); err != nil {
-			return nil, err
+		if list, err = scheme.Scheme.New(gvk); err != nil {
+			return a, err
 		}
 	}
 	for i, obj := range page.objects {
@@ -72,18 +73,15 @@ func (s *Server) encodeList(r *resource, f form, page listPage) (data []byte, er
 			items[i] = withKind(obj, r.gvk())
 		}
 	}
-	if err := meta.SetList(list, items); err != nil {
-		return nil, err
-	}
 	list.GetObjectKind().SetGroupVersionKind(gvk)
 	metadata, err := meta.ListAccessor(list)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	metadata.SetResourceVersion(page.meta.ResourceVersion)
 	metadata.SetRemainingItemCount(page.meta.RemainingItemCount)
 	if page.meta.Continue != "" {
 		metadata.SetContinue(page.meta.Continue)
 	}
-	return encode(f, list)
+	return answer{f, list}, meta.SetList(list, items)
 }

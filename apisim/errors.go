@@ -90,8 +90,8 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 		"the path is for another kind", got.Kind, got.Version, want.Kind))
 }
 
-// statusOfCode returns the Status of a fault with a code.
-func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Status {
+// errInjected is the error of a fault with a code.
+func errInjected(code int, p requestPath, retryAfter time.Duration) error {
 	seconds := int((retryAfter + time.Second - 1) / time.Second)
 	err := apierrors.NewGenericServerResponse(code, "", p.gvr.GroupResource(), p.name,
 		"a fault was injected", seconds, false)
@@ -99,7 +99,7 @@ func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Stat
 		err.ErrStatus.Reason = metav1.StatusReasonExpired
 		err.ErrStatus.Message = "too old resource version: a fault was injected"
 	}
-	return *statusFor(err)
+	return err
 }
 
 // statusFor returns the Status of an error.
@@ -107,8 +107,7 @@ func statusFor(err error) *metav1.Status {
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}
-	var known apierrors.APIStatus
-	if errors.As(err, &known) {
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 		status = known.Status()
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

@@ -143,8 +143,7 @@ func (x *exchange) list() (answer, error) {
 	if x.call.badPage != nil {
 		x.call.badPage(&page, from, l.Continue)
 	}
-	data, err := x.server.encodeList(x.res, l.form, page)
-	return answer{data, l.form.contentType()}, err
+	return listAnswer(x.res, l.form, page)
 }
 
 // stateFor returns the state for a list, and the position of its page.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -183,7 +182,7 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	obj, warnings, err := s.convert(r, u)
+	obj, warnings, err := convert(r, u)
 	if err == nil && len(warnings) > 0 {
 		err = errUnhandled(r.gvk(), runtime.NewStrictDecodingError(warnings))
 	}
@@ -194,7 +193,7 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 		if obj.GetNamespace() == "" {
 			obj.SetNamespace(metav1.NamespaceDefault)
 		}
-		if err := s.ensureNamespace(obj.GetNamespace()); err != nil {
+		if err := s.ensureNamespaces(obj.GetNamespace()); err != nil {
 			return err
 		}
 	}
@@ -204,19 +203,6 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 		obj.SetResourceVersion("")
 		obj.SetUID("")
 		_, _, err = s.update(r, obj, writeOptions{part: mainResource})
-	}
-	return err
-}
-
-func (s *Server) ensureNamespace(name string) error {
-	r, err := s.find(namespaces)
-	if err != nil {
-		return nil //nolint:nilerr // without namespaces none is missing
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err = s.create(r, namespace, writeOptions{part: withSystemMetadata})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
 	}
 	return err
 }

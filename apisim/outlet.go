@@ -112,8 +112,8 @@ func (c *call) cut(headed bool) error {
 
 // fail ends a watch with an ERROR event.
 func (c *call) fail(code int, next sink) error {
-	status := statusOfCode(code, c.path, 0)
-	frame, err := encodeFrame(c.out.form(), watch.Error, &status)
+	status := statusFor(errInjected(code, c.path, 0))
+	frame, err := encodeFrame(c.out.form(), watch.Error, status)
 	if err != nil {
 		return err
 	}

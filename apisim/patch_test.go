@@ -75,7 +75,7 @@ func TestPatchesThatAreRefused(t *testing.T) {
 			says              string
 		}{
 			"missing object":   {"merge-patch+json", "nosuch", `{}`, 404, metav1.StatusReasonNotFound, `deployments.apps \"nosuch\" not found`},
-			"server-side":      {"apply-patch+yaml", "web", `{}`, 415, metav1.StatusReasonUnsupportedMediaType, "application/json-patch+json"},
+			"unknown kind":     {"x-patch+json", "web", `{}`, 415, metav1.StatusReasonUnsupportedMediaType, "application/json-patch+json"},
 			"not JSON":         {"merge-patch+json", "web", `{`, 400, metav1.StatusReasonBadRequest, "error decoding patch"},
 			"no object":        {"merge-patch+json", "web", `[]`, 400, metav1.StatusReasonBadRequest, "error decoding patch"},
 			"no operations":    {"json-patch+json", "web", `{}`, 400, metav1.StatusReasonBadRequest, "error decoding patch"},
@@ -83,7 +83,7 @@ func TestPatchesThatAreRefused(t *testing.T) {
 			"failed test":      {"json-patch+json", "web", `[{"op":"test","path":"/metadata/name","value":"other"}]`, 422, metav1.StatusReasonInvalid, "the server rejected our request"},
 			"missing path":     {"json-patch+json", "web", `[{"op":"replace","path":"/spec/nosuch/x","value":1}]`, 422, metav1.StatusReasonInvalid, "the server rejected our request"},
 			"strategic type":   {"strategic-merge-patch+json", "web", `{"spec":{"template":{"spec":{"containers":5}}}}`, 422, metav1.StatusReasonInvalid, "patch"},
-			"bad directive":    {"strategic-merge-patch+json", "web", `{"spec":{"$patch":"nosuch"}}`, 500, "", "$patch"},
+			"bad directive":    {"strategic-merge-patch+json", "web", `{"spec":{"$patch":"nosuch"}}`, 422, metav1.StatusReasonInvalid, "the server rejected our request"},
 			"wrong type":       {"merge-patch+json", "web", `{"spec":{"replicas":"three"}}`, 422, metav1.StatusReasonInvalid, "patch: Invalid value"},
 			"another name":     {"merge-patch+json", "web", `{"metadata":{"name":"other"}}`, 400, metav1.StatusReasonBadRequest, "does not match the name on the URL (web)"},
 			"no name":          {"merge-patch+json", "web", `{"metadata":{"name":null}}`, 400, metav1.StatusReasonBadRequest, "name must be provided"},

@@ -64,7 +64,7 @@ func (p *scalePaths) of(obj object) object {
 }
 
 // apply returns an object with the replicas of a scale that was sent for it.
-func (p *scalePaths) apply(s *Server, res *resource, before, scale object) (object, error) {
+func (p *scalePaths) apply(res *resource, before, scale object) (object, error) {
 	err := checkPreconditions(res, before, string(scale.GetUID()), scale.GetResourceVersion())
 	if err != nil {
 		return nil, err
@@ -79,6 +79,6 @@ func (p *scalePaths) apply(s *Server, res *resource, before, scale object) (obje
 	if err != nil {
 		return nil, err
 	}
-	after, _, err := patch{types.MergePatchType, data}.apply(s, res, before)
+	after, _, err := patch{types.MergePatchType, data}.apply(res, before)
 	return after, err
 }

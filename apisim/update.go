@@ -45,6 +45,9 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 		}
 	}
 	after := merge(r, before, given, o.part)
+	if err := o.track(r, before, given, after); err != nil {
+		return nil, err
+	}
 	problems := validation.ValidateObjectMetaAccessorUpdate(after, before, field.NewPath("metadata"))
 	if len(problems) > 0 {
 		return nil, errInvalid(r, given.GetName(), problems...)

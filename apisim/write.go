@@ -14,6 +14,7 @@ import (
 	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -37,12 +38,15 @@ const (
 // writeOptions are the choices of a write.
 type writeOptions struct {
 	part            objectPart
+	subresource     string
 	dryRun          bool // answer as if, and store nothing
 	fieldValidation string
+	manager         string // of the fields that are written, "" past the API
+	applies, force  bool   // a server-side apply, one that takes fields from other managers
 }
 
-// writeOptions reads the parameters of a create, an update or a patch.
-func (x *exchange) writeOptions() (writeOptions, error) {
+// writeOptions reads the parameters of a create, an update, or a patch of a kind.
+func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
 	o := &metav1.PatchOptions{} // it has the fields of the others too
 	if err := x.decodeParameters(o); err != nil {
 		return writeOptions{}, err
@@ -50,9 +54,9 @@ func (x *exchange) writeOptions() (writeOptions, error) {
 	if x.verb != "patch" {
 		o.Force = nil
 	}
-	if problems := optionsvalidation.ValidatePatchOptions(o, ""); len(problems) > 0 {
-		kind := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
-		return writeOptions{}, errInvalidOptions(kind, problems)
+	if problems := optionsvalidation.ValidatePatchOptions(o, kind); len(problems) > 0 {
+		name := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
+		return writeOptions{}, errInvalidOptions(name, problems)
 	}
 	part := mainResource
 	switch x.path.subresource {
@@ -61,7 +65,11 @@ func (x *exchange) writeOptions() (writeOptions, error) {
 	case "finalize":
 		part = finalizersOnly
 	}
-	return writeOptions{part, len(o.DryRun) > 0, o.FieldValidation}, nil
+	return writeOptions{
+		part: part, subresource: x.path.subresource, dryRun: len(o.DryRun) > 0,
+		fieldValidation: o.FieldValidation, manager: managerOf(x.r, o.FieldManager),
+		applies: kind == types.ApplyPatchType, force: o.Force != nil && *o.Force,
+	}, nil
 }
 
 // decodeParameters reads the parameters of the request into options.
@@ -93,7 +101,7 @@ func (x *exchange) checkFields(o writeOptions, warnings []error) error {
 // given reads the object in the body and the options, and gives the object the namespace
 // of the path.
 func (x *exchange) given() (object, writeOptions, error) {
-	o, err := x.writeOptions()
+	o, err := x.writeOptions("")
 	if err != nil {
 		return nil, o, err
 	}
@@ -101,7 +109,7 @@ func (x *exchange) given() (object, writeOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	obj, warnings, err := x.server.decode(x.r.Header.Get("Content-Type"), data, x.bodyResource())
+	obj, warnings, err := decode(x.r.Header.Get("Content-Type"), data, x.bodyResource())
 	if err == nil {
 		err = x.checkFields(o, warnings)
 	}
@@ -270,7 +278,7 @@ func (x *exchange) update() (object, error) {
 	}
 	if x.path.subresource == "scale" {
 		return x.rewrite(o, func(before object) (object, error) {
-			return x.res.scale.apply(x.server, x.res, before, obj)
+			return x.res.scale.apply(x.res, before, obj)
 		})
 	}
 	stored, created, err := x.server.update(x.res, obj, o)
@@ -285,12 +293,15 @@ func (x *exchange) patch() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := x.writeOptions()
+	o, err := x.writeOptions(given.kind)
 	if err != nil {
 		return nil, err
 	}
+	if o.applies {
+		return x.apply(given, o)
+	}
 	return x.rewrite(o, func(before object) (object, error) {
-		after, warnings, err := given.apply(x.server, x.bodyResource(), x.body(before))
+		after, warnings, err := given.apply(x.bodyResource(), x.body(before))
 		if err != nil {
 			return nil, err
 		}
@@ -300,6 +311,6 @@ func (x *exchange) patch() (object, error) {
 		if err := x.path.checkNames(after); err != nil || x.path.subresource != "scale" {
 			return after, err
 		}
-		return x.res.scale.apply(x.server, x.res, before, after)
+		return x.res.scale.apply(x.res, before, after)
 	})
 }
