@@ -2,7 +2,6 @@ package apisim
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -60,15 +59,6 @@ func (mapConverter) ConvertToVersion(in runtime.Object, target runtime.GroupVers
 
 // Default leaves an object as it is.
 func (mapConverter) Default(runtime.Object) {}
-
-// managerOf returns the name of the manager of the fields that a request sets.
-func managerOf(r *http.Request, given string) string {
-	if given != "" {
-		return given
-	}
-	program, _, _ := strings.Cut(r.UserAgent(), "/")
-	return program
-}
 
 // apply carries out a server-side apply, which creates a missing object.
 func (x *exchange) apply(given patch, o writeOptions) (object, error) {

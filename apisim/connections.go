@@ -109,7 +109,6 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// cut closes every connection, also in the middle of a frame.
 func (c *connections) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,6 @@ import (
 // maxBody is the largest body that is read, as of a real server.
 const maxBody = 3 << 20
 
-// readBody reads a body of at most maxBody bytes.
 func readBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {

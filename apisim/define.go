@@ -63,12 +63,9 @@ func (s *Server) deleteDefinitionLocked(r *resource, before object, dryRun bool)
 	if before.GetDeletionTimestamp() != nil {
 		return before
 	}
-	after := clone(before)
-	after.SetDeletionTimestamp(new(now()))
-	after.SetDeletionGracePeriodSeconds(new(int64(0)))
-	after.SetGeneration(after.GetGeneration() + 1)
-	finalizers := without(slices.Clone(after.GetFinalizers()), cleanupFinalizer)
-	after.SetFinalizers(append(finalizers, cleanupFinalizer))
+	held := clone(before)
+	held.SetFinalizers(append(without(held.GetFinalizers(), cleanupFinalizer), cleanupFinalizer))
+	after := marked(held, 0)
 	if dryRun {
 		return after
 	}

@@ -72,7 +72,6 @@ type definitionVersion struct {
 	} `json:"selectableFields"`
 }
 
-// parseDefinition reads and validates a definition.
 func parseDefinition(obj object) (*definition, error) {
 	d := &definition{}
 	u, res := obj.(*unstructured.Unstructured), definitionsResource()
@@ -120,13 +119,11 @@ func (d *definition) problems() field.ErrorList {
 	return problems
 }
 
-// storedAs returns the version in which objects are stored.
 func (d *definition) storedAs() schema.GroupVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v definitionVersion) bool { return v.Storage })
 	return schema.GroupVersion{Group: d.Spec.Group, Version: d.Spec.Versions[i].Name}
 }
 
-// resources returns the served versions of the definition's resource.
 func (d *definition) resources(c *collection) []*resource {
 	var served []*resource
 	n := d.Spec.Names

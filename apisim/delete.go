@@ -139,7 +139,6 @@ func marked(before object, grace time.Duration) object {
 	return after
 }
 
-// deleteCollection deletes the selected objects and answers with a list of them.
 func (x *exchange) deleteCollection() (answer, error) {
 	l, err := x.parseList(objectList)
 	if err != nil {
@@ -149,26 +148,18 @@ func (x *exchange) deleteCollection() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	page, err := x.server.deletePage(x.res, l, o)
-	if err != nil {
-		return answer{}, err
-	}
-	return listAnswer(x.res, l.form, page)
-}
-
-// deletePage deletes a page of objects and returns what they were.
-func (s *Server) deletePage(r *resource, l listRequest, o *metav1.DeleteOptions) (listPage, error) {
+	s, r := x.server, x.res
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.removed || r.retired {
-		return listPage{}, errNoResource()
+		return answer{}, errNoResource()
 	}
 	page := pageOf(r.objects.Copy(), position{Version: s.version}, l.selected, l.Limit)
 	for _, obj := range page.objects {
 		_, _, err := s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), o)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return page, err
+			return answer{}, err
 		}
 	}
-	return page, nil
+	return listAnswer(r, l.form, page)
 }

@@ -108,7 +108,6 @@ func direct(obj object, err error) (runtime.Object, error) {
 	return obj, nil
 }
 
-// find returns a resource that is served.
 func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,6 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	return r, given, err
 }
 
-// resourceOfKind returns the resource of the kind of an object.
 func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	kinds := []schema.GroupVersionKind{obj.GetObjectKind().GroupVersionKind()}
 	if kinds[0].Empty() {

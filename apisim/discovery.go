@@ -147,7 +147,6 @@ func (r *resource) subresources() []subresource {
 	return subs
 }
 
-// discovery returns all groups, versions and resources, sorted.
 func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +168,6 @@ func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {
 	return groups
 }
 
-// discovery returns the resource as discovery in one answer has it.
 func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
 	d := apidiscoveryv2.APIResourceDiscovery{
 		Resource: r.Name, ResponseKind: new(metav1.GroupVersionKind(r.gvk())),

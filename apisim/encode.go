@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// inForm returns an object in a form, with its kind.
 func inForm(r *resource, f form, obj object) runtime.Object {
 	switch {
 	case f.table:
@@ -23,17 +22,14 @@ func inForm(r *resource, f form, obj object) runtime.Object {
 	}
 }
 
-// encode writes an object that has its kind.
 func encode(f form, obj runtime.Object) ([]byte, error) {
 	return runtime.Encode(f.codec().Serializer, obj)
 }
 
-// encodeEvent writes a watch frame about a state of an object.
 func encodeEvent(r *resource, f form, eventType watch.EventType, obj object) ([]byte, error) {
 	return encodeFrame(f, eventType, inForm(r, f, obj))
 }
 
-// encodeFrame writes a watch frame about an object that has its kind.
 func encodeFrame(f form, eventType watch.EventType, obj runtime.Object) ([]byte, error) {
 	raw, err := encode(f, obj)
 	if err != nil {

@@ -49,7 +49,7 @@ func Refuse(code int, retryAfter time.Duration) Fault {
 	}}
 }
 
-// Answer answers in the place of the server with what the handler writes.
+// Answer sends the answer that the handler writes, and does nothing else.
 func Answer(h http.HandlerFunc) Fault {
 	return Fault{name: "Answer", begin: func(c *call, _ *Injection) {
 		h(c.out, c.request)
@@ -98,11 +98,10 @@ func ending(name string, frame int, part func(frameData) frameData,
 	})
 }
 
-// Garble sends noise in the place of a frame, of the same length and with the same
-// delimiter.
+// Garble replaces a frame by noise of the same length with the same delimiter.
 func Garble(frame int) Fault {
 	return onFrame("Garble", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		f.data = noise(f.data, c.out.form(), c.server.o.Seed)
+		f.data = noise(f.data, c.out.form())
 		return next(f)
 	})
 }
@@ -145,8 +144,8 @@ func Stall(frame int, d time.Duration) Fault {
 	})
 }
 
-// Fail sends an ERROR event of a status in the place of a frame of a watch, and ends the
-// watch. Fail(0, code) does so at once.
+// Fail replaces a frame of a watch by an ERROR event with a status, and ends the watch.
+// Fail(0, code) does so at once.
 func Fail(frame, code int) Fault {
 	return onFrame("Fail", frame, func(c *call, _ *Injection, f frameData, next sink) error {
 		if f.n == 0 {
@@ -221,7 +220,6 @@ func RepeatTokens() Fault {
 	}}
 }
 
-// onFrame returns a fault that happens at a frame.
 func onFrame(name string, frame int,
 	happen func(c *call, i *Injection, f frameData, next sink) error) Fault {
 	return Fault{name: fmt.Sprintf("%s(%d)", name, frame), begin: func(c *call, i *Injection) {

@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,11 @@ func (s *Server) Load(files ...string) error {
 			return err
 		}
 		for _, file := range found {
-			documents, err := readFile(file)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("apisim: %w", err)
+			}
+			documents, err := readDocuments(file, bytes.NewReader(text))
 			if err != nil {
 				return err
 			}
@@ -62,7 +67,6 @@ func (s *Server) LoadFrom(name string, from io.Reader) error {
 	return s.add(documents)
 }
 
-// filesOf returns the files that a name stands for.
 func filesOf(name string) ([]string, error) {
 	matches, err := filepath.Glob(name)
 	if err != nil {
@@ -91,15 +95,6 @@ func filesOf(name string) ([]string, error) {
 		return nil, fmt.Errorf("apisim: no file below %s ends in .yaml, .yml or .json", name)
 	}
 	return files, nil
-}
-
-func readFile(name string) ([]document, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("apisim: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	return readDocuments(name, file)
 }
 
 func readDocuments(name string, from io.Reader) ([]document, error) {
@@ -151,7 +146,6 @@ func readObjects(raw []byte, add func(u *unstructured.Unstructured)) error {
 	})
 }
 
-// add stores documents, definitions and namespaces first.
 func (s *Server) add(documents []document) error {
 	rank := func(d document) int {
 		switch d.object.GetKind() {

@@ -34,7 +34,6 @@ func (s *Server) ensureNamespaces(names ...string) error {
 	return nil
 }
 
-// activate sets the label, the finalizer and the phase of a new namespace.
 func activate(n *corev1.Namespace) {
 	if n.Labels == nil {
 		n.Labels = make(map[string]string, 1)

@@ -28,7 +28,6 @@ type form struct {
 	withoutColumns  bool                       // a table before had them
 }
 
-// contentType returns the media type of an answer.
 func (f form) contentType() string {
 	if f.stream && f.mediaType == mediaProtobuf {
 		return mediaProtobuf + streamSuffix
@@ -36,7 +35,6 @@ func (f form) contentType() string {
 	return cmp.Or(f.mediaType, mediaJSON)
 }
 
-// codec returns the encoders of the form.
 func (f form) codec() runtime.SerializerInfo {
 	all := plainCodecs.SupportedMediaTypes()
 	info, _ := runtime.SerializerInfoForMediaType(all, cmp.Or(f.mediaType, mediaJSON))
@@ -85,7 +83,7 @@ func (x *exchange) negotiate(res *resource, c content) (form, error) {
 	return form{}, errNotAcceptable(accept)
 }
 
-// setEncoding sets the encoding of a media type, and reports whether the server has it.
+// setEncoding sets the encoding of a media type, and reports whether it is supported.
 func (f *form) setEncoding(mediaType string) bool {
 	switch mediaType {
 	case mediaJSON, "application/*", "*/*":
@@ -99,7 +97,7 @@ func (f *form) setEncoding(mediaType string) bool {
 }
 
 // transform sets the transformation in the parameters of a media type, and reports
-// whether the server has it.
+// whether it is supported.
 func (f *form) transform(params map[string]string, c content) bool {
 	as := params["as"]
 	if as == "" {

@@ -3,7 +3,6 @@ package apisim
 import (
 	"bytes"
 	"encoding/binary"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 
@@ -91,7 +90,6 @@ func (o *outlet) through(at int, f frameData) error {
 	return err
 }
 
-// form returns the encoding of the answer.
 func (o *outlet) form() form {
 	mediaType, stream := strings.CutSuffix(o.Header().Get("Content-Type"), streamSuffix)
 	if mediaType != mediaProtobuf {
@@ -110,7 +108,6 @@ func (c *call) cut(headed bool) error {
 	panic(http.ErrAbortHandler)
 }
 
-// fail ends a watch with an ERROR event.
 func (c *call) fail(code int, next sink) error {
 	status := statusFor(errInjected(code, c.path, 0))
 	frame, err := encodeFrame(c.out.form(), watch.Error, status)
@@ -126,30 +123,18 @@ func (c *call) fail(code int, next sink) error {
 	return errTruncated
 }
 
-// noise returns bytes without a meaning in the place of a frame. In JSON they keep the
-// newline and begin no value, so that a reader does not wait for the end of one. An event
-// in protobuf keeps the length before it, and begins with a tag that does not exist.
-func noise(frame []byte, f form, seed uint64) []byte {
-	source := rand.NewPCG(seed, uint64(len(frame)))
-	noise := make([]byte, 0, len(frame)+8)
-	for len(noise) < len(frame) {
-		noise = binary.LittleEndian.AppendUint64(noise, source.Uint64())
-	}
-	noise = noise[:len(frame)]
+// noise returns as many bytes as a frame has, which a decoder refuses. A
+// JSON frame keeps its newline, a protobuf event the length before it.
+func noise(frame []byte, f form) []byte {
+	filler, kept := []byte("!"), 0 // begins no JSON value
 	if f.mediaType == mediaProtobuf {
-		if f.stream && len(frame) > 4 {
-			copy(noise, frame[:4])
-			noise[4] = 7
+		filler = []byte{7} // a tag that does not exist
+		if f.stream {
+			kept = min(4, len(frame))
 		}
-		return noise
 	}
-	for i := range noise {
-		noise[i] = '!' + noise[i]%('~'-'!')
-	}
-	if len(noise) > 0 {
-		noise[0] = '!'
-	}
-	if bytes.HasSuffix(frame, []byte("\n")) {
+	noise := append(bytes.Clone(frame[:kept]), bytes.Repeat(filler, len(frame)-kept)...)
+	if f.mediaType != mediaProtobuf && bytes.HasSuffix(frame, []byte("\n")) {
 		noise[len(noise)-1] = '\n'
 	}
 	return noise

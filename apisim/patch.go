@@ -37,7 +37,6 @@ func patchTypes(res *resource) []string {
 	return kinds
 }
 
-// readPatch reads the patch of a request.
 func readPatch(r *http.Request, res *resource) (patch, error) {
 	contentType := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)

@@ -59,7 +59,6 @@ func (r *resource) listGVK() schema.GroupVersionKind {
 	return r.gv().WithKind(r.Kind + "List")
 }
 
-// newObject returns an object without content.
 func (r *resource) newObject() (object, error) {
 	if !r.typed {
 		u := &unstructured.Unstructured{}

@@ -70,7 +70,6 @@ func (p requestPath) verb(r *http.Request) string {
 	}
 }
 
-// serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch strings.Trim(r.URL.Path, "/") {
 	case "healthz", "livez", "readyz":
@@ -199,7 +198,6 @@ func (x *exchange) body(stored object) object {
 	return stored
 }
 
-// single returns the answer for an object.
 func (x *exchange) single(stored object, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -212,7 +210,7 @@ func (x *exchange) single(stored object, err error) (answer, error) {
 	return answer{f, inForm(res, f, x.body(stored))}, nil
 }
 
-// get returns the object of the path, as new as the request asks for.
+// get returns the object of the path, at the resource version of the request or newer.
 func (x *exchange) get() (object, error) {
 	asked := x.r.URL.Query().Get("resourceVersion")
 	version, err := parseVersion(asked)
@@ -250,7 +248,6 @@ func write(w http.ResponseWriter, contentType string, code int, data []byte) {
 	w.Write(data) //nolint:errcheck // the client is gone
 }
 
-// statusForm returns the form of a Status: protobuf if a client prefers that, else JSON.
 func statusForm(r *http.Request) form {
 	if strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf) {
 		return form{mediaType: mediaProtobuf}
@@ -258,7 +255,6 @@ func statusForm(r *http.Request) form {
 	return form{}
 }
 
-// writeError writes the Status of an error.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusFor(err)
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {

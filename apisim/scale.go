@@ -17,7 +17,6 @@ type scalePaths struct {
 	Selector string `json:"labelSelectorPath"`
 }
 
-// builtinScale returns the scale of a built-in resource, nil if it has none.
 func builtinScale(r *resource) *scalePaths {
 	if r.isBuiltin("deployments.apps", "replicasets.apps", "statefulsets.apps") {
 		return &scalePaths{".spec.replicas", ".status.replicas", ".spec.selector"}

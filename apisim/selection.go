@@ -36,7 +36,6 @@ func newSelection(r *resource, p requestPath, o *internalversion.ListOptions) (s
 	return s, err
 }
 
-// isEverything reports whether all objects of the namespace are selected.
 func (s objectSelection) isEverything() bool {
 	return s.name == "" && s.labels.Empty() && s.fields == nil
 }

@@ -93,7 +93,6 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// complete checks the options and sets defaults.
 func (o *Options) complete() error {
 	if o.HistoryLimit < 0 {
 		return fmt.Errorf("apisim: Options.HistoryLimit is %d: give a number of events, or 0 for %d",
@@ -180,7 +179,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveWithFaults(status, r, entry)
 }
 
-// enter counts a request, unless the server is closed.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ type printerColumn struct {
 
 const creationPath = ".metadata.creationTimestamp"
 
-// defaultColumns are those of built-in types, and of definitions that have none.
+// defaultColumns are the columns of built-in types and of definitions without columns.
 func defaultColumns() []printerColumn {
 	return []printerColumn{{Name: "Age", Type: "date", JSONPath: creationPath}}
 }
@@ -62,7 +62,6 @@ func (c printerColumn) cell(obj object) any {
 	return value
 }
 
-// tableOf returns objects of a resource as a table.
 func tableOf(r *resource, f form, meta metav1.ListMeta, objects ...object) *metav1.Table {
 	t := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
 	t.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Table"))
@@ -92,7 +91,6 @@ func tableOf(r *resource, f form, meta metav1.ListMeta, objects ...object) *meta
 	return t
 }
 
-// parseInclude reads the parameter includeObject of a table.
 func parseInclude(value string) (metav1.IncludeObjectPolicy, error) {
 	switch policy := metav1.IncludeObjectPolicy(value); policy {
 	case "":

@@ -32,7 +32,6 @@ func (s *Server) update(r *resource, given object, o writeOptions) (object, bool
 	return stored, false, err
 }
 
-// replaceLocked stores the next state of an object.
 func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions) (object, error) {
 	version := given.GetResourceVersion()
 	if (version == "" || version == "0") && r.needsVersion() && o.part != wholeObject {
@@ -150,7 +149,6 @@ func keepSystemMetadata(before, after object) {
 	}
 }
 
-// beginsGeneration reports whether a change begins a generation.
 func beginsGeneration(r *resource, before, after object) bool {
 	return !equality.Semantic.DeepEqual(desired(r, before), desired(r, after)) ||
 		r.annotationsCount() &&

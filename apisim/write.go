@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // objectPart is the part of an object that a write may change.
@@ -42,7 +41,7 @@ type writeOptions struct {
 	dryRun          bool // answer as if, and store nothing
 	fieldValidation string
 	manager         string // of the fields that are written, "" past the API
-	applies, force  bool   // a server-side apply, one that takes fields from other managers
+	applies, force  bool   // a server-side apply; it may take fields from other managers
 }
 
 // writeOptions reads the parameters of a create, an update, or a patch of a kind.
@@ -58,6 +57,7 @@ func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
 		name := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
 		return writeOptions{}, errInvalidOptions(name, problems)
 	}
+	program, _, _ := strings.Cut(x.r.UserAgent(), "/")
 	part := mainResource
 	switch x.path.subresource {
 	case "status":
@@ -67,12 +67,11 @@ func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
 	}
 	return writeOptions{
 		part: part, subresource: x.path.subresource, dryRun: len(o.DryRun) > 0,
-		fieldValidation: o.FieldValidation, manager: managerOf(x.r, o.FieldManager),
+		fieldValidation: o.FieldValidation, manager: cmp.Or(o.FieldManager, program),
 		applies: kind == types.ApplyPatchType, force: o.Force != nil && *o.Force,
 	}, nil
 }
 
-// decodeParameters reads the parameters of the request into options.
 func (x *exchange) decodeParameters(into runtime.Object) error {
 	codec, query := internalscheme.ParameterCodec, x.r.URL.Query()
 	if err := codec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
@@ -155,16 +154,6 @@ func checkObject(r *resource, obj object) error {
 	return err
 }
 
-// checkMetadata refuses the metadata of a new object.
-func checkMetadata(r *resource, obj object) error {
-	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, r.nameRule(),
-		field.NewPath("metadata"))
-	if len(problems) > 0 {
-		return errInvalid(r, obj.GetName(), problems...)
-	}
-	return nil
-}
-
 // setStoredForm gives an object the form in which it is stored: a typed one without a kind,
 // and a map in the one version in which all are stored.
 func setStoredForm(r *resource, obj object) {
@@ -210,7 +199,6 @@ func (s *Server) storeLocked(r *resource, before, after object) {
 	r.add(e, s.o.HistoryLimit)
 }
 
-// advanceLocked begins the next version.
 func (s *Server) advanceLocked() {
 	s.version++
 	close(s.advanced)

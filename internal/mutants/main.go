@@ -68,8 +68,8 @@ func main() {
 		dir: ".", suites: []string{".", "clientgo/cache"}, parallel: runtime.NumCPU(),
 		slack: 5 * time.Second, known: "internal/mutants/survivors.json",
 	}
-	packages := flag.String("packages", "store,internal/delta,internal/fanout,internal/reflector,source,.",
-		"directories whose code is changed")
+	engine := "store,internal/delta,internal/fanout,internal/reflector,source,."
+	packages := flag.String("packages", engine, "directories whose code is changed")
 	flag.IntVar(&o.sample, "sample", 1000, "how many mutants run; 0 is all")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "the seed of the sample")
 	flag.Parse()
