@@ -85,7 +85,7 @@ func write(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// replace replaces a file by the one that produce writes under a temporary name.
+// replace replaces a file by a file that produce writes under a temporary name.
 func replace(path string, produce func(path string) error) error {
 	temporary, err := os.MkdirTemp(filepath.Dir(path), "new-")
 	if err != nil {

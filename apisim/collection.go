@@ -7,7 +7,8 @@ import (
 // collection holds the objects of a resource in all its versions, and its past events.
 // The server's lock guards it.
 type collection struct {
-	// definition is the name of the definition of the resource, "" if it has none.
+	// definition is the name of the definition of the resource, "" for a resource without a
+	// definition.
 	definition string
 	// terminating is set when the definition is deleted: no object may be added.
 	terminating bool
@@ -46,7 +47,6 @@ func (c *collection) add(e *event, limit int) {
 	c.wake()
 }
 
-// compact drops the events up to a version.
 func (c *collection) compact(version uint64) {
 	c.dropped += len(c.history)
 	c.compacted = c.dropped
@@ -58,7 +58,7 @@ func (c *collection) compact(version uint64) {
 func (c *collection) remove(version uint64) {
 	c.removed = true
 	c.objects.Clear()
-	c.dropped++ // ends each watch, even one that looks only after restore
+	c.dropped++ // ends every watch, also a watch that is woken only after restore
 	c.compact(version)
 	c.wake()
 }

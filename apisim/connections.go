@@ -13,8 +13,7 @@ import (
 // listeners, while the server is unavailable.
 type pipeListener struct {
 	accepted chan net.Conn
-	closed   chan struct{}
-	close    sync.Once
+	closed   chan struct{} // by Close, which net/http calls once
 
 	mu        sync.Mutex // guards the rest
 	down      bool
@@ -66,7 +65,7 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 
 // Close refuses further connections.
 func (l *pipeListener) Close() error {
-	l.close.Do(func() { close(l.closed) })
+	close(l.closed)
 	return nil
 }
 
@@ -110,7 +109,6 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// cut closes every connection, also in the middle of a frame.
 func (c *connections) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

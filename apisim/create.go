@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // errVersionOnCreate has no status of its own in Kubernetes either: it is a 500.
@@ -16,7 +18,6 @@ var errVersionOnCreate = errors.New("resourceVersion should not be set on object
 // nameAttempts is how many generated names are tried.
 const nameAttempts = 8
 
-// create stores a new object and returns it as it is stored.
 func (s *Server) create(r *resource, given object, o writeOptions) (object, error) {
 	obj := clone(given)
 	if o.part == withSystemMetadata {
@@ -62,7 +63,6 @@ func (s *Server) prepare(r *resource, obj object, o writeOptions) {
 	}
 }
 
-// insertLocked checks and stores a new object that is prepared.
 func (s *Server) insertLocked(r *resource, obj object, o writeOptions) (object, error) {
 	if r.removed || r.retired {
 		return nil, errNoResource()
@@ -84,8 +84,10 @@ func (s *Server) insertLocked(r *resource, obj object, o writeOptions) (object, 
 			break
 		}
 	}
-	if err := checkMetadata(r, obj); err != nil {
-		return nil, err
+	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, r.nameRule(),
+		field.NewPath("metadata"))
+	if len(problems) > 0 {
+		return nil, errInvalid(r, obj.GetName(), problems...)
 	}
 	if err := checkObject(r, obj); err != nil {
 		return nil, err
@@ -102,7 +104,6 @@ func (s *Server) insertLocked(r *resource, obj object, o writeOptions) (object, 
 	return obj, nil
 }
 
-// errExists is the answer to a name in use.
 func errExists(r *resource, present object, generated bool) error {
 	err := apierrors.NewAlreadyExists(r.groupResource(), present.GetName())
 	if generated {

@@ -1,7 +1,7 @@
 package apisim
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"mime"
@@ -12,34 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // maxBody is the largest body that is read, as of a real server.
 const maxBody = 3 << 20
 
-// decoder reads the bodies of requests. It is strict: unknown and duplicate fields are an
-// error beside the object.
-type decoder struct {
-	json, yaml, protobuf runtime.Decoder
-}
-
-func newDecoder(scheme *runtime.Scheme) *decoder {
-	strict := func(o jsonserializer.SerializerOptions) runtime.Decoder {
-		o.Strict = true
-		meta := jsonserializer.DefaultMetaFactory
-		return jsonserializer.NewSerializerWithOptions(meta, scheme, scheme, o)
-	}
-	return &decoder{
-		json:     strict(jsonserializer.SerializerOptions{}),
-		yaml:     strict(jsonserializer.SerializerOptions{Yaml: true}),
-		protobuf: protobuf.NewSerializer(scheme, scheme),
-	}
-}
-
-// readBody reads a body of at most maxBody bytes.
 func readBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
@@ -51,16 +31,41 @@ func readBody(r *http.Request) ([]byte, error) {
 	return data, nil
 }
 
-// decodeAs reads an object of a resource. The warnings are about fields of the data that
-// the object does not have.
-func decodeAs(decoder runtime.Decoder, data []byte, res *resource) (obj object, warnings []error,
+// plainCodecs know no types: they write any object, and read into the object that they are
+// given.
+var plainCodecs = serializer.NewCodecFactory(runtime.NewScheme())
+
+// codecOf returns the codec of a media type. Custom resources have no protobuf.
+func codecOf(all serializer.CodecFactory, contentType string, typed bool) (runtime.SerializerInfo,
+	error) {
+	mediaType, _, err := mime.ParseMediaType(cmp.Or(contentType, mediaJSON))
+	var accepted []string
+	for _, codec := range all.SupportedMediaTypes() {
+		if codec.MediaType == mediaProtobuf && !typed {
+			continue
+		}
+		if err == nil && codec.MediaType == mediaType {
+			return codec, nil
+		}
+		accepted = append(accepted, codec.MediaType)
+	}
+	return runtime.SerializerInfo{}, errUnsupportedBody(accepted...)
+}
+
+// decode reads an object of a resource. The warnings are about unknown and duplicate
+// fields of the data.
+func decode(contentType string, data []byte, res *resource) (obj object, warnings []error,
 	err error) {
+	codec, err := codecOf(scheme.Codecs, contentType, res.typed)
+	if err != nil {
+		return nil, nil, err
+	}
 	want := res.gvk()
 	var into runtime.Object
 	if !res.typed {
 		into = &unstructured.Unstructured{}
 	}
-	decoded, got, err := decoder.Decode(data, &want, into)
+	decoded, got, err := codec.StrictSerializer.Decode(data, &want, into)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok && decoded != nil {
 		warnings, err = strict.Errors(), nil
 	}
@@ -103,71 +108,32 @@ func checkMap(u *unstructured.Unstructured) error {
 }
 
 // deleteOptions reads the options of a delete from the body, or, if that is empty, from
-// the parameters.
-func (d *decoder) deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) {
+// the parameters. The options may be of any group: clients name that of the resource,
+// meta.k8s.io or none.
+func deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) {
 	data, err := readBody(r)
 	if err != nil {
 		return nil, err
 	}
-	o := &metav1.DeleteOptions{}
+	o, kind := &metav1.DeleteOptions{}, &schema.GroupVersionKind{}
 	if len(data) == 0 {
 		query := r.URL.Query()
 		err = metav1.Convert_url_Values_To_v1_DeleteOptions(&query, o, nil)
 	} else {
-		err = d.decodeDeleteOptions(data, r.Header.Get("Content-Type"), o)
+		codec, unsupported := codecOf(plainCodecs, r.Header.Get("Content-Type"), true)
+		if unsupported != nil {
+			return nil, unsupported
+		}
+		_, kind, err = codec.Serializer.Decode(data, nil, o)
 	}
-	if known := apierrors.APIStatus(nil); err != nil && !errors.As(err, &known) {
-		err = apierrors.NewBadRequest(fmt.Sprintf("the delete options cannot be read: %v", err))
+	if err == nil && kind.Kind != "" && kind.Kind != "DeleteOptions" {
+		err = fmt.Errorf("the body is a %s and not DeleteOptions", kind.Kind)
 	}
 	if err != nil {
-		return nil, err
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the delete options cannot be read: %v", err))
 	}
 	if problems := validation.ValidateDeleteOptions(o); len(problems) > 0 {
 		return nil, errInvalidOptions("DeleteOptions", problems)
 	}
 	return o, nil
-}
-
-// decodeDeleteOptions reads options of any group: clients name that of the resource,
-// meta.k8s.io or none.
-func (d *decoder) decodeDeleteOptions(data []byte, contentType string,
-	into *metav1.DeleteOptions) error {
-	decoder, err := d.forType(contentType, true)
-	switch {
-	case err != nil:
-		return err
-	case decoder == d.protobuf:
-		unknown := &runtime.Unknown{}
-		if _, _, err := decoder.Decode(data, nil, unknown); err != nil {
-			return err
-		}
-		err = into.Unmarshal(unknown.Raw)
-		into.Kind = unknown.Kind
-	default: // JSON is YAML
-		err = yaml.Unmarshal(data, into)
-	}
-	if err == nil && into.Kind != "" && into.Kind != "DeleteOptions" {
-		err = fmt.Errorf("the body is a %s and not DeleteOptions", into.Kind)
-	}
-	return err
-}
-
-// forType returns the decoder of a media type.
-func (d *decoder) forType(contentType string, hasProtobuf bool) (runtime.Decoder, error) {
-	if contentType == "" {
-		return d.json, nil
-	}
-	mediaType, _, err := mime.ParseMediaType(contentType)
-	switch {
-	case err == nil && mediaType == mediaJSON:
-		return d.json, nil
-	case err == nil && mediaType == mediaYAML:
-		return d.yaml, nil
-	case err == nil && mediaType == mediaProtobuf && hasProtobuf:
-		return d.protobuf, nil
-	case hasProtobuf:
-		return nil, errUnsupportedBody(mediaJSON, mediaYAML, mediaProtobuf)
-	default:
-		return nil, errUnsupportedBody(mediaJSON, mediaYAML)
-	}
 }

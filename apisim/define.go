@@ -25,17 +25,13 @@ func (s *Server) defineLocked(before, after object) {
 	if err != nil {
 		panic(err) // checkObject has accepted it
 	}
-	conflict := s.conflictLocked(d)
 	u := after.(*unstructured.Unstructured)
-	setDefinitionStatus(u, d, conflict)
+	d.setStatus(u)
 	if before != nil && equality.Semantic.DeepEqual(
 		before.(*unstructured.Unstructured).Object["spec"], u.Object["spec"]) {
 		return
 	}
 	c := s.retireLocked(d.Metadata.Name)
-	if conflict != "" {
-		return
-	}
 	if c == nil {
 		c = newCollection()
 		c.definition, c.floor = d.Metadata.Name, s.version
@@ -67,12 +63,9 @@ func (s *Server) deleteDefinitionLocked(r *resource, before object, dryRun bool)
 	if before.GetDeletionTimestamp() != nil {
 		return before
 	}
-	after := clone(before)
-	after.SetDeletionTimestamp(new(now()))
-	after.SetDeletionGracePeriodSeconds(new(int64(0)))
-	after.SetGeneration(after.GetGeneration() + 1)
-	finalizers := without(slices.Clone(after.GetFinalizers()), cleanupFinalizer)
-	after.SetFinalizers(append(finalizers, cleanupFinalizer))
+	held := clone(before)
+	held.SetFinalizers(append(without(held.GetFinalizers(), cleanupFinalizer), cleanupFinalizer))
+	after := marked(held, 0)
 	if dryRun {
 		return after
 	}
@@ -112,58 +105,27 @@ func (s *Server) finishDefinitionLocked(name string) {
 	s.commitLocked(all, before, after)
 }
 
-// setDefinitionStatus sets the conditions, names and versions in the status of a
-// definition. Conditions of others stay.
-func setDefinitionStatus(u *unstructured.Unstructured, d *definition, conflict string) {
-	status, _, _ := unstructured.NestedMap(u.Object, "status") //nolint:errcheck // it is replaced
-	if status == nil {
-		status = map[string]any{}
-	}
-	status["conditions"] = definitionConditions(status, conflict, u.GetDeletionTimestamp() != nil)
-	if conflict == "" {
-		names, _, _ := unstructured.NestedMap(u.Object, "spec", "names") //nolint:errcheck // valid
-		names["singular"], names["listKind"] = d.Spec.Names.Singular, d.Spec.Names.ListKind
-		status["acceptedNames"] = names
-	}
-	stored, _, _ := unstructured.NestedSlice(status, "storedVersions") //nolint:errcheck // replaced
-	if version := d.storedAs().Version; !slices.Contains(stored, any(version)) {
-		stored = append(stored, version)
-	}
-	status["storedVersions"] = stored
-	u.Object["status"] = status
-}
-
-// definitionConditions returns the next conditions of a definition.
-func definitionConditions(status map[string]any, conflict string, terminating bool) []any {
-	var parsed struct {
-		Conditions []metav1.Condition `json:"conditions"`
-	}
-	converter := runtime.DefaultUnstructuredConverter
-	if converter.FromUnstructured(status, &parsed) != nil {
-		parsed.Conditions = nil
-	}
-	set := func(kind, reason, message string, is bool) {
-		value := metav1.ConditionFalse
-		if is {
-			value = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&parsed.Conditions, metav1.Condition{
-			Type: kind, Status: value, Reason: reason, Message: message, LastTransitionTime: now(),
+// setStatus sets the conditions, names and versions in the status of a definition.
+// Conditions of others stay.
+func (d *definition) setStatus(u *unstructured.Unstructured) {
+	set := func(kind, reason, message string) {
+		meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+			LastTransitionTime: now(),
 		})
 	}
-	if conflict == "" {
-		set("NamesAccepted", "NoConflicts", "no conflicts found", true)
-		set("Established", "InitialNamesAccepted", "the initial names have been accepted", true)
-	} else {
-		set("NamesAccepted", "NameConflict", conflict, false)
-		set("Established", "NotAccepted", "not all names are accepted", false)
+	set("NamesAccepted", "NoConflicts", "no conflicts found")
+	set("Established", "InitialNamesAccepted", "the initial names have been accepted")
+	if u.GetDeletionTimestamp() != nil {
+		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 	}
-	if terminating {
-		set("Terminating", "InstanceDeletionInProgress", "CustomResource deletion is in progress", true)
+	d.Status.AcceptedNames = d.Spec.Names
+	if version := d.storedAs().Version; !slices.Contains(d.Status.StoredVersions, version) {
+		d.Status.StoredVersions = append(d.Status.StoredVersions, version)
 	}
-	result, err := converter.ToUnstructured(&parsed)
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&d.Status)
 	if err != nil {
-		panic(err) // conditions always convert
+		panic(err) // plain fields always convert
 	}
-	return result["conditions"].([]any)
+	u.Object["status"] = status
 }

@@ -1,10 +1,11 @@
 package apisim
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,8 +28,8 @@ func definitionsResource() *resource {
 	return r
 }
 
-// definition has the fields of a CustomResourceDefinition that the server reads, which are
-// all but the schemas.
+// definition holds the fields of a CustomResourceDefinition that the server reads: all but
+// the schemas.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -39,6 +40,7 @@ type definition struct {
 		Names    definitionNames     `json:"names"`
 		Versions []definitionVersion `json:"versions"`
 	} `json:"spec"`
+	Status definitionStatus `json:"status"`
 }
 
 type definitionNames struct {
@@ -46,8 +48,14 @@ type definitionNames struct {
 	Singular   string   `json:"singular"`
 	Kind       string   `json:"kind"`
 	ListKind   string   `json:"listKind"`
-	ShortNames []string `json:"shortNames"`
-	Categories []string `json:"categories"`
+	ShortNames []string `json:"shortNames,omitempty"`
+	Categories []string `json:"categories,omitempty"`
+}
+
+type definitionStatus struct {
+	Conditions     []metav1.Condition `json:"conditions"`
+	AcceptedNames  definitionNames    `json:"acceptedNames"`
+	StoredVersions []string           `json:"storedVersions"`
 }
 
 type definitionVersion struct {
@@ -64,7 +72,6 @@ type definitionVersion struct {
 	} `json:"selectableFields"`
 }
 
-// parseDefinition reads and validates a definition.
 func parseDefinition(obj object) (*definition, error) {
 	d := &definition{}
 	u, res := obj.(*unstructured.Unstructured), definitionsResource()
@@ -72,12 +79,8 @@ func parseDefinition(obj object) (*definition, error) {
 		return nil, errUnhandled(res.gvk(), err)
 	}
 	n := &d.Spec.Names
-	if n.Singular == "" {
-		n.Singular = strings.ToLower(n.Kind)
-	}
-	if n.ListKind == "" {
-		n.ListKind = n.Kind + "List"
-	}
+	n.Singular = cmp.Or(n.Singular, strings.ToLower(n.Kind))
+	n.ListKind = cmp.Or(n.ListKind, n.Kind+"List")
 	if problems := d.problems(); len(problems) > 0 {
 		return nil, errInvalid(res, d.Metadata.Name, problems...)
 	}
@@ -116,13 +119,11 @@ func (d *definition) problems() field.ErrorList {
 	return problems
 }
 
-// storedAs returns the version in which objects are stored.
 func (d *definition) storedAs() schema.GroupVersion {
 	i := slices.IndexFunc(d.Spec.Versions, func(v definitionVersion) bool { return v.Storage })
 	return schema.GroupVersion{Group: d.Spec.Group, Version: d.Spec.Versions[i].Name}
 }
 
-// resources returns the served versions of the definition's resource.
 func (d *definition) resources(c *collection) []*resource {
 	var served []*resource
 	n := d.Spec.Names
@@ -148,21 +149,4 @@ func (d *definition) resources(c *collection) []*resource {
 		served = append(served, r)
 	}
 	return served
-}
-
-// conflictLocked returns the reason why the names of a definition cannot be used, "" if
-// they can.
-func (s *Server) conflictLocked(d *definition) string {
-	for _, r := range s.servedLocked() {
-		if r.Group != d.Spec.Group || r.definition == d.Metadata.Name {
-			continue
-		}
-		if r.Name == d.Spec.Names.Plural {
-			return fmt.Sprintf("%q is already in use", r.Name)
-		}
-		if r.Kind == d.Spec.Names.Kind {
-			return fmt.Sprintf("%q is already in use", r.Kind)
-		}
-	}
-	return ""
 }

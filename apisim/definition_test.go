@@ -279,72 +279,44 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 			"scope":       {set("Elsewhere", "spec", "scope"), "spec.scope"},
 			"kind":        {set("", "spec", "names", "kind"), "spec.names.kind: Required"},
 			"no versions": {set([]any{}, "spec", "versions"), "exactly one version"},
-			"form":        {set(7, "spec", "names"), "cannot be handled as a CustomResourceDefinition"},
+			"form":        {set("x", "spec", "names"), "cannot be handled as a CustomResourceDefinition"},
 		} {
-			given := b.fromYAML(widgetDefinition, func(u *unstructured.Unstructured) {
-				if name == "form" {
-					u.Object["spec"].(map[string]any)["names"] = int64(7)
-					return
-				}
-				test.change(u)
-			})
+			given := b.fromYAML(widgetDefinition, test.change)
 			_, err := b.dynamic().Resource(definitions).Create(b.ctx, given, metav1.CreateOptions{})
 			if err == nil || !strings.Contains(err.Error(), test.says) || !(apierrors.IsInvalid(err) || name == "form" && apierrors.IsBadRequest(err)) {
 				b.Errorf("%s: %v, want %s", name, err, test.says)
 			}
-		}
-		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "gadgets", Kind: "Widget"}))
-		made := b.define()
-		if condition(made, "Established") != "False" || condition(made, "NamesAccepted") != "False" {
-			b.Errorf("the status of one whose kind is taken is %v", made.Object["status"])
-		}
-		if _, err := b.dynamic().Resource(widgetsV1).List(b.ctx, metav1.ListOptions{}); !apierrors.IsNotFound(err) {
-			b.Errorf("it is served: %v", err)
 		}
 	})
 }
 
 func TestScale(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		web := b.deployment("web", "a")
-		deployments := b.typed.AppsV1().Deployments("default")
-		scale, err := deployments.GetScale(b.ctx, "web", metav1.GetOptions{})
-		if err != nil || scale.Spec.Replicas != 1 || scale.UID != web.UID || scale.ResourceVersion != web.ResourceVersion {
-			b.Fatalf("%+v, %v", scale, err)
-		}
-		scale.Spec.Replicas = 3
-		updated, err := deployments.UpdateScale(b.ctx, "web", scale, metav1.UpdateOptions{})
-		if err != nil || updated.Spec.Replicas != 3 || updated.ResourceVersion == scale.ResourceVersion {
-			b.Errorf("%+v, %v", updated, err)
-		}
-		if _, err := deployments.UpdateScale(b.ctx, "web", scale, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-			b.Errorf("a scale of an old version: %v", err)
-		}
-		got, err := deployments.Get(b.ctx, "web", metav1.GetOptions{})
-		if err != nil || *got.Spec.Replicas != 3 || got.Generation != 2 {
-			b.Errorf("the deployment is %+v, %v", got, err)
+		for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet"} {
+			b.seed(b.fromYAML("{apiVersion: apps/v1, metadata: {name: a, namespace: default}, " +
+				"spec: {selector: {matchLabels: {app: a}}}, status: {replicas: 2}, kind: " + kind + "}"))
+			path := "/apis/apps/v1/namespaces/default/" + strings.ToLower(kind) + "s/a"
+			const scale = `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a"%s},` +
+				`"spec":{"replicas":4}}`
+			b.ask("",
+				ask{"GET " + path + "/scale", "", 200,
+					`"spec":{"replicas":1},"status":{"replicas":2,"selector":"app=a"}`},
+				ask{"PUT " + path + "/scale", fmt.Sprintf(scale, ""), 200, `"spec":{"replicas":4}`},
+				ask{"PUT " + path + "/scale", fmt.Sprintf(scale, `,"resourceVersion":"1"`), 409, "modified"},
+				ask{"GET " + path, "", 200, `"generation":2`},
+				ask{"GET " + path, "", 200, `"spec":{"replicas":4`})
 		}
 		b.define()
 		b.done(b.dynamic().Resource(widgetsV1).Namespace("default").Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{}))
 		const path = "/apis/example.com/v1/namespaces/default/widgets/a/scale"
-		for _, step := range []struct {
-			method, body string
-			code         int
-			says         string
-		}{
-			{"GET", "", 200, `"kind":"Scale","apiVersion":"autoscaling/v1"`},
-			{"PATCH", `{"spec":{"replicas":5}}`, 200, `"spec":{"replicas":5}`},
-			{"PATCH", `{"spec":{"replicas":"x"}}`, 422, "patch"},
-			{"PUT", `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"b"}}`, 400, "does not match the name"},
-			{"DELETE", "", 405, "does not allow"},
-		} {
-			code, text := b.get(step.method, path, step.body, "Content-Type", map[bool]string{true: "application/merge-patch+json"}[step.method == "PATCH"])
-			if code != step.code || !strings.Contains(text, step.says) {
-				b.Errorf("%s %s: %d %s", step.method, step.body, code, text)
-			}
-		}
-		if code, _ := b.get("GET", "/api/v1/namespaces/default/configmaps/a/scale", ""); code != 404 {
-			b.Errorf("the scale of a config map: %d", code)
-		}
+		b.ask("application/merge-patch+json",
+			ask{"GET " + path, "", 200, `"kind":"Scale","apiVersion":"autoscaling/v1"`},
+			ask{"PATCH " + path, `{"spec":{"replicas":5}}`, 200, `"spec":{"replicas":5}`},
+			ask{"PATCH " + path, `{"spec":{"replicas":"x"}}`, 422, "patch"},
+			ask{"DELETE " + path, "", 405, "does not allow"},
+			ask{"GET /api/v1/namespaces/default/configmaps/a/scale", "", 404, ""})
+		b.ask("", ask{"PUT " + path,
+			`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"b"}}`, 400,
+			"does not match the name"})
 	})
 }

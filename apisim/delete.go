@@ -10,7 +10,7 @@ import (
 )
 
 func (x *exchange) delete() (answer, error) {
-	o, err := x.server.decoder.deleteOptions(x.r)
+	o, err := deleteOptions(x.r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -18,14 +18,12 @@ func (x *exchange) delete() (answer, error) {
 	if err != nil || !removed || x.res.returnsDeleted() {
 		return x.single(obj, err)
 	}
-	f := form{protobuf: prefersProtobuf(x.r)}
-	data, err := encode(f, &metav1.Status{
+	return answer{statusForm(x.r), &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
 			Name: obj.GetName(), Group: x.res.Group, Kind: x.res.Name, UID: obj.GetUID(),
 		},
-	})
-	return answer{data, f.contentType()}, err
+	}}, nil
 }
 
 // delete deletes an object, or marks it if it has finalizers or a grace period. It returns
@@ -141,37 +139,27 @@ func marked(before object, grace time.Duration) object {
 	return after
 }
 
-// deleteCollection deletes the selected objects and answers with a list of them.
 func (x *exchange) deleteCollection() (answer, error) {
 	l, err := x.parseList(objectList)
 	if err != nil {
 		return answer{}, err
 	}
-	o, err := x.server.decoder.deleteOptions(x.r)
+	o, err := deleteOptions(x.r)
 	if err != nil {
 		return answer{}, err
 	}
-	page, err := x.server.deletePage(x.res, l, o)
-	if err != nil {
-		return answer{}, err
-	}
-	data, err := encodeList(x.res, l.form, page.meta, page.objects)
-	return answer{data, l.form.contentType()}, err
-}
-
-// deletePage deletes a page of objects and returns what they were.
-func (s *Server) deletePage(r *resource, l listRequest, o *metav1.DeleteOptions) (listPage, error) {
+	s, r := x.server, x.res
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.removed || r.retired {
-		return listPage{}, errNoResource()
+		return answer{}, errNoResource()
 	}
 	page := pageOf(r.objects.Copy(), position{Version: s.version}, l.selected, l.Limit)
 	for _, obj := range page.objects {
 		_, _, err := s.deleteLocked(r, obj.GetNamespace(), obj.GetName(), o)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return page, err
+			return answer{}, err
 		}
 	}
-	return page, nil
+	return listAnswer(r, l.form, page)
 }

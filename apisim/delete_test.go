@@ -155,29 +155,18 @@ func TestWhatADeleteAnswers(t *testing.T) {
 		b.done(b.server.Create(b.ctx, held))
 		b.done(b.server.Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}))
 		b.create("a")
-		for path, says := range map[string]string{
-			"configmaps/a?gracePeriodSeconds=0&propagationPolicy=Background": `"status":"Success","details":{"name":"a","kind":"configmaps","uid"`,
-			"configmaps/held": `"finalizers":["example.com/one"]`,
-			"pods/p":          `"kind":"Pod"`,
-		} {
-			if code, text := b.get("DELETE", "/api/v1/namespaces/default/"+path, ""); code != 200 || !strings.Contains(text, says) {
-				b.Errorf("%s: %d %s, want %s", path, code, text, says)
-			}
-		}
-		for body, code := range map[string]int{
-			`{"propagationPolicy":"Nonsense"}`: 422, `{"gracePeriodSeconds":"x"}`: 400, `{`: 400, `[]`: 400,
-			`{"kind":"ConfigMap","apiVersion":"v1"}`: 400,
-		} {
-			if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", body); got != code {
-				b.Errorf("options %s: %d %s", body, got, text)
-			}
-		}
-		if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", `{"preconditions":{"uid":"x"}}`, "Content-Type", "application/yaml"); got != 409 {
-			b.Errorf("options in YAML: %d %s", got, text)
-		}
-		if got, text := b.get("DELETE", "/api/v1/namespaces/default/configmaps/held", "", "Content-Type", "text/html"); got != 200 {
-			b.Errorf("no options: %d %s", got, text)
-		}
+		const path = "DELETE /api/v1/namespaces/default/"
+		b.ask("",
+			ask{path + "configmaps/a?gracePeriodSeconds=0&propagationPolicy=Background", "", 200,
+				`"status":"Success","details":{"name":"a","kind":"configmaps","uid"`},
+			ask{path + "configmaps/held", "", 200, `"finalizers":["example.com/one"]`},
+			ask{path + "pods/p", "", 200, `"kind":"Pod"`},
+			ask{path + "configmaps/held", `{"propagationPolicy":"Nonsense"}`, 422, ""},
+			ask{path + "configmaps/held", `{"gracePeriodSeconds":"x"}`, 400, ""},
+			ask{path + "configmaps/held", "{", 400, ""}, ask{path + "configmaps/held", "[]", 400, ""},
+			ask{path + "configmaps/held", `{"kind":"ConfigMap","apiVersion":"v1"}`, 400, ""})
+		b.ask(mediaYAML, ask{path + "configmaps/held", "preconditions: {uid: x}", 409, ""})
+		b.ask("text/html", ask{path + "configmaps/held", "", 200, ""})
 	})
 }
 

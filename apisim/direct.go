@@ -2,16 +2,16 @@ package apisim
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Create adds an object, status included, and returns it as it is stored: it must not be
@@ -108,7 +108,6 @@ func direct(obj object, err error) (runtime.Object, error) {
 	return obj, nil
 }
 
-// find returns a resource that is served.
 func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +127,7 @@ func (s *Server) get(r *resource, namespace, name string) (object, error) {
 func (r *resource) getLocked(namespace, name string) (object, error) {
 	obj, ok := r.objects.Get(key(namespace, name))
 	if !ok || r.removed || r.retired {
-		return nil, apierrors.NewNotFound(r.groupResource(), name)
+		return nil, errNotFound(r, name)
 	}
 	return obj, nil
 }
@@ -140,69 +139,43 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
 	}
-	kinds := []schema.GroupVersionKind{given.GetObjectKind().GroupVersionKind()}
+	r, err := s.resourceOfKind(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, isMap := obj.(*unstructured.Unstructured); isMap == r.typed {
+		given, _, err = convert(r, given)
+	}
+	return r, given, err
+}
+
+func (s *Server) resourceOfKind(obj object) (*resource, error) {
+	kinds := []schema.GroupVersionKind{obj.GetObjectKind().GroupVersionKind()}
 	if kinds[0].Empty() {
-		known, _, err := s.o.Scheme.ObjectKinds(obj)
+		known, _, err := scheme.Scheme.ObjectKinds(obj)
 		if err != nil {
-			return nil, nil, apierrors.NewBadRequest(err.Error())
+			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		kinds = known
 	}
-	r := s.resourceOfKind(kinds)
-	if r == nil {
-		var names []string
-		for _, kind := range kinds {
-			names = append(names, kind.Kind+" of "+kind.GroupVersion().String())
-		}
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s: "+
-			"create its CustomResourceDefinition, or register it with Server.Register",
-			strings.Join(names, " or ")))
-	}
-	if _, isMap := obj.(*unstructured.Unstructured); isMap != r.typed {
-		return r, given, nil
-	}
-	converted, err := s.convert(r, given)
-	if err != nil {
-		return nil, nil, errUnhandled(r.gvk(), err)
-	}
-	return r, converted, nil
-}
-
-func (s *Server) resourceOfKind(kinds []schema.GroupVersionKind) *resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
 		if !r.removed && slices.Contains(kinds, r.gvk()) {
-			return r
+			return r, nil
 		}
 	}
-	return nil
+	return nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s of %s: "+
+		"create its CustomResourceDefinition, or register it with Server.Register",
+		kinds[0].Kind, kinds[0].GroupVersion()))
 }
 
-// convert makes a map of a Go type, or the other way round.
-func (s *Server) convert(r *resource, obj object) (object, error) {
-	values, err := fieldsOf(obj)
+// convert returns an object in the Go type in which a resource holds its objects, and
+// warnings about fields that this type does not have.
+func convert(r *resource, obj object) (object, []error, error) {
+	data, err := json.Marshal(withKind(obj, r.gvk()))
 	if err != nil {
-		return nil, err
+		return nil, nil, errUnhandled(r.gvk(), err)
 	}
-	converted, err := r.newObject(s.o.Scheme)
-	if err != nil {
-		return nil, err
-	}
-	if u, isMap := converted.(*unstructured.Unstructured); isMap {
-		u.Object = values
-		u.SetGroupVersionKind(r.gvk())
-		return u, nil
-	}
-	return converted, runtime.DefaultUnstructuredConverter.FromUnstructured(values, converted)
-}
-
-func (s *Server) createNamespaces(names ...string) error {
-	for _, name := range names {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := s.Create(context.Background(), namespace); err != nil {
-			return err
-		}
-	}
-	return nil
+	return decode(mediaJSON, data, r)
 }

@@ -2,7 +2,6 @@ package apisim
 
 import (
 	"cmp"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 )
 
 // mediaAggregated is the type of discovery in one answer, as clients compare it.
@@ -19,17 +19,11 @@ const mediaAggregated = mediaJSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 // wantsAggregated reports whether the first media type in Accept that the server has is
 // that of discovery in one answer.
 func wantsAggregated(r *http.Request) bool {
-	for clause := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
-		mediaType, params, err := mime.ParseMediaType(clause)
-		if err != nil || mediaType != mediaJSON {
-			continue
-		}
-		if params["as"] == "" {
-			return false
-		}
-		if params["as"] == "APIGroupDiscoveryList" && params["g"] == apidiscoveryv2.GroupName &&
-			params["v"] == "v2" {
-			return true
+	for mediaType, params := range mediaTypes(r.Header.Get("Accept")) {
+		aggregated := params["as"] == "APIGroupDiscoveryList" && params["v"] == "v2" &&
+			params["g"] == apidiscoveryv2.GroupName
+		if mediaType == mediaJSON && (aggregated || params["as"] == "") {
+			return aggregated
 		}
 	}
 	return false
@@ -53,8 +47,8 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	groups := slices.DeleteFunc(s.discovery(), func(g apidiscoveryv2.APIGroupDiscovery) bool {
 		return (g.Name == "") != isCore
 	})
+	list := apidiscoveryv2.APIGroupDiscoveryList{Items: groups}
 	if len(parts) == 1 && wantsAggregated(r) {
-		list := &apidiscoveryv2.APIGroupDiscoveryList{Items: groups}
 		list.Kind = "APIGroupDiscoveryList"
 		list.APIVersion = apidiscoveryv2.SchemeGroupVersion.String()
 		writeJSON(w, mediaAggregated, list)
@@ -63,7 +57,7 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	if isCore {
 		parts = slices.Insert(parts, 1, "") // the name of the group
 	}
-	if found := legacyDiscovery(groups, parts[1:]); found != nil {
+	if found := legacyDiscovery(list, parts[1:]); found != nil {
 		writeJSON(w, mediaJSON, found)
 	} else {
 		writeError(w, r, errNoResource())
@@ -73,59 +67,34 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 
 // legacyDiscovery returns the answer for a path of a group and a version, either of which
 // may be missing; nil if there is no such group or version.
-func legacyDiscovery(groups []apidiscoveryv2.APIGroupDiscovery, path []string) any {
-	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	for _, g := range groups {
-		group := metav1.APIGroup{Name: g.Name}
-		group.Kind, group.APIVersion = "APIGroup", "v1"
-		core := &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
-		for _, v := range g.Versions {
-			gv := schema.GroupVersion{Group: g.Name, Version: v.Version}
-			if slices.Equal(path, []string{g.Name, v.Version}) {
-				return legacyResources(gv, v.Resources)
-			}
-			core.Versions = append(core.Versions, v.Version)
-			group.Versions = append(group.Versions,
-				metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.Version})
+func legacyDiscovery(all apidiscoveryv2.APIGroupDiscoveryList, path []string) any {
+	groups, resources, _ := discovery.SplitGroupsAndResources(all) // none is stale
+	switch len(path) {
+	case 0:
+		groups.Kind, groups.APIVersion = "APIGroupList", "v1"
+		return groups
+	case 2:
+		list, ok := resources[schema.GroupVersion{Group: path[0], Version: path[1]}]
+		if !ok {
+			return nil
 		}
-		group.PreferredVersion = group.Versions[0]
-		switch {
-		case len(path) == 1 && path[0] == "" && g.Name == "":
+		list.Kind, list.APIVersion = "APIResourceList", "v1"
+		return list
+	}
+	for _, group := range groups.Groups {
+		switch group.Name {
+		case "":
+			core := &metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}}
+			for _, version := range group.Versions {
+				core.Versions = append(core.Versions, version.Version)
+			}
 			return core
-		case len(path) == 1 && path[0] == g.Name:
+		case path[0]:
+			group.Kind, group.APIVersion = "APIGroup", "v1"
 			return &group
 		}
-		list.Groups = append(list.Groups, group)
 	}
-	if len(path) > 0 {
-		return nil
-	}
-	return list
-}
-
-// legacyResources returns the resources of a version of a group.
-func legacyResources(gv schema.GroupVersion, all []apidiscoveryv2.APIResourceDiscovery) any {
-	list := &metav1.APIResourceList{GroupVersion: gv.String()}
-	list.Kind, list.APIVersion = "APIResourceList", "v1"
-	for _, r := range all {
-		entry := metav1.APIResource{
-			Name: r.Resource, SingularName: r.SingularResource, Kind: r.ResponseKind.Kind,
-			Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace, ShortNames: r.ShortNames,
-			Categories: r.Categories, Verbs: r.Verbs,
-		}
-		list.APIResources = append(list.APIResources, entry)
-		for _, sub := range r.Subresources {
-			below := metav1.APIResource{
-				Name: r.Resource + "/" + sub.Subresource, Namespaced: entry.Namespaced,
-				Kind: sub.ResponseKind.Kind, Verbs: sub.Verbs,
-			}
-			if *sub.ResponseKind != *r.ResponseKind {
-				below.Group, below.Version = sub.ResponseKind.Group, sub.ResponseKind.Version
-			}
-			list.APIResources = append(list.APIResources, below)
-		}
-	}
-	return list
+	return nil
 }
 
 // servedVersion is the version of Kubernetes whose API is simulated.
@@ -178,7 +147,6 @@ func (r *resource) subresources() []subresource {
 	return subs
 }
 
-// discovery returns all groups, versions and resources, sorted.
 func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +168,6 @@ func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {
 	return groups
 }
 
-// discovery returns the resource as discovery in one answer has it.
 func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
 	d := apidiscoveryv2.APIResourceDiscovery{
 		Resource: r.Name, ResponseKind: new(metav1.GroupVersionKind(r.gvk())),

@@ -37,7 +37,7 @@
 //     watch. It has the newest version of the whole server. A watch from a version of the
 //     future gets none.
 //  7. A patch is applied to the newest state without a lock, and again if another write
-//     came between.
+//     came between. Server-side apply does the same with apimachinery's field manager.
 //  8. A delete marks an object that has finalizers, and a pod that has a grace period and a
 //     node; the update or delete that ends the last of these removes it. A namespace and a
 //     definition are marked, their content is deleted, and the write that removes the last
@@ -50,8 +50,12 @@
 // # Scope
 //
 // docs/apisim.md has the table. Out of scope for good are validation against schemas,
-// admission, server-side apply and garbage collection: a real API server is the place for
-// them. Nor is there defaulting, nor controllers.
+// admission and garbage collection: a real API server is the place for them. Nor is there
+// defaulting, nor controllers.
+//
+// Server-side apply merges built-in types by client-go's schemas, and custom ones without a
+// schema: maps by key, lists as a whole. The managers of fields are recorded from the first
+// apply of an object on.
 //
 // Writes over HTTP leave the status of a resource that has one to its subresource; Create
 // and Update of [Server] write the whole object, and Delete gives no grace period.

@@ -1,21 +1,16 @@
 package apisim
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
+	"bytes"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
-var protobufMagic = []byte("k8s\x00")
-
-// inForm returns an object in a form, with its kind.
 func inForm(r *resource, f form, obj object) runtime.Object {
 	switch {
 	case f.table:
@@ -27,74 +22,44 @@ func inForm(r *resource, f form, obj object) runtime.Object {
 	}
 }
 
-// encode writes an object that has its kind.
 func encode(f form, obj runtime.Object) ([]byte, error) {
-	if !f.protobuf {
-		return f.marshal(obj)
-	}
-	raw, err := marshalProtobuf(obj)
-	if err != nil {
-		return nil, err
-	}
-	return wrapProtobuf(obj.GetObjectKind().GroupVersionKind(), raw)
+	return runtime.Encode(f.codec().Serializer, obj)
 }
 
-// marshal writes a value in JSON or YAML.
-func (f form) marshal(value any) ([]byte, error) {
-	if f.yaml {
-		return yaml.Marshal(value)
-	}
-	return json.Marshal(value)
-}
-
-func marshalProtobuf(obj any) ([]byte, error) {
-	message, ok := obj.(interface{ Marshal() ([]byte, error) })
-	if !ok {
-		return nil, fmt.Errorf("apisim: a %T cannot be encoded in protobuf", obj)
-	}
-	return message.Marshal()
-}
-
-// wrapProtobuf puts an encoded object into a runtime.Unknown, after the magic.
-func wrapProtobuf(gvk schema.GroupVersionKind, raw []byte) ([]byte, error) {
-	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	unknown := runtime.Unknown{Raw: raw}
-	unknown.APIVersion, unknown.Kind = apiVersion, kind
-	data := make([]byte, len(protobufMagic)+unknown.Size())
-	n, err := unknown.MarshalTo(data[copy(data, protobufMagic):])
-	return data[:len(protobufMagic)+n], err
-}
-
-// encodeEvent writes a watch frame about a state of an object.
 func encodeEvent(r *resource, f form, eventType watch.EventType, obj object) ([]byte, error) {
 	return encodeFrame(f, eventType, inForm(r, f, obj))
 }
 
-// encodeFrame writes a watch frame about an object that has its kind.
 func encodeFrame(f form, eventType watch.EventType, obj runtime.Object) ([]byte, error) {
 	raw, err := encode(f, obj)
 	if err != nil {
 		return nil, err
 	}
-	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: raw}}
-	if !f.protobuf {
-		frame, err := json.Marshal(event)
-		return append(frame, '\n'), err
-	}
-	frame := make([]byte, 4+event.Size())
-	n, err := event.MarshalTo(frame[4:])
-	binary.BigEndian.PutUint32(frame, uint32(n))
-	return frame[:4+n], err
+	var frame bytes.Buffer
+	codec := f.codec().StreamSerializer
+	event := &metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: raw}}
+	err = codec.Serializer.Encode(event, codec.Framer.NewFrameWriter(&frame))
+	return frame.Bytes(), err
 }
 
-// encodeList writes a list of stored objects. The items of typed lists have no kind of
-// their own, as those of a real server.
-func encodeList(r *resource, f form, meta metav1.ListMeta, objects []object) ([]byte, error) {
+// listAnswer returns a page of a list. The items of typed lists have no kind of their own,
+// as those of a real server.
+func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
 	if f.table {
-		return f.marshal(tableOf(r, f, meta, objects...))
+		return answer{f, tableOf(r, f, page.meta, page.objects...)}, nil
 	}
-	gvk, items := r.listGVK(), make([]object, len(objects))
-	for i, obj := range objects {
+	var list runtime.Object = &unstructured.UnstructuredList{}
+	gvk, items := r.listGVK(), make([]runtime.Object, len(page.objects))
+	switch {
+	case f.metadata:
+		list = &metav1.PartialObjectMetadataList{}
+		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
+	case r.typed:
+		if list, err = scheme.Scheme.New(gvk); err != nil {
+			return a, err
+		}
+	}
+	for i, obj := range page.objects {
 		switch {
 		case f.metadata:
 			items[i] = metadataOf(obj)
@@ -104,38 +69,15 @@ func encodeList(r *resource, f form, meta metav1.ListMeta, objects []object) ([]
 			items[i] = withKind(obj, r.gvk())
 		}
 	}
-	if f.metadata {
-		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
-	}
-	if f.protobuf {
-		return encodeProtobufList(gvk, meta, items)
-	}
-	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	return f.marshal(jsonList{APIVersion: apiVersion, Kind: kind, Metadata: meta, Items: items})
-}
-
-type jsonList struct {
-	Kind       string          `json:"kind"`
-	APIVersion string          `json:"apiVersion"`
-	Metadata   metav1.ListMeta `json:"metadata"`
-	Items      []object        `json:"items"`
-}
-
-// encodeProtobufList writes a list message: all lists of the API have their metadata in
-// field 1 and their items in field 2.
-func encodeProtobufList(gvk schema.GroupVersionKind, meta metav1.ListMeta,
-	items []object) ([]byte, error) {
-	head, err := meta.Marshal()
+	list.GetObjectKind().SetGroupVersionKind(gvk)
+	metadata, err := meta.ListAccessor(list)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	list := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), head)
-	for _, item := range items {
-		raw, err := marshalProtobuf(item)
-		if err != nil {
-			return nil, err
-		}
-		list = protowire.AppendBytes(protowire.AppendTag(list, 2, protowire.BytesType), raw)
+	metadata.SetResourceVersion(page.meta.ResourceVersion)
+	metadata.SetRemainingItemCount(page.meta.RemainingItemCount)
+	if page.meta.Continue != "" {
+		metadata.SetContinue(page.meta.Continue)
 	}
-	return wrapProtobuf(gvk, list)
+	return answer{f, list}, meta.SetList(list, items)
 }

@@ -23,7 +23,6 @@ func newStatusError(code int, reason metav1.StatusReason, message string) *apier
 	}}
 }
 
-// errNoResource is the answer to a path without a resource.
 func errNoResource() *apierrors.StatusError {
 	return newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound,
 		"the server could not find the requested resource")
@@ -33,23 +32,19 @@ func errNotFound(r *resource, name string) error {
 	return apierrors.NewNotFound(r.groupResource(), name)
 }
 
-// errInvalid is the answer to an object with invalid fields.
 func errInvalid(r *resource, name string, problems ...*field.Error) error {
 	return apierrors.NewInvalid(r.gvk().GroupKind(), name, problems)
 }
 
-// errInvalidOptions is the answer to invalid options of a kind of meta.k8s.io.
 func errInvalidOptions(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }
 
-// errExpired is the answer to a version before the history.
 func errExpired(version, floor uint64) error {
 	return apierrors.NewResourceExpired(
 		fmt.Sprintf("too old resource version: %d (%d)", version, floor))
 }
 
-// errTooNew is the answer to a version that the server has not reached.
 func errTooNew(version, current uint64) error {
 	err := apierrors.NewTimeoutError(
 		fmt.Sprintf("Too large resource version: %d, current: %d", version, current), 1)
@@ -90,8 +85,7 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 		"the path is for another kind", got.Kind, got.Version, want.Kind))
 }
 
-// statusOfCode returns the Status of a fault with a code.
-func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Status {
+func errInjected(code int, p requestPath, retryAfter time.Duration) error {
 	seconds := int((retryAfter + time.Second - 1) / time.Second)
 	err := apierrors.NewGenericServerResponse(code, "", p.gvr.GroupResource(), p.name,
 		"a fault was injected", seconds, false)
@@ -99,16 +93,14 @@ func statusOfCode(code int, p requestPath, retryAfter time.Duration) metav1.Stat
 		err.ErrStatus.Reason = metav1.StatusReasonExpired
 		err.ErrStatus.Message = "too old resource version: a fault was injected"
 	}
-	return *statusFor(err)
+	return err
 }
 
-// statusFor returns the Status of an error.
 func statusFor(err error) *metav1.Status {
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}
-	var known apierrors.APIStatus
-	if errors.As(err, &known) {
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 		status = known.Status()
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

@@ -47,24 +47,6 @@ func ExampleServer() {
 	// Output: 1 pod: web
 }
 
-func ExampleServer_Compact() {
-	ctx := context.Background()
-	server, client := start()
-	defer server.Close()
-	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
-	check(err)
-	_, err = server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
-	check(err)
-	server.Compact() // the version that the client knows is gone
-
-	watch, err := client.CoreV1().Namespaces().Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	check(err)
-	defer watch.Stop()
-	event := <-watch.ResultChan()
-	fmt.Println(event.Type, event.Object.(*metav1.Status).Code)
-	// Output: ERROR 410
-}
-
 func ExampleServer_Inject() {
 	ctx := context.Background()
 	server, client := start()
@@ -148,20 +130,6 @@ spec:
 	list, _, err := server.List(ctx, widgets, "shop")
 	fmt.Println(len(list), err)
 	// Output: 1 <nil>
-}
-
-func ExampleServer_Rewind() {
-	ctx := context.Background()
-	server, client := start()
-	defer server.Close()
-
-	backup := server.Snapshot()
-	_, err := server.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})
-	check(err)
-	server.Rewind(backup)
-	_, err = client.CoreV1().Namespaces().Get(ctx, "team", metav1.GetOptions{})
-	fmt.Println(err)
-	// Output: namespaces "team" not found
 }
 
 func ExampleServer_SetUsers() {

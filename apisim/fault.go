@@ -44,13 +44,12 @@ func Call(f func(*http.Request)) Fault {
 // not 0 tells the client to try again after that, in whole seconds.
 func Refuse(code int, retryAfter time.Duration) Fault {
 	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *call, _ *Injection) {
-		status := statusOfCode(code, c.path, retryAfter)
-		writeStatus(c.out, c.request, &status)
+		writeError(c.out, c.request, errInjected(code, c.path, retryAfter))
 		c.answered = true
 	}}
 }
 
-// Answer answers in the place of the server with what the handler writes.
+// Answer sends the answer that the handler writes, and does nothing else.
 func Answer(h http.HandlerFunc) Fault {
 	return Fault{name: "Answer", begin: func(c *call, _ *Injection) {
 		h(c.out, c.request)
@@ -75,39 +74,34 @@ func CutBefore(frame int) Fault {
 
 // CutWithin closes the connection after half of a frame.
 func CutWithin(frame int) Fault {
-	return onFrame("CutWithin", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		if err := next(f.half()); err != nil {
-			return err
-		}
-		return c.cut(true)
-	})
+	return ending("CutWithin", frame, frameData.half, (*call).cut)
 }
 
 // CutAfter closes the connection after a frame.
 func CutAfter(frame int) Fault {
-	return onFrame("CutAfter", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		if err := next(f); err != nil {
-			return err
-		}
-		return c.cut(true)
-	})
+	return ending("CutAfter", frame, func(f frameData) frameData { return f }, (*call).cut)
 }
 
 // Truncate sends half of a frame and ends the answer there as if it were complete.
 func Truncate(frame int) Fault {
-	return onFrame("Truncate", frame, func(_ *call, _ *Injection, f frameData, next sink) error {
-		if err := next(f.half()); err != nil {
+	return ending("Truncate", frame, frameData.half, func(*call, bool) error { return errTruncated })
+}
+
+// ending returns a fault that ends the answer after a part of a frame.
+func ending(name string, frame int, part func(frameData) frameData,
+	end func(c *call, headed bool) error) Fault {
+	return onFrame(name, frame, func(c *call, _ *Injection, f frameData, next sink) error {
+		if err := next(part(f)); err != nil {
 			return err
 		}
-		return errTruncated
+		return end(c, true)
 	})
 }
 
-// Garble sends noise in the place of a frame, of the same length and with the same
-// delimiter.
+// Garble replaces a frame by noise of the same length with the same delimiter.
 func Garble(frame int) Fault {
 	return onFrame("Garble", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		f.data = noise(f.data, c.out.form, c.server.o.Seed)
+		f.data = noise(f.data, c.out.form())
 		return next(f)
 	})
 }
@@ -115,9 +109,7 @@ func Garble(frame int) Fault {
 // Inflate sends a frame with so many more bytes without a meaning.
 func Inflate(frame, bytes int) Fault {
 	return onFrame("Inflate", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		if f.n > 0 {
-			f.data = inflated(f.data, c.out.form, bytes)
-		}
+		f.data = inflated(f.data, c.out.form(), bytes)
 		return next(f)
 	})
 }
@@ -152,8 +144,8 @@ func Stall(frame int, d time.Duration) Fault {
 	})
 }
 
-// Fail sends an ERROR event of a status in the place of a frame of a watch, and ends the
-// watch. Fail(0, code) does so at once.
+// Fail replaces a frame of a watch by an ERROR event with a status, and ends the watch.
+// Fail(0, code) does so at once.
 func Fail(frame, code int) Fault {
 	return onFrame("Fail", frame, func(c *call, _ *Injection, f frameData, next sink) error {
 		if f.n == 0 {
@@ -228,7 +220,6 @@ func RepeatTokens() Fault {
 	}}
 }
 
-// onFrame returns a fault that happens at a frame.
 func onFrame(name string, frame int,
 	happen func(c *call, i *Injection, f frameData, next sink) error) Fault {
 	return Fault{name: fmt.Sprintf("%s(%d)", name, frame), begin: func(c *call, i *Injection) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -88,27 +87,6 @@ func TestRefuse(t *testing.T) {
 		}
 		fault.Lift()
 		b.done(client.CoreV1().ConfigMaps("default").List(b.ctx, metav1.ListOptions{}))
-	})
-}
-
-func TestAnswerAndCall(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		called := 0
-		b.server.Inject(Match{Verb: "list"}, Call(func(r *http.Request) {
-			if called++; r.URL.Path == mapsPath {
-				b.create(fmt.Sprint("made", called))
-			}
-		}))
-		if names, _, err := b.list(metav1.ListOptions{}); err != nil || fmt.Sprint(names) != "[made1]" {
-			b.Errorf("%v, %v", names, err)
-		}
-		b.server.Inject(Match{Verb: "list"}, Answer(func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusTeapot)
-			io.WriteString(w, "no tea") //nolint:errcheck // a test
-		}))
-		if code, text := b.get("GET", mapsPath, ""); code != http.StatusTeapot || text != "no tea" {
-			b.Errorf("%d %s", code, text)
-		}
 	})
 }
 
@@ -328,23 +306,5 @@ func TestMatch(t *testing.T) {
 		if log := b.server.Requests(); len(log) != 0 {
 			b.Errorf("after forgetting there is %v", log)
 		}
-	})
-}
-
-// wrapped is a writer of a middleware's own.
-type wrapped struct{ http.ResponseWriter }
-
-func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func TestFaultsAndMiddleware(t *testing.T) {
-	middleware := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(wrapped{w}, r) })
-	}
-	inBubble(t, Options{Middleware: middleware}, func(b *bench) {
-		a := b.create("a")
-		b.server.Inject(Match{Verb: "watch"}, Reorder(1))
-		events := b.follow(at(a.ResourceVersion))
-		a2, b1 := b.relabel("a", "n=2"), b.create("b")
-		b.want("events", events(), "ADDED b@"+b1.ResourceVersion, "MODIFIED a@"+a2.ResourceVersion)
 	})
 }

@@ -23,9 +23,8 @@ func TestGarbledFrames(t *testing.T) {
 		}
 		fault.Lift()
 		b.server.Inject(Match{Verb: "watch"}, Garble(EachFrame))
-		one, other := b.stream("resourceVersion=0"), b.stream("resourceVersion=0")
-		if first, second := one(), other(); first != second || strings.Contains(first, "ADDED") || !strings.HasSuffix(first, "\n") {
-			b.Errorf("one seed makes the noise %q and %q", first, second)
+		if line := b.stream("resourceVersion=0")(); strings.Contains(line, "ADDED") || !strings.HasSuffix(line, "\n") {
+			b.Errorf("the noise is %q", line)
 		}
 	})
 }

@@ -104,7 +104,7 @@ func (b *bench) remove(name string) *corev1.ConfigMap {
 	return gone.(*corev1.ConfigMap)
 }
 
-// follow opens a watch and returns what tells what it has brought so far.
+// follow opens a watch and returns a function that describes the new events.
 func (b *bench) follow(o metav1.ListOptions) func() []string {
 	b.Helper()
 	w, err := b.typed.CoreV1().ConfigMaps("default").Watch(b.ctx, o)
@@ -233,4 +233,23 @@ func (b *bench) get(method, path, body string, header ...string) (int, string) {
 	text, err := io.ReadAll(resp.Body)
 	b.must(err)
 	return resp.StatusCode, string(text)
+}
+
+// ask is a request, such as "GET /api/v1/pods", and the answer to it.
+type ask struct {
+	request, body string
+	code          int
+	says          string // a part of the answer
+}
+
+// ask sends requests with bodies of a media type; "" is JSON.
+func (b *bench) ask(contentType string, asks ...ask) {
+	b.Helper()
+	for _, a := range asks {
+		method, path, _ := strings.Cut(a.request, " ")
+		code, text := b.get(method, path, a.body, "Content-Type", contentType)
+		if code != a.code || !strings.Contains(text, a.says) {
+			b.Errorf("%s %.200s: %d %s, want %d %s", a.request, a.body, code, text, a.code, a.says)
+		}
+	}
 }

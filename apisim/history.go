@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -72,11 +71,10 @@ func (e *event) frame(r *resource, f form, s objectSelection) (watch.EventType, 
 }
 
 // newBookmark returns an object that has a version and nothing else.
-func newBookmark(scheme *runtime.Scheme, r *resource, f form, version uint64,
-	endsInitial bool) (obj object, err error) {
+func newBookmark(r *resource, f form, version uint64, endsInitial bool) (obj object, err error) {
 	if f.metadata {
 		obj = &metav1.PartialObjectMetadata{}
-	} else if obj, err = r.newObject(scheme); err != nil {
+	} else if obj, err = r.newObject(); err != nil {
 		return nil, err
 	}
 	obj.SetResourceVersion(versionString(version))

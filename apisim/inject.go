@@ -49,7 +49,8 @@ func (i *Injection) Lift() {
 		defer all.mu.Unlock()
 		all.active = slices.DeleteFunc(all.active, func(other *Injection) bool { return other == i })
 		if i.met == 0 {
-			all.unused = append(all.unused, unusedInjection{i.match, i.faults})
+			all.unused = append(all.unused, i)
+			i.replica = nil // it would keep a state of the server
 		}
 		close(i.lifted)
 	})
@@ -67,29 +68,22 @@ type injections struct {
 	mu     sync.Mutex // guards the rest
 	count  uint64
 	active []*Injection
-	unused []unusedInjection // lifted
-}
-
-// unusedInjection is an injection that no request has met, without the state of the server.
-type unusedInjection struct {
-	match  Match
-	faults []Fault
+	unused []*Injection // lifted, met by no request
 }
 
 // allUnused returns the injections that no request has met, the active ones last.
-func (all *injections) allUnused() []unusedInjection {
+func (all *injections) allUnused() []*Injection {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	unused := slices.Clone(all.unused)
 	for _, i := range all.active {
 		if i.met == 0 {
-			unused = append(unused, unusedInjection{i.match, i.faults})
+			unused = append(unused, i)
 		}
 	}
 	return unused
 }
 
-// of returns the injections for a request.
 func (all *injections) of(r Request, seed uint64) []*Injection {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -109,7 +103,6 @@ func (all *injections) of(r Request, seed uint64) []*Injection {
 
 // call is a request with faults.
 type call struct {
-	server  *Server
 	request *http.Request
 	path    requestPath
 	out     *outlet
@@ -124,7 +117,7 @@ type call struct {
 
 type callKey struct{}
 
-// callOf returns the call of a request, one without faults if there is none.
+// callOf returns the call of a request, an empty call for a request without faults.
 func callOf(r *http.Request) *call {
 	if c, ok := r.Context().Value(callKey{}).(*call); ok {
 		return c
@@ -140,7 +133,7 @@ func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *
 		return
 	}
 	p, _ := parsePath(r.URL.Path)
-	c := &call{server: s, path: p}
+	c := &call{path: p}
 	c.out = &outlet{ResponseWriter: w, call: c}
 	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	var names []string

@@ -20,7 +20,6 @@ type position struct {
 	Pages   int    `json:"pages"` // before it
 }
 
-// next returns the position of the page after one that ended with a key.
 func (p position) next(after string) position {
 	return position{Version: p.Version, After: after, Pages: p.Pages + 1}
 }
@@ -62,7 +61,6 @@ type listRequest struct {
 	version  uint64 // 0 is any
 }
 
-// parseList reads and validates a request for a list or a watch.
 func (x *exchange) parseList(c content) (l listRequest, err error) {
 	if l.form, err = x.negotiate(x.res, c); err != nil {
 		return l, err
@@ -77,7 +75,7 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 	if problems := validation.ValidateListOptions(l.ListOptions, streams); len(problems) > 0 {
 		return l, errInvalidOptions("ListOptions", problems)
 	}
-	l.selected, err = newSelection(x.server.o.Scheme, x.res, x.path, l.ListOptions)
+	l.selected, err = newSelection(x.res, x.path, l.ListOptions)
 	return l, err
 }
 
@@ -97,7 +95,6 @@ func parseVersion(text string) (uint64, error) {
 // futureWait is how long a request waits for a version of the future, as in a real server.
 const futureWait = 3 * time.Second
 
-// await waits until the server has reached a version.
 func (x *exchange) await(version uint64) error {
 	timer := time.NewTimer(futureWait)
 	defer timer.Stop()
@@ -143,8 +140,7 @@ func (x *exchange) list() (answer, error) {
 	if x.call.badPage != nil {
 		x.call.badPage(&page, from, l.Continue)
 	}
-	data, err := encodeList(x.res, l.form, page.meta, page.objects)
-	return answer{data, l.form.contentType()}, err
+	return listAnswer(x.res, l.form, page)
 }
 
 // stateFor returns the state for a list, and the position of its page.

@@ -1,6 +1,8 @@
 package apisim
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,7 +43,11 @@ func (s *Server) Load(files ...string) error {
 			return err
 		}
 		for _, file := range found {
-			documents, err := readFile(file)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("apisim: %w", err)
+			}
+			documents, err := readDocuments(file, bytes.NewReader(text))
 			if err != nil {
 				return err
 			}
@@ -62,7 +67,6 @@ func (s *Server) LoadFrom(name string, from io.Reader) error {
 	return s.add(documents)
 }
 
-// filesOf returns the files that a name stands for.
 func filesOf(name string) ([]string, error) {
 	matches, err := filepath.Glob(name)
 	if err != nil {
@@ -91,15 +95,6 @@ func filesOf(name string) ([]string, error) {
 		return nil, fmt.Errorf("apisim: no file below %s ends in .yaml, .yml or .json", name)
 	}
 	return files, nil
-}
-
-func readFile(name string) ([]document, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("apisim: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	return readDocuments(name, file)
 }
 
 func readDocuments(name string, from io.Reader) ([]document, error) {
@@ -151,7 +146,6 @@ func readObjects(raw []byte, add func(u *unstructured.Unstructured)) error {
 	})
 }
 
-// add stores documents, definitions and namespaces first.
 func (s *Server) add(documents []document) error {
 	rank := func(d document) int {
 		switch d.object.GetKind() {
@@ -166,10 +160,7 @@ func (s *Server) add(documents []document) error {
 	slices.SortStableFunc(documents, func(a, b document) int { return rank(a) - rank(b) })
 	for _, d := range documents {
 		if err := s.addObject(d.object); err != nil {
-			name := d.object.GetName()
-			if name == "" {
-				name = "without a name"
-			}
+			name := cmp.Or(d.object.GetName(), "without a name")
 			return fmt.Errorf("apisim: %s: document %d (%s %s): %w",
 				d.file, d.number, d.object.GetKind(), name, err)
 		}
@@ -181,15 +172,11 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 	if u.GetAPIVersion() == "" {
 		return errors.New("it has no apiVersion")
 	}
-	r, _, err := s.resourceOf(u)
+	r, err := s.resourceOfKind(u)
 	if err != nil {
 		return err
 	}
-	data, err := u.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	obj, warnings, err := decodeAs(s.decoder.json, data, r)
+	obj, warnings, err := convert(r, u)
 	if err == nil && len(warnings) > 0 {
 		err = errUnhandled(r.gvk(), runtime.NewStrictDecodingError(warnings))
 	}
@@ -200,7 +187,7 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 		if obj.GetNamespace() == "" {
 			obj.SetNamespace(metav1.NamespaceDefault)
 		}
-		if err := s.ensureNamespace(obj.GetNamespace()); err != nil {
+		if err := s.ensureNamespaces(obj.GetNamespace()); err != nil {
 			return err
 		}
 	}
@@ -210,19 +197,6 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 		obj.SetResourceVersion("")
 		obj.SetUID("")
 		_, _, err = s.update(r, obj, writeOptions{part: mainResource})
-	}
-	return err
-}
-
-func (s *Server) ensureNamespace(name string) error {
-	r, err := s.find(namespaces)
-	if err != nil {
-		return nil //nolint:nilerr // without namespaces none is missing
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err = s.create(r, namespace, writeOptions{part: withSystemMetadata})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // object is an API object: a Go type of the scheme, or a map. A stored object is
-// immutable. A stored object of a Go type has no kind: its resource has it.
+// immutable. A stored object of a Go type has no kind: its resource knows the kind.
 type object interface {
 	metav1.Object
 	runtime.Object
@@ -21,7 +21,6 @@ type object interface {
 
 func versionString(version uint64) string { return strconv.FormatUint(version, 10) }
 
-// key returns the key of a name in a collection.
 func key(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -69,7 +68,7 @@ func metadataOf(obj object) *metav1.PartialObjectMetadata {
 	return partial
 }
 
-// setStatus gives dst the status of src, which is of the same type. A nil src has none.
+// setStatus gives dst the status of src, which is of the same type. A nil src removes it.
 func setStatus(dst, src object) {
 	if u, isMap := dst.(*unstructured.Unstructured); isMap {
 		delete(u.Object, "status")

@@ -3,8 +3,8 @@ package apisim
 import (
 	"bytes"
 	"encoding/binary"
-	"math/rand/v2"
 	"net/http"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,7 +38,6 @@ type stage func(f frameData, next sink) error
 type outlet struct {
 	http.ResponseWriter
 	call   *call
-	form   form      // of the answer, once it is known
 	next   frameData // the event of the next frame
 	frames int
 	headed bool
@@ -91,6 +90,14 @@ func (o *outlet) through(at int, f frameData) error {
 	return err
 }
 
+func (o *outlet) form() form {
+	mediaType, stream := strings.CutSuffix(o.Header().Get("Content-Type"), streamSuffix)
+	if mediaType != mediaProtobuf {
+		mediaType = mediaJSON
+	}
+	return form{mediaType: mediaType, stream: stream}
+}
+
 func (o *outlet) flush() error { return http.NewResponseController(o.ResponseWriter).Flush() }
 
 // cut closes the connection after all that was written, which is nothing before the head.
@@ -101,10 +108,9 @@ func (c *call) cut(headed bool) error {
 	panic(http.ErrAbortHandler)
 }
 
-// fail ends a watch with an ERROR event.
 func (c *call) fail(code int, next sink) error {
-	status := statusOfCode(code, c.path, 0)
-	frame, err := encodeFrame(c.out.form, watch.Error, &status)
+	status := statusFor(errInjected(code, c.path, 0))
+	frame, err := encodeFrame(c.out.form(), watch.Error, status)
 	if err != nil {
 		return err
 	}
@@ -117,30 +123,18 @@ func (c *call) fail(code int, next sink) error {
 	return errTruncated
 }
 
-// noise returns bytes without a meaning in the place of a frame. In JSON they keep the
-// newline and begin no value, so that a reader does not wait for the end of one. An event
-// in protobuf keeps the length before it, and begins with a tag that does not exist.
-func noise(frame []byte, f form, seed uint64) []byte {
-	source := rand.NewPCG(seed, uint64(len(frame)))
-	noise := make([]byte, 0, len(frame)+8)
-	for len(noise) < len(frame) {
-		noise = binary.LittleEndian.AppendUint64(noise, source.Uint64())
-	}
-	noise = noise[:len(frame)]
-	if f.protobuf {
-		if f.stream && len(frame) > 4 {
-			copy(noise, frame[:4])
-			noise[4] = 7
+// noise returns as many bytes as a frame has, which a decoder refuses. A
+// JSON frame keeps its newline, a protobuf event the length before it.
+func noise(frame []byte, f form) []byte {
+	filler, kept := []byte("!"), 0 // begins no JSON value
+	if f.mediaType == mediaProtobuf {
+		filler = []byte{7} // a tag that does not exist
+		if f.stream {
+			kept = min(4, len(frame))
 		}
-		return noise
 	}
-	for i := range noise {
-		noise[i] = '!' + noise[i]%('~'-'!')
-	}
-	if len(noise) > 0 {
-		noise[0] = '!'
-	}
-	if bytes.HasSuffix(frame, []byte("\n")) {
+	noise := append(bytes.Clone(frame[:kept]), bytes.Repeat(filler, len(frame)-kept)...)
+	if f.mediaType != mediaProtobuf && bytes.HasSuffix(frame, []byte("\n")) {
 		noise[len(noise)-1] = '\n'
 	}
 	return noise
@@ -151,7 +145,7 @@ const paddingField = 1000
 
 // inflated returns a frame with at least so many more bytes, which a decoder skips.
 func inflated(frame []byte, f form, size int) []byte {
-	if !f.protobuf {
+	if f.mediaType != mediaProtobuf {
 		body, ended := bytes.CutSuffix(frame, []byte("\n"))
 		padded := append(bytes.Clone(body), bytes.Repeat([]byte(" "), size)...)
 		if ended {

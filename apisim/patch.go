@@ -2,7 +2,6 @@ package apisim
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -33,10 +31,12 @@ func patchTypes(res *resource) []string {
 	if res.typed {
 		kinds = append(kinds, string(types.StrategicMergePatchType))
 	}
+	if res.collection != nil { // a scale is not stored
+		kinds = append(kinds, string(types.ApplyPatchType))
+	}
 	return kinds
 }
 
-// readPatch reads the patch of a request.
 func readPatch(r *http.Request, res *resource) (patch, error) {
 	contentType := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)
@@ -49,79 +49,48 @@ func readPatch(r *http.Request, res *resource) (patch, error) {
 
 // apply returns an object with the patch applied to it. The warnings are about fields of
 // the patch that the object does not have.
-func (p patch) apply(d *decoder, res *resource, stored object) (obj object, warnings []error,
-	err error) {
+func (p patch) apply(res *resource, stored object) (obj object, warnings []error, err error) {
 	original, err := json.Marshal(withKind(stored, res.gvk()))
 	if err != nil {
 		return nil, nil, err
 	}
-	var patched []byte
-	switch p.kind {
-	case types.JSONPatchType:
-		patched, err = p.applyOperations(original)
-	case types.MergePatchType:
-		patched, err = p.merge(original)
-	default:
-		patched, err = p.mergeStrategically(original, stored)
-	}
+	patched, err := p.applyJSON(original, stored)
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, warnings, err = decodeAs(d.json, patched, res)
-	if err != nil {
-		return nil, nil, errPatched(patched, err)
+	if obj, warnings, err = decode(mediaJSON, patched, res); err != nil {
+		err = errPatched(patched, err)
 	}
-	return obj, warnings, nil
+	return obj, warnings, err
 }
 
-func (p patch) applyOperations(original []byte) ([]byte, error) {
-	operations, err := jsonpatch.DecodePatch(p.data)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+// applyJSON returns the JSON of an object with the patch applied to it. The type of stored
+// says how a strategic patch merges lists.
+func (p patch) applyJSON(original []byte, stored object) (patched []byte, err error) {
+	var operations jsonpatch.Patch
+	if p.kind == types.JSONPatchType {
+		operations, err = jsonpatch.DecodePatch(p.data)
+	} else {
+		err = json.Unmarshal(p.data, &map[string]any{})
 	}
-	if len(operations) > maxPatchOperations {
+	switch {
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	case len(operations) > maxPatchOperations:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum "+
 			"operations in a JSON patch is %d, got %d", maxPatchOperations, len(operations)))
+	case p.kind == types.JSONPatchType:
+		patched, err = operations.Apply(original)
+	case p.kind == types.MergePatchType:
+		patched, err = jsonpatch.MergePatch(original, p.data)
+	default:
+		patched, err = strategicpatch.StrategicMergePatch(original, p.data, stored)
 	}
-	patched, err := operations.Apply(original)
-	if err != nil {
-		return nil, errPatchFails(err)
+	if err != nil { // the patch does not fit the object
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "",
+			schema.GroupResource{}, "", err.Error(), 0, false)
 	}
 	return patched, nil
-}
-
-func (p patch) merge(original []byte) ([]byte, error) {
-	if err := p.mustBeObject(); err != nil {
-		return nil, err
-	}
-	return jsonpatch.MergePatch(original, p.data)
-}
-
-func (p patch) mergeStrategically(original []byte, stored object) ([]byte, error) {
-	if err := p.mustBeObject(); err != nil {
-		return nil, err
-	}
-	patched, err := strategicpatch.StrategicMergePatch(original, p.data, stored)
-	switch {
-	case errors.Is(err, mergepatch.ErrBadJSONDoc),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForPrimitiveList),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForRetainKeys),
-		errors.Is(err, mergepatch.ErrBadPatchFormatForSetElementOrderList),
-		errors.Is(err, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
-		return nil, apierrors.NewBadRequest(err.Error())
-	case errors.Is(err, mergepatch.ErrNoListOfLists),
-		errors.Is(err, mergepatch.ErrPatchContentNotMatchRetainKeys):
-		return nil, errPatchFails(err)
-	}
-	return patched, err
-}
-
-func (p patch) mustBeObject() error {
-	var fields map[string]any
-	if err := json.Unmarshal(p.data, &fields); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
-	}
-	return nil
 }
 
 // errPatched is the answer to a patch after which the object cannot be read.
@@ -129,10 +98,4 @@ func errPatched(data []byte, err error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 		field.Invalid(field.NewPath("patch"), string(data), err.Error()),
 	})
-}
-
-// errPatchFails is the answer to a patch that does not fit the object.
-func errPatchFails(err error) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "",
-		schema.GroupResource{}, "", err.Error(), 0, false)
 }

@@ -29,7 +29,6 @@ const (
 	longestPrefix = 63 - suffixLength
 )
 
-// name returns a name that begins with a prefix.
 func (r *random) name(prefix string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +39,6 @@ func (r *random) name(prefix string) string {
 	return string(name)
 }
 
-// uid returns a random UUID of version 4.
 func (r *random) uid() types.UID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +50,6 @@ func (r *random) uid() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-// duration returns a duration in [from, to).
 func (r *random) duration(from, to time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -141,7 +141,6 @@ type requestLog struct {
 	ended   chan struct{} // closed when a watch ends; nil while nothing waits for that
 }
 
-// begin adds a request.
 func (l *requestLog) begin(r Request) *Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +154,6 @@ func (l *requestLog) begin(r Request) *Request {
 	return &r
 }
 
-// end adds the status of the answer.
 func (l *requestLog) end(entry *Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +168,6 @@ func (l *requestLog) end(entry *Request, status int) {
 	}
 }
 
-// addFaults adds the names of the faults of a request.
 func (l *requestLog) addFaults(entry *Request, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,12 +1,13 @@
 package apisim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tidings-go/tidings/internal/builtin"
 )
@@ -58,26 +59,24 @@ func (r *resource) listGVK() schema.GroupVersionKind {
 	return r.gv().WithKind(r.Kind + "List")
 }
 
-// newObject returns an object without content.
-func (r *resource) newObject(scheme *runtime.Scheme) (object, error) {
+func (r *resource) newObject() (object, error) {
 	if !r.typed {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(r.gvk())
 		return u, nil
 	}
-	obj, err := scheme.New(r.gvk())
+	obj, err := scheme.Scheme.New(r.gvk())
 	if err != nil {
 		return nil, err
 	}
 	return obj.(object), nil
 }
 
-// builtinResources returns the built-in resources that present servers have and whose Go
-// types the scheme knows.
-func builtinResources(scheme *runtime.Scheme) map[schema.GroupVersionResource]*resource {
+// builtinResources returns the built-in resources that present servers have.
+func builtinResources() map[schema.GroupVersionResource]*resource {
 	resources := make(map[schema.GroupVersionResource]*resource)
 	for _, b := range builtin.All() {
-		if b.Removed != "" || !scheme.Recognizes(b.GVK()) {
+		if b.Removed != "" || !scheme.Scheme.Recognizes(b.GVK()) {
 			continue
 		}
 		r := &resource{typed: true, collection: newCollection(), columns: defaultColumns()}
@@ -99,9 +98,7 @@ func (s *Server) Register(r Resource) error {
 	if r.Version == "" || r.Name == "" || r.Kind == "" {
 		return fmt.Errorf("apisim: a resource needs a version, a name and a kind, got %+v", r)
 	}
-	if r.Singular == "" {
-		r.Singular = strings.ToLower(r.Kind)
-	}
+	r.Singular = cmp.Or(r.Singular, strings.ToLower(r.Kind))
 	added := &resource{Resource: r, columns: defaultColumns(), collection: newCollection()}
 	added.storedAs = added.gv()
 	s.mu.Lock()

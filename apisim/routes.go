@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -20,19 +20,17 @@ type requestPath struct {
 }
 
 // parsePath reads /api/VERSION/… and /apis/GROUP/VERSION/… down to a resource.
-func parsePath(path string) (requestPath, bool) {
-	var p requestPath
+func parsePath(path string) (p requestPath, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	switch {
-	case parts[0] == "api" && len(parts) >= 3:
-		p.gvr.Version = parts[1]
-		parts = parts[2:]
-	case parts[0] == "apis" && len(parts) >= 4:
-		p.gvr.Group, p.gvr.Version = parts[1], parts[2]
-		parts = parts[3:]
-	default:
+	if parts[0] == "api" {
+		parts = slices.Insert(parts, 1, "")
+	} else if parts[0] != "apis" {
 		return p, false
 	}
+	if len(parts) < 4 {
+		return p, false
+	}
+	p.gvr.Group, p.gvr.Version, parts = parts[1], parts[2], parts[3:]
 	// namespaces/NAME/RESOURCE is a resource in a namespace, but namespaces/NAME and its
 	// subresources are the namespace itself.
 	if parts[0] == "namespaces" && len(parts) >= 3 &&
@@ -48,37 +46,30 @@ func parsePath(path string) (requestPath, bool) {
 	return p, true
 }
 
+var verbOf = map[string]string{
+	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch",
+	http.MethodDelete: "delete",
+}
+
 // verb returns the verb of a request, the HTTP method if the path names no resource.
 func (p requestPath) verb(r *http.Request) string {
-	if p.gvr.Resource == "" {
+	reads, watch := r.Method == http.MethodGet, r.URL.Query().Get("watch")
+	switch {
+	case p.gvr.Resource == "":
 		return r.Method
-	}
-	switch r.Method {
-	case http.MethodGet:
-		if watch := r.URL.Query().Get("watch"); watch == "true" || watch == "1" {
-			return "watch"
-		}
-		if p.name != "" {
-			return "get"
-		}
+	case reads && (watch == "true" || watch == "1"):
+		return "watch"
+	case reads && p.name != "":
+		return "get"
+	case reads:
 		return "list"
-	case http.MethodPost:
-		return "create"
-	case http.MethodPut:
-		return "update"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		if p.name == "" {
-			return "deletecollection"
-		}
-		return "delete"
+	case r.Method == http.MethodDelete && p.name == "":
+		return "deletecollection"
 	default:
-		return r.Method
+		return cmp.Or(verbOf[r.Method], r.Method)
 	}
 }
 
-// serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch strings.Trim(r.URL.Path, "/") {
 	case "healthz", "livez", "readyz":
@@ -118,47 +109,58 @@ type exchange struct {
 	status int // of an answer that is not an error, 0 is 200
 }
 
-// answer is a body and its media type.
+// answer is an object, with its kind, and the form in which it is sent.
 type answer struct {
-	data        []byte
-	contentType string
+	form
+	object runtime.Object
 }
 
 func (x *exchange) serve() {
-	if err := x.check(); err != nil {
-		writeError(x.w, x.r, err)
-		return
-	}
 	var a answer
-	var err error
+	err := x.check()
+	if err == nil {
+		a, err = x.answer()
+	}
+	switch {
+	case err != nil:
+		writeError(x.w, x.r, err)
+	case a.object != nil:
+		x.write(a)
+	}
+}
+
+// answer carries out the request. A watch has sent its answer already.
+func (x *exchange) answer() (answer, error) {
 	switch x.verb {
 	case "watch":
-		if err = x.watch(); err == nil {
-			return
-		}
+		return answer{}, x.watch()
 	case "list":
-		a, err = x.list()
+		return x.list()
 	case "get":
-		a, err = x.single(x.get())
+		return x.single(x.get())
 	case "create":
-		a, err = x.single(x.create())
+		return x.single(x.create())
 	case "update":
-		a, err = x.single(x.update())
+		return x.single(x.update())
 	case "patch":
-		a, err = x.single(x.patch())
+		return x.single(x.patch())
 	case "delete":
-		a, err = x.delete()
-	case "deletecollection":
-		a, err = x.deleteCollection()
+		return x.delete()
+	default:
+		return x.deleteCollection()
 	}
+}
+
+func (x *exchange) write(a answer) {
+	data, err := encode(a.form, a.object)
 	if err != nil {
 		writeError(x.w, x.r, err)
 		return
 	}
-	write(x.w, a.contentType, cmp.Or(x.status, http.StatusOK), a.data)
+	write(x.w, a.contentType(), cmp.Or(x.status, http.StatusOK), data)
 }
 
-// check refuses a path that the resource does not have, and a verb that it has not.
+// check refuses paths and verbs that the resource does not support.
 func (x *exchange) check() error {
 	p, verbs := x.path, x.res.verbs()
 	if p.subresource != "" {
@@ -188,15 +190,14 @@ func (x *exchange) bodyResource() *resource {
 	return x.res
 }
 
-// body returns the object in an answer for a stored object: itself, or its scale.
-func (x *exchange) body(stored object) (object, error) {
+// body returns the object that stands for a stored one in bodies: itself, or its scale.
+func (x *exchange) body(stored object) object {
 	if x.path.subresource == "scale" {
 		return x.res.scale.of(stored)
 	}
-	return stored, nil
+	return stored
 }
 
-// single returns the answer for an object.
 func (x *exchange) single(stored object, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -206,15 +207,10 @@ func (x *exchange) single(stored object, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	obj, err := x.body(stored)
-	if err != nil {
-		return answer{}, err
-	}
-	data, err := encode(f, inForm(res, f, obj))
-	return answer{data, f.contentType()}, err
+	return answer{f, inForm(res, f, x.body(stored))}, nil
 }
 
-// get returns the object of the path, as new as the request asks for.
+// get returns the object of the path, at the resource version of the request or newer.
 func (x *exchange) get() (object, error) {
 	asked := x.r.URL.Query().Get("resourceVersion")
 	version, err := parseVersion(asked)
@@ -238,7 +234,7 @@ func (x *exchange) get() (object, error) {
 	return obj, nil
 }
 
-// replica returns the lagging replica that serves the request, nil if there is none.
+// replica returns the lagging replica that serves the request, nil for the newest state.
 func (x *exchange) replica() *replica {
 	if r := x.call.replica; r != nil && r.isBehind() {
 		return r
@@ -252,22 +248,19 @@ func write(w http.ResponseWriter, contentType string, code int, data []byte) {
 	w.Write(data) //nolint:errcheck // the client is gone
 }
 
-// writeError writes the Status of an error.
+func statusForm(r *http.Request) form {
+	if strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf) {
+		return form{mediaType: mediaProtobuf}
+	}
+	return form{}
+}
+
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
-	writeStatus(w, r, statusFor(err))
-}
-
-// prefersProtobuf reports whether protobuf is the first media type that a client accepts.
-func prefersProtobuf(r *http.Request) bool {
-	return strings.HasPrefix(strings.TrimSpace(r.Header.Get("Accept")), mediaProtobuf)
-}
-
-// writeStatus writes the Status of a failure.
-func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) {
+	status := statusFor(err)
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(status.Details.RetryAfterSeconds))
 	}
-	f := form{protobuf: prefersProtobuf(r)}
+	f := statusForm(r)
 	data, err := encode(f, status)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

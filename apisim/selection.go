@@ -2,13 +2,12 @@ package apisim
 
 import (
 	"iter"
-	"reflect"
 	"strings"
 
 	"github.com/tidwall/btree"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // objectTree holds objects by their key.
@@ -18,51 +17,34 @@ type objectTree = btree.Map[string, object]
 type objectSelection struct {
 	namespace, name string // "" is any
 	labels          labels.Selector
-	fields          []fieldTest
+	fields          fields.Selector // nil selects every object
+	paths           fieldPaths
 }
 
-func newSelection(scheme *runtime.Scheme, r *resource, p requestPath,
-	o *internalversion.ListOptions) (objectSelection, error) {
-	s := objectSelection{namespace: p.namespace, name: p.name, labels: labels.Everything()}
+func newSelection(r *resource, p requestPath, o *internalversion.ListOptions) (s objectSelection,
+	err error) {
+	s = objectSelection{namespace: p.namespace, name: p.name, labels: labels.Everything()}
 	if o.LabelSelector != nil {
 		s.labels = o.LabelSelector
 	}
-	if o.FieldSelector == nil {
+	if o.FieldSelector == nil || o.FieldSelector.Empty() {
 		return s, nil
 	}
-	selector, err := r.fieldSelector(o.FieldSelector)
-	if err != nil {
-		return s, err
+	if s.fields, err = r.fieldSelector(o.FieldSelector); err == nil {
+		s.paths, err = r.fieldPaths(s.fields)
 	}
-	var objectType reflect.Type
-	if r.typed {
-		obj, err := scheme.New(r.gvk())
-		if err != nil {
-			return s, err
-		}
-		objectType = reflect.TypeOf(obj).Elem()
-	}
-	s.fields = fieldTests(selector, objectType)
-	return s, nil
+	return s, err
 }
 
-// isEverything reports whether all objects of the namespace are selected.
 func (s objectSelection) isEverything() bool {
-	return s.name == "" && s.labels.Empty() && len(s.fields) == 0
+	return s.name == "" && s.labels.Empty() && s.fields == nil
 }
 
 func (s objectSelection) matches(obj object) bool {
-	if s.namespace != "" && obj.GetNamespace() != s.namespace ||
-		s.name != "" && obj.GetName() != s.name ||
-		!s.labels.Empty() && !s.labels.Matches(labels.Set(obj.GetLabels())) {
-		return false
-	}
-	for _, test := range s.fields {
-		if !test.matches(obj) {
-			return false
-		}
-	}
-	return true
+	return (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
+		(s.name == "" || obj.GetName() == s.name) &&
+		(s.labels.Empty() || s.labels.Matches(labels.Set(obj.GetLabels()))) &&
+		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths}))
 }
 
 // inNamespace returns the objects of a namespace, "" being all, with the keys from one

@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -29,10 +28,8 @@ type Options struct {
 	// requests that a [Match] with a probability selects. 0 takes a random one, which
 	// [Server.Seed] returns.
 	Seed uint64
-	// Scheme knows the Go types of the built-in resources; nil means client-go's.
-	Scheme *runtime.Scheme
-	// Middleware wraps the handler of every request, for a test to look at requests or to
-	// answer in the server's place; nil is none.
+	// Middleware wraps the handler of every request, for a test that looks at requests or
+	// answers them itself; nil leaves the handler as it is.
 	Middleware func(http.Handler) http.Handler
 	// Logger receives a line per request; nil discards them.
 	Logger *slog.Logger
@@ -53,7 +50,6 @@ var errClosed = errors.New("apisim: the server is closed")
 type Server struct {
 	o       Options
 	handler http.Handler
-	decoder *decoder
 	random  *random
 
 	pipe      *pipeListener
@@ -81,8 +77,8 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		o: o, decoder: newDecoder(o.Scheme), random: newRandom(o.Seed), pipe: newPipeListener(),
-		resources: builtinResources(o.Scheme), version: 1, advanced: make(chan struct{}),
+		o: o, random: newRandom(o.Seed), pipe: newPipeListener(),
+		resources: builtinResources(), version: 1, advanced: make(chan struct{}),
 	}
 	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
 	s.handler = http.HandlerFunc(s.serve)
@@ -90,14 +86,13 @@ func New(o Options) (*Server, error) {
 		s.handler = o.Middleware(s.handler)
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ConnState: s.conns.observe}
-	if err := s.createNamespaces(initialNamespaces...); err != nil {
+	if err := s.ensureNamespaces(initialNamespaces...); err != nil {
 		return nil, err
 	}
 	s.listen(s.pipe)
 	return s, nil
 }
 
-// complete checks the options and sets defaults.
 func (o *Options) complete() error {
 	if o.HistoryLimit < 0 {
 		return fmt.Errorf("apisim: Options.HistoryLimit is %d: give a number of events, or 0 for %d",
@@ -107,20 +102,11 @@ func (o *Options) complete() error {
 		return fmt.Errorf("apisim: Options.BookmarkInterval is %v: give %v or more, or 0 for %v",
 			o.BookmarkInterval, minBookmarkInterval, defaultBookmarkInterval)
 	}
-	if o.HistoryLimit == 0 {
-		o.HistoryLimit = defaultHistoryLimit
-	}
-	if o.BookmarkInterval == 0 {
-		o.BookmarkInterval = defaultBookmarkInterval
-	}
+	o.HistoryLimit = cmp.Or(o.HistoryLimit, defaultHistoryLimit)
+	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, defaultBookmarkInterval)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	for o.Seed == 0 {
 		o.Seed = rand.Uint64()
-	}
-	if o.Scheme == nil {
-		o.Scheme = scheme.Scheme
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
 }
@@ -170,7 +156,6 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	err := s.http.Close()
-	s.pipe.Close() //nolint:errcheck // it has no error
 	s.serving.Wait()
 	s.transport.CloseIdleConnections()
 	return err
@@ -194,7 +179,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveWithFaults(status, r, entry)
 }
 
-// enter counts a request, unless the server is closed.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,9 +200,7 @@ func (w *statusWriter) WriteHeader(code int) {
 }
 
 func (w *statusWriter) Write(b []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.code = cmp.Or(w.code, http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
 

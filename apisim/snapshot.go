@@ -84,7 +84,6 @@ type replica struct {
 	caughtUp <-chan struct{}
 }
 
-// isBehind reports whether the replica has not caught up.
 func (r *replica) isBehind() bool {
 	select {
 	case <-r.caughtUp:

@@ -52,7 +52,6 @@ func (o Options) Start(t TB, files ...string) *Server {
 	return s
 }
 
-// checkLeaks fails a test that leaves watches running.
 func (s *Server) checkLeaks(t TB) {
 	t.Helper()
 	timeout := time.NewTimer(leakGrace)

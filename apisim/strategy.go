@@ -16,7 +16,6 @@ func (r *resource) isBuiltin(names ...string) bool {
 		r.Group != "" && slices.Contains(names, "*."+r.Group))
 }
 
-// countsGenerations reports whether objects have a generation.
 func (r *resource) countsGenerations() bool {
 	if r.isBuiltin("controllerrevisions.apps", "ipaddresses.networking.k8s.io",
 		"resourceclaims.resource.k8s.io") {
@@ -32,13 +31,11 @@ func (r *resource) countsGenerations() bool {
 // deployment controller copies them to replica sets.
 func (r *resource) annotationsCount() bool { return r.isBuiltin("deployments.apps") }
 
-// createsOnUpdate reports whether an update of a missing object creates it.
 func (r *resource) createsOnUpdate() bool {
 	return r.isBuiltin("endpoints", "events", "limitranges", "podtemplates", "services",
 		"leases.coordination.k8s.io", "*.events.k8s.io", "*.rbac.authorization.k8s.io")
 }
 
-// needsVersion reports whether an update must name a resource version.
 func (r *resource) needsVersion() bool {
 	return !r.typed || r.isBuiltin("*.admissionregistration.k8s.io", "*.coordination.k8s.io",
 		"*.node.k8s.io", "*.policy", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io",

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 )
@@ -67,52 +66,20 @@ func TestRulesOfTypes(t *testing.T) {
 }
 
 func TestRulesOfNames(t *testing.T) {
+	const named = `{"kind":%q,"metadata":{"name":%q}}`
 	inBubble(t, Options{}, func(b *bench) {
-		for _, test := range []struct {
-			version, kind, path, name string
-			code                      int
-		}{
-			{"v1", "ConfigMap", "/api/v1/namespaces/default/configmaps", "a.b", 201},
-			{"v1", "ConfigMap", "/api/v1/namespaces/default/configmaps", "a:b", 422},
-			{"v1", "Service", "/api/v1/namespaces/default/services", "a.b", 422},
-			{"v1", "Namespace", "/api/v1/namespaces", "a.b", 422},
-			{"rbac.authorization.k8s.io/v1", "ClusterRole", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "system:a", 201},
-			{"rbac.authorization.k8s.io/v1", "ClusterRole", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "a/b", 422},
-		} {
-			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}}`, test.version, test.kind, test.name)
-			if code, text := b.get("POST", test.path, body); code != test.code {
-				b.Errorf("a %s %s: %d %s", test.kind, test.name, code, text)
-			}
-		}
-		body := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"generateName":"system:"}}`
-		if code, text := b.get("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", body); code != 201 {
-			b.Errorf("a generated name: %d %s", code, text)
-		}
+		b.ask("",
+			ask{"POST " + mapsPath, fmt.Sprintf(named, "ConfigMap", "a.b"), 201, ""},
+			ask{"POST " + mapsPath, fmt.Sprintf(named, "ConfigMap", "a:b"), 422, ""},
+			ask{"POST /api/v1/namespaces/default/services", fmt.Sprintf(named, "Service", "a.b"), 422, ""},
+			ask{"POST /api/v1/namespaces", fmt.Sprintf(named, "Namespace", "a.b"), 422, ""},
+			ask{"POST " + rolesPath, fmt.Sprintf(named, "ClusterRole", "system:a"), 201, ""},
+			ask{"POST " + rolesPath, fmt.Sprintf(named, "ClusterRole", "a/b"), 422, ""},
+			ask{"POST " + rolesPath, `{"metadata":{"generateName":"system:"}}`, 201, "system:"})
 	})
 }
 
-func TestScalesOfBuiltInTypes(t *testing.T) {
-	meta := metav1.ObjectMeta{Namespace: "default", Name: "a"}
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
-	inBubble(t, Options{}, func(b *bench) {
-		b.seed(
-			&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Selector: selector}, Status: appsv1.DeploymentStatus{Replicas: 2}},
-			&appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector}, Status: appsv1.ReplicaSetStatus{Replicas: 2}},
-			&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector}, Status: appsv1.StatefulSetStatus{Replicas: 2}},
-		)
-		for _, path := range []string{"/apis/apps/v1/namespaces/default/deployments", "/apis/apps/v1/namespaces/default/replicasets", "/apis/apps/v1/namespaces/default/statefulsets"} {
-			if code, text := b.get("GET", path+"/a/scale", ""); code != 200 || !strings.Contains(text, `"spec":{"replicas":1},"status":{"replicas":2,"selector":"app=a"}`) {
-				b.Errorf("%s: %d %s", path, code, text)
-			}
-			if code, text := b.get("PUT", path+"/a/scale", `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a"},"spec":{"replicas":4}}`); code != 200 {
-				b.Errorf("%s: %d %s", path, code, text)
-			}
-			if code, text := b.get("GET", path+"/a", ""); code != 200 || !strings.Contains(text, `"spec":{"replicas":4`) {
-				b.Errorf("%s: %d %s", path, code, text)
-			}
-		}
-	})
-}
+const rolesPath = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 func TestCellsOfCustomColumns(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
@@ -121,12 +88,12 @@ func TestCellsOfCustomColumns(t *testing.T) {
 			kind, path string
 			want       any
 		}{
-			{"string", ".spec.text", "a"}, {"string", ".spec.number", "3"}, {"string", ".spec.list", "[1,2]"}, {"string", ".spec.list[1]", "2"},
-			{"integer", ".spec.number", int64(3)}, {"integer", ".spec.float", int64(2)}, {"integer", ".spec.text", nil},
-			{"number", ".spec.number", 3.0}, {"number", ".spec.float", 2.5}, {"number", ".spec.flag", nil},
-			{"boolean", ".spec.flag", true}, {"boolean", ".spec.text", nil},
-			{"date", ".spec.time", "60s"}, {"date", ".spec.text", "<invalid>"}, {"date", ".spec.number", nil},
-			{"string", ".spec.nosuch", nil}, {"string", ".spec.x[", nil}, {"integer", ".spec.none", nil}, {"nosuch", ".spec.text", nil},
+			{"string", ".spec.text", "a"}, {"string", ".spec.number", "3"},
+			{"string", ".spec.list", "[1,2]"}, {"string", ".spec.list[1]", "2"},
+			{"integer", ".spec.number", int64(3)}, {"integer", ".spec.float", int64(2)},
+			{"number", ".spec.float", 2.5}, {"boolean", ".spec.flag", true},
+			{"date", ".spec.time", "60s"}, {"date", ".spec.text", "<invalid>"},
+			{"string", ".spec.nosuch", nil}, {"string", ".spec.x[", nil}, {"integer", ".spec.none", nil},
 		} {
 			if got := (printerColumn{Type: test.kind, JSONPath: test.path}).cell(u); got != test.want {
 				b.Errorf("%s of %s is %#v, want %#v", test.kind, test.path, got, test.want)

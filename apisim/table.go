@@ -1,18 +1,15 @@
 package apisim
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/util/jsonpath"
 )
 
 // printerColumn is a column that a definition gives the tables of its resource.
@@ -27,17 +24,9 @@ type printerColumn struct {
 
 const creationPath = ".metadata.creationTimestamp"
 
-// defaultColumns are those of built-in types, and of definitions that have none.
+// defaultColumns are the columns of built-in types and of definitions without columns.
 func defaultColumns() []printerColumn {
 	return []printerColumn{{Name: "Age", Type: "date", JSONPath: creationPath}}
-}
-
-func (c printerColumn) parse() (*jsonpath.JSONPath, error) {
-	path := jsonpath.New(c.Name)
-	if err := path.Parse("{" + c.JSONPath + "}"); err != nil {
-		return nil, err
-	}
-	return path.AllowMissingKeys(true), nil
 }
 
 func (c printerColumn) header() metav1.TableColumnDefinition {
@@ -48,76 +37,31 @@ func (c printerColumn) header() metav1.TableColumnDefinition {
 	}
 }
 
-// cell returns the value of the column for an object, nil if the object has none.
+// cell returns the value of the column for an object, nil if the object does not have it.
 func (c printerColumn) cell(obj object) any {
-	if c.Type == "date" && c.JSONPath == creationPath {
-		return age(obj.GetCreationTimestamp().Time)
+	if c.JSONPath == creationPath && c.Type == "date" {
+		return table.ConvertToHumanReadableDateType(obj.GetCreationTimestamp())
 	}
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok { // a bookmark in a form without content
-		return nil
-	}
-	path, err := c.parse()
-	if err != nil {
-		return nil
-	}
-	results, err := path.FindResults(u.Object)
-	if err != nil || len(results) == 0 || len(results[0]) == 0 {
-		return nil
-	}
-	value := results[0][0].Interface()
-	if c.Type == "string" {
-		var text bytes.Buffer
-		if path.PrintResults(&text, []reflect.Value{reflect.ValueOf(value)}) != nil {
-			return nil
-		}
-		return text.String()
-	}
-	return c.convert(value)
-}
-
-// convert returns a JSON value as one of the column's type, nil if it is of another.
-func (c printerColumn) convert(value any) any {
-	switch value := value.(type) {
-	case int64:
-		switch c.Type {
-		case "integer":
-			return value
-		case "number":
-			return float64(value)
-		}
-	case float64:
-		switch c.Type {
-		case "integer":
-			return int64(value)
-		case "number":
-			return value
-		}
-	case bool:
-		if c.Type == "boolean" {
-			return value
-		}
-	case string:
-		if c.Type != "date" {
-			return nil
-		}
-		t, err := time.Parse(time.RFC3339, value)
+	value := valueAt(obj, c.JSONPath)
+	text, isText := value.(string)
+	switch number, isFloat := value.(float64); {
+	case value == nil:
+	case c.Type == "date":
+		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return "<invalid>"
 		}
-		return age(t)
+		return table.ConvertToHumanReadableDateType(metav1.NewTime(t))
+	case c.Type == "integer" && isFloat:
+		return int64(number)
+	case c.Type == "string" && !isText:
+		if data, err := json.Marshal(value); err == nil {
+			return string(data)
+		}
 	}
-	return nil
+	return value
 }
 
-func age(t time.Time) string {
-	if t.IsZero() {
-		return "<unknown>"
-	}
-	return duration.HumanDuration(time.Since(t))
-}
-
-// tableOf returns objects of a resource as a table.
 func tableOf(r *resource, f form, meta metav1.ListMeta, objects ...object) *metav1.Table {
 	t := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
 	t.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Table"))
@@ -147,7 +91,6 @@ func tableOf(r *resource, f form, meta metav1.ListMeta, objects ...object) *meta
 	return t
 }
 
-// parseInclude reads the parameter includeObject of a table.
 func parseInclude(value string) (metav1.IncludeObjectPolicy, error) {
 	switch policy := metav1.IncludeObjectPolicy(value); policy {
 	case "":

@@ -31,11 +31,9 @@ func TestTableOfEveryResourceHasNameAndAge(t *testing.T) {
 	})
 }
 
-func pod(name string, change func(p *corev1.Pod)) *corev1.Pod {
+func pod(name string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	p.Spec.Containers = []corev1.Container{{Name: "a"}, {Name: "b"}}
-	p.Status.Phase = corev1.PodRunning
-	change(p)
 	return p
 }
 

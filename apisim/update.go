@@ -32,7 +32,6 @@ func (s *Server) update(r *resource, given object, o writeOptions) (object, bool
 	return stored, false, err
 }
 
-// replaceLocked stores the next state of an object.
 func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions) (object, error) {
 	version := given.GetResourceVersion()
 	if (version == "" || version == "0") && r.needsVersion() && o.part != wholeObject {
@@ -45,6 +44,9 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 		}
 	}
 	after := merge(r, before, given, o.part)
+	if err := o.track(r, before, given, after); err != nil {
+		return nil, err
+	}
 	problems := validation.ValidateObjectMetaAccessorUpdate(after, before, field.NewPath("metadata"))
 	if len(problems) > 0 {
 		return nil, errInvalid(r, given.GetName(), problems...)
@@ -147,7 +149,6 @@ func keepSystemMetadata(before, after object) {
 	}
 }
 
-// beginsGeneration reports whether a change begins a generation.
 func beginsGeneration(r *resource, before, after object) bool {
 	return !equality.Semantic.DeepEqual(desired(r, before), desired(r, after)) ||
 		r.annotationsCount() &&

@@ -151,25 +151,21 @@ func TestUnknownFields(t *testing.T) {
 
 func TestBodiesInYAML(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true}))
-		for path, body := range map[string]string{
-			"/api/v1/namespaces/default/configmaps":           "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {k: v}\n",
-			"/apis/example.com/v1/namespaces/default/widgets": "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: a\nspec: {k: v}\n",
+		b.register()
+		for path, kind := range map[string]string{
+			mapsPath: "v1\nkind: ConfigMap",
+			"/apis/example.com/v1/namespaces/default/widgets": "example.com/v1\nkind: Widget",
 		} {
-			if code, text := b.get("POST", path, body, "Content-Type", "application/yaml"); code != 201 || !strings.Contains(text, `{"k":"v"}`) {
-				b.Errorf("%s: %d %s", path, code, text)
-			}
-			if code, text := b.get("GET", path+"/a", "", "Accept", "application/yaml"); code != 200 || !strings.Contains(text, "\n  name: a\n") {
-				b.Errorf("%s in YAML: %d %s", path, code, text)
-			}
-			if code, text := b.get("GET", path, "", "Accept", "application/yaml"); code != 200 || !strings.Contains(text, "items:\n- ") {
-				b.Errorf("%s in YAML: %d %s", path, code, text)
-			}
-			if code, text := b.get("GET", path+"?watch=1", "", "Accept", "application/yaml"); code != 406 {
-				b.Errorf("a watch of %s in YAML: %d %s", path, code, text)
-			}
-			if code, text := b.get("POST", path, "a: b: c", "Content-Type", "application/yaml"); code != 400 {
-				b.Errorf("no YAML: %d %s", code, text)
+			body := "apiVersion: " + kind + "\nmetadata: {name: a}\ndata: {k: v}\n"
+			b.ask(mediaYAML, ask{"POST " + path, body, 201, `{"k":"v"}`},
+				ask{"POST " + path, "a: b: c", 400, ""})
+			for get, want := range map[string]string{
+				path + "/a": "200 \n  name: a\n", path: "200 items:\n- ", path + "?watch=1": "406 ",
+			} {
+				code, text := b.get("GET", get, "", "Accept", mediaYAML)
+				if want, says, _ := strings.Cut(want, " "); fmt.Sprint(code) != want || !strings.Contains(text, says) {
+					b.Errorf("%s in YAML: %d %s", get, code, text)
+				}
 			}
 		}
 	})

@@ -16,7 +16,7 @@ type User struct {
 	Name string
 	// Token is the bearer token. It must not be empty, and no other user's.
 	Token string
-	// Allow lists what the user may do, besides discovery; nil is nothing.
+	// Allow lists the rights of the user; without rules a user has discovery only.
 	Allow []Rule
 }
 

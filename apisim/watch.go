@@ -76,7 +76,6 @@ func (w *watcher) run() {
 	}
 }
 
-// begin sends the initial state, if it is requested.
 func (w *watcher) begin() error {
 	streamed := w.SendInitialEvents != nil && *w.SendInitialEvents
 	initial := streamed || w.SendInitialEvents == nil && w.version == 0
@@ -134,7 +133,6 @@ func (w *watcher) isBehind() bool {
 	return w.lagging != nil
 }
 
-// sendState sends objects as ADDED events.
 func (w *watcher) sendState(objects *objectTree) error {
 	for key, obj := range inNamespace(objects, "", "") {
 		if !w.selected.matches(obj) {
@@ -237,7 +235,6 @@ func (w *watcher) sendVersion() error {
 	return w.flush()
 }
 
-// send writes the events that the watch sees.
 func (w *watcher) send(events []*event) error {
 	for _, e := range events {
 		if e.version <= w.after {
@@ -269,7 +266,7 @@ func (w *watcher) bookmark(endsInitial bool) error {
 	if !w.AllowWatchBookmarks {
 		return nil
 	}
-	obj, err := newBookmark(w.server.o.Scheme, w.res, w.form, w.sent, endsInitial)
+	obj, err := newBookmark(w.res, w.form, w.sent, endsInitial)
 	if err != nil {
 		return err
 	}

@@ -93,24 +93,6 @@ func TestCompactionDoesNotEndAWatchThatKeepsUp(t *testing.T) {
 	})
 }
 
-func TestRestartWithHistoryLosesNothing(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		a := b.create("a")
-		events := b.follow(at(a.ResourceVersion))
-		synctest.Wait()
-		b.server.Restart(RestartOptions{KeepHistory: true, Down: time.Second})
-		changed := b.relabel("a", "n=2")
-		if got := events(); len(got) == 0 || got[len(got)-1] != "END" {
-			b.Errorf("the watch goes on: %q", got)
-		}
-		if _, _, err := b.list(metav1.ListOptions{}); err == nil {
-			b.Error("the server answers while it is down")
-		}
-		time.Sleep(2 * time.Second)
-		b.want("events", b.follow(at(a.ResourceVersion))(), "MODIFIED a@"+changed.ResourceVersion)
-	})
-}
-
 func TestRemovedResource(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		a := b.create("a")
@@ -137,31 +119,8 @@ func TestRemovedResource(t *testing.T) {
 	})
 }
 
-func TestCutConnectionsEndWatches(t *testing.T) {
-	inBubble(t, Options{}, func(b *bench) {
-		a := b.create("a")
-		events := b.follow(at(a.ResourceVersion))
-		synctest.Wait()
-		b.server.CutConnections()
-		if got := events(); len(got) == 0 || got[len(got)-1] != "END" {
-			b.Errorf("the watch goes on: %q", got)
-		}
-		if _, _, err := b.list(metav1.ListOptions{}); err != nil {
-			b.Errorf("a new connection: %v", err)
-		}
-		b.server.SetAvailable(false)
-		if _, _, err := b.list(metav1.ListOptions{}); err == nil {
-			b.Error("an unavailable server answers")
-		}
-		b.server.SetAvailable(true)
-		if _, _, err := b.list(metav1.ListOptions{}); err != nil {
-			b.Errorf("an available server: %v", err)
-		}
-	})
-}
-
-// TestWritesStraightAfterACut is not in a bubble: what it is about are the moments in which
-// the client does not know yet that its connection is gone.
+// TestWritesStraightAfterACut runs in real time: it writes while the client does not know yet
+// that its connection is gone.
 func TestWritesStraightAfterACut(t *testing.T) {
 	server := Start(t)
 	client := kubernetes.NewForConfigOrDie(server.Config())

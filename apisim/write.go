@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,14 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	optionsvalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // objectPart is the part of an object that a write may change.
@@ -37,12 +37,15 @@ const (
 // writeOptions are the choices of a write.
 type writeOptions struct {
 	part            objectPart
+	subresource     string
 	dryRun          bool // answer as if, and store nothing
 	fieldValidation string
+	manager         string // of the fields that are written, "" past the API
+	applies, force  bool   // a server-side apply; it may take fields from other managers
 }
 
-// writeOptions reads the parameters of a create, an update or a patch.
-func (x *exchange) writeOptions() (writeOptions, error) {
+// writeOptions reads the parameters of a create, an update, or a patch of a kind.
+func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
 	o := &metav1.PatchOptions{} // it has the fields of the others too
 	if err := x.decodeParameters(o); err != nil {
 		return writeOptions{}, err
@@ -50,10 +53,11 @@ func (x *exchange) writeOptions() (writeOptions, error) {
 	if x.verb != "patch" {
 		o.Force = nil
 	}
-	if problems := optionsvalidation.ValidatePatchOptions(o, ""); len(problems) > 0 {
-		kind := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
-		return writeOptions{}, errInvalidOptions(kind, problems)
+	if problems := optionsvalidation.ValidatePatchOptions(o, kind); len(problems) > 0 {
+		name := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
+		return writeOptions{}, errInvalidOptions(name, problems)
 	}
+	program, _, _ := strings.Cut(x.r.UserAgent(), "/")
 	part := mainResource
 	switch x.path.subresource {
 	case "status":
@@ -61,10 +65,13 @@ func (x *exchange) writeOptions() (writeOptions, error) {
 	case "finalize":
 		part = finalizersOnly
 	}
-	return writeOptions{part, len(o.DryRun) > 0, o.FieldValidation}, nil
+	return writeOptions{
+		part: part, subresource: x.path.subresource, dryRun: len(o.DryRun) > 0,
+		fieldValidation: o.FieldValidation, manager: cmp.Or(o.FieldManager, program),
+		applies: kind == types.ApplyPatchType, force: o.Force != nil && *o.Force,
+	}, nil
 }
 
-// decodeParameters reads the parameters of the request into options.
 func (x *exchange) decodeParameters(into runtime.Object) error {
 	codec, query := internalscheme.ParameterCodec, x.r.URL.Query()
 	if err := codec.DecodeParameters(query, metav1.SchemeGroupVersion, into); err != nil {
@@ -93,7 +100,7 @@ func (x *exchange) checkFields(o writeOptions, warnings []error) error {
 // given reads the object in the body and the options, and gives the object the namespace
 // of the path.
 func (x *exchange) given() (object, writeOptions, error) {
-	o, err := x.writeOptions()
+	o, err := x.writeOptions("")
 	if err != nil {
 		return nil, o, err
 	}
@@ -101,12 +108,7 @@ func (x *exchange) given() (object, writeOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	res := x.bodyResource()
-	decoder, err := x.server.decoder.forType(x.r.Header.Get("Content-Type"), res.typed)
-	if err != nil {
-		return nil, o, err
-	}
-	obj, warnings, err := decodeAs(decoder, data, res)
+	obj, warnings, err := decode(x.r.Header.Get("Content-Type"), data, x.bodyResource())
 	if err == nil {
 		err = x.checkFields(o, warnings)
 	}
@@ -150,16 +152,6 @@ func checkObject(r *resource, obj object) error {
 	}
 	_, err := parseDefinition(obj)
 	return err
-}
-
-// checkMetadata refuses the metadata of a new object.
-func checkMetadata(r *resource, obj object) error {
-	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, r.nameRule(),
-		field.NewPath("metadata"))
-	if len(problems) > 0 {
-		return errInvalid(r, obj.GetName(), problems...)
-	}
-	return nil
 }
 
 // setStoredForm gives an object the form in which it is stored: a typed one without a kind,
@@ -207,7 +199,6 @@ func (s *Server) storeLocked(r *resource, before, after object) {
 	r.add(e, s.o.HistoryLimit)
 }
 
-// advanceLocked begins the next version.
 func (s *Server) advanceLocked() {
 	s.version++
 	close(s.advanced)
@@ -290,16 +281,15 @@ func (x *exchange) patch() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := x.writeOptions()
+	o, err := x.writeOptions(given.kind)
 	if err != nil {
 		return nil, err
 	}
+	if o.applies {
+		return x.apply(given, o)
+	}
 	return x.rewrite(o, func(before object) (object, error) {
-		body, err := x.body(before)
-		if err != nil {
-			return nil, err
-		}
-		after, warnings, err := given.apply(x.server.decoder, x.bodyResource(), body)
+		after, warnings, err := given.apply(x.bodyResource(), x.body(before))
 		if err != nil {
 			return nil, err
 		}

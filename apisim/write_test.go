@@ -10,9 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 )
@@ -22,47 +19,41 @@ func nodeNamed(name string) *corev1.Node {
 }
 
 func TestWritesInBothEncodings(t *testing.T) {
-	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
-		t.Run(contentType, func(t *testing.T) {
-			inBubble(t, Options{}, func(b *bench) {
-				client, err := kubernetes.NewForConfig(config(b.server, contentType))
-				b.must(err)
-				pods := client.CoreV1().Pods("default")
-				given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}, Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-				made, err := pods.Create(b.ctx, given, metav1.CreateOptions{})
-				b.must(err)
-				if !strings.HasPrefix(made.Name, "web-") || made.UID == "" || made.ResourceVersion == "" || made.Generation != 1 || made.CreationTimestamp.IsZero() || made.Status.Phase != corev1.PodPending {
-					b.Errorf("created %+v", made)
-				}
-				made.Spec.NodeName, made.Status.Phase = "other", corev1.PodFailed
-				updated, err := pods.Update(b.ctx, made, metav1.UpdateOptions{})
-				b.must(err)
-				if updated.Generation != 2 || updated.Spec.NodeName != "other" || updated.Status.Phase != corev1.PodPending || updated.ResourceVersion == made.ResourceVersion {
-					b.Errorf("updated %+v", updated)
-				}
-				if _, err := pods.Update(b.ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-					b.Errorf("an update of an old version: %v", err)
-				}
-				same, err := pods.Update(b.ctx, updated, metav1.UpdateOptions{})
-				if err != nil || same.ResourceVersion != updated.ResourceVersion {
-					b.Errorf("an update that changes nothing made version %s of %s, %v", same.ResourceVersion, updated.ResourceVersion, err)
-				}
-				updated.Status.Phase, updated.Spec.NodeName = corev1.PodRunning, "third"
-				status, err := pods.UpdateStatus(b.ctx, updated, metav1.UpdateOptions{})
-				if err != nil || status.Status.Phase != corev1.PodRunning || status.Spec.NodeName != "other" || status.Generation != 2 {
-					b.Errorf("the status became %+v, %v", status, err)
-				}
-				wrong := metav1.NewUIDPreconditions("another")
-				if err := pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{Preconditions: wrong}); !apierrors.IsConflict(err) {
-					b.Errorf("a delete of another UID: %v", err)
-				}
-				b.must(pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{}))
-				if _, err := pods.Get(b.ctx, made.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-					b.Errorf("a deleted pod: %v", err)
-				}
-			})
-		})
-	}
+	inBothEncodings(t, Options{}, func(b *bench, client kubernetes.Interface) {
+		pods := client.CoreV1().Pods("default")
+		given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
+		given.Spec.NodeName, given.Status.Phase = "n", corev1.PodRunning
+		made, err := pods.Create(b.ctx, given, metav1.CreateOptions{})
+		b.must(err)
+		if !strings.HasPrefix(made.Name, "web-") || made.UID == "" || made.ResourceVersion == "" ||
+			made.Generation != 1 || made.CreationTimestamp.IsZero() || made.Status.Phase != corev1.PodPending {
+			b.Errorf("created %+v", made)
+		}
+		made.Spec.NodeName, made.Status.Phase = "other", corev1.PodFailed
+		updated, err := pods.Update(b.ctx, made, metav1.UpdateOptions{})
+		b.must(err)
+		if updated.Generation != 2 || updated.Spec.NodeName != "other" ||
+			updated.Status.Phase != corev1.PodPending || updated.ResourceVersion == made.ResourceVersion {
+			b.Errorf("updated %+v", updated)
+		}
+		if _, err := pods.Update(b.ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			b.Errorf("an update of an old version: %v", err)
+		}
+		same, err := pods.Update(b.ctx, updated, metav1.UpdateOptions{})
+		if err != nil || same.ResourceVersion != updated.ResourceVersion {
+			b.Errorf("an update that changes nothing: %+v, %v", same, err)
+		}
+		updated.Status.Phase, updated.Spec.NodeName = corev1.PodRunning, "third"
+		status, err := pods.UpdateStatus(b.ctx, updated, metav1.UpdateOptions{})
+		if err != nil || status.Status.Phase != corev1.PodRunning || status.Spec.NodeName != "other" ||
+			status.Generation != 2 {
+			b.Errorf("the status became %+v, %v", status, err)
+		}
+		b.must(pods.Delete(b.ctx, made.Name, metav1.DeleteOptions{}))
+		if _, err := pods.Get(b.ctx, made.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			b.Errorf("a deleted pod: %v", err)
+		}
+	})
 }
 
 func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
@@ -127,20 +118,25 @@ func TestBadRequestsGetTheStatusOfKubernetes(t *testing.T) {
 	})
 }
 
+// register adds a resource without a definition.
+func (b *bench) register() {
+	b.must(b.server.Register(Resource{
+		Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true,
+		HasStatus: true,
+	}))
+}
+
 func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
-		b.must(b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", ShortNames: []string{"wi"}, Namespaced: true, HasStatus: true}))
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}); err == nil {
-			b.Error("a resource was registered twice")
+		b.register()
+		for _, kind := range []string{"Widget", ""} {
+			r := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: kind}
+			if err := b.server.Register(r); err == nil {
+				b.Errorf("a resource was registered twice, or without a kind: %+v", r)
+			}
 		}
-		if err := b.server.Register(Resource{Group: "example.com", Version: "v1", Name: "widgets"}); err == nil {
-			b.Error("a resource without a kind was registered")
-		}
-		client, err := dynamic.NewForConfig(config(b.server, ""))
-		b.must(err)
-		widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default")
-		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"size": int64(1)}}}
-		made, err := widgets.Create(b.ctx, widget, metav1.CreateOptions{})
+		widgets := b.dynamic().Resource(widgetsV1).Namespace("default")
+		made, err := widgets.Create(b.ctx, widget("v1", "a"), metav1.CreateOptions{})
 		b.must(err)
 		made.Object["spec"] = map[string]any{"size": int64(2)}
 		made.Object["status"] = map[string]any{"ready": true}
@@ -149,8 +145,9 @@ func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 			b.Errorf("updated %v, %v", updated, err)
 		}
 		updated.Object["status"] = map[string]any{"ready": true}
-		if withStatus, err := widgets.UpdateStatus(b.ctx, updated, metav1.UpdateOptions{}); err != nil || withStatus.Object["status"] == nil || withStatus.GetGeneration() != 2 {
-			b.Errorf("the status became %v, %v", withStatus, err)
+		updated, err = widgets.UpdateStatus(b.ctx, updated, metav1.UpdateOptions{})
+		if err != nil || updated.Object["status"] == nil || updated.GetGeneration() != 2 {
+			b.Errorf("the status became %v, %v", updated, err)
 		}
 		list, err := widgets.List(b.ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 || list.Items[0].GetKind() != "Widget" {
@@ -158,8 +155,8 @@ func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 		}
 		onlyMetadata, err := metadata.NewForConfig(config(b.server, ""))
 		b.must(err)
-		meta, err := onlyMetadata.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("default").Get(b.ctx, "a", metav1.GetOptions{})
-		if err != nil || meta.Name != "a" {
+		of := onlyMetadata.Resource(widgetsV1).Namespace("default")
+		if meta, err := of.Get(b.ctx, "a", metav1.GetOptions{}); err != nil || meta.Name != "a" {
 			b.Errorf("metadata %+v, %v", meta, err)
 		}
 	})

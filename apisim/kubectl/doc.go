@@ -21,8 +21,8 @@
 // # What does not work
 //
 // Some commands need what apisim leaves to a real API server, and the sessions show
-// what they print: create, apply and replace without --validate=false, explain, apply
-// --server-side, create token, auth can-i, auth whoami, logs and what else a kubelet
+// what they print: create, apply and replace without --validate=false, explain,
+// create token, auth can-i, auth whoami, logs and what else a kubelet
 // answers. Values that a real server sets by default or allocates, such as the cluster
 // IP of a service, are empty. No controller runs: rollouts go on by patches.
 //

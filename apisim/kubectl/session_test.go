@@ -36,7 +36,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestUsers replays a session of a user who may do little.
+// TestUsers replays a session of a user with few rights.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	replay(newSessionOf(t, users), "testdata/users.session")
@@ -44,22 +44,6 @@ func TestUsers(t *testing.T) {
 
 // unclear is what cannot stand in a session as something that is printed.
 var unclear = regexp.MustCompile(`(?m)^(#|\$ )`)
-
-// TestServe replays the sessions beside "tidings serve", in a process of its own.
-func TestServe(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("testdata/sessions/*.session")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sessions in testdata: %v", err)
-	}
-	program := buildTidings(t)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".session"), func(t *testing.T) {
-			t.Parallel()
-			replay(newSessionBeside(t, program), file)
-		})
-	}
-}
 
 func replay(t *session, file string) {
 	text, err := os.ReadFile(file)
@@ -131,7 +115,7 @@ func parse(text string) []step {
 	return append(steps, last)
 }
 
-// session is a server and what it takes to run kubectl beside it.
+// session is a server and the home directory of kubectl.
 type session struct {
 	*testing.T
 	server    *apisim.Server
@@ -172,7 +156,7 @@ func (s *session) once(command string) string {
 	return s.outcome(err, out.String(), failure.String())
 }
 
-// outcome is what a command that has ended leaves in the session.
+// outcome returns the output and the exit status of a command for the session.
 func (s *session) outcome(err error, out, failure string) string {
 	s.Helper()
 	exit, failed := errors.AsType[*exec.ExitError](err)

@@ -1,12 +1,8 @@
 package kubectl
 
 import (
-	"bufio"
 	"encoding/pem"
-	"io"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -45,55 +41,6 @@ func newSessionOf(t *testing.T, users []apisim.User) *session {
 	t.Cleanup(front.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
 	s.writeKubeconfig(&clientcmdapi.Cluster{Server: front.URL, CertificateAuthorityData: authority}, &clientcmdapi.AuthInfo{Token: users[0].Token})
-	return s
-}
-
-// buildTidings builds the command of this project, from the module that this is below.
-func buildTidings(t *testing.T) string {
-	program := filepath.Join(t.TempDir(), "tidings")
-	build := exec.Command("go", "build", "-o", program, "./cmd/tidings")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/tidings: %v\n%s", err, out)
-	}
-	return program
-}
-
-// newSessionBeside returns a session beside "tidings serve", with the kubeconfig that it
-// writes.
-func newSessionBeside(t *testing.T, program string) *session {
-	s := &session{T: t, home: t.TempDir()}
-	serve := exec.Command(program, "serve", "--seed", "1", "--load", "testdata/fleet.yaml", "--write-kubeconfig", s.kubeconfig()) //nolint:gosec // it was built here
-	serve.Stderr = t.Output()
-	out, err := serve.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := serve.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
-	t.Cleanup(func() {
-		if err := serve.Process.Signal(os.Interrupt); err != nil {
-			t.Error(err)
-		}
-		if _, err := io.Copy(t.Output(), lines); err != nil {
-			t.Error(err)
-		}
-		if err := serve.Wait(); err != nil {
-			t.Errorf("tidings serve: %v", err)
-		}
-	})
-	for range 2 { // its address, and what kubectl needs, when it is ready
-		if _, err := lines.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-	}
-	config, err := clientcmd.LoadFromFile(s.kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.normalise = normaliser(config.Clusters["tidings"].Server)
 	return s
 }
 

@@ -83,9 +83,10 @@ var (
 		"apisim": {
 			rooms: []string{"internal/builtin"},
 			others: []string{
-				"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/kubernetes/scheme", "k8s.io/client-go/rest",
-				"k8s.io/client-go/util/jsonpath", "github.com/tidwall/btree", "google.golang.org/protobuf/encoding/protowire",
-				"gopkg.in/evanphx/json-patch.v4", "sigs.k8s.io/yaml",
+				"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/applyconfigurations", "k8s.io/client-go/discovery", "k8s.io/client-go/kubernetes/scheme",
+				"k8s.io/client-go/rest", "k8s.io/client-go/util/jsonpath", "github.com/tidwall/btree",
+				"google.golang.org/protobuf/encoding/protowire", "gopkg.in/evanphx/json-patch.v4",
+				"sigs.k8s.io/structured-merge-diff/v6",
 			},
 			tests: []string{"*"},
 		},

@@ -21,14 +21,11 @@ type change struct {
 // mutant is one change, with its place.
 type mutant struct {
 	change
-	Package string `json:"package"`
-	Line    int    `json:"line"`
-	Kind    string `json:"kind"`
-
-	id int
+	Package string
+	Line    int
+	Kind    string
+	id      int
 }
-
-func (m *mutant) is(c change) bool { return m.change == c }
 
 // point is a piece of code with one mutant or more, and the edits that add them.
 type point struct {
@@ -99,6 +96,9 @@ func (w *finder) visit(n ast.Node) bool {
 	case *ast.KeyValueExpr:
 		w.field(n)
 	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "make" {
+			return false // nothing depends on a capacity
+		}
 		for _, arg := range n.Args {
 			w.value(arg)
 		}
@@ -147,7 +147,7 @@ func (w *finder) constant(e ast.Expr) bool {
 		return false
 	}
 	basic, ok := types.Default(tv.Type).(*types.Basic)
-	if !ok || basic.Info()&types.IsInteger == 0 || w.isCapacity(e) {
+	if !ok || basic.Info()&types.IsInteger == 0 {
 		return true
 	}
 	helper := "mutantMoreOrLess["
@@ -159,20 +159,6 @@ func (w *finder) constant(e ast.Expr) bool {
 		p.mutants = append(p.mutants, w.mutant(e, "constant", "("+w.text(e)+" - 1)"))
 	}
 	return true
-}
-
-// isCapacity reports whether e is the capacity of a slice or a map that is made.
-func (w *finder) isCapacity(e ast.Expr) bool {
-	call, ok := w.stack[len(w.stack)-2].(*ast.CallExpr)
-	if !ok || len(call.Args) < 2 || call.Args[len(call.Args)-1] != e {
-		return false
-	}
-	name, ok := call.Fun.(*ast.Ident)
-	if !ok || name.Name != "make" {
-		return false
-	}
-	_, isMap := w.info.TypeOf(call).Underlying().(*types.Map)
-	return isMap || len(call.Args) == 3
 }
 
 // The ends of conditions that begin with "((".
@@ -258,44 +244,32 @@ func (w *finder) field(n *ast.KeyValueExpr) {
 
 // communication adds a case of a select that is never taken.
 func (w *finder) communication(s ast.Stmt) {
-	var channel ast.Expr
-	ast.Inspect(s, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SendStmt:
-			channel = n.Chan
-		case *ast.UnaryExpr:
-			if n.Op == token.ARROW && channel == nil {
-				channel = n.X
-			}
-		}
-		return channel == nil && n != nil
-	})
-	if channel != nil {
-		w.wrap(channel, "case", "never", "mutantZero(%d, ", ")")
+	var received ast.Expr
+	switch s := s.(type) {
+	case *ast.SendStmt:
+		w.wrap(s.Chan, "case", "never", "mutantZero(%d, ", ")")
+	case *ast.ExprStmt:
+		received = s.X
+	case *ast.AssignStmt:
+		received = s.Rhs[0]
+	}
+	if n, ok := ast.Unparen(received).(*ast.UnaryExpr); ok {
+		w.wrap(n.X, "case", "never", "mutantZero(%d, ", ")")
 	}
 }
 
 // cases adds cases of a switch that are never taken. A switch with a value becomes one
 // of conditions.
 func (w *finder) cases(n *ast.SwitchStmt) {
+	if n.Tag != nil && n.Init != nil {
+		return
+	}
 	p := &point{begin: w.line(n.Pos()), end: w.line(n.End())}
 	open, closing := "((", ""
 	if n.Tag != nil {
-		_, plain := n.Tag.(*ast.Ident)
-		if len(n.Body.List) == 0 || n.Init != nil && !plain {
-			return
-		}
-		from, to := w.offset(n.Tag.Pos()), w.offset(n.Tag.End())
-		if plain {
-			open, closing = "(("+w.text(n.Tag)+" == (", ")"
-			p.edits = append(p.edits, edit{at: from, end: to, text: "true"})
-		} else {
-			open, closing = "((mutantTag == (", ")"
-			p.edits = append(p.edits, edit{at: from, end: from, text: "mutantTag := "},
-				edit{at: to, end: to, text: "; true", closes: true})
-		}
+		open, closing = "((mutantTag == (", ")"
+		p.surround(w.offset(n.Tag.Pos()), w.offset(n.Tag.End()), "mutantTag := ", "; true")
 	}
-	w.points = append(w.points, p)
 	for _, clause := range n.Body.List {
 		c := clause.(*ast.CaseClause)
 		if len(c.List) == 0 {
@@ -304,17 +278,16 @@ func (w *finder) cases(n *ast.SwitchStmt) {
 		m := w.mutant(c.List[0], "case", "never")
 		p.mutants = append(p.mutants, m)
 		for _, e := range c.List {
-			from, to := w.offset(e.Pos()), w.offset(e.End())
-			p.edits = append(p.edits, edit{at: from, end: from, text: open},
-				edit{at: to, end: to, text: closing + fmt.Sprintf(never, m.id), closes: true})
+			p.surround(w.offset(e.Pos()), w.offset(e.End()), open, closing+fmt.Sprintf(never, m.id))
 		}
 	}
-	if len(p.mutants) == 0 {
-		w.points = w.points[:len(w.points)-1]
+	if len(p.mutants) > 0 {
+		w.points = append(w.points, p)
 	}
 }
 
-// statements adds statements that are left out.
+// statements adds statements that are left out. Where the end of a function is missing then,
+// the compiler refuses the mutant.
 func (w *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		drop := true
@@ -330,44 +303,10 @@ func (w *finder) statements(list []ast.Stmt) {
 		default:
 			drop = false
 		}
-		if drop && !w.isTerminal(s) {
+		if drop {
 			w.wrap(s, "drop", "", "if !mutantOn(%d) { ", " }")
 		}
 	}
-}
-
-// isTerminal reports whether a function with results may have no other end than s.
-func (w *finder) isTerminal(s ast.Stmt) bool {
-	switch n := s.(type) {
-	case *ast.ReturnStmt:
-	case *ast.ForStmt:
-		if n.Cond != nil {
-			return false
-		}
-	case *ast.ExprStmt:
-		if !strings.HasPrefix(w.text(n), "panic(") {
-			return false
-		}
-	default:
-		return false
-	}
-	for _, n := range slices.Backward(w.stack) {
-		switch n := n.(type) {
-		case *ast.RangeStmt:
-			return false
-		case *ast.ForStmt:
-			if n.Cond != nil {
-				return false
-			}
-		case *ast.IfStmt:
-			if n.Else == nil {
-				return false
-			}
-		case *ast.FuncDecl, *ast.FuncLit:
-			return w.signature().Results().Len() > 0
-		}
-	}
-	return true
 }
 
 // isLog reports whether e is a call of a logger.

@@ -40,13 +40,16 @@ func (w *finder) text(n ast.Node) string {
 func (w *finder) wrap(n ast.Node, kind, after, open, closing string) *point {
 	m := w.mutant(n, kind, after)
 	number := func(text string) string { return strings.ReplaceAll(text, "%d", fmt.Sprint(m.id)) }
-	from, to := w.offset(n.Pos()), w.offset(n.End())
-	p := &point{mutants: []*mutant{m}, begin: w.line(n.Pos()), end: w.line(n.End()), edits: []edit{
-		{at: from, end: from, text: number(open)},
-		{at: to, end: to, text: number(closing), closes: true},
-	}}
+	p := &point{mutants: []*mutant{m}, begin: w.line(n.Pos()), end: w.line(n.End())}
+	p.surround(w.offset(n.Pos()), w.offset(n.End()), number(open), number(closing))
 	w.points = append(w.points, p)
 	return p
+}
+
+// surround adds texts before and after some bytes.
+func (p *point) surround(from, to int, open, closing string) {
+	p.edits = append(p.edits, edit{at: from, end: from, text: open},
+		edit{at: to, end: to, text: closing, closes: true})
 }
 
 // mutant numbers a mutant that replaces a node by a text.
@@ -194,7 +197,8 @@ func (p *pkg) check(texts map[string][]byte) (failed []types.Error, err error) {
 }
 
 // drop removes the points around the line of an error that have the fewest lines, and returns
-// how many there were.
+// how many there were. The error at the end of a function without a return comes from the
+// last statement that is left out.
 func (p *pkg) drop(e types.Error) int {
 	at := e.Fset.Position(e.Pos)
 	i := slices.IndexFunc(p.files, func(f *file) bool { return f.name == at.Filename })
@@ -202,16 +206,22 @@ func (p *pkg) drop(e types.Error) int {
 		return 0
 	}
 	f, before := p.files[i], len(p.files[i].points)
-	around := func(p *point) bool { return p.begin <= at.Line && at.Line <= p.end }
-	shortest := 1 << 30
-	for _, p := range f.points {
-		if around(p) {
-			shortest = min(shortest, p.end-p.begin)
+	distance := func(p *point) int {
+		missing := e.Msg == "missing return" && p.mutants[0].Kind == "drop"
+		switch {
+		case missing && p.end <= at.Line:
+			return at.Line - p.end
+		case e.Msg != "missing return" && p.begin <= at.Line && at.Line <= p.end:
+			return p.end - p.begin
+		default:
+			return 1 << 30
 		}
 	}
-	f.points = slices.DeleteFunc(f.points, func(p *point) bool {
-		return around(p) && p.end-p.begin == shortest
-	})
+	nearest := 1<<30 - 1
+	for _, p := range f.points {
+		nearest = min(nearest, distance(p))
+	}
+	f.points = slices.DeleteFunc(f.points, func(p *point) bool { return distance(p) == nearest })
 	return before - len(f.points)
 }
 

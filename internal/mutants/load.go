@@ -24,7 +24,6 @@ type pkg struct {
 	name     string
 	fset     *token.FileSet
 	files    []*file
-	types    *types.Package
 	info     *types.Info
 	importer types.Importer
 	first    int // the number of its first mutant
@@ -75,13 +74,11 @@ func load(ctx context.Context, root string, dirs []string) ([]*pkg, error) {
 			found = append(found, l)
 		}
 	}
-	var packages []*pkg
-	for _, l := range found {
-		p, err := parse(root, l, exports)
-		if err != nil {
+	packages := make([]*pkg, len(found))
+	for i, l := range found {
+		if packages[i], err = parse(root, l, exports); err != nil {
 			return nil, err
 		}
-		packages = append(packages, p)
 	}
 	return packages, nil
 }
@@ -112,8 +109,8 @@ func parse(root string, l listed, exports map[string]string) (*pkg, error) {
 	}
 	p.info = &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
-		Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
+		Defs: map[*ast.Ident]types.Object{},
 	}
-	p.types, err = (&types.Config{Importer: p.importer}).Check(p.path, p.fset, syntax, p.info)
+	_, err = (&types.Config{Importer: p.importer}).Check(p.path, p.fset, syntax, p.info)
 	return p, err
 }

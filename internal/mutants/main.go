@@ -23,8 +23,7 @@
 // A mutant is killed if a test fails, or takes three times as long as without it and five
 // seconds more. survivors.json lists survivors that change nothing that the contract promises,
 // with the reason. They are identified by file, function, block and text. An entry that no
-// longer is a mutant is an error. -again runs the survivors of an earlier run, to see the
-// effect of new tests.
+// longer is a mutant is an error.
 //
 // # Concurrency properties
 //
@@ -43,69 +42,45 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 )
 
-// options are the flags.
+// options are the choices of a run.
 type options struct {
-	dir      string         // the root of the module
-	packages []string       // directories whose code is changed
-	suites   []string       // directories whose tests run after those of the package
-	sample   int            // how many mutants run; 0 is all
-	seed     uint64         // of the sample
-	parallel int            // processes
-	slack    time.Duration  // added to three times the time that tests take without a mutant
-	only     *regexp.Regexp // of "file function"; nil selects all
-	again    string         // a file of results whose survivors run again; "" is none
-	known    string         // a file of survivors with reasons; "" is none
-	out      string         // the file of results; "" is none
+	dir      string        // the root of the module
+	packages []string      // directories whose code is changed
+	suites   []string      // directories whose tests run after those of the package
+	sample   int           // how many mutants run; 0 is all
+	seed     uint64        // of the sample
+	parallel int           // processes
+	slack    time.Duration // added to three times the time that tests take without a mutant
+	known    string        // a file of survivors with reasons; "" is empty
 }
 
 func main() {
 	log.SetFlags(log.Ltime)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	o := options{dir: ".", slack: 5 * time.Second}
-	list := func(to *[]string) func(string) error {
-		return func(s string) error {
-			*to = strings.FieldsFunc(s, func(r rune) bool { return r == ',' })
-			return nil
-		}
+	o := options{
+		dir: ".", suites: []string{".", "tidingstest", "clientgo/cache"}, parallel: runtime.NumCPU(),
+		slack: 5 * time.Second, known: "internal/mutants/survivors.json",
 	}
-	o.packages = []string{
+	packages := flag.String("packages", strings.Join([]string{
 		"store", "internal/delta", "internal/fanout", "internal/reflector", "source",
 		"internal/engine", ".", "clientgo/internal/sharedinformer",
-	}
-	o.suites = []string{".", "tidingstest", "clientgo/cache"}
-	flag.Func("packages", "directories whose code is changed", list(&o.packages))
-	flag.Func("suites", "directories whose tests run on survivors of their package's own",
-		list(&o.suites))
-	flag.Func("only", "a regular expression for file and function, as in 'store/.* Range'",
-		func(s string) (err error) {
-			o.only, err = regexp.Compile(s)
-			return err
-		})
+	}, ","), "directories whose code is changed")
 	flag.IntVar(&o.sample, "sample", 1000, "how many mutants run; 0 is all")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "the seed of the sample")
-	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many processes run at a time")
-	flag.StringVar(&o.again, "again", "", "run only the survivors of this file of results")
-	flag.StringVar(&o.known, "known", "internal/mutants/survivors.json", "survivors with reasons")
-	flag.StringVar(&o.out, "out", "bin/mutants.json", "the file to write all results to")
 	flag.Parse()
+	o.packages = strings.Split(*packages, ",")
 	r, err := run(ctx, o)
 	if err != nil {
 		log.Fatal(err)
 	}
 	r.write(os.Stdout)
-	if o.out != "" {
-		if err := r.save(o.out); err != nil {
-			log.Fatal(err)
-		}
-	}
 	if len(r.with(survived))+len(r.with(uncovered))+len(r.stale) > 0 {
 		os.Exit(1)
 	}
@@ -119,10 +94,6 @@ func run(ctx context.Context, o options) (*report, error) {
 	}
 	o.dir = dir
 	known, err := readKnown(o.known)
-	if err != nil {
-		return nil, err
-	}
-	again, err := readSurvivors(o.again)
 	if err != nil {
 		return nil, err
 	}
@@ -156,21 +127,13 @@ func run(ctx context.Context, o options) (*report, error) {
 		}
 		r.leftOut = append(r.leftOut, failing...)
 	}
-	if o.again != "" {
-		all = slices.DeleteFunc(all, func(m *mutant) bool { return !slices.ContainsFunc(again, m.is) })
-	}
 	r.results, err = runAll(ctx, o, suites, pick(all, o), known)
 	return r, err
 }
 
 // pick draws the sample.
 func pick(all []*mutant, o options) []*mutant {
-	var some []*mutant
-	for _, m := range all {
-		if o.only == nil || o.only.MatchString(m.File+" "+m.Function) {
-			some = append(some, m)
-		}
-	}
+	some := slices.Clone(all)
 	random := rand.New(rand.NewPCG(o.seed, 0))
 	random.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 	if o.sample > 0 && o.sample < len(some) {

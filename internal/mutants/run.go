@@ -25,10 +25,7 @@ const (
 // result is a mutant with its verdict.
 type result struct {
 	mutant
-	Verdict verdict `json:"verdict"`
-	By      string  `json:"by,omitempty"`     // the suite and the test that killed it
-	Reason  string  `json:"reason,omitempty"` // of a survivor that is known
-	Seconds float64 `json:"seconds"`
+	Verdict verdict
 }
 
 // runAll runs the mutants of the sample.
@@ -39,15 +36,13 @@ func runAll(
 	var results []result
 	began := time.Now()
 	err := each(ctx, o.parallel, sample, func(ctx context.Context, m *mutant) error {
-		start := time.Now()
-		r := result{mutant: *m, Reason: k.reason(m), Verdict: excused}
-		if r.Reason == "" {
+		r := result{*m, excused}
+		if k[m.change] == "" {
 			var err error
-			if r.Verdict, r.By, err = m.run(ctx, o, suites); err != nil {
+			if r.Verdict, err = m.run(ctx, o, suites); err != nil {
 				return err
 			}
 		}
-		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 		mu.Lock()
 		defer mu.Unlock()
 		if results = append(results, r); len(results)%50 == 0 {
@@ -60,9 +55,12 @@ func runAll(
 }
 
 // run runs the tests that reach m, those of its package first.
-func (m *mutant) run(ctx context.Context, o options, suites []*suite) (verdict, string, error) {
+func (m *mutant) run(ctx context.Context, o options, suites []*suite) (verdict, error) {
 	reached := false
-	for _, s := range m.order(o, suites) {
+	own := func(s *suite) bool { return s.dir == m.Package }
+	others := func(s *suite) bool { return own(s) || !slices.Contains(o.suites, s.dir) }
+	first := slices.DeleteFunc(slices.Clone(suites), func(s *suite) bool { return !own(s) })
+	for _, s := range append(first, slices.DeleteFunc(slices.Clone(suites), others)...) {
 		for _, tests := range s.batches(m.id) {
 			reached = true
 			limit := o.slack
@@ -72,33 +70,19 @@ func (m *mutant) run(ctx context.Context, o options, suites []*suite) (verdict, 
 			end, err := s.run(ctx, fmt.Sprint("MUTANT=", m.id), limit, tests...)
 			switch {
 			case err != nil:
-				return "", "", err
+				return "", err
 			case !end.failed:
 			case bytes.Contains(end.out, []byte("panic: test timed out")) || len(end.out) == 0:
-				return timeout, s.dir, nil
+				return timeout, nil
 			default:
-				return killed, s.dir + " " + reason(end.out), nil
+				return killed, nil
 			}
 		}
 	}
 	if !reached {
-		return uncovered, "", nil
+		return uncovered, nil
 	}
-	return survived, "", nil
-}
-
-// order puts the suite of the mutant's package first, and leaves out those of other packages.
-func (m *mutant) order(o options, suites []*suite) []*suite {
-	var own, others []*suite
-	for _, s := range suites {
-		switch {
-		case s.dir == m.Package:
-			own = append(own, s)
-		case slices.Contains(o.suites, s.dir):
-			others = append(others, s)
-		}
-	}
-	return append(own, others...)
+	return survived, nil
 }
 
 var failureLine = regexp.MustCompile(`(?m)^(--- FAIL: \S+|panic: .*|fatal error: .*)`)

@@ -143,7 +143,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error 
 	return errors.Join(orphaned, c.keepPods(ctx, key, set, pods))
 }
 
-// current reads a replica set from the server; nil if there is none.
+// current reads a replica set from the server; nil if it does not exist.
 func (c *controller) current(ctx context.Context, key cache.ObjectName) (*appsv1.ReplicaSet, error) {
 	set, err := c.client.AppsV1().ReplicaSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

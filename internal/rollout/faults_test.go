@@ -18,8 +18,6 @@ import (
 // fault is a fault in each step of the scenario.
 type fault struct {
 	name string
-	// covers has the names of apisim's API that the row is about.
-	covers []string
 	// begin begins the fault, just before the user's change. It returns a function that ends
 	// it later and returns the number of requests that it has met.
 	begin func(w *world) (end func() (met int))
@@ -142,15 +140,15 @@ func nothing(*world) {}
 func refusals() []fault {
 	var rows []fault
 	for _, code := range []int{400, 401, 403, 404, 409, 410, 429, 500, 503, 504} {
-		rows = append(rows, fault{name: "Refuse " + http.StatusText(code), covers: []string{"Refuse"},
+		rows = append(rows, fault{name: "Refuse " + http.StatusText(code),
 			begin: on(apisim.Match{Resource: "*"}, apisim.Refuse(code, 0))})
 	}
 	writes := func(verb string) fault {
-		return fault{name: "Refuse each " + verb, covers: []string{"Refuse"}, begin: on(apisim.Match{Verb: verb}, apisim.Refuse(500, 0))}
+		return fault{name: "Refuse each " + verb, begin: on(apisim.Match{Verb: verb}, apisim.Refuse(500, 0))}
 	}
 	return append(rows, writes("create"), writes("update"), writes("patch"), writes("delete"), writes("get"),
-		fault{name: "Refuse with Retry-After", covers: []string{"Refuse"}, begin: on(apisim.Match{}, apisim.Refuse(429, 2*time.Second))},
-		fault{name: "Refuse everything", covers: []string{"Refuse"}, begin: func(w *world) func() int {
+		fault{name: "Refuse with Retry-After", begin: on(apisim.Match{}, apisim.Refuse(429, 2*time.Second))},
+		fault{name: "Refuse everything", begin: func(w *world) func() int {
 			injection := w.server.Inject(apisim.Match{}, apisim.Refuse(503, 0))
 			return func() int {
 				injection.Lift()
@@ -163,28 +161,28 @@ func refusals() []fault {
 func framed() []fault {
 	watches, lists, each := apisim.Match{Verb: "watch"}, apisim.Match{Verb: "list"}, apisim.Match{}
 	return []fault{
-		{name: "CutBefore the head", covers: []string{"CutBefore"}, begin: on(each, apisim.CutBefore(0))},
-		{name: "CutBefore an event", covers: []string{"CutBefore"}, begin: on(watches, apisim.CutBefore(2))},
-		{name: "CutWithin an answer", covers: []string{"CutWithin"}, begin: on(each, apisim.CutWithin(1))},
-		{name: "CutWithin a list", covers: []string{"CutWithin"}, begin: relisting(on(lists, apisim.CutWithin(1)))},
-		{name: "CutAfter an answer", covers: []string{"CutAfter"}, begin: on(each, apisim.CutAfter(1))},
-		{name: "CutAfter an event", covers: []string{"CutAfter"}, begin: on(watches, apisim.CutAfter(1))},
-		{name: "Truncate an answer", covers: []string{"Truncate"}, begin: on(each, apisim.Truncate(1))},
-		{name: "Truncate a list", covers: []string{"Truncate"}, begin: relisting(on(lists, apisim.Truncate(1)))},
-		{name: "Garble an answer", covers: []string{"Garble"}, begin: on(each, apisim.Garble(1))},
-		{name: "Garble an event", covers: []string{"Garble"}, begin: on(watches, apisim.Garble(2))},
-		{name: "Garble each event", covers: []string{"Garble"}, begin: on(watches, apisim.Garble(apisim.EachFrame))},
-		{name: "Inflate an answer", covers: []string{"Inflate"}, begin: on(each, apisim.Inflate(1, 4<<20))},
-		{name: "Inflate a list", covers: []string{"Inflate"}, begin: relisting(on(lists, apisim.Inflate(1, 4<<20)))},
-		{name: "Duplicate each event", covers: []string{"Duplicate"}, begin: on(watches, apisim.Duplicate(apisim.EachFrame))},
-		{name: "Reorder each event", covers: []string{"Reorder"}, begin: thenCut(on(watches, apisim.Reorder(apisim.EachFrame)))},
-		{name: "Stall the answers for a while", covers: []string{"Stall"}, begin: on(each, apisim.Stall(0, 20*time.Second))},
-		{name: "Stall the watches", covers: []string{"Stall"}, begin: on(watches, apisim.Stall(1, 0))},
-		{name: "Stall the watches of pods", covers: []string{"Stall"}, begin: on(apisim.Match{Verb: "watch", Resource: "pods"}, apisim.Stall(2, 0))},
-		{name: "DropBookmarks", covers: []string{"DropBookmarks"}, begin: thenCut(on(watches, apisim.DropBookmarks()))},
-		{name: "Fail the watches with 410", covers: []string{"Fail"}, begin: on(watches, apisim.Fail(0, 410))},
-		{name: "Fail an event with 410", covers: []string{"Fail"}, begin: on(watches, apisim.Fail(2, 410))},
-		{name: "Fail an event with 500", covers: []string{"Fail"}, begin: on(watches, apisim.Fail(2, 500))},
+		{name: "CutBefore the head", begin: on(each, apisim.CutBefore(0))},
+		{name: "CutBefore an event", begin: on(watches, apisim.CutBefore(2))},
+		{name: "CutWithin an answer", begin: on(each, apisim.CutWithin(1))},
+		{name: "CutWithin a list", begin: relisting(on(lists, apisim.CutWithin(1)))},
+		{name: "CutAfter an answer", begin: on(each, apisim.CutAfter(1))},
+		{name: "CutAfter an event", begin: on(watches, apisim.CutAfter(1))},
+		{name: "Truncate an answer", begin: on(each, apisim.Truncate(1))},
+		{name: "Truncate a list", begin: relisting(on(lists, apisim.Truncate(1)))},
+		{name: "Garble an answer", begin: on(each, apisim.Garble(1))},
+		{name: "Garble an event", begin: on(watches, apisim.Garble(2))},
+		{name: "Garble each event", begin: on(watches, apisim.Garble(apisim.EachFrame))},
+		{name: "Inflate an answer", begin: on(each, apisim.Inflate(1, 4<<20))},
+		{name: "Inflate a list", begin: relisting(on(lists, apisim.Inflate(1, 4<<20)))},
+		{name: "Duplicate each event", begin: on(watches, apisim.Duplicate(apisim.EachFrame))},
+		{name: "Reorder each event", begin: thenCut(on(watches, apisim.Reorder(apisim.EachFrame)))},
+		{name: "Stall the answers for a while", begin: on(each, apisim.Stall(0, 20*time.Second))},
+		{name: "Stall the watches", begin: on(watches, apisim.Stall(1, 0))},
+		{name: "Stall the watches of pods", begin: on(apisim.Match{Verb: "watch", Resource: "pods"}, apisim.Stall(2, 0))},
+		{name: "DropBookmarks", begin: thenCut(on(watches, apisim.DropBookmarks()))},
+		{name: "Fail the watches with 410", begin: on(watches, apisim.Fail(0, 410))},
+		{name: "Fail an event with 410", begin: on(watches, apisim.Fail(2, 410))},
+		{name: "Fail an event with 500", begin: on(watches, apisim.Fail(2, 500))},
 	}
 }
 
@@ -195,21 +193,21 @@ func ofRequests() []fault {
 		io.WriteString(w, "<html>Please log in.</html>") //nolint:errcheck // the client may be gone
 	}
 	return []fault{
-		{name: "Delay", covers: []string{"Delay"}, begin: on(apisim.Match{}, apisim.Delay(3*time.Second))},
-		{name: "Drop", covers: []string{"Drop"}, begin: on(apisim.Match{}, apisim.Drop())},
-		{name: "Answer with a page", covers: []string{"Answer"}, begin: on(apisim.Match{}, apisim.Answer(page))},
-		{name: "Call what cuts the connections", covers: []string{"Call"}, begin: func(w *world) func() int {
+		{name: "Delay", begin: on(apisim.Match{}, apisim.Delay(3*time.Second))},
+		{name: "Drop", begin: on(apisim.Match{}, apisim.Drop())},
+		{name: "Answer with a page", begin: on(apisim.Match{}, apisim.Answer(page))},
+		{name: "Call what cuts the connections", begin: func(w *world) func() int {
 			return on(apisim.Match{Verb: "create"}, apisim.Call(func(*http.Request) { w.server.CutConnections() }))(w)
 		}},
-		{name: "Lag of the watches", covers: []string{"Lag"}, begin: on(apisim.Match{Verb: "watch"}, apisim.Lag())},
-		{name: "Lag of the lists", covers: []string{"Lag"}, begin: relisting(on(apisim.Match{Resource: "*"}, apisim.Lag()))},
-		{name: "RefuseStreams", covers: []string{"RefuseStreams"}, begin: func(w *world) func() int {
+		{name: "Lag of the watches", begin: on(apisim.Match{Verb: "watch"}, apisim.Lag())},
+		{name: "Lag of the lists", begin: relisting(on(apisim.Match{Resource: "*"}, apisim.Lag()))},
+		{name: "RefuseStreams", begin: func(w *world) func() int {
 			w.server.Compact()
 			return on(apisim.Match{Verb: "watch"}, apisim.RefuseStreams())(w)
 		}},
-		{name: "ExpireTokens", covers: []string{"ExpireTokens"}, begin: inPages(apisim.ExpireTokens())},
-		{name: "EmptyPages", covers: []string{"EmptyPages"}, begin: inPages(apisim.EmptyPages())},
-		{name: "RepeatTokens", covers: []string{"RepeatTokens"}, begin: inPages(apisim.RepeatTokens())},
+		{name: "ExpireTokens", begin: inPages(apisim.ExpireTokens())},
+		{name: "EmptyPages", begin: inPages(apisim.EmptyPages())},
+		{name: "RepeatTokens", begin: inPages(apisim.RepeatTokens())},
 	}
 }
 
@@ -225,31 +223,31 @@ func inPages(broken apisim.Fault) func(w *world) func() int {
 func ofServer() []fault {
 	restarted := func(o apisim.RestartOptions) func(w *world) { return func(w *world) { w.server.Restart(o) } }
 	rows := []fault{
-		{name: "CutConnections", covers: []string{"CutConnections"}, begin: always(nothing, nothing), during: func(w *world) {
+		{name: "CutConnections", begin: always(nothing, nothing), during: func(w *world) {
 			for range 10 {
 				w.server.CutConnections()
 				time.Sleep(time.Second)
 			}
 		}},
-		{name: "SetAvailable", covers: []string{"SetAvailable"}, begin: always(
+		{name: "SetAvailable", begin: always(
 			func(w *world) { w.server.SetAvailable(false) }, func(w *world) { w.server.SetAvailable(true) })},
-		{name: "Restart", covers: []string{"Restart"}, begin: always(nothing, nothing), during: restarted(apisim.RestartOptions{})},
-		{name: "Restart with history", covers: []string{"Restart"}, begin: always(nothing, nothing), during: restarted(apisim.RestartOptions{KeepHistory: true})},
-		{name: "Restart that takes a while", covers: []string{"Restart"}, begin: always(nothing, nothing), during: restarted(apisim.RestartOptions{Down: time.Minute})},
-		{name: "Compact", covers: []string{"Compact"}, begin: always(func(w *world) { w.server.SetAvailable(false) }, nothing), during: func(w *world) {
+		{name: "Restart", begin: always(nothing, nothing), during: restarted(apisim.RestartOptions{})},
+		{name: "Restart with history", begin: always(nothing, nothing), during: restarted(apisim.RestartOptions{KeepHistory: true})},
+		{name: "Restart that takes a while", begin: always(nothing, nothing), during: restarted(apisim.RestartOptions{Down: time.Minute})},
+		{name: "Compact", begin: always(func(w *world) { w.server.SetAvailable(false) }, nothing), during: func(w *world) {
 			w.server.Compact()
 			w.server.SetAvailable(true)
 		}},
-		{name: "RefuseStreamedLists", covers: []string{"RefuseStreamedLists"}, begin: relisting(always(func(w *world) { w.server.CutConnections() }, nothing))},
-		{name: "SetUsers without it", covers: []string{"SetUsers"}, begin: as(apisim.User{Name: "other", Token: "other"})},
-		{name: "SetUsers who may only read", covers: []string{"SetUsers"}, begin: as(apisim.User{Name: "controller", Token: bearer,
+		{name: "RefuseStreamedLists", begin: relisting(always(func(w *world) { w.server.CutConnections() }, nothing))},
+		{name: "SetUsers without it", begin: as(apisim.User{Name: "other", Token: "other"})},
+		{name: "SetUsers who may only read", begin: as(apisim.User{Name: "controller", Token: bearer,
 			Allow: []apisim.Rule{{Verbs: []string{"get", "list", "watch"}, Resources: []string{"*"}}}})},
-		{name: "SetUsers who may only write", covers: []string{"SetUsers"}, begin: as(apisim.User{Name: "controller", Token: bearer,
+		{name: "SetUsers who may only write", begin: as(apisim.User{Name: "controller", Token: bearer,
 			Allow: []apisim.Rule{{Verbs: []string{"create", "update", "patch", "delete"}, Resources: []string{"*"}}}})},
-		{name: "Rewind", covers: []string{"Snapshot", "Rewind"}, loses: true, begin: always(rewind, nothing)},
+		{name: "Rewind", loses: true, begin: always(rewind, nothing)},
 	}
 	for _, resource := range []schema.GroupVersionResource{setsResource, podsResource} {
-		rows = append(rows, fault{name: "RemoveResource " + resource.Resource, covers: []string{"RemoveResource", "RestoreResource"}, loses: true,
+		rows = append(rows, fault{name: "RemoveResource " + resource.Resource, loses: true,
 			begin: always(func(w *world) { w.lose(resource) }, nothing)})
 	}
 	return rows

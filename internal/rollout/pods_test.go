@@ -156,7 +156,7 @@ func (c *controller) isBehind(ctx context.Context, key cache.ObjectName, pods []
 	return behind, nil
 }
 
-// isShown reports whether a pod, nil if there is none, is as after the write.
+// isShown reports whether a pod, nil for a missing one, is in its state after the write.
 func (w write) isShown(pod *corev1.Pod) bool {
 	if w.deleted == "" {
 		return pod != nil

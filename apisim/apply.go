@@ -1,0 +1,131 @@
+package apisim
+
+import (
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// The work of server-side apply is apimachinery's. The fields of an object have managers
+// from its first apply on: an object that was never applied costs nothing.
+
+// builtinTypes knows how the lists and maps of built-in types merge. Its schemas are parsed
+// when it is first needed.
+var builtinTypes = sync.OnceValue(func() managedfields.TypeConverter {
+	return applyconfigurations.NewTypeConverter(scheme.Scheme)
+})
+
+// fieldManager returns the keeper of the managers of fields, for writes of a subresource.
+func (r *resource) fieldManager(subresource string) (*managedfields.FieldManager, error) {
+	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+	if subresource == "" {
+		reset = fieldpath.NewSet()
+		if r.HasStatus {
+			reset = fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+		}
+	}
+	ignored := map[fieldpath.APIVersion]fieldpath.Filter{
+		fieldpath.APIVersion(r.gv().String()): fieldpath.NewExcludeSetFilter(reset),
+	}
+	if r.typed {
+		return managedfields.NewDefaultFieldManager(builtinTypes(), scheme.Scheme, scheme.Scheme,
+			scheme.Scheme, r.gvk(), r.gv(), subresource, ignored)
+	}
+	creator := unstructuredscheme.NewUnstructuredCreator()
+	return managedfields.NewDefaultCRDFieldManager(managedfields.NewDeducedTypeConverter(),
+		mapConverter{}, mapConverter{}, creator, r.gvk(), r.gv(), subresource, ignored)
+}
+
+// mapConverter converts objects that are maps between versions, whose fields are the same.
+type mapConverter struct{ runtime.ObjectConvertor }
+
+// ConvertToVersion returns a copy of an object in another version.
+func (mapConverter) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (
+	runtime.Object, error) {
+	out := in.(*unstructured.Unstructured).DeepCopy()
+	gvk, _ := target.KindForGroupVersionKinds([]schema.GroupVersionKind{out.GroupVersionKind()})
+	out.SetGroupVersionKind(gvk)
+	return out, nil
+}
+
+// Default leaves an object as it is.
+func (mapConverter) Default(runtime.Object) {}
+
+// apply carries out a server-side apply, which creates a missing object.
+func (x *exchange) apply(given patch, o writeOptions) (object, error) {
+	configuration, err := given.configuration(x.res)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := x.res.fieldManager(x.path.subresource)
+	if err != nil {
+		return nil, err
+	}
+	applied := func(live object) (object, error) {
+		result, err := fields.Apply(withKind(clone(live), x.res.gvk()), configuration.DeepCopyObject(),
+			o.manager, o.force)
+		if err != nil {
+			return nil, err
+		}
+		obj := result.(object)
+		return obj, x.path.checkNames(obj)
+	}
+	for {
+		stored, err := x.rewrite(o, applied)
+		if !apierrors.IsNotFound(err) || x.path.subresource != "" {
+			return stored, err
+		}
+		missing, err := x.res.newObject()
+		if err != nil {
+			return nil, err
+		}
+		missing.SetName(x.path.name)
+		missing.SetNamespace(x.path.namespace)
+		obj, err := applied(missing)
+		if err != nil {
+			return nil, err
+		}
+		if stored, err = x.server.create(x.res, obj, o); !apierrors.IsAlreadyExists(err) {
+			x.status = http.StatusCreated
+			return stored, err
+		}
+	}
+}
+
+// configuration returns the object in the body of an apply: a map, also for a built-in
+// type, as fields that are not set must stay so.
+func (p patch) configuration(r *resource) (object, error) {
+	asMap := *r
+	asMap.typed = false
+	obj, _, err := decode(mediaYAML, p.data, &asMap)
+	return obj, err
+}
+
+// track records the manager of the fields that a write changes. An apply has done so.
+func (o writeOptions) track(r *resource, before, given, after object) error {
+	if o.applies {
+		after.SetManagedFields(given.GetManagedFields())
+		return nil
+	}
+	if o.manager == "" || len(before.GetManagedFields()) == 0 {
+		return nil
+	}
+	fields, err := r.fieldManager(o.subresource)
+	if err != nil {
+		return err
+	}
+	// The manager of fields works on the object itself, and needs its kind.
+	after.GetObjectKind().SetGroupVersionKind(r.gvk())
+	fields.UpdateNoErrors(withKind(clone(before), r.gvk()), after, o.manager)
+	setStoredForm(r, after)
+	return nil
+}
