@@ -31,7 +31,7 @@ func TestOnlyTheImportsDiffer(t *testing.T) {
 		{"manager", manage},
 		{"manager without a resource", manageWithoutBudgets},
 		{"scheduler", schedule},
-		{"customtype", makeWidgets},
+		{"customtype", followWidgets},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

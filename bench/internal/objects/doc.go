@@ -23,6 +23,5 @@
 //
 // # Memory
 //
-// Every call returns an object of its own. Strings of a workload are not shared between
-// its pods, as they are not after decoding.
+// Every call returns an object of its own, which shares strings with the template of its kind.
 package objects

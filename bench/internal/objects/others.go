@@ -16,32 +16,21 @@ func meta(what string, number int) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: w.namespace, Name: w.name, UID: r.uid(), ResourceVersion: Version(number),
 		Generation: int64(1 + r.IntN(20)), CreationTimestamp: created,
-		Labels: map[string]string{"app.kubernetes.io/name": w.name, "track": Track(number)},
-		ManagedFields: []metav1.ManagedFieldsEntry{managed("helm", "", created, podSpecFields),
-			managed("kube-controller-manager", "status", after(created, 60), podStatusFields)},
+		Labels:        map[string]string{"app.kubernetes.io/name": w.name, "track": Track(number)},
+		ManagedFields: managed(template().pod.DeepCopy().ManagedFields, created, 60),
 	}
 }
 
 // Deployment returns the deployment of the workload of a number.
 func Deployment(number int) *appsv1.Deployment {
 	w := workloadOf(number)
-	return &appsv1.Deployment{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: meta("deployment", number),
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(Replicas)), RevisionHistoryLimit: new(int32(10)),
-			ProgressDeadlineSeconds: new(int32(600)), Selector: w.selector(),
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.labels()},
-				Spec: w.spec("token")},
-		},
-		Status: appsv1.DeploymentStatus{
-			Replicas: Replicas, ReadyReplicas: Replicas, AvailableReplicas: Replicas,
-			UpdatedReplicas: Replicas,
-			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable,
-				Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable",
-				Message: "Deployment has minimum availability."}},
-		},
+	d := template().deployment.DeepCopy()
+	d.ObjectMeta = meta("deployment", number)
+	d.Spec.Selector = w.selector()
+	d.Spec.Template = corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: w.labels()}, Spec: w.spec("token"),
 	}
+	return d
 }
 
 // ConfigMap returns the config map of the workload of a number: a file and ten settings.

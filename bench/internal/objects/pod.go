@@ -16,46 +16,28 @@ func Pod(number int) *corev1.Pod {
 	r := randomOf("pod", number)
 	created := r.time()
 	token := "kube-api-access-" + r.suffix(5)
-	pod := &corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, GenerateName: w.name + "-" + w.hash + "-",
-			Name: fmt.Sprintf("%s-%s-%s%d", w.name, w.hash, r.suffix(5), number%Replicas),
-			UID:  r.uid(), ResourceVersion: Version(number), CreationTimestamp: created,
-			Labels: w.labels(),
-			Annotations: map[string]string{
-				"prometheus.io/scrape": "true", "prometheus.io/port": "8080", "prometheus.io/path": "/metrics",
-				"checksum/config": w.hex(64), "cluster-autoscaler.kubernetes.io/safe-to-evict": "true",
-				"mesh.example.com/status": `{"revision":"2-19-4","containers":["proxy"],` +
-					`"volumes":["config"],"inject":"` + w.hex(120) + `"}`,
-			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: w.name + "-" + w.hash, UID: w.set,
-				Controller: new(true), BlockOwnerDeletion: new(true),
-			}},
-			ManagedFields: []metav1.ManagedFieldsEntry{
-				managed("kube-controller-manager", "", created, podSpecFields),
-				managed("kubelet", "status", after(created, 9), podStatusFields),
-			},
-		},
-		Spec: w.spec(token),
-		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, QOSClass: corev1.PodQOSBurstable, StartTime: &created,
-			PodIP: ip(number), PodIPs: []corev1.PodIP{{IP: ip(number)}},
-			ContainerStatuses: []corev1.ContainerStatus{
-				containerStatus(r, "app", w.image+":v1.27."+fmt.Sprint(w.number%10), created),
-				containerStatus(r, "proxy", "registry.example.com/mesh/proxy:2.19.4", created),
-			},
-		},
+	pod := template().pod.DeepCopy()
+	pod.Namespace, pod.GenerateName = w.namespace, w.set.Name+"-"
+	pod.Name = fmt.Sprintf("%s-%s%d", w.set.Name, r.suffix(5), number%Replicas)
+	pod.UID, pod.ResourceVersion, pod.CreationTimestamp = r.uid(), Version(number), created
+	pod.Labels = w.labels()
+	pod.Annotations["checksum/config"] = w.hex(64)
+	pod.Annotations["mesh.example.com/status"] = `{"revision":"2-19-4","containers":["proxy"],` +
+		`"volumes":["config"],"inject":"` + w.hex(120) + `"}`
+	pod.OwnerReferences = []metav1.OwnerReference{w.set}
+	pod.ManagedFields = managed(pod.ManagedFields, created, 9)
+	pod.Spec = w.spec(token)
+	host := r.IntN(1000)
+	pod.Spec.NodeName = node(host)
+	status := &pod.Status
+	status.StartTime, status.PodIP, status.PodIPs = &created, ip(number), []corev1.PodIP{{IP: ip(number)}}
+	status.HostIP, status.HostIPs = ip(1<<21+host), []corev1.HostIP{{IP: ip(1<<21 + host)}}
+	for _, c := range pod.Spec.Containers {
+		status.ContainerStatuses = append(status.ContainerStatuses,
+			containerStatus(r, c.Name, c.Image, created))
 	}
-	node := r.IntN(1000)
-	pod.Spec.NodeName = fmt.Sprintf("node-%d.eu-west-1.compute.internal", node)
-	pod.Status.HostIP, pod.Status.HostIPs = ip(1<<21+node), []corev1.HostIP{{IP: ip(1<<21 + node)}}
-	for i, condition := range []corev1.PodConditionType{corev1.PodReadyToStartContainers,
-		corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled} {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-			Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: after(created, i*2),
-		})
+	for i := range status.Conditions {
+		status.Conditions[i].LastTransitionTime = after(created, i*2)
 	}
 	return pod
 }

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -70,13 +71,14 @@ type Encoded struct {
 	updates []byte  // the frames of the updates
 }
 
-// list is a whole list, encoded. Streamed, bytes are frames and the bookmark that ends them;
-// in pages, they are items one after another, and ends[i] is where item i ends.
+// list is a whole list, encoded: either frames and the bookmark that ends them, or pages.
 type list struct {
-	version string
-	bytes   []byte
-	ends    []int
+	frames []byte
+	pages  [][]byte
 }
+
+// pageSize is how many objects a page has: as many as clients ask for by default.
+const pageSize = 500
 
 // Encode makes and encodes the objects.
 func Encode(s Spec) (*Encoded, error) {
@@ -85,11 +87,15 @@ func Encode(s Spec) (*Encoded, error) {
 		return nil, fmt.Errorf("server: encode %d %s in %s: %w", s.Objects, s.Kind, s.Encoding, err)
 	}
 	var err error
-	if e.lists[0], err = s.list(listVersion, s.Kind.New); err != nil {
+	encodeList := s.frames
+	if s.Paged {
+		encodeList = s.pages
+	}
+	if e.lists[0], err = encodeList(fmt.Sprint(listVersion), s.Kind.New); err != nil {
 		return fail(err)
 	}
 	if s.Relist {
-		if e.lists[1], err = s.list(relistVersion, s.relisted); err != nil {
+		if e.lists[1], err = encodeList(fmt.Sprint(relistVersion), s.relisted); err != nil {
 			return fail(err)
 		}
 	}
@@ -127,114 +133,100 @@ func (s Spec) relisted(number int) objects.Object {
 	return s.Kind.New(number)
 }
 
-// list encodes a list whose objects are made by a function.
-func (s Spec) list(version int, object func(number int) objects.Object) (l list, err error) {
-	l.version = fmt.Sprint(version)
+// frames encodes a streamed list whose objects are made by a function.
+func (s Spec) frames(version string, object func(int) objects.Object) (l list, err error) {
 	for i := range s.Objects {
-		if s.Paged {
-			l.bytes, err = s.appendItem(l.bytes, object(i))
-			l.ends = append(l.ends, len(l.bytes))
-		} else {
-			l.bytes, err = s.appendFrame(l.bytes, watch.Added, object(i))
+		if l.frames, err = s.appendFrame(l.frames, watch.Added, object(i)); err != nil {
+			return l, err
+		}
+	}
+	// The end of the list is an object of the same kind with an annotation.
+	end, err := s.empty("")
+	if err != nil {
+		return l, err
+	}
+	accessor, err := meta.Accessor(end)
+	if err != nil {
+		return l, err
+	}
+	accessor.SetResourceVersion(version)
+	accessor.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	l.frames, err = s.appendFrame(l.frames, watch.Bookmark, end)
+	return l, err
+}
+
+// pages encodes a list in pages whose objects are made by a function. A continue token is the
+// number of the next page.
+func (s Spec) pages(version string, object func(int) objects.Object) (l list, err error) {
+	for first := 0; first < s.Objects; first += pageSize {
+		last := min(first+pageSize, s.Objects)
+		var items []runtime.Object
+		for i := first; i < last; i++ {
+			o := object(i)
+			if s.Kind != objects.Widgets { // in a typed list, items do not repeat their kind
+				o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+			}
+			items = append(items, o)
+		}
+		page, err := s.empty("List")
+		if err == nil {
+			err = meta.SetList(page, items)
 		}
 		if err != nil {
 			return l, err
 		}
-	}
-	if s.Paged {
-		return l, nil
-	}
-	// The end of the list is an object of the same kind with an annotation.
-	end, err := s.empty()
-	if err != nil {
-		return l, err
-	}
-	end.SetResourceVersion(l.version)
-	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	l.bytes, err = s.appendFrame(l.bytes, watch.Bookmark, end)
-	return l, err
-}
-
-// empty returns an object of the kind without any field.
-func (s Spec) empty() (objects.Object, error) {
-	gvk := s.Kind.GroupVersionKind()
-	var o objects.Object = &unstructured.Unstructured{}
-	if s.Kind != objects.Widgets {
-		typed, err := scheme.Scheme.New(gvk)
+		accessor, err := meta.ListAccessor(page)
 		if err != nil {
-			return nil, err
+			return l, err
 		}
-		o = typed.(objects.Object)
+		accessor.SetResourceVersion(version)
+		if last < s.Objects {
+			accessor.SetContinue(fmt.Sprint(len(l.pages) + 1))
+			accessor.SetRemainingItemCount(new(int64(s.Objects - last)))
+		}
+		raw, err := s.encode(page)
+		if err != nil {
+			return l, err
+		}
+		l.pages = append(l.pages, raw)
 	}
-	o.GetObjectKind().SetGroupVersionKind(gvk)
-	return o, nil
+	return l, nil
 }
 
-// appendItem appends an object as an item of a list. In a typed list, items do not repeat
-// their kind.
-func (s Spec) appendItem(to []byte, o objects.Object) ([]byte, error) {
-	if s.Kind != objects.Widgets {
-		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+// empty returns an object of the kind, or its list for the suffix List, without any field.
+func (s Spec) empty(suffix string) (o runtime.Object, err error) {
+	gvk := s.Kind.GroupVersionKind()
+	gvk.Kind += suffix
+	switch {
+	case s.Kind != objects.Widgets:
+		o, err = scheme.Scheme.New(gvk)
+	case suffix == "":
+		o = &unstructured.Unstructured{}
+	default:
+		o = &unstructured.UnstructuredList{}
 	}
+	if err == nil {
+		o.GetObjectKind().SetGroupVersionKind(gvk)
+	}
+	return o, err
+}
+
+// encode returns an object as a server sends it.
+func (s Spec) encode(o runtime.Object) ([]byte, error) {
 	if s.Encoding == JSON {
-		raw, err := json.Marshal(o)
-		return append(append(to, raw...), ','), err
+		return json.Marshal(o)
 	}
-	raw, err := marshal(o)
-	return protowire.AppendBytes(protowire.AppendTag(to, 2, protowire.BytesType), raw), err
-}
-
-func marshal(o any) ([]byte, error) {
-	m, ok := o.(interface{ Marshal() ([]byte, error) })
-	if !ok {
-		return nil, fmt.Errorf("%T has no protobuf: ask for JSON", o)
-	}
-	return m.Marshal()
+	return runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), o)
 }
 
 // appendFrame appends an event of a watch.
 func (s Spec) appendFrame(to []byte, t watch.EventType, o runtime.Object) ([]byte, error) {
-	if s.Encoding == JSON {
-		raw, err := json.Marshal(o)
+	raw, err := s.encode(o)
+	if err != nil || s.Encoding == JSON {
 		return fmt.Appendf(to, `{"type":%q,"object":%s}`+"\n", t, raw), err
-	}
-	raw, err := marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	raw, err = envelope(o.GetObjectKind().GroupVersionKind(), raw)
-	if err != nil {
-		return nil, err
 	}
 	event := metav1.WatchEvent{Type: string(t), Object: runtime.RawExtension{Raw: raw}}
 	frame, err := event.Marshal()
 	to = binary.BigEndian.AppendUint32(to, uint32(len(frame)))
 	return append(to, frame...), err
-}
-
-// envelope puts a protobuf message into the envelope of the API.
-func envelope(gvk schema.GroupVersionKind, raw []byte) ([]byte, error) {
-	version, kind := gvk.ToAPIVersionAndKind()
-	u := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: kind}, Raw: raw}
-	message, err := u.Marshal()
-	return append([]byte("k8s\x00"), message...), err
-}
-
-// page returns the body of a page of items.
-func (s Spec) page(meta metav1.ListMeta, items []byte) ([]byte, error) {
-	gvk := s.Kind.GroupVersionKind()
-	gvk.Kind += "List"
-	if s.Encoding == JSON {
-		raw, err := json.Marshal(meta)
-		body := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`,
-			gvk.Kind, gvk.GroupVersion(), raw)
-		body = append(body, items[:max(len(items)-1, 0)]...) // without the last comma
-		return append(body, "]}\n"...), err
-	}
-	raw, err := meta.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	head := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), raw)
-	return envelope(gvk, append(head, items...))
 }

@@ -1,13 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -42,7 +42,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case watching:
 		h.watch(w, r, query.Get("sendInitialEvents") == "true")
 	case h.spec.Paged:
-		h.page(w, query.Get("limit"), query.Get("continue"))
+		h.page(w, query.Get("continue"))
 	default:
 		http.Error(w, "this server streams its lists", http.StatusBadRequest)
 	}
@@ -71,9 +71,9 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, initial bool) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	if !initial {
-		l.bytes = nil
+		l.frames = nil
 	}
-	for send := l.bytes; write(w, send); {
+	for send := l.frames; write(w, send); {
 		select {
 		case <-r.Context().Done():
 			return
@@ -117,32 +117,15 @@ func refuse(w http.ResponseWriter) {
 	write(w, body)
 }
 
-// page answers a list request. A continue token is the number of the next object.
-func (h *handler) page(w http.ResponseWriter, limit, token string) {
+// page answers a list request.
+func (h *handler) page(w http.ResponseWriter, token string) {
 	l, _ := h.list()
-	first, last := 0, len(l.ends)
-	if token != "" {
-		n, err := strconv.Atoi(token)
-		if err != nil || n < 0 || n > last {
-			http.Error(w, "no such continue token", http.StatusBadRequest)
-			return
-		}
-		first = n
-	}
-	if n, err := strconv.Atoi(limit); err == nil && n > 0 {
-		last = min(last, first+n)
-	}
-	meta := metav1.ListMeta{ResourceVersion: l.version}
-	if remaining := len(l.ends) - last; remaining > 0 {
-		meta.Continue, meta.RemainingItemCount = strconv.Itoa(last), new(int64(remaining))
-	}
-	ends := append([]int{0}, l.ends[:last]...)
-	body, err := h.spec.page(meta, l.bytes[ends[first]:ends[last]])
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+	number, err := strconv.Atoi(cmp.Or(token, "0"))
+	if err != nil || number < 0 || number >= len(l.pages) {
+		http.Error(w, "no such continue token", http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", contentTypes[h.spec.Encoding])
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	write(w, body)
+	w.Header().Set("Content-Length", strconv.Itoa(len(l.pages[number])))
+	write(w, l.pages[number])
 }

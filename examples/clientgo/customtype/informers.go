@@ -22,11 +22,10 @@ import (
 // resync is the period in which handlers receive every cached object again.
 const resync = 10 * time.Minute
 
-// sharedInformers has the informers of the controller.
+// sharedInformers has the informers of the program.
 type sharedInformers struct {
 	widgets    shopinformers.TypedWidgetInformer
 	configMaps coreinformers.ConfigMapInformer
-	client     versioned.Interface
 
 	start func(context.Context) // all informers that were asked for
 	stop  func()                // waits for them, once the context has ended
@@ -60,7 +59,6 @@ func newInformers(config *rest.Config) (sharedInformers, error) {
 	return sharedInformers{
 		widgets:    group.V1().Widgets(),
 		configMaps: factory.Core().V1().ConfigMaps(),
-		client:     widgets,
 		start:      factory.StartWithContext,
 		stop:       factory.Shutdown,
 	}, nil

@@ -1,6 +1,6 @@
-// Command customtype is a controller for a resource of its own, the widgets of the API
-// group shop.example.com, with the clientset, listers and informers that the generators
-// of Kubernetes wrote for it. The generated informers run on the factory of the built-in
+// Command customtype follows a resource of its own, the widgets of the API group
+// shop.example.com, with the clientset, listers and informers that the generators of
+// Kubernetes wrote for it. The generated informers run on the factory of the built-in
 // types, without being generated again.
 //
 //	go run ./examples/clientgo/customtype --kubeconfig ~/.kube/config
@@ -8,36 +8,20 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
+	"log"
 	"os"
-	"os/signal"
 
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/examples/clientgo/command"
 )
 
 func main() {
-	server := flag.String("server", "", "address of the API server, such as http://127.0.0.1:8001; overrides the kubeconfig's")
-	kubeconfig := flag.String("kubeconfig", os.Getenv("KUBECONFIG"), "path of a kubeconfig")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := connect(ctx, *server, *kubeconfig); err != nil {
-		fmt.Fprintln(os.Stderr, "customtype:", err)
-		os.Exit(1)
-	}
-}
-
-// connect runs the controller until ctx ends.
-func connect(ctx context.Context, server, kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags(server, kubeconfig)
-	if err != nil {
-		return fmt.Errorf("no cluster to talk to, pass --server or --kubeconfig: %w", err)
-	}
-	f, err := newInformers(config)
-	if err != nil {
-		return err
-	}
-	return run(ctx, f, os.Stdout)
+	command.Main("customtype", func(ctx context.Context, config *rest.Config) error {
+		f, err := newInformers(config)
+		if err != nil {
+			return err
+		}
+		return run(ctx, f, log.New(os.Stdout, "", 0))
+	})
 }

@@ -3,20 +3,18 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
+	"log"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	appsinformers "k8s.io/client-go/informers/apps/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
 // controller keeps the image lists of deployments right. Its work queue holds keys of
@@ -29,23 +27,19 @@ type controller struct {
 	synced      []cache.InformerSynced
 	queue       workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	retries     int // after which a key is dropped until something happens to it
-
-	printing sync.Mutex // guards out
-	out      io.Writer
+	out         *log.Logger
 }
 
 // newController registers the handlers; the caller starts the informers.
-func newController(client kubernetes.Interface, deployments appsinformers.DeploymentInformer, lists coreinformers.ConfigMapInformer, out io.Writer) (*controller, error) {
+func newController(client kubernetes.Interface, factory informers.SharedInformerFactory,
+	retries int, out *log.Logger) (*controller, error) {
+	deployments, lists := factory.Apps().V1().Deployments(), factory.Core().V1().ConfigMaps()
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](
+		10*time.Millisecond, time.Minute)
 	c := &controller{
-		client:      client,
-		deployments: deployments.Lister(),
-		lists:       lists.Lister(),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Minute),
-			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "images"},
-		),
-		retries: 5,
-		out:     out,
+		client: client, deployments: deployments.Lister(), lists: lists.Lister(),
+		queue:   workqueue.NewTypedRateLimitingQueue(limiter),
+		retries: retries, out: out,
 	}
 	ofDeployments, err := deployments.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    c.enqueue,
@@ -79,7 +73,7 @@ func (c *controller) run(ctx context.Context, workers int) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.synced...) {
 		return errors.New("stopped before the caches were filled")
 	}
-	c.print("the caches are filled")
+	c.out.Printf("the caches are filled")
 	for range workers {
 		working.Go(func() {
 			for c.next(ctx) {
@@ -87,7 +81,7 @@ func (c *controller) run(ctx context.Context, workers int) error {
 		})
 	}
 	<-ctx.Done()
-	c.print("stopping")
+	c.out.Printf("stopping")
 	return nil
 }
 
@@ -106,10 +100,10 @@ func (c *controller) next(ctx context.Context) bool {
 		// The cache is a moment behind the server; nothing is wrong.
 		c.queue.AddRateLimited(key)
 	case c.queue.NumRequeues(key) < c.retries:
-		c.print("%v: %v; trying again", key, err)
+		c.out.Printf("%v: %v; trying again", key, err)
 		c.queue.AddRateLimited(key)
 	default:
-		c.print("%v: %v; giving up until it changes", key, err)
+		c.out.Printf("%v: %v; giving up until it changes", key, err)
 		c.queue.Forget(key)
 	}
 	return true
@@ -119,15 +113,8 @@ func (c *controller) next(ctx context.Context) bool {
 func (c *controller) enqueue(obj any) {
 	key, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
-		c.print("an event without a key: %v", err)
+		c.out.Printf("an event without a key: %v", err)
 		return
 	}
 	c.queue.Add(key)
-}
-
-// print writes a line.
-func (c *controller) print(format string, arguments ...any) {
-	c.printing.Lock()
-	defer c.printing.Unlock()
-	fmt.Fprintf(c.out, format+"\n", arguments...)
 }

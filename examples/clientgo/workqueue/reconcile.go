@@ -41,7 +41,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error 
 		// Of a former deployment of this name. When it is gone, that is an event.
 		return c.remove(ctx, key)
 	case !metav1.IsControlledBy(list, deployment):
-		c.print("%s/%s is not ours: left alone", list.Namespace, list.Name)
+		c.out.Printf("%s/%s is not ours: left alone", list.Namespace, list.Name)
 		return nil
 	case list.Data[imagesKey] == images:
 		return nil
@@ -51,7 +51,7 @@ func (c *controller) reconcile(ctx context.Context, key cache.ObjectName) error 
 	if _, err := c.client.CoreV1().ConfigMaps(key.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	c.print("updated %s/%s: %s", changed.Namespace, changed.Name, images)
+	c.out.Printf("updated %s/%s: %s", changed.Namespace, changed.Name, images)
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (c *controller) create(ctx context.Context, deployment *appsv1.Deployment, 
 	if _, err := c.client.CoreV1().ConfigMaps(list.Namespace).Create(ctx, list, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	c.print("created %s/%s: %s", list.Namespace, list.Name, images)
+	c.out.Printf("created %s/%s: %s", list.Namespace, list.Name, images)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (c *controller) remove(ctx context.Context, key cache.ObjectName) error {
 	if err != nil {
 		return err
 	}
-	c.print("deleted %s/%s", list.Namespace, list.Name)
+	c.out.Printf("deleted %s/%s", list.Namespace, list.Name)
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (c *controller) enqueueOwner(obj any) {
 	if owner := ownerOf(obj); owner != "" {
 		key, err := cache.DeletionHandlingObjectToName(obj)
 		if err != nil {
-			c.print("an event without a key: %v", err)
+			c.out.Printf("an event without a key: %v", err)
 			return
 		}
 		c.queue.Add(cache.NewObjectName(key.Namespace, owner))

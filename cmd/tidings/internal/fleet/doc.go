@@ -10,17 +10,17 @@
 //
 //  1. A generator of random numbers decides names, sizes and events. The same seed gives the
 //     same objects and, while no other client writes, the same writes.
-//  2. Each Step makes one write. It continues to reconcile one of a few applications, or disturbs
+//  2. Each Step makes one write. It continues to reconcile one of a few deployments, or disturbs
 //     an idle one: a new image, another size, a crashing container, an evicted pod, a database
 //     that fails over. Heartbeats of nodes and changes of configuration come in between.
-//  3. Reconciling compares the deployment of an application with its replica sets and pods, as
-//     the model holds them, and makes the first write that is missing. Rollouts, scaling and
-//     replacing pods are all results of this.
-//  4. [Fleet.Touch] announces that another client has written in a namespace. The next Step lists
-//     the namespace and rebuilds the model of it: deployments that another client has created
-//     become applications, and what deleted deployments have left behind is deleted. A write
-//     that conflicts with another client's has the same effect.
-//  5. The fleet neither scales nor updates a deployment that another client has changed.
+//  3. Reconciling compares a deployment with its replica sets and pods, as the server has them,
+//     and makes the first write that is missing. Rollouts, scaling and replacing pods are all
+//     results of this.
+//  4. [Fleet.Touch] announces that another client has written in a namespace. The next Steps
+//     reconcile the deployments of the namespace, and delete the replica sets and pods whose
+//     owner is gone. A write that the server refuses is left out: another client has changed the
+//     object, or has created a deployment that the server does not accept pods of.
+//  5. The fleet neither scales nor updates a deployment whose spec another client has written.
 //
 // # Concurrency properties
 //
@@ -28,5 +28,5 @@
 //
 // # Memory
 //
-// The model keeps each object once, as the server returned it.
+// The server has the objects. A Fleet keeps a number for each deployment.
 package fleet

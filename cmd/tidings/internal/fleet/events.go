@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,85 +12,94 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// disturb makes a write that an application is then reconciled with. It reports whether there is
-// one to make.
-func (f *Fleet) disturb(a *app, now time.Time) (bool, error) {
+// disturb makes a write that the fleet then reacts to: in the configuration of an idle deployment,
+// or, unless enough deployments are busy, in something else of it. It reports whether it made one.
+func (f *Fleet) disturb(config bool, now time.Time) (bool, error) {
+	namespace := f.namespaces[f.rng.IntN(len(f.namespaces))]
+	apps, _, err := f.apps(namespace)
+	apps = slices.DeleteFunc(apps, func(a *app) bool { return slices.Contains(f.busy, a.name()) })
+	if err != nil || len(apps) == 0 || !config && len(f.busy) >= maxBusy {
+		return false, err
+	}
+	a := apps[f.rng.IntN(len(apps))]
+	if config {
+		return f.changeConfig(a.deployment)
+	}
+	f.busy = append(f.busy, a.name())
+	own := f.specs[a.deployment.UID] == a.deployment.Generation
 	switch roll := f.rng.IntN(100); {
-	case roll < 10 && a.database != nil:
-		return true, update(f, &a.database, func(u *unstructured.Unstructured) {
+	case roll < 5:
+		database, err := f.database(a.deployment)
+		if err != nil || database == nil {
+			return false, err
+		}
+		return update(f, database, func(u *unstructured.Unstructured) {
 			setPhase(u, "FailingOver", now)
 		})
-	case roll < 25 && !a.foreign:
-		return true, update(f, &a.deployment, func(d *appsv1.Deployment) {
+	case roll < 25 && own:
+		return f.updateSpec(a.deployment, func(d *appsv1.Deployment) {
 			next := revision(d) + 1
 			d.Annotations[revisionAnnotation] = strconv.Itoa(next)
 			d.Spec.Template.Spec.Containers[0].Image = image(d.Namespace, d.Name, next)
 		})
-	case roll < 45 && !a.foreign:
-		return true, f.scale(a)
+	case roll < 45 && own:
+		return f.scale(a.deployment)
 	case len(a.pods) == 0:
 		return false, nil
 	case roll < 75:
-		return true, f.crash(a, now)
+		return f.crash(a.pods[f.rng.IntN(len(a.pods))], now)
 	default:
-		return true, f.removePod(a, f.rng.IntN(len(a.pods)))
+		return remove(f, a.pods[f.rng.IntN(len(a.pods))])
 	}
 }
 
-// scale changes the size of an application by a few pods, towards the size of the whole fleet.
-func (f *Fleet) scale(a *app) error {
-	size := wanted(a.deployment) + 1 + f.rng.Int32N(3)
-	if f.pods() >= f.o.Pods {
-		size = max(1, wanted(a.deployment)-1-f.rng.Int32N(3))
+// updateSpec changes the spec of a deployment that no other client has written.
+func (f *Fleet) updateSpec(d *appsv1.Deployment, change func(*appsv1.Deployment)) (bool, error) {
+	wrote, err := update(f, d, change)
+	if wrote {
+		f.specs[d.UID]++
 	}
-	if size == wanted(a.deployment) {
+	return wrote, err
+}
+
+// scale changes the size of a deployment by a few pods, towards the size of the whole fleet.
+func (f *Fleet) scale(d *appsv1.Deployment) (bool, error) {
+	size := wanted(d) + 1 + f.rng.Int32N(3)
+	if f.server.Snapshot().Objects() >= f.size {
+		size = max(1, wanted(d)-1-f.rng.Int32N(3))
+	}
+	if size == wanted(d) {
 		size++
 	}
-	return update(f, &a.deployment, func(d *appsv1.Deployment) { d.Spec.Replicas = new(size) })
+	return f.updateSpec(d, func(d *appsv1.Deployment) { d.Spec.Replicas = new(size) })
 }
 
 // crash ends the containers of a pod.
-func (f *Fleet) crash(a *app, now time.Time) error {
-	code, reason := int32(1), "Error"
-	if f.rng.IntN(3) == 0 {
-		code, reason = 137, "OOMKilled"
-	}
-	waiting := &corev1.ContainerStateWaiting{
-		Reason: "CrashLoopBackOff", Message: "back-off 10s restarting failed container",
-	}
-	return update(f, &a.pods[f.rng.IntN(len(a.pods))], func(pod *corev1.Pod) {
+func (f *Fleet) crash(pod *corev1.Pod, now time.Time) (bool, error) {
+	return update(f, pod, func(pod *corev1.Pod) {
 		for i := range pod.Status.ContainerStatuses {
 			status := &pod.Status.ContainerStatuses[i]
-			ended := &corev1.ContainerStateTerminated{
-				ExitCode: code, Reason: reason, FinishedAt: metav1.NewTime(now), ContainerID: status.ContainerID,
-			}
-			if status.State.Running != nil {
-				ended.StartedAt = status.State.Running.StartedAt
-			}
 			status.Ready, status.Started = false, new(false)
 			status.RestartCount++
-			status.LastTerminationState = corev1.ContainerState{Terminated: ended}
-			status.State = corev1.ContainerState{Waiting: waiting}
+			status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+				Reason: "CrashLoopBackOff", Message: "back-off 10s restarting failed container",
+			}}
 		}
 		setReady(pod, corev1.ConditionFalse, "ContainersNotReady", now)
 	})
 }
 
-// changeConfig changes one value of an application's configuration.
-func (f *Fleet) changeConfig(a *app) error {
-	key, value := "pool.size", strconv.Itoa(4+f.rng.IntN(60))
-	switch old := a.config.Data; f.rng.IntN(4) {
-	case 0:
-		key, value = "log.level", "debug"
-		if old[key] == value {
-			value = "info"
-		}
-	case 1:
-		key, value = "cache.ttl", strconv.Itoa(30+f.rng.IntN(300))+"s"
-	case 2:
-		key, value = "feature.new-menus", strconv.FormatBool(old["feature.new-menus"] == "false")
+// changeConfig changes one value of the configuration of a deployment.
+func (f *Fleet) changeConfig(d *appsv1.Deployment) (bool, error) {
+	config, err := get(f, f.templates.config, d.Namespace, d.Name)
+	if err != nil || config == nil {
+		return false, err
 	}
-	return update(f, &a.config, func(config *corev1.ConfigMap) {
+	key, value := "pool.size", strconv.Itoa(4+f.rng.IntN(60))
+	if f.rng.IntN(2) == 0 {
+		key, value = "cache.ttl", strconv.Itoa(30+f.rng.IntN(300))+"s"
+	}
+	return update(f, config, func(config *corev1.ConfigMap) {
 		if config.Data == nil {
 			config.Data = make(map[string]string)
 		}
@@ -99,12 +109,11 @@ func (f *Fleet) changeConfig(a *app) error {
 
 // heartbeat updates the conditions of a node.
 func (f *Fleet) heartbeat(now time.Time) error {
-	i := f.rng.IntN(len(f.nodes))
-	err := update(f, &f.nodes[i], func(node *corev1.Node) { setHeartbeat(node, now) })
-	if isConflict(err) {
-		f.Touch("")
-		return nil
+	node, err := get(f, f.templates.node, "", f.randomNode())
+	if err != nil || node == nil {
+		return err
 	}
+	_, err = update(f, node, func(node *corev1.Node) { setHeartbeat(node, now) })
 	return err
 }
 
@@ -124,19 +133,17 @@ func (f *Fleet) startContainers(pod *corev1.Pod, now time.Time) {
 		pod.Status.StartTime = new(metav1.NewTime(now))
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
-		for _, container := range pod.Spec.Containers {
+		for _, c := range pod.Spec.Containers {
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
-				corev1.ContainerStatus{
-					Name: container.Name, Image: container.Image,
-					ImageID:     container.Image + "@" + imageID(f.rng),
-					ContainerID: "containerd://" + imageID(f.rng)[len("sha256:"):],
-				})
+				corev1.ContainerStatus{Name: c.Name, Image: c.Image})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]
 		status.Ready, status.Started = true, new(true)
-		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)}}
+		status.State = corev1.ContainerState{
+			Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now)},
+		}
 	}
 	setReady(pod, corev1.ConditionTrue, "", now)
 }
@@ -148,10 +155,11 @@ func setReady(pod *corev1.Pod, ready corev1.ConditionStatus, reason string, now 
 }
 
 // setCondition sets a condition. Its time changes only with its status.
-func setCondition(
-	pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason string, now time.Time,
-) {
-	next := corev1.PodCondition{Type: kind, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now)}
+func setCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus,
+	reason string, now time.Time) {
+	next := corev1.PodCondition{
+		Type: kind, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(now),
+	}
 	for i, c := range pod.Status.Conditions {
 		if c.Type != kind {
 			continue

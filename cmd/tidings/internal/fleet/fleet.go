@@ -8,8 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -34,32 +33,21 @@ type Change struct {
 	Object Object
 }
 
-// Fleet is a model of the cluster's objects.
+// Fleet makes the writes of a busy cluster.
 type Fleet struct {
 	o          Options
 	server     *apisim.Server
 	rng        *rand.Rand
 	templates  templates
 	namespaces []string
-	nodes      []*corev1.Node
-	apps       []*app
-	busy       []*app   // to be reconciled
-	urgent     []*app   // to be reconciled first, because another client has changed them
-	leftovers  []Object // without an owner, to be deleted first
+	nodes      []string               // their names
+	size       int                    // objects on the server after Populate
+	busy       []types.NamespacedName // deployments to be reconciled
+	specs      map[types.UID]int64    // generations of the deployments that the fleet has written
+	populated  bool                   // OnWrite is called
 
 	mu      sync.Mutex      // guards touched
-	touched map[string]bool // namespaces to list; "" for the nodes
-}
-
-// app is one application: a deployment and its dependents.
-type app struct {
-	deployment *appsv1.Deployment
-	set        *appsv1.ReplicaSet // of the current revision; nil if there is none
-	previous   *appsv1.ReplicaSet // of the revision before; nil if there is none
-	pods       []*corev1.Pod
-	config     *corev1.ConfigMap          // nil if there is none
-	database   *unstructured.Unstructured // nil if there is none
-	foreign    bool                       // another client decides its size and its image
+	touched map[string]bool // namespaces in which other clients have written
 }
 
 const (
@@ -67,9 +55,9 @@ const (
 	podsPerNode      = 30
 	maxNamespaces    = 200
 	maxReplicas      = 24
-	// appsPerDatabase is how many applications there are for one with a database.
+	// appsPerDatabase is how many deployments there are for one with a database.
 	appsPerDatabase = 3
-	// maxBusy is how many applications are busy at once, unless other clients make more so.
+	// maxBusy is how many deployments are busy at once.
 	maxBusy = 8
 	// heartbeatOdds and configOdds are how many of a thousand steps are the heartbeat of a node
 	// and a changed configuration.
@@ -85,7 +73,7 @@ func New(server *apisim.Server, o Options) *Fleet {
 	o.Pods = max(1, o.Pods)
 	return &Fleet{
 		o: o, server: server, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)),
-		touched: make(map[string]bool),
+		specs: make(map[types.UID]int64), touched: make(map[string]bool),
 	}
 }
 
@@ -98,73 +86,72 @@ func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
 	if f.templates, err = readTemplates(); err != nil {
 		return err
 	}
-	report := f.o.OnWrite
-	f.o.OnWrite = nil
-	defer func() { f.o.OnWrite = report }()
-	if err := create(f, &f.templates.definition); err != nil {
-		return err
-	}
+	objects := []Object{f.templates.definition}
 	for i := range max(2, 1+f.o.Pods/podsPerNode) {
-		f.nodes = append(f.nodes, f.newNode(i, now))
-		if err := create(f, &f.nodes[i]); err != nil {
-			return err
-		}
+		node := f.newNode(i, now)
+		f.nodes, objects = append(f.nodes, node.Name), append(objects, node)
 	}
 	for i := range min(max(2, f.o.Pods/podsPerNamespace), maxNamespaces) {
 		namespace := f.newNamespace(i)
 		f.namespaces = append(f.namespaces, namespace.Name)
-		if err := create(f, &namespace); err != nil {
-			return err
-		}
+		objects = append(objects, namespace)
 	}
-	for pods := 0; pods < f.o.Pods; {
+	if err := f.createAll(objects...); err != nil {
+		return err
+	}
+	for i, pods := 0, 0; pods < f.o.Pods; i++ {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		replicas := min(1+f.rng.IntN(maxReplicas), f.o.Pods-pods)
-		if err := f.createApp(len(f.apps), int32(replicas), now); err != nil {
+		if err := f.createApp(i, int32(replicas), now); err != nil {
 			return err
 		}
 		pods += replicas
 	}
+	f.size, f.populated = f.server.Snapshot().Objects(), true
 	return nil
 }
 
-// createApp creates the application with an index, with running pods.
-func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
-	namespace := f.namespaces[i%len(f.namespaces)]
-	a := f.newApp(namespace, numbered(appNames, i/len(f.namespaces)), replicas)
-	f.apps = append(f.apps, a)
-	service := f.newService(a)
-	if err := create(f, &service); err != nil {
-		return err
-	}
-	if err := create(f, &a.config); err != nil {
-		return err
-	}
-	if i%appsPerDatabase == 0 {
-		a.database = f.newDatabase(a, now)
-		if err := create(f, &a.database); err != nil {
+// createAll creates objects in their order.
+func (f *Fleet) createAll(objects ...Object) error {
+	for _, obj := range objects {
+		if _, err := create(f, obj); err != nil {
 			return err
 		}
 	}
-	if err := create(f, &a.deployment); err != nil {
+	return nil
+}
+
+// createApp creates the deployment with an index, with running pods.
+func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
+	namespace := f.namespaces[i%len(f.namespaces)]
+	d := f.newDeployment(namespace, numbered(appNames, i/len(f.namespaces)), replicas)
+	objects := []Object{f.newService(d), f.newConfig(d)}
+	if i%appsPerDatabase == 0 {
+		objects = append(objects, f.newDatabase(d, now))
+	}
+	if err := f.createAll(objects...); err != nil {
 		return err
 	}
-	a.set = f.newReplicaSet(a.deployment)
-	a.set.Status = appsv1.ReplicaSetStatus{
-		ObservedGeneration: 1, Replicas: replicas, FullyLabeledReplicas: replicas,
-		ReadyReplicas: replicas, AvailableReplicas: replicas,
+	d, err := create(f, d)
+	if err != nil {
+		return err
 	}
-	if err := create(f, &a.set); err != nil {
+	f.specs[d.UID] = d.Generation
+	set := f.newReplicaSet(d)
+	set.Status = appsv1.ReplicaSetStatus{
+		ObservedGeneration: 1, Replicas: replicas, ReadyReplicas: replicas,
+		FullyLabeledReplicas: replicas, AvailableReplicas: replicas,
+	}
+	if set, err = create(f, set); err != nil {
 		return err
 	}
 	for range replicas {
-		pod := f.newPod(a.set)
+		pod := f.newPod(set)
 		schedule(pod, f.randomNode(), now)
 		f.startContainers(pod, now)
-		a.pods = append(a.pods, pod)
-		if err := create(f, &a.pods[len(a.pods)-1]); err != nil {
+		if _, err := create(f, pod); err != nil {
 			return err
 		}
 	}
@@ -188,38 +175,53 @@ func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
 	return nil
 }
 
-// Step makes one write, or none if a write of another client conflicts with it. Times in objects
-// are now, in seconds.
+// Step makes one write, or none if another client has changed the object meanwhile. Times in
+// objects are now, in seconds.
 func (f *Fleet) Step(now time.Time) error {
 	now = now.Truncate(time.Second)
-	if answered, err := f.answer(now); answered || err != nil {
+	if wrote, err := f.answer(now); wrote || err != nil {
 		return err
 	}
-	switch roll := f.rng.IntN(1000); {
-	case roll < heartbeatOdds:
+	roll := f.rng.IntN(1000)
+	if roll < heartbeatOdds {
 		return f.heartbeat(now)
-	case roll < heartbeatOdds+configOdds:
-		if a := f.idleApp(); a != nil && a.config != nil {
-			return f.tolerate(a, f.changeConfig(a))
-		}
 	}
-	if len(f.busy) < maxBusy {
-		if a := f.idleApp(); a != nil {
-			f.busy = append(f.busy, a)
-			if wrote, err := f.disturb(a, now); wrote || err != nil {
-				return f.tolerate(a, err)
-			}
-		}
+	if wrote, err := f.disturb(roll < heartbeatOdds+configOdds, now); wrote || err != nil {
+		return err
 	}
 	for len(f.busy) > 0 {
 		i := f.rng.IntN(len(f.busy))
-		a := f.busy[i]
-		if wrote, err := f.reconcile(a, now); wrote || err != nil {
-			return f.tolerate(a, err)
+		a, err := f.app(f.busy[i])
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			if wrote, err := f.reconcile(a, now); wrote || err != nil {
+				return err
+			}
 		}
 		f.busy = slices.Delete(f.busy, i, i+1)
 	}
 	return f.heartbeat(now)
+}
+
+// Touch announces that another client has written in a namespace. It may be called from any
+// goroutine.
+func (f *Fleet) Touch(namespace string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.touched[namespace] = true
+}
+
+// takeTouched returns a namespace that was touched since it was last returned.
+func (f *Fleet) takeTouched() (string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for namespace := range f.touched {
+		delete(f.touched, namespace)
+		return namespace, true
+	}
+	return "", false
 }
 
 // Answer makes the next write that the writes of other clients require, if there is one.
@@ -230,43 +232,35 @@ func (f *Fleet) Answer(now time.Time) error {
 
 // answer does the same and reports whether it made a write.
 func (f *Fleet) answer(now time.Time) (bool, error) {
-	for namespace := range f.takeTouched() {
-		if err := f.resync(namespace); err != nil {
-			return false, err
+	for namespace, ok := f.takeTouched(); ok; namespace, ok = f.takeTouched() {
+		wrote, err := f.settle(namespace, now)
+		if wrote {
+			f.Touch(namespace) // it may need more
 		}
-	}
-	if last := len(f.leftovers) - 1; last >= 0 {
-		obj := f.leftovers[last]
-		f.leftovers = f.leftovers[:last]
-		return true, remove(f, obj)
-	}
-	for len(f.urgent) > 0 {
-		a := f.urgent[0]
-		if wrote, err := f.reconcile(a, now); wrote || err != nil {
-			return true, f.tolerate(a, err)
+		if wrote || err != nil {
+			return wrote, err
 		}
-		f.urgent = f.urgent[1:]
 	}
 	return false, nil
 }
 
-// idleApp returns a random application that is not busy, nil if a few tries find none.
-func (f *Fleet) idleApp() *app {
-	for range min(20, len(f.apps)) {
-		if a := f.apps[f.rng.IntN(len(f.apps))]; !slices.Contains(f.busy, a) {
-			return a
+// settle makes the next write that a namespace needs. It reports whether it made one.
+func (f *Fleet) settle(namespace string, now time.Time) (bool, error) {
+	apps, orphans, err := f.apps(namespace)
+	if err != nil {
+		return false, err
+	}
+	for _, orphan := range orphans {
+		if wrote, err := remove(f, orphan); wrote || err != nil {
+			return wrote, err
 		}
 	}
-	return nil
-}
-
-func (f *Fleet) randomNode() string { return f.nodes[f.rng.IntN(len(f.nodes))].Name }
-
-// pods returns the number of pods of all applications.
-func (f *Fleet) pods() int {
-	count := 0
-	for _, a := range f.apps {
-		count += len(a.pods)
+	for _, a := range apps {
+		if wrote, err := f.reconcile(a, now); wrote || err != nil {
+			return wrote, err
+		}
 	}
-	return count
+	return false, nil
 }
+
+func (f *Fleet) randomNode() string { return f.nodes[f.rng.IntN(len(f.nodes))] }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"maps"
 	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/yaml"
@@ -80,11 +80,6 @@ func randomName(rng *mathrand.Rand, length int) string {
 	return rand.SafeEncodeString(string(name))
 }
 
-func imageID(rng *mathrand.Rand) string {
-	return fmt.Sprintf("sha256:%016x%016x%016x%016x", rng.Uint64(), rng.Uint64(), rng.Uint64(),
-		rng.Uint64())
-}
-
 func image(namespace, name string, revision int) string {
 	return fmt.Sprintf("registry.example/%s/%s:1.4.%d", namespace, name, revision-1)
 }
@@ -92,7 +87,9 @@ func image(namespace, name string, revision int) string {
 func (f *Fleet) newNamespace(i int) *corev1.Namespace {
 	namespace := f.templates.namespace.DeepCopy()
 	namespace.Name = numbered(namespaceNames, i)
-	namespace.Labels = map[string]string{corev1.LabelMetadataName: namespace.Name, "team": "team-" + namespace.Name}
+	namespace.Labels = map[string]string{
+		corev1.LabelMetadataName: namespace.Name, "team": "team-" + namespace.Name,
+	}
 	return namespace
 }
 
@@ -101,9 +98,6 @@ func (f *Fleet) newNode(i int, now time.Time) *corev1.Node {
 	node.Name = fmt.Sprintf("node-%02d", i+1)
 	zone := "zone-" + string("abc"[i%3])
 	node.Labels[corev1.LabelHostname], node.Labels[corev1.LabelTopologyZone] = node.Name, zone
-	node.Spec.PodCIDR = fmt.Sprintf("10.%d.%d.0/24", 64+i/256, i%256)
-	node.Spec.ProviderID = fmt.Sprintf("demo:///%s/%s", zone, randomName(f.rng, 12))
-	node.Status.NodeInfo.MachineID = randomName(f.rng, 32)
 	node.Status.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/250, 2+i%250)},
 		{Type: corev1.NodeHostName, Address: node.Name},
@@ -121,17 +115,16 @@ func setHeartbeat(node *corev1.Node, now time.Time) {
 	}
 }
 
-// newApp returns an application without a replica set and pods.
-func (f *Fleet) newApp(namespace, name string, replicas int32) *app {
-	meta := func(of *metav1.ObjectMeta) {
-		of.Namespace, of.Name = namespace, name
-		of.Labels = map[string]string{nameLabel: name, partOfLabel: namespace}
-	}
-	config, d := f.templates.config.DeepCopy(), f.templates.deployment.DeepCopy()
-	meta(&config.ObjectMeta)
-	meta(&d.ObjectMeta)
-	meta(&d.Spec.Template.ObjectMeta)
-	d.Spec.Template.Namespace, d.Spec.Template.Name = "", ""
+// setMeta sets the names and the labels of an object of a deployment.
+func setMeta(of *metav1.ObjectMeta, namespace, name string) {
+	of.Namespace, of.Name = namespace, name
+	of.Labels = map[string]string{nameLabel: name, partOfLabel: namespace}
+}
+
+func (f *Fleet) newDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
+	d := f.templates.deployment.DeepCopy()
+	setMeta(&d.ObjectMeta, namespace, name)
+	d.Spec.Template.Labels = d.Labels
 	d.Spec.Replicas = new(replicas)
 	d.Spec.Selector.MatchLabels = map[string]string{nameLabel: name}
 	spec := &d.Spec.Template.Spec
@@ -143,23 +136,28 @@ func (f *Fleet) newApp(namespace, name string, replicas int32) *app {
 		ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas,
 		ReadyReplicas: replicas, AvailableReplicas: replicas,
 	}
-	return &app{deployment: d, config: config}
+	return d
 }
 
-func (f *Fleet) newService(a *app) *corev1.Service {
+func (f *Fleet) newConfig(d *appsv1.Deployment) *corev1.ConfigMap {
+	config := f.templates.config.DeepCopy()
+	setMeta(&config.ObjectMeta, d.Namespace, d.Name)
+	return config
+}
+
+func (f *Fleet) newService(d *appsv1.Deployment) *corev1.Service {
 	service := f.templates.service.DeepCopy()
-	service.Namespace, service.Name = a.deployment.Namespace, a.deployment.Name
-	service.Labels = a.deployment.Labels
-	service.Spec.Selector = a.deployment.Spec.Selector.MatchLabels
+	setMeta(&service.ObjectMeta, d.Namespace, d.Name)
+	service.Spec.Selector = d.Spec.Selector.MatchLabels
 	service.Spec.ClusterIP = fmt.Sprintf("10.96.%d.%d", f.rng.IntN(256), 1+f.rng.IntN(254))
 	return service
 }
 
-func (f *Fleet) newDatabase(a *app, now time.Time) *unstructured.Unstructured {
+func (f *Fleet) newDatabase(d *appsv1.Deployment, now time.Time) *unstructured.Unstructured {
 	database := f.templates.database.DeepCopy()
-	database.SetNamespace(a.deployment.Namespace)
-	database.SetName(a.deployment.Name)
-	database.SetLabels(a.deployment.Labels)
+	database.SetNamespace(d.Namespace)
+	database.SetName(d.Name)
+	database.SetLabels(d.Labels)
 	setPhase(database, "Ready", now)
 	setPrimary(database, 0)
 	return database
@@ -173,7 +171,8 @@ func setPhase(database *unstructured.Unstructured, phase string, now time.Time) 
 	}
 	setField(database, phase, "status", "phase")
 	setField(database, []any{map[string]any{
-		"type": "Ready", "status": ready, "reason": phase, "lastTransitionTime": now.UTC().Format(time.RFC3339),
+		"type": "Ready", "status": ready, "reason": phase,
+		"lastTransitionTime": now.UTC().Format(time.RFC3339),
 	}}, "status", "conditions")
 }
 
@@ -191,7 +190,7 @@ func setField(u *unstructured.Unstructured, value any, path ...string) {
 func (f *Fleet) newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	template := d.Spec.Template.DeepCopy()
 	hash := randomName(f.rng, 10)
-	template.Labels = withLabel(template.Labels, hashLabel, hash)
+	template.Labels = labels.Merge(template.Labels, labels.Set{hashLabel: hash})
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels,
@@ -201,7 +200,7 @@ func (f *Fleet) newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: new(wanted(d)),
 			Selector: &metav1.LabelSelector{
-				MatchLabels: withLabel(d.Spec.Selector.MatchLabels, hashLabel, hash),
+				MatchLabels: labels.Merge(d.Spec.Selector.MatchLabels, labels.Set{hashLabel: hash}),
 			},
 			Template: *template,
 		},
@@ -213,19 +212,9 @@ func ownedBy(owner Object, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*ref}
 }
 
-// withLabel returns a copy of labels with one more.
-func withLabel(labels map[string]string, key, value string) map[string]string {
-	copied := map[string]string{key: value}
-	maps.Copy(copied, labels)
-	return copied
-}
-
 // revision returns the revision of a deployment or of its replica set, 0 if it is not known.
 func revision(obj Object) int {
-	n, err := strconv.Atoi(obj.GetAnnotations()[revisionAnnotation])
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(obj.GetAnnotations()[revisionAnnotation])
 	return n
 }
 

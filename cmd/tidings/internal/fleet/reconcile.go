@@ -1,34 +1,26 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxWanted bounds the pods of an application, whatever its deployment says.
-const maxWanted = 500
-
-// wanted returns how many pods a deployment is to have.
-func wanted(d *appsv1.Deployment) int32 {
-	if d.Spec.Replicas == nil {
-		return 1
-	}
-	return min(max(0, *d.Spec.Replicas), maxWanted)
-}
-
-// reconcile makes the next write that brings an application to the state that its deployment and
-// its database ask for. It reports whether it made one.
+// reconcile makes the next write that brings an app to the state that its deployment and its
+// database ask for. It reports whether it made one.
 func (f *Fleet) reconcile(a *app, now time.Time) (bool, error) {
-	if a.set == nil || !sameImages(a.set, a.deployment) {
-		return true, f.replaceSet(a)
+	if a.set == nil {
+		_, err := create(f, f.newReplicaSet(a.deployment))
+		return tolerate(err)
 	}
 	for _, next := range []func(*app, time.Time) (bool, error){
-		f.startPods, f.reportStatus, f.restartContainers, f.fitSize, f.failOver,
+		f.startPods, f.reportStatus, f.fitSize, f.failOver,
 	} {
 		if wrote, err := next(a, now); wrote || err != nil {
 			return wrote, err
@@ -37,154 +29,98 @@ func (f *Fleet) reconcile(a *app, now time.Time) (bool, error) {
 	return false, nil
 }
 
-// replaceSet creates a replica set of the deployment's template. The current one becomes the
-// previous one, which is deleted before.
-func (f *Fleet) replaceSet(a *app) error {
-	if previous := a.previous; previous != nil {
-		a.previous = nil
-		return remove(f, previous)
-	}
-	set := f.newReplicaSet(a.deployment)
-	if err := create(f, &set); err != nil {
-		return err
-	}
-	a.previous, a.set = a.set, set
-	return nil
-}
-
-// startPods finishes the deletion of pods, schedules new ones and starts them.
+// startPods finishes the deletion of pods, schedules new ones, and starts them and those that
+// have crashed.
 func (f *Fleet) startPods(a *app, now time.Time) (bool, error) {
-	for i, pod := range a.pods {
+	for _, pod := range a.pods {
 		switch {
 		case pod.DeletionTimestamp != nil:
-			return true, f.removePod(a, i)
+			return remove(f, pod)
 		case pod.Spec.NodeName == "":
 			node := f.randomNode()
-			return true, update(f, &a.pods[i], func(pod *corev1.Pod) { schedule(pod, node, now) })
-		case len(pod.Status.ContainerStatuses) == 0:
-			return true, update(f, &a.pods[i],
-				func(pod *corev1.Pod) { f.startContainers(pod, now) })
+			return update(f, pod, func(pod *corev1.Pod) { schedule(pod, node, now) })
+		case !isReady(pod):
+			return update(f, pod, func(pod *corev1.Pod) { f.startContainers(pod, now) })
 		}
 	}
 	return false, nil
-}
-
-// restartContainers starts containers that have crashed.
-func (f *Fleet) restartContainers(a *app, now time.Time) (bool, error) {
-	i := slices.IndexFunc(a.pods, func(pod *corev1.Pod) bool { return !isReady(pod) })
-	if i < 0 {
-		return false, nil
-	}
-	return true, update(f, &a.pods[i], func(pod *corev1.Pod) { f.startContainers(pod, now) })
 }
 
 // reportStatus writes the sizes of the replica sets and the status of all parts.
 func (f *Fleet) reportStatus(a *app, _ time.Time) (bool, error) {
-	pods, ready := a.count(a.set)
-	if wrote, err := updateSet(f, &a.set, wanted(a.deployment), pods, ready); wrote || err != nil {
+	current, ready := a.count(a.set)
+	if wrote, err := f.updateSet(a.set, wanted(a.deployment), current, ready); wrote || err != nil {
 		return wrote, err
 	}
-	if a.previous != nil {
-		pods, ready := a.count(a.previous)
-		if wrote, err := updateSet(f, &a.previous, pods, pods, ready); wrote || err != nil {
+	for _, set := range a.old {
+		pods, ready := a.count(set)
+		if wrote, err := f.updateSet(set, pods, pods, ready); wrote || err != nil {
 			return wrote, err
 		}
 	}
-	_, allReady := a.count(nil)
-	status := a.deployment.Status
-	status.ObservedGeneration = a.deployment.Generation
-	status.Replicas, status.UpdatedReplicas = int32(len(a.pods)), pods
-	status.ReadyReplicas, status.AvailableReplicas = allReady, allReady
-	status.UnavailableReplicas = max(0, wanted(a.deployment)-allReady)
-	if sameStatus(status, a.deployment.Status) {
+	all, ready := a.count(nil)
+	status := appsv1.DeploymentStatus{
+		ObservedGeneration: a.deployment.Generation, Replicas: all, UpdatedReplicas: current,
+		ReadyReplicas: ready, AvailableReplicas: ready,
+		UnavailableReplicas: max(0, wanted(a.deployment)-ready),
+	}
+	if equality.Semantic.DeepEqual(status, a.deployment.Status) {
 		return false, nil
 	}
-	return true, update(f, &a.deployment, func(d *appsv1.Deployment) { d.Status = status })
+	return update(f, a.deployment, func(d *appsv1.Deployment) { d.Status = status })
 }
 
-// sameStatus compares the fields of a status that the fleet writes.
-func sameStatus(a, b appsv1.DeploymentStatus) bool {
-	return a.ObservedGeneration == b.ObservedGeneration && a.Replicas == b.Replicas &&
-		a.UpdatedReplicas == b.UpdatedReplicas && a.ReadyReplicas == b.ReadyReplicas &&
-		a.AvailableReplicas == b.AvailableReplicas && a.UnavailableReplicas == b.UnavailableReplicas
-}
-
-// updateSet writes the size and the status of a replica set. It reports whether they differ from
-// those that it has.
-func updateSet(f *Fleet, slot **appsv1.ReplicaSet, size, pods, ready int32) (bool, error) {
-	set := *slot
-	if set.Spec.Replicas == nil || *set.Spec.Replicas != size {
-		return true, update(f, slot, func(set *appsv1.ReplicaSet) { set.Spec.Replicas = new(size) })
+// updateSet writes the size and the status of a replica set if they differ from those that it
+// has.
+func (f *Fleet) updateSet(set *appsv1.ReplicaSet, size, pods, ready int32) (bool, error) {
+	status := appsv1.ReplicaSetStatus{
+		ObservedGeneration: set.Generation, Replicas: pods, FullyLabeledReplicas: pods,
+		ReadyReplicas: ready, AvailableReplicas: ready,
 	}
-	if s := set.Status; s.Replicas == pods && s.ReadyReplicas == ready &&
-		s.ObservedGeneration == set.Generation {
+	if *cmp.Or(set.Spec.Replicas, new(int32)) == size &&
+		equality.Semantic.DeepEqual(status, set.Status) {
 		return false, nil
 	}
-	return true, update(f, slot, func(set *appsv1.ReplicaSet) {
-		set.Status.ObservedGeneration = set.Generation
-		set.Status.Replicas, set.Status.FullyLabeledReplicas = pods, pods
-		set.Status.ReadyReplicas, set.Status.AvailableReplicas = ready, ready
+	return update(f, set, func(set *appsv1.ReplicaSet) {
+		set.Spec.Replicas, set.Status = new(size), status
 	})
 }
 
-// count returns the number of pods of a replica set, or of all for nil, and how many are ready.
-func (a *app) count(set *appsv1.ReplicaSet) (pods, ready int32) {
-	for _, pod := range a.pods {
-		if set != nil && !metav1.IsControlledBy(pod, set) {
-			continue
-		}
-		pods++
-		if isReady(pod) {
-			ready++
-		}
-	}
-	return pods, ready
-}
-
-// fitSize creates or deletes one pod. At most one pod more than wanted exists at a time.
+// fitSize creates or deletes one pod, and deletes old replica sets but the newest. At most one
+// pod more than wanted exists at a time.
 func (f *Fleet) fitSize(a *app, _ time.Time) (bool, error) {
 	current, _ := a.count(a.set)
 	switch want := wanted(a.deployment); {
 	case current < want && len(a.pods) <= int(want):
-		pod := f.newPod(a.set)
-		err := create(f, &pod)
-		if err == nil {
-			a.pods = append(a.pods, pod)
-		}
-		return true, err
+		_, err := create(f, f.newPod(a.set))
+		return tolerate(err)
 	case len(a.pods) > int(want):
-		old := slices.IndexFunc(a.pods,
+		i := slices.IndexFunc(a.pods,
 			func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, a.set) })
-		if old < 0 {
-			old = len(a.pods) - 1
-		}
-		return true, f.removePod(a, old)
+		return remove(f, a.pods[max(i, 0)])
+	case len(a.old) > 1:
+		return remove(f, a.old[0]) // it has no pods: as many as wanted are of the current one
 	}
 	return false, nil
 }
 
-func (f *Fleet) removePod(a *app, i int) error {
-	pod := a.pods[i]
-	a.pods = slices.Delete(a.pods, i, i+1)
-	return remove(f, pod)
-}
-
 // failOver completes the failover of a database.
 func (f *Fleet) failOver(a *app, now time.Time) (bool, error) {
-	if a.database == nil {
-		return false, nil
+	database, err := f.database(a.deployment)
+	if err != nil || database == nil {
+		return false, err
 	}
-	phase, _, _ := unstructured.NestedString(a.database.Object, "status", "phase")
+	phase, _, _ := unstructured.NestedString(database.Object, "status", "phase")
 	if phase == "Ready" {
 		return false, nil
 	}
-	return true, update(f, &a.database, func(u *unstructured.Unstructured) {
+	return update(f, database, func(u *unstructured.Unstructured) {
 		setPhase(u, "Ready", now)
 		setPrimary(u, f.rng.Int64N(3))
 	})
 }
 
-func sameImages(set *appsv1.ReplicaSet, d *appsv1.Deployment) bool {
-	return slices.EqualFunc(set.Spec.Template.Spec.Containers, d.Spec.Template.Spec.Containers,
-		func(a, b corev1.Container) bool { return a.Name == b.Name && a.Image == b.Image })
+// database returns the database of a deployment, nil if there is none.
+func (f *Fleet) database(d *appsv1.Deployment) (*unstructured.Unstructured, error) {
+	return get(f, f.templates.database, d.Namespace, d.Name)
 }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,58 +23,66 @@ type Object interface {
 // background is the context of all writes: a write that has begun is completed.
 var background = context.Background()
 
-// create creates the object in slot and replaces it by the stored state.
-func create[T Object](f *Fleet, slot *T) error {
+// create creates an object and returns its stored state.
+func create[T Object](f *Fleet, obj T) (stored T, err error) {
 	began := time.Now()
-	stored, err := f.server.Create(background, *slot)
-	return keep(f, "create", began, slot, stored, err)
+	created, err := f.server.Create(background, obj)
+	if err = f.report("create", began, obj, created, err); err == nil {
+		stored = created.(T)
+	}
+	return stored, err
 }
 
-// update writes a changed copy of the object in slot and replaces it by the stored state.
-func update[T Object](f *Fleet, slot *T, change func(T)) error {
-	next := (*slot).DeepCopyObject().(T)
+// update writes a changed copy of an object. It reports whether the server accepted it.
+func update[T Object](f *Fleet, obj T, change func(T)) (bool, error) {
+	next := obj.DeepCopyObject().(T)
 	change(next)
 	began := time.Now()
 	stored, err := f.server.Update(background, next)
-	return keep(f, "update", began, slot, stored, err)
+	return tolerate(f.report("update", began, obj, stored, err))
 }
 
-// remove deletes an object, which may be deleted already.
-func remove[T Object](f *Fleet, obj T) error {
+// remove deletes an object. It reports whether there was one.
+func remove(f *Fleet, obj Object) (bool, error) {
 	began := time.Now()
 	last, err := f.server.Delete(background, resourceOf(obj), obj.GetNamespace(), obj.GetName())
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return keep(f, "delete", began, new(obj), last, err)
+	return tolerate(f.report("delete", began, obj, last, err))
 }
 
-func keep[T Object](f *Fleet, verb string, began time.Time, slot *T, stored runtime.Object,
+// report calls OnWrite for a write that has changed an object, and says what failed.
+func (f *Fleet) report(verb string, began time.Time, old Object, stored runtime.Object,
 	err error) error {
-	old := *slot
 	if err != nil {
 		return fmt.Errorf("fleet: %s %T %s/%s: %w", verb, old, old.GetNamespace(), old.GetName(),
 			err)
 	}
-	*slot = stored.(T)
-	if f.o.OnWrite != nil && (*slot).GetResourceVersion() != old.GetResourceVersion() {
-		f.o.OnWrite(Change{Began: began, Object: *slot})
+	now := stored.(Object)
+	if f.populated && f.o.OnWrite != nil && now.GetResourceVersion() != old.GetResourceVersion() {
+		f.o.OnWrite(Change{Began: began, Object: now})
 	}
 	return nil
 }
 
-// get replaces the object in slot by its newest state. It reports whether there is one.
-func get[T Object](f *Fleet, slot *T) (bool, error) {
-	obj := *slot
-	newest, err := f.server.Get(background, resourceOf(obj), obj.GetNamespace(), obj.GetName())
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			err = nil
-		}
-		return false, err
+// tolerate reports whether a write was made. That the server has refused it is no error: another
+// client has changed or deleted the object or its namespace, or has created a deployment whose
+// pods the server does not accept.
+func tolerate(err error) (bool, error) {
+	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return false, nil
 	}
-	*slot = newest.(T)
-	return true, nil
+	return err == nil, err
+}
+
+// get returns the object with a name of the type of another object, nil if there is none.
+func get[T Object](f *Fleet, of T, namespace, name string) (found T, err error) {
+	obj, err := f.server.Get(background, resourceOf(of), namespace, name)
+	if apierrors.IsNotFound(err) {
+		return found, nil
+	}
+	if err != nil {
+		return found, err
+	}
+	return obj.(T), nil
 }
 
 // list returns the objects of a type in a namespace.
@@ -100,30 +107,4 @@ func resourceOf(obj runtime.Object) schema.GroupVersionResource {
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	return resource
-}
-
-// tolerate returns nil for an error that the write of another client explains: an object is
-// gone, exists already, was changed, or its namespace is being deleted. The next step lists the
-// namespace. An application of another client may be one that the server refuses.
-func (f *Fleet) tolerate(a *app, err error) error {
-	switch {
-	case isConflict(err):
-		f.Touch(a.deployment.Namespace)
-		return nil
-	case err != nil && a.foreign && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		f.forget(a)
-		return nil
-	}
-	return err
-}
-
-func isConflict(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
-		apierrors.IsConflict(err) || apierrors.IsForbidden(err)
-}
-
-// forget takes an application from the lists of those to be reconciled.
-func (f *Fleet) forget(a *app) {
-	is := func(other *app) bool { return other == a }
-	f.busy, f.urgent = slices.DeleteFunc(f.busy, is), slices.DeleteFunc(f.urgent, is)
 }

@@ -18,7 +18,6 @@ const resync = 10 * time.Minute
 type sharedInformers struct {
 	widgets    shopinformers.TypedWidgetInformer
 	configMaps coreinformers.ConfigMapInformer
-	client     versioned.Interface
 
 	start func(context.Context)
 	stop  func()
@@ -39,7 +38,6 @@ func newInformers(config *rest.Config) (sharedInformers, error) {
 	return sharedInformers{
 		widgets:    custom.Shop().V1().Widgets(),
 		configMaps: builtin.Core().V1().ConfigMaps(),
-		client:     widgets,
 		start: func(ctx context.Context) {
 			builtin.StartWithContext(ctx)
 			custom.StartWithContext(ctx)
