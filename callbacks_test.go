@@ -74,7 +74,8 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 			Logger: logger, DetectMutations: true,
 			OnMutation: func(tidings.Mutation) { count(&mutated) },
 		})
-		w := &world{T: t, server: server, factory: factory, versions: map[string]string{}}
+		w := &world{T: t, server: server, factory: factory, uids: map[string]string{},
+			versions: map[string]string{}}
 		w.must(err)
 		same := func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			count(&transformed)

@@ -189,9 +189,7 @@ func ExampleFactory_WaitForSync() {
 	fmt.Println(factory.WaitForSync(wait))
 	// Output:
 	// tidings: 1 of the informers asked for not synced: context deadline exceeded
-	//   deployments.v1.apps is NoSuchResource: watch deployments.v1.apps: the server could not
-	// find the requested resource (the server has no such resource: install its
-	// CustomResourceDefinition, or check group, version and name)
+	//   deployments.v1.apps is NoSuchResource: watch deployments.v1.apps: the server could not find the requested resource (the server has no such resource: install its CustomResourceDefinition, or check group, version and name)
 }
 
 func ExampleInformer_AddNamespace() {
