@@ -65,6 +65,30 @@ var indexSets = []struct {
 	{"labels", map[any]IndexFunc[*pod]{"labels": byLabels}},
 }
 
+func BenchmarkGet(b *testing.B) {
+	s, keys, _ := filled(b, nil)
+	for name, get := range map[string]func(string) (*pod, bool){
+		"store": s.Get, "snapshot": s.Snapshot().Get,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i = (i + 7919) % population
+				if _, ok := get(keys[i]); !ok {
+					b.Fatal(keys[i])
+				}
+			}
+		})
+	}
+	b.Run("absent", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Get("namespace-07/workload-007-pod-no-such")
+		}
+	})
+}
+
 func BenchmarkSet(b *testing.B) {
 	for _, o := range indexSets {
 		for _, size := range []int{1, 100} {
@@ -177,6 +201,20 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
+func listNamespace(b *testing.B, s *Store[*pod]) {
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for range s.Snapshot().Prefix("namespace-07/") {
+			n++
+		}
+		if n != population/namespaces {
+			b.Fatal(n)
+		}
+	}
+	perObject(b, population/namespaces)
+}
+
 func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -195,8 +233,45 @@ func lookUp(b *testing.B, s *Store[*pod], index, value string, want int) {
 	perObject(b, want)
 }
 
+func BenchmarkNamespace(b *testing.B) {
+	s, _, _ := filled(b, nil)
+	listNamespace(b, s)
+}
+
 func BenchmarkLookup(b *testing.B) {
 	s, _, _ := filled(b, indexSets[2].indexes)
 	b.Run("100", func(b *testing.B) { lookUp(b, s, "labels", "app=workload-7", population/workloads) })
 	b.Run("50000", func(b *testing.B) { lookUp(b, s, "labels", "tier=web", population) })
+}
+
+func BenchmarkAll(b *testing.B) {
+	s, _, _ := filled(b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		for range s.Snapshot().All() {
+		}
+	}
+	perObject(b, population)
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	s, _, _ := filled(b, indexSets[1].indexes)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Snapshot()
+	}
+}
+
+// BenchmarkAddIndex adds an index to 50,000 objects.
+func BenchmarkAddIndex(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		s, _, _ := filled(b, nil)
+		b.StartTimer()
+		if err := s.AddIndex("workload", byWorkload); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perObject(b, population)
 }

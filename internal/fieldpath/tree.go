@@ -78,5 +78,11 @@ func (t Tree) Paths() []string {
 	return paths
 }
 
-// String returns the paths in one form: it is equal for trees of the same fields.
-func (t Tree) String() string { return strings.Join(t.Paths(), ",") }
+// String returns the paths in one form: it is equal for trees of the same fields. That of an
+// empty tree allocates nothing: it is asked for with each shared object.
+func (t Tree) String() string {
+	if len(t) == 0 {
+		return ""
+	}
+	return strings.Join(t.Paths(), ",")
+}
