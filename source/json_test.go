@@ -131,25 +131,3 @@ func FuzzCutEvent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) { sameEvent(t, frame) })
 }
-
-// BenchmarkItems cuts a list of 1,000 pods, and has a general decoder do it.
-func BenchmarkItems(b *testing.B) {
-	body := jsonAnswers(b).list
-	b.Run("cut", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			if list, err := openJSONList(body, anySize); err != nil || len(list.Items) != benchObjects {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("general", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			var list jsonList
-			if err := unmarshalJSON(body, &list); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}

@@ -6,47 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-
-	"github.com/tidings-go/tidings/apisim"
 )
-
-// TestOpenKind lists a built-in resource as maps without a word on its kind: the items,
-// which come without it, have that of their list, as with client-go's dynamic client.
-func TestOpenKind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := apisim.Start(t)
-		if _, err := server.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}); err != nil {
-			t.Fatal(err)
-		}
-		resource := Resource{Version: "v1", Name: "configmaps"}
-		theirs, err := dynamic.NewForConfig(server.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := theirs.Resource(corev1.SchemeGroupVersion.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, err := NewClient(server.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := NewDynamic(client, resource, RESTOptions{}).List(t.Context(), ListOptions{})
-		if err != nil || len(page.Items) != 1 || page.Items[0].Err != nil {
-			t.Fatalf("%+v, %v; want one item", page, err)
-		}
-		got := page.Items[0].Object.GroupVersionKind()
-		if got != want.Items[0].GroupVersionKind() || got.Kind != "ConfigMap" {
-			t.Errorf("the item is a %v, client-go's a %v", got, want.Items[0].GroupVersionKind())
-		}
-	})
-}
 
 // TestListKinds lists custom objects whose lists are called anything, in maps and in a Go
 // type. Other documents are refused.
@@ -146,16 +106,14 @@ func TestOfList(t *testing.T) {
 		{"a list of another version", "", "example.com/v2", "WidgetList", bare, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			list := &unstructured.Unstructured{}
-			list.SetAPIVersion(tt.apiVersion)
-			list.SetKind(tt.list)
-			s := NewDynamic(nil, Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: tt.wants}, RESTOptions{})
-			of := s.decoder.(kindFromList[*unstructured.Unstructured]).ofList(list.GroupVersionKind())
-			obj, err := of.json([]byte(tt.item), true)
-			if (err != nil) != (tt.kind == "") {
-				t.Fatalf("the error is %v", err)
+			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{},"items":[%s]}`, tt.apiVersion, tt.list, tt.item)
+			resource := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: tt.wants}
+			page, err := NewDynamic(serve(t, answerWith(200, jsonType, body)), resource, RESTOptions{}).List(t.Context(), ListOptions{})
+			if err != nil || len(page.Items) != 1 || (page.Items[0].Err != nil) != (tt.kind == "") {
+				t.Fatalf("%+v, %v", page, err)
 			}
-			if err == nil && (obj.GetKind() != tt.kind || obj.GetAPIVersion() != "example.com/v1") {
+			obj := page.Items[0].Object
+			if tt.kind != "" && (obj.GetKind() != tt.kind || obj.GetAPIVersion() != "example.com/v1") {
 				t.Errorf("the item is a %v, want a %s", obj.GroupVersionKind(), tt.kind)
 			}
 		})
