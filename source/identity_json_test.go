@@ -3,7 +3,6 @@ package source
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -122,15 +121,4 @@ func TestHeldObjectsOfAStreamInJSON(t *testing.T) {
 	}
 	wantStrings(t, "yielded", keysOf(events, keyOfEvent), "ADDED default/b", InitialEventsEnd.String()+" ", "ADDED default/a")
 	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
-}
-
-func TestTypesIdentifiableInJSON(t *testing.T) {
-	for goType, want := range map[reflect.Type]bool{
-		reflect.TypeFor[*corev1.Pod](): true, reflect.TypeFor[*named](): false, reflect.TypeFor[Object](): false,
-		reflect.TypeFor[*unstructured.Unstructured](): false, // the source of maps knows by itself
-	} {
-		if got := identifiableInJSON(goType); got != want {
-			t.Errorf("%v: %v", goType, got)
-		}
-	}
 }

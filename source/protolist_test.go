@@ -218,7 +218,7 @@ func TestListThatBreaksOff(t *testing.T) {
 // wrapped is the body of an answer.
 type wrapped struct{ io.ReadCloser }
 
-// TestPageThatWasReadIsGarbage: the buffer is kept for the page that nextPage, the answer is not.
+// TestPageThatWasReadIsGarbage: the buffer is kept for the next page, the answer is not.
 func TestPageThatWasReadIsGarbage(t *testing.T) {
 	body := listOf(t, podList(t, 3)) // with a continue token
 	var read weak.Pointer[wrapped]

@@ -123,19 +123,3 @@ func TestWithoutFallsBack(t *testing.T) {
 		})
 	}
 }
-
-func TestWithoutRefuses(t *testing.T) {
-	d := NewDecoder(new(Table), &corev1.Pod{}, ShareAll)
-	for path, says := range map[string]string{
-		"spec.container.env":              `"containers"`,
-		"metadata.labels.app":             "map[string]string",
-		"metadata.creationTimestamp.Time": "one value",
-		"metadata.uid":                    "told apart",
-		"":                                "not a path",
-	} {
-		says = strings.Trim(says, `"`)
-		if _, err := d.Without(path); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%q: %v, should say %q", path, err, says)
-		}
-	}
-}

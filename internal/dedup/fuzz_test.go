@@ -71,7 +71,7 @@ func FuzzEveryType(f *testing.F) {
 	c := newCorpus(1, 3)
 	w := c.workload(1)
 	for _, seed := range []encodable{
-		c.pod(w), podWithQuantities(), c.deployment(w), c.configMap(w, 0), c.configMap(w, 1),
+		c.pod(w), c.deployment(w), c.configMap(w, 0), c.configMap(w, 1),
 	} {
 		f.Add(uint16(slices.Index(types, reflect.TypeOf(seed).Elem())), encode(seed))
 	}
