@@ -67,7 +67,7 @@ func jsonAnswers(b *testing.B) benchAnswers {
 	return a
 }
 
-// RoundTrip answers without a network, so that only what the source does is measured.
+// RoundTrip answers without a network, so that only the work of the source is measured.
 func (a benchAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, contentType := a.list, a.contentType
 	if r.URL.Query().Get("watch") != "" {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// limits are what an option that bounds something may be set to.
+// limits are values of an option that bounds something.
 var limits = []int{0, leastBytes, 2000, 1 << 20, math.MaxInt32, math.MaxInt/2 + 1, math.MaxInt - 1, math.MaxInt}
 
 // TestExtremeLimits reads a list in both encodings, and a watch, under every limit: either
@@ -71,7 +71,7 @@ func allocated(f func()) (total, alive uint64) {
 	return after.TotalAlloc - before.TotalAlloc, after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
 }
 
-// TestAnnouncedFrames takes no memory for what is announced and does not come.
+// TestAnnouncedFrames takes no memory for frames that are announced and do not come.
 func TestAnnouncedFrames(t *testing.T) {
 	for _, announced := range []string{"\x7f\xff\xff\xf0", "\x80\x00\x00\x00", "\xff\xff\xff\xff"} {
 		var err error
@@ -127,7 +127,7 @@ func TestMemoryOfObjects(t *testing.T) {
 }
 
 // TestDiscoveryIsLimited reads no more of a discovery document than it may have, and does
-// not hold what it does not look for.
+// not hold the resources that it does not look for.
 func TestDiscoveryIsLimited(t *testing.T) {
 	document := `{"kind":"APIResourceList","resources":[` + strings.Repeat("{},", 1<<20) + `{"name":"pods","kind":"Pod","namespaced":true}]}`
 	client := serve(t, answerWith(200, jsonType, document))

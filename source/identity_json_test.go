@@ -59,8 +59,8 @@ func TestIdentityInJSON(t *testing.T) {
 	}
 }
 
-// FuzzIdentityInJSON compares what is read of any bytes with what the API machinery makes of
-// them, if it takes them at all.
+// FuzzIdentityInJSON compares the identity in any bytes with that of the object that the API
+// machinery decodes from them, if it does.
 func FuzzIdentityInJSON(f *testing.F) {
 	f.Add([]byte(usualJSON))
 	for _, object := range unusualJSON {
@@ -73,7 +73,7 @@ func FuzzIdentityInJSON(f *testing.F) {
 		}
 		var object map[string]any
 		if utiljson.Unmarshal(data, &object) != nil {
-			return // what is inside of the object is not looked at
+			return // the rest of the object is not checked
 		}
 		u := unstructured.Unstructured{Object: object}
 		if u.GetName() != string(id.name) || u.GetNamespace() != string(id.namespace) || string(u.GetUID()) != string(id.uid) || u.GetResourceVersion() != string(id.version) {

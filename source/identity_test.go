@@ -63,8 +63,8 @@ func TestIdentityOfUnusualObjectsIsNotRead(t *testing.T) {
 	}
 }
 
-// FuzzIdentity compares what is read of any bytes with what the decoder makes of them,
-// if it takes them at all.
+// FuzzIdentity compares the identity in any bytes with that of the object that the generated
+// code decodes from them, if it does.
 func FuzzIdentity(f *testing.F) {
 	for _, message := range unusual {
 		f.Add([]byte(message))
@@ -81,7 +81,7 @@ func FuzzIdentity(f *testing.F) {
 		}
 		p := &corev1.Pod{}
 		if p.Unmarshal(message) != nil {
-			return // what is inside of the object is not looked at
+			return // the rest of the object is not checked
 		}
 		if p.Name != string(id.name) || p.Namespace != string(id.namespace) || string(p.UID) != string(id.uid) || p.ResourceVersion != string(id.version) {
 			t.Errorf("%x: read %s/%s, version %s, UID %s; decoded %+v", message, id.namespace, id.name, id.version, id.uid, p.ObjectMeta)

@@ -39,7 +39,7 @@ var cuttable = map[string]bool{
 	`{"items":[{}`:                   false,
 }
 
-// sameList compares a list that was cut with what a general decoder makes of it. Cutting
+// sameList compares a list that was cut with that of a general decoder. Cutting
 // does not look into the items.
 func sameList(t *testing.T, body []byte) {
 	t.Helper()

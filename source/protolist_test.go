@@ -95,7 +95,7 @@ func TestListIsTheSameHoweverItArrives(t *testing.T) {
 	}
 }
 
-// TestListThatCannotBeUnderstood says what is wrong, however it arrives.
+// TestListThatCannotBeUnderstood is malformed, however it arrives.
 func TestListThatCannotBeUnderstood(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	usual := bodies(t)["usual"]

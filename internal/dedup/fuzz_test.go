@@ -22,8 +22,8 @@ func seedsOf(f *testing.F, filler *filler, t reflect.Type, n int) [][]byte {
 
 // compare decodes data after an object that left its parts in the table, with both
 // kinds of sharing and often enough for everything to be shared, and compares
-// each time with the generated code. The table is new, so that what an input does
-// does not depend on the inputs before it; only the plan is an old one.
+// each time with the generated code. The table is new, so that the effect of an
+// input does not depend on the inputs before it; only the plan is an old one.
 func compare(t *testing.T, compiled *plan, before, data []byte) {
 	typ := compiled.root.typ
 	table := new(Table)

@@ -139,7 +139,7 @@ func TestNothingShared(t *testing.T) {
 	}
 }
 
-// TestSecretsStayOut looks for what is in a Secret in the table.
+// TestSecretsStayOut looks for the content of a Secret in the table.
 func TestSecretsStayOut(t *testing.T) {
 	table := new(Table)
 	secret := &corev1.Secret{Data: map[string][]byte{"password": []byte("hunter2")}}
@@ -157,7 +157,7 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
-// TestLargeValues decodes what is too large to be shared or copied as a whole: it
+// TestLargeValues decodes values that are too large to be shared or copied as a whole: each
 // is shared in parts.
 func TestLargeValues(t *testing.T) {
 	slice := &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Devices: []resourcev1.Device{{
