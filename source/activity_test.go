@@ -30,9 +30,9 @@ func answeredInJSON(body io.Reader) *http.Response { return answerOf(http.Status
 
 const podsInDiscovery = `{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod","namespaced":true}]}`
 
-// TestHeardIsCalledForAllThatComes counts what is onActivity of a source that has to ask for
-// its resource first: of both requests, and of each part of their bodies.
-func TestHeardIsCalledForAllThatComes(t *testing.T) {
+// TestOnActivity counts the calls of a source that has to ask for its resource first: for both
+// requests, and for each part of their bodies.
+func TestOnActivity(t *testing.T) {
 	parts := func(texts ...string) io.Reader {
 		var readers []io.Reader
 		for _, text := range texts {

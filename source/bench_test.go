@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,7 +67,7 @@ func jsonAnswers(b *testing.B) benchAnswers {
 	return a
 }
 
-// RoundTrip answers without a network, so that only what the source does is measured.
+// RoundTrip answers without a network, so that only the work of the source is measured.
 func (a benchAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, contentType := a.list, a.contentType
 	if r.URL.Query().Get("watch") != "" {
@@ -101,11 +100,8 @@ func BenchmarkList(b *testing.B) {
 	benchSources(b, func(b *testing.B, s *REST[*corev1.Pod]) {
 		for b.Loop() {
 			page, err := s.List(context.Background(), ListOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if len(page.Items) != benchObjects {
-				b.Fatalf("%d items, want %d", len(page.Items), benchObjects)
+			if err != nil || len(page.Items) != benchObjects {
+				b.Fatalf("%d items, %v", len(page.Items), err)
 			}
 		}
 	})
@@ -120,18 +116,13 @@ func BenchmarkWatch(b *testing.B) {
 				b.Fatal(err)
 			}
 			events := 0
-			for {
-				batch, err := stream.Next()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
+			for err == nil {
+				var batch []Event[*corev1.Pod]
+				batch, err = stream.Next()
 				events += len(batch)
 			}
-			if events != benchObjects {
-				b.Fatalf("%d events, want %d", events, benchObjects)
+			if err != io.EOF || events != benchObjects {
+				b.Fatalf("%d events, %v", events, err)
 			}
 			if err := stream.Close(); err != nil {
 				b.Fatal(err)

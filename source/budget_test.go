@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// limits are what an option that bounds something may be set to.
+// limits are values of an option that bounds something.
 var limits = []int{0, leastBytes, 2000, 1 << 20, math.MaxInt32, math.MaxInt/2 + 1, math.MaxInt - 1, math.MaxInt}
 
 // TestExtremeLimits reads a list in both encodings, and a watch, under every limit: either
@@ -60,14 +60,25 @@ func TestExtremeLimits(t *testing.T) {
 	}
 }
 
-// TestAnnouncedFrames takes no memory for what is announced and does not come.
+// allocated returns the bytes that f allocates, and those of them that are alive after it.
+func allocated(f func()) (total, alive uint64) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
+}
+
+// TestAnnouncedFrames takes no memory for frames that are announced and do not come.
 func TestAnnouncedFrames(t *testing.T) {
 	for _, announced := range []string{"\x7f\xff\xff\xf0", "\x80\x00\x00\x00", "\xff\xff\xff\xff"} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := newFrames(strings.NewReader(announced+"x"), lengths(), math.MaxInt).next(true)
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 2*maxAnnounced || !errors.Is(err, ErrCutFrame) && !errors.Is(err, ErrFrameTooLarge) {
+		var err error
+		n, _ := allocated(func() {
+			_, err = newFrames(strings.NewReader(announced+"x"), lengths(), math.MaxInt).next(true)
+		})
+		if n > 2*maxAnnounced || !errors.Is(err, ErrCutFrame) && !errors.Is(err, ErrFrameTooLarge) {
 			t.Errorf("%x: %d bytes were allocated, %v", announced, n, err)
 		}
 	}
@@ -97,17 +108,14 @@ func TestMemoryOfObjects(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewTyped(serve(t, answerWith(200, tt.mediaType, tt.body)), pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: tt.limit}})
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			page, err := s.List(t.Context(), ListOptions{})
-			runtime.GC()
-			runtime.ReadMemStats(&after)
+			var page Page[*corev1.Pod]
+			var err error
+			_, alive := allocated(func() { page, err = s.List(t.Context(), ListOptions{}) })
 			if errors.Is(err, ErrFrameTooLarge) != tt.tooLarge || err != nil && !tt.tooLarge {
 				t.Errorf("%d items, %v", len(page.Items), err)
 			}
-			if n := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc); n > tt.most {
-				t.Errorf("%d bytes are alive", n)
+			if alive > tt.most {
+				t.Errorf("%d bytes are alive", alive)
 			}
 			for _, item := range page.Items {
 				if !errors.Is(item.Err, ErrNameless) || item.Object != nil {
@@ -119,22 +127,20 @@ func TestMemoryOfObjects(t *testing.T) {
 }
 
 // TestDiscoveryIsLimited reads no more of a discovery document than it may have, and does
-// not hold what it does not look for.
+// not hold the resources that it does not look for.
 func TestDiscoveryIsLimited(t *testing.T) {
 	document := `{"kind":"APIResourceList","resources":[` + strings.Repeat("{},", 1<<20) + `{"name":"pods","kind":"Pod","namespaced":true}]}`
 	client := serve(t, answerWith(200, jsonType, document))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	resource, err := client.Resolve(t.Context(), Resource{Version: "v1", Kind: "Pod"})
-	runtime.ReadMemStats(&after)
+	var resource Resource
+	var err error
+	_, alive := allocated(func() {
+		resource, err = client.Resolve(t.Context(), Resource{Version: "v1", Kind: "Pod"})
+	})
 	if err != nil || resource.Name != "pods" || resource.Scope != ScopeNamespaced {
 		t.Errorf("%+v, %v", resource, err)
 	}
-	runtime.GC()
-	var later runtime.MemStats
-	runtime.ReadMemStats(&later)
-	if n := later.HeapAlloc - min(before.HeapAlloc, later.HeapAlloc); n > 64<<20 {
-		t.Errorf("%d bytes are alive", n)
+	if alive > 64<<20 {
+		t.Errorf("%d bytes are alive", alive)
 	}
 	asked := Resource{Version: "v1", Kind: "Pod"}
 	_, err = NewTyped(client, asked, newPod, RESTOptions{Transport: Transport{MaxListBytes: 1 << 20}}).List(t.Context(), ListOptions{})

@@ -19,7 +19,7 @@ func withUID(name, version string) *corev1.Pod {
 	return p
 }
 
-// holdings holds some pods, and notes what it is asked.
+// holdings has cached some pods, and notes the questions.
 type holdings struct {
 	versions map[string]string // by key
 	asked    []string
@@ -71,7 +71,7 @@ func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 	}
 }
 
-// Metadata that is held is not decoded, and what is decoded has its kind unless it is not wanted.
+// Cached metadata is not decoded, and decoded metadata has its kind unless it is not wanted.
 func TestHeldMetadataIsNotDecoded(t *testing.T) {
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	for _, name := range []string{"a", "b"} {
@@ -144,7 +144,7 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 	}
 }
 
-// TestHeldAllocatesNothing: a list of which everything is held costs what reading it does.
+// TestHeldAllocatesNothing: to recognise a cached object costs no allocation.
 func TestHeldAllocatesNothing(t *testing.T) {
 	raw := marshal(t, withUID("a", "3"))
 	filter := &cacheFilter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}

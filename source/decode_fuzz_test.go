@@ -18,7 +18,7 @@ func encodePods(f *testing.F) (protobuf, json []byte) {
 }
 
 // FuzzList decodes any bytes as a list of each form. Nothing may panic, every error is
-// one that says what was wrong, and what is accepted is described by its own object.
+// of a known kind, and accepted items are described by their own objects.
 func FuzzList(f *testing.F) {
 	protobuf, json := encodePods(f)
 	f.Add(protobuf, true, 0, "Pod", 0)

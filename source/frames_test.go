@@ -133,7 +133,7 @@ func TestFramesGiveALargeBufferBack(t *testing.T) {
 	}
 }
 
-// What cannot become a JSON object ends the stream when it is read, not when its braces are
+// Data that cannot become a JSON object ends the stream when it is read, not when its braces are
 // balanced, which the events behind it may never do.
 func TestMalformedFrameEndsTheStreamAtOnce(t *testing.T) {
 	event := `{"type":"ADDED","object":{"kind":"Pod"}}` + "\n"

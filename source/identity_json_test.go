@@ -3,7 +3,6 @@ package source
 import (
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -60,8 +59,8 @@ func TestIdentityInJSON(t *testing.T) {
 	}
 }
 
-// FuzzIdentityInJSON compares what is read of any bytes with what the API machinery makes of
-// them, if it takes them at all.
+// FuzzIdentityInJSON compares the identity in any bytes with that of the object that the API
+// machinery decodes from them, if it does.
 func FuzzIdentityInJSON(f *testing.F) {
 	f.Add([]byte(usualJSON))
 	for _, object := range unusualJSON {
@@ -74,7 +73,7 @@ func FuzzIdentityInJSON(f *testing.F) {
 		}
 		var object map[string]any
 		if utiljson.Unmarshal(data, &object) != nil {
-			return // what is inside of the object is not looked at
+			return // the rest of the object is not checked
 		}
 		u := unstructured.Unstructured{Object: object}
 		if u.GetName() != string(id.name) || u.GetNamespace() != string(id.namespace) || string(u.GetUID()) != string(id.uid) || u.GetResourceVersion() != string(id.version) {
@@ -122,15 +121,4 @@ func TestHeldObjectsOfAStreamInJSON(t *testing.T) {
 	}
 	wantStrings(t, "yielded", keysOf(events, keyOfEvent), "ADDED default/b", InitialEventsEnd.String()+" ", "ADDED default/a")
 	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
-}
-
-func TestTypesIdentifiableInJSON(t *testing.T) {
-	for goType, want := range map[reflect.Type]bool{
-		reflect.TypeFor[*corev1.Pod](): true, reflect.TypeFor[*named](): false, reflect.TypeFor[Object](): false,
-		reflect.TypeFor[*unstructured.Unstructured](): false, // the source of maps knows by itself
-	} {
-		if got := identifiableInJSON(goType); got != want {
-			t.Errorf("%v: %v", goType, got)
-		}
-	}
 }

@@ -28,27 +28,27 @@ func metadataOf(name, namespace, uid, version string) string {
 
 // unusual are objects whose identity cannot be read with certainty, or that have none.
 var unusual = map[string]string{
-	"nothing":                        "",
-	"no metadata":                    field(2, "spec"),
-	"metadata is cut":                field(1, metadataOf("a", "ns", "u", "5"))[:12],
-	"metadata twice":                 field(1, metadataOf("a", "ns", "u", "5")) + field(1, metadataOf("b", "ns", "v", "6")),
-	"metadata after the spec":        field(2, "") + field(1, metadataOf("a", "ns", "u", "5")),
-	"metadata again at the end":      field(1, metadataOf("a", "ns", "u", "5")) + field(2, "") + field(1, field(1, "b")),
-	"metadata is a number":           "\x08\x05",
-	"name twice":                     field(1, field(1, "b")+metadataOf("a", "ns", "u", "5")),
-	"name again at the end":          field(1, metadataOf("a", "ns", "u", "5")+field(1, "b")),
-	"name again, in a long tag":      field(1, metadataOf("a", "ns", "u", "5")+"\x8a\x00\x01b"),
-	"version again at the end":       field(1, metadataOf("a", "ns", "u", "5")+"\x38\x01"+field(6, "4")),
-	"version is a number":            field(1, field(1, "a")+field(3, "ns")+field(5, "u")+"\x30\x05"),
-	"empty name":                     field(1, metadataOf("", "ns", "u", "5")),
-	"empty UID":                      field(1, metadataOf("a", "ns", "", "5")),
-	"empty version":                  field(1, metadataOf("a", "ns", "u", "")),
-	"no UID":                         field(1, field(1, "a")+field(3, "ns")+field(6, "5")),
-	"what nextPage is cut":           field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
-	"what nextPage is no field":      field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
-	"what nextPage is a group":       field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
-	"rest of the metadata is cut":    field(1, metadataOf("a", "ns", "u", "5")+"\x5a\x7f"),
-	"rest of the metadata has field": field(1, metadataOf("a", "ns", "u", "5")+"\x00\x01"),
+	"nothing":                         "",
+	"no metadata":                     field(2, "spec"),
+	"metadata is cut":                 field(1, metadataOf("a", "ns", "u", "5"))[:12],
+	"metadata twice":                  field(1, metadataOf("a", "ns", "u", "5")) + field(1, metadataOf("b", "ns", "v", "6")),
+	"metadata after the spec":         field(2, "") + field(1, metadataOf("a", "ns", "u", "5")),
+	"metadata again at the end":       field(1, metadataOf("a", "ns", "u", "5")) + field(2, "") + field(1, field(1, "b")),
+	"metadata is a number":            "\x08\x05",
+	"name twice":                      field(1, field(1, "b")+metadataOf("a", "ns", "u", "5")),
+	"name again at the end":           field(1, metadataOf("a", "ns", "u", "5")+field(1, "b")),
+	"name again, in a long tag":       field(1, metadataOf("a", "ns", "u", "5")+"\x8a\x00\x01b"),
+	"version again at the end":        field(1, metadataOf("a", "ns", "u", "5")+"\x38\x01"+field(6, "4")),
+	"version is a number":             field(1, field(1, "a")+field(3, "ns")+field(5, "u")+"\x30\x05"),
+	"empty name":                      field(1, metadataOf("", "ns", "u", "5")),
+	"empty UID":                       field(1, metadataOf("a", "ns", "", "5")),
+	"empty version":                   field(1, metadataOf("a", "ns", "u", "")),
+	"no UID":                          field(1, field(1, "a")+field(3, "ns")+field(6, "5")),
+	"the following field is cut":      field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
+	"the following field is no field": field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
+	"the following field is a group":  field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
+	"rest of the metadata is cut":     field(1, metadataOf("a", "ns", "u", "5")+"\x5a\x7f"),
+	"rest of the metadata has field":  field(1, metadataOf("a", "ns", "u", "5")+"\x00\x01"),
 }
 
 func TestIdentityOfUnusualObjectsIsNotRead(t *testing.T) {
@@ -63,8 +63,8 @@ func TestIdentityOfUnusualObjectsIsNotRead(t *testing.T) {
 	}
 }
 
-// FuzzIdentity compares what is read of any bytes with what the decoder makes of them,
-// if it takes them at all.
+// FuzzIdentity compares the identity in any bytes with that of the object that the generated
+// code decodes from them, if it does.
 func FuzzIdentity(f *testing.F) {
 	for _, message := range unusual {
 		f.Add([]byte(message))
@@ -81,7 +81,7 @@ func FuzzIdentity(f *testing.F) {
 		}
 		p := &corev1.Pod{}
 		if p.Unmarshal(message) != nil {
-			return // what is inside of the object is not looked at
+			return // the rest of the object is not checked
 		}
 		if p.Name != string(id.name) || p.Namespace != string(id.namespace) || string(p.UID) != string(id.uid) || p.ResourceVersion != string(id.version) {
 			t.Errorf("%x: read %s/%s, version %s, UID %s; decoded %+v", message, id.namespace, id.name, id.version, id.uid, p.ObjectMeta)
@@ -124,13 +124,15 @@ type named struct {
 	Meta metav1.ObjectMeta `protobuf:"bytes,1,opt,name=metadata"`
 }
 
-func TestTypesThatDoNotBeginWithTheirMetadata(t *testing.T) {
-	if !identifiable(reflect.TypeFor[*metav1.PartialObjectMetadata]()) {
-		t.Error("metadata alone is not identifiable")
-	}
-	for _, goType := range []reflect.Type{reflect.TypeFor[*unstructured.Unstructured](), reflect.TypeFor[Object](), reflect.TypeFor[named](), reflect.TypeFor[*named]()} {
-		if identifiable(goType) {
-			t.Errorf("%v is taken for a type that begins with its metadata", goType)
+func TestIdentifiableTypes(t *testing.T) {
+	for goType, want := range map[reflect.Type][2]bool{
+		reflect.TypeFor[*corev1.Pod]():                   {true, true},
+		reflect.TypeFor[*metav1.PartialObjectMetadata](): {true, true},
+		reflect.TypeFor[*unstructured.Unstructured]():    {}, // NewDynamic knows by itself
+		reflect.TypeFor[Object]():                        {}, reflect.TypeFor[named](): {}, reflect.TypeFor[*named](): {},
+	} {
+		if got := [2]bool{identifiable(goType), identifiableInJSON(goType)}; got != want {
+			t.Errorf("%v in protobuf and JSON: %v, want %v", goType, got, want)
 		}
 	}
 }

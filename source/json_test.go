@@ -39,7 +39,7 @@ var cuttable = map[string]bool{
 	`{"items":[{}`:                   false,
 }
 
-// sameList compares a list that was cut with what a general decoder makes of it. Cutting
+// sameList compares a list that was cut with that of a general decoder. Cutting
 // does not look into the items.
 func sameList(t *testing.T, body []byte) {
 	t.Helper()
@@ -130,26 +130,4 @@ func FuzzCutEvent(f *testing.F) {
 		f.Add([]byte(frame))
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) { sameEvent(t, frame) })
-}
-
-// BenchmarkItems cuts a list of 1,000 pods, and has a general decoder do it.
-func BenchmarkItems(b *testing.B) {
-	body := jsonAnswers(b).list
-	b.Run("cut", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			if list, err := openJSONList(body, anySize); err != nil || len(list.Items) != benchObjects {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("general", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			var list jsonList
-			if err := unmarshalJSON(body, &list); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

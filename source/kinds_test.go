@@ -1,21 +1,127 @@
 package source
 
 import (
-	"context"
-	"reflect"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
 	"testing"
-	"testing/synctest"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
-
-	"github.com/tidings-go/tidings/apisim"
 )
+
+// TestListKinds lists custom objects whose lists are called anything, in maps and in a Go
+// type. Other documents are refused.
+func TestListKinds(t *testing.T) {
+	const kept = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`
+	for _, tt := range []struct {
+		name, body string
+		items      int // -1 for an error
+	}{
+		{"usual", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":[` + kept + `]}`, 1},
+		{"usual without items", `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{},"items":null}`, 0},
+		{"the plural", `{"apiVersion":"example.com/v1","kind":"Widgets","metadata":{},"items":[` + kept + `]}`, 1},
+		{"the items first", `{"items":[` + kept + `],"kind":"Manifest","apiVersion":"example.com/v1","metadata":{}}`, 1},
+		{"another alphabet", `{"apiVersion":"example.com/v1","kind":"Bündel","metadata":{},"items":[]}`, 0},
+		{"one object", kept, -1},
+		{"one object with items", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"items":[` + kept + `]}`, -1},
+		{"a discovery document", `{"apiVersion":"v1","kind":"APIResourceList","groupVersion":"example.com/v1","resources":[]}`, -1},
+		{"a Status", `{"apiVersion":"v1","kind":"Status","status":"Failure"}`, -1},
+		{"without a kind", `{"items":[` + kept + `]}`, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			client := serve(t, answerWith(200, jsonType, tt.body))
+			resource := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}
+			check := func(items int, err error) {
+				if (err != nil) != (tt.items < 0) || err == nil && items != tt.items {
+					t.Errorf("%d items, %v", items, err)
+				}
+			}
+			maps, err := NewDynamic(client, resource, RESTOptions{}).List(t.Context(), ListOptions{Limit: 500})
+			check(len(maps.Items), err)
+			typed, err := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{}).List(t.Context(), ListOptions{Limit: 500})
+			check(len(typed.Items), err)
+		})
+	}
+}
+
+// TestProtobufThatWasNotAskedFor answers in protobuf where the Go type is only read from JSON.
+func TestProtobufThatWasNotAskedFor(t *testing.T) {
+	envelope := func(kind, content string) string {
+		return string(protobufMagic) + field(1, field(1, "example.com/v1")+field(2, kind)) + field(2, content)
+	}
+	object := field(1, field(1, "a"))
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		contentType, body := protobufType, envelope("WidgetList", field(2, object))
+		if r.URL.Query().Has("watch") {
+			frame := field(1, "ADDED") + field(2, field(1, envelope("Widget", object)))
+			contentType, body = protobufType+";stream=watch", "\x00\x00\x00"+string(rune(len(frame)))+frame
+		}
+		answerWith(200, contentType, body)(w, r)
+	})
+	resource := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}
+	s := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{})
+	if page, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrMalformed) {
+		t.Errorf("listed %+v, %v", page, err)
+	}
+	stream, err := s.Watch(t.Context(), WatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close() //nolint:errcheck // the test is over
+	if events, err := stream.Next(); !errors.Is(err, ErrMalformed) {
+		t.Errorf("watched %+v, %v", events, err)
+	}
+}
+
+// TestScopeThatChanges has a definition come back with another scope, after it had one in
+// which the source cannot list.
+func TestScopeThatChanges(t *testing.T) {
+	namespaced := false
+	client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body := `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[]}`
+		if !strings.HasSuffix(r.URL.Path, "/widgets") {
+			body = fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"widgets","kind":"Widget","namespaced":%v}]}`, namespaced)
+		}
+		answerWith(200, jsonType, body)(w, r)
+	})
+	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "widgets"}, RESTOptions{Namespace: "default"})
+	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
+		t.Fatalf("the error is %v", err)
+	}
+	namespaced = true
+	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
+		t.Errorf("with namespaces: %v", err)
+	}
+}
+
+// TestOfList has lists say the kind of their items, or not.
+func TestOfList(t *testing.T) {
+	const bare, other = `{"metadata":{"name":"a"}}`, `{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"a"}}`
+	for _, tt := range []struct {
+		name, wants, apiVersion, list, item, kind string
+	}{
+		{"from the list", "", "example.com/v1", "WidgetList", bare, "Widget"},
+		{"known", "Widget", "example.com/v1", "GadgetList", bare, "Widget"},
+		{"the item says it", "", "example.com/v1", "WidgetList", other, "Other"},
+		{"a list of anything", "", "example.com/v1", "List", bare, ""},
+		{"a list of another version", "", "example.com/v2", "WidgetList", bare, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{},"items":[%s]}`, tt.apiVersion, tt.list, tt.item)
+			resource := Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: tt.wants}
+			page, err := NewDynamic(serve(t, answerWith(200, jsonType, body)), resource, RESTOptions{}).List(t.Context(), ListOptions{})
+			if err != nil || len(page.Items) != 1 || (page.Items[0].Err != nil) != (tt.kind == "") {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			obj := page.Items[0].Object
+			if tt.kind != "" && (obj.GetKind() != tt.kind || obj.GetAPIVersion() != "example.com/v1") {
+				t.Errorf("the item is a %v, want a %s", obj.GroupVersionKind(), tt.kind)
+			}
+		})
+	}
+}
 
 // A gadget is a custom resource with a Go type.
 type gadget struct {
@@ -30,116 +136,4 @@ func (g *gadget) DeepCopyObject() runtime.Object {
 	out := *g
 	out.ObjectMeta = *g.ObjectMeta.DeepCopy()
 	return &out
-}
-
-type gadgetList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []gadget `json:"items"`
-}
-
-func (l *gadgetList) DeepCopyObject() runtime.Object {
-	out := *l
-	out.Items = append([]gadget(nil), l.Items...)
-	return &out
-}
-
-// readTyped returns the object that a client made as client-gen does reads by a list, and
-// the one it reads by a watch.
-func readTyped(t *testing.T, config rest.Config, gvk schema.GroupVersionKind, resource string, object, list runtime.Object, first func(list runtime.Object) any) (listed, watched any) {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	gv := gvk.GroupVersion()
-	scheme.AddKnownTypeWithName(gvk, object)
-	scheme.AddKnownTypeWithName(gv.WithKind(gvk.Kind+"List"), list)
-	metav1.AddToGroupVersion(scheme, gv)
-	codecs := serializer.NewCodecFactory(scheme)
-	config.GroupVersion, config.APIPath = &gv, "/apis"
-	if gv.Group == "" {
-		config.APIPath = "/api"
-	}
-	config.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(scheme, codecs).WithoutConversion()
-	client, err := rest.RESTClientFor(&config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parameters := runtime.NewParameterCodec(scheme)
-	if err := client.Get().Namespace("default").Resource(resource).VersionedParams(&metav1.ListOptions{}, parameters).Do(t.Context()).Into(list); err != nil {
-		t.Fatal(err)
-	}
-	stream, err := client.Get().Namespace("default").Resource(resource).VersionedParams(&metav1.ListOptions{Watch: true}, parameters).Watch(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Stop()
-	return first(list), (<-stream.ResultChan()).Object
-}
-
-// readOurs does the same with a source.
-func readOurs[T Object](t *testing.T, config *rest.Config, resource Resource, make func() T) (listed, watched any) {
-	t.Helper()
-	client, err := NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := NewTyped(client, resource, make, RESTOptions{Namespace: "default"})
-	page, err := s.List(t.Context(), ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := s.Watch(t.Context(), WatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close() //nolint:errcheck // the test is over
-	events, err := stream.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return page.Items[0].Object, events[0].Object
-}
-
-// TestTypedKinds reads a built-in and a custom type in JSON as client-go's typed clients
-// do: objects have the same kind as there, or the same none.
-func TestTypedKinds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, err := apisim.New(apisim.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer server.Close() //nolint:errcheck // the test is over
-		gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
-		if err := server.Register(apisim.Resource{Group: gv.Group, Version: gv.Version, Name: "gadgets", Kind: "Gadget", Namespaced: true}); err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range []runtime.Object{
-			&unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": gv.String(), "kind": "Gadget", "metadata": map[string]any{"namespace": "default", "name": "a"}, "spec": map[string]any{"size": int64(7)},
-			}},
-			pod("a", ""),
-		} {
-			if _, err := server.Create(context.Background(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
-		config := server.Config()
-		config.ContentType, config.AcceptContentTypes = jsonType, jsonType
-
-		wantListed, wantWatched := readTyped(t, *config, gv.WithKind("Gadget"), "gadgets", &gadget{}, &gadgetList{},
-			func(l runtime.Object) any { return &l.(*gadgetList).Items[0] })
-		listed, watched := readOurs(t, config, Resource{Group: gv.Group, Version: gv.Version, Name: "gadgets", Kind: "Gadget", Scope: ScopeNamespaced}, func() *gadget { return new(gadget) })
-		if !reflect.DeepEqual(listed, wantListed) || !reflect.DeepEqual(watched, wantWatched) {
-			t.Errorf("custom type:\nlisted  %+v\nwant    %+v\nwatched %+v\nwant    %+v", listed, wantListed, watched, wantWatched)
-		}
-		if kind := listed.(*gadget).Kind; kind != "Gadget" || watched.(*gadget).Kind != "" {
-			t.Errorf("the kinds are %q and %q: the server did not send what this test is about", kind, watched.(*gadget).Kind)
-		}
-
-		wantListed, wantWatched = readTyped(t, *config, corev1.SchemeGroupVersion.WithKind("Pod"), "pods", &corev1.Pod{}, &corev1.PodList{},
-			func(l runtime.Object) any { return &l.(*corev1.PodList).Items[0] })
-		listed, watched = readOurs(t, config, pods, newPod)
-		if !reflect.DeepEqual(listed, wantListed) || !reflect.DeepEqual(watched, wantWatched) {
-			t.Errorf("built-in type:\nlisted  %+v\nwant    %+v\nwatched %+v\nwant    %+v", listed, wantListed, watched, wantWatched)
-		}
-	})
 }

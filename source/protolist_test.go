@@ -95,7 +95,7 @@ func TestListIsTheSameHoweverItArrives(t *testing.T) {
 	}
 }
 
-// TestListThatCannotBeUnderstood says what is wrong, however it arrives.
+// TestListThatCannotBeUnderstood is malformed, however it arrives.
 func TestListThatCannotBeUnderstood(t *testing.T) {
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
 	usual := bodies(t)["usual"]
@@ -163,17 +163,17 @@ func TestListIsLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			more := &endless{}
 			s := NewTyped(nil, pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: 8 << 20}})
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := s.readProtobufPage(s.pageReader(t.Context(), io.MultiReader(strings.NewReader(content), more), nil), nil)
-			runtime.ReadMemStats(&after)
+			var err error
+			n, _ := allocated(func() {
+				_, err = s.readProtobufPage(s.pageReader(t.Context(), io.MultiReader(strings.NewReader(content), more), nil), nil)
+			})
 			if err == nil || !errors.Is(err, ErrFrameTooLarge) && !errors.Is(err, ErrMalformed) {
 				t.Errorf("%v, want %v", err, ErrFrameTooLarge)
 			}
 			if more.read > 9<<20 {
 				t.Errorf("%d bytes were read", more.read)
 			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+			if n > 64<<20 {
 				t.Errorf("%d bytes were allocated", n)
 			}
 		})
@@ -189,14 +189,15 @@ func TestListIsNotHeldWhole(t *testing.T) {
 	item := append(binary.AppendUvarint([]byte{2<<3 | wire.BytesType}, uint64(len(raw))), raw...)
 	body := listOf(t, strings.Repeat(string(item), 10_000))
 	s := NewTyped(nil, pods, newPod, RESTOptions{})
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	page, err := s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(body), nil), func(string, string, string) bool { return true })
-	runtime.ReadMemStats(&after)
+	var page Page[*corev1.Pod]
+	var err error
+	n, _ := allocated(func() {
+		page, err = s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(body), nil), func(string, string, string) bool { return true })
+	})
 	if err != nil || len(page.Items) != 0 {
 		t.Fatalf("%d items, %v", len(page.Items), err)
 	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 4*burstBuffer {
+	if n > 4*burstBuffer {
 		t.Errorf("%d bytes were allocated for a list of %d", n, len(body))
 	}
 }
@@ -217,7 +218,7 @@ func TestListThatBreaksOff(t *testing.T) {
 // wrapped is the body of an answer.
 type wrapped struct{ io.ReadCloser }
 
-// TestPageThatWasReadIsGarbage: the buffer is kept for the page that nextPage, the answer is not.
+// TestPageThatWasReadIsGarbage: the buffer is kept for the next page, the answer is not.
 func TestPageThatWasReadIsGarbage(t *testing.T) {
 	body := listOf(t, podList(t, 3)) // with a continue token
 	var read weak.Pointer[wrapped]

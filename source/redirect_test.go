@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestRedirectsKeepCredentials nextPage redirects of every request to the same server, and
+// TestRedirectsKeepCredentials follows redirects of every request to the same server, and
 // refuses those that would take the credentials to another host or off TLS.
 func TestRedirectsKeepCredentials(t *testing.T) {
 	const list = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`

@@ -243,6 +243,9 @@ func TestWatchDecodesBothEncodings(t *testing.T) {
 			var got []string
 			for _, e := range events {
 				got = append(got, fmt.Sprintf("%d %s %s", e.Type, e.Key, e.Version))
+				if e.Object != nil && e.Object.Kind != "" {
+					t.Errorf("%s has the kind %q, and none with client-go's typed clients", e.Key, e.Object.Kind)
+				}
 			}
 			want := []string{"1 default/a 3", "2 default/a 4", "5  9", "4  12", "3 default/a 13"}
 			if fmt.Sprint(got) != fmt.Sprint(want) {

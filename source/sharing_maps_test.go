@@ -73,50 +73,33 @@ func TestMapsShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// TestSecretsAsMapsAreNotShared reads Secrets whose kind was given, or only the name of
-// the resource.
-func TestSecretsAsMapsAreNotShared(t *testing.T) {
+// TestSecretsInJSONAreNotShared reads Secrets whose kind was given, or only the name of the
+// resource, into maps and into a struct of a program. Neither the sources nor a Sharer, as for
+// objects that a transform returns, share any of them.
+func TestSecretsInJSONAreNotShared(t *testing.T) {
 	for _, resource := range []Resource{
 		{Version: "v1", Name: "secrets", Kind: "Secret", Scope: ScopeNamespaced},
-		{Version: "v1", Name: "secrets", Kind: "Secret"},
-		{Version: "v1", Kind: "Secret", Name: "hidden", Scope: ScopeNamespaced},
-	} {
-		client := serve(t, widgetsJSON("Secret"))
-		s := NewDynamic(client, resource, RESTOptions{})
-		if got := len(readAll(t, s)); got != 16 {
-			t.Fatalf("read %d objects", got)
-		}
-		if stats := s.DecodingStats(); stats.Unshared != 16 || stats.WhyUnshared == nil || client.SharingStats(Transport{}).Kept != 0 {
-			t.Errorf("%v: %+v, in the table %+v", resource, stats, client.SharingStats(Transport{}))
-		}
-	}
-	client := serve(t, widgetsJSON("Secret"))
-	s := NewDynamic(client, Resource{Version: "v1", Name: "secrets", Scope: ScopeNamespaced}, RESTOptions{})
-	if stats := s.DecodingStats(); stats.WhyUnshared == nil {
-		t.Errorf("a resource that is named secrets: %+v", stats)
-	}
-}
-
-// TestSecretsInAStructOfAProgramAreNotShared: what is a Secret is said by the resource and the
-// kind, and not by the Go type that JSON is decoded into, nor by what a transform returns.
-func TestSecretsInAStructOfAProgramAreNotShared(t *testing.T) {
-	for _, resource := range []Resource{
-		{Version: "v1", Name: "secrets", Kind: "Secret", Scope: ScopeNamespaced},
-		{Version: "v1", Name: "secrets", Kind: "Mine", Scope: ScopeNamespaced},
+		{Version: "v1", Name: "secrets", Kind: "Mine"},
 		{Version: "v1", Kind: "Secret", Name: "hidden", Scope: ScopeNamespaced},
 	} {
 		client := serve(t, widgetsJSON(resource.Kind))
-		s := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{})
-		page, err := s.List(t.Context(), ListOptions{})
-		if err != nil || len(page.Items) != 8 {
-			t.Fatalf("%d items, %v", len(page.Items), err)
-		}
+		maps := NewDynamic(client, resource, RESTOptions{})
+		typed := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{})
 		sharer := client.NewSharer(resource, Transport{})
-		for _, item := range page.Items {
-			sharer.Share(item.Object)
+		inMaps, inStructs := readAll(t, maps), readAll(t, typed)
+		for i := range inMaps {
+			sharer.Share(inMaps[i])
+			sharer.Share(inStructs[i])
+		}
+		if stats := maps.DecodingStats(); stats.Unshared != 16 || stats.WhyUnshared == nil {
+			t.Errorf("%v: %+v", resource, stats)
 		}
 		if kept := client.SharingStats(Transport{}).Kept; kept != 0 || sharer.Stats().Shared != 0 {
 			t.Errorf("%v: %d are in the table, %+v", resource, kept, sharer.Stats())
 		}
+	}
+	s := NewDynamic(nil, Resource{Version: "v1", Name: "secrets", Scope: ScopeNamespaced}, RESTOptions{})
+	if stats := s.DecodingStats(); stats.WhyUnshared == nil {
+		t.Errorf("a resource that is named secrets: %+v", stats)
 	}
 }

@@ -30,7 +30,7 @@ func replica(name, version string) *corev1.Pod {
 	return p
 }
 
-// inCommon says what two pods have in common in memory.
+// inCommon reports which parts two pods have in common in memory.
 func inCommon(a, b *corev1.Pod) (containers, labels, image bool) {
 	return &a.Spec.Containers[0] == &b.Spec.Containers[0],
 		reflect.ValueOf(a.Labels).UnsafePointer() == reflect.ValueOf(b.Labels).UnsafePointer(),
@@ -209,7 +209,7 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope decodes what a watch event has for its object, and compares with the
+// FuzzEnvelope decodes the object of a watch event, and compares with the
 // serializer that client-go uses, before it clears the kind: verdict and value are the
 // same, but for objects of other kinds, of which the source says that they are.
 func FuzzEnvelope(f *testing.F) {

@@ -19,8 +19,8 @@ func answerOf(code int, mediaType string, body io.Reader) *http.Response {
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(body)}
 }
 
-// FuzzStream reads any bytes as a watch, to its end, at once and byte by byte. What is
-// read must be the same, every event whole, and the end one that says what it is.
+// FuzzStream reads any bytes as a watch, to its end, at once and byte by byte. The
+// events must be the same, every event whole, and the end an error of this package or io.EOF.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(watchFrame(f, "ADDED", envelopeOf(f, "v1", "Pod", pod("a", "3")))+
 		watchFrame(f, "ERROR", envelopeOf(f, "v1", "Status", &metav1.Status{Status: metav1.StatusFailure, Code: 410}))), true, 0, 0)

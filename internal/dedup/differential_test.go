@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// encodable is what every API type is.
+// encodable is implemented by every API type.
 type encodable interface {
 	Message
 	Marshal() ([]byte, error)

@@ -22,7 +22,7 @@ func lengthy(number int, content ...byte) []byte {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// TestUnusualEncodings decodes what is legal and what is not, as written by hand. Here says which
+// TestUnusualEncodings decodes legal and illegal messages, as written by hand. Here says which
 // of them this package decodes by itself; the rest is left to the generated code.
 func TestUnusualEncodings(t *testing.T) {
 	name := func(s string) []byte { return lengthy(1, lengthy(1, []byte(s)...)...) }

@@ -53,34 +53,6 @@ func TestUniqueFieldsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestRepetitionAtADistance decodes objects of a thousand kinds in random order, so
-// that like ones are far apart.
-func TestRepetitionAtADistance(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	d := NewDecoder(new(Table), &corev1.ConfigMap{}, ShareAll)
-	kinds := make([]Message, 1000)
-	var kept []Message
-	for i := range kinds {
-		kinds[i] = &corev1.ConfigMap{Data: map[string]string{"key": fmt.Sprintf("%x, which is in many objects", random.Uint64())}}
-	}
-	one := func(int) Message { return kinds[random.IntN(len(kinds))] }
-	object := func(i int) Message {
-		m := one(i)
-		into := newObject(d.typ.Elem())
-		if err := d.Unmarshal(encode(m.(encodable)), into); err != nil {
-			t.Fatal(err)
-		}
-		kept = append(kept, into)
-		return m
-	}
-	attempts(t, d, 6000, object)
-	if hits, misses := attempts(t, d, 2000, object); hits < 9*misses {
-		t.Errorf("%d hits and %d misses: it should share nearly all", hits, misses)
-	}
-}
-
 // TestFieldStats follows the balances of a field.
 func TestFieldStats(t *testing.T) {
 	var s fieldStats

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// filler makes random objects of any API type. What it leaves out, what it makes
-// empty and what it repeats is random, too.
+// filler makes random objects of any API type. It leaves out, empties and repeats fields at
+// random, too.
 type filler struct{ random *rand.Rand }
 
 func newFiller(seed uint64) *filler {

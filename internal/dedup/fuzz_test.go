@@ -4,10 +4,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // seedsOf returns small random objects of a type, encoded.
@@ -26,8 +22,8 @@ func seedsOf(f *testing.F, filler *filler, t reflect.Type, n int) [][]byte {
 
 // compare decodes data after an object that left its parts in the table, with both
 // kinds of sharing and often enough for everything to be shared, and compares
-// each time with the generated code. The table is new, so that what an input does
-// does not depend on the inputs before it; only the plan is an old one.
+// each time with the generated code. The table is new, so that the effect of an
+// input does not depend on the inputs before it; only the plan is an old one.
 func compare(t *testing.T, compiled *plan, before, data []byte) {
 	typ := compiled.root.typ
 	table := new(Table)
@@ -61,35 +57,6 @@ func planOf(f *testing.F, typ reflect.Type) *plan {
 	return plan
 }
 
-// fuzz compares a decoder with the generated code.
-func fuzz(f *testing.F, typ reflect.Type, before []byte, seeds ...[]byte) {
-	for _, data := range append(append(seeds, before), seedsOf(f, newFiller(1), typ, 10)...) {
-		f.Add(data)
-	}
-	plan := planOf(f, typ)
-	f.Fuzz(func(t *testing.T, data []byte) { compare(t, plan, before, data) })
-}
-
-func FuzzPod(f *testing.F) {
-	c := newCorpus(1, 1)
-	fuzz(f, reflect.TypeFor[corev1.Pod](), encode(c.pod(c.workload(1))), encode(podWithQuantities()))
-}
-
-func FuzzDeployment(f *testing.F) {
-	c := newCorpus(1, 3)
-	fuzz(f, reflect.TypeFor[appsv1.Deployment](), encode(c.deployment(c.workload(1))))
-}
-
-func FuzzConfigMap(f *testing.F) {
-	c := newCorpus(1, 3)
-	fuzz(f, reflect.TypeFor[corev1.ConfigMap](), encode(c.configMap(c.workload(1), 0)), encode(c.configMap(c.workload(1), 1)))
-}
-
-func FuzzMetadata(f *testing.F) {
-	c := newCorpus(1, 3)
-	fuzz(f, reflect.TypeFor[metav1.PartialObjectMetadata](), encode(&metav1.PartialObjectMetadata{ObjectMeta: c.pod(c.workload(1)).ObjectMeta}))
-}
-
 // FuzzEveryType decodes as any type of client-go's scheme: the number says which.
 func FuzzEveryType(f *testing.F) {
 	types := slices.DeleteFunc(everyType(f), secret)
@@ -100,6 +67,13 @@ func FuzzEveryType(f *testing.F) {
 		seeds := seedsOf(f, filler, typ, 2)
 		before[i], plans[i] = seeds[0], planOf(f, typ)
 		f.Add(uint16(i), seeds[1])
+	}
+	c := newCorpus(1, 3)
+	w := c.workload(1)
+	for _, seed := range []encodable{
+		c.pod(w), c.deployment(w), c.configMap(w, 0), c.configMap(w, 1),
+	} {
+		f.Add(uint16(slices.Index(types, reflect.TypeOf(seed).Elem())), encode(seed))
 	}
 	f.Fuzz(func(t *testing.T, number uint16, data []byte) {
 		i := int(number) % len(types)

@@ -11,11 +11,9 @@ import (
 	"time"
 	"unsafe"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // timestampOf encodes seconds, if there are any to encode, and nanoseconds.
@@ -60,55 +58,6 @@ func TestTimes(t *testing.T) {
 	e := same(t, NewDecoder(new(Table), &eventsv1.Event{}, ShareAll), lengthy(2, timestampOf(1_760_000_000, nanos...)...)).(*eventsv1.Event)
 	if at := e.EventTime; at.Nanosecond() != 123_456_000 || at.Location() != time.Local {
 		t.Errorf("the time is %v: it has microseconds and is local in client-go", at)
-	}
-}
-
-// TestListsThatAreMessages finds the types of the scheme that are lists of strings and
-// messages at once, and decodes one that is nil, empty and neither.
-func TestListsThatAreMessages(t *testing.T) {
-	found := map[string]bool{}
-	seen := map[reflect.Type]bool{}
-	var walk func(reflect.Type)
-	walk = func(typ reflect.Type) {
-		if seen[typ] {
-			return
-		}
-		seen[typ] = true
-		if isList(typ) {
-			found[typ.String()] = true
-		}
-		switch typ.Kind() {
-		case reflect.Struct:
-			for f := range typ.Fields() {
-				walk(f.Type)
-			}
-		case reflect.Pointer, reflect.Slice, reflect.Map:
-			walk(typ.Elem())
-		}
-	}
-	for _, typ := range everyType(t) {
-		walk(typ)
-	}
-	for _, name := range []string{"v1.Verbs", "v1.ExtraValue"} {
-		if !found[name] {
-			t.Errorf("%s is not among %v", name, found)
-		}
-	}
-	review := &authenticationv1.TokenReview{Status: authenticationv1.TokenReviewStatus{User: authenticationv1.UserInfo{
-		Extra: map[string]authenticationv1.ExtraValue{"nil": nil, "empty": {}, "one": {"a"}, "three": {"a", "", "a"}},
-	}}}
-	resources := &metav1.APIResourceList{APIResources: []metav1.APIResource{
-		{Name: "nil"}, {Name: "empty", Verbs: metav1.Verbs{}}, {Name: "two", Verbs: metav1.Verbs{"get", "list"}},
-	}}
-	for _, object := range []encodable{review, resources} {
-		d := NewDecoder(new(Table), object, ShareAll)
-		for range 3 {
-			same(t, d, encode(object))
-			keen(d)
-		}
-		if s := d.Stats(); s.Generated != 0 {
-			t.Errorf("%T: %+v", object, s)
-		}
 	}
 }
 

@@ -129,8 +129,8 @@ func TestMapsAreThoseOfTheMachinery(t *testing.T) {
 	}
 }
 
-// TestDeepMaps decodes what is too deep to be decoded here, up to what is too deep for
-// the API machinery, too.
+// TestDeepMaps decodes objects that are too deep to be decoded here, and some that are too
+// deep for the API machinery, too.
 func TestDeepMaps(t *testing.T) {
 	d := NewMapDecoder(new(Table), widgets, ShareAll, dropped(t, "a.b"))
 	for _, depth := range []int{9999, 10000, 10001} {

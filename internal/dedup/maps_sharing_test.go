@@ -24,7 +24,7 @@ func mapTwice(t *testing.T, d *MapDecoder, data []byte) (first, second map[strin
 	return first, second
 }
 
-// at returns what stands in an object behind names and indexes.
+// at returns the value in an object behind names and indexes.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -110,8 +110,8 @@ func TestSecretMapsStayOut(t *testing.T) {
 	}
 }
 
-// TestDroppedFields leaves fields out. What is shared with objects that are whole is
-// only what is whole.
+// TestDroppedFields leaves fields out. Only values without such fields are shared with whole
+// objects.
 func TestDroppedFields(t *testing.T) {
 	table := new(Table)
 	text := []byte(`{"metadata":{"name":"a","managedFields":[{"manager":"x"}]},"spec":{"list":[[{"env":[1],"name":"n"}],{"env":2,"name":"m"}],"env":3},"env":4}`)
@@ -135,7 +135,7 @@ func TestDroppedFields(t *testing.T) {
 	}
 }
 
-// TestMapsAreTheirOwn has the machinery set the kind of an object, as it does for the items
+// TestMapsAreTheirOwn sets the kind of an object, as it does for the items
 // of lists.
 func TestMapsAreTheirOwn(t *testing.T) {
 	d := NewMapDecoder(new(Table), widgets, ShareAll, nil)
@@ -179,9 +179,9 @@ func TestTextsAreNotKept(t *testing.T) {
 	}
 }
 
-// TestMapRunsForget lets an endless variety of names come by: what a run has learned stays
+// TestMapWorkersForget decodes an endless variety of names come by: the paths of a worker stay
 // bounded, and names that do not come again are not learned.
-func TestMapRunsForget(t *testing.T) {
+func TestMapWorkersForget(t *testing.T) {
 	d := NewMapDecoder(new(Table), widgets, ShareAll, nil)
 	for round := range 60 {
 		for range 2 {
@@ -200,10 +200,10 @@ func TestMapRunsForget(t *testing.T) {
 	sameMap(t, d, aCustomResource())
 }
 
-// TestWhatMapsTake holds the decoder to what it is for: custom resources of 60 workloads
+// TestMemoryOfMaps measures the gain of sharing: custom resources of 60 workloads
 // take at most a third of the heap, and a tenth of the allocations, that the API machinery
 // needs; those that have nothing in common do not take more.
-func TestWhatMapsTake(t *testing.T) {
+func TestMemoryOfMaps(t *testing.T) {
 	c := newCorpus(1, 20)
 	all := c.widgets(60)
 	shared, alone := keepAll(all, decodeMaps(t, ShareAll)), keepAll(all, decodeMaps(t, ShareNothing))

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestLayouts checks what memory.go assumes about the layout of values.
+// TestLayouts checks the assumptions of memory.go about the layout of values.
 func TestLayouts(t *testing.T) {
 	list := make([]any, 2, 5)
 	h := *(*sliceHeader)(unsafe.Pointer(&list))

@@ -20,7 +20,7 @@ func taggedPod(uid string, state int, node string) *corev1.Pod {
 	}
 }
 
-// TestOwnStrings has each decoder see many states of one object, which is to leave nothing
+// TestOwnStrings shows each decoder many states of one object, which must leave nothing
 // in the table, and then a state of another one, with which it has a string in common.
 func TestOwnStrings(t *testing.T) {
 	for name, see := range map[string]func(t *testing.T, table *Table, pod *corev1.Pod){

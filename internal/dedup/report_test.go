@@ -19,7 +19,7 @@ func decodedPod(tb testing.TB, data []byte) any {
 }
 
 // reportPod changes a pod as a report of its kubelet does, and as most updates of a running
-// pod do: a condition, what a container has done, the version and who wrote it when.
+// pod do: a condition, a container status, the version and the time of its manager.
 func reportPod(obj any, n int) {
 	pod := obj.(*corev1.Pod)
 	at := metav1.NewTime(time.Unix(1_770_000_000+int64(n), 0))

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shareDecoded has the generated code decode objects and shares each of them.
+// shareDecoded decodes objects with the generated code and shares each of them.
 func shareDecoded(t *testing.T, s *Sharer, all [][]byte) []*corev1.Pod {
 	t.Helper()
 	pods := make([]*corev1.Pod, len(all))
@@ -59,7 +59,7 @@ func TestShareRestsAndWakes(t *testing.T) {
 	}
 }
 
-// TestShareKeepsNoValue drops all objects: what is left is what was found lately, which is
+// TestShareKeepsNoValue drops all objects: only the values found lately are left, which are
 // bounded, and goes when the table has gone round.
 func TestShareKeepsNoValue(t *testing.T) {
 	table := new(Table)

@@ -44,7 +44,7 @@ func shareOne(t *testing.T, s *Sharer, given runtime.Object) runtime.Object {
 }
 
 // TestShareEveryType shares random objects of every type of client-go's scheme, each of
-// them several times as a new copy. The result is equal, what was given is not written to,
+// them several times as a new copy. The result is equal, the given object is not written to,
 // and nothing of it is in the object of another one.
 func TestShareEveryType(t *testing.T) {
 	seed := rand.Uint64()
@@ -103,7 +103,7 @@ func shareCopies(t *testing.T, s *Sharer, f *filler, typ reflect.Type) (common i
 	return common
 }
 
-// empty reports whether what is there has no memory.
+// empty reports whether a value has no memory.
 func empty(pointer reflect.Type) bool {
 	return pointer.Kind() == reflect.Pointer && pointer.Elem().Size() == 0
 }
@@ -146,7 +146,7 @@ func TestShareParts(t *testing.T) {
 	exact(t, reflect.ValueOf(b.Spec.Containers))
 }
 
-// TestShareLeavesAlone: what is handed through as it is.
+// TestShareLeavesAlone: values that are returned as they are.
 func TestShareLeavesAlone(t *testing.T) {
 	type locked struct {
 		corev1.Pod

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// decodePods decodes all and returns what was made.
+// decodePods decodes all and returns the pods.
 func decodePods(t *testing.T, d *Decoder, all [][]byte) []*corev1.Pod {
 	t.Helper()
 	pods := make([]*corev1.Pod, len(all))
@@ -147,7 +147,7 @@ func TestBudget(t *testing.T) {
 		same(t, d, data)
 		keen(d)
 	}
-	// When what is in the table is gone, there is room again.
+	// When the values in the table are gone, there is room again.
 	pods = nil
 	runtime.GC()
 	sweepAll(table, 2)

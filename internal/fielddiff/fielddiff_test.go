@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 )
 
@@ -92,8 +95,22 @@ func TestPropertyDiffFindsWhatDiffers(t *testing.T) {
 		if changes := Diff(old, old); len(changes) != 0 {
 			t.Fatalf("an object differs from itself: %v", changes)
 		}
-		if changes := Diff(old, new); (len(changes) == 0) != reflect.DeepEqual(old, new) {
+		changes := Diff(old, new)
+		if (len(changes) == 0) != reflect.DeepEqual(old, new) {
 			t.Fatalf("changes %v between %v and %v", changes, old, new)
+		}
+		seen, limit := map[string]bool{}, rapid.IntRange(0, 20).Draw(t, "limit")
+		for _, c := range changes {
+			if seen[c.Path] {
+				t.Errorf("the path %s comes twice: %v", c.Path, changes)
+			}
+			seen[c.Path] = true
+			if text := Format(c.New, limit); utf8.RuneCountInString(text) > limit || strings.ContainsAny(text, "\n\r") {
+				t.Errorf("%d characters: %q", limit, text)
+			}
+		}
+		if again := Diff(old, new); !reflect.DeepEqual(again, changes) {
+			t.Errorf("first %v, then %v", changes, again)
 		}
 	})
 }
@@ -110,9 +127,23 @@ func TestFormatIsOneShortLine(t *testing.T) {
 }
 
 func BenchmarkDiff(b *testing.B) {
-	old, new := pod(nil), pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
-	b.ReportAllocs()
-	for b.Loop() {
-		Diff(old, new)
+	old, changed := pod(nil), pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })
+	asMap := func(p *corev1.Pod) *unstructured.Unstructured {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return &unstructured.Unstructured{Object: fields}
+	}
+	for name, pair := range map[string][2]any{
+		"typed": {old, changed}, "typed-equal": {old, old.DeepCopy()},
+		"unstructured": {asMap(old), asMap(changed)}, "unstructured-equal": {asMap(old), asMap(old)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Diff(pair[0], pair[1])
+			}
+		})
 	}
 }

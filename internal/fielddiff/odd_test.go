@@ -1,19 +1,14 @@
 package fielddiff
 
 import (
-	"encoding/json"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 type withChannel struct {
@@ -104,95 +99,5 @@ func TestFormatLeavesCharactersReadable(t *testing.T) {
 	}
 	if got := Format(func() {}, 80); strings.Contains(got, "\n") || got == "" {
 		t.Errorf("a function is %q", got)
-	}
-}
-
-func FuzzDiff(f *testing.F) {
-	f.Add([]byte(`{"a":[{"name":"x"},{"name":"y"}]}`), []byte(`{"a":[{"name":"y"},{"name":"x","v":1.5}]}`), 10)
-	f.Add([]byte(`{"a":{"b.c":null}}`), []byte(`{"a":[]}`), 0)
-	f.Fuzz(func(t *testing.T, before, after []byte, limit int) {
-		var old, new map[string]any
-		if json.Unmarshal(before, &old) != nil || json.Unmarshal(after, &new) != nil {
-			return
-		}
-		if changes := Diff(old, old); len(changes) != 0 {
-			t.Fatalf("an object differs from itself: %v", changes)
-		}
-		changes := Diff(old, new)
-		if equal := reflect.DeepEqual(old, new) || len(old)+len(new) == 0; equal != (len(changes) == 0) {
-			t.Fatalf("changes %v between %v and %v", changes, old, new)
-		}
-		seen := map[string]bool{}
-		for _, c := range changes {
-			if seen[c.Path] {
-				t.Errorf("the path %s comes twice: %v", c.Path, changes)
-			}
-			seen[c.Path] = true
-			if text := Format(c.New, limit); utf8.RuneCountInString(text) > max(limit, 0) || strings.ContainsAny(text, "\n\r") {
-				t.Errorf("%d characters: %q", limit, text)
-			}
-		}
-		if again := Diff(old, new); !reflect.DeepEqual(again, changes) {
-			t.Errorf("first %v, then %v", changes, again)
-		}
-	})
-}
-
-// realisticPod is as a cluster has it: 3 containers, probes, volumes, conditions, managed fields.
-func realisticPod() *corev1.Pod {
-	now := metav1.Now()
-	p := pod(nil)
-	p.UID, p.Namespace, p.ResourceVersion, p.CreationTimestamp = types.UID("0d2f"), "shop", "123456", now
-	p.Annotations = map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "8080", "checksum/config": strings.Repeat("a", 64)}
-	for range 3 {
-		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubelet", Operation: "Update", APIVersion: "v1", Time: &now,
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:phase":{}}}`)})
-	}
-	p.Spec.Containers = nil
-	for _, name := range []string{"app", "proxy", "logs"} {
-		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{
-			Name: name, Image: "registry.example.com/" + name + ":1.2.3", Args: []string{"--v=2", "--port=8080"},
-			Ports:        []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}, {Name: "metrics", ContainerPort: 9090}},
-			Env:          []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}, {Name: "C", Value: "3"}},
-			VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/app"}, {Name: "token", MountPath: "/var/run/secrets"}},
-			Resources:    corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("128Mi")}},
-		})
-		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Ready: true, Image: name, ImageID: strings.Repeat("f", 64)})
-	}
-	p.Spec.Tolerations = []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists"}, {Key: "node.kubernetes.io/unreachable", Operator: "Exists"}}
-	for _, condition := range []corev1.PodConditionType{"Initialized", "Ready", "ContainersReady", "PodScheduled"} {
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: condition, Status: "True", LastTransitionTime: now})
-	}
-	return p
-}
-
-func BenchmarkRealisticPod(b *testing.B) {
-	old := realisticPod()
-	changed := old.DeepCopy()
-	changed.ResourceVersion, changed.Status.Phase = "123457", corev1.PodRunning
-	changed.Status.Conditions[1].Status = "False"
-	fieldsOf := func(p *corev1.Pod) *unstructured.Unstructured {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return &unstructured.Unstructured{Object: fields}
-	}
-	for _, test := range []struct {
-		name     string
-		old, new any
-		want     int
-	}{
-		{"typed", old, changed, 3}, {"typed-equal", old, old.DeepCopy(), 0},
-		{"unstructured", fieldsOf(old), fieldsOf(changed), 3}, {"unstructured-equal", fieldsOf(old), fieldsOf(old), 0},
-	} {
-		b.Run(test.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if changes := Diff(test.old, test.new); len(changes) != test.want {
-					b.Fatal(changes)
-				}
-			}
-		})
 	}
 }

@@ -39,22 +39,3 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestDrops(t *testing.T) {
-	tree, err := Parse([]string{"status", "spec.containers.env"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		tree  Tree
-		field string
-		want  bool
-	}{
-		{tree, "status", true}, {tree, "spec", false}, {tree, "metadata", false}, {nil, "status", false},
-		{tree["spec"]["containers"], "env", true}, {tree["spec"]["containers"], "name", false},
-	} {
-		if got := test.tree.Drops(test.field); got != test.want {
-			t.Errorf("%v drops %q: %v", test.tree, test.field, got)
-		}
-	}
-}
