@@ -108,7 +108,8 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	}
 	var sharing tidings.FactoryOptions
 	sharing.Transport.Sharing = 7
-	bad("nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil", "clientcmd")
+	bad("nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil",
+		"clientcmd")
 	bad("bad default namespace",
 		factory(tidings.FactoryOptions{Namespaces: []string{"A b"}}, &rest.Config{}), nil,
 		"FactoryOptions.Namespaces", `"A b"`)
@@ -123,7 +124,8 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	nodes := corev1.SchemeGroupVersion.WithResource("nodes")
 	bad("nil factory", errOf(tidings.For[*corev1.Pod](nilFactory, all)),
 		tidings.ErrNilFactory, "NewFactory")
-	bad("nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)), tidings.ErrNilFactory)
+	bad("nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)),
+		tidings.ErrNilFactory)
 	bad("type not in the scheme", errOf(tidings.For[*notInAnyScheme](f, all)),
 		tidings.ErrNotInScheme, "notInAnyScheme", "AddToScheme")
 	bad("unstructured through For", errOf(tidings.For[*unstructured.Unstructured](f, all)), nil,
@@ -133,7 +135,8 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	bad("interface through For", errOf(tidings.For[tidings.Object](f, all)), nil,
 		"pointer to an API type")
 	noVersion := schema.GroupVersionResource{Resource: "pods"}
-	bad("resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil, "needs a version")
+	bad("resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil,
+		"needs a version")
 	inDefault := tidings.Selection{Namespace: "default"}
 	inX := tidings.Selection{Namespaces: []string{"x"}}
 	bad("namespace of a node", errOf(tidings.For[*corev1.Node](f, inDefault)),
@@ -192,7 +195,8 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 }
 
 func TestNotFoundIsKubernetesNotFound(t *testing.T) {
-	informer, err := tidings.For[*corev1.Pod](offline(t, tidings.FactoryOptions{}), tidings.Selection{})
+	informer, err := tidings.For[*corev1.Pod](offline(t, tidings.FactoryOptions{}),
+		tidings.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +324,8 @@ func TestEventsLoop(t *testing.T) {
 				break
 			}
 		}
-		expect(t, told, "Added default/a 1", "Added default/b 1", "Deleted default/a 1", "Updated default/b 2")
+		expect(t, told, "Added default/a 1", "Added default/b 1", "Deleted default/a 1",
+			"Updated default/b 2")
 		synctest.Wait()
 		if handlers := informer.Health().Handlers; len(handlers) != 0 {
 			t.Errorf("leaving the loop left %v", handlers)
@@ -344,7 +349,8 @@ func TestTransformIsWhatTheCacheHolds(t *testing.T) {
 			c.Data = nil
 			return c, nil
 		})
-		informer, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespace: "default", Transform: small})
+		informer, err := tidings.For[*corev1.ConfigMap](w.factory,
+			tidings.Selection{Namespace: "default", Transform: small})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +387,9 @@ func TestCustomTypesAreResolvedByTheServer(t *testing.T) {
 			t.Fatal(err) // nobody here knows yet that planets have no namespace
 		}
 		mars := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Planet", "metadata": map[string]any{"name": "mars"}, "moons": int64(2)}}
+			"apiVersion": "example.com/v1", "kind": "Planet",
+			"metadata": map[string]any{"name": "mars"}, "moons": int64(2),
+		}}
 		if _, err := w.server.Create(t.Context(), mars); err != nil {
 			t.Fatal(err)
 		}

@@ -134,7 +134,8 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		}()
 		other := mapsOf(w)
 		go func() {
-			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{},
+				tidings.HandlerOptions{})
 			if err == nil {
 				registration.Remove()
 			}

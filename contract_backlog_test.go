@@ -2,7 +2,6 @@ package tidings_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -59,8 +58,8 @@ func (u *updater) alive() (made, alive int) {
 }
 
 func (u *updater) List(
-	context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error,
-) {
+	context.Context, source.ListOptions,
+) (source.Page[*corev1.ConfigMap], error) {
 	page := source.Page[*corev1.ConfigMap]{Version: fmt.Sprint(retainedKeys)}
 	for range retainedKeys {
 		page.Items = append(page.Items, source.ItemOf(u.next()))
@@ -69,8 +68,8 @@ func (u *updater) List(
 }
 
 func (u *updater) Watch(
-	ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error,
-) {
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[*corev1.ConfigMap], error) {
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}
@@ -90,7 +89,8 @@ func (s *updates) Next() ([]source.Event[*corev1.ConfigMap], error) {
 	}
 	var events []source.Event[*corev1.ConfigMap]
 	for range retainedBatch {
-		events = append(events, source.Event[*corev1.ConfigMap]{Type: source.Modified, Item: source.ItemOf(s.next())})
+		item := source.ItemOf(s.next())
+		events = append(events, source.Event[*corev1.ConfigMap]{Type: source.Modified, Item: item})
 	}
 	return events, nil
 }
@@ -120,24 +120,21 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 		t.Run(test.policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				u := &updater{more: make(chan struct{})}
-				// What is counted are the objects of the source: they are to be cached as they are.
-				i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates", Transport: tidings.Transport{Sharing: tidings.ShareNothing}})
+				o := informerOptions{Name: "updates"}
+				o.Transport.Sharing = tidings.ShareNothing // the objects of the source are cached
+				i, err := tidings.NewInformer(u, o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				quick, release, stuck := 0, make(chan struct{}), false
-				count := func(tidings.Event[*corev1.ConfigMap]) { quick++ }
-				wait := func(e tidings.Event[*corev1.ConfigMap]) {
+				p := newProbe(t, i, nil)
+				p.handle(func(event) { quick++ }, tidings.HandlerOptions{Name: "quick"})
+				p.handle(func(e event) {
 					if e.Type == tidings.Updated && !stuck {
 						stuck = true
 						<-release
 					}
-				}
-				_, err = i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](count), tidings.HandlerOptions{Name: "quick"})
-				_, another := i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](wait), tidings.HandlerOptions{Name: "stuck", Policy: test.policy, Limit: limit})
-				if err = errors.Join(err, another); err != nil {
-					t.Fatal(err)
-				}
+				}, tidings.HandlerOptions{Name: "stuck", Policy: test.policy, Limit: limit})
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error)
 				go func() { done <- i.Run(ctx) }()
@@ -157,27 +154,25 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 				}
 
 				made, alive := u.alive()
-				blocked := test.policy == tidings.Block
-				if told := retainedKeys * (1 + retainedUpdates); blocked == (quick == told) {
-					t.Errorf("the quick handler was told %d times of %d", quick, told)
+				const all = retainedKeys * (1 + retainedUpdates)
+				if (test.policy == tidings.Block) == (quick == all) {
+					t.Errorf("the quick handler received %d events of %d", quick, all)
 				}
 				if alive > test.most {
-					t.Errorf("with a handler that is stuck, %d of %d objects are alive, want at most %d", alive, made, test.most)
+					t.Errorf("%d of %d objects are alive, want at most %d", alive, made, test.most)
 				}
 				if test.policy == tidings.Unbounded && alive < made-retainedKeys {
-					t.Errorf("%d of %d objects are alive, although the handler is to be told of each", alive, made)
+					t.Errorf("%d of %d objects are alive, want all", alive, made)
 				}
-				t.Logf("%d of %d objects are alive", alive, made)
 				close(release)
 				for range left {
 					u.more <- struct{}{}
 				}
 				synctest.Wait()
-				if made, alive = u.alive(); made != retainedKeys*(1+retainedUpdates) ||
-					alive > retainedKeys+slack {
-					t.Errorf("with a handler that has caught up, %d of %d objects are alive, want the %d of the cache", alive, made, retainedKeys)
+				if made, alive = u.alive(); made != all || alive > retainedKeys+slack {
+					t.Errorf("after the handler has caught up, %d of %d objects are alive, want %d",
+						alive, made, retainedKeys)
 				}
-				t.Logf("%d of %d objects are alive in the end", alive, made)
 				stop()
 				if err := <-done; err != nil {
 					t.Error(err)
