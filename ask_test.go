@@ -96,56 +96,61 @@ func TestDefaultNamespacesAreNotOfClusterScopedTypes(t *testing.T) {
 
 func errOf[V any](_ V, err error) error { return err }
 
-func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
-	bad := func(name string, err, is error, says ...string) {
-		t.Run(name, func(t *testing.T) {
-			expectError(t, name, err, is, says...)
-		})
-	}
+// bad checks the error of bad input.
+func bad(t *testing.T, name string, err, is error, says ...string) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { expectError(t, name, err, is, says...) })
+}
+
+func TestBadFactoriesAndTypesAreRefused(t *testing.T) {
 	f := offline(t, tidings.FactoryOptions{})
 	factory := func(o tidings.FactoryOptions, c *rest.Config) error {
 		return errOf(tidings.NewFactory(c, o))
 	}
 	var sharing tidings.FactoryOptions
 	sharing.Transport.Sharing = 7
-	bad("nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil",
+	bad(t, "nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil",
 		"clientcmd")
-	bad("bad default namespace",
+	bad(t, "bad default namespace",
 		factory(tidings.FactoryOptions{Namespaces: []string{"A b"}}, &rest.Config{}), nil,
 		"FactoryOptions.Namespaces", `"A b"`)
-	bad("bad sharing", factory(sharing, &rest.Config{}), nil,
+	bad(t, "bad sharing", factory(sharing, &rest.Config{}), nil,
 		"FactoryOptions.Transport.Sharing", "ShareStrings")
-	bad("broken config", factory(tidings.FactoryOptions{}, &rest.Config{Host: "http://[::1"}), nil,
+	bad(t, "broken config", factory(tidings.FactoryOptions{}, &rest.Config{Host: "http://[::1"}), nil,
 		"rest.Config cannot be used")
 
 	var nilFactory *tidings.Factory
 	var all tidings.Selection
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	nodes := corev1.SchemeGroupVersion.WithResource("nodes")
-	bad("nil factory", errOf(tidings.For[*corev1.Pod](nilFactory, all)),
+	bad(t, "nil factory", errOf(tidings.For[*corev1.Pod](nilFactory, all)),
 		tidings.ErrNilFactory, "NewFactory")
-	bad("nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)),
+	bad(t, "nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)),
 		tidings.ErrNilFactory)
-	bad("type not in the scheme", errOf(tidings.For[*notInAnyScheme](f, all)),
+	bad(t, "type not in the scheme", errOf(tidings.For[*notInAnyScheme](f, all)),
 		tidings.ErrNotInScheme, "notInAnyScheme", "AddToScheme")
-	bad("unstructured through For", errOf(tidings.For[*unstructured.Unstructured](f, all)), nil,
+	bad(t, "unstructured through For", errOf(tidings.For[*unstructured.Unstructured](f, all)), nil,
 		"use Dynamic")
-	bad("metadata through For", errOf(tidings.For[*metav1.PartialObjectMetadata](f, all)), nil,
+	bad(t, "metadata through For", errOf(tidings.For[*metav1.PartialObjectMetadata](f, all)), nil,
 		"use Metadata")
-	bad("interface through For", errOf(tidings.For[tidings.Object](f, all)), nil,
+	bad(t, "interface through For", errOf(tidings.For[tidings.Object](f, all)), nil,
 		"pointer to an API type")
 	noVersion := schema.GroupVersionResource{Resource: "pods"}
-	bad("resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil,
+	bad(t, "resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil,
 		"needs a version")
 	inDefault := tidings.Selection{Namespace: "default"}
 	inX := tidings.Selection{Namespaces: []string{"x"}}
-	bad("namespace of a node", errOf(tidings.For[*corev1.Node](f, inDefault)),
+	bad(t, "namespace of a node", errOf(tidings.For[*corev1.Node](f, inDefault)),
 		tidings.ErrClusterScoped, `"default"`, "*v1.Node")
-	bad("namespaces of nodes", errOf(tidings.Metadata(f, nodes, inX)),
+	bad(t, "namespaces of nodes", errOf(tidings.Metadata(f, nodes, inX)),
 		tidings.ErrClusterScoped, "nodes.v1")
+}
 
+func TestBadSelectionsAreRefused(t *testing.T) {
+	f := offline(t, tidings.FactoryOptions{})
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	selection := func(s tidings.Selection, says ...string) {
-		bad(says[len(says)-1], errOf(tidings.For[*corev1.Pod](f, s)),
+		bad(t, says[len(says)-1], errOf(tidings.For[*corev1.Pod](f, s)),
 			tidings.ErrInvalidSelection, says...)
 	}
 	drop := func(path string, says ...string) {
@@ -166,31 +171,34 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	drop("spec..env")
 	managed := tidings.Selection{Drop: []string{"spec.any", "metadata.managed"}}
 	spec := tidings.Selection{Drop: []string{"spec"}}
-	bad("drop, dynamic", errOf(tidings.Dynamic(f, pods, managed)),
+	bad(t, "drop, dynamic", errOf(tidings.Dynamic(f, pods, managed)),
 		tidings.ErrInvalidSelection, `"metadata.managed"`, "v1.ObjectMeta", "managedFields")
-	bad("drop, metadata", errOf(tidings.Metadata(f, pods, spec)),
+	bad(t, "drop, metadata", errOf(tidings.Metadata(f, pods, spec)),
 		tidings.ErrInvalidSelection, `"spec"`, "v1.PartialObjectMetadata")
+}
 
-	informer, err := tidings.For[*corev1.Pod](f, all)
+func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
+	f := offline(t, tidings.FactoryOptions{})
+	informer, err := tidings.For[*corev1.Pod](f, tidings.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad("nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
+	bad(t, "nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
 		"handler is nil", "pods.v1")
 	for option, o := range map[string]tidings.HandlerOptions{
 		"Resync": {Resync: -1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
 	} {
-		bad(option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
+		bad(t, option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
 	}
-	bad("nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
-	bad("nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
+	bad(t, "nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
+	bad(t, "nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
 		`"nil"`)
 	var o tidings.InformerOptions[*corev1.ConfigMap]
-	bad("nil source", errOf(tidings.NewInformer(nil, o)), nil, "source is nil")
+	bad(t, "nil source", errOf(tidings.NewInformer(nil, o)), nil, "source is nil")
 	o.Transport.Sharing = 9
-	bad("unknown sharing", errOf(tidings.NewInformer(&fakeSource{}, o)), nil,
+	bad(t, "unknown sharing", errOf(tidings.NewInformer(&fakeSource{}, o)), nil,
 		"InformerOptions.Transport.Sharing is 9")
-	bad("wait before the start", f.WaitForSync(t.Context()), tidings.ErrNotStarted,
+	bad(t, "wait before the start", f.WaitForSync(t.Context()), tidings.ErrNotStarted,
 		"pods.v1", "call Start")
 }
 
