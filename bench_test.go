@@ -22,15 +22,15 @@ const benchPods = 10_000
 // of them, and names, addresses and times are its own. It has about 2 KB in protobuf.
 func benchPod(i int) *corev1.Pod {
 	workload := fmt.Sprint("workload-", i/40)
+	podName := &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
+	}
 	container := func(name string) corev1.Container {
 		return corev1.Container{
 			Name: name, Image: "registry.example.com/team/" + workload + "/" + name + ":v1.2.3",
 			Args: []string{"--listen=:8080", "--log-level=info", "--shards=16"},
 			Env: []corev1.EnvVar{
-				{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
-					FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
-				}},
-				{Name: "REGION", Value: "eu-west-1"},
+				{Name: "POD_NAME", ValueFrom: podName}, {Name: "REGION", Value: "eu-west-1"},
 			},
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("512Mi")},
@@ -47,6 +47,9 @@ func benchPod(i int) *corev1.Pod {
 			Name: name, Ready: true, Image: "registry.example.com/team/" + name,
 			ContainerID: fmt.Sprintf("containerd://%064d", i),
 		}
+	}
+	is := func(c corev1.PodConditionType) corev1.PodCondition {
+		return corev1.PodCondition{Type: c, Status: corev1.ConditionTrue}
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -75,10 +78,7 @@ func benchPod(i int) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255),
-			Conditions: []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue},
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-			},
+			Conditions:        []corev1.PodCondition{is(corev1.PodReady), is(corev1.PodScheduled)},
 			ContainerStatuses: []corev1.ContainerStatus{status("app"), status("sidecar")},
 		},
 	}

@@ -35,6 +35,19 @@ func (a asking) Handle(context.Context, slog.Record) error { a.ask(); return nil
 func (a asking) WithAttrs([]slog.Attr) slog.Handler        { a.ask(); return a }
 func (a asking) WithGroup(string) slog.Handler             { return a }
 
+// changeInformer adds and removes a handler, and adds an index.
+func changeInformer(t *testing.T, maps *tidings.Informer[*corev1.ConfigMap]) {
+	r, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+	if err != nil {
+		return // the informer has stopped
+	}
+	r.Remove()
+	none := func(*corev1.ConfigMap) []string { return nil }
+	if err := maps.AddIndex(tidings.NewIndex("i", none)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCallbacksUseTheInformer: the logger, OnMutation, a transform and an index function are
 // called without a lock: they may ask for health and read the cache. The logger may do
 // everything.
@@ -53,17 +66,8 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 		}
 		logger := slog.New(asking{ask: func() {
 			count(&logged)
-			if maps == nil || logged.Load() > 20 {
-				return
-			}
-			r, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
-			if err != nil {
-				return // the informer has stopped
-			}
-			r.Remove()
-			none := func(*corev1.ConfigMap) []string { return nil }
-			if err := maps.AddIndex(tidings.NewIndex("i", none)); err != nil {
-				t.Error(err)
+			if maps != nil && logged.Load() <= 20 {
+				changeInformer(t, maps)
 			}
 		}})
 		server := apisim.Start(t)

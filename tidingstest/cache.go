@@ -223,11 +223,10 @@ func relistIsOneStep(r *rig) {
 	})
 	r.agree("P08", f)
 	events := f.Take()
-	if at := slices.IndexFunc(events, func(e follow.Event) bool {
+	deletes := slices.DeleteFunc(slices.Clone(events), func(e follow.Event) bool {
 		return e.Type != tidings.Deleted
-	}); slices.ContainsFunc(events[max(at, 0):], func(e follow.Event) bool {
-		return e.Type == tidings.Deleted && at >= 0
-	}) {
+	})
+	if !slices.Equal(events[:len(deletes)], deletes) {
 		r.Errorf("P08: of the events %v deletes are not the first", events)
 	}
 	slices.SortStableFunc(events, func(a, b follow.Event) int {
