@@ -22,24 +22,22 @@ const benchPods = 10_000
 // of them, and names, addresses and times are its own. It has about 2 KB in protobuf.
 func benchPod(i int) *corev1.Pod {
 	workload := fmt.Sprint("workload-", i/40)
-	podName := &corev1.EnvVarSource{
-		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
-	}
+	token := fmt.Sprint("token-", i)
+	const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+	of, fieldRef := resource.MustParse, &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}
 	container := func(name string) corev1.Container {
 		return corev1.Container{
 			Name: name, Image: "registry.example.com/team/" + workload + "/" + name + ":v1.2.3",
 			Args: []string{"--listen=:8080", "--log-level=info", "--shards=16"},
 			Env: []corev1.EnvVar{
-				{Name: "POD_NAME", ValueFrom: podName}, {Name: "REGION", Value: "eu-west-1"},
+				{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: fieldRef}},
+				{Name: "REGION", Value: "eu-west-1"},
 			},
 			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("512Mi")},
-				Limits:   corev1.ResourceList{"memory": resource.MustParse("1Gi")},
+				Requests: corev1.ResourceList{"cpu": of("250m"), "memory": of("512Mi")},
+				Limits:   corev1.ResourceList{"memory": of("1Gi")},
 			},
-			VolumeMounts: []corev1.VolumeMount{{
-				Name: fmt.Sprint("token-", i), ReadOnly: true,
-				MountPath: "/var/run/secrets/kubernetes.io/serviceaccount",
-			}},
+			VolumeMounts: []corev1.VolumeMount{{Name: token, ReadOnly: true, MountPath: mountPath}},
 		}
 	}
 	status := func(name string) corev1.ContainerStatus {
@@ -71,7 +69,7 @@ func benchPod(i int) *corev1.Pod {
 			NodeName: fmt.Sprint("node-", i%100), ServiceAccountName: workload,
 			Containers: []corev1.Container{container("app"), container("sidecar")},
 			Volumes: []corev1.Volume{{
-				Name: fmt.Sprint("token-", i), VolumeSource: corev1.VolumeSource{
+				Name: token, VolumeSource: corev1.VolumeSource{
 					Secret: &corev1.SecretVolumeSource{SecretName: workload},
 				},
 			}},

@@ -82,10 +82,9 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 			count(&transformed)
 			return c, nil
 		}
-		asked, err := tidings.For[*corev1.ConfigMap](factory,
+		maps, err = tidings.For[*corev1.ConfigMap](factory,
 			tidings.Selection{Transform: tidings.NewTransform(same)})
 		w.must(err)
-		maps = asked
 		w.must(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string {
 			count(&indexed)
 			panic("no index")
