@@ -41,10 +41,8 @@ func benchPod(i int) *corev1.Pod {
 		}
 	}
 	status := func(name string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{
-			Name: name, Ready: true, Image: "registry.example.com/team/" + name,
-			ContainerID: fmt.Sprintf("containerd://%064d", i),
-		}
+		id, image := fmt.Sprintf("containerd://%064d", i), "registry.example.com/team/"+name
+		return corev1.ContainerStatus{Name: name, Ready: true, Image: image, ContainerID: id}
 	}
 	is := func(c corev1.PodConditionType) corev1.PodCondition {
 		return corev1.PodCondition{Type: c, Status: corev1.ConditionTrue}
