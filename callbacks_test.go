@@ -76,7 +76,7 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 			Logger: logger, DetectMutations: true,
 			OnMutation: func(tidings.Mutation) { count(&mutated) },
 		})
-		w := &world{T: t, server: server, factory: factory, versions: map[string]string{}}
+		w := &world{T: t, server: server, versions: map[string]string{}, uids: map[string]string{}}
 		w.must(err)
 		same := func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 			count(&transformed)
