@@ -48,11 +48,13 @@ const maxAnswers = 24
 const (
 	honestly = iota // the true answer
 	spoilt          // the true answer, spoilt: how, and after how many bytes
-	invented        // a status, a type, a Retry-After, and the body in pieces: a pause, a length, the bytes; then how it ends
-	broken          // no connection
-	mute            // no answer
-	changing        // the true answer, of a collection that has changed meanwhile
-	late            // the true answer, after a pause
+	// A status, a type, a Retry-After, and the body in pieces: a pause, a length, the bytes;
+	// then how it ends.
+	invented
+	broken   // no connection
+	mute     // no answer
+	changing // the true answer, of a collection that has changed meanwhile
+	late     // the true answer, after a pause
 	kindsOfAnswers
 )
 
@@ -67,8 +69,14 @@ const (
 )
 
 var (
-	statuses    = []int{200, 200, 200, 200, 204, 301, 400, 401, 403, 404, 405, 406, 410, 422, 429, 500, 503, 504}
-	mediaTypes  = []string{"application/json", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch", "application/json;stream=watch", "text/html", ""}
+	statuses = []int{
+		200, 200, 200, 200, 204, 301, 400, 401, 403, 404, 405, 406, 410, 422, 429, 500, 503, 504,
+	}
+	mediaTypes = []string{
+		"application/json", "application/vnd.kubernetes.protobuf",
+		"application/vnd.kubernetes.protobuf;stream=watch", "application/json;stream=watch",
+		"text/html", "",
+	}
 	retryAfters = []string{"", "1", "30", "-1", "soon", "4294967297", "99999999999999999999"}
 	pauses      = []time.Duration{0, 0, time.Second, 59 * time.Second, 3 * time.Minute, 20 * time.Minute}
 )
@@ -123,9 +131,11 @@ func (a *answers) plan() planned {
 	p := planned{kind: int(b.next()) % kindsOfAnswers, change: a.given}
 	switch p.kind {
 	case spoilt:
-		p.how, p.at, p.mask, p.pause = int(b.next())%waysToEnd, b.number(), b.next()|1, pick(b, pauses)
+		p.how, p.at, p.mask, p.pause = int(b.next())%waysToEnd, b.number(), b.next()|1, pick(b,
+			pauses)
 	case invented:
-		p.status, p.mediaType, p.retryAfter = pick(b, statuses), pick(b, mediaTypes), pick(b, retryAfters)
+		p.status, p.mediaType, p.retryAfter = pick(b, statuses), pick(b, mediaTypes), pick(b,
+			retryAfters)
 		for range b.next() % 8 {
 			p.pieces = append(p.pieces, piece{pause: pick(b, pauses), data: b.piece()})
 		}
@@ -286,7 +296,9 @@ func answerSeeds() [][]byte {
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
 	}
-	const listJSON = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"6","continue":"more"},"items":[{"metadata":{"namespace":"default","name":"phantom","uid":"x","resourceVersion":"5","labels":{"n":"1"}}}]}`
+	const listJSON = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"6",` +
+		`"continue":"more"},"items":[{"metadata":{"namespace":"default","name":"phantom",` +
+		`"uid":"x","resourceVersion":"5","labels":{"n":"1"}}}]}`
 	var seeds [][]byte
 	seed := func(setting byte, answers ...[]byte) {
 		seeds = append(seeds, append([]byte{setting}, bytes.Join(answers, nil)...))
@@ -301,16 +313,22 @@ func answerSeeds() [][]byte {
 			}
 			return b
 		}
-		seed(setting, inAnswer(200, stream, silent, events(phantom, phantom, marked, phantom)), inAnswer(200, stream, cut, events(phantom)))
-		seed(setting, inAnswer(200, stream, silent, events(phantom)), inAnswer(200, 0, silent, []byte(listJSON[:80])))
-		seed(setting, inAnswer(200, stream, inOrder, events(phantom, phantom, marked)), inAnswer(200, stream, silent, events(future)))
+		seed(setting, inAnswer(200, stream, silent, events(phantom, phantom, marked, phantom)),
+			inAnswer(200, stream, cut, events(phantom)))
+		seed(setting, inAnswer(200, stream, silent, events(phantom)),
+			inAnswer(200, 0, silent, []byte(listJSON[:80])))
+		seed(setting, inAnswer(200, stream, inOrder, events(phantom, phantom, marked)),
+			inAnswer(200, stream, silent, events(future)))
 		seed(setting|8, inAnswer(200, 0, inOrder, []byte(listJSON)), []byte{mute}, []byte{broken})
 		seed(setting, inAnswer(200, stream, inOrder, frame(isProtobuf, "ERROR", expired)))
 		seed(setting|8, []byte{mute, mute, mute}, inAnswer(410, 0, inOrder, nil))
-		seed(setting, []byte{spoilt, silent, 90, 0, 0, 0, spoilt, cut, 40, 1, 0, 0, spoilt, flipped, 70, 0, 3, 0, spoilt, paused, 9, 0, 0, 5, changing, late, 4})
-		seed(setting|24, []byte{honestly, spoilt, inOrder, 200, 0, 0, 0, changing, spoilt, flipped, 30, 0, 9, 0, late, 3, broken, changing, mute})
+		seed(setting, []byte{spoilt, silent, 90, 0, 0, 0, spoilt, cut, 40, 1, 0, 0},
+			[]byte{spoilt, flipped, 70, 0, 3, 0, spoilt, paused, 9, 0, 0, 5, changing, late, 4})
+		seed(setting|24, []byte{honestly, spoilt, inOrder, 200, 0, 0, 0, changing},
+			[]byte{spoilt, flipped, 30, 0, 9, 0, late, 3, broken, changing, mute})
 	}
-	seed(8, []byte{invented, 14, 0, 5, 0, 0}, []byte{invented, 16, 4, 6, 1, 0, 3, 0}, []byte("<a>"), []byte{0})
+	seed(8, []byte{invented, 14, 0, 5, 0, 0}, []byte{invented, 16, 4, 6, 1, 0, 3, 0},
+		[]byte("<a>"), []byte{0})
 	return seeds
 }
 

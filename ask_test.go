@@ -96,53 +96,61 @@ func TestDefaultNamespacesAreNotOfClusterScopedTypes(t *testing.T) {
 
 func errOf[V any](_ V, err error) error { return err }
 
-func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
-	bad := func(name string, err, is error, says ...string) {
-		t.Run(name, func(t *testing.T) {
-			expectError(t, name, err, is, says...)
-		})
-	}
+// bad checks the error of bad input.
+func bad(t *testing.T, name string, err, is error, says ...string) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { expectError(t, name, err, is, says...) })
+}
+
+func TestBadFactoriesAndTypesAreRefused(t *testing.T) {
 	f := offline(t, tidings.FactoryOptions{})
 	factory := func(o tidings.FactoryOptions, c *rest.Config) error {
 		return errOf(tidings.NewFactory(c, o))
 	}
 	var sharing tidings.FactoryOptions
 	sharing.Transport.Sharing = 7
-	bad("nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil", "clientcmd")
-	bad("bad default namespace",
+	bad(t, "nil config", factory(tidings.FactoryOptions{}, nil), nil, "rest.Config is nil",
+		"clientcmd")
+	bad(t, "bad default namespace",
 		factory(tidings.FactoryOptions{Namespaces: []string{"A b"}}, &rest.Config{}), nil,
 		"FactoryOptions.Namespaces", `"A b"`)
-	bad("bad sharing", factory(sharing, &rest.Config{}), nil,
+	bad(t, "bad sharing", factory(sharing, &rest.Config{}), nil,
 		"FactoryOptions.Transport.Sharing", "ShareStrings")
-	bad("broken config", factory(tidings.FactoryOptions{}, &rest.Config{Host: "http://[::1"}), nil,
+	bad(t, "broken config", factory(tidings.FactoryOptions{}, &rest.Config{Host: "http://[::1"}), nil,
 		"rest.Config cannot be used")
 
 	var nilFactory *tidings.Factory
 	var all tidings.Selection
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	nodes := corev1.SchemeGroupVersion.WithResource("nodes")
-	bad("nil factory", errOf(tidings.For[*corev1.Pod](nilFactory, all)),
+	bad(t, "nil factory", errOf(tidings.For[*corev1.Pod](nilFactory, all)),
 		tidings.ErrNilFactory, "NewFactory")
-	bad("nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)), tidings.ErrNilFactory)
-	bad("type not in the scheme", errOf(tidings.For[*notInAnyScheme](f, all)),
+	bad(t, "nil factory, dynamic", errOf(tidings.Dynamic(nilFactory, pods, all)),
+		tidings.ErrNilFactory)
+	bad(t, "type not in the scheme", errOf(tidings.For[*notInAnyScheme](f, all)),
 		tidings.ErrNotInScheme, "notInAnyScheme", "AddToScheme")
-	bad("unstructured through For", errOf(tidings.For[*unstructured.Unstructured](f, all)), nil,
+	bad(t, "unstructured through For", errOf(tidings.For[*unstructured.Unstructured](f, all)), nil,
 		"use Dynamic")
-	bad("metadata through For", errOf(tidings.For[*metav1.PartialObjectMetadata](f, all)), nil,
+	bad(t, "metadata through For", errOf(tidings.For[*metav1.PartialObjectMetadata](f, all)), nil,
 		"use Metadata")
-	bad("interface through For", errOf(tidings.For[tidings.Object](f, all)), nil,
+	bad(t, "interface through For", errOf(tidings.For[tidings.Object](f, all)), nil,
 		"pointer to an API type")
 	noVersion := schema.GroupVersionResource{Resource: "pods"}
-	bad("resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil, "needs a version")
+	bad(t, "resource without version", errOf(tidings.Dynamic(f, noVersion, all)), nil,
+		"needs a version")
 	inDefault := tidings.Selection{Namespace: "default"}
 	inX := tidings.Selection{Namespaces: []string{"x"}}
-	bad("namespace of a node", errOf(tidings.For[*corev1.Node](f, inDefault)),
+	bad(t, "namespace of a node", errOf(tidings.For[*corev1.Node](f, inDefault)),
 		tidings.ErrClusterScoped, `"default"`, "*v1.Node")
-	bad("namespaces of nodes", errOf(tidings.Metadata(f, nodes, inX)),
+	bad(t, "namespaces of nodes", errOf(tidings.Metadata(f, nodes, inX)),
 		tidings.ErrClusterScoped, "nodes.v1")
+}
 
+func TestBadSelectionsAreRefused(t *testing.T) {
+	f := offline(t, tidings.FactoryOptions{})
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	selection := func(s tidings.Selection, says ...string) {
-		bad(says[len(says)-1], errOf(tidings.For[*corev1.Pod](f, s)),
+		bad(t, says[len(says)-1], errOf(tidings.For[*corev1.Pod](f, s)),
 			tidings.ErrInvalidSelection, says...)
 	}
 	drop := func(path string, says ...string) {
@@ -163,36 +171,40 @@ func TestBadInputIsRefusedWhereItIsGiven(t *testing.T) {
 	drop("spec..env")
 	managed := tidings.Selection{Drop: []string{"spec.any", "metadata.managed"}}
 	spec := tidings.Selection{Drop: []string{"spec"}}
-	bad("drop, dynamic", errOf(tidings.Dynamic(f, pods, managed)),
+	bad(t, "drop, dynamic", errOf(tidings.Dynamic(f, pods, managed)),
 		tidings.ErrInvalidSelection, `"metadata.managed"`, "v1.ObjectMeta", "managedFields")
-	bad("drop, metadata", errOf(tidings.Metadata(f, pods, spec)),
+	bad(t, "drop, metadata", errOf(tidings.Metadata(f, pods, spec)),
 		tidings.ErrInvalidSelection, `"spec"`, "v1.PartialObjectMetadata")
+}
 
-	informer, err := tidings.For[*corev1.Pod](f, all)
+func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
+	f := offline(t, tidings.FactoryOptions{})
+	informer, err := tidings.For[*corev1.Pod](f, tidings.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad("nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
+	bad(t, "nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
 		"handler is nil", "pods.v1")
 	for option, o := range map[string]tidings.HandlerOptions{
 		"Resync": {Resync: -1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
 	} {
-		bad(option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
+		bad(t, option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
 	}
-	bad("nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
-	bad("nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
+	bad(t, "nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
+	bad(t, "nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
 		`"nil"`)
 	var o tidings.InformerOptions[*corev1.ConfigMap]
-	bad("nil source", errOf(tidings.NewInformer(nil, o)), nil, "source is nil")
+	bad(t, "nil source", errOf(tidings.NewInformer(nil, o)), nil, "source is nil")
 	o.Transport.Sharing = 9
-	bad("unknown sharing", errOf(tidings.NewInformer(&fakeSource{}, o)), nil,
+	bad(t, "unknown sharing", errOf(tidings.NewInformer(&fakeSource{}, o)), nil,
 		"InformerOptions.Transport.Sharing is 9")
-	bad("wait before the start", f.WaitForSync(t.Context()), tidings.ErrNotStarted,
+	bad(t, "wait before the start", f.WaitForSync(t.Context()), tidings.ErrNotStarted,
 		"pods.v1", "call Start")
 }
 
 func TestNotFoundIsKubernetesNotFound(t *testing.T) {
-	informer, err := tidings.For[*corev1.Pod](offline(t, tidings.FactoryOptions{}), tidings.Selection{})
+	informer, err := tidings.For[*corev1.Pod](offline(t, tidings.FactoryOptions{}),
+		tidings.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +332,8 @@ func TestEventsLoop(t *testing.T) {
 				break
 			}
 		}
-		expect(t, told, "Added default/a 1", "Added default/b 1", "Deleted default/a 1", "Updated default/b 2")
+		expect(t, told, "Added default/a 1", "Added default/b 1", "Deleted default/a 1",
+			"Updated default/b 2")
 		synctest.Wait()
 		if handlers := informer.Health().Handlers; len(handlers) != 0 {
 			t.Errorf("leaving the loop left %v", handlers)
@@ -344,7 +357,8 @@ func TestTransformIsWhatTheCacheHolds(t *testing.T) {
 			c.Data = nil
 			return c, nil
 		})
-		informer, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespace: "default", Transform: small})
+		informer, err := tidings.For[*corev1.ConfigMap](w.factory,
+			tidings.Selection{Namespace: "default", Transform: small})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +395,9 @@ func TestCustomTypesAreResolvedByTheServer(t *testing.T) {
 			t.Fatal(err) // nobody here knows yet that planets have no namespace
 		}
 		mars := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Planet", "metadata": map[string]any{"name": "mars"}, "moons": int64(2)}}
+			"apiVersion": "example.com/v1", "kind": "Planet",
+			"metadata": map[string]any{"name": "mars"}, "moons": int64(2),
+		}}
 		if _, err := w.server.Create(t.Context(), mars); err != nil {
 			t.Fatal(err)
 		}

@@ -22,38 +22,59 @@ const benchPods = 10_000
 // of them, and names, addresses and times are its own. It has about 2 KB in protobuf.
 func benchPod(i int) *corev1.Pod {
 	workload := fmt.Sprint("workload-", i/40)
+	token := fmt.Sprint("token-", i)
+	const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+	of, fieldRef := resource.MustParse, &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}
 	container := func(name string) corev1.Container {
 		return corev1.Container{
 			Name: name, Image: "registry.example.com/team/" + workload + "/" + name + ":v1.2.3",
 			Args: []string{"--listen=:8080", "--log-level=info", "--shards=16"},
-			Env:  []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}, {Name: "REGION", Value: "eu-west-1"}},
-			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("512Mi")},
-				Limits:   corev1.ResourceList{"memory": resource.MustParse("1Gi")},
+			Env: []corev1.EnvVar{
+				{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: fieldRef}},
+				{Name: "REGION", Value: "eu-west-1"},
 			},
-			VolumeMounts: []corev1.VolumeMount{{Name: fmt.Sprint("token-", i), MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true}},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"cpu": of("250m"), "memory": of("512Mi")},
+				Limits:   corev1.ResourceList{"memory": of("1Gi")},
+			},
+			VolumeMounts: []corev1.VolumeMount{{Name: token, ReadOnly: true, MountPath: mountPath}},
 		}
 	}
 	status := func(name string) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: name, Ready: true, Image: "registry.example.com/team/" + name, ContainerID: fmt.Sprintf("containerd://%064d", i)}
+		id, image := fmt.Sprintf("containerd://%064d", i), "registry.example.com/team/"+name
+		return corev1.ContainerStatus{Name: name, Ready: true, Image: image, ContainerID: id}
+	}
+	is := func(c corev1.PodConditionType) corev1.PodCondition {
+		return corev1.PodCondition{Type: c, Status: corev1.ConditionTrue}
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: fmt.Sprintf("%s-%d",
 				workload, i), UID: types.UID(fmt.Sprint("uid-", i)),
-			Labels:          map[string]string{"app": workload, "pod-template-hash": "5f7d8c9b4"},
-			Annotations:     map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-5f7d8c9b4", UID: types.UID(workload), Controller: new(true)}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`)}},
+			Labels:      map[string]string{"app": workload, "pod-template-hash": "5f7d8c9b4"},
+			Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-5f7d8c9b4",
+				UID: types.UID(workload), Controller: new(true),
+			}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "kubelet", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(
+					`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{"f:status":{}}}}}`),
+			}},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: fmt.Sprint("node-", i%100), ServiceAccountName: workload,
 			Containers: []corev1.Container{container("app"), container("sidecar")},
-			Volumes:    []corev1.Volume{{Name: fmt.Sprint("token-", i), VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: workload}}}},
+			Volumes: []corev1.Volume{{
+				Name: token, VolumeSource: corev1.VolumeSource{
+					Secret: &corev1.SecretVolumeSource{SecretName: workload},
+				},
+			}},
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255),
-			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
+			Conditions:        []corev1.PodCondition{is(corev1.PodReady), is(corev1.PodScheduled)},
 			ContainerStatuses: []corev1.ContainerStatus{status("app"), status("sidecar")},
 		},
 	}
@@ -73,10 +94,12 @@ func BenchmarkInitialSync(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	for name, o := range map[string]tidings.FactoryOptions{
-		"streamed": {}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true}},
-		"streamed, strings shared": {Transport: tidings.Transport{Sharing: tidings.ShareStrings}}, "streamed, nothing shared": {Transport: tidings.Transport{Sharing: tidings.ShareNothing}},
+	for name, transport := range map[string]tidings.Transport{
+		"streamed": {}, "in pages": {NoStreamedLists: true},
+		"streamed, strings shared": {Sharing: tidings.ShareStrings},
+		"streamed, nothing shared": {Sharing: tidings.ShareNothing},
 	} {
+		o := tidings.FactoryOptions{Transport: transport}
 		b.Run(name, func(b *testing.B) { benchmarkSync(b, server, o) })
 	}
 }
@@ -98,7 +121,9 @@ func benchmarkSync(b *testing.B, server *apisim.Server, o tidings.FactoryOptions
 		if err != nil {
 			b.Fatal(err)
 		}
-		registration, err := pods.AddHandler(tidings.Funcs[*corev1.Pod]{OnAdd: func(*corev1.Pod, bool) {}}, tidings.HandlerOptions{})
+		registration, err := pods.AddHandler(tidings.Funcs[*corev1.Pod]{
+			OnAdd: func(*corev1.Pod, bool) {},
+		}, tidings.HandlerOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

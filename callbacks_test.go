@@ -37,6 +37,19 @@ func (a asking) Handle(context.Context, slog.Record) error { a.ask(); return nil
 func (a asking) WithAttrs([]slog.Attr) slog.Handler        { a.ask(); return a }
 func (a asking) WithGroup(string) slog.Handler             { return a }
 
+// changeInformer adds and removes a handler, and adds an index.
+func changeInformer(t *testing.T, maps *tidings.Informer[*corev1.ConfigMap]) {
+	r, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+	if err != nil {
+		return // the informer has stopped
+	}
+	r.Remove()
+	none := func(*corev1.ConfigMap) []string { return nil }
+	if err := maps.AddIndex(tidings.NewIndex("i", none)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCallbacksUseTheInformer: the logger, OnMutation, a transform and an index function are
 // called without a lock: they may ask for health and read the cache. The logger may do
 // everything.
@@ -55,17 +68,8 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 		}
 		logger := slog.New(asking{ask: func() {
 			count(&logged)
-			if maps == nil || logged.Load() > 20 {
-				return
-			}
-			r, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
-			if err != nil {
-				return // the informer has stopped
-			}
-			r.Remove()
-			none := func(*corev1.ConfigMap) []string { return nil }
-			if err := maps.AddIndex(tidings.NewIndex("i", none)); err != nil {
-				t.Error(err)
+			if maps != nil && logged.Load() <= 20 {
+				changeInformer(t, maps)
 			}
 		}})
 		server := apisim.Start(t)
@@ -81,10 +85,9 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 			count(&transformed)
 			return c, nil
 		}
-		asked, err := tidings.For[*corev1.ConfigMap](factory,
+		maps, err = tidings.For[*corev1.ConfigMap](factory,
 			tidings.Selection{Transform: tidings.NewTransform(same)})
 		w.must(err)
-		maps = asked
 		w.must(maps.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string {
 			count(&indexed)
 			panic("no index")
@@ -137,7 +140,8 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		}()
 		other := mapsOf(w)
 		go func() {
-			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{},
+				tidings.HandlerOptions{})
 			if err == nil {
 				registration.Remove()
 			}

@@ -2,7 +2,6 @@ package tidings_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -59,8 +58,8 @@ func (u *updater) alive() (made, alive int) {
 }
 
 func (u *updater) List(
-	context.Context, source.ListOptions) (source.Page[*corev1.ConfigMap], error,
-) {
+	context.Context, source.ListOptions,
+) (source.Page[*corev1.ConfigMap], error) {
 	page := source.Page[*corev1.ConfigMap]{Version: fmt.Sprint(retainedKeys)}
 	for range retainedKeys {
 		page.Items = append(page.Items, source.ItemOf(u.next()))
@@ -69,8 +68,8 @@ func (u *updater) List(
 }
 
 func (u *updater) Watch(
-	ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error,
-) {
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[*corev1.ConfigMap], error) {
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}
@@ -90,7 +89,8 @@ func (s *updates) Next() ([]source.Event[*corev1.ConfigMap], error) {
 	}
 	var events []source.Event[*corev1.ConfigMap]
 	for range retainedBatch {
-		events = append(events, source.Event[*corev1.ConfigMap]{Type: source.Modified, Item: source.ItemOf(s.next())})
+		item := source.ItemOf(s.next())
+		events = append(events, source.Event[*corev1.ConfigMap]{Type: source.Modified, Item: item})
 	}
 	return events, nil
 }
@@ -102,87 +102,86 @@ func (s *updates) Close() error { return nil }
 // limit lets it have; unless it asked for everything. When it has caught up, the cache alone
 // keeps objects.
 func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
-	const (
-		limit = 100
-		slack = retainedBatch // what the goroutines may have at hand
-	)
 	for _, test := range []struct {
 		policy tidings.Policy
 		most   int
 	}{
 		// The cache, and the states seen last.
-		{tidings.ConflateUpdates, 2*retainedKeys + limit + slack},
-		{tidings.ConflateState, 2*retainedKeys + limit + slack},
+		{tidings.ConflateUpdates, 2*retainedKeys + retainedLimit + retainedSlack},
+		{tidings.ConflateState, 2*retainedKeys + retainedLimit + retainedSlack},
 		// The cache stands still; the queue before it takes 10,000 changes, then the watch waits.
-		{tidings.Block, 2*retainedKeys + limit + slack + 10_000},
+		{tidings.Block, 2*retainedKeys + retainedLimit + retainedSlack + 10_000},
 		{tidings.Unbounded, retainedKeys * (1 + retainedUpdates)},
 	} {
 		t.Run(test.policy.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				u := &updater{more: make(chan struct{})}
-				// What is counted are the objects of the source: they are to be cached as they are.
-				i, err := tidings.NewInformer(u, tidings.InformerOptions[*corev1.ConfigMap]{Name: "updates", Transport: tidings.Transport{Sharing: tidings.ShareNothing}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				quick, release, stuck := 0, make(chan struct{}), false
-				count := func(tidings.Event[*corev1.ConfigMap]) { quick++ }
-				wait := func(e tidings.Event[*corev1.ConfigMap]) {
-					if e.Type == tidings.Updated && !stuck {
-						stuck = true
-						<-release
-					}
-				}
-				_, err = i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](count), tidings.HandlerOptions{Name: "quick"})
-				_, another := i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](wait), tidings.HandlerOptions{Name: "stuck", Policy: test.policy, Limit: limit})
-				if err = errors.Join(err, another); err != nil {
-					t.Fatal(err)
-				}
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan error)
-				go func() { done <- i.Run(ctx) }()
-				synctest.Wait()
-				left := retainedKeys * retainedUpdates / retainedBatch
-				for refused := false; left > 0 && !refused; {
-					select {
-					case u.more <- struct{}{}:
-						left--
-						synctest.Wait() // the cache sees each state
-					case <-time.After(time.Second):
-						refused = true
-					}
-				}
-				if (left > 0) != (test.policy == tidings.Block) {
-					t.Errorf("%d batches of the watch were not read", left)
-				}
-
-				made, alive := u.alive()
-				blocked := test.policy == tidings.Block
-				if told := retainedKeys * (1 + retainedUpdates); blocked == (quick == told) {
-					t.Errorf("the quick handler was told %d times of %d", quick, told)
-				}
-				if alive > test.most {
-					t.Errorf("with a handler that is stuck, %d of %d objects are alive, want at most %d", alive, made, test.most)
-				}
-				if test.policy == tidings.Unbounded && alive < made-retainedKeys {
-					t.Errorf("%d of %d objects are alive, although the handler is to be told of each", alive, made)
-				}
-				t.Logf("%d of %d objects are alive", alive, made)
-				close(release)
-				for range left {
-					u.more <- struct{}{}
-				}
-				synctest.Wait()
-				if made, alive = u.alive(); made != retainedKeys*(1+retainedUpdates) ||
-					alive > retainedKeys+slack {
-					t.Errorf("with a handler that has caught up, %d of %d objects are alive, want the %d of the cache", alive, made, retainedKeys)
-				}
-				t.Logf("%d of %d objects are alive in the end", alive, made)
-				stop()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-			})
+			synctest.Test(t, func(t *testing.T) { keepsNoStates(t, test.policy, test.most) })
 		})
+	}
+}
+
+// The limit of the stuck handler, and what the goroutines may have at hand.
+const (
+	retainedLimit = 100
+	retainedSlack = retainedBatch
+)
+
+func keepsNoStates(t *testing.T, policy tidings.Policy, most int) {
+	u := &updater{more: make(chan struct{})}
+	o := informerOptions{Name: "updates"}
+	o.Transport.Sharing = tidings.ShareNothing // the objects of the source are cached
+	i, err := tidings.NewInformer(u, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick, release, stuck := 0, make(chan struct{}), false
+	p := newProbe(t, i, nil)
+	p.handle(func(event) { quick++ }, tidings.HandlerOptions{Name: "quick"})
+	p.handle(func(e event) {
+		if e.Type == tidings.Updated && !stuck {
+			stuck = true
+			<-release
+		}
+	}, tidings.HandlerOptions{Name: "stuck", Policy: policy, Limit: retainedLimit})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- i.Run(ctx) }()
+	synctest.Wait()
+	left := retainedKeys * retainedUpdates / retainedBatch
+	for refused := false; left > 0 && !refused; {
+		select {
+		case u.more <- struct{}{}:
+			left--
+			synctest.Wait() // the cache sees each state
+		case <-time.After(time.Second):
+			refused = true
+		}
+	}
+	if (left > 0) != (policy == tidings.Block) {
+		t.Errorf("%d batches of the watch were not read", left)
+	}
+
+	made, alive := u.alive()
+	const all = retainedKeys * (1 + retainedUpdates)
+	if (policy == tidings.Block) == (quick == all) {
+		t.Errorf("the quick handler received %d events of %d", quick, all)
+	}
+	if alive > most {
+		t.Errorf("%d of %d objects are alive, want at most %d", alive, made, most)
+	}
+	if policy == tidings.Unbounded && alive < made-retainedKeys {
+		t.Errorf("%d of %d objects are alive, want all", alive, made)
+	}
+	close(release)
+	for range left {
+		u.more <- struct{}{}
+	}
+	synctest.Wait()
+	if made, alive = u.alive(); made != all || alive > retainedKeys+retainedSlack {
+		t.Errorf("after the handler has caught up, %d of %d objects are alive, want %d",
+			alive, made, retainedKeys)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

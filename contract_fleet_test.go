@@ -97,7 +97,8 @@ func withFleet(t *testing.T, faults []apisim.Fault, test func(f *fleet)) {
 			t.Fatal(err)
 		}
 		for n := range fleetSize {
-			i, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Labels: fmt.Sprintf("n=%d", n)})
+			selection := tidings.Selection{Labels: fmt.Sprintf("n=%d", n)}
+			i, err := tidings.For[*corev1.ConfigMap](factory, selection)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,8 +153,10 @@ func (f *fleet) recovers(within time.Duration) {
 // Backoff.delay, the count of failures in Reflector.retry, and the wait before the list
 // that follows an expired version in Reflector.ended.
 func TestP18_FleetIsPolite(t *testing.T) {
-	restart := func(o apisim.RestartOptions) func(*fleet) {
-		return func(f *fleet) { f.server.Restart(o) }
+	restart := func(down time.Duration, kept bool) func(*fleet) {
+		return func(f *fleet) {
+			f.server.Restart(apisim.RestartOptions{Down: down, KeepHistory: kept})
+		}
 	}
 	tests := map[string]struct {
 		happen func(f *fleet)
@@ -164,12 +167,13 @@ func TestP18_FleetIsPolite(t *testing.T) {
 		// later is the most within any second once ten have passed.
 		later int
 	}{
-		"restart, history kept":           {restart(apisim.RestartOptions{Down: time.Millisecond, KeepHistory: true}), 200, 200, 60, 0},
-		"restart, history lost":           {restart(apisim.RestartOptions{Down: time.Millisecond}), 400, 250, 70, 0},
-		"away for a minute, history kept": {restart(apisim.RestartOptions{Down: time.Minute, KeepHistory: true}), 2000, 250, 70, 80},
-		"away for a minute, history lost": {restart(apisim.RestartOptions{Down: time.Minute}), 2200, 250, 70, 80},
+		"restart, history kept":           {restart(time.Millisecond, true), 200, 200, 60, 0},
+		"restart, history lost":           {restart(time.Millisecond, false), 400, 250, 70, 0},
+		"away for a minute, history kept": {restart(time.Minute, true), 2000, 250, 70, 80},
+		"away for a minute, history lost": {restart(time.Minute, false), 2200, 250, 70, 80},
 		"too many requests for a minute":  {tooMany, 1600, 200, 60, 100},
-		"all watches expire at once":      {func(*fleet) {}, 200, 200, 60, 0}, // with their first event
+		// With their first event.
+		"all watches expire at once": {func(*fleet) {}, 200, 200, 60, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,8 +184,11 @@ func TestP18_FleetIsPolite(t *testing.T) {
 			withFleet(t, faults, func(f *fleet) {
 				test.happen(f)
 				f.recovers(3 * time.Minute)
-				total, second, tenth, later := f.meter.total(), f.meter.busiest(time.Second, 0), f.meter.busiest(time.Second/10, 0), f.meter.busiest(time.Second, 10*time.Second)
-				t.Logf("%d requests, at most %d within a second, %d within a tenth of one, %d a second later on", total, second, tenth, later)
+				total, second := f.meter.total(), f.meter.busiest(time.Second, 0)
+				tenth := f.meter.busiest(time.Second/10, 0)
+				later := f.meter.busiest(time.Second, 10*time.Second)
+				t.Logf("%d requests, at most %d within a second, %d within a tenth, %d later on",
+					total, second, tenth, later)
 				if total > test.total || second > test.second || tenth > test.tenth ||
 					later > test.later {
 					t.Errorf("want at most %d, %d, %d and %d",

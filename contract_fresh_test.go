@@ -32,7 +32,8 @@ func (w *world) waitFor(version string) time.Duration {
 }
 
 func TestP14_WriteThatTheFilterHidesIsReachedWithTheNextBookmark(t *testing.T) {
-	propertyWith(t, tidings.FactoryOptions{}, tidings.Selection{Namespace: "default", Labels: "n in (1,2)"}, func(w *world) {
+	s := tidings.Selection{Namespace: "default", Labels: "n in (1,2)"}
+	propertyWith(t, tidings.FactoryOptions{}, s, func(w *world) {
 		w.start()
 		w.create("hidden", "3")
 		if took := w.waitFor(w.versions["hidden"]); took == 0 || took > aBookmark {
@@ -85,7 +86,8 @@ func TestP14_EveryNamespaceHasToReachTheVersion(t *testing.T) {
 		w.start()
 		w.createIn("a", "x", "1")
 		if took := w.waitFor(w.versions["x"]); took == 0 || took > aBookmark {
-			w.Errorf("a write in one namespace of two was reached after %v, want the next bookmark of the other", took)
+			w.Errorf("a write in one namespace was reached after %v, want a bookmark of the other",
+				took)
 		}
 		w.createIn("a", "y", "1")
 		y := w.versions["y"]
@@ -122,7 +124,9 @@ func TestP14_WriteIsReachedThroughARelistToo(t *testing.T) {
 // TestP15_WatchThatFallsSilentIsResumed has the connection stay open and bring nothing
 // any more. The guard is the timer of the reflector's watched.Next.
 func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
-	propertyWith(t, tidings.FactoryOptions{Transport: tidings.Transport{WatchTimeout: 24 * time.Hour}}, tidings.Selection{Namespace: "default"}, func(w *world) {
+	var o tidings.FactoryOptions
+	o.Transport.WatchTimeout = 24 * time.Hour
+	propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 		w.create("a", "1")
 		// The object, the end of the list, two bookmarks, and then nothing.
 		w.server.Inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Stall(5, 0))
@@ -149,7 +153,9 @@ func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
 // its version is all that silence costs. The guard is the comparison of the versions in
 // Reflector.probe.
 func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
-	propertyWith(t, tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true}}, tidings.Selection{Namespace: "default"}, func(w *world) {
+	var o tidings.FactoryOptions
+	o.Transport.NoStreamedLists = true
+	propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 		w.server.Inject(apisim.Match{Verb: "watch"}, apisim.DropBookmarks())
 		for n := range 10 {
 			w.create(fmt.Sprint("object-", n), "1")
@@ -182,7 +188,9 @@ func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 func TestP02_ConsistentFirstListIsOfTheNewestState(t *testing.T) {
 	for consistent, want := range map[bool]string{true: "2", false: "1"} {
 		t.Run(fmt.Sprint(consistent), func(t *testing.T) {
-			o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, ConsistentFirstList: consistent}}
+			o := tidings.FactoryOptions{Transport: tidings.Transport{
+				NoStreamedLists: true, ConsistentFirstList: consistent,
+			}}
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				w.create("a", "1")
 				w.server.Inject(apisim.Match{}, apisim.Lag())

@@ -63,7 +63,8 @@ func TestP17_MutationIsFoundWithFieldAndHandler(t *testing.T) {
 func TestP17_WriteToASharedPartIsFoundInEveryObject(t *testing.T) {
 	same := tidings.NewTransform(func(pod *corev1.Pod) (*corev1.Pod, error) { return pod, nil })
 	for name, transform := range map[string]*tidings.Transform{"decoded": nil, "transformed": same} {
-		t.Run(name, func(t *testing.T) { findInEveryObject(t, tidings.Selection{Transform: transform}) })
+		t.Run(name,
+			func(t *testing.T) { findInEveryObject(t, tidings.Selection{Transform: transform}) })
 	}
 }
 
@@ -100,21 +101,25 @@ func findInEveryObject(t *testing.T, s tidings.Selection) {
 	})
 }
 
+func counted(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	u.Object["counts"] = map[string]any{"one": 1, "all": []int{1, 2}}
+	return u, nil
+}
+
 // TestP17_ValuesThatNoJSONHas: a program that writes an int into an object that is held as
 // maps is reported, and so are writes beside one that its transform has put there.
 func TestP17_ValuesThatNoJSONHas(t *testing.T) {
 	for name, transform := range map[string]*tidings.Transform{
-		"written": nil,
-		"transformed": tidings.NewTransform(func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			u.Object["counts"] = map[string]any{"one": 1, "all": []int{1, 2}}
-			return u, nil
-		}),
+		"written":     nil,
+		"transformed": tidings.NewTransform(counted),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, nil, tidings.FactoryOptions{DetectMutations: true}, apisim.Options{})
+				w := newWorld(t, nil, tidings.FactoryOptions{DetectMutations: true},
+					apisim.Options{})
 				defer w.end()
-				i, err := tidings.Dynamic(w.factory, configMaps, tidings.Selection{Transform: transform})
+				i, err := tidings.Dynamic(w.factory, configMaps,
+					tidings.Selection{Transform: transform})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -22,7 +22,8 @@ import (
 // inNamespaces runs a test for every kind of informer, of namespaces a and b.
 func inNamespaces(t *testing.T, test func(w *world)) {
 	t.Helper()
-	propertyWith(t, tidings.FactoryOptions{}, tidings.Selection{Namespaces: []string{"a", "b"}}, func(w *world) {
+	s := tidings.Selection{Namespaces: []string{"a", "b"}}
+	propertyWith(t, tidings.FactoryOptions{}, s, func(w *world) {
 		w.haveNamespaces("a", "b", "c", "d", "e")
 		test(w)
 	})
@@ -93,8 +94,9 @@ func TestP08_RemovedNamespaceIsDeletedInOneStep(t *testing.T) {
 		}
 		w.holds("a")
 		expect(w, told.Texts(),
-			"Deleted b/object-0 tombstone 1", "Deleted b/object-1 tombstone 1", "Deleted b/object-2 tombstone 1",
-			"Deleted b/object-3 tombstone 1", "Deleted b/object-4 tombstone 1")
+			"Deleted b/object-0 tombstone 1", "Deleted b/object-1 tombstone 1",
+			"Deleted b/object-2 tombstone 1", "Deleted b/object-3 tombstone 1",
+			"Deleted b/object-4 tombstone 1")
 		if after := i.Health(); after.Lists < before.Lists || after.Watches < before.Watches {
 			w.Errorf("counts went back: lists from %d to %d, watches from %d to %d",
 				before.Lists, after.Lists, before.Watches, after.Watches)
@@ -229,13 +231,15 @@ func TestInformerIsSharedByTheNamespacesOfNow(t *testing.T) {
 		// Asking for a finds the informer that holds it now; asking for what it held
 		// makes another one.
 		now := w.ask(w.T, w.factory, tidings.Selection{Namespace: "a"}).informer()
-		before := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "b"}}).informer()
+		before := w.ask(w.T, w.factory,
+			tidings.Selection{Namespaces: []string{"a", "b"}}).informer()
 		w.start()
 		if n := len(w.factory.Health()); n != 3 {
 			w.Errorf("the factory has %d informers, want 3", n)
 		}
 		w.must(now.AddNamespace("d"))
-		if got := fmt.Sprint(w.probe.informer().Namespaces(), now.Namespaces(), before.Namespaces()); got != "[a d] [a d] [a b]" {
+		got := fmt.Sprint(w.probe.informer().Namespaces(), now.Namespaces(), before.Namespaces())
+		if got != "[a d] [a d] [a b]" {
 			w.Errorf("they hold %s", got)
 		}
 		// A selection that another informer has stays that informer's.

@@ -22,7 +22,9 @@ import (
 
 var (
 	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	}
 )
 
 // widget is a type whose resource only the server knows.
@@ -102,9 +104,8 @@ func (w *world) define(plural, scope string) {
 
 func (w *world) uninstall() {
 	w.Helper()
-	if _, err := w.server.Delete(context.Background(), definitions, "", "widgets.example.com"); err != nil {
-		w.Fatal(err)
-	}
+	_, err := w.server.Delete(context.Background(), definitions, "", "widgets.example.com")
+	w.must(err)
 }
 
 func (w *world) createWidget(name string) { w.createWidgetIn("default", name) }
@@ -125,7 +126,8 @@ func (w *world) createWidgetIn(namespace, name string) {
 }
 
 func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
-	ofWidgets(t, tidings.FactoryOptions{FailFast: true}, tidings.Selection{Optional: true}, func(w *world) {
+	o, s := tidings.FactoryOptions{FailFast: true}, tidings.Selection{Optional: true}
+	ofWidgets(t, o, s, func(w *world) {
 		var told follow.Follower
 		registration := w.probe.handle(told.Handle, tidings.HandlerOptions{})
 		began := time.Now()
@@ -174,7 +176,8 @@ func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 		defer cancel()
 		if err := w.factory.WaitForSync(ctx); err == nil ||
-			!strings.Contains(err.Error(), "NoSuchResource") || !strings.Contains(err.Error(), "CustomResourceDefinition") {
+			!strings.Contains(err.Error(), "NoSuchResource") ||
+			!strings.Contains(err.Error(), "CustomResourceDefinition") {
 			w.Errorf("WaitForSync: %v", err)
 		}
 		w.install()
@@ -229,7 +232,8 @@ func TestP13_OptionalTypeThatGoesIsToldAsDeletes(t *testing.T) {
 func TestOptionalIsPartOfWhatIsShared(t *testing.T) {
 	ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{Optional: true}, func(w *world) {
 		needed := w.ask(w.T, w.factory, tidings.Selection{})
-		if names := fmt.Sprint(w.probe.informer().Name(), needed.informer().Name()); len(w.factory.Health()) != 2 || strings.Count(names, "optional") != 1 {
+		names := fmt.Sprint(w.probe.informer().Name(), needed.informer().Name())
+		if len(w.factory.Health()) != 2 || strings.Count(names, "optional") != 1 {
 			w.Errorf("the factory has %s", names)
 		}
 	})
@@ -239,7 +243,8 @@ func TestOptionalIsPartOfWhatIsShared(t *testing.T) {
 // said before the type went.
 func TestTypeThatComesBackUnderAnotherNameIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, widgetKinds["typed"], tidings.FactoryOptions{Scheme: widgetScheme()}, apisim.Options{})
+		o := tidings.FactoryOptions{Scheme: widgetScheme()}
+		w := newWorld(t, widgetKinds["typed"], o, apisim.Options{})
 		defer w.end()
 		w.install()
 		w.probe = w.ask(t, w.factory, tidings.Selection{})

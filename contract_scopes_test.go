@@ -101,13 +101,15 @@ func TestNamespacesOfASelectionAreNoneByDefault(t *testing.T) {
 	byDefault(t, tidings.FactoryOptions{FailFast: true}, func(w *world) {
 		w.define("widgets", "Cluster")
 		w.createWidgetIn("", "a")
-		named := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"default", "kube-system"}}).informer()
+		named := w.ask(w.T, w.factory,
+			tidings.Selection{Namespaces: []string{"default", "kube-system"}}).informer()
 		w.startFactory()
 		w.settle()
 		w.cached("a")
 		err := w.factory.WaitForSync(w.ctx)
 		if !errors.Is(err, source.ErrWrongScope) ||
-			!strings.Contains(err.Error(), named.Name()) || strings.Contains(err.Error(), w.probe.informer().Name()) {
+			!strings.Contains(err.Error(), named.Name()) ||
+			strings.Contains(err.Error(), w.probe.informer().Name()) {
 			w.Errorf("WaitForSync: %v, want an error of %s alone", err, named.Name())
 		}
 	})

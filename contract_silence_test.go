@@ -45,7 +45,10 @@ func TestP15_ListThatFallsSilentIsEnded(t *testing.T) {
 					h.Synced {
 					w.Errorf("after it health is %s after %v", h.State, h.LastError)
 				}
-				for _, says := range []string{"list configmaps.v1", `namespace "default"`, "nothing for 2m0s", test.says, "MaxSilence"} {
+				for _, says := range []string{
+					"list configmaps.v1", `namespace "default"`, "nothing for 2m0s", test.says,
+					"MaxSilence",
+				} {
 					l.says(says)
 				}
 				w.after(10 * time.Minute)
@@ -67,7 +70,9 @@ func TestP15_FactorySaysHowLongAListMayBeSilent(t *testing.T) {
 		ends  bool
 	}{"a second": {time.Second, true}, "no limit": {-1, false}} {
 		t.Run(name, func(t *testing.T) {
-			o := tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: true, MaxSilence: test.limit}}
+			o := tidings.FactoryOptions{Transport: tidings.Transport{
+				NoStreamedLists: true, MaxSilence: test.limit,
+			}}
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				silence := w.inject(apisim.Match{Verb: "list"}, apisim.Delay(24*time.Hour))
 				w.startFactory()
@@ -84,7 +89,10 @@ func TestP15_FactorySaysHowLongAListMayBeSilent(t *testing.T) {
 // TestP15_SlowListsAreLeftAlone has a list of each sort come in pieces, with nothing for
 // almost as long as is allowed between any two of them.
 func TestP15_SlowListsAreLeftAlone(t *testing.T) {
-	for name, o := range map[string]tidings.FactoryOptions{"streamed": {Transport: tidings.Transport{WatchTimeout: 24 * time.Hour}}, "in pages": {Transport: tidings.Transport{NoStreamedLists: true}}} {
+	for name, transport := range map[string]tidings.Transport{
+		"streamed": {WatchTimeout: 24 * time.Hour}, "in pages": {NoStreamedLists: true},
+	} {
+		o := tidings.FactoryOptions{Transport: transport}
 		t.Run(name, func(t *testing.T) {
 			propertyWith(t, o, tidings.Selection{Namespace: "default"}, func(w *world) {
 				for _, name := range []string{"a", "b", "c"} {

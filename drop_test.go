@@ -212,7 +212,8 @@ func TestDropAndTransform(t *testing.T) {
 			pod.Annotations = map[string]string{"by": "transform"}
 			return pod, nil
 		})
-		pods, err := tidings.For[*corev1.Pod](w.factory, tidings.Selection{Drop: droppedMetadata, Transform: mark})
+		pods, err := tidings.For[*corev1.Pod](w.factory,
+			tidings.Selection{Drop: droppedMetadata, Transform: mark})
 		if err != nil {
 			t.Fatal(err)
 		}

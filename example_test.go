@@ -21,7 +21,9 @@ func cluster() *apisim.Server {
 		panic(err)
 	}
 	for _, name := range []string{"blue", "green"} {
-		colour := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"kind": "colour"}}}
+		colour := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, Labels: map[string]string{"kind": "colour"},
+		}}
 		if _, err := server.Create(context.Background(), colour); err != nil {
 			panic(err)
 		}
@@ -35,12 +37,14 @@ func ExampleFor() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{Namespaces: []string{"default"}})
+	factory, err := tidings.NewFactory(server.Config(),
+		tidings.FactoryOptions{Namespaces: []string{"default"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	colours, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Labels: "kind=colour"})
+	colours, err := tidings.For[*corev1.ConfigMap](factory,
+		tidings.Selection{Labels: "kind=colour"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -81,7 +85,9 @@ func ExampleInformer_AddHandler() {
 		return
 	}
 	registration, err := colours.AddHandler(tidings.Funcs[*corev1.ConfigMap]{
-		OnAdd: func(c *corev1.ConfigMap, initial bool) { fmt.Println("added", c.Name, "initial:", initial) },
+		OnAdd: func(c *corev1.ConfigMap, initial bool) {
+			fmt.Println("added", c.Name, "initial:", initial)
+		},
 	}, tidings.HandlerOptions{Name: "painter"})
 	if err != nil {
 		fmt.Println(err)
@@ -110,7 +116,8 @@ func ExampleInformer_Events() {
 		fmt.Println(err)
 		return
 	}
-	colours, err := tidings.Metadata(factory, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, tidings.Selection{})
+	colours, err := tidings.Metadata(factory,
+		schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, tidings.Selection{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -150,7 +157,8 @@ func ExampleInformer_WaitFor() {
 		fmt.Println(err)
 		return
 	}
-	written, err := server.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "red"}})
+	written, err := server.Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "red"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -203,7 +211,8 @@ func ExampleInformer_AddNamespace() {
 		fmt.Println(err)
 		return
 	}
-	roots, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Namespace: "kube-public"})
+	roots, err := tidings.For[*corev1.ConfigMap](factory,
+		tidings.Selection{Namespace: "kube-public"})
 	if err != nil {
 		fmt.Println(err)
 		return

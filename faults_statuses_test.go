@@ -40,7 +40,8 @@ func faultsOfStatuses() []faultRow {
 				{Verbs: []string{"list", "watch"}, Resources: []string{"configmaps"}},
 			}
 			user := apisim.User{Name: "reader", Token: "token", Allow: rules}
-			w.reconnect(tidings.FactoryOptions{}, func(c *rest.Config) { c.BearerToken = user.Token })
+			w.reconnect(tidings.FactoryOptions{},
+				func(c *rest.Config) { c.BearerToken = user.Token })
 			w.setUsers(user)
 			l := w.has("a", "b")
 			w.setUsers(apisim.User{Name: user.Name, Token: user.Token})

@@ -47,8 +47,8 @@ var streamedAndPaged = map[string]tidings.FactoryOptions{"streamed": {}, "in pag
 
 // faultRows has a row, at least, for each fault that apisim knows.
 func faultRows() []faultRow {
-	return slices.Concat(faultsOfRequests(), faultsOfStatuses(), faultsOfWatches(),
-		faultsOfLists(), faultsOfServers(), faultsOfRewinds())
+	return slices.Concat(faultsOfRequests(), faultsOfStatuses(), faultsThatEndWatches(),
+		faultsOfWatches(), faultsOfLists(), faultsOfServers(), faultsOfRewinds())
 }
 
 // TestFaults runs the tests of the rows that have one of their own.

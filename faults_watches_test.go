@@ -53,8 +53,8 @@ func answered(mediaType string, parts ...string) apisim.Fault {
 	})
 }
 
-// faultsOfWatches are those of the events of a watch.
-func faultsOfWatches() []faultRow {
+// faultsThatEndWatches are those of the bytes and the events of a watch that end it.
+func faultsThatEndWatches() []faultRow {
 	var small tidings.FactoryOptions
 	small.Transport.MaxFrameBytes = 1 << 20
 	const tooLarge = "larger than the limit of 1048576 (raise Transport.MaxFrameBytes"
@@ -65,9 +65,6 @@ func faultsOfWatches() []faultRow {
 	return []faultRow{
 		// A watch that broke is resumed, not listed.
 		{name: "CutBefore an event", covers: "CutBefore", test: ends(apisim.CutBefore(1), 3, 1, "")},
-		// The watch is resumed from the last event, not from the list.
-		{name: "CutAfter an event", covers: "CutAfter", test: cutAfter},
-		{name: "Expire within a cut", covers: "Expire", test: expireCut},
 		// Half a frame is not decoded, and is no event that cannot be decoded.
 		{name: "CutWithin an event", covers: "CutWithin", kinds: inProtobuf,
 			test: ends(apisim.CutWithin(1), 2, 1, "")},
@@ -96,6 +93,15 @@ func faultsOfWatches() []faultRow {
 		// An ERROR event ends the watch with the error that it carries.
 		{name: "Fail an event with 500", covers: "Fail",
 			test: ends(apisim.Fail(1, http.StatusInternalServerError), 1, 1, "a fault was injected")},
+	}
+}
+
+// faultsOfWatches are the others of the events of a watch.
+func faultsOfWatches() []faultRow {
+	return []faultRow{
+		// The watch is resumed from the last event, not from the list.
+		{name: "CutAfter an event", covers: "CutAfter", test: cutAfter},
+		{name: "Expire within a cut", covers: "Expire", test: expireCut},
 		// Those whose versions are gone together do not list together.
 		{name: "Fail all watches of a fleet with 410", covers: "Fail",
 			elsewhere: TestP18_FleetIsPolite},

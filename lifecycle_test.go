@@ -81,9 +81,12 @@ func TestFactoryRunsForTermAfterTerm(t *testing.T) {
 				synctest.Wait()
 				expect(w, told.Texts(), "Added default/b 1")
 				w.agree()
-				expectError(w, "WaitForSync of the first term", first.informer().WaitForSync(w.ctx), tidings.ErrStopped)
-				expectError(w, "WaitFor of the first term", first.informer().WaitFor(w.ctx, "1"), tidings.ErrStopped)
-				expectError(w, "a handler of the first term", first.add(), tidings.ErrStopped, first.informer().Name())
+				expectError(w, "WaitForSync of the first term",
+					first.informer().WaitForSync(w.ctx), tidings.ErrStopped)
+				expectError(w, "WaitFor of the first term", first.informer().WaitFor(w.ctx, "1"),
+					tidings.ErrStopped)
+				expectError(w, "a handler of the first term", first.add(), tidings.ErrStopped,
+					first.informer().Name())
 				if n := len(w.factory.Health()); n != 1 {
 					w.Errorf("the factory has %d informers, want the one of this term", n)
 				}
@@ -102,11 +105,14 @@ func TestStartRefusesInformersOfAnEndedTerm(t *testing.T) {
 			w.newTerm()
 			time.Sleep(pause)
 			name := w.probe.informer().Name()
-			expectError(w, "WaitForSync of the factory", w.factory.WaitForSync(w.ctx), tidings.ErrStopped, name)
+			expectError(w, "WaitForSync of the factory", w.factory.WaitForSync(w.ctx),
+				tidings.ErrStopped, name)
 			other := w.ask(w.T, w.factory, tidings.Selection{Labels: "n=1"})
 			err := w.factory.Start(w.ctx)
-			expectError(w, "Start", err, tidings.ErrStopped, name, "ask the factory for it again", "Release")
-			expectError(w, "what Start refused", other.informer().WaitForSync(w.ctx), tidings.ErrNotStarted)
+			expectError(w, "Start", err, tidings.ErrStopped, name, "ask the factory for it again",
+				"Release")
+			expectError(w, "what Start refused", other.informer().WaitForSync(w.ctx),
+				tidings.ErrNotStarted)
 			w.probe.informer().Release()
 			w.start()
 			if !other.informer().HasSynced() {
@@ -166,8 +172,10 @@ func TestWaitsForAnInformerOfOnesOwnWaitForItsRun(t *testing.T) {
 func TestWaitsForAnInformerThatNobodyStartedFailAtOnce(t *testing.T) {
 	property(t, func(w *world) {
 		i := w.probe.informer()
-		expectError(w, "WaitForSync", i.WaitForSync(context.Background()), tidings.ErrNotStarted, i.Name(), "call Start")
-		expectError(w, "WaitFor", i.WaitFor(context.Background(), "1"), tidings.ErrNotStarted, i.Name(), "call Start")
+		expectError(w, "WaitForSync", i.WaitForSync(context.Background()), tidings.ErrNotStarted,
+			i.Name(), "call Start")
+		expectError(w, "WaitFor", i.WaitFor(context.Background(), "1"), tidings.ErrNotStarted,
+			i.Name(), "call Start")
 	})
 }
 
@@ -299,7 +307,8 @@ func TestWaitsEndWithWhatTheyWaitFor(t *testing.T) {
 // that were removed before the release and by it.
 func TestReleasedInformerIsGarbage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{DetectMutations: true}, apisim.Options{})
+		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{DetectMutations: true},
+			apisim.Options{})
 		defer w.end()
 		for n := range 20 {
 			w.create(fmt.Sprint("object-", n), "1")
@@ -310,9 +319,9 @@ func TestReleasedInformerIsGarbage(t *testing.T) {
 		}
 		var registrations [2]*tidings.Registration
 		for n := range registrations {
-			if registrations[n], err = i.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{IsolatePanics: n == 0}); err != nil {
-				t.Fatal(err)
-			}
+			o := tidings.HandlerOptions{IsolatePanics: n == 0}
+			registrations[n], err = i.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, o)
+			w.must(err)
 		}
 		w.start()
 		var cached []weak.Pointer[corev1.ConfigMap]
@@ -354,7 +363,8 @@ func TestChangesOfNamespacesWaitForATransform(t *testing.T) {
 			time.Sleep(time.Minute)
 			return c, nil
 		})
-		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"default", "kube-system"}, Transform: slow})
+		i, err := tidings.For[*corev1.ConfigMap](w.factory,
+			tidings.Selection{Namespaces: []string{"default", "kube-system"}, Transform: slow})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,7 +393,8 @@ func TestHandlersThatReturnedAreForgotten(t *testing.T) {
 		for range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
 			p := w.ask(t, w.factory, tidings.Selection{})
-			r := p.handle(func(event) { time.Sleep(30 * time.Second) }, tidings.HandlerOptions{Name: "slow"})
+			r := p.handle(func(event) { time.Sleep(30 * time.Second) },
+				tidings.HandlerOptions{Name: "slow"})
 			if err := w.factory.Start(ctx); err != nil {
 				t.Fatal(err)
 			}

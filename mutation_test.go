@@ -13,11 +13,13 @@ import (
 // was replaced is kept for a while, and each object makes a call.
 func TestMutationDetectorLooksAtOneKeyPerCall(t *testing.T) {
 	d := newMutationDetector[*metav1.PartialObjectMetadata]("test", func(m Mutation) { t.Error(m) })
-	d.observe([]change.Change[*metav1.PartialObjectMetadata]{{Type: change.Added, Key: "a", New: &metav1.PartialObjectMetadata{}}})
+	type changes = []change.Change[*metav1.PartialObjectMetadata]
+	obj := new(metav1.PartialObjectMetadata)
+	d.observe(changes{{Type: change.Added, Key: "a", New: obj}})
 	d.retired["b"] = append(d.retired["b"], nil) // to look at it panics
 	d.returned("handler", "a")
 	delete(d.retired, "b")
-	d.observe([]change.Change[*metav1.PartialObjectMetadata]{{Type: change.Deleted, Key: "a", New: &metav1.PartialObjectMetadata{}}})
+	d.observe(changes{{Type: change.Deleted, Key: "a", New: new(metav1.PartialObjectMetadata)}})
 	if n := len(d.retired["a"]); n != 2 {
 		t.Errorf("%d states of a deleted object are kept, want the cached and the final one", n)
 	}
@@ -42,7 +44,8 @@ func (*ownType) DeepCopyObject() runtime.Object { panic("not written yet") }
 func TestMutationDetectorBearsTypesOfAProgram(t *testing.T) {
 	var found []Mutation
 	d := newMutationDetector[*ownType]("test", func(m Mutation) { found = append(found, m) })
-	obj := &ownType{Size: big.NewInt(7), Next: &ownType{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}}
+	next := &ownType{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}
+	obj := &ownType{Size: big.NewInt(7), Next: next}
 	d.observe([]change.Change[*ownType]{{Type: change.Added, Key: "a", New: obj}})
 	d.sweep()
 	if len(found) != 0 {

@@ -30,7 +30,9 @@ func TestTypesWithOddNames(t *testing.T) {
 	} {
 		for _, namespaced := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, namespaced), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { followOdd(t, name.group, name.plural, name.kind, namespaced) })
+				synctest.Test(t, func(t *testing.T) {
+					followOdd(t, name.group, name.plural, name.kind, namespaced)
+				})
 			})
 		}
 	}
@@ -42,11 +44,13 @@ func followOdd(t *testing.T, group, plural, kind string, namespaced bool) {
 	o.Scheme.AddKnownTypeWithName(gvr.GroupVersion().WithKind(kind), &oddly{})
 	w := newWorld(t, nil, o, apisim.Options{})
 	defer w.end()
-	if err := w.server.Register(apisim.Resource{Group: group, Version: "v1", Name: plural, Kind: kind, Namespaced: namespaced}); err != nil {
-		t.Fatal(err)
-	}
+	w.must(w.server.Register(apisim.Resource{
+		Group: group, Version: "v1", Name: plural, Kind: kind, Namespaced: namespaced,
+	}))
 	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/v1", "kind": kind, "metadata": map[string]any{"name": "a", "labels": map[string]any{"n": "1"}}}}
+		"apiVersion": group + "/v1", "kind": kind,
+		"metadata": map[string]any{"name": "a", "labels": map[string]any{"n": "1"}},
+	}}
 	key := "a"
 	if namespaced {
 		obj.SetNamespace("default")
@@ -75,19 +79,19 @@ type oddly struct{ widget }
 // TestResourcesThatCannotBe asks for names that are no resource's: an error at once, or
 // health that says so.
 func TestResourcesThatCannotBe(t *testing.T) {
-	for _, name := range []string{"Pods", "pods/status", "pods/", "../nodes", "pods?limit=1", "a b", "pods.v1"} {
+	for _, name := range []string{
+		"Pods", "pods/status", "pods/", "../nodes", "pods?limit=1", "a b", "pods.v1",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
 			defer w.end()
-			informer, err := tidings.Dynamic(w.factory, schema.GroupVersionResource{Version: "v1", Resource: name}, tidings.Selection{})
+			gvr := schema.GroupVersionResource{Version: "v1", Resource: name}
+			informer, err := tidings.Dynamic(w.factory, gvr, tidings.Selection{})
 			if err != nil {
 				return
 			}
-			if err := w.factory.Start(w.ctx); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Minute)
-			synctest.Wait()
+			w.startFactory()
+			w.after(time.Minute)
 			if h := informer.Health(); h.Synced || h.State != health.NoSuchResource ||
 				errors.Is(h.LastError, nil) {
 				t.Errorf("%q: health is %+v", name, h)

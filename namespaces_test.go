@@ -19,8 +19,8 @@ func (slowToEnd) List(context.Context, source.ListOptions) (source.Page[*corev1.
 }
 
 func (slowToEnd) Watch(
-	ctx context.Context, o source.WatchOptions) (source.Stream[*corev1.ConfigMap], error,
-) {
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[*corev1.ConfigMap], error) {
 	if o.SendInitialEvents {
 		return nil, source.ErrStreamedListRefused
 	}

@@ -125,7 +125,8 @@ func TestNewInformerShares(t *testing.T) {
 					t.Error("the source's own objects were written to")
 				}
 				for _, pod := range all {
-					n := slices.IndexFunc(pods, func(of *corev1.Pod) bool { return of.Name == pod.Name })
+					n := slices.IndexFunc(pods,
+						func(of *corev1.Pod) bool { return of.Name == pod.Name })
 					want := pods[n]
 					if !tt.counted && tt.o.Transform == nil && pod != want {
 						t.Errorf("%s is not cached as it is", pod.Name)

@@ -64,7 +64,8 @@ func TestSharing(t *testing.T) {
 			t.Run(fmt.Sprintf("%d paged %v", sharing, paged), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					transport := tidings.Transport{Sharing: sharing, NoStreamedLists: paged}
-					w := newWorld(t, nil, tidings.FactoryOptions{Transport: transport}, apisim.Options{})
+					w := newWorld(t, nil, tidings.FactoryOptions{Transport: transport},
+						apisim.Options{})
 					defer w.end()
 					informer, all := replicasOf(w, tidings.Selection{})
 					if inCommon(all[6], all[7]) != (sharing == tidings.ShareAll) {

@@ -136,7 +136,8 @@ func TestP02_ReplayedStatesAreDropped(t *testing.T) {
 		i.send(source.Deleted, stateAt("b", "8", "4"))
 		i.send(source.Added, stateAt("b", "4", "4")) // it was deleted after that
 		i.send(source.Modified, stateAt("a", "10", "10"))
-		expect(t, i.told.Texts(), "Updated default/a 5→7", "Deleted default/b 4", "Updated default/a 7→10")
+		expect(t, i.told.Texts(), "Updated default/a 5→7", "Deleted default/b 4",
+			"Updated default/a 7→10")
 		if h := i.Health(); h.Stale != 4 || h.Version != "10" {
 			t.Errorf("health is %+v", h)
 		}
@@ -152,7 +153,8 @@ func TestP02_WithoutVersionsWhatArrivesIsApplied(t *testing.T) {
 				i.send(source.Modified, stateAt("a", odd, "2"))
 				i.send(source.Modified, stateAt("a", "", "3"))
 				i.send(source.Deleted, stateAt("a", "", "3"))
-				expect(t, i.told.Texts(), "Updated default/a 1→2", "Updated default/a 2→3", "Deleted default/a 3")
+				expect(t, i.told.Texts(), "Updated default/a 1→2", "Updated default/a 2→3",
+					"Deleted default/a 3")
 			})
 		})
 	}

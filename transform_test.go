@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,15 +59,16 @@ func transformed(t *testing.T, test func(w *world, fail func(func(metav1.Object)
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, kinds[kind], tidings.FactoryOptions{}, apisim.Options{})
 					defer w.end()
-					isBad := func(metav1.Object) bool { return false }
+					var isBad atomic.Pointer[func(metav1.Object) bool]
 					transform := newTransform(func(obj metav1.Object) verdict {
-						if isBad(obj) {
+						if f := isBad.Load(); f != nil && (*f)(obj) {
 							return how
 						}
 						return passes
 					})
-					w.probe = w.ask(t, w.factory, tidings.Selection{Namespace: "default", Transform: transform})
-					test(w, func(f func(metav1.Object) bool) { isBad = f })
+					w.probe = w.ask(t, w.factory,
+						tidings.Selection{Namespace: "default", Transform: transform})
+					test(w, func(f func(metav1.Object) bool) { isBad.Store(&f) })
 				})
 			})
 		}
@@ -78,7 +80,8 @@ func transformed(t *testing.T, test func(w *world, fail func(func(metav1.Object)
 func (w *world) hold() (letGo func()) {
 	w.Helper()
 	stuck := make(chan struct{})
-	w.probe.handle(func(event) { <-stuck }, tidings.HandlerOptions{Name: "brake", Policy: tidings.Block, Limit: 1})
+	w.probe.handle(func(event) { <-stuck },
+		tidings.HandlerOptions{Name: "brake", Policy: tidings.Block, Limit: 1})
 	for i := range 3 {
 		w.create(fmt.Sprint("brake-", i), "1")
 		synctest.Wait()
@@ -185,7 +188,8 @@ func TestP11_TransformThatMakesAnotherObjectFails(t *testing.T) {
 				h := i.Health()
 				if name == "" {
 					i.send(source.Modified, stateAt("a", "6", "2"))
-					expect(t, i.told.Texts(), "Added default/a initial 1", "Added default/b initial 1", "Updated default/a 1→2")
+					expect(t, i.told.Texts(), "Added default/a initial 1",
+						"Added default/b initial 1", "Updated default/a 1→2")
 					return
 				}
 				expect(t, i.told.Texts(), "Added default/b initial 1")

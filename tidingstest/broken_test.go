@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/health"
 )
 
 // defects have the tests that must notice each of them.
@@ -32,13 +32,18 @@ var defects = map[string]struct {
 			return nil
 		}
 		return []Event{e}
-	}), nil, []string{"P01_CacheHoldsWhatTheServerHolds", "P01_LostConnectionsAndAForgottenPast", "P01_FaultsOfTheServer", "P04_EveryChangeInOrder", "P08_RelistIsOneStep"}},
+	}), nil, []string{
+		"P01_CacheHoldsWhatTheServerHolds", "P01_LostConnectionsAndAForgottenPast",
+		"P01_FaultsOfTheServer", "P04_EveryChangeInOrder", "P08_RelistIsOneStep",
+	}},
 	"adds come twice": {one(func(e Event) []Event {
 		if e.Type == tidings.Added {
 			return []Event{e, e}
 		}
 		return []Event{e}
-	}), nil, []string{"P01_CacheHoldsWhatTheServerHolds", "P04_EveryChangeInOrder", "P05_InitialAddsAreMarked"}},
+	}), nil, []string{
+		"P01_CacheHoldsWhatTheServerHolds", "P04_EveryChangeInOrder", "P05_InitialAddsAreMarked",
+	}},
 	"every third update is lost": {changing(func() func(Event) []Event {
 		n := 0
 		return func(e Event) []Event {
@@ -68,7 +73,9 @@ var defects = map[string]struct {
 	"initial adds are not marked": {one(func(e Event) []Event {
 		e.Initial = false
 		return []Event{e}
-	}), nil, []string{"P04_EveryChangeInOrder", "P05_InitialAddsAreMarked", "P07_SyncedAfterTheInitialSet"}},
+	}), nil, []string{
+		"P04_EveryChangeInOrder", "P05_InitialAddsAreMarked", "P07_SyncedAfterTheInitialSet",
+	}},
 	"all adds are marked": {one(func(e Event) []Event {
 		e.Initial = e.Type == tidings.Added
 		return []Event{e}
@@ -149,18 +156,16 @@ var defects = map[string]struct {
 		b.synced = func(Informer) <-chan struct{} { return closed() }
 	}, nil, []string{"P07_SyncedAfterTheInitialSet", "P13_RefusalsAreSeenAndHeal"}},
 	"handlers are synced from the beginning": {func(b *broken) {
-		b.joined = func(r Registration) Registration { return impostor{Registration: r, synced: closed()} }
+		b.joined = impostor{synced: closed()}.of
 	}, nil, []string{"P07_SyncedAfterTheInitialSet"}},
 	"handlers are never synced": {func(b *broken) {
-		b.joined = func(r Registration) Registration { return impostor{Registration: r, synced: make(chan struct{})} }
+		b.joined = impostor{synced: make(chan struct{})}.of
 	}, nil, []string{"P07_EmptyCollectionSyncs"}},
 	"removed handlers stay": {func(b *broken) {
-		b.joined = func(r Registration) Registration {
-			return impostor{Registration: r, remove: func() {}, done: closed()}
-		}
+		b.joined = impostor{remove: func() {}, done: closed()}.of
 	}, nil, []string{"P09_RemovedHandler", "P09_HandlerRemovesItself", "P09_BlockedHandlerIsRemoved"}},
 	"a removed handler is done at once": {func(b *broken) {
-		b.joined = func(r Registration) Registration { return impostor{Registration: r, done: closed()} }
+		b.joined = impostor{done: closed()}.of
 	}, nil, []string{"P09_BlockedHandlerIsRemoved"}},
 	"a call follows the stop": {func(b *broken) {
 		var last atomic.Pointer[func()]
@@ -236,17 +241,26 @@ var defects = map[string]struct {
 	}, nil, []string{"P06_CacheAndIndexFirst"}},
 	"health is always good": {func(b *broken) {
 		b.health = func(h tidings.Health) tidings.Health {
-			return tidings.Health{Watch: health.Watch{State: "Watching"}, Synced: true, Objects: h.Objects, Version: h.Version}
+			good := tidings.Health{Synced: true, Objects: h.Objects, Version: h.Version}
+			good.State = tidings.Watching
+			return good
 		}
-	}, nil, []string{"P13_RefusalsAreSeenAndHeal", "P13_HealthFollowsTheWatch", "P11_IndexFunctionThatFails", "P09_NothingFollowsTheStop"}},
+	}, nil, []string{
+		"P13_RefusalsAreSeenAndHeal", "P13_HealthFollowsTheWatch", "P11_IndexFunctionThatFails",
+		"P09_NothingFollowsTheStop",
+	}},
 	"WaitFor does not wait": {func(b *broken) {
 		b.wait = func(context.Context, string) error { return nil }
 	}, nil, []string{"P14_CacheHoldsTheWriteAfterWaitFor"}},
 	"errors of Run are forgotten": {func(b *broken) {
 		b.Informer = forgiving{b.Informer}
 	}, nil, []string{"P20_RunningTwice", "P09_StuckHandlerIsNamed"}},
-	"the label selector is forgotten": {nil, func(s *Setting) { s.Labels = "" }, []string{"P20_OnlyTheSelection"}},
-	"the namespace is forgotten":      {nil, func(s *Setting) { s.Namespaces = nil }, []string{"P20_OnlyTheSelection"}},
+	"the label selector is forgotten": {nil, func(s *Setting) {
+		s.Labels = ""
+	}, []string{"P20_OnlyTheSelection"}},
+	"the namespace is forgotten": {nil, func(s *Setting) {
+		s.Namespaces = nil
+	}, []string{"P20_OnlyTheSelection"}},
 	"every watch begins with a list": {nil, func(s *Setting) {
 		s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &forgetful{next: next} })
 	}, []string{"P18_WatchesAreResumed"}},
@@ -363,13 +377,14 @@ func TestClientGo(t *testing.T) {
 
 // clientGoKind is client-go's own informer.
 func clientGoKind() Kind {
-	return Kind{Name: "client-go", Namespaces: 1, DropIn: true, New: newDropIn(func(s Setting) (cache.SharedIndexInformer, error) {
-		lw, err := listWatch(s)
-		if err != nil {
-			return nil, err
-		}
-		return clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, s.Resync, clientgo.Indexers{}), nil
-	})}
+	informer := func(s Setting, client *kubernetes.Clientset) cache.SharedIndexInformer {
+		return clientgo.NewSharedIndexInformer(listWatch(s, client), &corev1.ConfigMap{}, s.Resync,
+			clientgo.Indexers{})
+	}
+	return Kind{
+		Name: "client-go", Namespaces: 1, DropIn: true,
+		New: connected(kubernetes.NewForConfig, informer),
+	}
 }
 
 // TestEveryTestCanFail: there is a defect for each test of the suite.

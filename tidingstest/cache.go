@@ -223,11 +223,7 @@ func relistIsOneStep(r *rig) {
 	})
 	r.agree("P08", f)
 	events := f.Take()
-	if at := slices.IndexFunc(events, func(e follow.Event) bool {
-		return e.Type != tidings.Deleted
-	}); slices.ContainsFunc(events[max(at, 0):], func(e follow.Event) bool {
-		return e.Type == tidings.Deleted && at >= 0
-	}) {
+	if !deletesFirst(events) {
 		r.Errorf("P08: of the events %v deletes are not the first", events)
 	}
 	slices.SortStableFunc(events, func(a, b follow.Event) int {
@@ -242,6 +238,18 @@ func relistIsOneStep(r *rig) {
 	if r.gate.lists() == lists {
 		r.Errorf("P08: the informer did not list")
 	}
+}
+
+func deletesFirst(events []follow.Event) bool {
+	return slices.IsSortedFunc(events, func(a, b follow.Event) int {
+		switch {
+		case a.Type == tidings.Deleted && b.Type != tidings.Deleted:
+			return -1
+		case b.Type == tidings.Deleted && a.Type != tidings.Deleted:
+			return 1
+		}
+		return 0
+	})
 }
 
 // anotherObject deletes and creates under one key: the handler receives both.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/cache"
@@ -21,24 +22,36 @@ import (
 
 // dropInKinds are the informers that stand in for client-go's.
 func dropInKinds() []Kind {
-	return []Kind{
-		{Name: "drop-in typed", Namespaces: 1, DropIn: true, New: newDropIn(dropInTyped)},
-		{Name: "drop-in typed everywhere", DropIn: true, New: newDropIn(dropInTyped)},
-		{Name: "drop-in dynamic", Namespaces: 1, DropIn: true, New: newDropIn(dropInDynamic)},
-		{Name: "drop-in metadata", Namespaces: 1, DropIn: true, New: newDropIn(dropInMetadata)},
+	typed := connected(kubernetes.NewForConfig, fromClientset[*kubernetes.Clientset])
+	// The clients of ownDynamic and ownMetadata bring our own source along.
+	ownDynamic := connected(func(c *rest.Config) (dynamic.Interface, error) {
+		return dynamicinformer.NewClient(c, nil)
+	}, fromDynamic)
+	ownMetadata := connected(func(c *rest.Config) (metadata.Interface, error) {
+		return metadatainformer.NewClient(c, nil)
+	}, fromMetadata)
+	kinds := []Kind{
+		{Name: "drop-in typed", New: typed},
+		{Name: "drop-in typed everywhere", New: typed},
 		{
-			Name: "drop-in dynamic, own source", Namespaces: 1, DropIn: true,
-			New: newDropIn(dropInOwnDynamic),
+			Name: "drop-in dynamic",
+			New:  connected(dynamic.NewForConfig, fromDynamic[*dynamic.DynamicClient]),
 		},
 		{
-			Name: "drop-in metadata, own source", Namespaces: 1, DropIn: true,
-			New: newDropIn(dropInOwnMetadata),
+			Name: "drop-in metadata",
+			New:  connected(metadata.NewForConfig, fromMetadata[metadata.Interface]),
 		},
-		{
-			Name: "drop-in list and watch", Namespaces: 1, DropIn: true,
-			New: newDropIn(dropInListWatch),
-		},
+		{Name: "drop-in dynamic, own source", New: ownDynamic},
+		{Name: "drop-in metadata, own source", New: ownMetadata},
+		{Name: "drop-in list and watch", New: connected(kubernetes.NewForConfig, fromListWatch)},
 	}
+	for n := range kinds {
+		kinds[n].DropIn = true
+		if n != 1 {
+			kinds[n].Namespaces = 1
+		}
+	}
+	return kinds
 }
 
 // FakeKinds returns the kinds that read from a Server's Client, such as client-go's fake
@@ -46,7 +59,7 @@ func dropInKinds() []Kind {
 func FakeKinds() []Kind {
 	one := Kind{
 		Name: "drop-in on a fake", Namespaces: 1, DropIn: true, Fake: true,
-		New: newDropIn(dropInFake),
+		New: func(s Setting) (Informer, error) { return Shared(fromClientset(s, s.Client), s.Index) },
 	}
 	all := one
 	all.Name, all.Namespaces = "drop-in on a fake, everywhere", 0
@@ -55,97 +68,46 @@ func FakeKinds() []Kind {
 
 func (s Setting) tweak(o *metav1.ListOptions) { o.LabelSelector = s.Labels }
 
-func dropInTyped(s Setting) (cache.SharedIndexInformer, error) {
-	client, err := kubernetes.NewForConfig(s.Config)
-	if err != nil {
-		return nil, err
+// connected returns the function that makes an informer of a client.
+func connected[C any](
+	connect func(*rest.Config) (C, error), make func(Setting, C) cache.SharedIndexInformer,
+) func(Setting) (Informer, error) {
+	return func(s Setting) (Informer, error) {
+		client, err := connect(s.Config)
+		if err != nil {
+			return nil, err
+		}
+		return Shared(make(s, client), s.Index)
 	}
-	return fromClientset(s, client), nil
 }
 
-func dropInFake(s Setting) (cache.SharedIndexInformer, error) {
-	return fromClientset(s, s.Client), nil
-}
-
-func fromClientset(s Setting, client kubernetes.Interface) cache.SharedIndexInformer {
+func fromClientset[C kubernetes.Interface](s Setting, client C) cache.SharedIndexInformer {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, s.Resync,
 		informers.WithNamespace(s.namespace()), informers.WithTweakListOptions(s.tweak))
 	return factory.Core().V1().ConfigMaps().Informer()
 }
 
-func dropInDynamic(s Setting) (cache.SharedIndexInformer, error) {
-	client, err := dynamic.NewForConfig(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	return fromDynamic(s, client), nil
-}
-
-// dropInOwnDynamic and dropInOwnMetadata have clients that bring our own source along.
-func dropInOwnDynamic(s Setting) (cache.SharedIndexInformer, error) {
-	client, err := dynamicinformer.NewClient(s.Config, nil)
-	if err != nil {
-		return nil, err
-	}
-	return fromDynamic(s, client), nil
-}
-
-func fromDynamic(s Setting, client dynamic.Interface) cache.SharedIndexInformer {
+func fromDynamic[C dynamic.Interface](s Setting, client C) cache.SharedIndexInformer {
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, s.Resync,
 		s.namespace(), s.tweak)
 	return factory.ForResource(configMaps).Informer()
 }
 
-func dropInMetadata(s Setting) (cache.SharedIndexInformer, error) {
-	client, err := metadata.NewForConfig(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	return fromMetadata(s, client), nil
-}
-
-func dropInOwnMetadata(s Setting) (cache.SharedIndexInformer, error) {
-	client, err := metadatainformer.NewClient(s.Config, nil)
-	if err != nil {
-		return nil, err
-	}
-	return fromMetadata(s, client), nil
-}
-
-func fromMetadata(s Setting, client metadata.Interface) cache.SharedIndexInformer {
+func fromMetadata[C metadata.Interface](s Setting, client C) cache.SharedIndexInformer {
 	factory := metadatainformer.NewFilteredSharedInformerFactory(client, s.Resync,
 		s.namespace(), s.tweak)
 	return factory.ForResource(configMaps).Informer()
 }
 
-// dropInListWatch is an informer of a ListWatch, as programs make them.
-func dropInListWatch(s Setting) (cache.SharedIndexInformer, error) {
-	lw, err := listWatch(s)
-	if err != nil {
-		return nil, err
-	}
-	return cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, s.Resync, cache.Indexers{}), nil
+// fromListWatch returns an informer of a ListWatch, as programs make them.
+func fromListWatch(s Setting, client *kubernetes.Clientset) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(listWatch(s, client), &corev1.ConfigMap{}, s.Resync,
+		cache.Indexers{})
 }
 
-func listWatch(s Setting) (*cache.ListWatch, error) {
-	client, err := kubernetes.NewForConfig(s.Config)
-	if err != nil {
-		return nil, err
-	}
+func listWatch(s Setting, client *kubernetes.Clientset) *cache.ListWatch {
 	return cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(),
-		configMaps.Resource, s.namespace(), s.tweak), nil
-}
-
-func newDropIn(
-	make func(Setting) (cache.SharedIndexInformer, error),
-) func(Setting) (Informer, error) {
-	return func(s Setting) (Informer, error) {
-		shared, err := make(s)
-		if err != nil {
-			return nil, err
-		}
-		return Shared(shared, s.Index)
-	}
+		configMaps.Resource, s.namespace(), s.tweak)
 }
 
 // dropIn is an Informer that is one of client-go's.

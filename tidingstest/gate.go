@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -24,18 +23,11 @@ type gate struct {
 	answer    func(*http.Request) *http.Response
 	onList    func()
 	open      map[*answerBody]struct{}
-	requests  []request
+	requests  int // that were sent
+	begun     int // lists, streamed or in pages
 }
 
-// request is one that an informer has sent.
-type request struct {
-	at     time.Time
-	path   string
-	lists  bool // all pages of a list count as one, streamed lists too, a look at the version is none
-	status int  // of an answer of the gate
-}
-
-// errCut is what is left of a connection that the gate has cut.
+// errCut is the error of a connection that the gate has cut.
 var errCut = errors.New("connection reset by the test")
 
 // passage is the gate before one transport.
@@ -81,28 +73,28 @@ func (g *gate) admit(r *http.Request) (*http.Response, error) {
 	watches := query.Get("watch") != "" && query.Get("watch") != "false"
 	streams := query.Get("sendInitialEvents") == "true"
 	looks := query.Get("limit") == "1" // at the server's version, with a list of one object
-	note := request{at: time.Now(), path: r.URL.Path, lists: (!watches || streams) && query.Get("continue") == "" && !looks}
+	lists := (!watches || streams) && query.Get("continue") == "" && !looks
 	g.mu.Lock()
-	defer func() {
-		g.requests = append(g.requests, note)
-		g.mu.Unlock()
-	}()
+	defer g.mu.Unlock()
+	g.requests++
+	if lists {
+		g.begun++
+	}
 	if g.shut {
 		return nil, errCut
 	}
 	if g.answer != nil {
 		if answer := g.answer(r); answer != nil {
-			note.status = answer.StatusCode
 			return answer, nil
 		}
 	}
 	if watches && !streams && g.forgotten != "" && version != "" {
-		if order, err := resourceversion.CompareResourceVersion(version, g.forgotten); err == nil && order < 0 {
-			note.status = http.StatusGone
+		order, err := resourceversion.CompareResourceVersion(version, g.forgotten)
+		if err == nil && order < 0 {
 			return refusal(r, http.StatusGone, metav1.StatusReasonExpired, 0), nil
 		}
 	}
-	if note.lists && g.onList != nil {
+	if lists && g.onList != nil {
 		g.onList()
 	}
 	return nil, nil
@@ -122,8 +114,9 @@ func refusal(r *http.Request, code int, reason metav1.StatusReason, retryAfter i
 		header.Set("Retry-After", strconv.Itoa(retryAfter))
 	}
 	return &http.Response{
-		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+		Status: http.StatusText(code), StatusCode: code, Header: header, Request: r,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 }
 
@@ -162,23 +155,15 @@ func (g *gate) stall() (proceed func()) {
 }
 
 // lists returns how many lists were begun.
-func (g *gate) lists() int {
-	count := 0
-	g.change(func() {
-		for _, r := range g.requests {
-			if r.lists {
-				count++
-			}
-		}
-	})
-	return count
+func (g *gate) lists() (n int) {
+	g.change(func() { n = g.begun })
+	return n
 }
 
-// log returns the requests so far.
-func (g *gate) log() []request {
-	var log []request
-	g.change(func() { log = append(log, g.requests...) })
-	return log
+// sent returns how many requests there were.
+func (g *gate) sent() (n int) {
+	g.change(func() { n = g.requests })
+	return n
 }
 
 func (g *gate) forget(b *answerBody) {

@@ -47,7 +47,8 @@ func relistsUnderLoad(r *rig) {
 		} else {
 			r.offline(func() { r.update(fmt.Sprint("pillar-", pillars-1)) })
 		}
-		late = append(late, r.follow(fmt.Sprint("late handler ", round), nil, tidings.HandlerOptions{}))
+		late = append(late,
+			r.follow(fmt.Sprint("late handler ", round), nil, tidings.HandlerOptions{}))
 		brief := r.follow(fmt.Sprint("brief handler ", round), nil, tidings.HandlerOptions{})
 		brief.registration.Remove()
 		r.awaitClosed("a removed handler to end", brief.registration.Done())

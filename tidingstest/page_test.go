@@ -45,7 +45,8 @@ func rows() string {
 		case test.suits(FakeKinds()[0]):
 			servers += ", fake clientset"
 		}
-		fmt.Fprintf(&table, "| P%d | `%s` | %s | %s |\n", numberOf(test.name), test.name, kinds, servers)
+		fmt.Fprintf(&table, "| P%d | `%s` | %s | %s |\n", numberOf(test.name), test.name, kinds,
+			servers)
 		table.WriteString(inRealTime[test.name])
 	}
 	return table.String()

@@ -139,7 +139,8 @@ func (s Server) lacks(n need) string {
 	return cmp.Or(
 		missing(needGate, s.Config != nil, "Config"),
 		missing(needBubble, s.Settle != nil, "Settle"),
-		missing(needFault, s.CutConnections != nil || s.Restart != nil || s.Compact != nil, "CutConnections, Restart or Compact"),
+		missing(needFault, s.CutConnections != nil || s.Restart != nil || s.Compact != nil,
+			"CutConnections, Restart or Compact"),
 		missing(needBackup, s.Backup != nil, "Backup"),
 	)
 }

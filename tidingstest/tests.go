@@ -15,7 +15,10 @@ func tests() []test {
 	return []test{
 		{name: "P01_CacheHoldsWhatTheServerHolds", run: cacheHolds},
 		{name: "P01_LostConnectionsAndAForgottenPast", needs: needGate, run: cacheHoldsAfterCuts},
-		{name: "P01_FaultsOfTheServer", needs: needGate | needFault | needAlone, run: cacheHoldsAfterFaults},
+		{
+			name:  "P01_FaultsOfTheServer",
+			needs: needGate | needFault | needAlone, run: cacheHoldsAfterFaults,
+		},
 		{name: "P02_StatesOnlyMoveForward", needs: needGate, run: statesMoveForward},
 		{name: "P03_ListsAreOfOneState", run: listsAreOfOneState},
 		{name: "P03_HeldListStays", run: heldListStays},
@@ -36,7 +39,10 @@ func tests() []test {
 		{name: "P10_BlockedHandlerHoldsUpNobody", run: blockedHandler},
 		{name: "P11_PanicCostsOneNotification", needs: needAlone, run: panicCostsOne},
 		{name: "P11_IndexFunctionThatFails", run: indexFails},
-		{name: "P12_ResyncRepeatsTheCache", run: resyncRepeats, set: func(s *Setting) { s.Resync = resyncPeriod }},
+		{
+			name: "P12_ResyncRepeatsTheCache", run: resyncRepeats,
+			set: func(s *Setting) { s.Resync = resyncPeriod },
+		},
 		{name: "P13_RefusalsAreSeenAndHeal", needs: needGate, run: refusalsHeal},
 		{name: "P13_HealthFollowsTheWatch", needs: needGate, run: healthFollows},
 		{name: "P14_CacheHoldsTheWriteAfterWaitFor", needs: needNative, run: readYourWrites},

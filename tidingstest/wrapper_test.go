@@ -98,6 +98,12 @@ type impostor struct {
 	synced, done <-chan struct{}
 }
 
+// of takes the place of a registration.
+func (i impostor) of(r Registration) Registration {
+	i.Registration = r
+	return i
+}
+
 func (i impostor) Remove() {
 	if i.remove != nil {
 		i.remove()

@@ -60,7 +60,8 @@ func (r *rig) note(obj *corev1.ConfigMap) {
 // written by two goroutines at once.
 func (r *rig) tryCreate(key string, labels map[string]string) error {
 	obj := r.object(key, labels)
-	made, err := r.client.CoreV1().ConfigMaps(obj.Namespace).Create(r.ctx, obj, metav1.CreateOptions{})
+	made, err := r.client.CoreV1().ConfigMaps(obj.Namespace).Create(r.ctx, obj,
+		metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,8 @@ func (r *rig) tryCreate(key string, labels map[string]string) error {
 
 func (r *rig) tryUpdate(key string, labels map[string]string) error {
 	obj := r.object(key, labels)
-	made, err := r.client.CoreV1().ConfigMaps(obj.Namespace).Update(r.ctx, obj, metav1.UpdateOptions{})
+	made, err := r.client.CoreV1().ConfigMaps(obj.Namespace).Update(r.ctx, obj,
+		metav1.UpdateOptions{})
 	if err != nil {
 		return err
 	}
@@ -126,7 +128,8 @@ func (r *rig) world(namespace string) map[string]string {
 func within(state map[string]string, namespace string) map[string]string {
 	state = maps.Clone(state)
 	if namespace != "" {
-		maps.DeleteFunc(state, func(key, _ string) bool { return !strings.HasPrefix(key, namespace+"/") })
+		maps.DeleteFunc(state,
+			func(key, _ string) bool { return !strings.HasPrefix(key, namespace+"/") })
 	}
 	return state
 }

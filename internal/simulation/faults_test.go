@@ -61,7 +61,8 @@ type requestFault struct {
 var requestFaults = []requestFault{
 	{"Refuse", nil, func(w *world) apisim.Fault {
 		code := []int{401, 403, 404, 410, 429, 500, 503, 504}[w.random.IntN(8)]
-		return apisim.Refuse(code, []time.Duration{0, 0, time.Second, 10 * time.Second}[w.random.IntN(4)])
+		return apisim.Refuse(code,
+			[]time.Duration{0, 0, time.Second, 10 * time.Second}[w.random.IntN(4)])
 	}},
 	{"Delay", nil, func(w *world) apisim.Fault { return apisim.Delay(w.between(0, 600)) }},
 	{"Drop", nil, func(*world) apisim.Fault { return apisim.Drop() }},

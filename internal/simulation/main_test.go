@@ -17,7 +17,8 @@ import (
 var (
 	days     = seeds.New("sim", "TestDays", 30)
 	firstOne = flag.Uint64("sim.first", 1, "the seed that TestDays begins with")
-	soak     = flag.Duration("sim.soak", 0, "run seeds until this much time has passed, from one that the clock gives")
+	soak     = flag.Duration("sim.soak", 0,
+		"run seeds until this much time has passed, from one that the clock gives")
 )
 
 // TestMain silences what client-go logs of failures that are meant. Its limit of reports

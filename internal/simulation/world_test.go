@@ -70,7 +70,9 @@ func runDay(t *testing.T, seed uint64, all *totals) {
 
 // begin starts a server with some objects, and informers of all kinds.
 func (w *world) begin() {
-	o := apisim.Options{Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800)}
+	o := apisim.Options{
+		Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800),
+	}
 	w.note("server with %+v", o)
 	var err error
 	if w.server, err = apisim.New(o); err != nil {
@@ -125,7 +127,8 @@ func (w *world) config(userAgent string) *rest.Config {
 }
 
 func (w *world) note(format string, args ...any) {
-	w.history = append(w.history, time.Now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, args...))
+	w.history = append(w.history,
+		time.Now().Format("02 15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 // save keeps the history of a seed that failed.
@@ -138,7 +141,8 @@ func (w *world) save() {
 		w.Error(err)
 	}
 	w.Logf("repeat it with: go test ./internal/simulation -sim.seed=%d\n"+
-		"its history is in %s (-artifacts keeps it), and ends with\n%s", w.seed, file, strings.Join(w.history[max(0, len(w.history)-100):], "\n"))
+		"its history is in %s (-artifacts keeps it), and ends with\n%s", w.seed, file,
+		strings.Join(w.history[max(0, len(w.history)-100):], "\n"))
 }
 
 // step does one random thing, and lets some time pass.
