@@ -266,7 +266,7 @@ func (w *watcher) bookmark(endsInitial bool) error {
 	if !w.AllowWatchBookmarks {
 		return nil
 	}
-	obj, err := newBookmark(w.res, w.form, w.sent, endsInitial)
+	obj, err := newBookmark(w.res, w.sent, endsInitial)
 	if err != nil {
 		return err
 	}
