@@ -41,8 +41,10 @@ func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.Del
 	if err != nil {
 		return nil, false, err
 	}
-	if err := checkDeletePreconditions(r, before, o.Preconditions); err != nil {
-		return nil, false, err
+	if p := o.Preconditions; p != nil {
+		if err := checkPreconditions(r, before, p.UID, p.ResourceVersion); err != nil {
+			return nil, false, err
+		}
 	}
 	dryRun := len(o.DryRun) > 0
 	switch r.gvr() {
@@ -71,22 +73,6 @@ func (s *Server) removeLocked(r *resource, obj object) {
 	s.commitLocked(r, obj, nil)
 	s.finishNamespaceLocked(obj.GetNamespace())
 	s.finishDefinitionLocked(r.definition)
-}
-
-func checkDeletePreconditions(r *resource, stored object, p *metav1.Preconditions) error {
-	if p == nil {
-		return nil
-	}
-	if p.UID != nil && *p.UID != stored.GetUID() {
-		return errConflict(r, stored, "the UID in the precondition (%s) does not match the UID in "+
-			"record (%s). The object might have been deleted and then recreated", *p.UID, stored.GetUID())
-	}
-	if p.ResourceVersion != nil && *p.ResourceVersion != stored.GetResourceVersion() {
-		return errConflict(r, stored, "the ResourceVersion in the precondition (%s) does not match "+
-			"the ResourceVersion in record (%s). The object might have been modified",
-			*p.ResourceVersion, stored.GetResourceVersion())
-	}
-	return nil
 }
 
 // gracePeriod returns how long an object stays after its deletion. Only a pod that has a

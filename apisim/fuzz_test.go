@@ -26,9 +26,8 @@ var (
 	}
 )
 
-// FuzzRequests sends any method, path, query, headers and body past the network: nothing may
-// panic, every answer has a status, and the objects can still be read in every form.
-func FuzzRequests(f *testing.F) {
+// fuzzSeeds returns a method, a path, parameters, two media types and a body each.
+func fuzzSeeds() [][6]string {
 	const (
 		maps       = "/api/v1/namespaces/default/configmaps"
 		custom     = "/apis/example.com/v1/namespaces/default/widgets"
@@ -36,7 +35,7 @@ func FuzzRequests(f *testing.F) {
 		asTable    = "application/json;as=Table;v=v1;g=meta.k8s.io"
 		asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 	)
-	for _, seed := range [][6]string{
+	return [][6]string{
 		{"GET", "/api/v1/pods", "watch=true&timeoutSeconds=1&resourceVersion=1", mediaJSON, asTable, ""},
 		{"GET", "/api/v1/pods", "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "", mediaProtobuf, ""},
 		{"GET", "/api/v1/nodes", "includeObject=Object&limit=1", "", asTable, ""},
@@ -60,10 +59,12 @@ func FuzzRequests(f *testing.F) {
 		{"POST", crds, "", mediaJSON, "", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b"},"spec":{"group":"b","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"additionalPrinterColumns":[{"name":"x","type":"date","jsonPath":".x[0]"}]}]},"status":{"conditions":[1]}}`},
 		{"GET", custom, "fieldSelector=spec.colour%3Dred", "", asTable, ""},
 		{"GET", "/apis", "", "", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", ""},
-	} {
-		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5])
 	}
-	for _, patch := range []string{
+}
+
+// patchSeeds adds patches of every object, and of other kinds for one object each.
+func patchSeeds(f *testing.F) {
+	for i, patch := range []string{
 		`{"metadata":{"labels":{"a":"b"},"finalizers":["a/b"]}}`,
 		`{"spec":{"size":[1,2.5,null]},"status":{"x":1}}`, `{"metadata":null}`,
 		`{"spec":{"versions":[{"name":"v3","served":true,"storage":true}]}}`,
@@ -72,13 +73,25 @@ func FuzzRequests(f *testing.F) {
 		`{"$patch":"replace"}`, `{0`, `{"spec":{"containers":[{"name":"a","image":"b"}]}}`,
 		`{"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":[1]},"metadata":{}}`,
 	} {
-		for _, kind := range []string{"json-patch+json", "merge-patch+json",
-			"strategic-merge-patch+json", "apply-patch+yaml"} {
-			for _, path := range fuzzedObjects {
+		for n, path := range fuzzedObjects {
+			kinds := []string{"merge-patch+json"}
+			if n == i%len(fuzzedObjects) {
+				kinds = append(kinds, "json-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
+			}
+			for _, kind := range kinds {
 				f.Add("PATCH", path, "fieldManager=f", "application/"+kind, "", patch)
 			}
 		}
 	}
+}
+
+// FuzzRequests sends any method, path, query, headers and body past the network: nothing may
+// panic, every answer has a status, and the objects can still be read in every form.
+func FuzzRequests(f *testing.F) {
+	for _, seed := range fuzzSeeds() {
+		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5])
+	}
+	patchSeeds(f)
 	definition := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(widgetDefinition), &definition.Object); err != nil {
 		f.Fatal(err)

@@ -71,10 +71,9 @@ func (e *event) frame(r *resource, f form, s objectSelection) (watch.EventType, 
 }
 
 // newBookmark returns an object that has a version and nothing else.
-func newBookmark(r *resource, f form, version uint64, endsInitial bool) (obj object, err error) {
-	if f.metadata {
-		obj = &metav1.PartialObjectMetadata{}
-	} else if obj, err = r.newObject(); err != nil {
+func newBookmark(r *resource, version uint64, endsInitial bool) (object, error) {
+	obj, err := r.newObject()
+	if err != nil {
 		return nil, err
 	}
 	obj.SetResourceVersion(versionString(version))

@@ -162,10 +162,8 @@ func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *
 // wait waits until a time has passed, the injection is lifted, or the client is gone,
 // which ends the request.
 func (c *call) wait(i *Injection, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-i.lifted:
 	case <-c.request.Context().Done():
 		panic(http.ErrAbortHandler)

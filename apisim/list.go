@@ -96,8 +96,7 @@ func parseVersion(text string) (uint64, error) {
 const futureWait = 3 * time.Second
 
 func (x *exchange) await(version uint64) error {
-	timer := time.NewTimer(futureWait)
-	defer timer.Stop()
+	timeout := time.After(futureWait)
 	for {
 		x.server.mu.Lock()
 		current, advanced := x.server.version, (<-chan struct{})(x.server.advanced)
@@ -110,7 +109,7 @@ func (x *exchange) await(version uint64) error {
 		}
 		select {
 		case <-advanced:
-		case <-timer.C:
+		case <-timeout:
 			return errTooNew(version, current)
 		case <-x.r.Context().Done():
 			return x.r.Context().Err()

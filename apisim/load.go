@@ -3,7 +3,6 @@ package apisim
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -109,41 +108,24 @@ func readDocuments(name string, from io.Reader) ([]document, error) {
 		if err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null") {
 			continue // a document of comments
 		}
+		add := func(item runtime.Object) error {
+			documents = append(documents, document{name, number, item.(*unstructured.Unstructured)})
+			return nil
+		}
+		u := &unstructured.Unstructured{}
 		if err == nil {
-			err = readObjects(raw.Raw, func(u *unstructured.Unstructured) {
-				documents = append(documents, document{name, number, u})
-			})
+			err = u.UnmarshalJSON(raw.Raw)
+		}
+		switch {
+		case err == nil && u.IsList():
+			err = u.EachListItem(add)
+		case err == nil:
+			err = add(u)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
 		}
 	}
-}
-
-// readObjects reads one document, an object or a list, and calls add with each object.
-func readObjects(raw []byte, add func(u *unstructured.Unstructured)) error {
-	if raw[0] != '{' {
-		return errors.New("it is no object, which has apiVersion, kind and metadata")
-	}
-	var kind metav1.TypeMeta
-	if err := json.Unmarshal(raw, &kind); err != nil {
-		return err
-	}
-	if kind.Kind == "" {
-		return errors.New("it has no kind")
-	}
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(raw); err != nil {
-		return err
-	}
-	if !u.IsList() {
-		add(u)
-		return nil
-	}
-	return u.EachListItem(func(item runtime.Object) error {
-		add(item.(*unstructured.Unstructured))
-		return nil
-	})
 }
 
 func (s *Server) add(documents []document) error {

@@ -130,15 +130,15 @@ func (s *Server) ForgetRequests() {
 
 // Watches returns the running watches, the oldest first.
 func (s *Server) Watches() Requests {
-	running, _ := s.requests.watches()
-	return running
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	return copied(s.requests.running)
 }
 
 type requestLog struct {
 	mu      sync.Mutex // guards all, and Status and Faults of the entries
 	kept    []*Request
-	running []*Request    // watches
-	ended   chan struct{} // closed when a watch ends; nil while nothing waits for that
+	running []*Request // watches
 }
 
 func (l *requestLog) begin(r Request) *Request {
@@ -158,13 +158,8 @@ func (l *requestLog) end(entry *Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry.Status = status
-	if entry.Verb != "watch" {
-		return
-	}
-	l.running = slices.DeleteFunc(l.running, func(other *Request) bool { return other == entry })
-	if l.ended != nil {
-		close(l.ended)
-		l.ended = nil
+	if entry.Verb == "watch" {
+		l.running = without(l.running, entry)
 	}
 }
 
@@ -172,16 +167,6 @@ func (l *requestLog) addFaults(entry *Request, names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry.Faults = names
-}
-
-// watches returns the running watches, and a channel that is closed when one ends.
-func (l *requestLog) watches() (Requests, <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended == nil {
-		l.ended = make(chan struct{})
-	}
-	return copied(l.running), l.ended
 }
 
 func copied(entries []*Request) Requests {

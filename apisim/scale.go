@@ -64,7 +64,7 @@ func (p *scalePaths) of(obj object) object {
 
 // apply returns an object with the replicas of a scale that was sent for it.
 func (p *scalePaths) apply(res *resource, before, scale object) (object, error) {
-	err := checkPreconditions(res, before, string(scale.GetUID()), scale.GetResourceVersion())
+	err := checkPreconditions(res, before, new(scale.GetUID()), new(scale.GetResourceVersion()))
 	if err != nil {
 		return nil, err
 	}

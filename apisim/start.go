@@ -54,21 +54,15 @@ func (o Options) Start(t TB, files ...string) *Server {
 
 func (s *Server) checkLeaks(t TB) {
 	t.Helper()
-	timeout := time.NewTimer(leakGrace)
-	defer timeout.Stop()
-	for {
-		running, ended := s.requests.watches()
-		if len(running) == 0 {
+	var running Requests
+	for range 100 {
+		if running = s.Watches(); len(running) == 0 {
 			return
 		}
-		select {
-		case <-ended:
-		case <-timeout.C:
-			t.Errorf("apisim: the test leaves %d watches running: stop what opened them, "+
-				"or end its context, before the test ends\n%v", len(running), running)
-			return
-		}
+		time.Sleep(leakGrace / 100)
 	}
+	t.Errorf("apisim: the test leaves %d watches running: stop what opened them, or end its "+
+		"context, before the test ends\n%v", len(running), running)
 }
 
 // ExpectRequests fails a test, and shows the log, unless the match selects so many

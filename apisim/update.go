@@ -25,7 +25,7 @@ func (s *Server) update(r *resource, given object, o writeOptions) (object, bool
 		stored, err := s.insertLocked(r, obj, o)
 		return stored, true, err
 	}
-	if err := checkPreconditions(r, before, string(given.GetUID()), ""); err != nil {
+	if err := checkPreconditions(r, before, new(given.GetUID()), nil); err != nil {
 		return nil, false, err
 	}
 	stored, err := s.replaceLocked(r, before, given, o)
@@ -39,7 +39,7 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 			field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
 	}
 	if version != "0" {
-		if err := checkPreconditions(r, before, "", version); err != nil {
+		if err := checkPreconditions(r, before, nil, &version); err != nil {
 			return nil, err
 		}
 	}

@@ -59,20 +59,17 @@ func (w *watcher) run() {
 	if w.TimeoutSeconds != nil && *w.TimeoutSeconds > 0 {
 		timeout = time.Duration(*w.TimeoutSeconds) * time.Second
 	}
-	end := time.NewTimer(timeout)
-	defer end.Stop()
+	end := time.After(timeout)
 	var notice <-chan time.Time
 	if timeout > timeoutNotice {
-		timer := time.NewTimer(timeout - timeoutNotice)
-		defer timer.Stop()
-		notice = timer.C
+		notice = time.After(timeout - timeoutNotice)
 	}
 	if err := w.begin(); err != nil {
 		w.fail(err)
 		return
 	}
 	if w.flush() == nil {
-		w.follow(notice, end.C)
+		w.follow(notice, end)
 	}
 }
 
@@ -266,7 +263,7 @@ func (w *watcher) bookmark(endsInitial bool) error {
 	if !w.AllowWatchBookmarks {
 		return nil
 	}
-	obj, err := newBookmark(w.res, w.form, w.sent, endsInitial)
+	obj, err := newBookmark(w.res, w.sent, endsInitial)
 	if err != nil {
 		return err
 	}

@@ -206,12 +206,12 @@ func (s *Server) advanceLocked() {
 }
 
 // checkPreconditions refuses a write for another state. Empty conditions are ignored.
-func checkPreconditions(r *resource, stored object, uid, version string) error {
-	if uid != "" && uid != string(stored.GetUID()) {
+func checkPreconditions(r *resource, stored object, uid *types.UID, version *string) error {
+	if uid != nil && *uid != "" && *uid != stored.GetUID() {
 		return errConflict(r, stored, "Precondition failed: UID in precondition: %s, "+
-			"UID in object meta: %s", uid, stored.GetUID())
+			"UID in object meta: %s", *uid, stored.GetUID())
 	}
-	if version != "" && version != stored.GetResourceVersion() {
+	if version != nil && *version != "" && *version != stored.GetResourceVersion() {
 		return apierrors.NewConflict(r.groupResource(), stored.GetName(), errModified)
 	}
 	return nil

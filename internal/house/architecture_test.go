@@ -142,7 +142,7 @@ var (
 		"internal/rollout":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/seeds":      {},
-		"internal/mutants":    {},
+		"internal/mutants":    {rooms: []string{"internal/gen"}},
 		"internal/house":      {},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+
+	"github.com/tidings-go/tidings/internal/gen/cacheforward/forward"
 )
 
 // pkg is a package whose code is changed.
@@ -39,60 +35,36 @@ type file struct {
 	points []*point
 }
 
-// listed is an entry of go list.
-type listed struct {
-	ImportPath, Dir, Name, Export string
-	GoFiles                       []string
-	DepOnly, Standard             bool
-}
-
 // load parses and type-checks the packages of directories.
 func load(ctx context.Context, root string, dirs []string) ([]*pkg, error) {
-	args := []string{"list", "-export", "-deps",
-		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard",
-		"cmp", "os", "strconv", "sync/atomic"} // the helpers import these
+	paths := []string{"cmp", "os", "strconv", "sync/atomic"} // the helpers import these
 	for _, dir := range dirs {
-		args = append(args, "./"+dir)
+		paths = append(paths, "./"+dir)
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Stderr = root, os.Stderr
-	out, err := cmd.Output()
+	loaded, err := forward.LoadIn(ctx, root, paths...)
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return nil, err
 	}
-	exports := map[string]string{}
-	var found []listed
-	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l listed
-		if err := decoder.Decode(&l); err == io.EOF {
-			break
-		} else if err != nil {
+	var packages []*pkg
+	for _, l := range loaded.Named() {
+		p, err := parse(root, l, loaded)
+		if err != nil {
 			return nil, err
 		}
-		exports[l.ImportPath] = l.Export
-		if !l.DepOnly && !l.Standard && len(l.GoFiles) > 0 {
-			found = append(found, l)
-		}
-	}
-	packages := make([]*pkg, len(found))
-	for i, l := range found {
-		if packages[i], err = parse(root, l, exports); err != nil {
-			return nil, err
-		}
+		packages = append(packages, p)
 	}
 	return packages, nil
 }
 
 // parse reads the files of a package.
-func parse(root string, l listed, exports map[string]string) (*pkg, error) {
-	p := &pkg{abs: l.Dir, path: l.ImportPath, name: l.Name, fset: token.NewFileSet()}
+func parse(root string, l forward.Listed, importer types.Importer) (*pkg, error) {
+	p := &pkg{
+		abs: l.Dir, path: l.ImportPath, name: l.Name, fset: token.NewFileSet(), importer: importer,
+	}
 	var err error
 	if p.dir, err = filepath.Rel(root, l.Dir); err != nil {
 		return nil, err
 	}
-	p.importer = importer.ForCompiler(p.fset, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(exports[path])
-	})
 	const mode = parser.ParseComments | parser.SkipObjectResolution
 	var syntax []*ast.File
 	for _, name := range l.GoFiles {

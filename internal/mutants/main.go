@@ -27,7 +27,7 @@
 //
 // # Concurrency properties
 //
-// As many processes run as -parallel says, each with one mutant.
+// As many processes run as the machine has processors, each with one mutant.
 //
 // # Memory
 //

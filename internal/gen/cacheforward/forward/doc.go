@@ -1,5 +1,6 @@
 // Package forward writes the source of a package that exports the names of client-go's tools/cache: [Generate] returns
-// the text, [Output] the file it belongs in, and [Load] reads packages as the compiler sees them.
+// the text, [Output] the file it belongs in, and [Load] reads packages as the compiler sees
+// them, also for the mutants.
 //
 //	go list -export ──▶ types of tools/cache ─┐
 //	                                          ├─▶ aliases, constants, variables, functions ──▶ gofmt ──▶ type check

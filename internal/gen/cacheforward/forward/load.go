@@ -21,37 +21,53 @@ import (
 // Packages are compiled packages with everything that they import. All share one universe of types, so types of one
 // can be compared with types of another. It is for one goroutine at a time.
 type Packages struct {
-	listed   map[string]listed
+	listed   map[string]Listed
+	named    []Listed
 	importer types.Importer
 }
 
-// listed is a package as go list prints it.
-type listed struct {
-	ImportPath, Dir, Export string
-	GoFiles                 []string
+// Listed is a package as go list prints it.
+type Listed struct {
+	ImportPath, Dir, Name, Export string
+	GoFiles                       []string
+	DepOnly, Standard             bool
 }
 
 // Load compiles the packages of some import paths, as the module of the working directory sees them. An error has the
 // message of the go command.
 func Load(ctx context.Context, paths ...string) (*Packages, error) {
-	arguments := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", "--"}
+	return LoadIn(ctx, ".", paths...)
+}
+
+// LoadIn is Load for the module of a directory.
+func LoadIn(ctx context.Context, dir string, paths ...string) (*Packages, error) {
+	arguments := []string{
+		"list", "-C", dir, "-export", "-deps",
+		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard", "--",
+	}
 	out, err := goCommand(ctx, append(arguments, paths...)...)
 	if err != nil {
 		return nil, err
 	}
-	p := &Packages{listed: map[string]listed{}}
+	p := &Packages{listed: map[string]Listed{}}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l listed
+		var l Listed
 		if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, fmt.Errorf("reading the output of go list for %s: %w", strings.Join(paths, ", "), err)
 		}
 		p.listed[l.ImportPath] = l
+		if !l.DepOnly && !l.Standard {
+			p.named = append(p.named, l)
+		}
 	}
 	p.importer = importer.ForCompiler(token.NewFileSet(), "gc", p.open)
 	return p, nil
 }
+
+// Named returns the packages that were loaded by name, without those of the standard library.
+func (p *Packages) Named() []Listed { return p.named }
 
 // open opens the export data of a package.
 func (p *Packages) open(path string) (io.ReadCloser, error) {
