@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -222,6 +223,23 @@ func TestDeletedPodsAreReplacedAndDependentsOfDeletedDeploymentsDeleted(t *testi
 		t.Errorf("%d replica sets and %d pods are left", sets, pods)
 	}
 	r.steps(100)
+}
+
+// TestOtherClientsWriteWhileTheFleetRuns calls Touch from another goroutine than the fleet's.
+func TestOtherClientsWriteWhileTheFleetRuns(t *testing.T) {
+	r := populated(t, 3, 20)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx, 0) }()
+	for _, pod := range r.pods() {
+		r.drop(pod)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	r.answers()
+	r.checkSettled()
 }
 
 func TestDeploymentOfAnotherClientGetsPods(t *testing.T) {
