@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -18,9 +17,8 @@ import (
 
 // notes is a handler that writes down what it is told.
 type notes struct {
-	mu     sync.Mutex
-	lines  []string
-	resync chan time.Time // if not nil, when an update changed nothing
+	mu    sync.Mutex
+	lines []string
 }
 
 func (n *notes) write(format string, args ...any) {
@@ -42,13 +40,7 @@ func (n *notes) OnAdd(obj any, initial bool) {
 	n.write("add %s, initial %v", obj.(client.Object).GetName(), initial)
 }
 
-func (n *notes) OnUpdate(before, after any) {
-	if before == after {
-		if n.resync != nil {
-			n.resync <- time.Now()
-		}
-		return
-	}
+func (n *notes) OnUpdate(_, after any) {
 	n.write("update %s", after.(client.Object).GetName())
 }
 
@@ -68,62 +60,6 @@ func informer(t *testing.T, c cache.Cache) cache.Informer {
 		t.Fatal(err)
 	}
 	return i
-}
-
-func TestHandlers(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
-		synctest.Test(t, func(t *testing.T) { testHandlers(t, newInformer) })
-	})
-}
-
-// testHandlers lets handlers come before and after the start, resync, and go.
-func testHandlers(t *testing.T, newInformer newInformer) {
-	server := newServer(t, apisim.Options{})
-	create(t, server, configMap("shop", "red", nil))
-	early, late := &notes{resync: make(chan time.Time)}, &notes{}
-	var first toolscache.ResourceEventHandlerRegistration
-	c := startCache(t, server, cache.Options{NewInformer: newInformer}, func(c cache.Cache) {
-		var err error
-		if first, err = informer(t, c).AddEventHandlerWithResyncPeriod(early, 30*time.Second); err != nil {
-			t.Fatal(err)
-		}
-	})
-	i := informer(t, c)
-	second, err := i.AddEventHandler(late)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-first.HasSyncedChecker().Done()
-	<-second.HasSyncedChecker().Done()
-	expect(t, "early handler", early.take(), "add red, initial true")
-	expect(t, "late handler", late.take(), "add red, initial true")
-
-	create(t, server, configMap("shop", "blue", nil))
-	update(t, server, configMap("shop", "red", map[string]string{"shade": "dark"}))
-	remove(t, server, configMapsResource(), "shop", "red")
-	synctest.Wait()
-	want := []string{"add blue, initial false", "update red", "delete red"}
-	expect(t, "early handler", early.take(), want...)
-	expect(t, "late handler", late.take(), want...)
-
-	last := <-early.resync
-	for range 3 {
-		next := <-early.resync
-		if since := next.Sub(last); since < 30*time.Second || since > 31*time.Second {
-			t.Errorf("a resync after %v, want one every 30s", since)
-		}
-		last = next
-	}
-
-	for range 2 { // the second has nothing left to do
-		if err := i.RemoveEventHandler(first); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create(t, server, configMap("shop", "green", nil))
-	synctest.Wait()
-	expect(t, "removed handler", early.take())
-	expect(t, "handler that stayed", late.take(), "add green, initial false")
 }
 
 func TestRemoveInformer(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -122,26 +121,6 @@ func pages(t *testing.T, reader client.Reader) (page, untyped string) {
 		t.Fatal(err)
 	}
 	return site.Spec.Page, untyped
-}
-
-func TestReadIsACopy(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
-		synctest.Test(t, func(t *testing.T) {
-			server := newServer(t, apisim.Options{})
-			create(t, server, configMap("shop", "colors", map[string]string{"kind": "colors"}))
-			c := startCache(t, server, cache.Options{NewInformer: newInformer})
-			for range 2 {
-				var got corev1.ConfigMap
-				if err := c.Get(t.Context(), key("shop/colors"), &got); err != nil {
-					t.Fatal(err)
-				}
-				if got.Labels["kind"] != "colors" {
-					t.Errorf("read labels %v: the cache holds what its reader changed", got.Labels)
-				}
-				got.Labels["kind"] = "mine"
-			}
-		})
-	})
 }
 
 // TestIndexAfterStart adds an index to an informer that holds objects.

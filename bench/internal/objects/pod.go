@@ -30,7 +30,8 @@ func Pod(number int) *corev1.Pod {
 	host := r.IntN(1000)
 	pod.Spec.NodeName = node(host)
 	status := &pod.Status
-	status.StartTime, status.PodIP, status.PodIPs = &created, ip(number), []corev1.PodIP{{IP: ip(number)}}
+	status.StartTime = &created
+	status.PodIP, status.PodIPs = ip(number), []corev1.PodIP{{IP: ip(number)}}
 	status.HostIP, status.HostIPs = ip(1<<21+host), []corev1.HostIP{{IP: ip(1<<21 + host)}}
 	for _, c := range pod.Spec.Containers {
 		status.ContainerStatuses = append(status.ContainerStatuses,
@@ -46,7 +47,8 @@ func containerStatus(r random, name, image string, created metav1.Time) corev1.C
 	running := &corev1.ContainerStateRunning{StartedAt: after(created, 3)}
 	return corev1.ContainerStatus{
 		Name: name, Ready: true, Started: new(true), Image: image,
-		ImageID:     image[:strings.LastIndexByte(image, ':')] + "@sha256:" + seeded(0, image, 0).hex(64),
+		ImageID: image[:strings.LastIndexByte(image, ':')] + "@sha256:" +
+			seeded(0, image, 0).hex(64),
 		ContainerID: "containerd://" + r.hex(64),
 		State:       corev1.ContainerState{Running: running},
 	}

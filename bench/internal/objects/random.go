@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +49,8 @@ func (r random) suffix(n int) string { return r.from("bcdfghjklmnpqrstvwxz245678
 func (r random) hex(n int) string { return r.from("0123456789abcdef", n) }
 
 func (r random) uid() types.UID {
-	return types.UID(r.hex(8) + "-" + r.hex(4) + "-4" + r.hex(3) + "-a" + r.hex(3) + "-" + r.hex(12))
+	return types.UID(r.hex(8) + "-" + r.hex(4) + "-4" + r.hex(3) + "-a" + r.hex(3) + "-" +
+		r.hex(12))
 }
 
 // epoch is when the oldest object was made.
@@ -66,9 +68,9 @@ func after(t metav1.Time, seconds int) metav1.Time {
 
 // word returns a name that reads like one.
 func (r random) word() string {
-	first := []string{"billing", "catalog", "checkout", "search", "ledger", "mail", "media", "orders",
-		"profile", "report", "session", "stock"}
-	second := []string{"api", "worker", "cache", "gateway", "indexer", "proxy", "sync", "store"}
+	first := strings.Fields("billing catalog checkout search ledger mail media orders profile " +
+		"report session stock")
+	second := strings.Fields("api worker cache gateway indexer proxy sync store")
 	return first[r.IntN(len(first))] + "-" + second[r.IntN(len(second))]
 }
 

@@ -55,7 +55,8 @@ func workloadOf(number int) workload {
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-" + hash, UID: r.uid(),
 			Controller: new(true), BlockOwnerDeletion: new(true),
 		},
-		image: fmt.Sprintf("registry.example.com/%s/%s:v1.27.%d", Namespace(number), name, number%10),
+		image: fmt.Sprintf("registry.example.com/%s/%s:v1.27.%d", Namespace(number), name,
+			number%10),
 	}
 }
 
@@ -94,7 +95,8 @@ func (w workload) spec(token string) corev1.PodSpec {
 }
 
 // managed returns the managed fields of a template, written at a time and some seconds later.
-func managed(entries []metav1.ManagedFieldsEntry, at metav1.Time, seconds int) []metav1.ManagedFieldsEntry {
+func managed(entries []metav1.ManagedFieldsEntry, at metav1.Time,
+	seconds int) []metav1.ManagedFieldsEntry {
 	entries[0].Time, entries[1].Time = &at, new(after(at, seconds))
 	return entries
 }

@@ -37,7 +37,9 @@ func Widget(number int) *unstructured.Unstructured {
 	spec["shards"], spec["host"] = int64(r.IntN(50)), widget.GetName()+".shop.example.com"
 	spec["image"].(map[string]any)["repository"] = w.image
 	spec["backup"].(map[string]any)["bucket"] = "backups-" + w.namespace
-	spec["selector"] = map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": w.name}}
+	spec["selector"].(map[string]any)["matchLabels"] = map[string]any{
+		"app.kubernetes.io/name": w.name,
+	}
 	spec["parameters"].([]any)[0].(map[string]any)["value"] = w.name
 	status["observedGeneration"], status["endpoint"] = int64(number%7), ip(number)+":5432"
 	for i, c := range status["conditions"].([]any) {

@@ -21,7 +21,7 @@ import (
 // Native is Tidings by its own API.
 func Native() Stack {
 	return Stack{
-		Name: "native", Policies: true,
+		Name:       "native",
 		FromMemory: nativeFromMemory, FromServer: nativeFromServer, Decoder: nativeDecoder,
 	}
 }
@@ -42,7 +42,8 @@ func nativeFromServer(t Target, o Options) (Informer, error) {
 		return nil, errors.New("stack: the native API has no ListerWatcher")
 	}
 	config := &rest.Config{Host: t.URL, QPS: -1}
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Transport: tidings.Transport{NoStreamedLists: t.Paged}})
+	transport := tidings.Transport{NoStreamedLists: t.Paged}
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Transport: transport})
 	if err != nil {
 		return nil, err
 	}

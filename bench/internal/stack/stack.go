@@ -17,8 +17,6 @@ import (
 type Stack struct {
 	// Name names the stack.
 	Name string
-	// Policies reports whether handlers can be given a policy.
-	Policies bool
 	// FromMemory returns an informer of the pods of a feed.
 	FromMemory func(f *feed.Feed, o Options) (Informer, error)
 	// FromServer returns an informer of the objects of a server.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,27 +42,20 @@ func newController(client kubernetes.Interface, factory informers.SharedInformer
 		queue:   workqueue.NewTypedRateLimitingQueue(limiter),
 		retries: retries, out: out,
 	}
-	ofDeployments, err := deployments.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    c.enqueue,
-		UpdateFunc: func(_, changed any) { c.enqueue(changed) },
-		DeleteFunc: c.enqueue,
-	})
-	if err != nil {
-		return nil, err
+	// An image list that another client has changed or deleted concerns its deployment.
+	for informer, react := range map[cache.SharedIndexInformer]func(any){
+		deployments.Informer(): c.enqueue, lists.Informer(): c.enqueueOwner,
+	} {
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    react,
+			UpdateFunc: func(_, changed any) { react(changed) },
+			DeleteFunc: react,
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.synced = append(c.synced, registration.HasSynced)
 	}
-	// An image list that somebody changed or deleted concerns its deployment.
-	ofLists, err := lists.Informer().AddEventHandler(cache.FilteringResourceEventHandler{
-		FilterFunc: isImageList,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    c.enqueueOwner,
-			UpdateFunc: func(_, changed any) { c.enqueueOwner(changed) },
-			DeleteFunc: c.enqueueOwner,
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	c.synced = []cache.InformerSynced{ofDeployments.HasSynced, ofLists.HasSynced}
 	return c, nil
 }
 
@@ -109,7 +103,7 @@ func (c *controller) next(ctx context.Context) bool {
 	return true
 }
 
-// enqueue puts the key of an object, or of a tombstone, into the queue.
+// enqueue puts the key of a deployment, or of its tombstone, into the queue.
 func (c *controller) enqueue(obj any) {
 	key, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
@@ -117,4 +111,16 @@ func (c *controller) enqueue(obj any) {
 		return
 	}
 	c.queue.Add(key)
+}
+
+// enqueueOwner puts the deployment of an image list, or of its tombstone, into the queue.
+func (c *controller) enqueueOwner(obj any) {
+	key, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		c.out.Printf("an event without a key: %v", err)
+		return
+	}
+	if owner, ok := strings.CutSuffix(key.Name, listSuffix); ok {
+		c.queue.Add(cache.NewObjectName(key.Namespace, owner))
+	}
 }

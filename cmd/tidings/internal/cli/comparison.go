@@ -64,33 +64,30 @@ const maxNamed = 3
 // comparison is the result of comparing caches and server.
 type comparison struct {
 	objects, types int // on the server
-	differences    int
-	named          []string // the first differences
+	differences    []string
 }
 
 // String describes the result.
 func (c comparison) String() string {
-	if c.differences == 0 {
+	if len(c.differences) == 0 {
 		return fmt.Sprintf("the caches and the events of the handlers match the server: %s of %s",
 			view.Counted(c.objects, "object", "objects"), view.Counted(c.types, "type", "types"))
 	}
 	return fmt.Sprintf("the caches and the server differ in %s: %s",
-		view.Counted(c.differences, "place", "places"), strings.Join(c.named, "; "))
+		view.Counted(len(c.differences), "place", "places"),
+		strings.Join(c.differences[:min(maxNamed, len(c.differences))], "; "))
 }
 
 // err returns an error if there are differences.
 func (c comparison) err() error {
-	if c.differences == 0 {
+	if len(c.differences) == 0 {
 		return nil
 	}
 	return errors.New(c.String())
 }
 
 func (c *comparison) add(format string, args ...any) {
-	c.differences++
-	if len(c.named) < maxNamed {
-		c.named = append(c.named, fmt.Sprintf(format, args...))
-	}
+	c.differences = append(c.differences, fmt.Sprintf(format, args...))
 }
 
 // compare compares each object of the server with its cache, and the numbers of objects with

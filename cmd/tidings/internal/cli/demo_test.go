@@ -95,14 +95,4 @@ func TestDemoWritesTheKubeconfigThatIsNamed(t *testing.T) {
 			t.Error(got.out)
 		}
 	}
-	other := kubeconfig(t, "http://127.0.0.1:9")
-	before, err := os.ReadFile(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fails(t, []string{"demo", "--for", "1ms", "--pods", "1", "--write-kubeconfig", other},
-		other+" exists and is no kubeconfig of tidings: name another file with --write-kubeconfig")
-	if after, err := os.ReadFile(other); err != nil || string(after) != string(before) {
-		t.Errorf("another kubeconfig was changed: %v", err)
-	}
 }

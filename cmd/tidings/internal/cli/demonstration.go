@@ -329,7 +329,7 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 		view.Short(d.synced)))
 	row("peak heap", view.Bytes(d.peak)+", including the server in this process")
 	paint := p.Green
-	if found.differences > 0 {
+	if len(found.differences) > 0 {
 		paint = p.Red
 	}
 	row("comparison", paint(found.String()))

@@ -117,6 +117,9 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		fails(t, append([]string{"serve"}, c.args...), c.parts...)
 	}
+	if text, err := os.ReadFile(widget); err != nil || string(text) != widgetFile {
+		t.Errorf("a file that is no kubeconfig was changed: %v", err)
+	}
 }
 
 // made is the body of a request that creates an object.

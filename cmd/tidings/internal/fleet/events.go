@@ -15,10 +15,12 @@ import (
 // disturb makes a write that the fleet then reacts to: in the configuration of an idle deployment,
 // or, unless enough deployments are busy, in something else of it. It reports whether it made one.
 func (f *Fleet) disturb(config bool, now time.Time) (bool, error) {
-	namespace := f.namespaces[f.rng.IntN(len(f.namespaces))]
-	apps, _, err := f.apps(namespace)
+	if !config && len(f.busy) >= maxBusy {
+		return false, nil
+	}
+	apps, _, err := f.apps(f.namespaces[f.rng.IntN(len(f.namespaces))])
 	apps = slices.DeleteFunc(apps, func(a *app) bool { return slices.Contains(f.busy, a.name()) })
-	if err != nil || len(apps) == 0 || !config && len(f.busy) >= maxBusy {
+	if err != nil || len(apps) == 0 {
 		return false, err
 	}
 	a := apps[f.rng.IntN(len(apps))]

@@ -26,12 +26,7 @@ func refused() error {
 	return &url.Error{Op: "Get", URL: "https://api.example:6443/api", Err: &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: %w", syscall.ECONNREFUSED)}}
 }
 
-func answered(namespace string, err error) error {
-	return &source.Error{Op: "list", Resource: "deployments.v1.apps", Namespace: namespace, Phase: source.Answered, Err: err}
-}
-
 func TestExplain(t *testing.T) {
-	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	for _, c := range []struct {
 		name string
 		err  error
@@ -41,13 +36,7 @@ func TestExplain(t *testing.T) {
 		{"refused while listing", &source.Error{Op: "list", Resource: "pods.v1", Phase: source.Connecting, Err: refused()}, []string{"does not answer: connection refused"}},
 		{"no such host", &url.Error{Op: "Get", URL: "https://x", Err: &net.DNSError{Name: "api.example", Err: "no such host", IsNotFound: true}}, []string{`no such host "api.example"`}},
 		{"timeout", &url.Error{Op: "Get", URL: "https://x", Err: context.DeadlineExceeded}, []string{"no answer in time"}},
-		{"unauthorized", apierrors.NewUnauthorized("Unauthorized"), []string{"does not accept the credentials of user \"ada\"", "log in again", "https://api.example:6443"}},
-		{"forbidden in a namespace", answered("shop", apierrors.NewForbidden(deployments, "", errors.New("no"))), []string{
-			`user "ada"`, `may not list and watch deployments.apps in namespace "shop"`, "`kubectl auth can-i list deployments.apps -n shop`"}},
-		{"forbidden everywhere", answered("", apierrors.NewForbidden(deployments, "", errors.New("no"))), []string{"in all namespaces", "`kubectl auth can-i list deployments.apps -A`"}},
 		{"forbidden discovery", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), []string{"kubectl auth can-i --list"}},
-		{"missing", answered("", apierrors.NewNotFound(deployments, "")), []string{"no longer has deployments.apps", "kubectl api-resources"}},
-		{"bad selector", answered("", apierrors.NewBadRequest(`field label not supported: spec.x`)), []string{"field label not supported: spec.x", "--field-selector"}},
 		{"certificate", &url.Error{Op: "Get", URL: "https://x", Err: x509.UnknownAuthorityError{}}, []string{"is not trusted", "certificate-authority"}},
 		{"no TLS", &url.Error{Op: "Get", URL: "https://x", Err: http.ErrSchemeMismatch}, []string{"speaks HTTP, not HTTPS", "begin its address with http://"}},
 		{"anything else", errors.New("two\nlines"), []string{"two; lines"}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/jsonpath"
 )
 
@@ -61,19 +62,19 @@ func (c Condition) Met(obj map[string]any) bool { return c.meets(obj) }
 // hasCondition reports whether a condition of an object has a status and was observed at the
 // object's generation.
 func hasCondition(obj map[string]any, kind, status string) bool {
-	state, _ := obj["status"].(map[string]any)
-	conditions, _ := state["conditions"].([]any)
+	number := unstructured.NestedNumberAsFloat64
+	found, _, _ := unstructured.NestedFieldNoCopy(obj, "status", "conditions")
+	conditions, _ := found.([]any)
 	for _, entry := range conditions {
 		c, _ := entry.(map[string]any)
 		if is, _ := c["type"].(string); !strings.EqualFold(is, kind) {
 			continue
 		}
-		metadata, _ := obj["metadata"].(map[string]any)
-		observed, known := number(c["observedGeneration"])
+		observed, known, _ := number(c, "observedGeneration")
 		if !known {
-			observed, known = number(state["observedGeneration"])
+			observed, known, _ = number(obj, "status", "observedGeneration")
 		}
-		if generation, counted := number(metadata["generation"]); known && counted &&
+		if generation, ok, _ := number(obj, "metadata", "generation"); ok && known &&
 			observed < generation {
 			return false
 		}
@@ -81,16 +82,6 @@ func hasCondition(obj map[string]any, kind, status string) bool {
 		return strings.EqualFold(is, status)
 	}
 	return false
-}
-
-func number(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), true
-	}
-	return 0, false
 }
 
 // parsePath parses a path and, after an =, its value.
