@@ -52,8 +52,8 @@ type listener struct {
 
 	mu    sync.Mutex // guards the rest
 	calls []told
-	knows map[string]string // what the handler holds for the state of the world
-	wrong []string          // what it was told that does not follow from that
+	knows map[string]string // the state of each object by the calls so far
+	wrong []string          // calls that contradict knows
 }
 
 func (l *listener) OnAdd(obj any, initial bool) {
@@ -94,7 +94,7 @@ func (l *listener) hear(c told) {
 	}
 }
 
-// take returns what was heard since it was last called.
+// take returns the calls since the last take.
 func (l *listener) take() (calls []told, knows map[string]string, wrong []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

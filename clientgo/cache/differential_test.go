@@ -76,7 +76,7 @@ type pair struct {
 type subject struct {
 	informer clientgo.SharedIndexInformer
 	handlers []*listener
-	failures []string // what the watch error handler was told
+	failures []string // calls of the watch error handler
 	done     chan struct{}
 }
 

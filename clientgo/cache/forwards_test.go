@@ -10,12 +10,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	upstream "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
-	"k8s.io/klog/v2/textlogger"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/internal/gen/cacheforward/forward"
@@ -81,7 +78,7 @@ func TestForwardsTypes(t *testing.T) {
 	}
 }
 
-// compare says how a forward differs from what it forwards.
+// compare returns the difference between a forward and its original, "" without one.
 func compare(our, their types.Object) string {
 	switch their := their.(type) {
 	case *types.Const:
@@ -212,17 +209,5 @@ func TestForwardsCaller(t *testing.T) {
 		if reflect.ValueOf(functions[0]).Pointer() != reflect.ValueOf(functions[1]).Pointer() {
 			t.Errorf("%s stands between its caller and client-go's: put it into the variables of tables.go", name)
 		}
-	}
-}
-
-// TestForwardsWaitForCaller asks for the place of a log line: that of the caller.
-func TestForwardsWaitForCaller(t *testing.T) {
-	var log bytes.Buffer
-	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
-	if !cache.WaitFor(klog.NewContext(t.Context(), logger), "nothing") {
-		t.Error("waiting for nothing failed")
-	}
-	if !strings.Contains(log.String(), "forwards_test.go:") {
-		t.Errorf("the log does not name this file:\n%s", log.String())
 	}
 }

@@ -1,10 +1,8 @@
 package cache_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,47 +50,8 @@ func TestStreamedList(t *testing.T) {
 	})
 }
 
-// TestStreamedListCut: a streamed list that ends too early is read anew, and what it has
-// brought is forgotten. client-go asks for a stream again, ours for pages.
-func TestStreamedListCut(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) { return podList("2", versioned("a", "2")), nil }}
-		server.stream = func(o metav1.ListOptions) (watch.Interface, error) {
-			server.stream = streams(added(versioned("a", "2")), initialEnd("2"))
-			return opens(time.Second, added(versioned("gone", "1")))(o)
-		}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		handler := record(t, informer)
-		run(t, informer)
-		time.Sleep(10 * time.Second)
-		waitForSync(t, informer)
-		handler.want(t, "add default/a 2 initial")
-	})
-}
-
-// TestStreamedListPatience: a server that asks for patience is asked for a stream again.
-func TestStreamedListPatience(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		var asked int
-		server := &script{stream: func(o metav1.ListOptions) (watch.Interface, error) {
-			asked++
-			if asked < 3 {
-				return nil, errPatience
-			}
-			return streams(added(versioned("a", "1")), initialEnd("2"))(o)
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		run(t, informer)
-		time.Sleep(time.Minute)
-		waitForSync(t, informer)
-		if got := informer.GetStore().ListKeys(); !slices.Equal(got, []string{"default/a"}) {
-			t.Errorf("the cache holds %q", got)
-		}
-	})
-}
-
-// TestStreamedListRefused: a server that refuses to stream is asked for a list, in pages
-// of 500 of what it has at hand, and then for a watch from there.
+// TestStreamedListRefused: a server that refuses to stream receives a list in pages of 500 from
+// version 0, and then a watch from the version of the list.
 func TestStreamedListRefused(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		w := watch.NewRaceFreeFake()
@@ -136,8 +95,8 @@ func TestListPages(t *testing.T) {
 	})
 }
 
-// TestListPageForgotten: when the server forgets the place between two pages, the list
-// is read anew as a whole, and no error is told.
+// TestListPageForgotten: when the continue token expires between two pages, the list is read
+// again without pages, and the watch error handler is not called.
 func TestListPageForgotten(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		server := &script{list: func(o metav1.ListOptions) (runtime.Object, error) {
@@ -162,30 +121,8 @@ func TestListPageForgotten(t *testing.T) {
 	})
 }
 
-// TestListAfterFailure: a list that fails is asked for again until it works.
-func TestListAfterFailure(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		var asked int
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-			asked++
-			if asked < 4 {
-				return nil, []error{errInternal, errForbidden, errRefused}[asked-1]
-			}
-			return podList("5", versioned("a", "1")), nil
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		run(t, informer)
-		synctest.Wait()
-		if informer.HasSynced() {
-			t.Error("it has synced without a list")
-		}
-		time.Sleep(2 * time.Minute)
-		waitForSync(t, informer)
-	})
-}
-
-// TestListTooLarge: a server that is behind the version that was asked for, and one that
-// has forgotten it, are asked for what they have.
+// TestListTooLarge: a server that has not reached the version of a list, or has forgotten it,
+// is listed without a version.
 func TestListTooLarge(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
@@ -222,7 +159,7 @@ func TestListTooLarge(t *testing.T) {
 	}
 }
 
-// TestListIsATable: what a server made for people to read is refused.
+// TestListIsATable: a Table is not a list.
 func TestListIsATable(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {

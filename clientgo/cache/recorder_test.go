@@ -51,7 +51,7 @@ func (r *recorder) note(text string) {
 	}
 }
 
-// take returns what was noted since it was last called.
+// take returns the notes since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -313,7 +313,7 @@ func (w *wireWriter) write() {
 	case 2:
 		w.note("delete %s", wireState(w.remove(m)))
 	case 3:
-		w.server.mu.Lock() // before it is told
+		w.server.mu.Lock() // before the watches send the deletes
 		first, second := w.remove(objects[0].(*corev1.ConfigMap)), w.remove(objects[1].(*corev1.ConfigMap))
 		w.server.leases[first.GetResourceVersion()] = second.GetResourceVersion()
 		w.server.mu.Unlock()

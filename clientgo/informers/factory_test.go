@@ -82,18 +82,6 @@ func TestInformerForRunsNewFunc(t *testing.T) {
 	f.InformerFor(&corev1.Node{}, newFunc(time.Hour))
 }
 
-func TestStartThroughGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := NewSharedInformerFactory(fake.NewClientset(), 0).(*sharedInformerFactory)
-		pods := f.Core().V1().Pods().Informer()
-		groups{f}.Start(runningContext(t, f).Done())
-		synctest.Wait()
-		if !pods.HasSynced() {
-			t.Error("the factory that the groups have does not start informers")
-		}
-	})
-}
-
 // TestWaitForCacheSync checks the result and the error, which WaitForCacheSync of the other
 // factories does not have.
 func TestWaitForCacheSync(t *testing.T) {
