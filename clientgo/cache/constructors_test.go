@@ -24,12 +24,18 @@ var constructors = map[string]newInformerFunc{
 	"tidings":   cache.NewSharedIndexInformerWithOptions,
 }
 
-// both runs a test with each constructor, each time in a bubble of its own.
+// both runs a test with each constructor of shared informers.
 func both(t *testing.T, test func(t *testing.T, newInformer newInformerFunc)) {
 	t.Helper()
-	for name, newInformer := range constructors {
+	each(t, constructors, test)
+}
+
+// each runs a test with each constructor, each time in a bubble of its own.
+func each[F any](t *testing.T, constructors map[string]F, test func(t *testing.T, newOne F)) {
+	t.Helper()
+	for name, newOne := range constructors {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { test(t, newInformer) })
+			bubble(t, func(t *testing.T) { test(t, newOne) })
 		})
 	}
 }

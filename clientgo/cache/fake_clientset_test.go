@@ -26,37 +26,6 @@ func listWatchOf(client *fake.Clientset) clientgo.ListerWatcher {
 	}, client)
 }
 
-// TestFakeClientset follows objects of a fake clientset, which have no versions.
-func TestFakeClientset(t *testing.T) {
-	for name, newClient := range map[string]func(...runtime.Object) *fake.Clientset{
-		"NewClientset": fake.NewClientset, "NewSimpleClientset": fake.NewSimpleClientset,
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				client := newClient(newPod("a"), newPod("b"))
-				informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-				handler := record(t, informer)
-				runSynced(t, informer)
-				handler.want(t, "add default/a initial", "add default/b initial")
-
-				pods := client.CoreV1().Pods("default")
-				_, err := pods.Create(t.Context(), newPod("c"), metav1.CreateOptions{})
-				must(t, err)
-				for _, n := range []string{"1", "2"} {
-					_, err = pods.Update(t.Context(), labelled("a", n), metav1.UpdateOptions{})
-					must(t, err)
-				}
-				must(t, pods.Delete(t.Context(), "b", metav1.DeleteOptions{}))
-				_, err = pods.Create(t.Context(), newPod("b"), metav1.CreateOptions{})
-				must(t, err)
-				handler.want(t, "add default/c", "update default/a→", "update default/a→", "delete default/b", "add default/b")
-				index(t, informer.GetIndexer(), "n", "2", "default/a")
-				index(t, informer.GetIndexer(), "n", "", "default/b", "default/c")
-			})
-		})
-	}
-}
-
 // TestFakeObjectWithoutName: tests of programs make objects without a name. Their key is empty.
 func TestFakeObjectWithoutName(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {

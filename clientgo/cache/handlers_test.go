@@ -3,44 +3,10 @@ package cache_test
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// TestHandlerInitialAdds: an add is of the initial list for handlers from before the
-// list, from during the list, and from after it, and for none of what comes later.
-func TestHandlerInitialAdds(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a", "b")
-		answer := make(chan struct{})
-		informer := newInformer(&script{
-			list: func(o metav1.ListOptions) (runtime.Object, error) {
-				<-answer
-				return source.List(o)
-			},
-			watch: source.Watch,
-		}, &corev1.Pod{}, noOptions)
-		var before, during, after recorder
-		addHandler(t, informer, &before)
-		run(t, informer)
-		synctest.Wait()
-		addHandler(t, informer, &during)
-		before.want(t)
-		close(answer)
-		waitForSync(t, informer)
-		addHandler(t, informer, &after)
-		synctest.Wait()
-		source.Add(newPod("c"))
-		synctest.Wait()
-		for _, handler := range []*recorder{&before, &during, &after} {
-			handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "add default/c 3")
-		}
-	})
-}
 
 // TestHandlerTwice: a handler that is added twice has two registrations, and receives everything
 // twice until one of them is removed.

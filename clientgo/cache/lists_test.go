@@ -1,7 +1,6 @@
 package cache_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -10,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
 // streams returns a function that opens streamed lists with these events.
@@ -63,35 +60,6 @@ func TestStreamedListRefused(t *testing.T) {
 		send(w, added(versioned("b", "6")))
 		handler.want(t, "add default/a 1 initial", "add default/b 6")
 		server.want(t, `stream from ""`, `list from "0" limit 500 `, `watch from "5"`)
-	})
-}
-
-// TestListPages: pages make one list, and no page is shown before the last one.
-func TestListPages(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		last := make(chan struct{})
-		server := &script{list: func(o metav1.ListOptions) (runtime.Object, error) {
-			switch o.Continue {
-			case "":
-				list := podList("9", versioned("a", "1"), versioned("b", "2"))
-				list.Continue = "next"
-				return list, nil
-			default:
-				<-last
-				return podList("9", versioned("c", "3")), nil
-			}
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		handler := record(t, informer)
-		run(t, informer)
-		handler.want(t)
-		if n := len(informer.GetStore().List()); n > 0 {
-			t.Errorf("the cache shows %d objects of an unfinished list", n)
-		}
-		close(last)
-		waitForSync(t, informer)
-		handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "add default/c 3 initial")
-		server.want(t, `stream from ""`, `list from "0" limit 500 `, `list from "" limit 500 next`, `watch from "9"`)
 	})
 }
 
@@ -157,28 +125,4 @@ func TestListTooLarge(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestListIsATable: a Table is not a list.
-func TestListIsATable(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-			return &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
-		}}
-		informer := newInformer(server, nil, noOptions)
-		told := make(chan error, 1)
-		must(t, informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
-			select {
-			case told <- err:
-			default:
-			}
-		}))
-		run(t, informer)
-		if err := <-told; !strings.Contains(err.Error(), "Table") {
-			t.Errorf("the error is %v, want one that names the Table", err)
-		}
-		if informer.HasSynced() {
-			t.Error("it has synced with a table")
-		}
-	})
 }

@@ -115,11 +115,7 @@ var queues = map[string]func(*consumer) clientgo.Queue{
 // bothControllers runs a test with each constructor.
 func bothControllers(t *testing.T, test func(t *testing.T, newOne newController)) {
 	t.Helper()
-	for name, newOne := range map[string]newController{"client-go": clientgo.New, "tidings": cache.New} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { test(t, newOne) })
-		})
-	}
+	each(t, map[string]newController{"client-go": clientgo.New, "tidings": cache.New}, test)
 }
 
 // TestNew follows objects through each kind of queue: the first list, events, a list

@@ -26,11 +26,7 @@ var newInformerConstructors = map[string]newDedicatedFunc{
 // bothDedicated runs a test with each of them.
 func bothDedicated(t *testing.T, test func(t *testing.T, newInformer newDedicatedFunc)) {
 	t.Helper()
-	for name, newInformer := range newInformerConstructors {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { test(t, newInformer) })
-		})
-	}
+	each(t, newInformerConstructors, test)
 }
 
 // TestNewInformer follows objects with an informer that has one handler, which receives an

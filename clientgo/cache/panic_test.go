@@ -78,20 +78,6 @@ func wantCrash(t *testing.T, test, part string, texts ...string) {
 	}
 }
 
-// TestPanicCrashesNewInformer: the same with an informer that has one handler. (Out of
-// client-go's it comes as a panic of Run, which a program may catch.)
-func TestPanicCrashesNewInformer(t *testing.T) {
-	if _, ok := isChild(); ok {
-		synctest.Test(t, func(t *testing.T) {
-			_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-				ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler}})
-			controller.RunWithContext(t.Context())
-		})
-		return
-	}
-	wantCrash(t, "TestPanicCrashesNewInformer", "", "Observed a panic", "the handler gave up", "panickingHandler")
-}
-
 // TestPanicOfProcess: a panic of a Process function is one of Run, in client-go and here.
 func TestPanicOfProcess(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {

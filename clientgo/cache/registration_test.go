@@ -38,27 +38,6 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-// TestRemoveFromHandler: a handler may remove itself. It receives no call after that.
-func TestRemoveFromHandler(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t)
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var registration clientgo.ResourceEventHandlerRegistration
-		handler := &recorder{}
-		handler.then = func() {
-			if err := informer.RemoveEventHandler(registration); err != nil {
-				t.Error(err)
-			}
-		}
-		registration = addHandler(t, informer, handler)
-		runSynced(t, informer)
-		source.Add(newPod("a"))
-		synctest.Wait()
-		source.Add(newPod("b"))
-		handler.want(t, "add default/a 1")
-	})
-}
-
 // TestRemoveDoesNotWait: RemoveEventHandler returns while the handler is in a call;
 // ShutDownEventHandler waits for its end.
 func TestRemoveDoesNotWait(t *testing.T) {

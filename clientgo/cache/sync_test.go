@@ -56,36 +56,6 @@ func TestSynced(t *testing.T) {
 	})
 }
 
-// TestSyncedLateHandler: a handler that joins a synced informer is synced after its own adds,
-// and not before. A handler of an empty collection is synced at once.
-func TestSyncedLateHandler(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t)
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		early := addHandler(t, informer, &recorder{})
-		runSynced(t, informer)
-		empty := addHandler(t, informer, &recorder{})
-		synctest.Wait()
-		if !early.HasSynced() || !empty.HasSynced() {
-			t.Error("a handler without objects has not synced")
-		}
-
-		source.Add(newPod("a"))
-		synctest.Wait()
-		release := make(chan struct{})
-		late := addHandler(t, informer, &recorder{then: func() { <-release }})
-		synctest.Wait()
-		if late.HasSynced() {
-			t.Error("it has synced before the handler has returned")
-		}
-		close(release)
-		<-late.HasSyncedChecker().Done()
-		if !late.HasSynced() {
-			t.Error("it has not synced although its checker is done")
-		}
-	})
-}
-
 // TestStoreVersionNeverAhead: the version of the cache is not that of something which
 // the cache does not hold, as a reader sees it who asks for the version first.
 func TestStoreVersionNeverAhead(t *testing.T) {

@@ -76,39 +76,6 @@ func TestWatchIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWatchExpired: after a 410, as an answer or as an event, everything is listed. What
-// has gone meanwhile is deleted as a tombstone with its last known state.
-func TestWatchExpired(t *testing.T) {
-	for name, expire := range map[string]func(metav1.ListOptions) (watch.Interface, error){
-		"answer": failsWith(errExpired), "event": opens(time.Hour, status(errExpired)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-					return podList("5", versioned("gone", "1"), versioned("same", "2"), versioned("new", "3")), nil
-				}}
-				server.watch = func(o metav1.ListOptions) (watch.Interface, error) {
-					if o.ResourceVersion != "5" {
-						return watch.NewRaceFreeFake(), nil
-					}
-					server.list = func(metav1.ListOptions) (runtime.Object, error) {
-						return podList("9", versioned("same", "2"), versioned("new", "8"), versioned("more", "9")), nil
-					}
-					return expire(o)
-				}
-				informer := newInformer(server, &corev1.Pod{}, noOptions)
-				handler := record(t, informer)
-				run(t, informer)
-				time.Sleep(10 * time.Second)
-				handler.want(t, "add default/gone 1 initial", "tombstone default/gone 1",
-					"add default/same 2 initial", "update default/same 2→2",
-					"add default/new 3 initial", "update default/new 3→8", "add default/more 9")
-				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/more", "default/new", "default/same")
-			})
-		})
-	}
-}
-
 // TestWatchUnreadable: when the server can no longer read an object and it was deleted in
 // spite of that, the watch ends with an error that says so and there is no event of the
 // delete. The object has to go nevertheless.
@@ -133,52 +100,6 @@ func TestWatchUnreadable(t *testing.T) {
 		wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/a")
 		handler.want(t, "add default/a 1 initial", "update default/a 1→1", "add default/corrupt 2 initial", "tombstone default/corrupt 2")
 	})
-}
-
-// TestWatchWrongObjects: objects of another type, and unstructured objects of another kind, are
-// dropped; the watch goes on.
-func TestWatchWrongObjects(t *testing.T) {
-	thing := func(kind, name, version string) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{}
-		u.SetAPIVersion("example.com/v1")
-		u.SetKind(kind)
-		u.SetNamespace("default")
-		u.SetName(name)
-		u.SetResourceVersion(version)
-		return u
-	}
-	for _, tt := range []struct {
-		name    string
-		example runtime.Object
-		events  []watch.Event
-		want    []string
-	}{
-		{"typed", &corev1.Pod{}, []watch.Event{
-			{Type: watch.Added, Object: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "wrong", ResourceVersion: "2"}}},
-			added(versioned("right", "3")),
-		}, []string{"add default/right 3"}},
-		{"unstructured", thing("Right", "", ""), []watch.Event{
-			{Type: watch.Added, Object: thing("Wrong", "wrong", "2")},
-			{Type: watch.Added, Object: thing("Right", "right", "3")},
-		}, []string{"add default/right 3"}},
-		{"unstructured without a kind", &unstructured.Unstructured{}, []watch.Event{
-			{Type: watch.Added, Object: thing("One", "one", "2")},
-			{Type: watch.Added, Object: thing("Other", "other", "3")},
-		}, []string{"add default/one 2", "add default/other 3"}},
-		{"anything", nil, []watch.Event{
-			{Type: watch.Added, Object: thing("One", "one", "2")},
-			added(versioned("other", "3")),
-		}, []string{"add default/one 2", "add default/other 3"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				informer := newInformer(&script{watch: opens(time.Hour, tt.events...)}, tt.example, noOptions)
-				handler := record(t, informer)
-				run(t, informer)
-				handler.want(t, tt.want...)
-			})
-		})
-	}
 }
 
 // TestTypeDescription: errors name the description of the objects, their type, or the kind of
