@@ -15,8 +15,8 @@ const childVariable = "TIDINGS_CHILD_OF_TEST"
 // isChild reports whether the process runs as the child of the test, and as which one.
 func isChild() (part string, ok bool) { return os.LookupEnv(childVariable) }
 
-// runChild runs the test again in a process of its own, where isChild tells of the part,
-// and returns what it printed and its exit code.
+// runChild runs the test again in a process of its own, where isChild returns the part. It
+// returns the output and the exit code.
 func runChild(t *testing.T, test, part string, env ...string) (output string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

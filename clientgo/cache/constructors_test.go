@@ -17,26 +17,32 @@ import (
 // newInformerFunc makes an informer.
 type newInformerFunc func(clientgo.ListerWatcher, runtime.Object, clientgo.SharedIndexInformerOptions) clientgo.SharedIndexInformer
 
-// constructors are those that the tests of behaviour run with: client-go's is the
-// witness that the behaviour is client-go's.
+// constructors are client-go's and ours. A test that passes with both proves that ours behaves
+// as client-go's does.
 var constructors = map[string]newInformerFunc{
 	"client-go": clientgo.NewSharedIndexInformerWithOptions,
 	"tidings":   cache.NewSharedIndexInformerWithOptions,
 }
 
-// both runs a test with each constructor, each time in a bubble of its own.
+// both runs a test with each constructor of shared informers.
 func both(t *testing.T, test func(t *testing.T, newInformer newInformerFunc)) {
 	t.Helper()
-	for name, newInformer := range constructors {
+	each(t, constructors, test)
+}
+
+// each runs a test with each constructor, each time in a bubble of its own.
+func each[F any](t *testing.T, constructors map[string]F, test func(t *testing.T, newOne F)) {
+	t.Helper()
+	for name, newOne := range constructors {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { test(t, newInformer) })
+			bubble(t, func(t *testing.T) { test(t, newOne) })
 		})
 	}
 }
 
-// bubble runs a test in a bubble. utilruntime holds up whoever reports errors faster than
-// it likes, measured by the time of the process; from within a bubble that can be decades.
-// So its handlers but the first, which logs, are taken away meanwhile.
+// bubble runs a test in a bubble, with the first error handler of utilruntime only, which logs.
+// The second one sleeps between errors, measured by the clock of the process; in a bubble that
+// can be decades.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	all := utilruntime.ErrorHandlers
@@ -50,8 +56,8 @@ func quiet(t *testing.T) context.Context {
 	return klog.NewContext(t.Context(), logr.Discard())
 }
 
-// run starts an informer, or a controller, and returns what stops it and waits for its
-// end. It is stopped at the end of the test in any case.
+// run starts an informer, or a controller. stop ends it and waits until it has ended. It is
+// stopped at the end of the test in any case.
 func run(t *testing.T, informer interface{ RunWithContext(context.Context) }) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(quiet(t))

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -28,78 +26,11 @@ func keyOf(obj any) string {
 	return key
 }
 
-// told is one call of a handler.
-type told struct {
-	what, key, old, new string
-	initial, tombstone  bool
-}
-
-func (c told) String() string {
-	text := c.what + " " + c.key
-	if c.initial {
-		text += " initial"
-	}
-	if c.tombstone {
-		text += " tombstone"
-	}
-	return fmt.Sprintf("%s: %s → %s", text, c.old, c.new)
-}
-
-// listener is a handler that takes notes.
+// listener is a handler with its registration.
 type listener struct {
+	recorder
 	number       int
 	registration clientgo.ResourceEventHandlerRegistration
-
-	mu    sync.Mutex // guards the rest
-	calls []told
-	knows map[string]string // what the handler holds for the state of the world
-	wrong []string          // what it was told that does not follow from that
-}
-
-func (l *listener) OnAdd(obj any, initial bool) {
-	l.hear(told{what: "add", key: keyOf(obj), new: stateOf(obj), initial: initial})
-}
-
-func (l *listener) OnUpdate(old, new any) {
-	l.hear(told{what: "update", key: keyOf(new), old: stateOf(old), new: stateOf(new)})
-}
-
-func (l *listener) OnDelete(obj any) {
-	c := told{what: "delete", key: keyOf(obj)}
-	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
-		c.tombstone, obj = true, tombstone.Obj
-	}
-	c.old = stateOf(obj)
-	l.hear(c)
-}
-
-func (l *listener) hear(c told) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls = append(l.calls, c)
-	if l.knows == nil {
-		l.knows = make(map[string]string)
-	}
-	before, known := l.knows[c.key]
-	switch {
-	case c.what == "add" && known, c.what != "add" && !known:
-		l.wrong = append(l.wrong, fmt.Sprintf("%v, but it was known as %q", c, before))
-	case c.what == "update" && c.old != before:
-		l.wrong = append(l.wrong, fmt.Sprintf("%v, but it was last told %q", c, before))
-	}
-	if c.what == "delete" {
-		delete(l.knows, c.key)
-	} else {
-		l.knows[c.key] = c.new
-	}
-}
-
-// take returns what was heard since it was last called.
-func (l *listener) take() (calls []told, knows map[string]string, wrong []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	calls, l.calls = l.calls, nil
-	return calls, maps.Clone(l.knows), l.wrong
 }
 
 // compare looks for any difference between the two.
@@ -139,10 +70,11 @@ func (p *pair) compareHandlers() {
 	for n := range p.ours.handlers {
 		theirs, ours := p.theirs.handlers[n], p.ours.handlers[n]
 		name := fmt.Sprintf("handler %d ", theirs.number)
-		theirCalls, theirKnowledge, _ := theirs.take()
-		ourCalls, ourKnowledge, wrong := ours.take()
+		theirKnowledge, _ := theirs.story()
+		ourKnowledge, wrong := ours.story()
+		theirNotes, ourNotes := theirs.take(), ours.take()
 		if p.manner != rough {
-			p.same(name+"was told", lines(inOrder(theirCalls)), lines(inOrder(ourCalls)))
+			p.same(name+"was told", lines(byObject(theirNotes)), lines(byObject(ourNotes)))
 		}
 		p.same(name+"knows", lines(listOf(theirKnowledge)), lines(listOf(ourKnowledge)))
 		if len(wrong) > 0 {
@@ -150,17 +82,6 @@ func (p *pair) compareHandlers() {
 		}
 		p.same(name+"HasSynced", fmt.Sprint(theirs.registration.HasSynced()), fmt.Sprint(ours.registration.HasSynced()))
 	}
-}
-
-// inOrder brings calls into an order that both informers have: that of each key. The
-// order of different keys is not compared, because a list has none.
-func inOrder(calls []told) []string {
-	sort.SliceStable(calls, func(i, j int) bool { return calls[i].key < calls[j].key })
-	text := make([]string, len(calls))
-	for i, c := range calls {
-		text[i] = c.String()
-	}
-	return text
 }
 
 func listOf(states map[string]string) []string {

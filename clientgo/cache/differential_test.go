@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,16 +58,12 @@ const (
 
 // pair runs both informers on one server.
 type pair struct {
-	t        *testing.T
-	random   *rand.Rand
+	writer
 	manner   manner
-	server   *apisim.Server
 	theirs   *subject
 	ours     *subject
 	seed     uint64
-	objects  int
 	handlers int
-	history  []string
 	cancel   context.CancelFunc
 }
 
@@ -76,15 +71,15 @@ type pair struct {
 type subject struct {
 	informer clientgo.SharedIndexInformer
 	handlers []*listener
-	failures []string // what the watch error handler was told
+	failures []string // calls of the watch error handler
 	done     chan struct{}
 }
 
 func runSchedule(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	p := &pair{t: t, seed: seed, random: random, manner: []manner{resyncing, relisting, rough}[seed%3]}
+	p := &pair{writer: writer{t: t, random: random}, seed: seed, manner: []manner{resyncing, relisting, rough}[seed%3]}
 	defer p.printOnFailure()
-	p.begin()
+	p.start()
 	began := time.Now()
 	for range 6 + random.IntN(14) {
 		p.step()
@@ -102,33 +97,21 @@ const quietTime = 200 * time.Second
 func (p *pair) printOnFailure() {
 	if p.t.Failed() {
 		p.t.Logf("repeat with: go test ./clientgo/cache -run TestDifferential -differential.seed=%d\n%s schedule:\n  %s",
-			p.seed, p.manner, strings.Join(p.history, "\n  "))
+			p.seed, p.manner, strings.Join(p.notes, "\n  "))
 	}
 }
 
-func (p *pair) note(format string, args ...any) {
-	p.history = append(p.history, fmt.Sprintf(format, args...))
-}
-
-// begin starts the server with a few objects and both informers.
-func (p *pair) begin() {
+// start starts the server with a few objects and both informers.
+func (p *pair) start() {
 	var err error
 	if p.server, err = apisim.New(apisim.Options{}); err != nil {
 		p.t.Fatal(err)
-	}
-	for _, namespace := range []string{"a", "b"} {
-		p.write(func() error {
-			_, err := p.server.Create(p.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-			return err
-		})
 	}
 	if p.random.IntN(3) == 0 {
 		p.note("streamed lists are refused")
 		p.server.RefuseStreamedLists(true)
 	}
-	for range p.random.IntN(8) {
-		p.create()
-	}
+	p.begin()
 	p.makeInformers()
 	for range p.random.IntN(3) {
 		p.addHandler()
@@ -225,7 +208,7 @@ func (p *pair) step() {
 	switch n := p.random.IntN(20); {
 	case n < 9:
 		for range 1 + p.random.IntN(6) {
-			p.writeOne()
+			p.write()
 		}
 	case n < 12:
 		p.addHandler()
@@ -271,7 +254,7 @@ func (p *pair) expire() {
 	p.server.CutConnections()
 	synctest.Wait()
 	for range p.random.IntN(5) {
-		p.writeOne()
+		p.write()
 	}
 	p.server.Compact()
 	p.server.SetAvailable(true)
@@ -290,7 +273,7 @@ func (p *pair) breakSomething() {
 	case 1:
 		p.note("cut the connections while writing")
 		for range 1 + p.random.IntN(5) {
-			p.writeOne()
+			p.write()
 			if p.random.IntN(2) == 0 {
 				p.server.CutConnections()
 			}
@@ -298,18 +281,18 @@ func (p *pair) breakSomething() {
 	case 2:
 		p.note("restart, forgetting the history")
 		p.server.Restart(apisim.RestartOptions{})
-		p.writeOne()
+		p.write()
 	case 3:
 		p.note("restart with its history")
 		p.server.Restart(apisim.RestartOptions{KeepHistory: true})
-		p.writeOne()
+		p.write()
 	case 4:
 		p.note("unavailable for half a minute")
 		p.server.SetAvailable(false)
 		p.server.CutConnections()
-		p.writeOne()
+		p.write()
 		time.Sleep(30 * time.Second)
-		p.writeOne()
+		p.write()
 		p.server.SetAvailable(true)
 	}
 }
@@ -327,54 +310,6 @@ func (p *pair) end() {
 	}
 }
 
-// Writes.
-
-func (p *pair) write(f func() error) {
-	p.t.Helper()
-	if err := f(); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *pair) name() (namespace, name string) {
-	return []string{"a", "b"}[p.random.IntN(2)], fmt.Sprintf("m%d", p.random.IntN(max(p.objects, 1)))
-}
-
-func (p *pair) create() {
-	p.objects++
-	m := &corev1.ConfigMap{Data: map[string]string{"some": "data"}}
-	m.Namespace, m.Name = []string{"a", "b"}[p.random.IntN(2)], fmt.Sprintf("m%d", p.objects-1)
-	m.Labels = map[string]string{"n": strconv.Itoa(p.random.IntN(5))}
-	p.note("create %s/%s n=%s", m.Namespace, m.Name, m.Labels["n"])
-	p.write(func() error { _, err := p.server.Create(p.t.Context(), m); return err })
-}
-
-// writeOne changes something: an object of a random name is created, changed, deleted,
-// or deleted and created anew.
-func (p *pair) writeOne() {
-	namespace, name := p.name()
-	obj, err := p.server.Get(p.t.Context(), configMaps, namespace, name)
-	if err != nil {
-		p.create()
-		return
-	}
-	m := obj.(*corev1.ConfigMap).DeepCopy()
-	switch p.random.IntN(4) {
-	case 0:
-		p.note("delete %s/%s", namespace, name)
-		p.write(func() error { _, err := p.server.Delete(p.t.Context(), configMaps, namespace, name); return err })
-	case 1:
-		p.note("replace %s/%s", namespace, name)
-		p.write(func() error { _, err := p.server.Delete(p.t.Context(), configMaps, namespace, name); return err })
-		m.UID, m.ResourceVersion, m.CreationTimestamp = "", "", metav1.Time{}
-		p.write(func() error { _, err := p.server.Create(p.t.Context(), m); return err })
-	default:
-		m.Labels = map[string]string{"n": strconv.Itoa(p.random.IntN(5))}
-		p.note("update %s/%s n=%s", namespace, name, m.Labels["n"])
-		p.write(func() error { _, err := p.server.Update(p.t.Context(), m); return err })
-	}
-}
-
 // Handlers and indexes.
 
 func (p *pair) addHandler() {
@@ -385,7 +320,7 @@ func (p *pair) addHandler() {
 	}
 	p.note("add handler %d, resync %v", p.handlers, o.ResyncPeriod)
 	for _, s := range []*subject{p.theirs, p.ours} {
-		l := &listener{number: p.handlers}
+		l := &listener{recorder: recorder{state: stateOf}, number: p.handlers}
 		var err error
 		if l.registration, err = s.informer.AddEventHandlerWithOptions(l, o); err != nil {
 			p.t.Fatal(err)

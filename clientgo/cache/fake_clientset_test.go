@@ -26,39 +26,7 @@ func listWatchOf(client *fake.Clientset) clientgo.ListerWatcher {
 	}, client)
 }
 
-// TestFakeClientset follows objects of a fake clientset, which have no versions.
-func TestFakeClientset(t *testing.T) {
-	for name, newClient := range map[string]func(...runtime.Object) *fake.Clientset{
-		"NewClientset": fake.NewClientset, "NewSimpleClientset": fake.NewSimpleClientset,
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				client := newClient(newPod("a"), newPod("b"))
-				informer := newInformer(listWatchOf(client), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-				handler := record(t, informer)
-				runSynced(t, informer)
-				handler.want(t, "add default/a initial", "add default/b initial")
-
-				pods := client.CoreV1().Pods("default")
-				_, err := pods.Create(t.Context(), newPod("c"), metav1.CreateOptions{})
-				must(t, err)
-				for _, n := range []string{"1", "2"} {
-					_, err = pods.Update(t.Context(), labelled("a", n), metav1.UpdateOptions{})
-					must(t, err)
-				}
-				must(t, pods.Delete(t.Context(), "b", metav1.DeleteOptions{}))
-				_, err = pods.Create(t.Context(), newPod("b"), metav1.CreateOptions{})
-				must(t, err)
-				handler.want(t, "add default/c", "update default/a→", "update default/a→", "delete default/b", "add default/b")
-				index(t, informer.GetIndexer(), "n", "2", "default/a")
-				index(t, informer.GetIndexer(), "n", "", "default/b", "default/c")
-			})
-		})
-	}
-}
-
-// TestFakeObjectWithoutName: tests of programs make objects of what these look at alone. Their
-// key is that of nobody else.
+// TestFakeObjectWithoutName: tests of programs make objects without a name. Their key is empty.
 func TestFakeObjectWithoutName(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		nameless := labelled("", "1")
@@ -81,9 +49,8 @@ func TestFakeObjectWithoutName(t *testing.T) {
 	})
 }
 
-// TestFakeAndStoreByHand changes objects in the cache and, before the informer hears of it, in
-// the clientset, as tests of programs do that do not wait. Handlers are told what the
-// clientset tells.
+// TestFakeAndStoreByHand changes objects in the cache and, before the informer receives an event,
+// in the clientset, as tests of programs do. Handlers receive the events of the clientset.
 func TestFakeAndStoreByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		client := fake.NewClientset(newPod("a"), newPod("b"), newPod("c"))
@@ -114,8 +81,8 @@ func TestFakeAndStoreByHand(t *testing.T) {
 	})
 }
 
-// TestFakeAndReplaceByHand makes another list the content of the cache, and then deletes and
-// changes in the clientset what was taken out by that.
+// TestFakeAndReplaceByHand replaces the content of the cache, and then deletes and changes the
+// objects in the clientset that the cache has lost.
 func TestFakeAndReplaceByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		client := fake.NewClientset(newPod("a"), newPod("b"), newPod("c"))
@@ -135,9 +102,8 @@ func TestFakeAndReplaceByHand(t *testing.T) {
 	})
 }
 
-// TestFakeClientsetUpdateOfSyncedHandler: without versions nobody can say that an update
-// brings nothing new, so it reaches handlers that are not syncing as well. (client-go
-// keeps it from them.)
+// TestFakeClientsetUpdateOfSyncedHandler: an update without versions counts as a change, so
+// handlers that are not syncing receive it as well. (In client-go they do not.)
 func TestFakeClientsetUpdateOfSyncedHandler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		client := fake.NewClientset(newPod("a"))
@@ -153,7 +119,7 @@ func TestFakeClientsetUpdateOfSyncedHandler(t *testing.T) {
 	})
 }
 
-// oddWatch is what a fake tells whose versions are of no use.
+// oddWatch is a list and a watch of a fake whose versions order nothing.
 type oddWatch struct {
 	name   string
 	list   *corev1.PodList
@@ -189,8 +155,7 @@ var oddWatches = []oddWatch{
 		[]string{"default/a"}},
 }
 
-// TestFakeWatch: versions mean nothing in the fakes that programs test with, whatever
-// they look like: nothing that a fake tells is lost.
+// TestFakeWatch: every event of a fake is applied, whatever its versions are.
 func TestFakeWatch(t *testing.T) {
 	for _, tt := range oddWatches {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,8 +176,8 @@ func TestFakeWatch(t *testing.T) {
 	}
 }
 
-// TestFakeRelist: what a fake lists the second time is the state of the world, also
-// with a version that is lower than before or the same, or without one.
+// TestFakeRelist: the second list of a fake replaces the cache, also with a lower or an equal
+// version, or without one.
 func TestFakeRelist(t *testing.T) {
 	for version, first := range map[string]string{"": "", "3": "9", "0": "0", "1": "1"} {
 		t.Run("from "+first+" to "+version, func(t *testing.T) {

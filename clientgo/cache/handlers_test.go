@@ -3,96 +3,12 @@ package cache_test
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// TestHandlerIsTold follows an object from its first list to its end.
-func TestHandlerIsTold(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a")
-		_, handler := follow(t, newInformer, source)
-		handler.want(t, "add default/a 1 initial")
-
-		source.Add(newPod("b"))
-		handler.want(t, "add default/b 2")
-
-		source.Modify(newPod("a"))
-		handler.want(t, "update default/a 1→3")
-
-		source.Delete(newPod("a"))
-		handler.want(t, "delete default/a 4") // with the version of the deletion
-	})
-}
-
-// TestHandlerInitialAdds: an add is of the initial list for handlers from before the
-// list, from during the list, and from after it, and for none of what comes later.
-func TestHandlerInitialAdds(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a", "b")
-		answer := make(chan struct{})
-		informer := newInformer(&script{
-			list: func(o metav1.ListOptions) (runtime.Object, error) {
-				<-answer
-				return source.List(o)
-			},
-			watch: source.Watch,
-		}, &corev1.Pod{}, noOptions)
-		var before, during, after recorder
-		addHandler(t, informer, &before)
-		run(t, informer)
-		synctest.Wait()
-		addHandler(t, informer, &during)
-		before.want(t)
-		close(answer)
-		waitForSync(t, informer)
-		addHandler(t, informer, &after)
-		synctest.Wait()
-		source.Add(newPod("c"))
-		synctest.Wait()
-		for _, handler := range []*recorder{&before, &during, &after} {
-			handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "add default/c 3")
-		}
-	})
-}
-
-// TestHandlerFindsCacheReady: what a handler is told of is in the cache already.
-func TestHandlerFindsCacheReady(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a")
-		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})
-		index := informer.GetIndexer()
-		var seen []string
-		look := func(obj any) {
-			pod := obj.(*corev1.Pod)
-			if cached, _, _ := index.Get(pod); cached != nil {
-				seen = append(seen, "cached "+nameAndVersion(cached))
-			}
-			if keys, _ := index.IndexKeys("n", pod.Labels["n"]); len(keys) > 0 {
-				seen = append(seen, "indexed "+keys[0]+" "+pod.ResourceVersion)
-			}
-		}
-		addHandler(t, informer, clientgo.ResourceEventHandlerFuncs{
-			AddFunc:    look,
-			UpdateFunc: func(_, obj any) { look(obj) },
-			DeleteFunc: look,
-		})
-		run(t, informer)
-		synctest.Wait()
-		source.Modify(labelled("a", "1"))
-		synctest.Wait()
-		source.Delete(labelled("a", "1"))
-		synctest.Wait()
-		wantNotes(t, seen, "cached default/a 1", "indexed default/a 1", "cached default/a 2", "indexed default/a 2")
-	})
-}
-
-// TestHandlerTwice: one handler that is added twice has two registrations, and is told
+// TestHandlerTwice: a handler that is added twice has two registrations, and receives everything
 // twice until one of them is removed.
 func TestHandlerTwice(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
@@ -115,30 +31,6 @@ func TestHandlerTwice(t *testing.T) {
 		must(t, informer.RemoveEventHandler(second))
 		source.Add(newPod("c"))
 		handler.want(t)
-	})
-}
-
-// TestHandlerStuck: a handler that does not return holds up no other handler and not
-// the cache.
-func TestHandlerStuck(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t)
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		release := make(chan struct{})
-		stuck := recorder{then: func() { <-release }}
-		addHandler(t, informer, &stuck)
-		other := record(t, informer)
-		runSynced(t, informer)
-		for _, name := range []string{"a", "b", "c"} {
-			source.Add(newPod(name))
-		}
-		other.want(t, "add default/a 1", "add default/b 2", "add default/c 3")
-		stuck.want(t, "add default/a 1")
-		if n := len(informer.GetStore().List()); n != 3 {
-			t.Errorf("the cache has %d objects, want 3", n)
-		}
-		close(release)
-		stuck.want(t, "add default/b 2", "add default/c 3")
 	})
 }
 

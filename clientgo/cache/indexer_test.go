@@ -1,7 +1,6 @@
 package cache_test
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -158,25 +157,6 @@ func TestNamespaceIndex(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestIndexFunctionFails: an object whose index function fails is in the cache and in
-// the other indexes. (client-go ends the process.)
-func TestIndexFunctionFails(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		informer := cache.NewSharedIndexInformer(newSource(t, "a", "b"), &corev1.Pod{}, 0, clientgo.Indexers{
-			"fails": func(obj any) ([]string, error) {
-				if obj.(*corev1.Pod).Name == "a" {
-					return nil, errors.New("not this one")
-				}
-				return []string{"all"}, nil
-			},
-			"n": podIndexByLabel,
-		})
-		runSynced(t, informer)
-		index(t, informer.GetIndexer(), "fails", "all", "default/b")
-		index(t, informer.GetIndexer(), "n", "", "default/a", "default/b")
-	})
 }
 
 // TestIndexerWithoutIndexers: indexes can be added to an informer that was made with none

@@ -175,7 +175,7 @@ func TestIndexersAreShared(t *testing.T) {
 	}
 }
 
-// countingSelector counts what it is asked.
+// countingSelector counts the calls of Matches.
 type countingSelector struct {
 	labels.Selector
 	asked int

@@ -1,10 +1,7 @@
 package cache_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
 // streams returns a function that opens streamed lists with these events.
@@ -52,47 +47,8 @@ func TestStreamedList(t *testing.T) {
 	})
 }
 
-// TestStreamedListCut: a streamed list that ends too early is read anew, and what it has
-// brought is forgotten. client-go asks for a stream again, ours for pages.
-func TestStreamedListCut(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) { return podList("2", versioned("a", "2")), nil }}
-		server.stream = func(o metav1.ListOptions) (watch.Interface, error) {
-			server.stream = streams(added(versioned("a", "2")), initialEnd("2"))
-			return opens(time.Second, added(versioned("gone", "1")))(o)
-		}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		handler := record(t, informer)
-		run(t, informer)
-		time.Sleep(10 * time.Second)
-		waitForSync(t, informer)
-		handler.want(t, "add default/a 2 initial")
-	})
-}
-
-// TestStreamedListPatience: a server that asks for patience is asked for a stream again.
-func TestStreamedListPatience(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		var asked int
-		server := &script{stream: func(o metav1.ListOptions) (watch.Interface, error) {
-			asked++
-			if asked < 3 {
-				return nil, errPatience
-			}
-			return streams(added(versioned("a", "1")), initialEnd("2"))(o)
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		run(t, informer)
-		time.Sleep(time.Minute)
-		waitForSync(t, informer)
-		if got := informer.GetStore().ListKeys(); !slices.Equal(got, []string{"default/a"}) {
-			t.Errorf("the cache holds %q", got)
-		}
-	})
-}
-
-// TestStreamedListRefused: a server that refuses to stream is asked for a list, in pages
-// of 500 of what it has at hand, and then for a watch from there.
+// TestStreamedListRefused: a server that refuses to stream receives a list in pages of 500 from
+// version 0, and then a watch from the version of the list.
 func TestStreamedListRefused(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		w := watch.NewRaceFreeFake()
@@ -107,37 +63,8 @@ func TestStreamedListRefused(t *testing.T) {
 	})
 }
 
-// TestListPages: pages make one list, and no page is shown before the last one.
-func TestListPages(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		last := make(chan struct{})
-		server := &script{list: func(o metav1.ListOptions) (runtime.Object, error) {
-			switch o.Continue {
-			case "":
-				list := podList("9", versioned("a", "1"), versioned("b", "2"))
-				list.Continue = "next"
-				return list, nil
-			default:
-				<-last
-				return podList("9", versioned("c", "3")), nil
-			}
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		handler := record(t, informer)
-		run(t, informer)
-		handler.want(t)
-		if n := len(informer.GetStore().List()); n > 0 {
-			t.Errorf("the cache shows %d objects of an unfinished list", n)
-		}
-		close(last)
-		waitForSync(t, informer)
-		handler.want(t, "add default/a 1 initial", "add default/b 2 initial", "add default/c 3 initial")
-		server.want(t, `stream from ""`, `list from "0" limit 500 `, `list from "" limit 500 next`, `watch from "9"`)
-	})
-}
-
-// TestListPageForgotten: when the server forgets the place between two pages, the list
-// is read anew as a whole, and no error is told.
+// TestListPageForgotten: when the continue token expires between two pages, the list is read
+// again without pages, and the watch error handler is not called.
 func TestListPageForgotten(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		server := &script{list: func(o metav1.ListOptions) (runtime.Object, error) {
@@ -162,30 +89,8 @@ func TestListPageForgotten(t *testing.T) {
 	})
 }
 
-// TestListAfterFailure: a list that fails is asked for again until it works.
-func TestListAfterFailure(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		var asked int
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-			asked++
-			if asked < 4 {
-				return nil, []error{errInternal, errForbidden, errRefused}[asked-1]
-			}
-			return podList("5", versioned("a", "1")), nil
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		run(t, informer)
-		synctest.Wait()
-		if informer.HasSynced() {
-			t.Error("it has synced without a list")
-		}
-		time.Sleep(2 * time.Minute)
-		waitForSync(t, informer)
-	})
-}
-
-// TestListTooLarge: a server that is behind the version that was asked for, and one that
-// has forgotten it, are asked for what they have.
+// TestListTooLarge: a server that has not reached the version of a list, or has forgotten it,
+// is listed without a version.
 func TestListTooLarge(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
@@ -220,28 +125,4 @@ func TestListTooLarge(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestListIsATable: what a server made for people to read is refused.
-func TestListIsATable(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-			return &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
-		}}
-		informer := newInformer(server, nil, noOptions)
-		told := make(chan error, 1)
-		must(t, informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
-			select {
-			case told <- err:
-			default:
-			}
-		}))
-		run(t, informer)
-		if err := <-told; !strings.Contains(err.Error(), "Table") {
-			t.Errorf("the error is %v, want one that names the Table", err)
-		}
-		if informer.HasSynced() {
-			t.Error("it has synced with a table")
-		}
-	})
 }

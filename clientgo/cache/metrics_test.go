@@ -184,8 +184,8 @@ func (r respecting) NewStoreResourceVersionMetric(id clientgo.InformerNameAndRes
 	return respectingGauge{r.provider.NewStoreResourceVersionMetric(id), id}
 }
 
-// TestMetricsOfProcess: a provider that was set for the process is told the version and
-// the time of informers that were given none. It can be set once, so a child does it.
+// TestMetricsOfProcess: informers without a provider publish version and latency with the
+// provider of the process. That can be set once, so a child process sets it.
 func TestMetricsOfProcess(t *testing.T) {
 	constructor, ok := isChild()
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// mutator changes what it is told of.
+// mutator changes the object that it receives.
 func mutator(obj any) { obj.(*corev1.Pod).Labels = map[string]string{"changed": "by a handler"} }
 
 // TestMutationDetector: with client-go's variable in the environment, an object that a

@@ -22,8 +22,7 @@ import (
 // newController makes a controller of a configuration.
 type newController func(*clientgo.Config) clientgo.Controller
 
-// consumer is what a program does with a queue of its own: it keeps a store and tells a
-// handler.
+// consumer processes the items of a queue, as programs do: it keeps a store and calls a handler.
 type consumer struct {
 	store   clientgo.Store
 	handler recorder
@@ -116,11 +115,7 @@ var queues = map[string]func(*consumer) clientgo.Queue{
 // bothControllers runs a test with each constructor.
 func bothControllers(t *testing.T, test func(t *testing.T, newOne newController)) {
 	t.Helper()
-	for name, newOne := range map[string]newController{"client-go": clientgo.New, "tidings": cache.New} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { test(t, newOne) })
-		})
-	}
+	each(t, map[string]newController{"client-go": clientgo.New, "tidings": cache.New}, test)
 }
 
 // TestNew follows objects through each kind of queue: the first list, events, a list
@@ -159,8 +154,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestNewStoreVersion: the version of a store that is kept from a queue which passes it
-// on is that of what the store holds.
+// TestNewStoreVersion: a queue that emits bookmarks gives a store its version.
 func TestNewStoreVersion(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
 		source := newSource(t, "a")
@@ -208,7 +202,7 @@ func TestNewShouldResync(t *testing.T) {
 	})
 }
 
-// TestNewBatches: ProcessBatch gets what is pending at once, from a queue that can.
+// TestNewBatches: ProcessBatch receives all pending items at once, if the queue has batches.
 func TestNewBatches(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
 		c := newConsumer()
@@ -285,7 +279,7 @@ func TestNewOldWatchErrorHandler(t *testing.T) {
 	})
 }
 
-// TestNewProcessFails: what a program fails to process holds up nothing.
+// TestNewProcessFails: an error of the Process function does not delay other items.
 func TestNewProcessFails(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
 		c := newConsumer()
@@ -305,31 +299,7 @@ func TestNewProcessFails(t *testing.T) {
 	})
 }
 
-// TestNewTransform: the transform is the queue's.
-func TestNewTransform(t *testing.T) {
-	bothControllers(t, func(t *testing.T, newOne newController) {
-		c := newConsumer()
-		queue := cache.NewRealFIFO(cache.DeletionHandlingMetaNamespaceKeyFunc, c.store, func(obj any) (any, error) {
-			if pod, ok := obj.(*corev1.Pod); ok {
-				pod.Labels = map[string]string{"n": "transformed"}
-			}
-			return obj, nil
-		})
-		source := newSource(t, "a")
-		controller := newOne(&clientgo.Config{Queue: queue, ListerWatcher: source, ObjectType: &corev1.Pod{}, Process: c.process})
-		runSynced(t, controller)
-		source.Add(newPod("b"))
-		synctest.Wait()
-		for _, obj := range c.store.List() {
-			if labelOf(obj) != "transformed" {
-				t.Errorf("%s is not transformed", nameAndVersion(obj))
-			}
-		}
-		wantKeys(t, "ListKeys", c.store.ListKeys(), nil, "default/a", "default/b")
-	})
-}
-
-// TestNewStops: the end closes the queue and waits for what is being processed.
+// TestNewStops: the end closes the queue and waits for a running Process function.
 func TestNewStops(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
 		c := newConsumer()
@@ -361,7 +331,7 @@ func TestNewStops(t *testing.T) {
 	})
 }
 
-// tellingQueue is a queue that wants to be told versions.
+// tellingQueue is a queue that receives versions.
 type tellingQueue struct {
 	clientgo.Queue
 	versions []string
@@ -371,8 +341,8 @@ func (q *tellingQueue) UpdateResourceVersion(version string) {
 	q.versions = append(q.versions, version)
 }
 
-// TestNewVersionsAreTold: a queue that has the method for it is told every version that
-// a watch reaches, bookmarks included.
+// TestNewVersionsAreTold: a queue with the method UpdateResourceVersion receives the version of
+// each event of a watch, bookmarks included.
 func TestNewVersionsAreTold(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
 		w := watch.NewRaceFreeFake()

@@ -1,18 +1,13 @@
 package cache_test
 
 import (
-	"context"
-	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -31,19 +26,18 @@ var newInformerConstructors = map[string]newDedicatedFunc{
 // bothDedicated runs a test with each of them.
 func bothDedicated(t *testing.T, test func(t *testing.T, newInformer newDedicatedFunc)) {
 	t.Helper()
-	for name, newInformer := range newInformerConstructors {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) { test(t, newInformer) })
-		})
-	}
+	each(t, newInformerConstructors, test)
 }
 
-// TestNewInformer follows objects with an informer that has one handler.
+// TestNewInformer follows objects with an informer that has one handler, which receives an
+// update for an object that a list finds unchanged.
 func TestNewInformer(t *testing.T) {
 	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
-		source := newSource(t, "a")
+		source := newSource(t, "same", "a")
 		var handler recorder
-		store, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &handler})
+		store, controller := newInformer(clientgo.InformerOptions{
+			ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &handler, ResyncPeriod: time.Hour,
+		})
 		if controller.HasSynced() || clientgo.IsDone(controller.HasSyncedChecker()) {
 			t.Error("it has synced before Run")
 		}
@@ -52,23 +46,23 @@ func TestNewInformer(t *testing.T) {
 		source.Add(newPod("b"))
 		source.Modify(newPod("a"))
 		source.Delete(newPod("b"))
-		handler.want(t, "add default/a 1 initial", "update default/a 1→3", "add default/b 2", "delete default/b 4")
-		wantKeys(t, "ListKeys", store.ListKeys(), nil, "default/a")
-		same(t, "LastSyncResourceVersion", controller.LastSyncResourceVersion(), "4")
+		handler.want(t, "add default/same 1 initial", "add default/a 2 initial", "update default/a 2→4",
+			"add default/b 3", "delete default/b 5")
+		wantKeys(t, "ListKeys", store.ListKeys(), nil, "default/a", "default/same")
+		same(t, "LastSyncResourceVersion", controller.LastSyncResourceVersion(), "5")
 
 		source.ModifyDropWatch(newPod("a"))
 		source.AddDropWatch(newPod("c"))
 		source.ResetWatch()
 		time.Sleep(5 * time.Second)
-		handler.want(t, "update default/a 3→5", "add default/c 6")
+		handler.want(t, "update default/same 1→1", "update default/a 4→6", "add default/c 7")
 		stop()
 		source.Add(newPod("d"))
 		handler.want(t)
 	})
 }
 
-// TestNewInformerResync: its resyncs may come more often than once in a second, tell of
-// everything, and so does a list of what is unchanged.
+// TestNewInformerResync: the resync period may be shorter than a second.
 func TestNewInformerResync(t *testing.T) {
 	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
 		source := newSource(t, "a")
@@ -79,21 +73,6 @@ func TestNewInformerResync(t *testing.T) {
 		if got := updates.seconds(); !slices.Equal(got, []float64{0.1, 0.2, 0.3}) {
 			t.Errorf("resyncs came at %v seconds", got)
 		}
-	})
-}
-
-// TestNewInformerUnchanged: a list tells of what it finds unchanged.
-func TestNewInformerUnchanged(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
-		source := newSource(t, "a")
-		var handler recorder
-		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &handler, ResyncPeriod: time.Hour})
-		runSynced(t, controller)
-		source.AddDropWatch(newPod("b"))
-		source.DeleteDropWatch(newPod("b"))
-		source.ResetWatch()
-		time.Sleep(5 * time.Second)
-		handler.want(t, "add default/a 1 initial", "update default/a 1→1")
 	})
 }
 
@@ -159,116 +138,6 @@ func TestNewInformerSynced(t *testing.T) {
 		}
 		close(release)
 		waitForSync(t, controller)
-	})
-}
-
-// TestNewInformerHandlerDeletes: a handler may change what is watched. Every object comes
-// to its end.
-func TestNewInformerHandlerDeletes(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
-		source := newSource(t)
-		var gone sync.WaitGroup
-		gone.Add(3)
-		_, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: clientgo.ResourceEventHandlerFuncs{
-			UpdateFunc: func(old, new any) {
-				if from, to := old.(*corev1.Pod).Labels["n"], new.(*corev1.Pod).Labels["n"]; from != "first" || to != "last" {
-					t.Errorf("an update from %q to %q", from, to)
-				}
-				source.Delete(new.(*corev1.Pod).DeepCopy())
-			},
-			DeleteFunc: func(any) { gone.Done() },
-		}})
-		runSynced(t, controller)
-		for _, name := range []string{"a", "b", "c"} {
-			go func() {
-				source.Add(labelled(name, "first"))
-				source.Modify(labelled(name, "last"))
-			}()
-		}
-		gone.Wait()
-	})
-}
-
-// TestNewInformerReadWhileResyncing: the cache can be read while resyncs go on, and its
-// objects are not transformed again.
-func TestNewInformerReadWhileResyncing(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
-		store, controller := newInformer(clientgo.InformerOptions{
-			ListerWatcher: newSource(t, "a", "b"), ObjectType: &corev1.Pod{}, Handler: &recorder{}, ResyncPeriod: time.Millisecond,
-			Transform: func(obj any) (any, error) {
-				if pod := obj.(*corev1.Pod); pod.Labels == nil {
-					pod.Labels = map[string]string{"n": "once"}
-					return pod, nil
-				}
-				t.Error("an object was transformed twice")
-				return obj, nil
-			},
-		})
-		runSynced(t, controller)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		var readers sync.WaitGroup
-		for _, key := range []string{"default/a", "default/b"} {
-			readers.Go(func() {
-				for ctx.Err() == nil {
-					if obj, exists, err := store.GetByKey(key); !exists || err != nil || obj.(*corev1.Pod).Labels["n"] != "once" {
-						t.Errorf("the cache has %v, %v, %v for %s", obj, exists, err, key)
-					}
-					time.Sleep(time.Millisecond)
-				}
-			})
-		}
-		readers.Wait()
-	})
-}
-
-// TestNewInformerHammered: many goroutines change objects at once. The cache is what the
-// source is in the end, and what the handler was told leads there.
-func TestNewInformerHammered(t *testing.T) {
-	bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
-		source := newSource(t)
-		l := &listener{}
-		store, controller := newInformer(clientgo.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: l, ResyncPeriod: 100 * time.Millisecond})
-		runSynced(t, controller)
-		var writers sync.WaitGroup
-		for writer := range 3 {
-			writers.Go(func() {
-				random := rand.New(rand.NewPCG(uint64(writer), 0))
-				exists := map[string]bool{}
-				for n := range 100 {
-					name := fmt.Sprintf("of-%d-%d", writer, random.IntN(5))
-					switch {
-					case !exists[name]:
-						source.Add(labelled(name, fmt.Sprint(n)))
-					case random.IntN(2) == 0:
-						source.Modify(labelled(name, fmt.Sprint(n)))
-						continue
-					default:
-						source.Delete(labelled(name, fmt.Sprint(n)))
-					}
-					exists[name] = !exists[name]
-				}
-			})
-		}
-		writers.Wait()
-		synctest.Wait()
-		_, knows, wrong := l.take()
-		if len(wrong) > 0 {
-			t.Errorf("the handler was told what makes no story:\n  %s", strings.Join(wrong, "\n  "))
-		}
-		list, err := source.List(metav1.ListOptions{})
-		must(t, err)
-		items, err := meta.ExtractList(list)
-		must(t, err)
-		if len(items) != len(store.List()) || len(items) != len(knows) {
-			t.Errorf("the source has %d objects, the cache %d, and the handler knows %d", len(items), len(store.List()), len(knows))
-		}
-		for _, item := range items {
-			key := keyOf(item)
-			if obj, _, _ := store.GetByKey(key); obj == nil || stateOf(obj) != stateOf(item) || knows[key] != stateOf(item) {
-				t.Errorf("%s is %s, and the handler knows %q", key, stateOf(item), knows[key])
-			}
-		}
 	})
 }
 

@@ -3,7 +3,6 @@ package cache_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -79,20 +78,6 @@ func wantCrash(t *testing.T, test, part string, texts ...string) {
 	}
 }
 
-// TestPanicCrashesNewInformer: the same with an informer that has one handler. (Out of
-// client-go's it comes as a panic of Run, which a program may catch.)
-func TestPanicCrashesNewInformer(t *testing.T) {
-	if _, ok := isChild(); ok {
-		synctest.Test(t, func(t *testing.T) {
-			_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-				ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Handler: clientgo.ResourceEventHandlerFuncs{AddFunc: panickingHandler}})
-			controller.RunWithContext(t.Context())
-		})
-		return
-	}
-	wantCrash(t, "TestPanicCrashesNewInformer", "", "Observed a panic", "the handler gave up", "panickingHandler")
-}
-
 // TestPanicOfProcess: a panic of a Process function is one of Run, in client-go and here.
 func TestPanicOfProcess(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
@@ -116,9 +101,9 @@ func surviving(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
 }
 
-// TestPanicSurvived: where the program has switched off the crash, the notification is
-// lost, the panic is logged by the handler's logger, and the next notification comes
-// after a second. Other handlers notice nothing.
+// TestPanicSurvived: if panics do not crash the process, the notification is lost, the handler's
+// logger logs the panic, and the next notification comes after a second. Other handlers are not
+// affected.
 func TestPanicSurvived(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		surviving(t)
@@ -134,11 +119,11 @@ func TestPanicSurvived(t *testing.T) {
 		must(t, err)
 		addHandler(t, informer, &other)
 		runSynced(t, informer)
-		source.Modify(newPod("a")) // is told a second after the panic
-		source.Modify(newPod("a")) // is told at once
+		source.Modify(newPod("a")) // delivered a second after the panic
+		source.Modify(newPod("a")) // delivered at once
 		source.Delete(newPod("a"))
 		source.Add(newPod("a"))
-		source.Modify(newPod("a")) // is told a second after each of two more
+		source.Modify(newPod("a")) // delivered a second after each of two more panics
 		other.want(t, "add default/a 1 initial", "update default/a 1→2", "update default/a 2→3", "delete default/a 4", "add default/a 5", "update default/a 5→6")
 		settle(time.Minute)
 		if got := updates.seconds(); len(got) != 3 || got[0] != 1 || got[1] != 1 || got[2] != 3 {
@@ -150,8 +135,8 @@ func TestPanicSurvived(t *testing.T) {
 	})
 }
 
-// TestPanicOfInitialAdd: where a panic is survived, a handler that panicked on an initial
-// add is synced when it is past these. (In client-go it never is.)
+// TestPanicOfInitialAdd: if panics do not crash the process, a handler that panics on an initial
+// add is synced after its initial adds. (In client-go it never is.)
 func TestPanicOfInitialAdd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		surviving(t)
@@ -170,9 +155,8 @@ func TestPanicOfInitialAdd(t *testing.T) {
 	})
 }
 
-// TestPanicOfServerSurvived: where the program has switched off the crash, a panic of the
-// lister, of the watcher and of the watch error handler costs what was going on. The
-// informer lists again, and ends as always.
+// TestPanicOfServerSurvived: if panics do not crash the process, the informer lists again after a
+// panic of the lister, of the watcher or of the watch error handler.
 func TestPanicOfServerSurvived(t *testing.T) {
 	for name, panicking := range map[string]func(*script, clientgo.SharedIndexInformer){
 		"list": func(s *script, _ clientgo.SharedIndexInformer) {
@@ -214,58 +198,29 @@ func TestPanicOfServerSurvived(t *testing.T) {
 	}
 }
 
-// TestPanicOfProgramSurvived: where a panic of what a program gives to the informer is
-// survived, the informer goes on, and everything ends when it is stopped.
-func TestPanicOfProgramSurvived(t *testing.T) {
-	panicking := func() { panic("the program gave up") }
-	for _, from := range []string{"list", "watch", "watch error handler", "transform", "index function"} {
-		t.Run(from, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				surviving(t)
-				server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-					if from == "list" {
-						panicking()
-					}
-					if from == "watch error handler" {
-						return nil, errors.New("no list")
-					}
-					return podList("5", versioned("a", "3")), nil
-				}}
-				if from == "watch" {
-					server.watch = func(metav1.ListOptions) (watch.Interface, error) { panicking(); return nil, nil }
-				}
-				informer := cache.NewSharedIndexInformer(server, &corev1.Pod{}, time.Minute, clientgo.Indexers{"n": func(any) ([]string, error) {
-					if from == "index function" {
-						panicking()
-					}
-					return nil, nil
-				}})
-				must(t, informer.SetTransform(func(obj any) (any, error) {
-					if from == "transform" {
-						panicking()
-					}
-					return obj, nil
-				}))
-				must(t, informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) { panicking() }))
-				registration, err := informer.AddEventHandler(clientgo.ResourceEventHandlerFuncs{})
-				must(t, err)
-				ctx, cancel := context.WithCancel(quiet(t))
-				ended := running(ctx, informer)
-				settle(10 * time.Second)
-				if informer.IsStopped() {
-					t.Error("the informer has stopped")
-				}
-				cancel()
-				<-ended
-				<-registration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
-			})
-		})
-	}
+// TestPanicsOfServerSurvived: where each list panics and panics are survived, the informer goes
+// on, and everything ends when it is stopped.
+func TestPanicsOfServerSurvived(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		surviving(t)
+		lists := 0
+		informer := cache.NewSharedIndexInformer(&script{list: func(metav1.ListOptions) (runtime.Object, error) {
+			lists++
+			panic("the lister gave up")
+		}}, &corev1.Pod{}, time.Minute, nil)
+		registration := addHandler(t, informer, &recorder{})
+		stop := run(t, informer)
+		settle(10 * time.Second)
+		if informer.IsStopped() || lists < 2 {
+			t.Errorf("stopped %t after %d lists, want more lists", informer.IsStopped(), lists)
+		}
+		stop()
+		<-registration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
+	})
 }
 
-// TestPanicOfProcessSurvived: where a panic of a Process function is survived, what it was
-// about is lost, the next is processed a second later, and Run returns when its context
-// ends, not before.
+// TestPanicOfProcessSurvived: if panics do not crash the process, the item of a panic of Process
+// is lost, the next one is processed a second later, and Run returns when its context ends.
 func TestPanicOfProcessSurvived(t *testing.T) {
 	bothControllers(t, func(t *testing.T, newOne newController) {
 		surviving(t)

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,37 +14,66 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// recorder is a handler that takes notes in short words: "add default/a 1 initial",
-// "update default/a 1→2", "delete default/a 3", "tombstone default/a 2". The numbers
-// are resource versions.
+// recorder is a handler that notes its calls: "add default/a 1 initial", "update default/a 1→2",
+// "delete default/a 3", "tombstone default/a 2". The numbers are resource versions.
 type recorder struct {
-	mu    sync.Mutex // guards notes
+	then  func()           // called after each note; nil is nothing
+	state func(any) string // describes objects in place of their versions, unless nil
+
+	mu    sync.Mutex // guards the rest
 	notes []string
-	then  func() // called after each note; nil is nothing
+	knows map[string]string // the state of each object by the calls so far
+	wrong []string          // calls that contradict knows
 }
 
 func (r *recorder) OnAdd(obj any, initial bool) {
-	note := "add " + nameAndVersion(obj)
-	if initial {
-		note += " initial"
-	}
-	r.note(note)
+	name, state := r.describe(obj)
+	note := "add " + strings.TrimSpace(name+" "+state) + map[bool]string{true: " initial"}[initial]
+	r.note(note, name, "", state, false, true)
 }
 
 func (r *recorder) OnUpdate(old, new any) {
-	r.note(fmt.Sprintf("update %s→%s", nameAndVersion(old), versionOf(new)))
+	name, before := r.describe(old)
+	_, after := r.describe(new)
+	r.note("update "+strings.TrimSpace(name+" "+before)+"→"+after, name, before, after, true, true)
 }
 
 func (r *recorder) OnDelete(obj any) {
 	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
-		r.note("tombstone " + tombstone.Key + " " + versionOf(tombstone.Obj))
+		_, state := r.describe(tombstone.Obj)
+		r.note("tombstone "+tombstone.Key+" "+state, tombstone.Key, "", "", true, false)
 		return
 	}
-	r.note("delete " + nameAndVersion(obj))
+	name, state := r.describe(obj)
+	r.note("delete "+strings.TrimSpace(name+" "+state), name, "", "", true, false)
 }
 
-func (r *recorder) note(text string) {
+// describe returns the name and the state of an object, its type if it has no metadata.
+func (r *recorder) describe(obj any) (name, state string) {
+	m, ok := obj.(metav1.Object)
+	switch {
+	case !ok:
+		return fmt.Sprintf("%T", obj), ""
+	case r.state != nil:
+		return clientgo.MetaObjectToName(m).String(), r.state(obj)
+	}
+	return clientgo.MetaObjectToName(m).String(), m.GetResourceVersion()
+}
+
+// note notes a call. known reports whether the object must be known before it, and knows whether
+// it is known after it.
+func (r *recorder) note(text, name, old, new string, known, knows bool) {
 	r.mu.Lock()
+	before, was := r.knows[name]
+	if was != known || known && knows && old != before {
+		r.wrong = append(r.wrong, fmt.Sprintf("%s, but it was known as %q", text, before))
+	}
+	if r.knows == nil {
+		r.knows = map[string]string{}
+	}
+	if r.knows[name] = new; !knows {
+		delete(r.knows, name)
+	}
 	r.notes = append(r.notes, text)
 	r.mu.Unlock()
 	if r.then != nil {
@@ -51,7 +81,14 @@ func (r *recorder) note(text string) {
 	}
 }
 
-// take returns what was noted since it was last called.
+// story returns the state of each object by the calls so far, and the calls that contradict it.
+func (r *recorder) story() (knows map[string]string, wrong []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.knows), r.wrong
+}
+
+// take returns the notes since the last call.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,14 +107,15 @@ func (r *recorder) want(t *testing.T, want ...string) {
 
 func wantNotes(t *testing.T, got []string, want ...string) {
 	t.Helper()
-	object := func(note string) string { return strings.SplitN(note, " ", 3)[1] }
-	byObject := func(a, b string) int { return strings.Compare(object(a), object(b)) }
-	got, want = slices.Clone(got), slices.Clone(want)
-	slices.SortStableFunc(got, byObject)
-	slices.SortStableFunc(want, byObject)
-	if !slices.Equal(got, want) {
+	if got, want = byObject(got), byObject(want); !slices.Equal(got, want) {
 		t.Errorf("the handler was told\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
+}
+
+// byObject sorts notes by their objects, because a list has no order.
+func byObject(notes []string) []string {
+	object := func(note string) string { return strings.SplitN(note, " ", 3)[1] }
+	return slices.SortedStableFunc(slices.Values(notes), func(a, b string) int { return strings.Compare(object(a), object(b)) })
 }
 
 func nameAndVersion(obj any) string {

@@ -38,27 +38,6 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-// TestRemoveFromHandler: a handler may remove itself. It is told nothing after that.
-func TestRemoveFromHandler(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t)
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var registration clientgo.ResourceEventHandlerRegistration
-		handler := &recorder{}
-		handler.then = func() {
-			if err := informer.RemoveEventHandler(registration); err != nil {
-				t.Error(err)
-			}
-		}
-		registration = addHandler(t, informer, handler)
-		runSynced(t, informer)
-		source.Add(newPod("a"))
-		synctest.Wait()
-		source.Add(newPod("b"))
-		handler.want(t, "add default/a 1")
-	})
-}
-
 // TestRemoveDoesNotWait: RemoveEventHandler returns while the handler is in a call;
 // ShutDownEventHandler waits for its end.
 func TestRemoveDoesNotWait(t *testing.T) {
@@ -110,8 +89,8 @@ func TestShutDown(t *testing.T) {
 	})
 }
 
-// TestRemoveForeign: an informer leaves the handlers of another one alone, and refuses
-// what is no registration.
+// TestRemoveForeign: an informer ignores the handlers of another one, and refuses registrations
+// of another type.
 func TestRemoveForeign(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)
@@ -149,37 +128,13 @@ func TestAddNil(t *testing.T) {
 	}
 }
 
-// TestHandlersOfLibrary: the handlers that client-go makes out of functions work, with
-// any function missing.
-func TestHandlersOfLibrary(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a")
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		var plain, detailed, filtered recorder
-		addHandler(t, informer, cache.ResourceEventHandlerFuncs{})
-		addHandler(t, informer, &cache.ResourceEventHandlerFuncs{DeleteFunc: plain.OnDelete})
-		addHandler(t, informer, cache.ResourceEventHandlerDetailedFuncs{AddFunc: detailed.OnAdd})
-		addHandler(t, informer, cache.FilteringResourceEventHandler{
-			FilterFunc: func(obj any) bool { return obj.(*corev1.Pod).Labels["n"] == "1" },
-			Handler:    &filtered,
-		})
-		runSynced(t, informer)
-		source.Modify(labelled("a", "1"))
-		source.Modify(labelled("a", "2"))
-		source.Delete(labelled("a", "2"))
-		plain.want(t, "delete default/a 4")
-		detailed.want(t, "add default/a 1 initial")
-		filtered.want(t, "add default/a 2", "delete default/a 2")
-	})
-}
-
 // plainHandler is a handler with a type of its own.
 type plainHandler struct {
 	clientgo.ResourceEventHandlerFuncs
 }
 
-// TestRegistrationName: what waits for a handler says which one: the informer's type,
-// and the function or type that the handler is.
+// TestRegistrationName: the checker of a handler names the type of the informer, and the function
+// or the type of the handler.
 func TestRegistrationName(t *testing.T) {
 	const here = "github.com/tidings-go/tidings/clientgo/cache_test."
 	handlers := map[string]struct {

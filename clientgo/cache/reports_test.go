@@ -19,7 +19,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// withErrorHandler has one function handle what is reported to utilruntime.
+// withErrorHandler makes f the only error handler of utilruntime.
 func withErrorHandler(t *testing.T, f utilruntime.ErrorHandler) {
 	t.Helper()
 	all := utilruntime.ErrorHandlers
@@ -28,8 +28,8 @@ func withErrorHandler(t *testing.T, f utilruntime.ErrorHandler) {
 }
 
 // TestSlowErrorHandler: an error handler that sleeps for years, as client-go's does with the
-// first report in a bubble, holds up neither what is listed and watched nor what is indexed.
-// It is given every report, in order, before Run returns.
+// first report in a bubble, delays neither lists and watches nor indexes. It receives every
+// report, in order, before Run returns.
 func TestSlowErrorHandler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var reported []string

@@ -12,7 +12,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// clock is a handler that notes when it is told of an update, since it was made.
+// clock is a handler that notes the times of updates, since it was made.
 type clock struct {
 	began time.Time
 
@@ -125,8 +125,8 @@ func TestResyncPeriods(t *testing.T) {
 	}
 }
 
-// TestResyncTells: a resync tells of what the cache holds at its time, old and new being
-// the same object, and not again of what was deleted.
+// TestResyncTells: a resync is an update of each cached object, with the same object as old and
+// new. Deleted objects are not repeated.
 func TestResyncTells(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
@@ -149,29 +149,9 @@ func TestResyncTells(t *testing.T) {
 	})
 }
 
-// TestResyncOfRemoved: a handler that was removed is told of no resync.
-func TestResyncOfRemoved(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{ResyncPeriod: time.Second})
-		removed, stays := newClock(), newClock()
-		registration := addHandler(t, informer, removed)
-		addHandler(t, informer, stays)
-		run(t, informer)
-		time.Sleep(1500 * time.Millisecond)
-		must(t, informer.RemoveEventHandler(registration))
-		settle(time.Second)
-		if got := removed.seconds(); !slices.Equal(got, []float64{1}) {
-			t.Errorf("the removed handler has resyncs at %v, want one after 1 second", got)
-		}
-		if got := stays.seconds(); !slices.Equal(got, []float64{1, 2}) {
-			t.Errorf("the other handler has resyncs at %v, want them after 1 and 2 seconds", got)
-		}
-	})
-}
-
-// TestUnchangedAtRelist: an object that a list finds unchanged is told to handlers that
-// are syncing: all of them until the clock of the resyncs has looked for the first time,
-// and after each look those that were due.
+// TestUnchangedAtRelist: an object that a list finds unchanged is an update for the handlers
+// that are syncing: all of them until the first decision of the resync timer, and after each
+// decision those that were due.
 func TestUnchangedAtRelist(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")

@@ -19,8 +19,8 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// TestStop: an informer has a beginning and an end, after which it takes no handlers and
-// no indexes, tells nothing, and can still be read.
+// TestStop: an informer that has stopped refuses handlers and indexes, calls no handler, and can
+// still be read.
 func TestStop(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a")
@@ -52,25 +52,6 @@ func TestStop(t *testing.T) {
 		}
 		if err := informer.AddIndexers(clientgo.Indexers{"late": allLabels}); err == nil || !strings.Contains(err.Error(), "stopped already") {
 			t.Errorf("the error of an index after the end is %v, want one that says that it has stopped already", err)
-		}
-	})
-}
-
-// TestRunOnce: a second Run returns at once and changes nothing, while the first one is
-// running and after its end.
-func TestRunOnce(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t)
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		handler := record(t, informer)
-		stop := runSynced(t, informer)
-		informer.RunWithContext(quiet(t))
-		source.Add(newPod("a"))
-		handler.want(t, "add default/a 1")
-		stop()
-		informer.RunWithContext(quiet(t))
-		if !informer.IsStopped() {
-			t.Error("it is not stopped any more")
 		}
 	})
 }
@@ -114,78 +95,6 @@ func afterASecond() <-chan struct{} {
 	return stop
 }
 
-// TestRunWaitsForHandlers: when Run returns, no handler is in a call, and what was
-// pending is dropped.
-func TestRunWaitsForHandlers(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
-		release := make(chan struct{})
-		handler := &recorder{then: func() { <-release }}
-		registration := addHandler(t, informer, handler)
-		ctx, cancel := context.WithCancel(quiet(t))
-		done := running(ctx, informer)
-		waitForSync(t, informer)
-		cancel()
-		synctest.Wait()
-		select {
-		case <-done:
-			t.Error("Run has returned although a handler is in a call")
-		default:
-		}
-		close(release)
-		<-done
-		must(t, cache.ShutDownEventHandler(informer, registration)) // is at its end, and returns
-	})
-}
-
-// TestRunDoesNotWaitForList: a lister that takes no context does not hold up the end.
-func TestRunDoesNotWaitForList(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		release := make(chan struct{})
-		defer close(release)
-		informer := newInformer(&script{list: func(metav1.ListOptions) (runtime.Object, error) {
-			<-release
-			return podList("1", versioned("a", "1")), nil
-		}}, &corev1.Pod{}, noOptions)
-		registration := addHandler(t, informer, &recorder{})
-		stop := run(t, informer)
-		synctest.Wait()
-		stop()
-		if informer.HasSynced() || registration.HasSynced() {
-			t.Error("it has synced without a list")
-		}
-		if !informer.IsStopped() {
-			t.Error("it has not stopped")
-		}
-	})
-}
-
-// TestWatchesAreStopped: the informer stops every watch that it has opened: when it has
-// ended by itself, after an error, and at the end.
-func TestWatchesAreStopped(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		var watches []*watch.RaceFreeFakeWatcher
-		server := &script{watch: func(metav1.ListOptions) (watch.Interface, error) {
-			w := watch.NewRaceFreeFake()
-			if len(watches) == 0 {
-				send(w, status(errExpired))
-			}
-			watches = append(watches, w)
-			return w, nil
-		}}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		stop := run(t, informer)
-		settle(10 * time.Second)
-		if len(watches) != 2 || !watches[0].IsStopped() || watches[1].IsStopped() {
-			t.Errorf("of %d watches the first one should be stopped, and the second not", len(watches))
-		}
-		stop()
-		if !watches[len(watches)-1].IsStopped() {
-			t.Error("the last watch is open after the end")
-		}
-	})
-}
-
 // TestRunEnded: an informer that is run with a context that has ended opens no watch and
 // ends.
 func TestRunEnded(t *testing.T) {
@@ -202,8 +111,8 @@ func TestRunEnded(t *testing.T) {
 	})
 }
 
-// TestRunRaces: handlers are added and settings are made while Run begins. What comes too
-// late for a setting is an error, and a handler is told all in any case.
+// TestRunRaces: handlers are added and settings are made while Run begins. A setting that comes
+// too late is an error. A handler receives everything in any case.
 func TestRunRaces(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		for range 50 {
@@ -228,8 +137,8 @@ func TestRunRaces(t *testing.T) {
 	})
 }
 
-// TestNilListerWatcher: there is nothing to list and watch with, and the constructors
-// say so. (client-go fails in a goroutine of Run.)
+// TestNilListerWatcher: the constructors panic without a ListerWatcher or a queue. (client-go
+// fails in a goroutine of Run.)
 func TestNilListerWatcher(t *testing.T) {
 	for name, construct := range map[string]func(){
 		"NewSharedInformer":      func() { cache.NewSharedInformer(nil, &corev1.Pod{}, 0) },
@@ -273,8 +182,13 @@ func TestGoexitOfACallbackEndsTheInformer(t *testing.T) {
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, clientgo.Indexers{
 					"i": func(any) ([]string, error) { exit("index function"); return nil, nil },
 				})
-				must(t, informer.SetTransform(func(obj any) (any, error) { exit("transform"); return obj, nil }))
-				must(t, informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) { exit("watch error handler") }))
+				must(t, informer.SetTransform(func(obj any) (any, error) {
+					exit("transform")
+					return obj, nil
+				}))
+				must(t, informer.SetWatchErrorHandler(func(*clientgo.Reflector, error) {
+					exit("watch error handler")
+				}))
 				record(t, informer)
 				ended := make(chan struct{})
 				go func() {
@@ -288,4 +202,28 @@ func TestGoexitOfACallbackEndsTheInformer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRunWaitsForHandlers: when Run returns, no handler is in a call, and pending notifications
+// are dropped.
+func TestRunWaitsForHandlers(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
+		release := make(chan struct{})
+		handler := &recorder{then: func() { <-release }}
+		registration := addHandler(t, informer, handler)
+		ctx, cancel := context.WithCancel(quiet(t))
+		done := running(ctx, informer)
+		waitForSync(t, informer)
+		cancel()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Error("Run has returned although a handler is in a call")
+		default:
+		}
+		close(release)
+		<-done
+		must(t, cache.ShutDownEventHandler(informer, registration)) // is at its end, and returns
+	})
 }

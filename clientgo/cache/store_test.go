@@ -82,7 +82,7 @@ func transact(t *testing.T, indexer clientgo.Indexer) {
 	wantObjects(t, "List after Transaction", indexer.List(), nil, "default/d")
 }
 
-// TestStoreKeyErrors: what has no key is refused with a KeyError, and nothing changes.
+// TestStoreKeyErrors: an object without a key is refused with a KeyError, and nothing changes.
 func TestStoreKeyErrors(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		indexer := newInformer(newSource(t), &corev1.Pod{}, noOptions).GetIndexer()
@@ -100,8 +100,8 @@ func TestStoreKeyErrors(t *testing.T) {
 	})
 }
 
-// TestStoreBeforeList: what was put into the cache by hand before Run counts as known:
-// the list updates it, and deletes what it lacks as a tombstone.
+// TestStoreBeforeList: objects that a program has put into the cache before Run count as known:
+// the first list updates them, or deletes them as tombstones.
 func TestStoreBeforeList(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")

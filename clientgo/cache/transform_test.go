@@ -10,15 +10,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// TestTransform: everything that handlers are told of and the cache holds went through
-// the transform, once, including the last state of what is gone; resyncs transform
-// nothing anew.
+// TestTransform: each object is transformed once before handlers and cache receive it, and so is
+// the last state of a deleted object. Resyncs do not transform.
 func TestTransform(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
@@ -72,25 +70,6 @@ func allTransformed(t *testing.T) clientgo.ResourceEventHandler {
 	}
 }
 
-// TestTransformToAnotherType: a transform may return an object of another type.
-func TestTransformToAnotherType(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a")
-		informer := newInformer(source, &corev1.Pod{}, noOptions)
-		must(t, informer.SetTransform(func(obj any) (any, error) {
-			return &metav1.PartialObjectMetadata{ObjectMeta: *obj.(*corev1.Pod).ObjectMeta.DeepCopy()}, nil
-		}))
-		handler := record(t, informer)
-		runSynced(t, informer)
-		source.Modify(newPod("a"))
-		handler.want(t, "add default/a 1 initial", "update default/a 1→2")
-		obj, _, _ := informer.GetStore().GetByKey("default/a")
-		if _, ok := obj.(*metav1.PartialObjectMetadata); !ok {
-			t.Errorf("the cache holds a %T", obj)
-		}
-	})
-}
-
 // TestTransformToName: handlers get what a transform makes of the name.
 func TestTransformToName(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
@@ -106,8 +85,8 @@ func TestTransformToName(t *testing.T) {
 	})
 }
 
-// TestTransformToAnything: what a transform returns need not have metadata. The key is
-// that of what was received. (client-go asks the result for its key.)
+// TestTransformToAnything: the result of a transform need not have metadata. The key is that of
+// the received object. (client-go takes the key of the result.)
 func TestTransformToAnything(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := newSource(t, "a")

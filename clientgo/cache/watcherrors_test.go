@@ -78,7 +78,7 @@ func TestWatchErrorHandler(t *testing.T) {
 		list   error
 		watch  func(metav1.ListOptions) (watch.Interface, error)
 		stream func(metav1.ListOptions) (watch.Interface, error)
-		want   string // what is told again and again; "" is nothing
+		want   string // each call of the handler; "" is no call
 	}{
 		{name: "all is well"},
 		{name: "list forbidden", list: errForbidden, want: `Forbidden of *v1.Pod at ""`},

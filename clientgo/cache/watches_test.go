@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestWatchGoesOn: a watch that ends after it has brought something is opened again from
-// the last version that it brought, bookmarks included, and nothing is listed.
+// TestWatchGoesOn: a watch that ends after an event is opened again from the version of the last
+// event, bookmarks included, and nothing is listed.
 func TestWatchGoesOn(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		server := &script{watch: func(o metav1.ListOptions) (watch.Interface, error) {
@@ -42,8 +42,8 @@ func TestWatchGoesOn(t *testing.T) {
 	})
 }
 
-// TestWatchIsTriedAgain: while the server cannot be reached or asks for patience, the
-// watch is tried again, with pauses, and nothing is listed.
+// TestWatchIsTriedAgain: while connections are refused or the server answers 429, the watch is
+// opened again, with pauses, and nothing is listed.
 func TestWatchIsTriedAgain(t *testing.T) {
 	for name, err := range map[string]error{"refused": errRefused, "429": errPatience} {
 		t.Run(name, func(t *testing.T) {
@@ -76,83 +76,6 @@ func TestWatchIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWithPatience: a watch that the server ends because it is busy is opened
-// again after a pause, and nothing is listed.
-func TestWatchEndsWithPatience(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		server := &script{}
-		server.watch = func(o metav1.ListOptions) (watch.Interface, error) {
-			server.watch = opens(time.Hour, added(versioned("a", "2")))
-			return opens(time.Hour, status(errPatience))(o)
-		}
-		informer := newInformer(server, &corev1.Pod{}, noOptions)
-		handler := record(t, informer)
-		run(t, informer)
-		server.want(t, `stream from ""`, `list from "0" limit 500 `, `watch from "1"`)
-		time.Sleep(time.Minute)
-		server.want(t, `watch from "1"`)
-		handler.want(t, "add default/a 2")
-	})
-}
-
-// TestWatchBackoff: a server that cannot be reached is tried at growing intervals, which
-// have a limit.
-func TestWatchBackoff(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		var tries []time.Time
-		server := &script{watch: func(metav1.ListOptions) (watch.Interface, error) {
-			tries = append(tries, time.Now())
-			return nil, errRefused
-		}}
-		run(t, newInformer(server, &corev1.Pod{}, noOptions))
-		settle(20 * time.Minute)
-		for n := range len(tries) - 1 {
-			if d := tries[n+1].Sub(tries[n]); d < 400*time.Millisecond || d > time.Minute {
-				t.Errorf("try %d came after %v, want between 0.4 seconds and a minute", n+1, d)
-			}
-		}
-		if first, fifth := tries[1].Sub(tries[0]), tries[5].Sub(tries[4]); fifth < 4*first {
-			t.Errorf("the first pause is %v, the fifth %v, want that they grow", first, fifth)
-		}
-		if len(tries) < 20 || len(tries) > 150 {
-			t.Errorf("%d tries in 20 minutes, want between 20 and 150", len(tries))
-		}
-	})
-}
-
-// TestWatchExpired: after a 410, as an answer or as an event, everything is listed. What
-// has gone meanwhile is deleted as a tombstone with its last known state.
-func TestWatchExpired(t *testing.T) {
-	for name, expire := range map[string]func(metav1.ListOptions) (watch.Interface, error){
-		"answer": failsWith(errExpired), "event": opens(time.Hour, status(errExpired)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-					return podList("5", versioned("gone", "1"), versioned("same", "2"), versioned("new", "3")), nil
-				}}
-				server.watch = func(o metav1.ListOptions) (watch.Interface, error) {
-					if o.ResourceVersion != "5" {
-						return watch.NewRaceFreeFake(), nil
-					}
-					server.list = func(metav1.ListOptions) (runtime.Object, error) {
-						return podList("9", versioned("same", "2"), versioned("new", "8"), versioned("more", "9")), nil
-					}
-					return expire(o)
-				}
-				informer := newInformer(server, &corev1.Pod{}, noOptions)
-				handler := record(t, informer)
-				run(t, informer)
-				time.Sleep(10 * time.Second)
-				handler.want(t, "add default/gone 1 initial", "tombstone default/gone 1",
-					"add default/same 2 initial", "update default/same 2→2",
-					"add default/new 3 initial", "update default/new 3→8", "add default/more 9")
-				wantKeys(t, "ListKeys", informer.GetStore().ListKeys(), nil, "default/more", "default/new", "default/same")
-			})
-		})
-	}
-}
-
 // TestWatchUnreadable: when the server can no longer read an object and it was deleted in
 // spite of that, the watch ends with an error that says so and there is no event of the
 // delete. The object has to go nevertheless.
@@ -179,54 +102,8 @@ func TestWatchUnreadable(t *testing.T) {
 	})
 }
 
-// TestWatchWrongObjects: what is of another type, or of another kind if it has no type,
-// is dropped; the watch goes on.
-func TestWatchWrongObjects(t *testing.T) {
-	thing := func(kind, name, version string) *unstructured.Unstructured {
-		u := &unstructured.Unstructured{}
-		u.SetAPIVersion("example.com/v1")
-		u.SetKind(kind)
-		u.SetNamespace("default")
-		u.SetName(name)
-		u.SetResourceVersion(version)
-		return u
-	}
-	for _, tt := range []struct {
-		name    string
-		example runtime.Object
-		events  []watch.Event
-		want    []string
-	}{
-		{"typed", &corev1.Pod{}, []watch.Event{
-			{Type: watch.Added, Object: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "wrong", ResourceVersion: "2"}}},
-			added(versioned("right", "3")),
-		}, []string{"add default/right 3"}},
-		{"unstructured", thing("Right", "", ""), []watch.Event{
-			{Type: watch.Added, Object: thing("Wrong", "wrong", "2")},
-			{Type: watch.Added, Object: thing("Right", "right", "3")},
-		}, []string{"add default/right 3"}},
-		{"unstructured without a kind", &unstructured.Unstructured{}, []watch.Event{
-			{Type: watch.Added, Object: thing("One", "one", "2")},
-			{Type: watch.Added, Object: thing("Other", "other", "3")},
-		}, []string{"add default/one 2", "add default/other 3"}},
-		{"anything", nil, []watch.Event{
-			{Type: watch.Added, Object: thing("One", "one", "2")},
-			added(versioned("other", "3")),
-		}, []string{"add default/one 2", "add default/other 3"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				informer := newInformer(&script{watch: opens(time.Hour, tt.events...)}, tt.example, noOptions)
-				handler := record(t, informer)
-				run(t, informer)
-				handler.want(t, tt.want...)
-			})
-		})
-	}
-}
-
-// TestTypeDescription: errors name what was not listed: the description, the type, or the
-// kind of what has no type.
+// TestTypeDescription: errors name the description of the objects, their type, or the kind of
+// unstructured objects.
 func TestTypeDescription(t *testing.T) {
 	thing := &unstructured.Unstructured{}
 	thing.SetAPIVersion("example.com/v1")

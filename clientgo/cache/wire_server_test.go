@@ -50,7 +50,7 @@ type answer struct {
 	give func(x *exchange)
 }
 
-// exchange is a request of one of the informers and what it is answered with.
+// exchange is a request of one of the informers, with its ResponseWriter.
 type exchange struct {
 	server *wireServer
 	w      http.ResponseWriter
@@ -160,7 +160,7 @@ func (s *wireServer) middleware(next http.Handler) http.Handler {
 	})
 }
 
-// next counts a request and returns what it is to be answered with.
+// next counts a request and returns its answer.
 func (s *wireServer) next(r *http.Request, at step) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

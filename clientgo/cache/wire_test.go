@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +128,7 @@ func TestWire(t *testing.T) {
 type wired struct {
 	name      string
 	informer  clientgo.SharedIndexInformer
-	handler   *listener
+	handler   *recorder
 	recovered time.Duration // after the server turned honest; negative is never
 	hostile   map[step]int  // requests until then
 	spared    int           // of these, what the client repeated by itself
@@ -141,8 +140,8 @@ func runWire(t *testing.T, seed uint64) {
 	s := &wireServer{script: newScript(random), object: kind.object, honest: make(chan struct{}), asked: map[string]map[step]int{},
 		last: map[string]lastRequest{}, spared: map[string]int{}, leases: map[string]string{}}
 	s.start(t, seed)
-	w := &wireWriter{t: t, random: random, server: s}
-	w.createSome()
+	w := &writer{t: t, random: random, server: s.api}
+	w.begin()
 	both := []*wired{newWired(t, s, "client-go", kind.contentType, kind.theirs), newWired(t, s, "tidings", kind.contentType, kind.ours)}
 	defer func() {
 		if t.Failed() {
@@ -152,19 +151,19 @@ func runWire(t *testing.T, seed uint64) {
 	}()
 	for began := time.Now(); time.Since(began) < hostileTime; {
 		time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
-		w.write()
+		s.write(w)
 	}
 	for _, of := range both {
 		of.hostile, of.spared = s.counts(of.name)
 	}
 	close(s.honest)
-	w.write()
+	s.write(w)
 	s.recover(t, both)
 	theirs, ours := both[0], both[1]
 	if ours.recovered < 0 {
 		t.Errorf("ours holds\n  %s\nthe server\n  %s\nclient-go recovered after %v\nthe health of ours is %+v", strings.Join(cached(ours), "\n  "), strings.Join(s.holds(t), "\n  "), theirs.recovered, healthOf(ours))
 	}
-	if _, knows, wrong := ours.handler.take(); len(wrong) > 0 || ours.recovered >= 0 && !slices.Equal(slices.Sorted(maps.Keys(knows)), slices.Sorted(slices.Values(ours.informer.GetStore().ListKeys()))) {
+	if knows, wrong := ours.handler.story(); len(wrong) > 0 || ours.recovered >= 0 && !slices.Equal(slices.Sorted(maps.Keys(knows)), slices.Sorted(slices.Values(ours.informer.GetStore().ListKeys()))) {
 		t.Errorf("the handler was told what makes no story:\n  %s\nit knows %v", strings.Join(wrong, "\n  "), knows)
 	}
 	comparePoliteness(t, theirs, ours)
@@ -195,10 +194,6 @@ func (s *wireServer) start(t *testing.T, seed uint64) {
 	s.api, err = apisim.New(apisim.Options{Seed: seed, Middleware: s.middleware})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.api.Close()) })
-	for _, namespace := range []string{"a", "b"} {
-		_, err := s.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-		must(t, err)
-	}
 }
 
 // newWired makes an informer and runs it until the end of the test.
@@ -211,7 +206,7 @@ func newWired(t *testing.T, s *wireServer, name, contentType string, newInformer
 	}
 	informer, err := newInformer(config)
 	must(t, err)
-	w := &wired{name: name, informer: informer, handler: &listener{}}
+	w := &wired{name: name, informer: informer, handler: &recorder{state: stateOf}}
 	_, err = informer.AddEventHandler(w.handler)
 	must(t, err)
 	run(t, informer)
@@ -269,67 +264,19 @@ func wireState(obj any) string {
 	return fmt.Sprintf("%s n=%s@%s uid %s", keyOf(obj), labelOf(obj), m.GetResourceVersion(), m.GetUID())
 }
 
-// wireWriter changes objects.
-type wireWriter struct {
-	t      *testing.T
-	random *rand.Rand
-	server *wireServer
-	notes  []string
-	made   int
-}
-
-func (w *wireWriter) note(format string, args ...any) {
-	w.notes = append(w.notes, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
-}
-
-func (w *wireWriter) createSome() {
-	for range w.random.IntN(8) {
-		w.create()
-	}
-}
-
-func (w *wireWriter) create() {
-	m := &corev1.ConfigMap{Data: map[string]string{"some": "data"}}
-	m.Namespace, m.Name = []string{"a", "b"}[w.random.IntN(2)], fmt.Sprintf("m%d", w.made)
-	m.Labels = map[string]string{"n": strconv.Itoa(w.random.IntN(5))}
-	w.made++
-	made, err := w.server.api.Create(w.t.Context(), m)
-	must(w.t, err)
-	w.note("create %s", wireState(made))
-}
-
-// write creates, changes or deletes an object, or lets two objects expire together.
-func (w *wireWriter) write() {
-	objects, _, err := w.server.api.List(w.t.Context(), configMaps, "")
-	must(w.t, err)
-	if len(objects) < 2 {
-		w.create()
+// write makes a random change. One in six is the end of a lease, with which two objects are
+// deleted.
+func (s *wireServer) write(w *writer) {
+	objects := w.list()
+	if len(objects) < 2 || w.random.IntN(6) > 0 {
+		w.write()
 		return
 	}
-	m := objects[w.random.IntN(len(objects))].(*corev1.ConfigMap).DeepCopy()
-	switch w.random.IntN(6) {
-	case 0, 1:
-		w.create()
-	case 2:
-		w.note("delete %s", wireState(w.remove(m)))
-	case 3:
-		w.server.mu.Lock() // before it is told
-		first, second := w.remove(objects[0].(*corev1.ConfigMap)), w.remove(objects[1].(*corev1.ConfigMap))
-		w.server.leases[first.GetResourceVersion()] = second.GetResourceVersion()
-		w.server.mu.Unlock()
-		w.note("the lease of %s and %s ends", wireState(first), wireState(second))
-	default:
-		m.Labels = map[string]string{"n": strconv.Itoa(w.random.IntN(5))}
-		changed, err := w.server.api.Update(w.t.Context(), m)
-		must(w.t, err)
-		w.note("update %s", wireState(changed))
-	}
-}
-
-func (w *wireWriter) remove(m *corev1.ConfigMap) metav1.Object {
-	removed, err := w.server.api.Delete(w.t.Context(), configMaps, m.Namespace, m.Name)
-	must(w.t, err)
-	return removed.(metav1.Object)
+	s.mu.Lock() // before the watches send the deletes
+	defer s.mu.Unlock()
+	first := w.remove(objects[0])
+	s.leases[first] = w.remove(objects[1])
+	w.note("these two deletes have one version")
 }
 
 func healthOf(w *wired) any {

@@ -62,8 +62,8 @@ func TestWrapped(t *testing.T) {
 	})
 }
 
-// TestWrappedHealth: the health of an informer can be asked of a struct that passes on
-// GetStore; there is none of client-go's.
+// TestWrappedHealth: HealthOf finds the health of our informer in a struct that forwards
+// GetStore. It finds no health of client-go's informer.
 func TestWrappedHealth(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)

@@ -1,108 +1,18 @@
 package informers
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os/exec"
-	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 )
-
-// TestForResourceKnowsAll asks for every resource that client-go's own ForResource has a
-// case for, by the source of client-go that this module is built with.
-func TestForResourceKnowsAll(t *testing.T) {
-	known := resourcesOfClientGo(t)
-	if len(known) < 100 {
-		t.Fatalf("client-go's ForResource has %d resources: they were read wrongly", len(known))
-	}
-	f := NewSharedInformerFactory(fake.NewClientset(), 0)
-	stores := map[cache.Store]bool{}
-	for gvr := range known {
-		generic, err := f.ForResource(gvr)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if generic.Informer() == nil || generic.Lister() == nil {
-			t.Errorf("%v has no informer or no lister", gvr)
-		}
-		stores[generic.Informer().GetStore()] = true
-	}
-	if len(stores) != len(known) {
-		t.Errorf("%d resources have %d informers", len(known), len(stores))
-	}
-	for _, r := range resources {
-		if !known[r.gvr] {
-			t.Errorf("the table has %v, which client-go's ForResource does not know", r.gvr)
-		}
-	}
-}
-
-// resourcesOfClientGo reads the cases of client-go's ForResource.
-func resourcesOfClientGo(t *testing.T) map[schema.GroupVersionResource]bool {
-	t.Helper()
-	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "k8s.io/client-go/informers").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := filepath.Join(strings.TrimSpace(string(dir)), "generic.go")
-	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	versions := map[string]schema.GroupVersion{} // by the name of the import
-	for _, spec := range file.Imports {
-		if path, _ := strconv.Unquote(spec.Path.Value); strings.HasPrefix(path, "k8s.io/api/") {
-			versions[spec.Name.Name] = groupVersionOf(t, path)
-		}
-	}
-	found := map[schema.GroupVersionResource]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		// v1.SchemeGroupVersion.WithResource("pods")
-		with, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || with.Sel.Name != "WithResource" {
-			return true
-		}
-		version := with.X.(*ast.SelectorExpr).X.(*ast.Ident).Name
-		name, err := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[versions[version].WithResource(name)] = true
-		return true
-	})
-	return found
-}
-
-// groupVersionOf returns the group and version of the types of a package of k8s.io/api.
-func groupVersionOf(t *testing.T, path string) schema.GroupVersion {
-	t.Helper()
-	for kind, goType := range scheme.Scheme.AllKnownTypes() {
-		if goType.PkgPath() == path && kind.Version != runtime.APIVersionInternal {
-			return kind.GroupVersion()
-		}
-	}
-	t.Fatalf("the scheme has no type of %s", path)
-	return schema.GroupVersion{}
-}
 
 // TestGroupsHaveAll walks the accessors of every group and version down to the informers,
 // as programs do, and asks for each a second time by its resource.

@@ -32,7 +32,7 @@ type ownClient struct {
 	factory func() factoryOf
 }
 
-// newClients make one each.
+// newClients are the constructors of the clients.
 var newClients = map[string]func(config *rest.Config, httpClient *http.Client) (ownClient, error){
 	"dynamic": func(config *rest.Config, httpClient *http.Client) (ownClient, error) {
 		client, err := dynamicinformer.NewClient(config, httpClient)
@@ -88,7 +88,7 @@ func typedOwn(client *kubernetes.Clientset) ownClient {
 	}
 }
 
-// eachClient runs a test with both, each in a bubble.
+// eachClient runs a test with each client, in a bubble.
 func eachClient(t *testing.T, run func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error))) {
 	for name, newClient := range newClients {
 		t.Run(name, func(t *testing.T) {
@@ -98,17 +98,16 @@ func eachClient(t *testing.T, run func(t *testing.T, newClient func(*rest.Config
 }
 
 // TestClientHasOneRateLimit has a limit of one request in ten seconds: other requests of the
-// client wait after those of an informer.
+// client wait after those of an informer. All have the user agent of the configuration.
 func TestClientHasOneRateLimit(t *testing.T) {
 	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
-		w := newServer(t)
+		w, agents := newServer(t), map[string]bool{}
+		w.saw = func(r *http.Request) { agents[r.UserAgent()] = true }
 		w.create(t, widget("a", "one", "red"))
 		config := rest.CopyConfig(w.server.Config())
-		config.QPS, config.Burst, config.RateLimiter = 0.1, 1, nil
+		config.QPS, config.Burst, config.RateLimiter, config.UserAgent = 0.1, 1, nil, "controller/v1"
 		client, err := newClient(config, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f := client.factory()
 		informer := f.ForResource(widgets).Informer()
 		start(t, f)
@@ -116,11 +115,12 @@ func TestClientHasOneRateLimit(t *testing.T) {
 			t.Fatal("the first request has to wait")
 		}
 		began := time.Now()
-		if err := client.get(t.Context(), widgets, "a", "one"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.get(t.Context(), widgets, "a", "one"))
 		if waited := time.Since(began).Round(time.Millisecond); waited != 10*time.Second {
 			t.Errorf("another request waits %v, want 10s", waited)
+		}
+		if len(agents) != 1 || !agents[config.UserAgent] {
+			t.Errorf("the user agents are %v, want %s alone", agents, config.UserAgent)
 		}
 	})
 }
@@ -161,37 +161,6 @@ func TestClientUsesHTTPClient(t *testing.T) {
 			t.Errorf("Get: %v, after %d requests more with the HTTP client", err, counting.count.Load()-before)
 		}
 	})
-}
-
-// TestClientsAgent: all requests have one user agent.
-func TestClientsAgent(t *testing.T) {
-	for _, given := range []string{"", "controller/v1"} {
-		agents := map[string]string{}
-		eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
-			w := newServer(t)
-			w.saw = func(r *http.Request) { agents[r.UserAgent()] = r.URL.Path }
-			config := rest.CopyConfig(w.server.Config())
-			config.UserAgent = given
-			client, err := newClient(config, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := client.factory()
-			f.ForResource(widgets)
-			start(t, f)
-			w.create(t, widget("a", "one", "red"))
-			if err := client.get(t.Context(), widgets, "a", "one"); err != nil {
-				t.Fatal(err)
-			}
-		})
-		want := given
-		if want == "" {
-			want = rest.DefaultKubernetesUserAgent()
-		}
-		if len(agents) != 1 || agents[want] == "" {
-			t.Errorf("the user agents are %v, want %q alone", agents, want)
-		}
-	}
 }
 
 // TestClientErrors: the error of an unusable client names the missing part.

@@ -128,17 +128,3 @@ func TestOwnSourceReads(t *testing.T) {
 		}
 	})
 }
-
-// TestBuiltInResource follows a built-in resource, which has a Go type, in every form.
-func TestBuiltInResource(t *testing.T) {
-	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
-		deployments := appsv1.SchemeGroupVersion.WithResource("deployments")
-		w.add(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web", Labels: map[string]string{"color": "red"}}})
-		f := l.factory(w.clients(t), settings{namespace: "a"})
-		h := handle(t, l, f.ForResource(deployments).Informer())
-		start(t, f)
-		h.check("initial add a/web red")
-		w.removeOf(t, deployments, "a", "web")
-		h.check("delete a/web red")
-	})
-}

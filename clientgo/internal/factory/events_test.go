@@ -6,12 +6,10 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -178,24 +176,6 @@ func TestTweakSeesEachCall(t *testing.T) {
 	})
 }
 
-// TestResync has the period of the factory, and a handler without resyncs.
-func TestResync(t *testing.T) {
-	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), settings{resync: time.Minute})
-		informer := f.ForResource(widgets).Informer()
-		h, never := handle(t, l, informer), &handler{t: t, form: l.form}
-		_, err := informer.AddEventHandlerWithResyncPeriod(never, 0)
-		must(t, err)
-		start(t, f)
-		h.check("initial add a/one red")
-		never.check("initial add a/one red")
-		time.Sleep(150 * time.Second)
-		h.check("update a/one red to a/one red", "update a/one red to a/one red")
-		never.check()
-	})
-}
-
 // paint is a transform.
 func paint(obj any) (any, error) {
 	o, err := meta.Accessor(obj)
@@ -204,80 +184,4 @@ func paint(obj any) (any, error) {
 	}
 	o.SetLabels(map[string]string{"color": "green"})
 	return obj, nil
-}
-
-// TestSetTransform: handlers and store have the result of a transform; a running informer
-// refuses another.
-func TestSetTransform(t *testing.T) {
-	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), settings{})
-		informer := f.ForResource(widgets).Informer()
-		must(t, informer.SetTransform(paint))
-		h := handle(t, l, informer)
-		start(t, f)
-		h.check("initial add a/one green")
-		w.create(t, widget("b", "two", "red"))
-		h.check("add b/two green")
-		if got := h.describe(cached(t, informer, "b/two")); got != "b/two green" {
-			t.Errorf("the store has %q, want the transformed object", got)
-		}
-		if err := informer.SetTransform(paint); err == nil {
-			t.Error("a running informer takes a transform")
-		}
-	})
-}
-
-// TestDeletedWhileDisconnected deletes and creates objects while the server is unavailable
-// and forgets its history: what was deleted is reported as a tombstone.
-func TestDeletedWhileDisconnected(t *testing.T) {
-	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
-		w.create(t, widget("a", "one", "red"))
-		w.create(t, widget("a", "two", "red"))
-		f := l.factory(w.clients(t), settings{})
-		informer := f.ForResource(widgets).Informer()
-		h := handle(t, l, informer)
-		start(t, f)
-		h.check("initial add a/one red", "initial add a/two red")
-		w.server.SetAvailable(false)
-		synctest.Wait()
-		w.update(t, widget("a", "one", "blue")) // no informer sees this state
-		w.remove(t, "a", "one")
-		w.create(t, widget("b", "three", "red"))
-		w.server.Compact()
-		w.server.SetAvailable(true)
-		time.Sleep(5 * time.Minute)
-		// An unchanged object of the list is reported too.
-		h.check("add b/three red", "tombstone a/one red", "update a/two red to a/two red")
-		if got := informer.GetStore().ListKeys(); len(got) != 2 {
-			t.Errorf("the store has %v, want a/two and b/three", got)
-		}
-	})
-}
-
-// TestResourceComesLater starts informers of a resource that the server does not have yet.
-func TestResourceComesLater(t *testing.T) {
-	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
-		for _, gvr := range []schema.GroupVersionResource{widgets, twin(widgets)} {
-			w.server.RemoveResource(gvr)
-		}
-		f := l.factory(w.clients(t), settings{})
-		informer := f.ForResource(widgets).Informer()
-		h := handle(t, l, informer)
-		start(t, f)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if informer.HasSynced() {
-			t.Error("the informer is synced, without its resource")
-		}
-		for _, gvr := range []schema.GroupVersionResource{widgets, twin(widgets)} {
-			w.server.RestoreResource(gvr)
-		}
-		w.create(t, widget("a", "one", "red"))
-		time.Sleep(5 * time.Minute)
-		h.check("initial add a/one red")
-		if !informer.HasSynced() {
-			t.Error("the informer is not synced, although its resource is there")
-		}
-	})
 }

@@ -10,8 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/tidings-go/tidings/clientgo/internal/factory"
 )
 
 // TestForResourceShares asks twice for a resource, and for another.
@@ -119,28 +117,6 @@ func TestWaitForCacheSync(t *testing.T) {
 	})
 }
 
-// TestWaitForCacheSyncClosed waits with a channel that was closed before: the result has the
-// state at that time.
-func TestWaitForCacheSyncClosed(t *testing.T) {
-	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.refuse()
-		f := l.factory(w.clients(t), settings{})
-		f.ForResource(widgets)
-		f.ForResource(gears)
-		closed := make(chan struct{})
-		close(closed)
-		began := time.Now()
-		start(t, f)
-		want := map[schema.GroupVersionResource]bool{widgets: true, gears: false}
-		if got := f.WaitForCacheSync(closed); !maps.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
-		if waited := time.Since(began); waited != 0 {
-			t.Errorf("it waited %v, want not at all", waited)
-		}
-	})
-}
-
 // TestShutdown checks that it waits, that it may be called more than once and at the
 // same time, and that nothing starts after it.
 func TestShutdown(t *testing.T) {
@@ -207,36 +183,24 @@ func TestConcurrentUse(t *testing.T) {
 	})
 }
 
-// counted counts the calls of RunWithContext.
-type counted struct {
-	cache.SharedIndexInformer
-	runs chan context.Context
-}
-
-func (c counted) RunWithContext(ctx context.Context) {
-	c.runs <- ctx
-	<-ctx.Done()
-}
-
-// TestFactoryRunsOnce makes and runs an informer once, with the context of the first start.
-func TestFactoryRunsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		runs, made := make(chan context.Context, 10), 0
-		f := new(factory.Factory[string])
-		first, cancel := context.WithCancel(t.Context())
-		for range 3 {
-			f.Informer("key", func() cache.SharedIndexInformer {
-				made++
-				return counted{runs: runs}
-			})
-			f.StartWithContext(first)
-			f.Start(t.Context().Done())
+// TestWaitForCacheSyncClosed waits with a channel that was closed before: the result has the
+// state at that time.
+func TestWaitForCacheSyncClosed(t *testing.T) {
+	eachWorld(t, func(t *testing.T, l library, w world) {
+		w.refuse()
+		f := l.factory(w.clients(t), settings{})
+		f.ForResource(widgets)
+		f.ForResource(gears)
+		closed := make(chan struct{})
+		close(closed)
+		began := time.Now()
+		start(t, f)
+		want := map[schema.GroupVersionResource]bool{widgets: true, gears: false}
+		if got := f.WaitForCacheSync(closed); !maps.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
 		}
-		synctest.Wait()
-		if made != 1 || len(runs) != 1 || <-runs != first {
-			t.Errorf("the informer was made %d times, want once, and run once, with the first context", made)
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it waited %v, want not at all", waited)
 		}
-		cancel()
-		f.Shutdown()
 	})
 }

@@ -184,15 +184,9 @@ func ourDynamic(own bool) library {
 	return library{
 		name: "our dynamicinformer" + suffix[own], form: unstructuredForm, own: own,
 		factory: func(c clients, s settings) factoryOf {
-			if s.common() {
-				return dynamicinformer.NewFilteredDynamicSharedInformerFactory(c.forDynamic(own), s.resync, s.namespace, s.tweak)
-			}
 			return dynamicinformer.NewDynamicSharedInformerFactoryWithOptions(c.forDynamic(own), s.resync, s.dynamic()...)
 		},
 		informer: func(c clients, s settings, indexers cache.Indexers) cache.SharedIndexInformer {
-			if s.common() {
-				return dynamicinformer.NewFilteredDynamicInformer(c.forDynamic(own), widgets, s.namespace, s.resync, indexers, s.tweak).Informer()
-			}
 			return dynamicinformer.NewDynamicInformerWithOptions(c.forDynamic(own), widgets, s.resync, indexers, s.dynamic()...).Informer()
 		},
 	}
@@ -202,15 +196,9 @@ func ourMetadata(own bool) library {
 	return library{
 		name: "our metadatainformer" + suffix[own], form: metadataForm, own: own,
 		factory: func(c clients, s settings) factoryOf {
-			if s.common() {
-				return metadatainformer.NewFilteredSharedInformerFactory(c.forMetadata(own), s.resync, s.namespace, s.tweak)
-			}
 			return metadatainformer.NewSharedInformerFactoryWithOptions(c.forMetadata(own), s.resync, s.metadata()...)
 		},
 		informer: func(c clients, s settings, indexers cache.Indexers) cache.SharedIndexInformer {
-			if s.common() {
-				return metadatainformer.NewFilteredMetadataInformer(c.forMetadata(own), widgets, s.namespace, s.resync, indexers, s.tweak).Informer()
-			}
 			return metadatainformer.NewMetadataInformerWithOptions(c.forMetadata(own), widgets, s.resync, indexers, s.metadata()...).Informer()
 		},
 	}

@@ -68,19 +68,6 @@ func TestBookmarkEndsList(t *testing.T) {
 	})
 }
 
-// TestStreamedListRefused: a server that cannot stream lists is listed.
-func TestStreamedListRefused(t *testing.T) {
-	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, true)
-	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
-		w.server.RefuseStreamedLists(true)
-		w.create(t, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), settings{})
-		h := handle(t, l, f.ForResource(widgets).Informer())
-		start(t, f)
-		h.check("initial add a/one red")
-	})
-}
-
 // TestFakeIsListed syncs with a fake although the gate is on, because fakes declare that they
 // cannot stream lists.
 func TestFakeIsListed(t *testing.T) {

@@ -81,7 +81,7 @@ func TestFromClientCalls(t *testing.T) {
 	}
 }
 
-// TestFromClientErrors: the client fails, or there is none. A failed List returns a nil
+// TestFromClientErrors: the client fails, or cannot be opened. A failed List returns a nil
 // pointer, which must not be taken for a list.
 func TestFromClientErrors(t *testing.T) {
 	refused, none := errors.New("refused"), errors.New("no client")

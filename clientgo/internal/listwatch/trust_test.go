@@ -23,21 +23,22 @@ func labelledEvent(t watch.EventType, name, version, n string) watch.Event {
 	return watch.Event{Type: t, Object: obj}
 }
 
-// TestStreamTrust checks which events end the trust in versions, and that it ends before Next
-// returns them. The rows with a cached object are about states that the source has forgotten.
-func TestStreamTrust(t *testing.T) {
+// trustRow is a stream of events, and whether it leaves the trust in versions.
+type trustRow struct {
+	name    string
+	o       source.WatchOptions
+	events  []watch.Event
+	trusted bool
+	cached  metav1.Object
+}
+
+func trustRows() []trustRow {
 	from, streamed := source.WatchOptions{Version: "1"}, source.WatchOptions{SendInitialEvents: true}
 	from9 := source.WatchOptions{Version: "9"}
 	same := event(modified, "a", "2")
 	nameless := pod("a", "2")
 	nameless.UID = ""
-	for _, tt := range []struct {
-		name    string
-		o       source.WatchOptions
-		events  []watch.Event
-		trusted bool
-		cached  metav1.Object
-	}{
+	return []trustRow{
 		// Servers.
 		{"a server", from, []watch.Event{event(added, "a", "2"), event(modified, "b", "3"), event(watch.Bookmark, "", "7"), event(deleted, "a", "8")}, true, nil},
 		{"an object of another type", from, []watch.Event{{Type: added, Object: &corev1.Service{}}, event(added, "a", "2")}, true, nil},
@@ -83,7 +84,13 @@ func TestStreamTrust(t *testing.T) {
 		{"a delete of the cached version", from9, []watch.Event{event(deleted, "a", "3")}, false, pod("a", "3")},
 		{"a state after the cached one", from9, []watch.Event{event(modified, "a", "4")}, false, pod("a", "3")},
 		{"nothing cached", from9, []watch.Event{event(modified, "a", "3")}, false, nil},
-	} {
+	}
+}
+
+// TestStreamTrust checks which events end the trust in versions, and that it ends before Next
+// returns them. The rows with a cached object are about states that the source has forgotten.
+func TestStreamTrust(t *testing.T) {
+	for _, tt := range trustRows() {
 		t.Run(tt.name, func(t *testing.T) {
 			stream, _, versions := open(t, tt.o, tt.events...)
 			versions.LookIn(func(string) (any, bool) { return tt.cached, tt.cached != nil })

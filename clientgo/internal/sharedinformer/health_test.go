@@ -21,7 +21,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// script is a source that lists what it is told and then waits.
+// script is a source that lists one page and sends no events.
 type script struct {
 	page source.Page[any]
 	err  error
@@ -68,7 +68,7 @@ func started(t *testing.T, i *Informer) {
 	synctest.Wait()
 }
 
-// quietErrors keeps what utilruntime is told, in the place of the log.
+// quietErrors keeps the messages of utilruntime, in place of the log.
 func quietErrors(t *testing.T) *[]string {
 	t.Helper()
 	var told []string
@@ -123,29 +123,6 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 		}
 		if h := i.Health(); len(h.Handlers) != 0 {
 			t.Errorf("a handler that was removed is in the health: %+v", h.Handlers)
-		}
-	})
-}
-
-func TestHealthSaysWhyTheInformerIsNotSynced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		failure := errors.New("no route")
-		i := New(Options{Source: &script{err: failure}, Example: &corev1.ConfigMap{}})
-		started(t, i)
-		if h := i.Health(); h.State != tidings.Backoff || !errors.Is(h.LastError, failure) || h.RetryAt.IsZero() {
-			t.Errorf("health: %+v", h)
-		}
-	})
-}
-
-func TestHealthOfAStoppedInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := New(Options{Source: &script{}, Example: &corev1.ConfigMap{}})
-		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
-		cancel()
-		i.RunWithContext(ctx)
-		if h := i.Health(); h.State != tidings.Stopped {
-			t.Errorf("state %s, want Stopped", h.State)
 		}
 	})
 }
