@@ -30,14 +30,14 @@ type gate struct {
 // errCut is the error of a connection that the gate has cut.
 var errCut = errors.New("connection reset by the test")
 
-// passage is the gate before one transport.
-type passage struct {
+// gatedTransport sends requests through a transport as the gate allows.
+type gatedTransport struct {
 	gate *gate
 	next http.RoundTripper
 }
 
 // RoundTrip passes the gate.
-func (p *passage) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.gate.roundTrip(r, p.next)
 }
 

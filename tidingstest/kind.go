@@ -60,7 +60,7 @@ type Setting struct {
 	Labels string
 	// Index has to be an index of the informer. It fails, and panics, on some objects.
 	Index func(tidings.Object) ([]string, error)
-	// Resync is the shortest period of resync that a handler will ask for; 0 is none.
+	// Resync is the shortest period of resync that a handler will ask for; 0 means no resyncs.
 	Resync time.Duration
 	// StopGrace is how long a stop waits for handlers, where that can be chosen.
 	StopGrace time.Duration

@@ -96,7 +96,7 @@ func (r *rig) connect() {
 	r.gate = &gate{open: map[*answerBody]struct{}{}}
 	gated := rest.CopyConfig(config)
 	gated.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &passage{r.gate, next}
+		return &gatedTransport{r.gate, next}
 	})
 	r.setting.Config = gated
 	var err error
