@@ -17,7 +17,7 @@ type Website struct {
 type WebsiteSpec struct {
 	// Page is the HTML that is shown.
 	Page string `json:"page"`
-	// Replicas is how many web servers show it; 0 is none.
+	// Replicas is how many web servers show it; 0 means that none runs.
 	Replicas int32 `json:"replicas"`
 }
 
