@@ -44,9 +44,10 @@ var unusual = map[string]string{
 	"empty UID":                      field(1, metadataOf("a", "ns", "", "5")),
 	"empty version":                  field(1, metadataOf("a", "ns", "u", "")),
 	"no UID":                         field(1, field(1, "a")+field(3, "ns")+field(6, "5")),
-	"what nextPage is cut":           field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
-	"what nextPage is no field":      field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
-	"what nextPage is a group":       field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
+	"the rest is cut":                field(1, metadataOf("a", "ns", "u", "5")) + "\x12\x7f",
+	"the rest is no field":           field(1, metadataOf("a", "ns", "u", "5")) + "\x07",
+	"the rest is a group":            field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x14",
+	"the rest is an empty group":     field(1, metadataOf("a", "ns", "u", "5")) + "\x13\x00",
 	"rest of the metadata is cut":    field(1, metadataOf("a", "ns", "u", "5")+"\x5a\x7f"),
 	"rest of the metadata has field": field(1, metadataOf("a", "ns", "u", "5")+"\x00\x01"),
 }

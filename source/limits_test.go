@@ -163,7 +163,7 @@ func TestEndlessAnswers(t *testing.T) {
 		if err := statusError(resp, request{op: "list", resource: "pods"}); !apierrors.IsServiceUnavailable(err) {
 			t.Error(err)
 		}
-		if body.read > 2<<20 {
+		if body.read > maxStatusBytes {
 			t.Errorf("%d bytes were read", body.read)
 		}
 	})

@@ -133,6 +133,10 @@ func TestBufferGrowsInABurstAndIsGivenBack(t *testing.T) {
 			}
 		}
 	}
+	read(1)
+	if len(f.buf) != initialBuffer {
+		t.Errorf("before a burst the buffer has %d bytes, want %d", len(f.buf), initialBuffer)
+	}
 	read(1000)
 	if len(f.buf) != burstBuffer {
 		t.Errorf("in a burst the buffer has %d bytes, want %d", len(f.buf), burstBuffer)

@@ -20,12 +20,15 @@ func TestResolveAsksTheServer(t *testing.T) {
 	if r, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Name: "planets"}); err != nil || r.Kind != "Planet" || r.Scope != ScopeCluster {
 		t.Errorf("planets: %+v, %v", r, err)
 	}
-	if _, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Kind: "Gadget"}); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "Gadget.v1.example.com") {
+	if _, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Kind: "Gadget"}); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "does not serve Gadget.v1.example.com") {
 		t.Errorf("Gadget: %v", err)
 	}
 	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{Namespace: "default"})
 	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
 		t.Errorf("planets in a namespace: %v", err)
+	}
+	if _, err := serve(t, answerWith(200, jsonType, "<html>")).Resolve(t.Context(), widget); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a page of a proxy: %v, want %v", err, ErrMalformed)
 	}
 }
 
