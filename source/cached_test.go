@@ -58,7 +58,9 @@ func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 	}}
 	list.Items[4].Namespace = ""
 	s := NewTyped(serve(t, answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list)))), pods, newPod, RESTOptions{})
-	h := &holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6", "e": "7"}}
+	h := &holdings{versions: map[string]string{
+		"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6", "e": "7",
+	}}
 	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
 	if err != nil {
 		t.Fatal(err)

@@ -139,6 +139,7 @@ func TestMalformedFieldsAreDescribed(t *testing.T) {
 		Time     metav1.Time
 		Data     []byte
 		Quantity resource.Quantity
+		Duration metav1.Duration
 	}
 	for object, want := range map[string]string{
 		`{"Time":"s3cret"}`:     "a time that is not in the form of RFC 3339",
@@ -146,6 +147,7 @@ func TestMalformedFieldsAreDescribed(t *testing.T) {
 		`{"Quantity":"s3cret"}`: "a text that is not a quantity",
 		`{"Quantity":"1mm"}`:    "a text that is not a quantity",
 		`{"Quantity":".Ei"}`:    "a text that is not a quantity",
+		`{"Duration":"s3cret"}`: "a value that its Go type refuses, with a *errors.errorString",
 	} {
 		if err := unmarshalJSON([]byte(object), &into); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", object, err, want)

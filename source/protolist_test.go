@@ -113,8 +113,9 @@ func TestListThatCannotBeUnderstood(t *testing.T) {
 		"item is malformed":     listOf(t, podList(t, 1)+"\x12\x02\x0a\x05"),
 		"trailer is malformed":  usual + "\x1b",
 		"trailer is a number":   usual + "\x20\x01",
-		"kind is malformed":     string(protobufMagic) + field(1, field(1, "v1")+field(2, "PodList")+"\x0c"),
-		"endless number":        listOf(t, strings.Repeat("\xff", 40)),
+		"kind is malformed": string(protobufMagic) +
+			field(1, field(1, "v1")+field(2, "PodList")+"\x0c"),
+		"endless number": listOf(t, strings.Repeat("\xff", 40)),
 	} {
 		for how, reader := range readers {
 			_, err := s.readProtobufPage(s.pageReader(t.Context(), reader(strings.NewReader(body)), nil), nil)

@@ -270,9 +270,10 @@ func TestWatchEndsWithWhatItReceived(t *testing.T) {
 		"ERROR event":          {added + jsonFrame("ERROR", expired), jsonType, Streaming, nil, "too old resource version"},
 		"ERROR without status": {added + jsonFrame("ERROR", `"oops"`), jsonType, Decoding, ErrMalformed, "received 6 bytes"},
 		"ERROR in protobuf":    {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", status)), protobufType, Streaming, nil, "too old"},
-		"ERROR, not an object": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
-			watchFrame(t, "ERROR", []byte("junk")), protobufType, Decoding, ErrMalformed, "received 4 bytes"},
-		"ERROR, not a status": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
+		"ERROR, no envelope": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
+			watchFrame(t, "ERROR", []byte("junk")),
+			protobufType, Decoding, ErrMalformed, "received 4 bytes"},
+		"ERROR, no status": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
 			watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", encoded("\x0a\x7f"))),
 			protobufType, Decoding, ErrMalformed, "status cannot be read"},
 		"protobuf object junk":  {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ADDED", []byte("junk")), protobufType, Decoding, ErrMalformed, "received 4 bytes"},
