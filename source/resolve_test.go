@@ -23,7 +23,8 @@ func TestResolveAsksTheServer(t *testing.T) {
 	}
 	gadget := Resource{Group: "example.com", Version: "v1", Kind: "Gadget"}
 	_, err := client.Resolve(t.Context(), gadget)
-	if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "does not serve "+gadget.String()) {
+	says := "does not serve " + gadget.String()
+	if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), says) {
 		t.Errorf("Gadget: %v", err)
 	}
 	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{Namespace: "default"})
