@@ -40,12 +40,14 @@ func TestOnActivity(t *testing.T) {
 		}
 		return io.MultiReader(readers...)
 	}
+	var watch context.Context
 	client := paths(t, map[string]func(*http.Request) *http.Response{
 		"/api/v1": func(*http.Request) *http.Response {
 			return answeredInJSON(parts(podsInDiscovery[:20], podsInDiscovery[20:]))
 		},
 		"/api/v1/namespaces/a/pods": func(r *http.Request) *http.Response {
 			if r.URL.Query().Get("watch") != "" {
+				watch = r.Context()
 				return answeredInJSON(parts(jsonFrame("ADDED", podJSON("a", "3")), jsonFrame("ADDED", podJSON("b", "4"))))
 			}
 			return answeredInJSON(parts(`{"kind":"PodList",`, `"apiVersion":"v1",`, `"items":[]}`))
@@ -69,7 +71,6 @@ func TestOnActivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stream.Close()
 	expect("the beginning of a stream", 2)
 	for events := 0; events < 2; {
 		batch, err := stream.Next()
@@ -79,6 +80,9 @@ func TestOnActivity(t *testing.T) {
 		events += len(batch)
 	}
 	expect("two events", 2)
+	if err := stream.Close(); err != nil || watch.Err() == nil {
+		t.Errorf("Close returns %v and ends the request: %v", err, watch.Err())
+	}
 }
 
 // TestSilenceIsSaid ends requests with ErrSilent as the cause.

@@ -49,6 +49,8 @@ func TestExtremeLimits(t *testing.T) {
 		"MaxListBytes":         {MaxListBytes: -1},
 		"MaxFrameBytes":        {MaxFrameBytes: math.MinInt},
 		"ListBudget.MaxBytes":  {ListBudget: &Budget{MaxBytes: -1}},
+		"PageSize":             {PageSize: -1},
+		"Backoff.Jitter":       {Backoff: Backoff{Jitter: math.NaN()}},
 		"MaxFrameBytes is 999": {MaxFrameBytes: leastBytes - 1},
 	} {
 		o := RESTOptions{Transport: transport}
@@ -130,6 +132,7 @@ func TestMemoryOfObjects(t *testing.T) {
 // not hold the resources that it does not look for.
 func TestDiscoveryIsLimited(t *testing.T) {
 	document := `{"kind":"APIResourceList","resources":[` + strings.Repeat("{},", 1<<20) + `{"name":"pods","kind":"Pod","namespaced":true}]}`
+	document += strings.Repeat(" ", maxDiscoveryBytes-len(document))
 	client := serve(t, answerWith(200, jsonType, document))
 	var resource Resource
 	var err error
@@ -143,12 +146,13 @@ func TestDiscoveryIsLimited(t *testing.T) {
 		t.Errorf("%d bytes are alive", alive)
 	}
 	asked := Resource{Version: "v1", Kind: "Pod"}
-	_, err = NewTyped(client, asked, newPod, RESTOptions{Transport: Transport{MaxListBytes: 1 << 20}}).List(t.Context(), ListOptions{})
+	o := RESTOptions{Transport: Transport{MaxListBytes: maxDiscoveryBytes - 1}}
+	_, err = NewTyped(client, asked, newPod, o).List(t.Context(), ListOptions{})
 	if !errors.Is(err, ErrFrameTooLarge) || !strings.Contains(err.Error(), "MaxListBytes") {
 		t.Errorf("beyond MaxListBytes: %v", err)
 	}
 	endless := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.CopyN(w, &endless{}, 2*maxDiscoveryBytes) //nolint:errcheck // the client leaves
+		io.CopyN(w, &endless{}, maxDiscoveryBytes+1) //nolint:errcheck // the client leaves
 	})
 	if _, err = endless.Resolve(t.Context(), asked); !errors.Is(err, ErrMalformed) {
 		t.Errorf("beyond the limit: %v", err)
@@ -176,6 +180,9 @@ func TestBudget(t *testing.T) {
 					}
 					budget.mu.Lock()
 					most = max(most, budget.used)
+					if n := len(budget.pages); n > pages {
+						t.Errorf("%d pages of %d are counted", n, pages)
+					}
 					budget.mu.Unlock()
 					time.Sleep(time.Millisecond)
 				}

@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -47,21 +48,25 @@ func wantStrings(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestHeldObjectsOfAListAreNotDecoded lists four pods, of which two are held. An object
-// without a UID is nobody's.
+// TestHeldObjectsOfAListAreNotDecoded lists five pods, of which three are held, one of
+// them without a namespace. An object without a UID is never held.
 func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 	nobody := pod("d", "6")
 	nobody.UID = ""
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next"}, Items: []corev1.Pod{
-		*withUID("a", "3"), *withUID("b", "4"), *withUID("c", "5"), *nobody,
+		*withUID("a", "3"), *withUID("b", "4"), *withUID("c", "5"), *nobody, *withUID("e", "7"),
 	}}
+	list.Items[4].Namespace = ""
 	s := NewTyped(serve(t, answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list)))), pods, newPod, RESTOptions{})
-	h := &holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6"}}
+	h := &holdings{versions: map[string]string{
+		"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6", "e": "7",
+	}}
 	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
+	wantStrings(t, "asked", h.asked,
+		"default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c", "e 7 uid-e")
 	wantStrings(t, "yielded", keysOf(page.Items, keyOfItem), "default/b", "default/d")
 	if page.Version != "9" || page.Continue != "next" {
 		t.Errorf("page %+v", page)
@@ -76,12 +81,15 @@ func TestHeldMetadataIsNotDecoded(t *testing.T) {
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	for _, name := range []string{"a", "b"} {
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: "3", UID: types.UID("uid-" + name)},
 		})
 	}
-	for _, noKind := range []bool{false, true} {
-		answer := answerWith(200, protobufType, string(envelopeOf(t, "meta.k8s.io/v1", "PartialObjectMetadataList", list)))
+	const version, kind = "meta.k8s.io/v1", "PartialObjectMetadataList"
+	list.TypeMeta = metav1.TypeMeta{APIVersion: version, Kind: kind}
+	inProtobuf := answerWith(200, protobufType, string(envelopeOf(t, version, kind, list)))
+	inJSON := answerWith(200, jsonType, jsonOf(t, list))
+	for i, answer := range []http.HandlerFunc{inProtobuf, inProtobuf, inJSON, inJSON} {
+		noKind := i%2 == 1
 		s := NewMetadata(serve(t, answer), pods, RESTOptions{NoKind: noKind})
 		h := &holdings{versions: map[string]string{"default/a": "3"}}
 		page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
@@ -93,7 +101,7 @@ func TestHeldMetadataIsNotDecoded(t *testing.T) {
 			t.Fatalf("yielded %+v, want b", page.Items)
 		}
 		if kind := page.Items[0].Object.Kind; (kind == "") != noKind {
-			t.Errorf("NoKind %v: the kind is %q", noKind, kind)
+			t.Errorf("answer %d, NoKind %v: the kind is %q", i, noKind, kind)
 		}
 	}
 }

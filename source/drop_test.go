@@ -89,7 +89,9 @@ func TestDropThatIsRefused(t *testing.T) {
 		refuses(t, NewTyped(client, pods, newPod, RESTOptions{Drop: []string{path}}), path)
 	}
 	refuses(t, NewMetadata(client, pods, RESTOptions{Drop: []string{"spec"}}), "spec")
-	refuses(t, NewDynamic(client, pods, RESTOptions{Drop: []string{"metadata.label"}}), "metadata.label")
+	for _, path := range []string{"metadata.label", "spec..a"} {
+		refuses(t, NewDynamic(client, pods, RESTOptions{Drop: []string{path}}), path)
+	}
 	if asked != 0 {
 		t.Errorf("the server was asked %d times", asked)
 	}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
@@ -59,6 +60,15 @@ func TestMessagesOfTheServerAreCut(t *testing.T) {
 	cut, ok := errors.AsType[*apierrors.StatusError](Bound(&apierrors.StatusError{ErrStatus: status}))
 	if !ok || len(fmt.Sprintf("%+v", cut.ErrStatus)) > 64<<10 || len(status.Details.Causes) != 100 {
 		t.Errorf("a Status of %d bytes is left, the original has %d causes", len(fmt.Sprintf("%+v", cut.ErrStatus)), len(status.Details.Causes))
+	}
+	long := strings.Repeat("x", 4<<10)
+	for limit, err := range map[int]error{
+		2 << 10: Bound(errors.New(long)),
+		1 << 10: Bound(&apierrors.StatusError{ErrStatus: metav1.Status{Message: long}}),
+	} {
+		if text := err.Error(); text != long[:limit]+"… (4 kB)" {
+			t.Errorf("%d bytes are left, want %d", len(text), limit)
+		}
 	}
 	if short := errors.New("short"); Bound(short) != short || Bound(nil) != nil {
 		t.Error("an error with little text is not what it was")
@@ -119,6 +129,29 @@ func TestMalformedFieldsAreNotQuoted(t *testing.T) {
 					t.Errorf("%s in %s, %s: %s", name, place, kind, text)
 				}
 			}
+		}
+	}
+}
+
+// TestMalformedFieldsAreDescribed names the form that a value of a Go type must have.
+func TestMalformedFieldsAreDescribed(t *testing.T) {
+	var into struct {
+		Time     metav1.Time
+		Data     []byte
+		Quantity resource.Quantity
+		Duration metav1.Duration
+	}
+	for object, want := range map[string]string{
+		`{"Time":"s3cret"}`:     "a time that is not in the form of RFC 3339",
+		`{"Data":"s3cret!"}`:    "illegal base64 data at input byte 6",
+		`{"Quantity":"s3cret"}`: "a text that is not a quantity",
+		`{"Quantity":"1mm"}`:    "a text that is not a quantity",
+		`{"Quantity":".Ei"}`:    "a text that is not a quantity",
+		`{"Duration":"s3cret"}`: "a value that its Go type refuses, with a *",
+	} {
+		err := unmarshalJSON([]byte(object), &into)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", object, err, want)
 		}
 	}
 }

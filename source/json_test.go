@@ -67,6 +67,10 @@ func TestItemsAreCut(t *testing.T) {
 			t.Errorf("%q was cut: %v", body, err)
 		}
 	}
+	tooLarge := func(int) error { return ErrFrameTooLarge }
+	if _, _, err := cutArray([]byte(`{"items":[{}]}`), `"items"`, tooLarge); err != ErrFrameTooLarge {
+		t.Errorf("the error for an item is %v, want %v", err, ErrFrameTooLarge)
+	}
 }
 
 // FuzzItems compares with a general decoder.

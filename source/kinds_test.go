@@ -42,6 +42,10 @@ func TestListKinds(t *testing.T) {
 			check(len(maps.Items), err)
 			typed, err := NewTyped(client, resource, func() *gadget { return new(gadget) }, RESTOptions{}).List(t.Context(), ListOptions{Limit: 500})
 			check(len(typed.Items), err)
+			if resource.Kind = ""; tt.name != "one object with items" { // it may be a list then
+				maps, err = NewDynamic(client, resource, RESTOptions{}).List(t.Context(), ListOptions{})
+				check(len(maps.Items), err)
+			}
 		})
 	}
 }
@@ -93,6 +97,18 @@ func TestScopeThatChanges(t *testing.T) {
 	namespaced = true
 	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
 		t.Errorf("with namespaces: %v", err)
+	}
+	s = NewDynamic(client, s.asked, RESTOptions{ClusterScoped: true})
+	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrNamespaced) {
+		t.Errorf("cluster-scoped: %v, want %v", err, ErrNamespaced)
+	}
+	namespaced = false
+	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
+		t.Errorf("cluster-scoped again: %v", err)
+	}
+	namespaced = true // the next page does not ask for it
+	if _, err := s.List(t.Context(), ListOptions{Continue: "next"}); err != nil {
+		t.Errorf("the next page: %v", err)
 	}
 }
 

@@ -98,13 +98,29 @@ func manyPods(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// TestNextAllocatesWhatTheDecoderDoes: a lone event costs nothing beside its object.
+// TestNextAllocatesWhatTheDecoderDoes: a lone event costs nothing beside its object. Objects of
+// earlier batches are not kept.
 func TestNextAllocatesWhatTheDecoderDoes(t *testing.T) {
-	body := &repeating{chunk: []byte(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", &corev1.Pod{})))}
-	stream, err := newRESTStream(NewTyped(nil, pods, newPod, RESTOptions{}), request{op: "watch", resource: "pods"}, answerOf(200, protobufType, body), func() {})
-	if err != nil {
-		t.Fatal(err)
+	open := func(body io.Reader) *restStream[*corev1.Pod] {
+		stream, err := newRESTStream(NewTyped(nil, pods, newPod, RESTOptions{}),
+			request{op: "watch", resource: "pods"}, answerOf(200, protobufType, body), func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stream
 	}
+	frame := watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "1")))
+	two := open(io.MultiReader(strings.NewReader(frame+frame), strings.NewReader(frame)))
+	for want := 2; want > 0; want-- {
+		if events, err := two.Next(); len(events) != want || err != nil {
+			t.Fatalf("%d events, %v, want %d", len(events), err, want)
+		}
+	}
+	if two.batch[:2][1].Object != nil {
+		t.Error("an object of the batch before is kept")
+	}
+	frame = watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", &corev1.Pod{}))
+	stream := open(&repeating{chunk: []byte(frame)})
 	if n := testing.AllocsPerRun(100, func() {
 		if _, err := stream.Next(); err != nil {
 			t.Fatal(err)
@@ -132,6 +148,10 @@ func TestBufferGrowsInABurstAndIsGivenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	read(1)
+	if len(f.buf) != initialBuffer {
+		t.Errorf("before a burst the buffer has %d bytes, want %d", len(f.buf), initialBuffer)
 	}
 	read(1000)
 	if len(f.buf) != burstBuffer {

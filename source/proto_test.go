@@ -7,10 +7,10 @@ import (
 )
 
 // TestUnknownFieldsOfEveryWireTypeAreSkipped reads an envelope behind fields of a later
-// version of the protocol.
+// version of the protocol, and an event before them.
 func TestUnknownFieldsOfEveryWireTypeAreSkipped(t *testing.T) {
 	const later = 77
-	for name, field := range map[string][]byte{
+	for name, unknown := range map[string][]byte{
 		"varint":  protowire.AppendVarint(protowire.AppendTag(nil, later, protowire.VarintType), 1<<40),
 		"32 bits": protowire.AppendFixed32(protowire.AppendTag(nil, later, protowire.Fixed32Type), 1<<30),
 		"64 bits": protowire.AppendFixed64(protowire.AppendTag(nil, later, protowire.Fixed64Type), 1<<60),
@@ -18,12 +18,16 @@ func TestUnknownFieldsOfEveryWireTypeAreSkipped(t *testing.T) {
 		"group": protowire.AppendTag(protowire.AppendVarint(protowire.AppendTag(
 			protowire.AppendTag(nil, later, protowire.StartGroupType), 1, protowire.VarintType), 5), later, protowire.EndGroupType),
 	} {
-		data := append([]byte(protobufMagic), field...)
+		data := append([]byte(protobufMagic), unknown...)
 		data = protowire.AppendBytes(protowire.AppendTag(data, unknownRaw, protowire.BytesType), []byte("raw"))
 		if e, err := openEnvelope(data); err != nil || string(e.raw) != "raw" {
 			t.Errorf("%s: %q, %v", name, e.raw, err)
 		}
-		for n := range len(field) - 1 {
+		frame := field(watchEventObject, field(rawExtensionRaw, "raw")+string(unknown))
+		if _, object, err := openWatchEvent([]byte(frame)); err != nil || string(object) != "raw" {
+			t.Errorf("%s in an event: %q, %v", name, object, err)
+		}
+		for n := range len(unknown) - 1 {
 			if e, err := openEnvelope(data[:len(protobufMagic)+1+n]); err == nil {
 				t.Errorf("%s, cut after %d bytes: %+v", name, n+1, e)
 			}

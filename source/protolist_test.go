@@ -56,7 +56,8 @@ func bodies(t testing.TB) map[string]string {
 		"content before the kind":    magic + raw + kind,
 		"kind twice":                 magic + kind + kind + raw,
 		"unknown field first":        magic + "\x4a\x01x" + kind + raw,
-		"unknown field last":         usual + "\x4a\x01x\x50\x05",
+		"unknown field last":         usual + "\x4a\x01x\x28\x05",
+		"unknown field, a long tag":  listOf(t, "\x82\x01\x01x"+list) + "\x82\x01\x01x",
 		"unknown fields in the list": listOf(t, "\x4a\x01x"+list+"\x53\x50\x05\x54"),
 		"metadata twice":             listOf(t, list+"\n\x03\x12\x0110"[:5]),
 		"empty item":                 listOf(t, list+"\x12\x00"),
@@ -111,7 +112,10 @@ func TestListThatCannotBeUnderstood(t *testing.T) {
 		"metadata is malformed": listOf(t, "\x0a\x01\x12"+podList(t, 1)),
 		"item is malformed":     listOf(t, podList(t, 1)+"\x12\x02\x0a\x05"),
 		"trailer is malformed":  usual + "\x1b",
-		"endless number":        listOf(t, strings.Repeat("\xff", 40)),
+		"trailer is a number":   usual + "\x20\x01",
+		"kind is malformed": string(protobufMagic) +
+			field(1, field(1, "v1")+field(2, "PodList")+"\x0c"),
+		"endless number": listOf(t, strings.Repeat("\xff", 40)),
 	} {
 		for how, reader := range readers {
 			_, err := s.readProtobufPage(s.pageReader(t.Context(), reader(strings.NewReader(body)), nil), nil)
@@ -133,6 +137,18 @@ func TestListThatIsCutAnywhere(t *testing.T) {
 			t.Errorf("cut after %d of %d bytes: %v, want %v", n, len(usual), err, want)
 		}
 		checkVerdict(t, err)
+	}
+	// A part of the kind may look like whole fields, such as a group that ends.
+	part := protobufMagic[:len(protobufMagic):len(protobufMagic)]
+	if _, n, _, err := new(protobufList).split(append(part, "\x0a\x14"...)); n != 0 || err != nil {
+		t.Errorf("%d bytes of a part of the kind are taken, %v", n, err)
+	}
+	begun := protobufList{begun: true, left: 1000}
+	if _, _, _, err := begun.split([]byte("\x0c")); !errors.Is(err, ErrMalformed) {
+		t.Errorf("before the rest of a malformed list: %v, want %v", err, ErrMalformed)
+	}
+	if n := announced([]byte("\x09\x7f")); n != 0 {
+		t.Errorf("a number of 64 bits announces %d bytes", n)
 	}
 }
 
@@ -216,14 +232,24 @@ func TestListThatBreaksOff(t *testing.T) {
 }
 
 // wrapped is the body of an answer.
-type wrapped struct{ io.ReadCloser }
+type wrapped struct {
+	io.Reader
+	closed *bool
+}
 
-// TestPageThatWasReadIsGarbage: the buffer is kept for the next page, the answer is not.
+func (w *wrapped) Close() error {
+	*w.closed = true
+	return nil
+}
+
+// TestPageThatWasReadIsGarbage: the buffer is kept for the next page, the answer is
+// closed and not kept.
 func TestPageThatWasReadIsGarbage(t *testing.T) {
 	body := listOf(t, podList(t, 3)) // with a continue token
 	var read weak.Pointer[wrapped]
+	closed := false
 	config := &rest.Config{Host: "http://server", QPS: -1, Transport: roundTripFunc(func(req *http.Request) (*http.Response, error) {
-		w := &wrapped{ReadCloser: io.NopCloser(strings.NewReader(body))}
+		w := &wrapped{strings.NewReader(body), &closed}
 		read = weak.Make(w)
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {protobufType}}, Body: w, Request: req}, nil
 	})}
@@ -236,8 +262,8 @@ func TestPageThatWasReadIsGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	if read.Value() != nil {
-		t.Error("the answer is kept")
+	if read.Value() != nil || !closed {
+		t.Errorf("the answer is kept, or not closed: %v", closed)
 	}
 	runtime.KeepAlive(s)
 }

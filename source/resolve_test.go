@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 )
 
 func TestResolveAsksTheServer(t *testing.T) {
@@ -20,17 +21,29 @@ func TestResolveAsksTheServer(t *testing.T) {
 	if r, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Name: "planets"}); err != nil || r.Kind != "Planet" || r.Scope != ScopeCluster {
 		t.Errorf("planets: %+v, %v", r, err)
 	}
-	if _, err := client.Resolve(t.Context(), Resource{Group: "example.com", Version: "v1", Kind: "Gadget"}); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "Gadget.v1.example.com") {
+	gadget := Resource{Group: "example.com", Version: "v1", Kind: "Gadget"}
+	_, err := client.Resolve(t.Context(), gadget)
+	says := "does not serve " + gadget.String()
+	if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), says) {
 		t.Errorf("Gadget: %v", err)
 	}
 	s := NewDynamic(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{Namespace: "default"})
 	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
 		t.Errorf("planets in a namespace: %v", err)
 	}
+	client = serve(t, answerWith(200, jsonType, "<html>"))
+	if _, err := client.Resolve(t.Context(), widget); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a page of a proxy: %v, want %v", err, ErrMalformed)
+	}
 }
 
-func TestNilConfig(t *testing.T) {
+func TestUnusableConfig(t *testing.T) {
 	if _, err := NewClient(nil); err == nil || !strings.Contains(err.Error(), "clientcmd") {
 		t.Errorf("got %v, want an error that says what to do", err)
+	}
+	missing := rest.TLSClientConfig{CAFile: "missing"}
+	_, err := NewClient(&rest.Config{Host: "https://a", TLSClientConfig: missing})
+	if err == nil || !strings.Contains(err.Error(), "rest.Config cannot be used") {
+		t.Errorf("without the file of the certificates: %v", err)
 	}
 }

@@ -275,6 +275,12 @@ func TestWatchEndsWithWhatItReceived(t *testing.T) {
 		"ERROR in protobuf":     {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", status)), protobufType, Streaming, nil, "too old"},
 		"protobuf object junk":  {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ADDED", []byte("junk")), protobufType, Decoding, ErrMalformed, "received 4 bytes"},
 		"protobuf message junk": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + string(delimited("\xff\xff\xff")), protobufType, Decoding, ErrMalformed, "protobuf"},
+		"ERROR, no envelope": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
+			watchFrame(t, "ERROR", []byte("junk")),
+			protobufType, Decoding, ErrMalformed, "received 4 bytes"},
+		"ERROR, no status": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
+			watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", encoded("\x0a\x7f"))),
+			protobufType, Decoding, ErrMalformed, "status cannot be read"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -345,7 +351,9 @@ func TestAnswersBecomeErrorsThatSayWhatToDo(t *testing.T) {
 func TestRefusedStreamedListIsSaidSo(t *testing.T) {
 	client := serve(t, answerWith(422, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"sendInitialEvents is forbidden"}`))
 	s := NewTyped(client, pods, newPod, RESTOptions{})
-	if _, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true}); !errors.Is(err, ErrStreamedListRefused) {
+	_, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true})
+	refused, ok := errors.AsType[*Error](err)
+	if !errors.Is(err, ErrStreamedListRefused) || !ok || refused.Phase != Answered {
 		t.Errorf("streamed list: %v", err)
 	}
 	if _, err := s.Watch(t.Context(), WatchOptions{Version: "1"}); err == nil || errors.Is(err, ErrStreamedListRefused) {

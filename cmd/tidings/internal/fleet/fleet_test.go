@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -305,7 +306,13 @@ func (r *rig) interfere(rng *rand.Rand) {
 	case *corev1.Pod, *appsv1.ReplicaSet:
 		odds = 2
 	}
-	if rng.IntN(odds) == 0 {
+	same := 0
+	for _, other := range objects {
+		if reflect.TypeOf(other) == reflect.TypeOf(obj) {
+			same++
+		}
+	}
+	if same > 2 && rng.IntN(odds) == 0 { // some of each type stay
 		r.drop(obj)
 		return
 	}
