@@ -168,7 +168,7 @@ func TestTableShrinks(t *testing.T) {
 	})
 	table := s.published.Load().byKey
 	if set(s, "0", &thing{0, nil}); s.published.Load().byKey != table {
-		t.Error("a table that has room was copied")
+		t.Fatal("a table that has room was copied")
 	}
 	for i := range n - 1 {
 		remove(s, fmt.Sprint(i))
