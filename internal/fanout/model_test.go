@@ -336,7 +336,4 @@ func TestP04_Race(t *testing.T) {
 			t.Errorf("%v: the fold is not the state", m.policy)
 		}
 	}
-	if n := l.busy.Load(); n != 0 {
-		t.Errorf("%d busy of no subscriptions", n)
-	}
 }
