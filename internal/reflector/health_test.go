@@ -197,7 +197,9 @@ func TestP20_RunThatCannotBeginIsAnError(t *testing.T) {
 		}
 	}}.run(t)
 	invalid := Options[object]{Name: "things.v1", Transport: source.Transport{PageSize: -1}}
-	err := New(&script{t: t}, &journal{}, invalid).Run(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := New(&script{t: t}, &journal{}, invalid).Run(ctx)
 	if err == nil || !strings.Contains(err.Error(), "things.v1: ") || !strings.Contains(err.Error(), "PageSize") {
 		t.Errorf("with an option that cannot be used Run returned %v", err)
 	}
