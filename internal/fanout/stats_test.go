@@ -20,7 +20,8 @@ func TestStatsCountTheRunOfABacklog(t *testing.T) {
 		}
 		for returned := range 20 {
 			synctest.Wait()
-			if st := h.Stats(); st.Pending != 20-returned || st.Initial != 0 || int(st.Delivered) != returned {
+			st := h.Stats()
+			if st.Pending != 20-returned || st.Initial != 0 || int(st.Delivered) != returned {
 				t.Fatalf("after %d calls: %+v", returned, st)
 			}
 			h.step(1)

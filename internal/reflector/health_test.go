@@ -100,8 +100,10 @@ func TestFailuresAreReportedByStep(t *testing.T) {
 	warnings := &strings.Builder{} // there are none, because OnFailure is called instead
 	scenario{
 		o: Options[object]{
-			OnFailure: func(ended Step, err error) { reported = append(reported, fmt.Sprintf("%s: %v", ended, err)) },
-			Logger:    slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			OnFailure: func(ended Step, err error) {
+				reported = append(reported, fmt.Sprintf("%s: %v", ended, err))
+			},
+			Logger: slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		},
 		answers: []answer{
 			failed("stream", denied), failed("stream", source.ErrStreamedListRefused), failed(first, busy), page(first, "5", "", ""),
@@ -200,7 +202,8 @@ func TestP20_RunThatCannotBeginIsAnError(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := New(&script{t: t}, &journal{}, invalid).Run(ctx)
-	if err == nil || !strings.Contains(err.Error(), "things.v1: ") || !strings.Contains(err.Error(), "PageSize") {
+	if text := fmt.Sprint(err); !strings.Contains(text, "things.v1: ") ||
+		!strings.Contains(text, "PageSize") {
 		t.Errorf("with an option that cannot be used Run returned %v", err)
 	}
 }

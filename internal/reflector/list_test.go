@@ -114,10 +114,17 @@ func TestListStagesCachedObjects(t *testing.T) {
 			check:   cached("a@3", "d@6"),
 		},
 		"asked, in pages": {
-			asks: true, o: Options[object]{Known: knows("a@3", "b@3", "c@5", "d@3"), Transport: source.Transport{NoStreamedLists: true}},
+			asks: true,
+			o: Options[object]{
+				Known:     knows("a@3", "b@3", "c@5", "d@3"),
+				Transport: source.Transport{NoStreamedLists: true},
+			},
 			answers: []answer{page(first, "5", "+a@3 +b@3", ""), failed("watch 5", errExpired),
 				otherUID, page(`list "" 500 "next"`, "9", "+c@5", ""), watched("9")},
-			queue: []string{"replace 5: a@3 as known b@3 as known", "replace 9: a@3 as known b@4 c@5 as known d@3"},
+			queue: []string{
+				"replace 5: a@3 as known b@3 as known",
+				"replace 9: a@3 as known b@4 c@5 as known d@3",
+			},
 			check: cached("a@3", "c@5"),
 		},
 		"asked, in a list that fails": {
