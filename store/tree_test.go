@@ -166,6 +166,10 @@ func TestTableShrinks(t *testing.T) {
 			b.Set(fmt.Sprint(i), &thing{i, nil})
 		}
 	})
+	table := s.published.Load().byKey
+	if set(s, "0", &thing{0, nil}); s.published.Load().byKey != table {
+		t.Fatal("a table that has room was copied")
+	}
 	for i := range n - 1 {
 		remove(s, fmt.Sprint(i))
 	}

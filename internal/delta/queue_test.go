@@ -115,8 +115,10 @@ func TestPopPassesOverWhatSaysNothing(t *testing.T) {
 func TestLargeBatchIsHandedOnOnce(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	var changes []delta.Event[*object]
+	var objects []*object
 	for i := range 5000 {
-		changes = append(changes, set(state(fmt.Sprint("k", i), i+1, "U")))
+		objects = append(objects, state(fmt.Sprint("k", i), i+1, "U"))
+		changes = append(changes, set(objects[i]))
 	}
 	r.push(changes...)
 	if got := r.pop(); len(got.deltas) != len(changes) {
@@ -125,6 +127,11 @@ func TestLargeBatchIsHandedOnOnce(t *testing.T) {
 	r.push(set(state("last", 6000, "U")))
 	r.expect("+last@6000#U")
 	r.expectStale(0)
+	r = newRig(t, delta.Options[*object]{}, state("a", 1, "A"))
+	r.list("6000", append(objects, state("a", 2, "A"))...)
+	if got := r.pop(); len(got.deltas) != len(changes)+1 {
+		t.Fatalf("%d deltas of a list, want %d", len(got.deltas), len(changes)+1)
+	}
 }
 
 func TestPopIsForOneConsumer(t *testing.T) {

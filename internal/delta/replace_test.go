@@ -53,9 +53,9 @@ func TestP08_NothingIsReachedBeforeProcessReturns(t *testing.T) {
 }
 
 func TestP08_EmptyListDeletesEverything(t *testing.T) {
-	r := newRig(t, delta.Options[*object]{}, state("a", 1, "A"))
+	r := newRig(t, delta.Options[*object]{}, state("", 1, "E"), state("a", 1, "A"))
 	r.list("5")
-	if got := r.expect("-a@1#A/a@1#A i t"); !got.synced {
+	if got := r.expect("-@1#E/@1#E i t", "-a@1#A/a@1#A i t"); !got.synced {
 		t.Error("not synced")
 	}
 	r.list("6")

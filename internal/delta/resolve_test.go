@@ -76,9 +76,18 @@ func TestP02_StaleAndRepeatedChanges(t *testing.T) {
 }
 
 func TestP02_WithoutCompareWhatArrivesIsApplied(t *testing.T) {
-	for _, order := range []int{0, -1, 1} { // means nothing without ok
-		compare := func(string, string) (int, bool) { return order, false }
-		r := newRig(t, delta.Options[*object]{Compare: compare}, state("a", 9, "A"))
+	incomparable := func(order int) func(a, b string) (int, bool) { // the order means nothing
+		return func(string, string) (int, bool) { return order, false }
+	}
+	for _, compare := range []func(a, b string) (int, bool){
+		nil, incomparable(0), incomparable(-1), incomparable(1),
+	} {
+		r := newRig(t, delta.Options[*object]{}, state("a", 9, "A"))
+		q, err := delta.New(delta.Options[*object]{
+			Known: r.cache.known, Describe: describe, Compare: compare,
+		})
+		r.must(err)
+		r.Queue = q
 		r.push(set(state("a", 5, "A")), set(state("a", 5, "A")), del(state("a", 1, "A")), set(state("a", 1, "A")))
 		r.expect("a@9#A>a@5#A", "a@5#A>a@5#A", "-a@5#A/a@1#A", "+a@1#A")
 		r.expectStale(0)

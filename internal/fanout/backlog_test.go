@@ -14,7 +14,6 @@ import (
 // negative one, and returns the handler that was told of it and the truth.
 func fold(t interface{ Fatal(...any) }, policy Policy, script []byte) {
 	c, w, b := newCluster(), newWitness(), newBacklog[*object](policy, uidOf)
-	c.initial = false
 	takes := func(n int) {
 		run, _ := b.take(make([]change.Change[*object], 0, n))
 		for _, n := range run {

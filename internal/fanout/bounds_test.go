@@ -209,6 +209,9 @@ func TestP10_ChurnUnseen(t *testing.T) {
 				t.Errorf("%v: %+v, want at least %d counted as unseen or left out", policy, st, objects-10)
 			}
 			r.finish(h)
+			if got := h.Stats().LeftOut; got != st.LeftOut {
+				t.Errorf("%v: %d left out when it has caught up, %d before", policy, got, st.LeftOut)
+			}
 		})
 	}
 }
@@ -228,6 +231,10 @@ func TestP10_NothingIsLeftToFold(t *testing.T) {
 		}
 		r.publish("a", modify)
 		r.finish(h)
+		h.Remove()
+		if r.log.attach(h.Subscription); r.log.attached != 0 {
+			t.Error("a handler that was removed meanwhile reads the log again")
+		}
 	})
 }
 
@@ -289,8 +296,10 @@ func TestP10_BlockHoldsForTheOthers(t *testing.T) {
 		r.marked()
 		gone := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
 		stays := r.join(true, SubscriptionOptions{Policy: Block, Limit: 1})
+		other := r.join(false, SubscriptionOptions{})
 		r.publish("a", modify)
 		gone.Remove()
+		other.Remove()
 		if room := r.awaitRoom(t); room() {
 			t.Error("room while the other handler is at its limit")
 		} else if stays.step(1); !room() {

@@ -110,9 +110,17 @@ func TestP09_GoexitInAHandlerEndsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		silent, err := r.log.Subscribe(func(change.Change[*object]) { panic("no") }, nil,
+			SubscriptionOptions{IsolatePanics: true}) // without OnPanic
+		if err != nil {
+			t.Fatal(err)
+		}
 		r.publish("c", modify)
 		r.publish("d", modify)
 		synctest.Wait()
+		if st := silent.Stats(); st.Panics != 2 || st.Delivered != 2 {
+			t.Errorf("the handler that panics: %+v, want 2 panics", st)
+		}
 		r.log.Close()
 		if err := r.log.Wait(t.Context()); err != nil {
 			t.Fatal(err)

@@ -31,8 +31,8 @@ func TestP12_ReplayStandsInOrder(t *testing.T) {
 		r.publish("a", modify)
 		r.publish("b", modify)
 		r.log.Replay(h.Subscription, items(r.snapshot()))
-		r.log.Replay(h.Subscription, items(r.snapshot())) // one is pending
 		r.publish("a", modify)
+		r.log.Replay(h.Subscription, items(r.snapshot())) // one is pending
 		r.publish("b", remove)
 		if st := h.Stats(); st.Pending != 4 {
 			t.Errorf("%d pending, want 4: a replay does not count", st.Pending)
@@ -45,6 +45,7 @@ func TestP12_ReplayStandsInOrder(t *testing.T) {
 		if got := resyncs(other.witness); len(got) != 0 {
 			t.Errorf("another handler was told of the resync: %q", got)
 		}
+		New(Options[*object]{}).Replay(h.Subscription, items(r.snapshot())) // not its log
 		r.log.Replay(h.Subscription, items(r.snapshot()))
 		synctest.Wait()
 		if got := resyncs(h.witness); len(got) != 3 {
@@ -150,6 +151,7 @@ func TestP12_OwedResyncKeepsTheSchedule(t *testing.T) {
 			time.Sleep(time.Minute)
 			r.finish(h)
 			r.finish(other)
+			<-r.log.ResyncChanged()
 			if n := r.replay(); n != 1 {
 				t.Errorf("period %v: %d due, want 1", period, n)
 			}

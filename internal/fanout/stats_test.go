@@ -20,7 +20,8 @@ func TestStatsCountTheRunOfABacklog(t *testing.T) {
 		}
 		for returned := range 20 {
 			synctest.Wait()
-			if st := h.Stats(); st.Pending != 20-returned || int(st.Delivered) != returned {
+			st := h.Stats()
+			if st.Pending != 20-returned || st.Initial != 0 || int(st.Delivered) != returned {
 				t.Fatalf("after %d calls: %+v", returned, st)
 			}
 			h.step(1)
@@ -69,10 +70,15 @@ func TestStatsSayWhatRunsAndSinceWhen(t *testing.T) {
 		}
 		r.log.Publish(batch, len(r.state))
 		// The first of the slow calls share a stamp; from then on each has its own.
-		time.Sleep((stampEvery+3)*10*time.Second + 4*time.Second)
-		st := s.Stats()
-		if want := start.Add((stampEvery + 3) * 10 * time.Second); st.Key != "k19" || !st.Since.Equal(want) {
-			t.Errorf("running %q since %v, want k19 since %v", st.Key, st.Since, want)
+		for _, call := range []int{stampEvery - 1, stampEvery, stampEvery + 3} {
+			time.Sleep(time.Until(start.Add(time.Duration(call)*10*time.Second + 4*time.Second)))
+			want := start
+			if call >= stampEvery {
+				want = start.Add(time.Duration(call) * 10 * time.Second)
+			}
+			if st := s.Stats(); st.Key != "k"+strconv.Itoa(call) || !st.Since.Equal(want) {
+				t.Errorf("running %q since %v, want k%d since %v", st.Key, st.Since, call, want)
+			}
 		}
 		time.Sleep(time.Hour)
 		if st := s.Stats(); st.Key != "" || !st.Since.IsZero() || st.Delivered != 2*stampEvery {

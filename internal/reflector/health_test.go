@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -84,6 +85,10 @@ func TestOptionalResource(t *testing.T) {
 			o: optional, answers: append(append(append(vanished(4), failed("stream", errInternal)), missing, missing), listed()),
 			queue: []string{replaced5, replaced5},
 		},
+		"missing, and the queue is closed: the end": {
+			o: optional, j: &journal{refuse: delta.ErrClosed}, answers: []answer{missing},
+			queue: []string{emptied},
+		},
 		"not optional: stays": {answers: append(vanished(20), listed()), pass: 20 * time.Minute, queue: []string{replaced5, replaced5}},
 	})
 }
@@ -92,8 +97,14 @@ func TestOptionalResource(t *testing.T) {
 func TestFailuresAreReportedByStep(t *testing.T) {
 	var reported []string
 	denied, busy := status(403, "Forbidden"), errTooMany(1)
+	warnings := &strings.Builder{} // there are none, because OnFailure is called instead
 	scenario{
-		o: Options[object]{OnFailure: func(ended Step, err error) { reported = append(reported, fmt.Sprintf("%s: %v", ended, err)) }},
+		o: Options[object]{
+			OnFailure: func(ended Step, err error) {
+				reported = append(reported, fmt.Sprintf("%s: %v", ended, err))
+			},
+			Logger: slog.New(slog.NewTextHandler(warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		},
 		answers: []answer{
 			failed("stream", denied), failed("stream", source.ErrStreamedListRefused), failed(first, busy), page(first, "5", "", ""),
 			failed("watch 5", denied), watched("5", fails(busy)), watched("5"),
@@ -101,6 +112,7 @@ func TestFailuresAreReportedByStep(t *testing.T) {
 		check: func(t *testing.T, _ *Reflector[object], _ *script, _ *journal) {
 			same(t, "reported", reported, fmt.Sprint("streamed list: ", denied), fmt.Sprint("list: ", busy),
 				fmt.Sprint("opening the watch: ", denied), fmt.Sprint("watch: ", busy))
+			same(t, "warnings", []string{warnings.String()}, "")
 		},
 	}.run(t)
 }
@@ -180,12 +192,20 @@ func TestP18_LastingFailureIsLoggedOncePerStateAndAtAHeartbeat(t *testing.T) {
 	}.run(t)
 }
 
-func TestP20_RunTwiceIsAnError(t *testing.T) {
+func TestP20_RunThatCannotBeginIsAnError(t *testing.T) {
 	scenario{answers: []answer{listed()}, queue: []string{replaced5}, during: func(r *Reflector[object], _ *script) {
 		if err := r.Run(t.Context()); !errors.Is(err, ErrRanAlready) || !strings.Contains(err.Error(), "things.v1") {
 			t.Errorf("the second Run returned %v", err)
 		}
 	}}.run(t)
+	invalid := Options[object]{Name: "things.v1", Transport: source.Transport{PageSize: -1}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := New(&script{t: t}, &journal{}, invalid).Run(ctx)
+	if text := fmt.Sprint(err); !strings.Contains(text, "things.v1: ") ||
+		!strings.Contains(text, "PageSize") {
+		t.Errorf("with an option that cannot be used Run returned %v", err)
+	}
 }
 
 func TestP20_WrongObjectsAreDroppedAndCounted(t *testing.T) {
@@ -226,7 +246,7 @@ func TestP11_FailedTransformLeavesThePreviousState(t *testing.T) {
 	}
 	scenario{
 		o:       Options[object]{Transform: transform, Known: knows("a@2")},
-		answers: []answer{streamed(sends("+a@4 +b@4 +c@3 =5"), sends("~c@6 ~c@7 -a@8 -b@9"))},
+		answers: []answer{streamed(sends("+a@4 ~b@4 +c@3 =5"), sends("~c@6 ~c@7 -a@8 -b@9"))},
 		queue:   []string{"replace 5, a b stay: c@3 small", "push 9: set c@7 small gone a@8 gone b@9"},
 		check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
 			h := r.Health()

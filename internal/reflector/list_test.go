@@ -87,6 +87,8 @@ func TestListStagesCachedObjects(t *testing.T) {
 	broken := streamed(sends("+a@3 +b@3"), fails(errCut))
 	noUID := page(first, "3", "+a@3", "")
 	noUID.page.Items[0].UID = ""
+	otherUID := page(later, "9", "+a@3 +b@4 +d@3", "next")
+	otherUID.page.Items[2].UID = "other"
 	cutPage := page(`list "" 500 "two"`, "5", "+b@3", "three")
 	cutPage.err = errCut
 	cached := func(want ...string) func(*testing.T, *Reflector[object], *script, *journal) {
@@ -112,10 +114,17 @@ func TestListStagesCachedObjects(t *testing.T) {
 			check:   cached("a@3", "d@6"),
 		},
 		"asked, in pages": {
-			asks: true, o: Options[object]{Known: knows("a@3", "b@3", "c@5"), Transport: source.Transport{NoStreamedLists: true}},
+			asks: true,
+			o: Options[object]{
+				Known:     knows("a@3", "b@3", "c@5", "d@3"),
+				Transport: source.Transport{NoStreamedLists: true},
+			},
 			answers: []answer{page(first, "5", "+a@3 +b@3", ""), failed("watch 5", errExpired),
-				page(later, "9", "+a@3 +b@4", "next"), page(`list "" 500 "next"`, "9", "+c@5", ""), watched("9")},
-			queue: []string{"replace 5: a@3 as known b@3 as known", "replace 9: a@3 as known b@4 c@5 as known"},
+				otherUID, page(`list "" 500 "next"`, "9", "+c@5", ""), watched("9")},
+			queue: []string{
+				"replace 5: a@3 as known b@3 as known",
+				"replace 9: a@3 as known b@4 c@5 as known d@3",
+			},
 			check: cached("a@3", "c@5"),
 		},
 		"asked, in a list that fails": {
@@ -131,9 +140,9 @@ func TestListStagesCachedObjects(t *testing.T) {
 			queue: []string{"replace 5: a@3 as known", "replace 5: a@3 as known b@3 as known"},
 		},
 		"deleted within the list": {
-			asks: true, o: Options[object]{Known: knows("a@3", "b@3")},
-			answers: []answer{expired, streamed(sends("+a@3 +b@3"), sends("-a@8 =9"))},
-			queue:   []string{"replace 5: a@3 as known", "replace 9: b@3 as known"},
+			asks: true, o: Options[object]{Known: knows("a@3", "b@3", "c@3")},
+			answers: []answer{expired, streamed(sends("+a@3 +b@3"), sends("-a@8"), sends("+c@3 =9"))},
+			queue:   []string{"replace 5: a@3 as known", "replace 9: b@3 as known c@3 as known"},
 		},
 		"of another partition": {
 			asks: true, o: Options[object]{Partition: "ns1/", Known: knows("ns1/a@3", "ns2/b@3")},

@@ -205,7 +205,8 @@ func TestP15_SilentLists(t *testing.T) {
 	var goesOn, isCached []read
 	for range 10 {
 		goesOn = append(goesOn, sendsAfter(119*time.Second, "~a@3"))
-		isCached = append(isCached, sendsAfter(119*time.Second, "+a@3"))
+		isCached = append(isCached,
+			sendsAfter(119*time.Second, strings.Repeat("+a@3 ", countEvery/10)))
 	}
 	silent := streamed(sendsAfter(time.Second, "+a@3"))
 	scenarios(t, map[string]scenario{
@@ -229,6 +230,7 @@ func TestP15_SilentLists(t *testing.T) {
 		"streamed, is cached": {
 			asks: true, o: Options[object]{Known: knows("a@3")}, pass: 20 * time.Minute,
 			answers: []answer{listed(fails(errCut)), failed("watch 5", errExpired), streamed(isCached...)},
+			check:   unless(func(h health.Watch) bool { return h.Listed < countEvery }),
 		},
 		"streamed": {
 			answers: []answer{silent, onePage, watched("5")}, queue: []string{replaced5},
@@ -256,7 +258,8 @@ func TestP15_SilentStreamsAreGivenUp(t *testing.T) {
 			listed(fails(errExpired)),
 			silent, failed(later, errInternal), // then it is the server, not the streams
 			silent, again, expired,
-			silent, again, expired,
+			silent, page(later, "5", "+a@3", "two"), failed(next(later, "two"), errExpired),
+			page(`list "" 0 ""`, "5", "+a@3", ""), expired,
 			again, expired, again, watched("5"),
 		},
 		o: Options[object]{Transport: source.Transport{WatchTimeout: 10 * time.Hour}}, pass: time.Hour,

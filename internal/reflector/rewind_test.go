@@ -73,6 +73,10 @@ func TestP16_Rewinds(t *testing.T) {
 		},
 		"caught up meanwhile": {
 			o: known, answers: []answer{listed(cut), quiet5, checked("4"), streamed(sends("+a@3 =7"))},
+			during: func(_ *Reflector[object], s *script) {
+				after(time.Minute + time.Second) // the list follows at once
+				same(t, "requests", s.requests(), "stream", "watch 5", look, "stream")
+			},
 			queue: []string{"replace 5: a@3 as known", "replace 7, new history: a@3"},
 		},
 		"outage of 5.6 s": {answers: append(refusedFor(2), watched("5"))},
@@ -97,6 +101,10 @@ func TestP16_Rewinds(t *testing.T) {
 		},
 		"check that fails, watch that brings nothing": {
 			answers: append(refusedFor(3), watched("5", failsAfter(time.Second, errCut)), failing, checked("3"), relisted4),
+		},
+		"check that finds no resource": {
+			answers: append(refusedFor(3), watched("5"), failed(look, errNotFound), listed9),
+			queue:   []string{replaced5, replaced9},
 		},
 		"check that is not answered": {
 			answers: []answer{listed(cut), quiet5, {expect: look, hang: true}, checked("5"), watched("5")},
@@ -173,8 +181,12 @@ func TestP1_CheckThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
 	for name, err := range map[string]error{"refused": errForbidden, "failing": errInternal, "malformed": errUnreadable} {
 		fails := failed(look, err)
 		t.Run(name, scenario{
-			answers: []answer{listed(read{err: errCut}), quiet5, fails, fails, fails, watched("5", sendsAfter(time.Second, "+b@6")), fails},
-			queue:   []string{replaced5, "push 6: set b@6"},
+			answers: []answer{
+				listed(read{err: errCut}), quiet5, fails, fails, fails,
+				watched("5", sendsAfter(time.Second, "+b@6"), failsAfter(time.Minute, io.EOF)), fails,
+				watched("6", failsAfter(time.Minute, io.EOF)), fails, fails, fails, watched("6"), fails,
+			},
+			queue: []string{replaced5, "push 6: set b@6"},
 			check: unless(func(h health.Watch) bool {
 				return h.State != health.Watching
 			}),

@@ -107,6 +107,7 @@ type script struct {
 	answers []answer
 	asked   []string
 	cached  []string // what it was told is cached
+	open    int      // streams
 }
 
 // leaveOut leaves out the items that are cached, and notes them.
@@ -177,7 +178,12 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	if ok && a.err != nil {
 		return nil, a.err
 	}
-	stream := &scriptedStream{ctx: ctx, reads: a.reads}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open++; s.open > 1 {
+		s.t.Errorf("%q begins before the stream of before is closed", request)
+	}
+	stream := &scriptedStream{ctx: ctx, reads: a.reads, of: s}
 	if s.asks && o.SendInitialEvents {
 		stream.asks, stream.isCached = s, o.IsCached
 	}
@@ -187,6 +193,7 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 type scriptedStream struct {
 	ctx      context.Context
 	reads    []read
+	of       *script // nil: of another server
 	asks     *script
 	isCached source.IsCached
 }
@@ -215,7 +222,14 @@ func (s *scriptedStream) Next() ([]source.Event[object], error) {
 	return r.events, r.err
 }
 
-func (s *scriptedStream) Close() error { return nil }
+func (s *scriptedStream) Close() error {
+	if s.of != nil {
+		s.of.mu.Lock()
+		defer s.of.mu.Unlock()
+		s.of.open--
+	}
+	return nil
+}
 
 // journal is a queue that writes down what it is given.
 type journal struct {
@@ -224,6 +238,7 @@ type journal struct {
 	refuse  error         // what the next Replace answers
 	older   bool          // it has reached a newer version than any list
 	full    time.Duration // how long a Push waits for room
+	closed  bool          // takes a Replace and nothing more
 }
 
 func (j *journal) add(entry string, describe func(text *strings.Builder)) {
@@ -250,6 +265,9 @@ func (j *journal) Push(_ context.Context, _, version string, changes []delta.Eve
 			fmt.Fprintf(text, " %s %s@%s%s", eventNames[c.Type], c.Key, c.Version, c.Object.note)
 		}
 	})
+	if j.closed {
+		return delta.ErrClosed
+	}
 	return nil
 }
 
@@ -364,8 +382,8 @@ func (c scenario) run(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if state := r.Health().State; state != health.Stopped {
-			t.Errorf("after Run the state is %s, want Stopped", state)
+		if state := r.Health().State; state != health.Stopped || s.open != 0 {
+			t.Errorf("after Run the state is %s, want Stopped; %d open streams", state, s.open)
 		}
 	})
 }

@@ -143,11 +143,16 @@ func TestP18_EndsThatLeadToNoList(t *testing.T) {
 	for range 10 {
 		away = append(away, failed(look, errUnavailable), failed("watch 5", errUnavailable))
 	}
+	deletes := []answer{listed(fails(errInternal))} // the version moves, and that to resume at stays
+	for i := range 20 {
+		deletes = append(deletes, watched("5", sends(fmt.Sprint("-a@", 6+i)), fails(errInternal)))
+	}
 	repeated := func(err error) []answer {
 		return append([]answer{listed(fails(errCut))}, slices.Repeat([]answer{failed("watch 5", err)}, 20)...)
 	}
 	for name, answers := range map[string][]answer{
 		"progress between ERROR events": append(progress, watched("25")),
+		"deletes between ERROR events":  append(deletes, watched("5")),
 		"503":                           append(away, checked("7"), watched("5")),
 		"429":                           append(repeated(errTooMany(1)), watched("5"), checked("5")),
 		"connection refused":            append(repeated(errRefused), watched("5"), checked("5")),
@@ -156,6 +161,13 @@ func TestP18_EndsThatLeadToNoList(t *testing.T) {
 			return h.Lists != 1 || h.State != health.Watching
 		})}.run)
 	}
+	// A watch that lasts ends the growth of the waits, which earlier lists have made long.
+	busy := failsAfter(2*time.Second, errTooMany(1))
+	lasting := []answer{listed(fails(errExpired)), listed(fails(errExpired)), listed(busy)}
+	lasting = append(lasting, slices.Repeat([]answer{watched("5", busy)}, 20)...)
+	t.Run("429 after a while", scenario{
+		answers: append(lasting, watched("5")), pass: 75 * time.Second,
+	}.run)
 }
 
 // TestBookmarkOfNoNumberIsMalformed has a server whose versions are numbers send a bookmark of
@@ -278,6 +290,13 @@ func TestP18_ServerThatCannotBeWatchedIsListedPolitely(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestP09_ClosedQueueEndsRun(t *testing.T) {
+	scenario{
+		j: &journal{closed: true}, answers: []answer{listed(sends("~a@6"), sends("~a@7"))},
+		queue: []string{replaced5, "push 6: set a@6"},
+	}.run(t)
 }
 
 func TestP18_ExpiredAgainAndAgainIsPolite(t *testing.T) {
