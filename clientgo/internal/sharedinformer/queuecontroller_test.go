@@ -39,7 +39,7 @@ func (q *plainQueue) Add(obj any) error {
 	return q.Queue.Add(obj)
 }
 
-// listOfOne has one object, and a watch with an add and a bookmark.
+// listOfOne has one object, and a watch with an addition and a bookmark.
 type listOfOne struct{}
 
 func (listOfOne) IsWatchListSemanticsUnSupported() bool { return true }
@@ -52,7 +52,7 @@ func (listOfOne) List(metav1.ListOptions) (runtime.Object, error) {
 func (listOfOne) Watch(metav1.ListOptions) (watch.Interface, error) {
 	w := watch.NewFakeWithChanSize(2, false)
 	w.Add(numbered("b", "2"))
-	w.Action(watch.Bookmark, numbered("", "3"))
+	time.AfterFunc(time.Second, func() { w.Action(watch.Bookmark, numbered("", "3")) })
 	return w, nil
 }
 
@@ -71,7 +71,10 @@ func TestQueueControllerReportsFailures(t *testing.T) {
 					processed++
 					return failure
 				},
-				ProcessBatch: func([]cache.Delta, bool) error { return errors.New("the queue has no batches") },
+				ProcessBatch: func([]cache.Delta, bool) error {
+					t.Error("a queue without batches yields one")
+					return nil
+				},
 			})
 			ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
 			time.AfterFunc(90*time.Second, cancel)
