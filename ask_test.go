@@ -339,9 +339,9 @@ func TestEventsLoop(t *testing.T) {
 				}
 				w.update("b", "2")
 				w.create("unseen", "1")
-				synctest.Wait()
 			}
 			if len(told) == 4 {
+				synctest.Wait() // until the handler waits to yield another event
 				break
 			}
 		}

@@ -171,7 +171,7 @@ func TestP13_WaitNamesInformersAndReasons(t *testing.T) {
 						}
 					}
 					// A wait for one informer does not fail fast.
-					ctx, cancel = context.WithTimeout(w.ctx, time.Minute)
+					ctx, cancel = context.WithTimeout(w.ctx, time.Second)
 					defer cancel()
 					expectError(w, "WaitForSync", w.probe.informer().WaitForSync(ctx),
 						context.DeadlineExceeded)
