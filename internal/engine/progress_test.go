@@ -59,6 +59,10 @@ func TestRemovedPartitionIsWaitedForNoMore(t *testing.T) {
 	if p.reflects("9") || p.complete() {
 		t.Error("a partition without a list was not waited for")
 	}
+	marks := []delta.Mark{{Partition: "a", Version: "9"}, {Partition: "b", Version: "9"}}
+	if partitions, _ := p.after(nil, true, marks); partitions[1].listed { // the list is of a
+		t.Error("a list of one partition counts for another")
+	}
 	partitions, version := p.after([]string{"b"}, false, nil)
 	p.reached(partitions)
 	if version != "9" || !p.reflects("9") || !p.complete() {
