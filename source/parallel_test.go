@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // onCores has a test run with so many cores, whatever the machine has.
@@ -65,36 +63,6 @@ func TestInOrderCallsEachOnceAndStopsAtTheFirstError(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// large returns a pod of 2 KB.
-func large(i int) *corev1.Pod {
-	p := benchPod(i)
-	p.Annotations = map[string]string{"note": strings.Repeat(fmt.Sprint("pod ", i), 200)}
-	return p
-}
-
-const largePods = 2_000
-
-// manyPods answers a list, and a watch that ends with an event that is malformed.
-func manyPods(t *testing.T) http.HandlerFunc {
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
-	var watch strings.Builder
-	for i := range largePods {
-		p := large(i)
-		list.Items = append(list.Items, *p)
-		watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", p)))
-	}
-	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", encoded("\x0a\x7f"))))
-	watch.WriteString(watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", large(0))))
-	body := string(envelopeOf(t, "v1", "PodList", list))
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("watch") == "true" {
-			answerWith(200, protobufType+";stream=watch", watch.String())(w, r)
-		} else {
-			answerWith(200, protobufType, body)(w, r)
-		}
 	}
 }
 

@@ -65,11 +65,15 @@ func TestP01_GroupOfDeletesIsResumedFromBeforeIt(t *testing.T) {
 		"closed by a later version":   {"10", []read{sends("-a@9 -b@9"), sends("+a@10"), cut}},
 	} {
 		answers := []answer{listed(test.reads...), watched(test.next, sends("-a@9 -b@9 -c@9"))}
-		t.Run(name, scenario{answers: answers, check: func(t *testing.T, _ *Reflector[object], _ *script, j *journal) {
+		check := func(t *testing.T, _ *Reflector[object], _ *script, j *journal) {
 			if text := strings.Join(j.read(), "; "); !strings.Contains(text, "delete c@") {
 				t.Errorf("the rest of the group was not handed on: %s", text)
 			}
-		}}.run)
+		}
+		t.Run(name, scenario{answers: answers, check: check}.run)
+		// As after events in another order, which show that versions do not order states.
+		distrustful := Options[object]{Compare: func(string, string) (int, bool) { return 0, false }}
+		t.Run(name+", without an order", scenario{o: distrustful, answers: answers, check: check}.run)
 	}
 	t.Run("through several watches", scenario{
 		answers: []answer{

@@ -271,9 +271,12 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	before := s.stream.at
 	s.stream.at = event.Version
 	to.version = event.Version
+	// Also where versions are not trusted to order states (Options.Compare): a watch from an
+	// earlier version brings more.
+	order, ok := delta.CompareDecimal(before, event.Version)
 	switch {
 	case event.Type == source.Deleted && event.Version == before: // resume stays
-	case event.Type == source.Deleted && s.history.isOlder(before, event.Version):
+	case event.Type == source.Deleted && ok && order < 0:
 		to.resume = before
 	default:
 		to.resume = event.Version
