@@ -51,18 +51,22 @@ func sameFile(t *testing.T, a, b string) bool {
 // TestForwardsOurs: the functions that this package implements itself have client-go's types.
 func TestForwardsOurs(t *testing.T) {
 	for name, functions := range map[string][2]any{
-		"ListAll":                           {cache.ListAll, upstream.ListAll},
-		"ListAllByNamespace":                {cache.ListAllByNamespace, upstream.ListAllByNamespace},
-		"New":                               {cache.New, upstream.New},
-		"NewGenericLister":                  {cache.NewGenericLister, upstream.NewGenericLister},
-		"NewIndexerInformer":                {cache.NewIndexerInformer, upstream.NewIndexerInformer},
+		"ListAll":            {cache.ListAll, upstream.ListAll},
+		"ListAllByNamespace": {cache.ListAllByNamespace, upstream.ListAllByNamespace},
+		"New":                {cache.New, upstream.New},
+		"NewGenericLister":   {cache.NewGenericLister, upstream.NewGenericLister},
+		//lint:ignore SA1019 old programs call it
+		"NewIndexerInformer": {cache.NewIndexerInformer, upstream.NewIndexerInformer},
+		//lint:ignore SA1019 old programs call it
 		"NewInformer":                       {cache.NewInformer, upstream.NewInformer},
 		"NewInformerWithOptions":            {cache.NewInformerWithOptions, upstream.NewInformerWithOptions},
 		"NewSharedIndexInformer":            {cache.NewSharedIndexInformer, upstream.NewSharedIndexInformer},
 		"NewSharedIndexInformerWithOptions": {cache.NewSharedIndexInformerWithOptions, upstream.NewSharedIndexInformerWithOptions},
 		"NewSharedInformer":                 {cache.NewSharedInformer, upstream.NewSharedInformer},
-		"NewTransformingIndexerInformer":    {cache.NewTransformingIndexerInformer, upstream.NewTransformingIndexerInformer},
-		"NewTransformingInformer":           {cache.NewTransformingInformer, upstream.NewTransformingInformer},
+		//lint:ignore SA1019 old programs call it
+		"NewTransformingIndexerInformer": {cache.NewTransformingIndexerInformer, upstream.NewTransformingIndexerInformer},
+		//lint:ignore SA1019 old programs call it
+		"NewTransformingInformer": {cache.NewTransformingInformer, upstream.NewTransformingInformer},
 	} {
 		if ours, theirs := reflect.TypeOf(functions[0]), reflect.TypeOf(functions[1]); ours != theirs {
 			t.Errorf("%s is a %v, client-go's is a %v", name, ours, theirs)

@@ -172,10 +172,14 @@ func TestGoexitOfACallbackEndsTheInformer(t *testing.T) {
 					}
 				}
 				source := &clientgo.ListWatch{
-					ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+					ListWithContextFunc: func(
+						context.Context, metav1.ListOptions,
+					) (runtime.Object, error) {
 						return &corev1.PodList{Items: []corev1.Pod{*newPod("a")}}, nil
 					},
-					WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+					WatchFuncWithContext: func(
+						context.Context, metav1.ListOptions,
+					) (watch.Interface, error) {
 						return nil, errors.New("no watch")
 					},
 				}

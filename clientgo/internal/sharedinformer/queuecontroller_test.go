@@ -60,9 +60,10 @@ func TestQueueControllerReportsFailures(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("no")} {
 		synctest.Test(t, func(t *testing.T) {
 			told := quietErrors(t)
-			queue := &plainQueue{err: failure, Queue: cache.NewRealFIFO(
-				cache.DeletionHandlingMetaNamespaceKeyFunc,
-				cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc), nil)}
+			queue := &plainQueue{err: failure, Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+				KeyFunction:  cache.DeletionHandlingMetaNamespaceKeyFunc,
+				KnownObjects: cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc),
+			})}
 			processed := 0
 			controller := NewQueueController(&cache.Config{
 				Queue: queue, ListerWatcher: listOfOne{}, ObjectType: &corev1.Pod{},
