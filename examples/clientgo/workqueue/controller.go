@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	appslisters "k8s.io/client-go/listers/apps/v1"
@@ -115,6 +116,9 @@ func (c *controller) enqueue(obj any) {
 
 // enqueueOwner puts the deployment of an image list, or of its tombstone, into the queue.
 func (c *controller) enqueueOwner(obj any) {
+	if list, ok := obj.(*corev1.ConfigMap); ok && !isImageList(list) {
+		return // somebody else's
+	}
 	key, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		c.out.Printf("an event without a key: %v", err)
