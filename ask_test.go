@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,7 +25,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// notInAnyScheme is a type that nobody registered.
+// notInAnyScheme is a type that is not in the scheme of client-go.
 type notInAnyScheme struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -81,6 +82,13 @@ func TestNamesSayWhatIsSelected(t *testing.T) {
 	for _, part := range []string{"pods", "in shop", "labels app=web", "fields spec.nodeName=one"} {
 		if !strings.Contains(i.Name(), part) {
 			t.Errorf("the name %q does not say %q", i.Name(), part)
+		}
+	}
+	f := offline(t, tidings.FactoryOptions{})
+	for _, resource := range []string{"pods", "services"} {
+		i, err := tidings.Metadata(f, corev1.SchemeGroupVersion.WithResource(resource), tidings.Selection{})
+		if err != nil || !strings.Contains(i.Name(), resource) {
+			t.Errorf("the informer of %s is %v, %v", resource, i.Name(), err)
 		}
 	}
 }
@@ -183,13 +191,19 @@ func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	planets := runtime.NewScheme()
+	planet := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Planet"}
+	planets.AddKnownTypeWithName(planet, &notInAnyScheme{})
 	bad(t, "nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
 		"handler is nil", "pods.v1")
 	for option, o := range map[string]tidings.HandlerOptions{
-		"Resync": {Resync: -1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
+		"Resync": {Resync: -1}, "HandlerOptions.Resync": {Resync: 1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
 	} {
 		bad(t, option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
 	}
+	inMapper := offline(t, tidings.FactoryOptions{Scheme: planets, Mapper: meta.NewDefaultRESTMapper(nil)})
+	bad(t, "type not in the mapper", errOf(tidings.For[*notInAnyScheme](inMapper, tidings.Selection{})), nil,
+		"FactoryOptions.Mapper", "Planet")
 	bad(t, "nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
 	bad(t, "nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
 		`"nil"`)
@@ -208,12 +222,15 @@ func TestNotFoundIsKubernetesNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := informer.Lister().Namespace("default").Get("web"); !apierrors.IsNotFound(err) ||
-		err.Error() != `pods "web" not found` {
-		t.Errorf("got %v", err)
-	}
-	if _, err := informer.Lister().Get("default/web"); !apierrors.IsNotFound(err) {
-		t.Errorf("got %v", err)
+	for range 2 {
+		if _, err := informer.Lister().Namespace("default").Get("web"); !apierrors.IsNotFound(err) ||
+			err.Error() != `pods "web" not found` {
+			t.Errorf("got %v", err)
+		}
+		if _, err := informer.Lister().Get("default/web"); !apierrors.IsNotFound(err) {
+			t.Errorf("got %v", err)
+		}
+		informer.Release()
 	}
 }
 
@@ -320,15 +337,23 @@ func TestEventsLoop(t *testing.T) {
 		w.create("b", "1")
 		synctest.Wait()
 		var told []string
+		var first *corev1.ConfigMap
 		for e := range informer.Events(w.ctx) {
 			told = append(told, fmt.Sprint(e.Type, " ", e.Key(), " ", e.Object().Labels["n"]))
 			switch len(told) {
+			case 1:
+				first = e.New
 			case 2:
 				w.remove("a")
 			case 3:
+				if e.New != nil || e.Old.ResourceVersion == first.ResourceVersion {
+					t.Errorf("the last state is %v, the new one %v", e.Old, e.New)
+				}
 				w.update("b", "2")
+				w.create("unseen", "1")
 			}
 			if len(told) == 4 {
+				synctest.Wait() // until the handler waits to yield another event
 				break
 			}
 		}

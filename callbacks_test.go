@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,13 +30,19 @@ func mapsOf(w *world) *tidings.Informer[*corev1.ConfigMap] {
 // asking is a slog.Handler that calls a function for each record and each With.
 type asking struct {
 	slog.Handler
-	ask func()
+	ask   func()
+	texts *sync.Map // of the records
 }
 
-func (a asking) Enabled(context.Context, slog.Level) bool  { return true }
-func (a asking) Handle(context.Context, slog.Record) error { a.ask(); return nil }
-func (a asking) WithAttrs([]slog.Attr) slog.Handler        { a.ask(); return a }
-func (a asking) WithGroup(string) slog.Handler             { return a }
+func (a asking) Enabled(context.Context, slog.Level) bool { return true }
+func (a asking) WithAttrs([]slog.Attr) slog.Handler       { a.ask(); return a }
+func (a asking) WithGroup(string) slog.Handler            { return a }
+
+func (a asking) Handle(_ context.Context, r slog.Record) error {
+	a.texts.Store(r.Message, true)
+	a.ask()
+	return nil
+}
 
 // changeInformer adds and removes a handler, and adds an index.
 func changeInformer(t *testing.T, maps *tidings.Informer[*corev1.ConfigMap]) {
@@ -66,7 +73,8 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 				maps.Lister().Snapshot().Len()
 			}
 		}
-		logger := slog.New(asking{ask: func() {
+		var texts sync.Map
+		logger := slog.New(asking{texts: &texts, ask: func() {
 			count(&logged)
 			if maps != nil && logged.Load() <= 20 {
 				changeInformer(t, maps)
@@ -104,6 +112,12 @@ func TestCallbacksUseTheInformer(t *testing.T) {
 		synctest.Wait()
 		stop()
 		w.must(factory.Shutdown(t.Context()))
+		for _, text := range []string{"state changed", "synced",
+			"an index function failed; the object has no entry in that index"} {
+			if _, ok := texts.Load(text); !ok {
+				t.Errorf("not logged: %s", text)
+			}
+		}
 		for name, n := range map[string]int64{
 			"logger": logged.Load(), "OnMutation": mutated.Load(),
 			"transform": transformed.Load(), "index function": indexed.Load(),
@@ -138,6 +152,14 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		go func() {
 			done <- maps.AddIndex(tidings.NewIndex("other", func(*corev1.ConfigMap) []string { return nil }))
 		}()
+		released := mapsOf(w)
+		refused := make(chan error)
+		go func() {
+			_, err := released.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			refused <- err
+		}()
+		synctest.Wait()
+		released.Release()
 		other := mapsOf(w)
 		go func() {
 			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{},
@@ -151,6 +173,7 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 			w.must(<-done)
 		}
 		other.Release()
+		expectError(t, "AddHandler of a handle that was released", <-refused, tidings.ErrReleased)
 		if waited := time.Since(begun); waited > 2*time.Minute {
 			t.Errorf("they waited for %v", waited)
 		}

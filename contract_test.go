@@ -170,6 +170,11 @@ func TestP13_WaitNamesInformersAndReasons(t *testing.T) {
 							w.Errorf("the error does not say %q: %v", part, err)
 						}
 					}
+					// A wait for one informer does not fail fast.
+					ctx, cancel = context.WithTimeout(w.ctx, time.Second)
+					defer cancel()
+					expectError(w, "WaitForSync", w.probe.informer().WaitForSync(ctx),
+						context.DeadlineExceeded)
 					w.gate.set(nil)
 					w.settle()
 					w.agree()
@@ -194,10 +199,11 @@ func TestP14_WaitForNamesTheVersion(t *testing.T) {
 
 // TestP20_ObjectsOutsideTheSelectionNeverReachTheCache has a server that ignores selectors.
 func TestP20_ObjectsOutsideTheSelectionNeverReachTheCache(t *testing.T) {
-	s := tidings.Selection{Namespace: "default", Labels: "n=1"}
+	s := tidings.Selection{Namespace: "default", Labels: "n=1", Fields: "metadata.name=in"}
 	propertyWith(t, tidings.FactoryOptions{}, s, func(w *world) {
 		w.gate.set(func(_ http.ResponseWriter, r *http.Request) bool {
 			query := r.URL.Query()
+			query.Del("fieldSelector")
 			if query.Get("labelSelector") != "n=1" {
 				w.Errorf("the server was asked for %q", query)
 			}
@@ -207,6 +213,7 @@ func TestP20_ObjectsOutsideTheSelectionNeverReachTheCache(t *testing.T) {
 		})
 		w.create("in", "1")
 		w.create("out", "2")
+		w.create("other", "1")
 		l := w.follow()
 		w.start()
 		w.create("later", "2")
@@ -214,7 +221,7 @@ func TestP20_ObjectsOutsideTheSelectionNeverReachTheCache(t *testing.T) {
 		synctest.Wait()
 		expect(w, l.Texts(), "Added default/in initial 1", "Deleted default/in tombstone 1")
 		h := w.health()
-		if h.Dropped != 3 || !strings.Contains(fmt.Sprint(h.LastDropped), "default/in") {
+		if h.Dropped != 4 || !strings.Contains(fmt.Sprint(h.LastDropped), "default/in") {
 			w.Errorf("dropped %d, the last: %v", h.Dropped, h.LastDropped)
 		}
 	})

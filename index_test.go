@@ -114,13 +114,16 @@ func TestOwnersAndControllers(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.start()
-		for uid, want := range map[types.UID][2]int{"owner": {1, 0}, "controller": {1, 1}, "other": {0, 0}} {
-			var got [2]int
+		for uid, want := range map[types.UID][3]int{"owner": {1}, "controller": {1, 1, 1}, "other": {}} {
+			var got [3]int
 			for range i.Lister().Owned(uid) {
 				got[0]++
 			}
 			for range i.Lister().Controlled(uid) {
 				got[1]++
+			}
+			for range i.Lister().Namespace("default").Controlled(uid) {
+				got[2]++
 			}
 			if got != want {
 				t.Errorf("%s owns and controls %v, want %v", uid, got, want)
@@ -310,6 +313,9 @@ func TestIndexesAreShared(t *testing.T) {
 		t.Errorf("IndexLabels: %v", err)
 	}
 	i.Release()
+	if err := i.AddIndex(byApp); !errors.Is(err, tidings.ErrReleased) {
+		t.Errorf("AddIndex of a handle that was released: %v", err)
+	}
 	if err := i.IndexLabels("app"); !errors.Is(err, tidings.ErrReleased) {
 		t.Errorf("IndexLabels of a handle that was released: %v", err)
 	}

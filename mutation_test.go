@@ -24,6 +24,9 @@ func TestMutationDetectorLooksAtOneKeyPerCall(t *testing.T) {
 		t.Errorf("%d states of a deleted object are kept, want the cached and the final one", n)
 	}
 	d.sweep()
+	if n := len(d.retired["a"]); n != 2 {
+		t.Errorf("after a sweep %d states of a deleted object are kept, want 2", n)
+	}
 	d.sweep()
 	if len(d.retired)+len(d.copies) != 0 {
 		t.Errorf("after two sweeps there are %v and %v", d.retired, d.copies)

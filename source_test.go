@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,6 +122,31 @@ func TestTransportOfAnInformer(t *testing.T) {
 	runSource(t, s, o, func(sourced) {
 		if len(s.limits) != 1 || s.limits[0] != 7 {
 			t.Errorf("lists with the limits %v, want one of 7", s.limits)
+		}
+	})
+}
+
+// TestResyncsAreSpread: the first resync comes in the second half of the period.
+func TestResyncsAreSpread(t *testing.T) {
+	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}
+	runSource(t, s, informerOptions{}, func(i sourced) {
+		resyncs := 0
+		count := func(e tidings.Event[*corev1.ConfigMap]) {
+			if e.Resync {
+				resyncs++
+			}
+		}
+		_, err := i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](count), tidings.HandlerOptions{Resync: time.Minute})
+		if err != nil {
+			t.Error(err)
+		}
+		time.Sleep(30*time.Second - 1)
+		synctest.Wait()
+		early := resyncs
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if early != 0 || resyncs != 1 {
+			t.Errorf("%d resyncs in half a period, %d in a period", early, resyncs)
 		}
 	})
 }
