@@ -169,8 +169,8 @@ func (c *corpus) scramble(v reflect.Value) {
 	case reflect.Pointer:
 		c.scramble(v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			c.scramble(v.Field(i))
+		for _, field := range v.Fields() {
+			c.scramble(field)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {

@@ -45,15 +45,16 @@ func testCode(t *testing.T, dirs ...string) string {
 	t.Helper()
 	suite, err := os.ReadFile("../../../tidingstest/tests.go")
 	must(t, err)
-	code := string(suite)
+	var code strings.Builder
+	code.WriteString(string(suite))
 	for _, dir := range dirs {
 		names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		must(t, err)
 		for _, name := range names {
 			text, err := os.ReadFile(name)
 			must(t, err)
-			code += string(text)
+			code.WriteString(string(text))
 		}
 	}
-	return code
+	return code.String()
 }
