@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,10 +131,10 @@ func TestTransportOfAnInformer(t *testing.T) {
 func TestResyncsAreSpread(t *testing.T) {
 	s := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}
 	runSource(t, s, informerOptions{}, func(i sourced) {
-		resyncs := 0
+		var resyncs atomic.Int64
 		count := func(e tidings.Event[*corev1.ConfigMap]) {
 			if e.Resync {
-				resyncs++
+				resyncs.Add(1)
 			}
 		}
 		_, err := i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](count), tidings.HandlerOptions{Resync: time.Minute})
@@ -142,11 +143,11 @@ func TestResyncsAreSpread(t *testing.T) {
 		}
 		time.Sleep(30*time.Second - 1)
 		synctest.Wait()
-		early := resyncs
+		early := resyncs.Load()
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		if early != 0 || resyncs != 1 {
-			t.Errorf("%d resyncs in half a period, %d in a period", early, resyncs)
+		if all := resyncs.Load(); early != 0 || all != 1 {
+			t.Errorf("%d resyncs in half a period, %d in a period", early, all)
 		}
 	})
 }
