@@ -237,8 +237,8 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// acquire returns the collection of a key with one handle more, made by create if
-// there is none. The collection calls moved when its selection has changed.
+// acquire returns the collection of a key and counts one more handle. It calls create for a
+// new key. The collection calls moved when its selection has changed.
 func (f *Factory) acquire(
 	key shareKey, create func(moved func(selection string)) (managed, error),
 ) (*shared, error) {

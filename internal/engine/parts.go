@@ -133,10 +133,7 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 		defer stop()
 		returned := false
 		defer func() {
-			if !returned {
-				if value := recover(); value != nil {
-					panic(value)
-				}
+			if !returned { // a panic ends the process
 				c.endByGoexit()
 			}
 		}()

@@ -42,7 +42,7 @@ type Event struct {
 	Type                       tidings.EventType
 	Initial, Tombstone, Resync bool
 	Key                        string
-	Old, New                   string // states; "" if there is none
+	Old, New                   string // states; "" for an absent one
 	Same                       bool   // Old and New are one object
 }
 

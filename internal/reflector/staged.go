@@ -6,8 +6,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// staged has the objects of a running list, in two halves. Each half is in the order in which
-// the server sent it, which is usually that of the keys.
+// staged is the objects of a running list, in two halves. Each half is in the order in which
+// the server sent it, usually the order of the keys.
 //
 // A stream may repeat objects without end, or remove some. Once that is seen, all objects are
 // in decoded, one per key, and index has their places.

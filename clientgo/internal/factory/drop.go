@@ -13,8 +13,8 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// Drop has the paths of the fields that are left out, by the key of a factory. The paths of the
-// zero key are left out of all objects. The zero value is ready.
+// Drop maps the key of a factory to the paths of the fields that are left out. The paths under
+// the zero key are left out of all objects. The zero value is ready.
 type Drop[K comparable] map[K][]string
 
 // Add adds paths to those of a key. The caller has checked them.

@@ -198,8 +198,8 @@ func (s stubSource) Next() ([]source.Event[*corev1.Pod], error) {
 
 func (s stubSource) Close() error { return nil }
 
-// TestUntyped: an untyped source has the items of the typed source, and no typed nil in items
-// with an error.
+// TestUntyped: an untyped source returns the items of the typed source. The object of an item
+// with an error is an untyped nil.
 func TestUntyped(t *testing.T) {
 	src := Untyped[*corev1.Pod](stubSource{})
 	page, err := src.List(t.Context(), source.ListOptions{})

@@ -1,4 +1,4 @@
-// Package sharedinformer has the informer of the drop-ins: [Informer] implements
+// Package sharedinformer is the informer of the drop-ins: [Informer] implements
 // cache.SharedIndexInformer, [Dedicated] adds one handler to it, and [QueueController] lists and
 // watches into a queue of the program's own. An Informer is a façade over an engine.Collection
 // of any, to which it adds the rules of client-go as engine.Options.

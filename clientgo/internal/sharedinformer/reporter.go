@@ -21,7 +21,7 @@ type reporter struct {
 	done    chan struct{} // closed when the goroutine ends; nil while no goroutine runs
 }
 
-// report has the arguments of utilruntime.HandleErrorWithContext.
+// report is a call of utilruntime.HandleErrorWithContext.
 type report struct {
 	ctx   context.Context
 	err   error
@@ -69,7 +69,7 @@ func (r *reporter) run() {
 	}
 }
 
-// next takes the first report. If there is none, it notes that the goroutine ends.
+// next takes the first report. Without reports it records that the goroutine ends.
 func (r *reporter) next() (report, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,7 +24,7 @@ func withoutContext(handler cache.WatchErrorHandler) cache.WatchErrorHandlerWith
 // watchErrorsTo returns a function for the failures of a reflector. It calls the handler where
 // client-go's ListAndWatch returns an error: when a list fails, and when a watch cannot be
 // opened, unless the connection is refused or the server answers 429. An error that ends an
-// open watch is none of these. name and example are those of the collection; reached returns
+// open watch is not reported. name and example are those of the collection; reached returns
 // the version up to which everything was read. Without a handler the result is nil.
 func watchErrorsTo(ctx context.Context, handler cache.WatchErrorHandlerWithContext, name string,
 	example runtime.Object, reached func() string) func(reflector.Step, error) {

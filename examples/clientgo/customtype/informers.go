@@ -22,7 +22,7 @@ import (
 // resync is the period in which handlers receive every cached object again.
 const resync = 10 * time.Minute
 
-// sharedInformers has the informers of the program.
+// sharedInformers are the informers of the program.
 type sharedInformers struct {
 	widgets    shopinformers.TypedWidgetInformer
 	configMaps coreinformers.ConfigMapInformer

@@ -14,7 +14,7 @@ import (
 // app is a deployment and its dependents, as the server has them.
 type app struct {
 	deployment *appsv1.Deployment
-	set        *appsv1.ReplicaSet   // with the images of the deployment; nil if there is none
+	set        *appsv1.ReplicaSet   // runs the images of the deployment; may be nil
 	old        []*appsv1.ReplicaSet // the others, by revision
 	pods       []*corev1.Pod
 }
@@ -68,7 +68,7 @@ func (f *Fleet) apps(namespace string) (apps []*app, orphans []Object, err error
 	return apps, orphans, nil
 }
 
-// app returns the deployment with a name, nil if there is none.
+// app returns the deployment of a name, or nil.
 func (f *Fleet) app(name types.NamespacedName) (*app, error) {
 	apps, _, err := f.apps(name.Namespace)
 	if i := slices.IndexFunc(apps, func(a *app) bool { return a.name() == name }); i >= 0 {
@@ -81,7 +81,7 @@ func (a *app) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: a.deployment.Namespace, Name: a.deployment.Name}
 }
 
-// isCurrent reports whether a replica set has the images of the deployment.
+// isCurrent reports whether a replica set runs the images of the deployment.
 func (a *app) isCurrent(set *appsv1.ReplicaSet) bool {
 	return slices.EqualFunc(set.Spec.Template.Spec.Containers,
 		a.deployment.Spec.Template.Spec.Containers,

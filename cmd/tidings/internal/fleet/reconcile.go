@@ -120,7 +120,7 @@ func (f *Fleet) failOver(a *app, now time.Time) (bool, error) {
 	})
 }
 
-// database returns the database of a deployment, nil if there is none.
+// database returns the database of a deployment, or nil.
 func (f *Fleet) database(d *appsv1.Deployment) (*unstructured.Unstructured, error) {
 	return get(f, f.templates.database, d.Namespace, d.Name)
 }

@@ -73,7 +73,7 @@ func tolerate(err error) (bool, error) {
 	return err == nil, err
 }
 
-// get returns the object with a name of the type of another object, nil if there is none.
+// get returns the object of a name, or nil. Its type is that of another object.
 func get[T Object](f *Fleet, of T, namespace, name string) (found T, err error) {
 	obj, err := f.server.Get(background, resourceOf(of), namespace, name)
 	if apierrors.IsNotFound(err) {
