@@ -170,7 +170,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 		_, uid := describe(obj)
 		return uid
 	}
-	c.fan = fanout.New(fanout.Options[T]{UID: uid, Paused: true})
+	c.fan = fanout.New(fanout.Options[T]{UID: uid})
 	return c, nil
 }
 

@@ -67,7 +67,7 @@ func (b *backlog[T]) addUpdates(n *change.Change[T]) {
 	switch {
 	case n.Type == change.Updated && b.incarnationStays(n):
 		if u := o.update; u != nil {
-			u.New, u.Resync = n.New, u.Resync && n.Resync
+			u.New = n.New
 			b.folded++
 			return
 		}
@@ -108,7 +108,7 @@ func (b *backlog[T]) addState(n *change.Change[T]) {
 		b.folded += 2
 	case n.Type == change.Deleted:
 		b.leaveOut(p)
-		p.Type, p.Tombstone, p.Resync, p.fresh = change.Deleted, n.Tombstone, false, false
+		p.Type, p.Tombstone, p.fresh = change.Deleted, n.Tombstone, false
 		p.New = n.New
 		b.folded++
 	default:
@@ -128,8 +128,7 @@ func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 	if p.Type != change.Added {
 		p.Type = change.Updated
 	}
-	p.Tombstone, p.Resync = false, p.Resync && n.Resync
-	p.New = n.New
+	p.Tombstone, p.New = false, n.New
 	b.folded++
 }
 
@@ -167,8 +166,8 @@ func (b *backlog[T]) forget(p *pending[T]) {
 	if p.unseen {
 		b.unseen--
 	}
-	o, ok := b.keys[p.Key]
-	if !ok || (o.begin != p && o.update != p) {
+	o := b.keys[p.Key]
+	if o.begin != p && o.update != p {
 		return
 	}
 	if o.begin == p {

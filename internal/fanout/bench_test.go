@@ -47,7 +47,7 @@ func BenchmarkNotification(b *testing.B) {
 }
 
 func benchmarkNotification(b *testing.B, handlers, size int) {
-	l := New(Options[*object]{UID: uidOf})
+	l := started(Options[*object]{UID: uidOf})
 	defer l.Close()
 	var seen sync.WaitGroup
 	batch := updates(size)
@@ -85,7 +85,7 @@ func benchmarkNotification(b *testing.B, handlers, size int) {
 // BenchmarkPing is the time from a publish to the return of the handler, one
 // notification at a time: what a wake-up costs.
 func BenchmarkPing(b *testing.B) {
-	l := New(Options[*object]{})
+	l := started(Options[*object]{})
 	defer l.Close()
 	pong := make(chan struct{})
 	_, err := l.Subscribe(func(change.Change[*object]) { pong <- struct{}{} }, nil, SubscriptionOptions{})
@@ -105,7 +105,7 @@ func BenchmarkPing(b *testing.B) {
 func BenchmarkStuck(b *testing.B) {
 	for _, policy := range []Policy{ConflateUpdates, ConflateState} {
 		b.Run(policy.String(), func(b *testing.B) {
-			l := New(Options[*object]{UID: uidOf})
+			l := started(Options[*object]{UID: uidOf})
 			release := make(chan struct{})
 			s, err := l.Subscribe(func(change.Change[*object]) { <-release }, nil, SubscriptionOptions{Policy: policy})
 			if err != nil {
@@ -132,7 +132,7 @@ func BenchmarkStuck(b *testing.B) {
 // BenchmarkLateJoin is a handler that joins with 10,000 objects in the cache,
 // until it is synced.
 func BenchmarkLateJoin(b *testing.B) {
-	l := New(Options[*object]{})
+	l := started(Options[*object]{})
 	defer l.Close()
 	l.MarkSynced()
 	objects := make([]change.Change[*object], 10_000)

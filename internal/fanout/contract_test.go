@@ -26,7 +26,7 @@ type rig struct {
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, cluster: newCluster(), log: New(Options[*object]{UID: uidOf})}
+		r := &rig{t: t, cluster: newCluster(), log: started(Options[*object]{UID: uidOf})}
 		defer r.log.Close()
 		test(t, r)
 	})
@@ -287,7 +287,7 @@ func TestP07_MarkInAFoldedBacklog(t *testing.T) {
 }
 
 func TestSubscribeRefusesOptionsThatMakeNoSense(t *testing.T) {
-	l := New(Options[*object]{})
+	l := started(Options[*object]{})
 	defer l.Close()
 	handle := func(change.Change[*object]) {}
 	for _, test := range []struct {

@@ -19,10 +19,6 @@ type Options[T any] struct {
 	// one incarnation. It is called with the log's locks held, and only for a
 	// backlog that is being folded: it must be a pure function of the object.
 	UID func(T) string
-	// Paused starts no goroutine for a subscription until Log.Start: what is
-	// subscribed before a publisher runs, and may never run, costs none. Nothing is
-	// to be published before.
-	Paused bool
 }
 
 // Log delivers every change to any number of handlers, in order. It keeps only
@@ -55,10 +51,11 @@ type Log[T any] struct {
 	made     int                           // subscriptions there ever were
 	synced   bool
 	closed   bool
-	paused   bool // no goroutine runs yet
+	started  bool // no goroutine runs before
 }
 
-// New returns an empty log without subscriptions.
+// New returns an empty log without subscriptions. It starts no goroutine before Start:
+// subscriptions of a log that never starts cost none.
 func New[T any](o Options[T]) *Log[T] {
 	return &Log[T]{
 		uid:     o.UID,
@@ -68,19 +65,18 @@ func New[T any](o Options[T]) *Log[T] {
 		closing: make(chan struct{}),
 		tail:    &chunk[T]{},
 		running: make(map[*Subscription[T]]struct{}),
-		paused:  o.Paused,
 	}
 }
 
-// Start starts the goroutines of a log that was made with Options.Paused. Calling it
-// again changes nothing.
+// Start starts the goroutines of the subscriptions. It is called before the first Publish.
+// Calling it again changes nothing.
 func (l *Log[T]) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.paused {
+	if l.started {
 		return
 	}
-	l.paused = false
+	l.started = true
 	for _, s := range l.subs {
 		l.start(s)
 	}
@@ -220,7 +216,7 @@ func (l *Log[T]) Subscribe(
 	if s.period > 0 {
 		l.resyncChanged()
 	}
-	if !l.paused {
+	if l.started {
 		l.start(s)
 	}
 	return s, nil
@@ -253,7 +249,7 @@ func (l *Log[T]) removeLocked(s *Subscription[T]) {
 		l.roomChanged()
 	}
 	l.reclaimLocked()
-	if l.paused {
+	if !l.started {
 		s.neverRan()
 	}
 }

@@ -35,7 +35,7 @@ func TestP11_PanicCrashesTheProcess(t *testing.T) {
 }
 
 func crash(t *testing.T) {
-	l := New(Options[*object]{})
+	l := started(Options[*object]{})
 	s, err := l.Subscribe(func(change.Change[*object]) { explode() }, nil, SubscriptionOptions{
 		Name: "roller",
 		OnPanic: func(p Panic) {

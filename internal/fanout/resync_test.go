@@ -45,7 +45,7 @@ func TestP12_ReplayStandsInOrder(t *testing.T) {
 		if got := resyncs(other.witness); len(got) != 0 {
 			t.Errorf("another handler was told of the resync: %q", got)
 		}
-		New(Options[*object]{}).Replay(h.Subscription, items(r.snapshot())) // not its log
+		started(Options[*object]{}).Replay(h.Subscription, items(r.snapshot())) // not its log
 		r.log.Replay(h.Subscription, items(r.snapshot()))
 		synctest.Wait()
 		if got := resyncs(h.witness); len(got) != 3 {

@@ -83,9 +83,6 @@ func (s *Subscription[T]) returnedLocked() int {
 // pendingLocked returns how much is pending, under mu.
 func (s *Subscription[T]) pendingLocked() backlogSize {
 	if s.backlog == nil {
-		if s.detached {
-			return backlogSize{}
-		}
 		initials, done := s.initials.Load(), s.done.Load()
 		size := backlogSize{
 			pending: int(s.log.end.Load() - done),

@@ -16,6 +16,13 @@ type object struct {
 	state int
 }
 
+// started returns a log whose subscriptions run at once.
+func started(o Options[*object]) *Log[*object] {
+	l := New(o)
+	l.Start()
+	return l
+}
+
 func uidOf(o *object) string { return o.uid }
 
 func (o *object) String() string {

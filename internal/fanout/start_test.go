@@ -9,9 +9,9 @@ import (
 	"github.com/tidings-go/tidings/internal/change"
 )
 
-func TestPausedLogStartsNoGoroutine(t *testing.T) {
+func TestNoGoroutineBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options[string]{Paused: true})
+		l := New(Options[string]{})
 		before := runtime.NumGoroutine()
 		var got []string
 		collect := func(n change.Change[string]) { got = append(got, n.Key) }
@@ -31,7 +31,7 @@ func TestPausedLogStartsNoGoroutine(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(got) > 0 {
-			t.Errorf("a paused log delivered %q", got)
+			t.Errorf("a log that was not started delivered %q", got)
 		}
 		if n := runtime.NumGoroutine(); n != before {
 			t.Errorf("%d goroutines, %d before the subscriptions", n, before)
@@ -50,9 +50,9 @@ func TestPausedLogStartsNoGoroutine(t *testing.T) {
 	})
 }
 
-func TestPausedLogClosesWhatNeverRan(t *testing.T) {
+func TestCloseOfALogThatNeverStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Options[string]{Paused: true})
+		l := New(Options[string]{})
 		s, err := l.Subscribe(func(change.Change[string]) { t.Error("called") }, one("a", "1"), SubscriptionOptions{})
 		if err != nil {
 			t.Fatal(err)
