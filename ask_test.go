@@ -39,7 +39,7 @@ func TestErrorsSayWhatAndWhatToDo(t *testing.T) {
 	}{
 		{
 			&tidings.NotSyncedError{Informers: []tidings.Health{
-				{Name: "pods", Watch: health.Watch{State: tidings.Pending}},
+				{Name: "pods", Watch: health.Watch{State: tidings.StatePending}},
 			}, Cause: context.Canceled},
 			"pods is Pending: call Start after asking for it",
 		},
@@ -243,7 +243,7 @@ func TestStoppedAndReleasedInformersRefuseHandlers(t *testing.T) {
 		if err := second.add(); !errors.Is(err, tidings.ErrReleased) {
 			w.Errorf("a released handle took a handler: %v", err)
 		}
-		if state := w.health().State; state != tidings.Watching {
+		if state := w.health().State; state != tidings.StateWatching {
 			w.Errorf("the release of one of two handles led to state %s", state)
 		}
 		w.stop()
@@ -304,7 +304,7 @@ func TestSeveralNamespacesAreOneCache(t *testing.T) {
 		w.server.Compact()
 		w.settle()
 		expect(w, told.Texts(), "Deleted default/a tombstone 1")
-		if h := w.health(); len(h.Namespaces) != 2 || h.State != tidings.Watching {
+		if h := w.health(); len(h.Namespaces) != 2 || h.State != tidings.StateWatching {
 			w.Errorf("health is %+v", h)
 		}
 	})

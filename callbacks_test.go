@@ -228,7 +228,7 @@ func TestP09_GoexitOfACallbackEndsTheInformer(t *testing.T) {
 				expectError(t, "WaitFor", i.WaitFor(ctx, "2"), tidings.ErrStopped)
 				<-registration.Done()
 				<-ended
-				if state := i.Health().State; state != tidings.Stopped {
+				if state := i.Health().State; state != tidings.StateStopped {
 					t.Errorf("the informer is %s", state)
 				}
 			})

@@ -107,11 +107,11 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 		most   int
 	}{
 		// The cache, and the states seen last.
-		{tidings.ConflateUpdates, 2*retainedKeys + retainedLimit + retainedSlack},
-		{tidings.ConflateState, 2*retainedKeys + retainedLimit + retainedSlack},
+		{tidings.PolicyConflateUpdates, 2*retainedKeys + retainedLimit + retainedSlack},
+		{tidings.PolicyConflateState, 2*retainedKeys + retainedLimit + retainedSlack},
 		// The cache stands still; the queue before it takes 10,000 changes, then the watch waits.
-		{tidings.Block, 2*retainedKeys + retainedLimit + retainedSlack + 10_000},
-		{tidings.Unbounded, retainedKeys * (1 + retainedUpdates)},
+		{tidings.PolicyBlock, 2*retainedKeys + retainedLimit + retainedSlack + 10_000},
+		{tidings.PolicyUnbounded, retainedKeys * (1 + retainedUpdates)},
 	} {
 		t.Run(test.policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { keepsNoStates(t, test.policy, test.most) })
@@ -156,19 +156,19 @@ func keepsNoStates(t *testing.T, policy tidings.Policy, most int) {
 			refused = true
 		}
 	}
-	if (left > 0) != (policy == tidings.Block) {
+	if (left > 0) != (policy == tidings.PolicyBlock) {
 		t.Errorf("%d batches of the watch were not read", left)
 	}
 
 	made, alive := u.alive()
 	const all = retainedKeys * (1 + retainedUpdates)
-	if (policy == tidings.Block) == (quick == all) {
+	if (policy == tidings.PolicyBlock) == (quick == all) {
 		t.Errorf("the quick handler received %d events of %d", quick, all)
 	}
 	if alive > most {
 		t.Errorf("%d of %d objects are alive, want at most %d", alive, made, most)
 	}
-	if policy == tidings.Unbounded && alive < made-retainedKeys {
+	if policy == tidings.PolicyUnbounded && alive < made-retainedKeys {
 		t.Errorf("%d of %d objects are alive, want all", alive, made)
 	}
 	close(release)

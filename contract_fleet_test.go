@@ -141,7 +141,7 @@ func (f *fleet) recovers(within time.Duration) {
 	time.Sleep(within)
 	synctest.Wait()
 	for n, i := range f.informers {
-		if h := i.Health(); h.State != tidings.Watching || h.Objects != 1 {
+		if h := i.Health(); h.State != tidings.StateWatching || h.Objects != 1 {
 			f.Fatalf("after %v informer %d is %s with %d objects: %v",
 				within, n, h.State, h.Objects, h.LastError)
 		}

@@ -142,7 +142,7 @@ func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
 		synctest.Wait()
 		w.agree()
 		h := w.probe.informer().Health()
-		if h.State != tidings.Watching || h.Lists != 1 || h.Watches != 2 || h.LastError == nil ||
+		if h.State != tidings.StateWatching || h.Lists != 1 || h.Watches != 2 || h.LastError == nil ||
 			!strings.Contains(h.LastError.Error(), "quiet") {
 			w.Errorf("health is %+v", h)
 		}
@@ -174,7 +174,7 @@ func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 		if n := len(w.server.Requests()); whole != 0 || n > 26 {
 			w.Errorf("%d whole lists and %d requests in an hour", whole, n)
 		}
-		if h := w.probe.informer().Health(); h.Lists != 1 || h.State != tidings.Watching {
+		if h := w.probe.informer().Health(); h.Lists != 1 || h.State != tidings.StateWatching {
 			w.Errorf("health is %+v", h)
 		}
 		w.create("another", "1")

@@ -61,7 +61,7 @@ func TestP01_NamespaceAddedToARunningInformer(t *testing.T) {
 			w.Error("a namespace that was added later undid that a handler is synced")
 		}
 		if health := i.Health(); len(health.Namespaces) != 3 ||
-			health.Namespaces["c"].State != tidings.Watching {
+			health.Namespaces["c"].State != tidings.StateWatching {
 			w.Errorf("health is %+v", health)
 		}
 	})
@@ -158,8 +158,8 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 		synctest.Wait()
 		expect(w, told.Texts(), "Added a/x initial 1", "Added a/z 1")
 		h := i.Health()
-		if !h.Synced || h.State != tidings.Forbidden ||
-			h.Namespaces["c"].State != tidings.Forbidden || h.Namespaces["a"].State != tidings.Watching {
+		if !h.Synced || h.State != tidings.StateForbidden ||
+			h.Namespaces["c"].State != tidings.StateForbidden || h.Namespaces["a"].State != tidings.StateWatching {
 			w.Errorf("health is %+v", h)
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)

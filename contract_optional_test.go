@@ -137,7 +137,7 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		}
 		i := w.probe.informer()
 		h := i.Health()
-		if h.State != tidings.NoSuchResource || !h.Synced || h.LastError == nil ||
+		if h.State != tidings.StateNoSuchResource || !h.Synced || h.LastError == nil ||
 			!strings.Contains(h.LastError.Error(), "example.com") || !registration.HasSynced() {
 			w.Errorf("health is %+v", h)
 		}
@@ -159,7 +159,7 @@ func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {
 		}
 		synctest.Wait()
 		expect(w, told.Texts(), "Added default/a 1")
-		if h := i.Health(); h.State != tidings.Watching {
+		if h := i.Health(); h.State != tidings.StateWatching {
 			w.Errorf("health is %+v", h)
 		}
 	})
@@ -170,7 +170,7 @@ func TestP13_MissingTypeIsReportedAtOnceAndWaitedFor(t *testing.T) {
 		w.startFactory()
 		synctest.Wait()
 		i := w.probe.informer()
-		if h := i.Health(); h.State != tidings.NoSuchResource || h.Synced {
+		if h := i.Health(); h.State != tidings.StateNoSuchResource || h.Synced {
 			w.Errorf("health is %+v", h)
 		}
 		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
@@ -219,7 +219,7 @@ func TestP13_OptionalTypeThatGoesIsToldAsDeletes(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		expect(w, told.Texts(), "Deleted default/b tombstone 1")
-		if h := w.health(); h.State != tidings.NoSuchResource || h.Objects != 0 || !h.Synced {
+		if h := w.health(); h.State != tidings.StateNoSuchResource || h.Objects != 0 || !h.Synced {
 			w.Errorf("health is %+v", h)
 		}
 		w.install()

@@ -59,7 +59,7 @@ func TestP01_DefaultNamespacesLeaveClusterScopedTypesAlone(t *testing.T) {
 			w.Errorf("%d watches are running, want 1", watches)
 		}
 		i := w.probe.informer()
-		if h := i.Health(); h.State != tidings.Watching || len(h.Namespaces) != 0 ||
+		if h := i.Health(); h.State != tidings.StateWatching || len(h.Namespaces) != 0 ||
 			h.LastError != nil || h.Version == "" {
 			w.Errorf("health is %+v", h)
 		}
@@ -124,7 +124,7 @@ func TestP01_ScopeIsFoundWhenDiscoveryHeals(t *testing.T) {
 		})
 		w.startFactory()
 		w.settle()
-		if h := w.health(); h.State != tidings.Backoff || h.Synced {
+		if h := w.health(); h.State != tidings.StateBackoff || h.Synced {
 			w.Errorf("while discovery fails, health is %+v", h)
 		}
 		// Nobody knows yet that there are no namespaces.
@@ -194,7 +194,7 @@ func TestP09_StopWhileTheScopeIsFound(t *testing.T) {
 		})
 		w.must(w.factory.Start(ctx))
 		synctest.Wait()
-		if h := w.health(); h.State != tidings.Stopped {
+		if h := w.health(); h.State != tidings.StateStopped {
 			w.Errorf("health is %+v", h)
 		}
 	})

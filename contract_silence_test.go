@@ -35,13 +35,13 @@ func TestP15_ListThatFallsSilentIsEnded(t *testing.T) {
 				silence := w.inject(apisim.Match{Verb: "list"}, test.fault)
 				w.startFactory()
 				w.after(aPatience - time.Second)
-				if h := w.probe.informer().Health(); h.State != tidings.Listing ||
+				if h := w.probe.informer().Health(); h.State != tidings.StateListing ||
 					h.LastError != nil {
 					w.Errorf("within the time health is %s after %v", h.State, h.LastError)
 				}
 				w.after(time.Second)
 				h := w.probe.informer().Health()
-				if h.State != tidings.Backoff || !errors.Is(h.LastError, source.ErrSilent) ||
+				if h.State != tidings.StateBackoff || !errors.Is(h.LastError, source.ErrSilent) ||
 					h.Synced {
 					w.Errorf("after it health is %s after %v", h.State, h.LastError)
 				}

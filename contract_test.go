@@ -61,7 +61,7 @@ func TestP10_HealthOfHandlers(t *testing.T) {
 		told.Block()
 		r := w.probe.handle(told.Handle, tidings.HandlerOptions{Name: "stuck", Limit: 10})
 		synctest.Wait()
-		if h := r.Health(); h.State != tidings.Busy || !h.RunningSince.Equal(began) {
+		if h := r.Health(); h.State != tidings.HandlerBusy || !h.RunningSince.Equal(began) {
 			w.Errorf("in the initial set health is %+v", h)
 		}
 		for i := range 100 {
@@ -71,12 +71,12 @@ func TestP10_HealthOfHandlers(t *testing.T) {
 		}
 		h := r.Health()
 		if h.Running != "default/hot" || h.Folded == 0 ||
-			h.State != tidings.Behind && h.State != tidings.Stuck {
+			h.State != tidings.HandlerBehind && h.State != tidings.HandlerStuck {
 			w.Errorf("behind health is %+v", h)
 		}
 		told.Unblock()
 		synctest.Wait()
-		if h := r.Health(); h.State != tidings.Idle || h.Pending != 0 {
+		if h := r.Health(); h.State != tidings.HandlerIdle || h.Pending != 0 {
 			w.Errorf("after it caught up health is %+v", h)
 		}
 	})
@@ -87,7 +87,7 @@ func TestP10_BlockHoldsUpTheCacheUntilTheHandlerReturns(t *testing.T) {
 		w.start()
 		var told follow.Follower
 		told.Block()
-		r := w.probe.handle(told.Handle, tidings.HandlerOptions{Policy: tidings.Block, Limit: 3})
+		r := w.probe.handle(told.Handle, tidings.HandlerOptions{Policy: tidings.PolicyBlock, Limit: 3})
 		w.create("a", "0")
 		for i := range 20 {
 			w.update("a", fmt.Sprint(i+1))
@@ -110,7 +110,7 @@ func TestP10_StopGetsPastAHandlerThatBlocksTheCache(t *testing.T) {
 		w.start()
 		var told follow.Follower
 		told.Block()
-		w.probe.handle(told.Handle, tidings.HandlerOptions{Policy: tidings.Block, Limit: 1})
+		w.probe.handle(told.Handle, tidings.HandlerOptions{Policy: tidings.PolicyBlock, Limit: 1})
 		for i := range 10 {
 			w.create(fmt.Sprint("object-", i), "1")
 			synctest.Wait()
@@ -134,10 +134,10 @@ func TestP13_WaitNamesInformersAndReasons(t *testing.T) {
 		says   string
 		fast   bool // FailFast ends the wait
 	}{
-		"forbidden":   {403, "Forbidden", tidings.Forbidden, "grant list and watch on", true},
-		"missing":     {404, "NotFound", tidings.NoSuchResource, "CustomResourceDefinition", true},
-		"broken":      {500, "InternalError", tidings.Backoff, "you shall not pass", false},
-		"overwhelmed": {429, "TooManyRequests", tidings.Backoff, "you shall not pass", false},
+		"forbidden":   {403, "Forbidden", tidings.StateForbidden, "grant list and watch on", true},
+		"missing":     {404, "NotFound", tidings.StateNoSuchResource, "CustomResourceDefinition", true},
+		"broken":      {500, "InternalError", tidings.StateBackoff, "you shall not pass", false},
+		"overwhelmed": {429, "TooManyRequests", tidings.StateBackoff, "you shall not pass", false},
 	}
 	for name, test := range tests {
 		for _, failFast := range []bool{false, true} {

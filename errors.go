@@ -72,11 +72,11 @@ func (e *NotSyncedError) Error() string {
 	for _, h := range e.Informers {
 		fmt.Fprintf(&b, "\n  %s is %s", h.Name, h.State)
 		switch {
-		case h.LastError != nil && h.State != Watching:
+		case h.LastError != nil && h.State != StateWatching:
 			fmt.Fprintf(&b, ": %v", h.LastError)
-		case h.State == Pending:
+		case h.State == StatePending:
 			b.WriteString(": call Start after asking for it")
-		case h.State == Listing:
+		case h.State == StateListing:
 			fmt.Fprintf(&b, ", %d objects so far", h.Listed)
 		}
 	}

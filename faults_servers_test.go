@@ -64,7 +64,7 @@ func unavailable(w *world) {
 	w.update("a", "2")
 	w.remove("b")
 	w.after(10 * time.Minute)
-	w.waits(tidings.Backoff, "is the API server reachable?")
+	w.waits(tidings.StateBackoff, "is the API server reachable?")
 	w.server.SetAvailable(true)
 	w.settle()
 	l.agrees()
@@ -120,7 +120,7 @@ func removedForAMoment(w *world) {
 		w.server.RemoveResource(configMaps)
 		w.after(40 * time.Second)
 		l.receives()
-		w.waits(tidings.NoSuchResource, "CustomResourceDefinition")
+		w.waits(tidings.StateNoSuchResource, "CustomResourceDefinition")
 		w.server.RestoreResource(configMaps)
 		w.create("a", fmt.Sprint(n))
 		w.create("b", fmt.Sprint(n))
@@ -136,7 +136,7 @@ func removedForGood(w *world) {
 	w.server.RemoveResource(configMaps)
 	w.after(3 * time.Minute)
 	l.receives("Deleted default/a tombstone 1", "Deleted default/b tombstone 1")
-	if h := w.health(); h.State != tidings.NoSuchResource || h.Objects != 0 {
+	if h := w.health(); h.State != tidings.StateNoSuchResource || h.Objects != 0 {
 		w.Errorf("health is %+v", h)
 	}
 }
@@ -148,7 +148,7 @@ func removedAndRestored(w *world) {
 	w.server.RemoveResource(configMaps)
 	w.after(10 * time.Minute)
 	l.receives()
-	w.waits(tidings.NoSuchResource, "CustomResourceDefinition")
+	w.waits(tidings.StateNoSuchResource, "CustomResourceDefinition")
 	w.server.RestoreResource(configMaps)
 	w.create("b", "2")
 	w.settle()

@@ -91,7 +91,7 @@ func (w *world) setUsers(users ...apisim.User) {
 func (w *world) denied(l *ledger, says string, allow func()) {
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.waits(tidings.Forbidden, says)
+	w.waits(tidings.StateForbidden, says)
 	allow()
 	w.remove("b")
 	w.settle()
@@ -106,7 +106,7 @@ func notFound(w *world) {
 	injection := w.inject(apisim.Match{}, apisim.Refuse(http.StatusNotFound, 0))
 	w.server.CutConnections()
 	w.after(10 * time.Second)
-	w.waits(tidings.NoSuchResource, "CustomResourceDefinition")
+	w.waits(tidings.StateNoSuchResource, "CustomResourceDefinition")
 	injection.Lift()
 	w.remove("b")
 	w.settle()

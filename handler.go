@@ -99,18 +99,18 @@ func (f Funcs[T]) Handle(e Event[T]) {
 type Policy fanout.Policy
 
 const (
-	// ConflateUpdates folds, in a backlog beyond its limit, consecutive updates of one
+	// PolicyConflateUpdates folds, in a backlog beyond its limit, consecutive updates of one
 	// incarnation of an object into one: Old is the state that the handler saw last. Every
 	// add and every delete stays. It is the default.
-	ConflateUpdates = Policy(fanout.ConflateUpdates)
-	// ConflateState keeps, in a backlog beyond its limit, at most one notification for each
+	PolicyConflateUpdates = Policy(fanout.ConflateUpdates)
+	// PolicyConflateState keeps, in a backlog beyond its limit, at most one notification for each
 	// key. Objects that came and went unseen are left out, and counted.
-	ConflateState = Policy(fanout.ConflateState)
-	// Block stops the cache and every other handler while the handler is at its limit. It
+	PolicyConflateState = Policy(fanout.ConflateState)
+	// PolicyBlock stops the cache and every other handler while the handler is at its limit. It
 	// is dangerous.
-	Block = Policy(fanout.Block)
-	// Unbounded keeps everything, whatever memory it takes.
-	Unbounded = Policy(fanout.Unbounded)
+	PolicyBlock = Policy(fanout.Block)
+	// PolicyUnbounded keeps everything, whatever memory it takes.
+	PolicyUnbounded = Policy(fanout.Unbounded)
 )
 
 // String returns the name of the policy.

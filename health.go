@@ -10,14 +10,14 @@ type State = health.State
 
 // The states of an informer; package health describes them.
 const (
-	Pending        = health.Pending
-	Listing        = health.Listing
-	Watching       = health.Watching
-	Backoff        = health.Backoff
-	Forbidden      = health.Forbidden
-	NoSuchResource = health.NoSuchResource
-	Silent         = health.Silent
-	Stopped        = health.Stopped
+	StatePending        = health.StatePending
+	StateListing        = health.StateListing
+	StateWatching       = health.StateWatching
+	StateBackoff        = health.StateBackoff
+	StateForbidden      = health.StateForbidden
+	StateNoSuchResource = health.StateNoSuchResource
+	StateSilent         = health.StateSilent
+	StateStopped        = health.StateStopped
 )
 
 // HandlerHealth describes a handler; package health has its fields.
@@ -28,9 +28,9 @@ type HandlerState = health.HandlerState
 
 // The states of a handler; package health describes them.
 const (
-	Idle    = health.Idle
-	Busy    = health.Busy
-	Behind  = health.Behind
-	Stuck   = health.Stuck
-	Removed = health.Removed
+	HandlerIdle    = health.HandlerIdle
+	HandlerBusy    = health.HandlerBusy
+	HandlerBehind  = health.HandlerBehind
+	HandlerStuck   = health.HandlerStuck
+	HandlerRemoved = health.HandlerRemoved
 )

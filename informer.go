@@ -200,12 +200,12 @@ func (i *Informer[T]) HasSynced() bool {
 }
 
 // Health describes the informer and its handlers. That of a released handle has the name and
-// the state Stopped alone.
+// StateStopped alone.
 func (i *Informer[T]) Health() Health {
 	if c := i.collection.Load(); c != nil {
 		return c.Health()
 	}
-	return Health{Name: i.name, Watch: health.Watch{State: Stopped}}
+	return Health{Name: i.name, Watch: health.Watch{State: StateStopped}}
 }
 
 // WaitForSync waits until the cache holds a complete list of every namespace, those

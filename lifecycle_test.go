@@ -187,7 +187,7 @@ func TestInformerThatAHandleRunsIsTheFactorysToStop(t *testing.T) {
 			if err := w.factory.Shutdown(context.Background()); err != nil {
 				w.Error(err)
 			}
-			if state := w.health().State; state != tidings.Stopped {
+			if state := w.health().State; state != tidings.StateStopped {
 				w.Errorf("Shutdown has returned, and the informer is %s", state)
 			}
 		},
@@ -343,7 +343,7 @@ func TestReleasedInformerIsGarbage(t *testing.T) {
 		if len(cached) != 20 || alive > 0 {
 			t.Errorf("%d of %d objects are alive after the release", alive, len(cached))
 		}
-		if h := registrations[1].Health(); h.State != tidings.Removed || i.Lister().Len() != 0 ||
+		if h := registrations[1].Health(); h.State != tidings.HandlerRemoved || i.Lister().Len() != 0 ||
 			i.Name() == "" {
 			t.Errorf("after the release %q holds %d objects, a handler is %s",
 				i.Name(), i.Lister().Len(), h.State)

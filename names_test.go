@@ -92,7 +92,7 @@ func TestResourcesThatCannotBe(t *testing.T) {
 			}
 			w.startFactory()
 			w.after(time.Minute)
-			if h := informer.Health(); h.Synced || h.State != health.NoSuchResource ||
+			if h := informer.Health(); h.Synced || h.State != health.StateNoSuchResource ||
 				errors.Is(h.LastError, nil) {
 				t.Errorf("%q: health is %+v", name, h)
 			}

@@ -33,9 +33,9 @@ func (o HandlerOptions) check() error {
 	case o.Limit < 0:
 		return badOption("HandlerOptions.Limit", o.Limit,
 			"give a number of notifications, or 0 for 10,000")
-	case o.Policy > Unbounded:
+	case o.Policy > PolicyUnbounded:
 		return badOption("HandlerOptions.Policy", uint8(o.Policy),
-			"use one of ConflateUpdates, ConflateState, Block and Unbounded")
+			"use one of PolicyConflateUpdates, PolicyConflateState, PolicyBlock and PolicyUnbounded")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (w *world) hold() (letGo func()) {
 	w.Helper()
 	stuck := make(chan struct{})
 	w.probe.handle(func(event) { <-stuck },
-		tidings.HandlerOptions{Name: "brake", Policy: tidings.Block, Limit: 1})
+		tidings.HandlerOptions{Name: "brake", Policy: tidings.PolicyBlock, Limit: 1})
 	for i := range 3 {
 		w.create(fmt.Sprint("brake-", i), "1")
 		synctest.Wait()

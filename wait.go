@@ -32,7 +32,7 @@ func (c *collection[T]) await(ctx context.Context, done func() (bool, error)) er
 // server has said that the type is forbidden or missing.
 func (c *collection[T]) awaitSync(ctx context.Context, failFast bool) error {
 	refused := func(state State) bool {
-		return state == Forbidden || state == NoSuchResource && !c.o.selection.optional
+		return state == StateForbidden || state == StateNoSuchResource && !c.o.selection.optional
 	}
 	return c.await(ctx, func() (bool, error) {
 		switch {

@@ -333,7 +333,7 @@ func (l *ledger) sum() {
 func (l *ledger) agrees() {
 	l.w.Helper()
 	l.sum()
-	if h := l.w.health(); h.State != tidings.Watching {
+	if h := l.w.health(); h.State != tidings.StateWatching {
 		l.w.Errorf("health is %s after %v", h.State, h.LastError)
 	}
 }

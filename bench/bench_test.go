@@ -111,7 +111,7 @@ func TestWrongStacks(t *testing.T) {
 	idle := func(b *testing.B, s stack.Stack) { benchmarkIdle(b, s, 5, time.Millisecond) }
 	reads := func(b *testing.B, s stack.Stack) { benchmarkReads(b, s, "all", 100, 1) }
 	stuck := func(b *testing.B, s stack.Stack) {
-		stuckGrowth().benchmark(b, s, tidings.ConflateState)
+		stuckGrowth().benchmark(b, s, tidings.PolicyConflateState)
 	}
 	type informer = stack.Informer
 	right := func(i informer) informer { return i }
@@ -121,7 +121,7 @@ func TestWrongStacks(t *testing.T) {
 	}
 	losing := func(i informer) informer {
 		return notifying{i, func(p tidings.Policy, c stack.Change) int {
-			if p == tidings.ConflateState && c == stack.Updated {
+			if p == tidings.PolicyConflateState && c == stack.Updated {
 				return 0
 			}
 			return 1

@@ -70,11 +70,11 @@ func lifetimes(f *feed.Feed, done, round, objects int) [][]feed.Event {
 
 func (g growth) run(b *testing.B) {
 	for _, policy := range []tidings.Policy{
-		tidings.ConflateUpdates, tidings.ConflateState, tidings.Unbounded,
+		tidings.PolicyConflateUpdates, tidings.PolicyConflateState, tidings.PolicyUnbounded,
 	} {
 		name := fmt.Sprintf("pods=%d/events=%d/%v", g.pods, g.events, policy)
 		stacks := stack.All()
-		if policy != tidings.ConflateUpdates { // client-go's interfaces have no policies
+		if policy != tidings.PolicyConflateUpdates { // client-go's interfaces have no policies
 			stacks = []stack.Stack{stack.Native()}
 		}
 		onStacks(b, name, nil, stacks, func(b *testing.B, s stack.Stack, _ stack.Target) {
@@ -133,7 +133,7 @@ func (g growth) grow(
 	}
 	heaps = append(heaps, liveHeap())
 	if stuck != nil {
-		stuckView.catchUp(b, f, free, *stuck == tidings.ConflateState)
+		stuckView.catchUp(b, f, free, *stuck == tidings.PolicyConflateState)
 	}
 	started.stop()
 	return heaps, reached

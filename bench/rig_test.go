@@ -55,7 +55,7 @@ func start(
 	b.Helper()
 	for _, h := range handlers {
 		if err == nil {
-			err = informer.AddHandler(h, tidings.ConflateUpdates)
+			err = informer.AddHandler(h, tidings.PolicyConflateUpdates)
 		}
 	}
 	if err != nil {

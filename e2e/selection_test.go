@@ -45,7 +45,7 @@ func TestOptionalDefinition(t *testing.T) {
 		t.Fatalf("the factory waits for an optional type: %v", err)
 	}
 	for _, h := range []tidings.Health{whole.Health(), onlyMetadata.Health()} {
-		if h.State != health.NoSuchResource || !h.Synced || h.LastError == nil {
+		if h.State != health.StateNoSuchResource || !h.Synced || h.LastError == nil {
 			t.Errorf("the health is %+v", h)
 		}
 	}

@@ -39,7 +39,7 @@ func TestSilentConnections(t *testing.T) {
 	}
 	err = eventually(t.Context(), patience, func(context.Context) (bool, error) {
 		for _, f := range brief {
-			if h := f.Health(); h.State != tidings.Silent {
+			if h := f.Health(); h.State != tidings.StateSilent {
 				return false, fmt.Errorf("the health of %s is %+v", f.Name, h)
 			}
 		}

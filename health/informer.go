@@ -40,16 +40,16 @@ type HandlerState string
 
 // The states of a handler.
 const (
-	// Idle has received everything.
-	Idle HandlerState = "Idle"
-	// Busy has pending notifications, fewer than its limit.
-	Busy HandlerState = "Busy"
-	// Behind is over its limit: its policy applies.
-	Behind HandlerState = "Behind"
-	// Stuck is over its limit, and objects that came and went pile up.
-	Stuck HandlerState = "Stuck"
-	// Removed will not be called again.
-	Removed HandlerState = "Removed"
+	// HandlerIdle has received everything.
+	HandlerIdle HandlerState = "Idle"
+	// HandlerBusy has pending notifications, fewer than its limit.
+	HandlerBusy HandlerState = "Busy"
+	// HandlerBehind is over its limit: its policy applies.
+	HandlerBehind HandlerState = "Behind"
+	// HandlerStuck is over its limit, and objects that came and went pile up.
+	HandlerStuck HandlerState = "Stuck"
+	// HandlerRemoved will not be called again.
+	HandlerRemoved HandlerState = "Removed"
 )
 
 // Handler describes a registered handler.

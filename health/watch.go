@@ -7,37 +7,37 @@ type State string
 
 // The states.
 const (
-	// Pending has not been started.
-	Pending State = "Pending"
-	// Listing reads the collection.
-	Listing State = "Listing"
-	// Watching follows the changes.
-	Watching State = "Watching"
-	// Backoff waits after a failure; Watch.LastError says which.
-	Backoff State = "Backoff"
-	// Forbidden waits as Backoff does: the server does not accept the credentials, or they
+	// StatePending has not been started.
+	StatePending State = "Pending"
+	// StateListing reads the collection.
+	StateListing State = "Listing"
+	// StateWatching follows the changes.
+	StateWatching State = "Watching"
+	// StateBackoff waits after a failure; Watch.LastError says which.
+	StateBackoff State = "Backoff"
+	// StateForbidden waits as StateBackoff does: the server does not accept the credentials, or they
 	// may not list and watch. It recovers by itself once they may.
-	Forbidden State = "Forbidden"
-	// NoSuchResource waits as Backoff does: the server does not serve the resource. It
+	StateForbidden State = "Forbidden"
+	// StateNoSuchResource waits as StateBackoff does: the server does not serve the resource. It
 	// recovers by itself once the server does.
-	NoSuchResource State = "NoSuchResource"
-	// Silent closed a watch that outlived its own timeout, or that was quiet for several
+	StateNoSuchResource State = "NoSuchResource"
+	// StateSilent closed a watch that outlived its own timeout, or that was quiet for several
 	// times as long as between its bookmarks, and resumes.
-	Silent State = "Silent"
-	// Stopped has ended.
-	Stopped State = "Stopped"
+	StateSilent State = "Silent"
+	// StateStopped has ended.
+	StateStopped State = "Stopped"
 )
 
 // Failing reports whether the state needs something from outside: a server that answers, a
 // permission, a definition.
 func (s State) Failing() bool {
-	return s == Backoff || s == Forbidden || s == NoSuchResource
+	return s == StateBackoff || s == StateForbidden || s == StateNoSuchResource
 }
 
 // severity orders states by how far they are from Watching.
 var severity = map[State]int{
-	Watching: 0, Silent: 1, Listing: 2, Pending: 3,
-	Backoff: 4, NoSuchResource: 5, Forbidden: 6, Stopped: 7,
+	StateWatching: 0, StateSilent: 1, StateListing: 2, StatePending: 3,
+	StateBackoff: 4, StateNoSuchResource: 5, StateForbidden: 6, StateStopped: 7,
 }
 
 // Watch describes the list and watch of one namespace, or of all.

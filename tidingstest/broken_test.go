@@ -242,7 +242,7 @@ var defects = map[string]struct {
 	"health is always good": {func(b *broken) {
 		b.health = func(h tidings.Health) tidings.Health {
 			good := tidings.Health{Synced: true, Objects: h.Objects, Version: h.Version}
-			good.State = tidings.Watching
+			good.State = tidings.StateWatching
 			return good
 		}
 	}, nil, []string{

@@ -23,9 +23,9 @@ func refusalsHeal(r *rig) {
 		reason metav1.StatusReason
 		state  tidings.State
 	}{
-		{http.StatusForbidden, metav1.StatusReasonForbidden, tidings.Forbidden},
-		{http.StatusNotFound, metav1.StatusReasonNotFound, tidings.NoSuchResource},
-		{http.StatusInternalServerError, metav1.StatusReasonInternalError, tidings.Backoff},
+		{http.StatusForbidden, metav1.StatusReasonForbidden, tidings.StateForbidden},
+		{http.StatusNotFound, metav1.StatusReasonNotFound, tidings.StateNoSuchResource},
+		{http.StatusInternalServerError, metav1.StatusReasonInternalError, tidings.StateBackoff},
 	}
 	r.refuse(refusals[0].code, refusals[0].reason)
 	r.run()
@@ -46,7 +46,7 @@ func refusalsHeal(r *rig) {
 	r.gate.change(func() { r.gate.answer = nil })
 	r.awaitClosed("the informer to sync", r.informer.Synced())
 	r.agree("P13")
-	r.awaitState(tidings.Watching)
+	r.awaitState(tidings.StateWatching)
 }
 
 // refuse answers every request of the informer with a status.
@@ -69,14 +69,14 @@ func (r *rig) awaitState(state tidings.State) {
 }
 
 func healthFollows(r *rig) {
-	if h := r.informer.Health(); h.State != tidings.Pending || h.Synced {
+	if h := r.informer.Health(); h.State != tidings.StatePending || h.Synced {
 		r.Errorf("P13: before Run the health is %+v", h)
 	}
 	r.create("a")
 	r.create("b")
 	r.start()
 	r.agree("P13")
-	r.awaitState(tidings.Watching)
+	r.awaitState(tidings.StateWatching)
 	if h := r.informer.Health(); !h.Synced || h.Objects != 2 || h.Version == "" ||
 		h.LastEvent.IsZero() {
 		r.Errorf("P13: the health is %+v", h)
@@ -84,14 +84,14 @@ func healthFollows(r *rig) {
 	r.gate.close()
 	r.await("P13", func() string {
 		h := r.informer.Health()
-		if h.State != tidings.Backoff || h.LastError == nil || h.RetryAt.IsZero() ||
+		if h.State != tidings.StateBackoff || h.LastError == nil || h.RetryAt.IsZero() ||
 			h.Objects != 2 {
 			return fmt.Sprintf("cut off from the server, the health is %+v", h)
 		}
 		return ""
 	})
 	r.gate.change(func() { r.gate.shut = false })
-	r.awaitState(tidings.Watching)
+	r.awaitState(tidings.StateWatching)
 	r.update("a")
 	r.agree("P13")
 }

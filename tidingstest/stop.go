@@ -33,7 +33,7 @@ func nothingFollowsTheStop(r *rig) {
 	if _, err := r.tryFollow("too late", nil, tidings.HandlerOptions{}); err == nil {
 		r.Errorf("P09: a handler could be added after the stop")
 	}
-	if state := r.informer.Health().State; state != tidings.Stopped {
+	if state := r.informer.Health().State; state != tidings.StateStopped {
 		r.Errorf("P09: the state is %s after the stop", state)
 	}
 }

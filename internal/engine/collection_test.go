@@ -255,7 +255,7 @@ func (pending) HasSynced() bool       { return true }
 func (pending) Stats() fanout.Stats   { return fanout.Stats{Pending: 1, LeftOut: 2} }
 
 func TestHealthOfAHandler(t *testing.T) {
-	want := health.Handler{Name: "h", State: health.Busy, Synced: true, Pending: 1, LeftOut: 2}
+	want := health.Handler{Name: "h", State: health.HandlerBusy, Synced: true, Pending: 1, LeftOut: 2}
 	if got := HandlerHealth(pending{}); got != want {
 		t.Errorf("the health is %+v, want %+v", got, want)
 	}

@@ -19,20 +19,20 @@ type Subscription interface {
 func HandlerHealth(s Subscription) health.Handler {
 	stats := s.Stats()
 	h := health.Handler{
-		Name: s.Name(), State: health.Idle, Synced: s.HasSynced(),
+		Name: s.Name(), State: health.HandlerIdle, Synced: s.HasSynced(),
 		Pending: stats.Pending, Delivered: stats.Delivered, Folded: stats.Folded,
 		LeftOut: stats.LeftOut, Panics: stats.Panics, Unseen: stats.Unseen,
 		Running: stats.Key, RunningSince: stats.Since,
 	}
 	switch {
 	case isClosed(s.Done()):
-		h.State = health.Removed
+		h.State = health.HandlerRemoved
 	case stats.Unseen > 0:
-		h.State = health.Stuck
+		h.State = health.HandlerStuck
 	case stats.Behind:
-		h.State = health.Behind
+		h.State = health.HandlerBehind
 	case stats.Pending > 0 || !stats.Since.IsZero():
-		h.State = health.Busy
+		h.State = health.HandlerBusy
 	}
 	return h
 }
@@ -69,7 +69,7 @@ func (c *Collection[T]) Health() health.Informer {
 		h.Decoding.After.Add(c.o.AfterDecoding())
 	}
 	if c.stopped.Load() {
-		h.State = health.Stopped
+		h.State = health.StateStopped
 	}
 	return h
 }

@@ -77,7 +77,7 @@ func (p *part[T]) health() health.Watch {
 	if running := p.running.Load(); running != nil {
 		return running.reflector.Health()
 	}
-	return health.Watch{State: health.Pending, Since: p.created}
+	return health.Watch{State: health.StatePending, Since: p.created}
 }
 
 func (p *part[T]) decoded() source.DecodingStats {

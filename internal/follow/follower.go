@@ -16,7 +16,7 @@ type Follower struct {
 	// InitialFirst says that no initial add comes after another event.
 	InitialFirst bool
 	// Conflates says that the handler may receive the last of several changes of an object
-	// only (see [tidings.ConflateState]).
+	// only (see [tidings.PolicyConflateState]).
 	Conflates bool
 	// Before reports whether a state is older than another one of the same key. Nil compares
 	// versions, as far as they are decimals.

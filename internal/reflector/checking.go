@@ -40,7 +40,7 @@ func (s *checking[T]) close() { s.stream.close() }
 
 func (s *checking[T]) step(ctx context.Context) state[T] {
 	if s.stream != nil {
-		s.recorder.enter(health.Watching)
+		s.recorder.enter(health.StateWatching)
 	}
 	version, err := s.checkServerVersion(ctx)
 	if err != nil {

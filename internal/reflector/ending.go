@@ -64,7 +64,7 @@ func classify(err error, begun bool) ending {
 		code = status.Status().Code
 	}
 	end := ending{
-		state:   health.Backoff,
+		state:   health.StateBackoff,
 		contact: answered && code < http.StatusInternalServerError,
 		missing: apierrors.IsNotFound(err),
 		silent:  errors.Is(err, source.ErrSilent),
@@ -73,9 +73,9 @@ func classify(err error, begun bool) ending {
 	end.retryAfter, _ = source.RetryAfter(err)
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
-		end.state = health.Forbidden
+		end.state = health.StateForbidden
 	case end.missing || errors.Is(err, source.ErrWrongScope):
-		end.state = health.NoSuchResource
+		end.state = health.StateNoSuchResource
 	}
 	_, noStatus := errors.AsType[*apierrors.UnexpectedObjectError](err) // an ERROR event
 	_, noEnd := errors.AsType[endlessError](err)

@@ -37,9 +37,9 @@ func TestClassify(t *testing.T) {
 		"end of file":         {err: io.EOF, before: broken, after: finished, flags: again},
 		"endless":             {err: fmt.Errorf("list: %w", errRepeatedPage), before: endless, after: endless},
 		"400":                 {err: status(400, metav1.StatusReasonBadRequest), before: undecodable, after: undecodable, flags: contact},
-		"401":                 {err: status(401, metav1.StatusReasonUnauthorized), before: refused, after: refused, flags: contact, state: health.Forbidden},
-		"403":                 {err: errForbidden, before: refused, after: refused, flags: contact, state: health.Forbidden},
-		"404":                 {err: errNotFound, before: lost, after: lost, flags: contact | missing, state: health.NoSuchResource},
+		"401":                 {err: status(401, metav1.StatusReasonUnauthorized), before: refused, after: refused, flags: contact, state: health.StateForbidden},
+		"403":                 {err: errForbidden, before: refused, after: refused, flags: contact, state: health.StateForbidden},
+		"404":                 {err: errNotFound, before: lost, after: lost, flags: contact | missing, state: health.StateNoSuchResource},
 		"410":                 {err: errExpired, before: expired, after: expired, flags: contact},
 		"410 gone":            {err: status(410, metav1.StatusReasonGone), before: expired, after: expired, flags: contact},
 		"414":                 {err: status(414, metav1.StatusReasonUnknown), before: refused, after: refused, flags: contact},
@@ -61,7 +61,7 @@ func TestClassify(t *testing.T) {
 		"connection refused":  {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, before: broken, after: broken, flags: again | unready},
 		"connection cut":      {err: errCut, before: broken, after: broken, flags: again},
 		"silent":              {err: &source.Error{Phase: source.Streaming, Err: source.ErrSilent}, before: broken, after: broken, flags: again},
-		"wrong scope":         {err: &source.Error{Phase: source.Connecting, Err: source.ErrWrongScope}, before: broken, after: broken, flags: again, state: health.NoSuchResource},
+		"wrong scope":         {err: &source.Error{Phase: source.Connecting, Err: source.ErrWrongScope}, before: broken, after: broken, flags: again, state: health.StateNoSuchResource},
 		"error of net/http":   {err: &url.Error{Op: "Get", Err: io.ErrUnexpectedEOF}, before: broken, after: broken, flags: again},
 		"error of net":        {err: &net.OpError{Op: "dial", Err: errors.New("no route")}, before: broken, after: broken, flags: again},
 		"deadline":            {err: context.DeadlineExceeded, before: broken, after: broken, flags: again},
@@ -69,7 +69,7 @@ func TestClassify(t *testing.T) {
 	}
 	for name, test := range tests {
 		if test.state == "" {
-			test.state = health.Backoff
+			test.state = health.StateBackoff
 		}
 		want := ending{
 			cause: test.before, state: test.state, retryAfter: time.Duration(test.retryAfterInSec) * time.Second,

@@ -22,14 +22,14 @@ func TestP13_StateSaysWhatIsWrong(t *testing.T) {
 		want  health.State
 		pages bool // a streamed list that is refused twice is read in pages
 	}{
-		"forbidden":         {errForbidden, health.Forbidden, true},
-		"unauthorized":      {status(401, "Unauthorized"), health.Forbidden, true},
-		"no such resource":  {errNotFound, health.NoSuchResource, false},
-		"wrong scope":       {&source.Error{Op: "list", Phase: source.Connecting, Err: source.ErrWrongScope}, health.NoSuchResource, false},
-		"server error":      {errInternal, health.Backoff, true},
-		"too many requests": {errTooMany(0), health.Backoff, false},
-		"unreachable":       {errRefused, health.Backoff, false},
-		"connection broken": {errCut, health.Backoff, false},
+		"forbidden":         {errForbidden, health.StateForbidden, true},
+		"unauthorized":      {status(401, "Unauthorized"), health.StateForbidden, true},
+		"no such resource":  {errNotFound, health.StateNoSuchResource, false},
+		"wrong scope":       {&source.Error{Op: "list", Phase: source.Connecting, Err: source.ErrWrongScope}, health.StateNoSuchResource, false},
+		"server error":      {errInternal, health.StateBackoff, true},
+		"too many requests": {errTooMany(0), health.StateBackoff, false},
+		"unreachable":       {errRefused, health.StateBackoff, false},
+		"connection broken": {errCut, health.StateBackoff, false},
 	} {
 		answers := []answer{failed("stream", test.err), failed("stream", test.err), listed()}
 		if test.pages {
@@ -45,7 +45,7 @@ func TestP13_StateSaysWhatIsWrong(t *testing.T) {
 				t.Errorf("after the second failure health is %+v", h)
 			}
 			after(1600 * time.Millisecond)
-			if h := r.Health(); h.State != health.Watching || h.Failures != 0 || h.LastError == nil || !h.RetryAt.IsZero() {
+			if h := r.Health(); h.State != health.StateWatching || h.Failures != 0 || h.LastError == nil || !h.RetryAt.IsZero() {
 				t.Errorf("after it has healed health is %+v", h)
 			}
 		}}.run)
@@ -67,15 +67,15 @@ func TestOptionalResource(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"missing at first: empty at once": {
 			o: optional, answers: []answer{missing, missing, missing, listed()}, queue: []string{emptied, replaced5},
-			during: func(r *Reflector[object], _ *script) { state(r, health.NoSuchResource, "") },
-			check:  func(t *testing.T, r *Reflector[object], _ *script, _ *journal) { state(r, health.Watching, "5") },
+			during: func(r *Reflector[object], _ *script) { state(r, health.StateNoSuchResource, "") },
+			check:  func(t *testing.T, r *Reflector[object], _ *script, _ *journal) { state(r, health.StateWatching, "5") },
 		},
 		"missing for a minute: stays": {
 			o: optional, answers: vanished(5), pass: time.Minute, queue: []string{replaced5},
 		},
 		"missing for two minutes: empty": {
 			o: optional, answers: vanished(7), pass: 2 * time.Minute, queue: []string{replaced5, emptied},
-			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) { state(r, health.NoSuchResource, "") },
+			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) { state(r, health.StateNoSuchResource, "") },
 		},
 		"missing for longer, and back": {
 			o: optional, answers: append(vanished(20), listed()), pass: 20 * time.Minute, queue: []string{replaced5, emptied, replaced5},

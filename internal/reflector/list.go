@@ -21,7 +21,7 @@ func (r *Reflector[T]) beginList() *staged[T] {
 		h.Listed = 0
 		h.Lists++
 	})
-	r.recorder.enter(health.Listing)
+	r.recorder.enter(health.StateListing)
 	return &staged[T]{stays: map[string]bool{}, expected: r.lastListed, isOlder: r.history.isOlder}
 }
 

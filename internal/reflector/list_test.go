@@ -27,7 +27,7 @@ func TestStreamedList(t *testing.T) {
 			answers: []answer{streamed(sends("+a@3 +b@1"), sends("-b@1 +c@4 =5 ~a@6"), sends("*9"))},
 			queue:   []string{"replace 5: a@3 c@4", "push 6: set a@6", "bookmark 9"},
 			check: unless(func(h health.Watch) bool {
-				return h.State != health.Watching || h.Version != "9" || h.Lists != 1 || h.Listed != 0
+				return h.State != health.StateWatching || h.Version != "9" || h.Lists != 1 || h.Listed != 0
 			}),
 		},
 		"is refused: pages from then on": {

@@ -46,14 +46,14 @@ func TestP18_PageThatFailsIsAskedForAgain(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at page %s", name, token), scenario{
 				o: inPages, answers: slices.Insert(pages, at, failed(following(token), test.err)),
 				during: func(r *Reflector[object], _ *script) {
-					if h := r.Health(); h.State != health.Backoff || h.Failures != 1 || !errors.Is(h.LastError, test.err) || h.Listed == 0 ||
+					if h := r.Health(); h.State != health.StateBackoff || h.Failures != 1 || !errors.Is(h.LastError, test.err) || h.Listed == 0 ||
 						!h.RetryAt.Equal(time.Now().Add(test.wait)) {
 						t.Errorf("while it waits health is %+v", h)
 					}
 				},
 				queue: []string{"replace 5: a@3 b@3 c@3"},
 				check: unless(func(h health.Watch) bool {
-					return h.State != health.Watching || h.Failures != 0 || h.Lists != 1
+					return h.State != health.StateWatching || h.Failures != 0 || h.Lists != 1
 				}),
 			}.run)
 		}
@@ -133,7 +133,7 @@ func TestPagesThatLeadToNoEnd(t *testing.T) {
 			o: inPages, answers: append(answers, onePage, watched("5")), queue: []string{replaced5},
 			during: func(r *Reflector[object], s *script) {
 				h := r.Health()
-				if len(s.requests()) != n || h.State != health.Backoff || !errors.Is(h.LastError, test.err) || !strings.Contains(h.LastError.Error(), "things.v1") {
+				if len(s.requests()) != n || h.State != health.StateBackoff || !errors.Is(h.LastError, test.err) || !strings.Contains(h.LastError.Error(), "things.v1") {
 					t.Errorf("after %d requests health is %+v", len(s.requests()), h)
 				}
 			},
@@ -185,7 +185,7 @@ func TestP18_RetryAfterIsBounded(t *testing.T) {
 			during: func(r *Reflector[object], _ *script) {
 				after(2 * time.Second)
 				h := r.Health()
-				if h.State != health.Backoff || time.Until(h.RetryAt) > maxRetryAfter || time.Until(h.RetryAt) < 4*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
+				if h.State != health.StateBackoff || time.Until(h.RetryAt) > maxRetryAfter || time.Until(h.RetryAt) < 4*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
 					t.Errorf("while it waits health is %+v", h)
 				}
 			},
@@ -214,11 +214,11 @@ func TestP15_SilentLists(t *testing.T) {
 			o: inPages, answers: []answer{hangs, hangsLater, onePage, watched("5")}, pass: 4 * time.Minute,
 			during: func(r *Reflector[object], _ *script) {
 				after(2*time.Minute - 1)
-				if h := r.Health(); h.State != health.Listing || h.LastError != nil {
+				if h := r.Health(); h.State != health.StateListing || h.LastError != nil {
 					t.Errorf("within the time health is %+v", h)
 				}
 				after(1)
-				if h := r.Health(); h.State != health.Backoff || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "2m0s") {
+				if h := r.Health(); h.State != health.StateBackoff || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "2m0s") {
 					t.Errorf("after it health is %+v", h)
 				}
 			},
@@ -238,7 +238,7 @@ func TestP15_SilentLists(t *testing.T) {
 				after(2*time.Minute + time.Second - 1)
 				same(t, "requests within the time", s.requests(), "stream")
 				after(1)
-				if h := r.Health(); h.State != health.Watching || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "things.v1") || h.Failures != 0 {
+				if h := r.Health(); h.State != health.StateWatching || !errors.Is(h.LastError, source.ErrSilent) || !strings.Contains(h.LastError.Error(), "things.v1") || h.Failures != 0 {
 					t.Errorf("health is %+v", h)
 				}
 			},

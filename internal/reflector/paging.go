@@ -65,7 +65,7 @@ func (s *paging[T]) step(ctx context.Context) state[T] {
 			s.from = "0"
 		}
 	}
-	s.recorder.enter(health.Listing)
+	s.recorder.enter(health.StateListing)
 	for {
 		last, err := s.read(ctx)
 		if err != nil {

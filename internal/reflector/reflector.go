@@ -87,7 +87,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 		history: history{compare: o.Compare},
 		server:  server{noStreams: o.NoStreamedLists},
 		recorder: healthRecorder{
-			health: health.Watch{State: health.Pending, Since: time.Now()},
+			health: health.Watch{State: health.StatePending, Since: time.Now()},
 			level:  failureLevel, onChange: o.OnChange,
 		},
 	}
@@ -108,7 +108,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	// Not in New: a logger may use the informer, which does not exist then.
 	r.recorder.log = r.o.Logger.With("collection", r.o.Name)
-	defer r.recorder.enter(health.Stopped)
+	defer r.recorder.enter(health.StateStopped)
 	now := r.list()
 	defer func() { // a step may panic
 		if s, ok := now.(interface{ close() }); ok {

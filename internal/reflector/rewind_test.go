@@ -96,7 +96,7 @@ func TestP16_Rewinds(t *testing.T) {
 			answers: append(refusedFor(3), watched("5", sendsAfter(time.Minute, "*6"), failsAfter(time.Second, errCut)), failing, watched("6")),
 			queue:   []string{replaced5, "bookmark 6"},
 			check: unless(func(h health.Watch) bool {
-				return h.State != health.Watching
+				return h.State != health.StateWatching
 			}),
 		},
 		"check that fails, watch that brings nothing": {
@@ -144,7 +144,7 @@ func TestP16_Rewinds(t *testing.T) {
 		"one server of several lags, before a group": {
 			answers: []answer{deleted, watched("5", sends("*6")), checked("9"), watched("5", sends("-b@9"), sends("*12"))},
 			check: unless(func(h health.Watch) bool {
-				return h.Version != "12" || h.State != health.Watching || h.Lists != 1
+				return h.Version != "12" || h.State != health.StateWatching || h.Lists != 1
 			}),
 		},
 		"version that the server never reaches": { // no watch from it is ever begun
@@ -188,7 +188,7 @@ func TestP1_CheckThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
 			},
 			queue: []string{replaced5, "push 6: set b@6"},
 			check: unless(func(h health.Watch) bool {
-				return h.State != health.Watching
+				return h.State != health.StateWatching
 			}),
 		}.run)
 	}
@@ -219,7 +219,7 @@ func TestP15_SilentWatches(t *testing.T) {
 	}
 	lastError := func(want error) func(*testing.T, *Reflector[object], *script, *journal) {
 		return unless(func(h health.Watch) bool {
-			return h.State != health.Watching || !errors.Is(h.LastError, want)
+			return h.State != health.StateWatching || !errors.Is(h.LastError, want)
 		})
 	}
 	scenarios(t, map[string]scenario{
@@ -272,7 +272,7 @@ func TestPanicClosesTheWatch(t *testing.T) {
 			_ = r.Run(t.Context())
 			t.Error("Run returned")
 		}()
-		if streamed.Err() == nil || r.Health().State != health.Stopped {
+		if streamed.Err() == nil || r.Health().State != health.StateStopped {
 			t.Errorf("the watch runs on; health is %+v", r.Health())
 		}
 	})

@@ -382,7 +382,7 @@ func (c scenario) run(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if state := r.Health().State; state != health.Stopped || s.open != 0 {
+		if state := r.Health().State; state != health.StateStopped || s.open != 0 {
 			t.Errorf("after Run the state is %s, want Stopped; %d open streams", state, s.open)
 		}
 	})

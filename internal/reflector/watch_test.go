@@ -126,7 +126,7 @@ func TestP18_EndsThatLeadToAList(t *testing.T) {
 		answers: []answer{listed(fails(errExpired)), listed9}, queue: []string{replaced5, replaced9},
 		during: func(r *Reflector[object], s *script) {
 			same(t, "requests", s.requests(), "stream")
-			if h := r.Health(); h.State != health.Listing || h.Failures != 0 || !errors.Is(h.LastError, errExpired) {
+			if h := r.Health(); h.State != health.StateListing || h.Failures != 0 || !errors.Is(h.LastError, errExpired) {
 				t.Errorf("health is %+v", h)
 			}
 			after(800 * time.Millisecond)
@@ -162,7 +162,7 @@ func TestP18_EndsThatLeadToNoList(t *testing.T) {
 		"connection refused":            append(repeated(errRefused), watched("5"), checked("5")),
 	} {
 		t.Run(name, scenario{answers: answers, pass: 20 * time.Minute, check: unless(func(h health.Watch) bool {
-			return h.Lists != 1 || h.State != health.Watching
+			return h.Lists != 1 || h.State != health.StateWatching
 		})}.run)
 	}
 	// A watch that lasts ends the growth of the waits, which earlier lists have made long.

@@ -81,7 +81,7 @@ type watching[T any] struct {
 }
 
 func (s *watching[T]) step(ctx context.Context) state[T] {
-	s.recorder.enter(health.Watching)
+	s.recorder.enter(health.StateWatching)
 	if err := s.handOn(ctx, s.rest); err != nil {
 		s.close()
 		return s.retry(ctx, err, s.resume())
@@ -145,7 +145,7 @@ func (r *Reflector[T]) afterWatch(ctx context.Context, w endedWatch) state[T] {
 		return nil
 	case torn:
 		r.noteError(w.err)
-		r.recorder.enter(health.Silent)
+		r.recorder.enter(health.StateSilent)
 		return r.resume()
 	case finished:
 		switch {
@@ -169,7 +169,7 @@ func (r *Reflector[T]) afterWatch(ctx context.Context, w endedWatch) state[T] {
 		// The server has not failed, but all its clients may find their version expired at once.
 		r.attempts.failures++
 		r.noteError(w.err)
-		r.recorder.enter(health.Listing)
+		r.recorder.enter(health.StateListing)
 		return r.pause(r.list())
 	case lost:
 		return r.retry(ctx, w.err, r.list())

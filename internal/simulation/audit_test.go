@@ -95,7 +95,7 @@ func (w *world) auditChecker(
 		w.Errorf("%s: not synced", name)
 	}
 	edges, ended := h.edges(events)
-	resumed = resumed && h.Policy != tidings.ConflateState
+	resumed = resumed && h.Policy != tidings.PolicyConflateState
 	for _, how := range ended {
 		if how == "replaced" {
 			w.totals.counts["objects replaced by an update"]++

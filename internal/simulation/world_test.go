@@ -355,8 +355,8 @@ func (w *world) restart(s *subject) {
 var (
 	resyncPeriods = []time.Duration{0, 0, 0, 10 * time.Minute, time.Hour}
 	policies      = []tidings.Policy{
-		tidings.ConflateUpdates, tidings.ConflateUpdates, tidings.ConflateState,
-		tidings.Unbounded, tidings.Block,
+		tidings.PolicyConflateUpdates, tidings.PolicyConflateUpdates, tidings.PolicyConflateState,
+		tidings.PolicyUnbounded, tidings.PolicyBlock,
 	}
 )
 
@@ -374,7 +374,7 @@ func (w *world) join(s *subject) {
 		h.Policy = policies[w.random.IntN(len(policies))]
 		h.panics = w.random.IntN(8) == 0
 	}
-	h.Conflates = h.Policy == tidings.ConflateState
+	h.Conflates = h.Policy == tidings.PolicyConflateState
 	if s.fakes {
 		h.Before = func(string, string) bool { return false }
 	}

@@ -161,7 +161,7 @@ func newShared[T objects.Object](
 }
 
 func (i *sharedInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {
-	if policy != tidings.ConflateUpdates {
+	if policy != tidings.PolicyConflateUpdates {
 		return fmt.Errorf("stack: client-go's handlers have no policy %v", policy)
 	}
 	r, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -91,7 +91,7 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 			}
 			return []string{obj.(*corev1.ConfigMap).Name}, nil
 		}}})
-		if h := i.Health(); h.State != tidings.Pending || h.Synced {
+		if h := i.Health(); h.State != tidings.StatePending || h.Synced {
 			t.Errorf("before Run: %+v", h)
 		}
 		release := make(chan struct{})
@@ -103,7 +103,7 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 		started(t, i)
 
 		h := i.Health()
-		if h.Name != "*v1.ConfigMap" || h.State != tidings.Watching || !h.Synced || h.Objects != 2 || h.Version != "9" {
+		if h.Name != "*v1.ConfigMap" || h.State != tidings.StateWatching || !h.Synced || h.Objects != 2 || h.Version != "9" {
 			t.Errorf("while watching: %+v", h)
 		}
 		if h.Dropped != 1 || !errors.Is(h.LastDropped, errOtherType) {
@@ -112,7 +112,7 @@ func TestHealthSaysWhatTheInformerAndItsHandlersDo(t *testing.T) {
 		if h.IndexErrors != 1 || h.LastIndexError == nil || !slices.Contains(*told, "An index function failed; the object has no entry in that index") {
 			t.Errorf("index errors %d, last %v, reported %q", h.IndexErrors, h.LastIndexError, *told)
 		}
-		if len(h.Handlers) != 1 || h.Handlers[0].State != tidings.Busy || h.Handlers[0].Running != "a/m" || !strings.Contains(h.Handlers[0].Name, "TestHealth") {
+		if len(h.Handlers) != 1 || h.Handlers[0].State != tidings.HandlerBusy || h.Handlers[0].Running != "a/m" || !strings.Contains(h.Handlers[0].Name, "TestHealth") {
 			t.Errorf("handlers: %+v", h.Handlers)
 		}
 		if viaCache, ok := i.GetStore().(interface{ Health() tidings.Health }); !ok || viaCache.Health().Objects != 2 {

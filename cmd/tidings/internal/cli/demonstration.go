@@ -288,7 +288,7 @@ func (d *demonstration) settle(ctx context.Context) error {
 	ticker := time.NewTicker(settleEvery)
 	defer ticker.Stop()
 	for _, t := range d.types {
-		for t.handler().State != tidings.Idle {
+		for t.handler().State != tidings.HandlerIdle {
 			select {
 			case <-ctx.Done():
 				return nil

@@ -86,18 +86,18 @@ func (w *watcher) noteStates() {
 // stateNote describes the new state of an informer, "" for a state without a note.
 func (w *watcher) stateNote(t *watchedType, health tidings.Health) string {
 	switch health.State {
-	case tidings.Watching:
+	case tidings.StateWatching:
 		return "watching again"
-	case tidings.Listing:
+	case tidings.StateListing:
 		return "listing again"
-	case tidings.Silent:
+	case tidings.StateSilent:
 		return "the watch is silent; connecting again"
-	case tidings.Backoff:
+	case tidings.StateBackoff:
 		if problem.Lost(health.LastError) {
 			return fmt.Sprintf("lost %s (%s); trying again", t.cluster.target.Server,
 				problem.Reason(health.LastError))
 		}
-	case tidings.Forbidden, tidings.NoSuchResource:
+	case tidings.StateForbidden, tidings.StateNoSuchResource:
 	default:
 		return ""
 	}

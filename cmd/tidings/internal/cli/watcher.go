@@ -353,7 +353,7 @@ func (w *watcher) checkSynced() (bool, error) {
 		if isHopeless(health) {
 			return false, w.explain(t, health.LastError)
 		}
-		if health.State == tidings.Backoff {
+		if health.State == tidings.StateBackoff {
 			note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError))
 			if note != t.noted {
 				t.noted = note
@@ -367,9 +367,9 @@ func (w *watcher) checkSynced() (bool, error) {
 // isHopeless reports whether a user should not wait for a first list.
 func isHopeless(health tidings.Health) bool {
 	switch health.State {
-	case tidings.Forbidden, tidings.NoSuchResource:
+	case tidings.StateForbidden, tidings.StateNoSuchResource:
 		return health.LastError != nil
-	case tidings.Backoff:
+	case tidings.StateBackoff:
 		return health.LastError != nil && (problem.Unreachable(health.LastError) ||
 			apierrors.IsBadRequest(health.LastError))
 	}
