@@ -72,6 +72,9 @@ func diverge(
 	pause(t.Context(), 3*time.Second)
 	churn.end(t)
 	settle(t, server, all)
+	for _, f := range all {
+		f.Rewind()
+	}
 	return restore
 }
 

@@ -69,8 +69,7 @@ func configMaps(ctx context.Context, s *apiserver.Server) (follow.State, error) 
 		}
 		for _, kv := range stored.Kvs {
 			key := strings.TrimPrefix(string(kv.Key), prefix)
-			_, version, _ := strings.Cut(state[key], "@")
-			if version != strconv.FormatInt(kv.ModRevision, 10) {
+			if state.Version(key) != strconv.FormatInt(kv.ModRevision, 10) {
 				return fmt.Errorf("etcd has %s at revision %d, the server lists %q", key, kv.ModRevision,
 					state[key])
 			}

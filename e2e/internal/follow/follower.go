@@ -5,25 +5,24 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/tidingstest"
 )
 
-// State is the identity of each object, UID@version, by namespace/name.
+// State is the state of each object, as [follow.StateOf] returns it, by namespace/name.
 type State map[string]string
 
 // Add adds an object.
-func (s State) Add(obj metav1.Object) { s[keyOf(obj)] = identityOf(obj) }
-
-func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
-
-func identityOf(obj metav1.Object) string {
-	return string(obj.GetUID()) + "@" + obj.GetResourceVersion()
+func (s State) Add(obj metav1.Object) {
+	s[obj.GetNamespace()+"/"+obj.GetName()] = follow.StateOf(obj)
 }
+
+// Version returns the resource version of an object, "" without the object.
+func (s State) Version(key string) string { return follow.Version(s[key]) }
 
 // Follower is an informer with a handler.
 type Follower struct {
@@ -31,52 +30,17 @@ type Follower struct {
 	Name string
 	// Namespaces are those it follows; none means all.
 	Namespaces []string
-	// Cache returns the state of the informer's cache.
-	Cache func() State
-	// Health returns the health of the informer.
-	Health func() tidings.Health
 
+	tidingstest.Informer
+	handler     follow.Follower
 	add, remove func(namespace string) error // nil if Namespaces cannot change
-
-	mu         sync.Mutex // guards what follows
-	state      State      // the sum of the handler's events
-	impossible []string   // events that contradict the state before them
 }
 
-// limit bounds the lists of differences and of impossible events.
+// limit bounds the list of differences.
 const limit = 20
 
-// added, updated and deleted are the handler.
-func (f *Follower) added(obj metav1.Object) { f.set(keyOf(obj), "", identityOf(obj)) }
-
-func (f *Follower) updated(before, after metav1.Object) {
-	f.set(keyOf(after), identityOf(before), identityOf(after))
-}
-
-// set applies an add, for which before is "", or an update.
-func (f *Follower) set(key, before, after string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if has := f.state[key]; has != before {
-		f.refuseLocked("%s becomes %q after %q, but it was %q", key, after, before, has)
-	}
-	f.state[key] = after
-}
-
-func (f *Follower) deleted(key string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.state[key] == "" {
-		f.refuseLocked("%s is deleted, but it was not there", key)
-	}
-	delete(f.state, key)
-}
-
-func (f *Follower) refuseLocked(format string, args ...any) {
-	if len(f.impossible) < limit {
-		f.impossible = append(f.impossible, fmt.Sprintf(format, args...))
-	}
-}
+// Rewind says that the server may go back to earlier states.
+func (f *Follower) Rewind() { f.handler.Rewind(true) }
 
 // FailedAt returns when the informer has last failed to reach the server: the earliest of
 // its watches, if it has several.
@@ -114,7 +78,7 @@ func (f *Follower) Follow(namespaces ...string) error {
 }
 
 // Check returns the differences between the server's state, the cache, and the sum of the
-// handler's events, and the events that were impossible.
+// handler's events, and the events that the contract does not allow.
 func (f *Follower) Check(server State) []string {
 	if len(f.Namespaces) > 0 {
 		server = maps.Clone(server)
@@ -123,10 +87,13 @@ func (f *Follower) Check(server State) []string {
 			return !slices.Contains(f.Namespaces, namespace)
 		})
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Concat(f.impossible, differences("cache", f.Cache(), server),
-		differences("handler", f.state, server))
+	cached := State{}
+	for _, obj := range f.List() {
+		cached.Add(obj)
+	}
+	f.handler.Take()
+	return slices.Concat(f.handler.Wrong(), differences("cache", cached, server),
+		differences("handler", f.handler.Held(), server))
 }
 
 // differences compares the state that something has with the server's.

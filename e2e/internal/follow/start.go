@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -19,6 +18,8 @@ import (
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/informers"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
+	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/tidingstest"
 )
 
 // ConfigMaps are the objects that most tests write: no controller does.
@@ -105,23 +106,23 @@ func addNative[T tidings.Object](
 	if err != nil {
 		return err
 	}
-	f := &Follower{
-		Name: name, Namespaces: namespaces, state: State{},
-		Health: i.Health, add: i.AddNamespace, remove: i.RemoveNamespace,
-		Cache: func() State {
-			state := State{}
-			for _, obj := range i.Lister().All() {
-				state.Add(obj)
-			}
-			return state
-		},
+	informer, err := tidingstest.Native(i, byName)
+	return s.follow(informer, err,
+		&Follower{Name: name, Namespaces: namespaces, add: i.AddNamespace, remove: i.RemoveNamespace})
+}
+
+// byName is an index that no test asks.
+func byName(obj tidings.Object) ([]string, error) { return []string{obj.GetName()}, nil }
+
+// follow adds a follower of an informer.
+func (s *followers) follow(informer tidingstest.Informer, err error, f *Follower) error {
+	if err != nil {
+		return err
 	}
+	f.Informer = informer
 	s.all = append(s.all, f)
-	_, err = i.AddHandler(tidings.Funcs[T]{
-		OnAdd:    func(obj T, _ bool) { f.added(obj) },
-		OnUpdate: func(before, after T) { f.updated(before, after) },
-		OnDelete: func(last T) { f.deleted(keyOf(last)) },
-	}, tidings.HandlerOptions{})
+	_, err = informer.AddHandler(func(e tidingstest.Event) { f.handler.Handle(follow.EventOf(e)) },
+		tidings.HandlerOptions{})
 	return err
 }
 
@@ -156,36 +157,6 @@ func (s *followers) dropIns(
 }
 
 func (s *followers) addDropIn(name string, i cache.SharedIndexInformer) error {
-	f := &Follower{
-		Name: name, state: State{},
-		Health: func() tidings.Health {
-			health, ok := cache.HealthOf(i)
-			if !ok {
-				health.LastError = fmt.Errorf("%T is no informer of this project", i)
-			}
-			return health
-		},
-		Cache: func() State {
-			state := State{}
-			for _, obj := range i.GetStore().List() {
-				state.Add(obj.(metav1.Object))
-			}
-			return state
-		},
-	}
-	s.all = append(s.all, f)
-	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { f.added(obj.(metav1.Object)) },
-		UpdateFunc: func(before, after any) {
-			f.updated(before.(metav1.Object), after.(metav1.Object))
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				f.deleted(tombstone.Key)
-				return
-			}
-			f.deleted(keyOf(obj.(metav1.Object)))
-		},
-	})
-	return err
+	informer, err := tidingstest.Shared(i, byName)
+	return s.follow(informer, err, &Follower{Name: name})
 }
