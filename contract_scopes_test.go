@@ -96,7 +96,7 @@ func TestDefaultNamespacesHoldWhereTheServerSaysSo(t *testing.T) {
 }
 
 // TestNamespacesOfASelectionAreNoneByDefault asks for the namespaces that the factory has
-// by itself: for a type that has none, that is a mistake to be told of.
+// by itself: for a type without one, that is a mistake that an error names.
 func TestNamespacesOfASelectionAreNoneByDefault(t *testing.T) {
 	byDefault(t, tidings.FactoryOptions{FailFast: true}, func(w *world) {
 		w.define("widgets", "Cluster")

@@ -20,7 +20,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// fakeSource is a source as fakes are: it lists what it is told to, does not stream
+// fakeSource is a source as fakes are: it lists the objects that it was given, does not stream
 // lists, and its watch brings what the test sends.
 type fakeSource struct {
 	lists  [][]*corev1.ConfigMap // one after the other; the last one again and again

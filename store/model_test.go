@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelled is a store beside a plain map that is told the same, and the snapshots
+// modelled is a store beside a plain map with the same writes, and the snapshots
 // taken on the way beside copies of the map.
 type modelled struct {
 	store   *Store[*thing]

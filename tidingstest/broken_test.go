@@ -84,7 +84,7 @@ var defects = map[string]struct {
 		e.Tombstone = false
 		return []Event{e}
 	}), nil, []string{"P08_RelistIsOneStep"}},
-	"another object is told as a new state": {changing(func() func(Event) []Event {
+	"another object is reported as a new state": {changing(func() func(Event) []Event {
 		gone := map[string]Event{}
 		return func(e Event) []Event {
 			if before, ok := gone[e.Key()]; ok && e.Type == tidings.Added {

@@ -132,7 +132,7 @@ func closed() <-chan struct{} {
 	return c
 }
 
-// changing is a defect of what a handler is told: f returns what it is told instead of an
+// changing is a defect of the events that a handler receives: f returns those instead of an
 // event.
 func changing(f func() func(e Event) []Event) func(*broken) {
 	return func(b *broken) {

@@ -74,11 +74,11 @@ func (p *pair) compareHandlers() {
 		ourKnowledge, wrong := ours.story()
 		theirNotes, ourNotes := theirs.take(), ours.take()
 		if p.manner != rough {
-			p.same(name+"was told", lines(byObject(theirNotes)), lines(byObject(ourNotes)))
+			p.same(name+"received", lines(byObject(theirNotes)), lines(byObject(ourNotes)))
 		}
 		p.same(name+"knows", lines(listOf(theirKnowledge)), lines(listOf(ourKnowledge)))
 		if len(wrong) > 0 {
-			p.t.Errorf("%swas told by ours what makes no story:\n  %s", name, strings.Join(wrong, "\n  "))
+			p.t.Errorf("%sreceived events from ours that do not follow from each other:\n  %s", name, strings.Join(wrong, "\n  "))
 		}
 		p.same(name+"HasSynced", fmt.Sprint(theirs.registration.HasSynced()), fmt.Sprint(ours.registration.HasSynced()))
 	}

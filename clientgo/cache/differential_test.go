@@ -36,8 +36,8 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // order of different keys within a list. It has either resyncs or lists after the
 // first one, because client-go's clock of resyncs starts anew with each list and its
 // wait before that is random. In a rough one, connections break and ours resumes where
-// client-go lists again: there the last state that each handler was told of has to be
-// equal, and what it was told must make a story.
+// client-go lists again: there the last state that each handler received has to be
+// equal, and its events must follow from each other.
 func TestDifferential(t *testing.T) {
 	for seed := range schedules.All() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

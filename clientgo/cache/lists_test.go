@@ -85,7 +85,7 @@ func TestListPageForgotten(t *testing.T) {
 		handler := record(t, informer)
 		runSynced(t, informer)
 		handler.want(t, "add default/a 1 initial", "add default/b 11 initial")
-		same(t, "the watch error handler was told", len(told.take()), 0)
+		same(t, "calls of the watch error handler", len(told.take()), 0)
 	})
 }
 

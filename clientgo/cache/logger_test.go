@@ -71,7 +71,7 @@ func TestLoggerOfKlog(t *testing.T) {
 		_, err := informer.AddEventHandlerWithResyncPeriod(&recorder{}, time.Minute)
 		must(t, err)
 		if text := log.String(); strings.Count(text, "of-klog") != 1 {
-			t.Errorf("klog has not been told of a period in an informer without resyncs:\n%s", text)
+			t.Errorf("klog has no line about a period in an informer without resyncs:\n%s", text)
 		}
 	})
 }
@@ -89,10 +89,10 @@ func TestLoggerOfPanic(t *testing.T) {
 		runLogging(t, informer, ofContext.logger("of-the-context"))
 		synctest.Wait()
 		if text := ofKlog.String(); !strings.Contains(text, "Observed a panic") {
-			t.Errorf("klog was not told of the panic:\n%s", text)
+			t.Errorf("klog has no line about the panic:\n%s", text)
 		}
 		if text := ofContext.String(); strings.Contains(text, "Observed a panic") {
-			t.Errorf("the context's logger was told of the panic:\n%s", text)
+			t.Errorf("the context's logger has a line about the panic:\n%s", text)
 		}
 	})
 }

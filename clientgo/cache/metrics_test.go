@@ -132,7 +132,7 @@ func TestMetricsWithoutName(t *testing.T) {
 			runSynced(t, informer)
 		}
 		if len(p.gauges)+len(p.observed) > 0 {
-			t.Errorf("the provider was told %v and %v", p.gauges, p.observed)
+			t.Errorf("the provider received %v and %v", p.gauges, p.observed)
 		}
 	})
 }

@@ -251,7 +251,7 @@ func TestNewOptions(t *testing.T) {
 			t.Errorf("the watch is to last %d seconds, want between one and two hours", timeout)
 		}
 		if notes := told.take(); !slices.Equal(notes, []string{`Forbidden of pods of mine at "9"`}) {
-			t.Errorf("the watch error handler was told %q", notes)
+			t.Errorf("the watch error handler received %q", notes)
 		}
 		c.handler.want(t, "add default/p 1 initial", "add default/pnext 1 initial")
 	})
@@ -274,7 +274,7 @@ func TestNewOldWatchErrorHandler(t *testing.T) {
 			WatchErrorHandlerWithContext: func(context.Context, *clientgo.Reflector, error) { t.Error("the other handler was called") },
 		}))
 		if err := <-told; !errors.Is(err, errForbidden) {
-			t.Errorf("the handler was told %v", err)
+			t.Errorf("the handler received %v", err)
 		}
 	})
 }
@@ -359,7 +359,7 @@ func TestNewVersionsAreTold(t *testing.T) {
 		}
 		synctest.Wait()
 		if !slices.Equal(queue.versions, []string{"20", "30", "40", "50"}) {
-			t.Errorf("the queue was told the versions %q", queue.versions)
+			t.Errorf("the queue received the versions %q", queue.versions)
 		}
 	})
 }

@@ -108,7 +108,7 @@ func (r *recorder) want(t *testing.T, want ...string) {
 func wantNotes(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if got, want = byObject(got), byObject(want); !slices.Equal(got, want) {
-		t.Errorf("the handler was told\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		t.Errorf("the handler received\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 }
 

@@ -59,7 +59,7 @@ func allTransformed(t *testing.T) clientgo.ResourceEventHandler {
 				obj = tombstone.Obj
 			}
 			if pod := obj.(*corev1.Pod); pod.Labels["n"] != "transformed" {
-				t.Errorf("the handler was told of %s, which is not transformed", nameAndVersion(pod))
+				t.Errorf("the handler received %s, which is not transformed", nameAndVersion(pod))
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestTransformToAnything(t *testing.T) {
 		source.Delete(newPod("a"))
 		synctest.Wait()
 		if len(told) != 3 || told[0] != "default/a 1" || told[1] != "default/a 2" || told[2] != "default/a 3" {
-			t.Errorf("the handler was told %v", told)
+			t.Errorf("the handler received %v", told)
 		}
 		same(t, "the version of the cache", informer.GetStore().LastStoreSyncResourceVersion(), "3")
 	})

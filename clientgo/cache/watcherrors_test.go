@@ -115,7 +115,7 @@ func TestWatchErrorHandler(t *testing.T) {
 					t.Errorf("the handler was called %d times: %q", len(notes), notes)
 				}
 				if other := slices.IndexFunc(notes, func(note string) bool { return note != tt.want }); other >= 0 && tt.want != "" {
-					t.Errorf("the handler was told %s, want %s", notes[other], tt.want)
+					t.Errorf("the handler received %s, want %s", notes[other], tt.want)
 				}
 			})
 		})
@@ -144,7 +144,7 @@ func TestWatchErrorHandlerReflector(t *testing.T) {
 		done := running(ctx, informer)
 		for range 2 {
 			if got, want := <-told, "pods of mine 5 mine"; got != want {
-				t.Errorf("the handler was told %q, want %q", got, want)
+				t.Errorf("the handler received %q, want %q", got, want)
 			}
 		}
 		cancel()
@@ -169,7 +169,7 @@ func TestWatchErrorHandlerOld(t *testing.T) {
 		}))
 		run(t, informer)
 		if err := <-told; !strings.Contains(err.Error(), "access denied") {
-			t.Errorf("the handler was told %v", err)
+			t.Errorf("the handler received %v", err)
 		}
 		if informer.HasSynced() {
 			t.Error("it has synced without a list")

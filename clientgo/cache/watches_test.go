@@ -126,7 +126,7 @@ func TestTypeDescription(t *testing.T) {
 				run(t, informer)
 				synctest.Wait()
 				if notes := told.take(); len(notes) == 0 || notes[0] != "Forbidden of "+tt.want+` at ""` {
-					t.Errorf("the handler was told %q", notes)
+					t.Errorf("the handler received %q", notes)
 				}
 			})
 		})

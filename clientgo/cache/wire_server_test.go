@@ -137,7 +137,7 @@ type wireServer struct {
 	last   map[string]lastRequest // of each informer
 	spared map[string]int         // requests that the client made by itself, by informer
 	log    []string
-	leases map[string]string // versions of deletes, and the ones they are told with
+	leases map[string]string // versions of deletes, and the ones that the server sends
 }
 
 func (s *wireServer) middleware(next http.Handler) http.Handler {

@@ -164,7 +164,7 @@ func runWire(t *testing.T, seed uint64) {
 		t.Errorf("ours holds\n  %s\nthe server\n  %s\nclient-go recovered after %v\nthe health of ours is %+v", strings.Join(cached(ours), "\n  "), strings.Join(s.holds(t), "\n  "), theirs.recovered, healthOf(ours))
 	}
 	if knows, wrong := ours.handler.story(); len(wrong) > 0 || ours.recovered >= 0 && !slices.Equal(slices.Sorted(maps.Keys(knows)), slices.Sorted(slices.Values(ours.informer.GetStore().ListKeys()))) {
-		t.Errorf("the handler was told what makes no story:\n  %s\nit knows %v", strings.Join(wrong, "\n  "), knows)
+		t.Errorf("the handler received events that do not follow from each other:\n  %s\nit knows %v", strings.Join(wrong, "\n  "), knows)
 	}
 	comparePoliteness(t, theirs, ours)
 	t.Logf("%s: recovered after %v and %v, requests %v and %v", kind.name, theirs.recovered, ours.recovered, theirs.hostile, ours.hostile)

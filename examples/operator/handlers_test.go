@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// notes is a handler that writes down what it is told.
+// notes is a handler that writes down its events.
 type notes struct {
 	mu    sync.Mutex
 	lines []string

@@ -11,7 +11,7 @@ import (
 )
 
 // fold puts actions into a backlog, with a take of n notifications for each
-// negative one, and returns the handler that was told of it and the truth.
+// negative one, and returns the handler that received it and the truth.
 func fold(t interface{ Fatal(...any) }, policy Policy, script []byte) {
 	c, w, b := newCluster(), newWitness(), newBacklog[*object](policy, uidOf)
 	takes := func(n int) {
@@ -99,7 +99,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// folded returns what a handler is told after a sequence of notifications of one
+// folded returns what a handler receives after a sequence of notifications of one
 // key "a", each written as add 1, update 1→2, …
 func folded(policy Policy, notifications ...change.Change[*object]) []string {
 	b := newBacklog[*object](policy, uidOf)

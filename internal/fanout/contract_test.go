@@ -90,7 +90,7 @@ func (h *handler) release() {
 	}
 }
 
-// finish opens the gate and checks that the handler was told the truth.
+// finish opens the gate and checks that the handler received the truth.
 func (r *rig) finish(h *handler) {
 	r.t.Helper()
 	h.release()
@@ -100,13 +100,13 @@ func (r *rig) finish(h *handler) {
 	}
 }
 
-// whole returns what is wrong with what an idle handler was told.
+// whole returns the errors in the notifications of an idle handler.
 func (h *handler) whole(c *cluster) error {
 	switch st := h.Stats(); {
 	case h.err != nil:
 		return h.err
 	case !maps.Equal(h.view, c.state):
-		return errors.New("the fold of what it was told is not the state")
+		return errors.New("its notifications do not add up to the state")
 	case st.Pending != 0 || st.Initial != 0 || st.Behind || st.Unseen != 0 || st.Key != "" || !st.Since.IsZero():
 		return errors.New("idle, but its figures are not")
 	case st.Delivered != uint64(len(h.seen)):

@@ -43,13 +43,13 @@ func TestP12_ReplayStandsInOrder(t *testing.T) {
 			t.Errorf("told %v, want the resync of a and b between", h.seen)
 		}
 		if got := resyncs(other.witness); len(got) != 0 {
-			t.Errorf("another handler was told of the resync: %q", got)
+			t.Errorf("another handler received the resync: %q", got)
 		}
 		started(Options[*object]{}).Replay(h.Subscription, items(r.snapshot())) // not its log
 		r.log.Replay(h.Subscription, items(r.snapshot()))
 		synctest.Wait()
 		if got := resyncs(h.witness); len(got) != 3 {
-			t.Errorf("an idle handler was not told of a resync: %q", got)
+			t.Errorf("an idle handler did not receive a resync: %q", got)
 		}
 		h.Remove()
 		r.log.Replay(h.Subscription, items(r.snapshot()))

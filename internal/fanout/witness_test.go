@@ -121,8 +121,7 @@ func one[T any](key string, obj T) Items[T] {
 	}
 }
 
-// witness is a handler that checks every notification against what it was told
-// before.
+// witness is a handler that checks every notification against those before.
 type witness struct {
 	view map[string]*object
 	seen []change.Change[*object]
@@ -195,7 +194,7 @@ func lastUpdates(notifications []change.Change[*object]) map[string]int {
 	return last
 }
 
-// compare returns what is wrong with what a handler was told of a history from
+// compare returns the errors in the notifications of a handler of a history from
 // which it was to hear by the policy.
 func compare(policy Policy, told, history []change.Change[*object]) error {
 	switch policy {

@@ -106,7 +106,7 @@ type script struct {
 	mu      sync.Mutex
 	answers []answer
 	asked   []string
-	cached  []string // what it was told is cached
+	cached  []string // the objects that it takes for cached
 	open    int      // streams
 }
 
