@@ -152,10 +152,13 @@ func blocks(t *testing.T) []block {
 
 // packages are what a fragment of code may use without importing it.
 var packages = map[string]string{
+	"shopv1":       module + "/examples/clientgo/customtype/apis/shop/v1",
 	"appsv1":       "k8s.io/api/apps/v1",
 	"apierrors":    "k8s.io/apimachinery/pkg/api/errors",
 	"apiserver":    module + "/apiserver",
 	"apisim":       module + "/apisim",
+	"kubernetes":   "k8s.io/client-go/kubernetes",
+	"runtime":      "k8s.io/apimachinery/pkg/runtime",
 	"tidingstest":  module + "/tidingstest",
 	"context":      "context",
 	"corev1":       "k8s.io/api/core/v1",
@@ -164,6 +167,8 @@ var packages = map[string]string{
 	"http":         "net/http",
 	"labels":       "k8s.io/apimachinery/pkg/labels",
 	"log":          "log",
+	"klog":         "k8s.io/klog/v2",
+	"logr":         "github.com/go-logr/logr",
 	"metav1":       "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"reflector":    module + "/internal/reflector",
 	"rest":         "k8s.io/client-go/rest",
@@ -180,6 +185,7 @@ var packages = map[string]string{
 // names are what a fragment of code may take for given.
 var names = []string{
 	"ctx context.Context",
+	"client kubernetes.Interface",
 	"t *testing.T",
 	"config *rest.Config",
 	"factory *tidings.Factory",
