@@ -80,6 +80,7 @@ var (
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
+		"controller/internal/queue": {others: []string{"k8s.io/client-go/util/workqueue"}},
 		"apisim": {
 			rooms: []string{"internal/builtin"},
 			others: []string{

@@ -1,0 +1,59 @@
+package queue
+
+import "time"
+
+// flow is the keys that share the fate of being many: those of a namespace, by default.
+type flow struct {
+	name       string
+	bands      [bands]list // of queued keys, by the time at which they entered the band
+	queued     int
+	running    int
+	keys       int   // entries of this flow in any state
+	prev, next *flow // in the ring; nil outside it
+}
+
+// first returns the entry whose turn it is, and its band. A key rises one band per step: so the
+// turn is that of the key with the earliest time, to which its band adds a step each.
+func (f *flow) first(entries *slab[entry], step time.Duration) (uint32, Band) {
+	found, foundBand, earliest := nobody, none, int64(0)
+	for b := range Band(bands) {
+		i := f.bands[b].first
+		if i == nobody {
+			continue
+		}
+		if due := entries.at(i).since + int64(b)*int64(step); found == nobody || due < earliest {
+			found, foundBand, earliest = i, b, due
+		}
+	}
+	return found, foundBand
+}
+
+// ring is the flows that have a queued key and may start one, in the order of their turns.
+type ring struct{ turn *flow }
+
+// push makes a flow the last of the round.
+func (r *ring) push(f *flow) {
+	if r.turn == nil {
+		f.prev, f.next = f, f
+		r.turn = f
+		return
+	}
+	f.prev, f.next = r.turn.prev, r.turn
+	f.prev.next, f.next.prev = f, f
+}
+
+// remove takes a flow out.
+func (r *ring) remove(f *flow) {
+	if f.next == f {
+		r.turn = nil
+	} else {
+		f.prev.next, f.next.prev = f.next, f.prev
+		if r.turn == f {
+			r.turn = f.next
+		}
+	}
+	f.prev, f.next = nil, nil
+}
+
+// contains reports whether a flow is in the ring.
+func (r *ring) contains(f *flow) bool { return f.next != nil }

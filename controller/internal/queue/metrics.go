@@ -1,0 +1,63 @@
+package queue
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// metrics are those of workqueue that a queue knows at each call. A nil *metrics does nothing.
+type metrics struct {
+	depths  workqueue.GaugeMetric
+	adds    workqueue.CounterMetric
+	latency workqueue.HistogramMetric
+	work    workqueue.HistogramMetric
+	retries workqueue.CounterMetric
+
+	shown int // the depth that depths shows
+}
+
+func newMetrics(p workqueue.MetricsProvider, name string) *metrics {
+	if p == nil {
+		return nil
+	}
+	return &metrics{
+		depths: p.NewDepthMetric(name), adds: p.NewAddsMetric(name),
+		latency: p.NewLatencyMetric(name), work: p.NewWorkDurationMetric(name),
+		retries: p.NewRetriesMetric(name),
+	}
+}
+
+// depth shows the number of queued keys. Each that is more was added.
+func (m *metrics) depth(queued [bands]int) {
+	if m == nil {
+		return
+	}
+	n := 0
+	for _, q := range queued {
+		n += q
+	}
+	for ; m.shown < n; m.shown++ {
+		m.adds.Inc()
+		m.depths.Inc()
+	}
+	for ; m.shown > n; m.shown-- {
+		m.depths.Dec()
+	}
+}
+
+func (m *metrics) started(waited time.Duration) {
+	if m != nil {
+		m.latency.Observe(waited.Seconds())
+	}
+}
+
+func (m *metrics) ended(took time.Duration, r Result) {
+	if m == nil {
+		return
+	}
+	m.work.Observe(took.Seconds())
+	if r == Retry {
+		m.retries.Inc()
+	}
+}

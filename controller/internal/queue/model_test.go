@@ -1,0 +1,322 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// second is the unit of the model's time. Every operation takes one, and a delay that is set by
+// the operation n ends n nanoseconds after one: so no two timers are due at once.
+const second = int64(time.Second)
+
+func modelOptions() Options[int] {
+	return Options[int]{
+		Workers: 3, Requeued: 100, Retried: 101, FirstDelay: time.Second + 7,
+		MaxDelay: 20 * time.Second, Jitter: func() float64 { return 0 },
+	}.withDefaults()
+}
+
+// modelKey is a key in the specification.
+type modelKey struct {
+	state    State
+	since    int64
+	order    int // of entering the band
+	band     Band
+	reasons  []Counted[int]
+	untold   int
+	failures int
+	requeue  int64 // 0 without one
+	gate     int64
+	firm     bool
+	overdue  bool
+	flow     string
+}
+
+// model is the specification: it goes through all keys for each answer.
+type model struct {
+	o       Options[int]
+	keys    map[string]*modelKey
+	turns   []string // flows that may start a key
+	workers int
+	order   int
+}
+
+func (m *model) key(key string) *modelKey {
+	if m.keys[key] == nil {
+		m.keys[key] = &modelKey{band: none, flow: namespaceOf(key)}
+	}
+	return m.keys[key]
+}
+
+// settle removes flows from the turns that may not start a key, and appends those that now may.
+func (m *model) settle() {
+	ready := map[string]bool{}
+	running := map[string]int{}
+	for _, k := range m.keys {
+		if k.state == Running {
+			running[k.flow]++
+		}
+	}
+	for _, k := range m.keys {
+		if k.state == Queued && running[k.flow] < max(1, m.workers-1) {
+			ready[k.flow] = true
+		}
+	}
+	m.turns = slices.DeleteFunc(m.turns, func(f string) bool { return !ready[f] })
+	for _, f := range slices.Sorted(maps.Keys(ready)) {
+		if !slices.Contains(m.turns, f) {
+			m.turns = append(m.turns, f)
+		}
+	}
+}
+
+func (m *model) enqueue(now int64, k *modelKey, b Band) {
+	m.order++
+	k.state, k.since, k.band, k.order = Queued, now, b, m.order
+	m.settle()
+}
+
+func (m *model) note(k *modelKey, r Counted[int]) {
+	for i := range k.reasons {
+		if k.reasons[i].Reason == r.Reason {
+			k.reasons[i].Count += r.Count
+			return
+		}
+	}
+	if len(k.reasons) == maxReasons {
+		k.untold += r.Count
+		return
+	}
+	k.reasons = append(k.reasons, r)
+}
+
+func (m *model) add(now int64, key string, a Ask[int]) {
+	k := m.key(key)
+	m.note(k, Counted[int]{a.Reason, 1})
+	rank := func(since int64, b Band) int64 { return since + int64(b)*int64(m.o.Step) }
+	switch {
+	case k.state == Idle:
+		m.enqueue(now, k, a.Band)
+	case k.state == Queued:
+		if a.Band < k.band && rank(now, a.Band) < rank(k.since, k.band) {
+			m.enqueue(now, k, a.Band)
+		}
+	default:
+		k.band = min(k.band, a.Band)
+		if k.state == BackingOff && a.Band == Changes && !a.Echo && !k.firm {
+			k.gate = min(k.gate, k.since+int64(m.o.FirstDelay))
+		}
+	}
+}
+
+func (m *model) expire(now int64) {
+	for {
+		var first *modelKey
+		var name string
+		due, isGate := now+1, false
+		for key, k := range m.keys {
+			if k.requeue != 0 && k.requeue < due {
+				first, name, due, isGate = k, key, k.requeue, false
+			}
+			if k.gate != 0 && k.gate < due {
+				first, name, due, isGate = k, key, k.gate, true
+			}
+		}
+		switch {
+		case first == nil:
+			return
+		case isGate:
+			first.overdue = first.state == Parked
+			m.wake(now, first)
+		default:
+			first.requeue = 0
+			m.add(now, name, Ask[int]{Band: Requeues, Reason: m.o.Requeued})
+		}
+	}
+}
+
+func (m *model) wake(now int64, k *modelKey) {
+	k.gate = 0
+	m.enqueue(now, k, min(k.band, Requeues))
+}
+
+func (m *model) take(now int64) (Item[int], bool) {
+	if len(m.turns) == 0 {
+		return Item[int]{}, false
+	}
+	flow := m.turns[0]
+	var key string
+	var k *modelKey
+	for name, other := range m.keys {
+		if other.state == Queued && other.flow == flow && (k == nil || m.before(other, k)) {
+			key, k = name, other
+		}
+	}
+	item := Item[int]{
+		Key: key, Failures: k.failures, Overdue: k.overdue, Band: k.band, Reasons: k.reasons,
+		MoreReasons: k.untold, Waited: time.Duration(now - k.since),
+	}
+	k.state, k.since, k.band, k.overdue, k.reasons, k.untold = Running, now, none, false, nil, 0
+	m.turns = append(m.turns[1:], flow)
+	m.settle()
+	return item, true
+}
+
+func (m *model) before(a, b *modelKey) bool {
+	ra, rb := a.since+int64(a.band)*int64(m.o.Step), b.since+int64(b.band)*int64(m.o.Step)
+	return ra < rb || ra == rb && (a.band < b.band || a.band == b.band && a.order < b.order)
+}
+
+func (m *model) done(now int64, item Item[int], o Outcome) {
+	k := m.keys[item.Key]
+	k.state, k.since = Idle, now
+	m.settle()
+	switch o.Result {
+	case Park:
+		k.state = Parked
+		for _, r := range item.Reasons {
+			m.note(k, r)
+		}
+		k.untold += item.MoreReasons
+		k.band = min(k.band, item.Band)
+		if o.After > 0 {
+			k.gate = now + int64(o.After)
+		}
+		return
+	case Retry:
+		k.failures++
+		k.requeue = 0
+		delay := m.o.FirstDelay << (k.failures - 1)
+		delay = min(delay, m.o.MaxDelay)
+		k.firm = o.After > 0
+		if k.firm {
+			delay = o.After
+		}
+		m.note(k, Counted[int]{m.o.Retried, 1})
+		if k.band == Changes && !k.firm {
+			delay = m.o.FirstDelay
+		}
+		k.band = min(k.band, Requeues)
+		k.state, k.gate = BackingOff, now+int64(delay)
+		return
+	}
+	k.failures, k.requeue = 0, 0
+	if o.Result == Succeed && o.After > 0 {
+		k.requeue = now + int64(o.After)
+	}
+	if k.band != none {
+		m.enqueue(now, k, k.band)
+	}
+}
+
+// story applies operations that bytes choose to a schedule and to the model, and compares them.
+func story(t *testing.T, ops []byte) {
+	s := newSchedule(modelOptions())
+	m := &model{o: modelOptions(), keys: map[string]*modelKey{}, workers: 3}
+	var running []Item[int]
+	now := int64(0)
+	for n := 0; len(ops) >= 3; n, ops = n+1, ops[3:] {
+		now += second * int64(1+ops[2]%4)
+		key := fmt.Sprintf("%c/%d", 'a'+ops[1]%3, ops[1]/3%5)
+		delay := time.Duration(int64(ops[2]/4)*second + int64(n+1))
+		ask := Ask[int]{Band: Band(ops[2] % bands), Reason: int(ops[2] % 11), Echo: ops[2]%5 == 0}
+		s.expire(now)
+		m.expire(now)
+		switch ops[0] % 8 {
+		case 0, 1:
+			s.add(now, key, ask)
+			m.add(now, key, ask)
+		case 2, 3:
+			got, ok := s.take(now, nil)
+			want, wantOK := m.take(now)
+			want.entry, want.began = got.entry, got.began
+			if ok != wantOK || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("operation %d: take is %+v, %v; want %+v, %v", n, got, ok, want, wantOK)
+			}
+			if ok {
+				running = append(running, got)
+			}
+		case 4, 5:
+			if len(running) == 0 {
+				continue
+			}
+			i := int(ops[1]) % len(running)
+			o := Outcome{Result: Result(ops[2] % 4)}
+			if ops[2]&64 != 0 {
+				o.After = delay
+			}
+			if err := s.done(now, running[i], o); err != nil {
+				t.Fatalf("operation %d: %v", n, err)
+			}
+			m.done(now, running[i], o)
+			running = slices.Delete(running, i, i+1)
+		case 6:
+			if k := m.keys[key]; k != nil && k.state == Parked {
+				i, _, _ := s.index.get(key)
+				s.wake(now, i)
+				m.wake(now, k)
+			} else if ops[2]%2 == 0 {
+				s.addAfter(now, key, delay)
+				m.key(key).requeue = now + int64(delay)
+			}
+		case 7:
+			workers := 1 + int(ops[2]%4)
+			s.setWorkers(workers)
+			m.workers = workers
+			m.settle()
+		}
+		compare(t, n, s, m)
+	}
+}
+
+// compare asks that a schedule and the model agree on every key.
+func compare(t *testing.T, n int, s *schedule[int], m *model) {
+	t.Helper()
+	for key, k := range m.keys {
+		i, _, ok := s.index.get(key)
+		if !ok {
+			if k.state != Idle || k.requeue != 0 {
+				t.Fatalf("operation %d: %s is forgotten, want %+v", n, key, k)
+			}
+			if k.failures = 0; len(k.reasons) > 0 {
+				t.Fatalf("operation %d: %s is forgotten with reasons %v", n, key, k.reasons)
+			}
+			continue
+		}
+		e := s.entries.at(i)
+		requeueDue, _ := s.timers.due(i, requeue)
+		gateDue, _ := s.timers.due(i, gate)
+		if e.state != k.state || int(e.failures) != k.failures || requeueDue != k.requeue ||
+			gateDue != k.gate || e.state != Idle && e.band != k.band {
+			t.Fatalf("operation %d: %s is %+v, due %d and %d; want %+v", n, key, *e, requeueDue, gateDue, k)
+		}
+	}
+	if s.index.used == 0 && (len(s.flows) > 0 || len(s.timers.heap) > 0 || s.entries.used > 0 ||
+		s.reasons.used > 0) {
+		t.Fatalf("operation %d: an empty schedule keeps %d flows, %d timers, %d entries, %d reasons",
+			n, len(s.flows), len(s.timers.heap), s.entries.used, s.reasons.used)
+	}
+}
+
+// TestModel compares the schedule with a specification that goes through all keys.
+func TestModel(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprintf("seed_%d", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			ops := make([]byte, 3*600)
+			for i := range ops {
+				ops[i] = byte(random.UintN(256))
+			}
+			story(t, ops)
+		})
+	}
+}
+
+func FuzzModel(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 2, 0, 0, 4, 0, 2})
+	f.Fuzz(func(t *testing.T, ops []byte) { story(t, ops) })
+}

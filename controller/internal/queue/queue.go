@@ -1,0 +1,158 @@
+package queue
+
+import (
+	"sync"
+	"time"
+)
+
+// Queue hands keys to workers. Use [New]. Its methods may be called from any goroutine.
+type Queue[R comparable] struct {
+	epoch time.Time
+
+	mu      sync.Mutex // guards the rest
+	free    *sync.Cond // workers wait for a key
+	s       *schedule[R]
+	timer   *time.Timer // calls tick; nil until it is needed
+	alarm   int64       // when the timer fires; 0 if it is not set
+	closed  bool
+	metrics *metrics // nil without a provider
+}
+
+// New returns an empty queue. It starts no goroutine.
+func New[R comparable](o Options[R]) *Queue[R] {
+	o = o.withDefaults()
+	q := &Queue[R]{epoch: time.Now(), s: newSchedule(o), metrics: newMetrics(o.Metrics, o.Name)}
+	q.free = sync.NewCond(&q.mu)
+	return q
+}
+
+func (q *Queue[R]) now() int64 { return int64(time.Since(q.epoch)) }
+
+// Add asks for a run of a key. An ask of a queued key is one run with it; an ask of a running
+// key is another run afterwards. After Close it does nothing.
+func (q *Queue[R]) Add(key string, a Ask[R]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	q.s.add(q.now(), key, a)
+	q.changed()
+}
+
+// AddAfter asks for a run of a key after a delay, in the place of an earlier such request and of
+// the delay of its last result.
+func (q *Queue[R]) AddAfter(key string, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	q.s.addAfter(q.now(), key, delay)
+	q.changed()
+}
+
+// Get waits for a key, which is then Running until Done. Workers are numbered from 0: Get
+// returns false to those beyond the number of workers, and to all after Close. The reasons of
+// the item are appended to buf.
+func (q *Queue[R]) Get(worker int, buf []Counted[R]) (Item[R], bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		if q.closed || worker >= q.s.workers {
+			q.free.Signal() // this worker may have been woken in the place of another
+			return Item[R]{}, false
+		}
+		now := q.now()
+		q.s.expire(now)
+		if item, ok := q.s.take(now, buf); ok {
+			q.metrics.started(item.Waited)
+			q.changed()
+			return item, true
+		}
+		q.free.Wait()
+	}
+}
+
+// Done ends the run of an item that Get has returned.
+func (q *Queue[R]) Done(item Item[R], o Outcome) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	if err := q.s.done(now, item, o); err != nil {
+		return err
+	}
+	q.metrics.ended(time.Duration(now-item.began), o.Result)
+	q.changed()
+	return nil
+}
+
+// Wake queues a key if it is parked.
+func (q *Queue[R]) Wake(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i, _, ok := q.s.index.get(key); ok && !q.closed && q.s.entries.at(i).state == Parked {
+		q.s.wake(q.now(), i)
+		q.changed()
+	}
+}
+
+// Reset forgets the failures of a key.
+func (q *Queue[R]) Reset(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.s.reset(key)
+}
+
+// SetWorkers changes the number of workers. Those beyond it leave with their next Get.
+func (q *Queue[R]) SetWorkers(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.s.setWorkers(max(n, 1))
+	q.free.Broadcast()
+}
+
+// Close ends every Get, and ignores what is added. Running keys stay until their Done.
+func (q *Queue[R]) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.free.Broadcast()
+}
+
+// changed wakes a worker if a key is ready, and sets the timer for the first delay that ends.
+func (q *Queue[R]) changed() {
+	if q.s.ready.turn != nil {
+		q.free.Signal()
+	}
+	q.metrics.depth(q.s.queued)
+	if q.closed || len(q.s.timers.heap) == 0 {
+		return
+	}
+	due := q.s.timers.heap[0].due
+	if q.alarm != 0 && q.alarm <= due {
+		return
+	}
+	q.alarm = due
+	wait := time.Duration(due - q.now())
+	if q.timer == nil {
+		q.timer = time.AfterFunc(wait, q.tick)
+	} else {
+		q.timer.Reset(wait)
+	}
+}
+
+// tick is called by the timer.
+func (q *Queue[R]) tick() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	q.alarm = 0
+	q.s.expire(q.now())
+	q.changed()
+}

@@ -1,0 +1,257 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// worker takes keys until the queue sends it away, and does with each what do says.
+func worker(t *testing.T, q *Queue[int], n int, do func(Item[int]) Outcome) (left <-chan struct{}) {
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		for {
+			item, ok := q.Get(n, nil)
+			if !ok {
+				return
+			}
+			if err := q.Done(item, do(item)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	return end
+}
+
+// TestDelays follows a key through a requeue, failures and a park in virtual time.
+func TestDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{
+			Requeued: 100, Retried: 101, FirstDelay: time.Second, Jitter: func() float64 { return 0 },
+		})
+		began := time.Now()
+		var runs []string
+		outcomes := []Outcome{
+			{Succeed, time.Minute}, {Retry, 0}, {Retry, 0}, {Retry, time.Hour},
+			{Park, 10 * time.Second}, {Park, 0}, {Fail, 0},
+		}
+		left := worker(t, q, 0, func(item Item[int]) Outcome {
+			runs = append(runs, fmt.Sprintf("%v %v failures=%d overdue=%v",
+				time.Since(began), item.Reasons, item.Failures, item.Overdue))
+			return outcomes[len(runs)-1]
+		})
+		q.Add("a/x", Ask[int]{Reason: 1})
+		time.Sleep(2 * time.Hour)
+		q.Wake("a/x")
+		synctest.Wait()
+		want := []string{
+			"0s [{1 1}] failures=0 overdue=false",
+			"1m0s [{100 1}] failures=0 overdue=false",
+			"1m1s [{101 1}] failures=1 overdue=false",
+			"1m3s [{101 1}] failures=2 overdue=false",
+			"1h1m3s [{101 1}] failures=3 overdue=false",
+			"1h1m13s [{101 1}] failures=3 overdue=true",
+			"2h0m0s [{101 1}] failures=3 overdue=false",
+		}
+		if !slices.Equal(runs, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
+		}
+		if st, ok := q.Key("a/x"); ok {
+			t.Errorf("a key that waits for nothing is kept: %+v", st)
+		}
+		q.Close()
+		<-left
+	})
+}
+
+// TestChangeEndsABackoff: a change makes a failed key ready after the first delay, the echo of
+// an own write does not, and neither ends the wait that a server has asked for.
+func TestChangeEndsABackoff(t *testing.T) {
+	for name, row := range map[string]struct {
+		failure Outcome
+		ask     Ask[int]
+		want    time.Duration
+	}{
+		"change":                {Outcome{Retry, 0}, Ask[int]{}, 3 * time.Second},
+		"echo":                  {Outcome{Retry, 0}, Ask[int]{Echo: true}, 4 * time.Second},
+		"resync":                {Outcome{Retry, 0}, Ask[int]{Band: Background}, 4 * time.Second},
+		"change in Retry-After": {Outcome{Retry, time.Hour}, Ask[int]{}, time.Hour + 2*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New(Options[int]{FirstDelay: time.Second, Jitter: func() float64 { return 0 }})
+				outcomes := []Outcome{{Retry, time.Second}, row.failure, {}}
+				var last time.Time
+				left := worker(t, q, 0, func(Item[int]) Outcome {
+					last = time.Now()
+					o := outcomes[0]
+					outcomes = outcomes[1:]
+					return o
+				})
+				began := time.Now()
+				q.Add("x", Ask[int]{})
+				time.Sleep(2 * time.Second) // the second failure was after one
+				q.Add("x", row.ask)
+				time.Sleep(2 * time.Hour)
+				if got := last.Sub(began); got != row.want-time.Second {
+					t.Errorf("the last run was after %v, want %v", got, row.want-time.Second)
+				}
+				q.Close()
+				<-left
+			})
+		})
+	}
+}
+
+// TestC04_BoundOfStarts: with F active flows a key starts after at most F × (keys of its flow that
+// were queued before it, or within two steps after it) other starts, plus one running call.
+func TestC04_BoundOfStarts(t *testing.T) {
+	const steps = 20 // seconds: two steps
+	for seed := range 50 {
+		s := newSchedule(Options[int]{Workers: 1 + seed%5}.withDefaults())
+		busy := 1 + seed%7
+		type queued struct {
+			at, starts, own int
+			flow            string
+			band            Band
+		}
+		waiting := map[string]*queued{}
+		var running []Item[int]
+		starts := 0
+		for now := range 400 {
+			at := int64(now) * second
+			for n := range busy { // one flow is steadily busier than the others together
+				flow := []string{"loud", "loud", "loud", fmt.Sprint("quiet-", n)}[(now+n)%4]
+				key := fmt.Sprintf("%s/%d", flow, (now*7+n*3)%23)
+				band := Band((now + n) % bands)
+				if waiting[key] == nil {
+					own := 0
+					for _, w := range waiting {
+						if w.flow == flow {
+							own++
+						}
+					}
+					waiting[key] = &queued{at: now, starts: starts, own: own, flow: flow, band: band}
+				}
+				for other, w := range waiting {
+					if w.flow == flow && other != key && now-w.at <= steps && waiting[key].at == now {
+						w.own++
+					}
+				}
+				s.add(at, key, Ask[int]{Band: band})
+			}
+			for range 1 + seed%3 {
+				if len(running) >= s.workers {
+					if err := s.done(at, running[0], Outcome{}); err != nil {
+						t.Fatal(err)
+					}
+					running = running[1:]
+				}
+				item, ok := s.take(at, nil)
+				if !ok {
+					continue
+				}
+				starts++
+				running = append(running, item)
+				w := waiting[item.Key]
+				delete(waiting, item.Key)
+				const flows = 8 // loud and seven quiet ones
+				if w != nil && starts-1-w.starts > flows*(w.own+1)+len(running) {
+					t.Fatalf("seed %d: %s, with %d of its flow, started after %d others", seed, item.Key,
+						w.own, starts-1-w.starts)
+				}
+			}
+		}
+	}
+}
+
+// TestC04_OneFlowLeavesAWorker: a flow with many keys holds all workers but one.
+func TestC04_OneFlowLeavesAWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{Workers: 3})
+		gate := make(chan struct{})
+		started := make(chan string, 10)
+		var left []<-chan struct{}
+		for n := range 3 {
+			left = append(left, worker(t, q, n, func(item Item[int]) Outcome {
+				started <- item.Key
+				<-gate
+				return Outcome{}
+			}))
+		}
+		for n := range 5 {
+			q.Add(fmt.Sprint("loud/", n), Ask[int]{})
+		}
+		synctest.Wait()
+		if len(started) != 2 {
+			t.Errorf("%d keys of one flow run, want 2 of 3 workers", len(started))
+		}
+		q.Add("quiet/0", Ask[int]{})
+		synctest.Wait()
+		if st := q.Stats(); st.Running != 3 || st.Queued != [bands]int{3, 0, 0} ||
+			len(st.Flows) != 1 || st.Flows[0] != (FlowStats{"loud", 3, 2}) {
+			t.Errorf("stats %+v, want a quiet key beside two loud ones", st)
+		}
+		close(gate)
+		synctest.Wait()
+		q.Close()
+		for _, l := range left {
+			<-l
+		}
+	})
+}
+
+// TestWorkersChange: workers beyond a smaller number leave, with the key of nobody.
+func TestWorkersChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{Workers: 4})
+		var left []<-chan struct{}
+		for n := range 4 {
+			left = append(left, worker(t, q, n, func(Item[int]) Outcome { return Outcome{} }))
+		}
+		synctest.Wait()
+		q.SetWorkers(1)
+		synctest.Wait()
+		for n, l := range left {
+			select {
+			case <-l:
+				if n == 0 {
+					t.Error("the remaining worker has left")
+				}
+			default:
+				if n > 0 {
+					t.Errorf("worker %d has not left", n)
+				}
+			}
+		}
+		q.Add("x", Ask[int]{})
+		synctest.Wait()
+		if st := q.Stats(); st.Queued != [bands]int{} {
+			t.Errorf("a key stays queued: %+v", st)
+		}
+		q.Close()
+		<-left[0]
+		q.Add("x", Ask[int]{})
+		q.AddAfter("y", time.Second)
+		if st := q.Stats(); st.Queued != [bands]int{} {
+			t.Errorf("a closed queue takes keys: %+v", st)
+		}
+	})
+}
+
+// TestDoneOfNothing: Done is an error for a key that does not run.
+func TestDoneOfNothing(t *testing.T) {
+	q := New(Options[int]{})
+	q.Add("x", Ask[int]{})
+	item, _ := q.Get(0, nil)
+	if err := q.Done(item, Outcome{}); err != nil {
+		t.Error(err)
+	}
+	if err := q.Done(item, Outcome{}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("the second Done returned %v, want an error with the key", err)
+	}
+}

@@ -1,0 +1,310 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// schedule is the state of a queue. It knows no clock: times are nanoseconds since any moment,
+// and never go back. Equal calls lead to equal states.
+type schedule[R comparable] struct {
+	o       Options[R]
+	workers int
+
+	index    index
+	entries  slab[entry]
+	reasons  slab[reason[R]]
+	flows    map[string]*flow
+	ready    ring
+	timers   timers
+	lists    [BackingOff + 1]list // of the entries in a state, but Idle and Queued
+	queued   [bands]int
+	failures uint64 // calls that failed
+}
+
+func newSchedule[R comparable](o Options[R]) *schedule[R] {
+	s := &schedule[R]{
+		o: o, workers: o.Workers, flows: map[string]*flow{},
+	}
+	s.timers.entries, s.index = &s.entries, newIndex(&s.entries)
+	for i := range s.lists {
+		s.lists[i] = newList()
+	}
+	return s
+}
+
+// add asks for a run of a key.
+func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
+	i := s.entry(key)
+	e := s.entries.at(i)
+	s.note(e, Counted[R]{a.Reason, 1})
+	switch e.state {
+	case Idle:
+		s.enqueue(now, i, a.Band)
+	case Queued:
+		s.promote(now, i, a.Band)
+	case Running, Parked:
+		e.band = min(e.band, a.Band)
+	case BackingOff:
+		e.band = min(e.band, a.Band)
+		if a.Band == Changes && !a.Echo && !e.firm {
+			s.hasten(i, e)
+		}
+	}
+}
+
+// addAfter asks for a run of a key after a delay, in the place of an earlier such request.
+func (s *schedule[R]) addAfter(now int64, key string, delay time.Duration) {
+	s.timers.set(s.entry(key), requeue, now+int64(delay))
+}
+
+// hasten ends the wait of a failed key, but not before the first delay has passed.
+func (s *schedule[R]) hasten(i uint32, e *entry) {
+	earliest := e.since + int64(s.o.FirstDelay)
+	if due, ok := s.timers.due(i, gate); ok && earliest < due {
+		s.timers.set(i, gate, earliest)
+	}
+}
+
+// entry returns the number of the entry of a key.
+func (s *schedule[R]) entry(key string) uint32 {
+	i, hash, ok := s.index.get(key)
+	if ok {
+		return i
+	}
+	name := s.o.Flow(key)
+	f := s.flows[name]
+	if f == nil {
+		f = &flow{name: name, bands: [bands]list{newList(), newList(), newList()}}
+		s.flows[name] = f
+	}
+	f.keys++
+	i = s.entries.obtain()
+	*s.entries.at(i) = entry{key: key, hash: hash, flow: f, reasons: nobody, band: none}
+	s.index.add(i)
+	return i
+}
+
+// forget removes the entry of an idle key without timers.
+func (s *schedule[R]) forget(i uint32) {
+	e := s.entries.at(i)
+	s.index.remove(i)
+	if e.flow.keys--; e.flow.keys == 0 {
+		delete(s.flows, e.flow.name)
+	}
+	s.entries.release(i)
+}
+
+// enqueue puts an entry that is in no list behind the others of its flow and band.
+func (s *schedule[R]) enqueue(now int64, i uint32, b Band) {
+	e := s.entries.at(i)
+	e.state, e.since, e.band = Queued, now, b
+	e.flow.bands[b].push(&s.entries, i)
+	e.flow.queued++
+	s.queued[b]++
+	s.settle(e.flow)
+}
+
+// promote moves a queued entry to a more urgent band, unless its age has made it as urgent.
+func (s *schedule[R]) promote(now int64, i uint32, b Band) {
+	e := s.entries.at(i)
+	step := int64(s.o.Step)
+	if b >= e.band || now+int64(b)*step >= e.since+int64(e.band)*step {
+		return
+	}
+	s.dequeue(i)
+	s.enqueue(now, i, b)
+}
+
+// dequeue takes a queued entry out of its band.
+func (s *schedule[R]) dequeue(i uint32) {
+	e := s.entries.at(i)
+	e.flow.bands[e.band].remove(&s.entries, i)
+	e.flow.queued--
+	s.queued[e.band]--
+}
+
+// settle puts a flow into the ring, or takes it out.
+func (s *schedule[R]) settle(f *flow) {
+	ready := f.queued > 0 && f.running < max(1, s.workers-1)
+	switch {
+	case ready && !s.ready.contains(f):
+		s.ready.push(f)
+	case !ready && s.ready.contains(f):
+		s.ready.remove(f)
+	}
+}
+
+// setWorkers changes the number of workers.
+func (s *schedule[R]) setWorkers(n int) {
+	s.workers = n
+	for _, name := range slices.Sorted(maps.Keys(s.flows)) {
+		s.settle(s.flows[name])
+	}
+}
+
+// expire does what is due.
+func (s *schedule[R]) expire(now int64) {
+	for {
+		t, ok := s.timers.pop(now)
+		if !ok {
+			return
+		}
+		e := s.entries.at(t.entry)
+		switch {
+		case t.kind == requeue:
+			s.add(now, e.key, Ask[R]{Band: Requeues, Reason: s.o.Requeued})
+		case e.state == Parked:
+			e.overdue = true
+			s.wake(now, t.entry)
+		default:
+			s.wake(now, t.entry)
+		}
+	}
+}
+
+// wake queues an entry that was parked or backing off.
+func (s *schedule[R]) wake(now int64, i uint32) {
+	e := s.entries.at(i)
+	s.timers.stop(i, gate)
+	s.lists[e.state].remove(&s.entries, i)
+	s.enqueue(now, i, min(e.band, Requeues))
+}
+
+// take starts the key whose turn it is. Its reasons are appended to buf.
+func (s *schedule[R]) take(now int64, buf []Counted[R]) (Item[R], bool) {
+	f := s.ready.turn
+	if f == nil {
+		return Item[R]{}, false
+	}
+	i, _ := f.first(&s.entries, s.o.Step)
+	s.dequeue(i)
+	e := s.entries.at(i)
+	item := Item[R]{
+		Key: e.key, entry: i, began: now, Failures: int(e.failures), Overdue: e.overdue, Band: e.band,
+		Waited: time.Duration(now - e.since), MoreReasons: int(e.untold),
+	}
+	item.Reasons = s.takeReasons(e, buf)
+	e.overdue, e.band = false, none
+	s.enter(now, i, Running)
+	f.running++
+	s.ready.turn = f.next
+	s.settle(f)
+	return item, true
+}
+
+// enter puts an entry that is in no list into the list of a state.
+func (s *schedule[R]) enter(now int64, i uint32, state State) {
+	e := s.entries.at(i)
+	e.state, e.since = state, now
+	s.lists[state].push(&s.entries, i)
+}
+
+// done ends the run of an item.
+func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
+	i := item.entry
+	if i >= s.entries.used || s.entries.at(i).key != item.Key || s.entries.at(i).state != Running {
+		return fmt.Errorf("queue: Done of %q, which is not running", item.Key)
+	}
+	e := s.entries.at(i)
+	s.lists[Running].remove(&s.entries, i)
+	e.flow.running--
+	s.settle(e.flow)
+	switch o.Result {
+	case Park:
+		s.park(now, i, item, o)
+		return nil
+	case Retry:
+		s.backOff(now, i, o)
+		return nil
+	}
+	e.failures = 0
+	if o.Result == Fail {
+		s.failures++
+	}
+	if s.o.Limiter != nil {
+		s.o.Limiter.Forget(e.key)
+	}
+	s.timers.stop(i, requeue)
+	if o.Result == Succeed && o.After > 0 {
+		s.timers.set(i, requeue, now+int64(o.After))
+	}
+	s.rest(now, i)
+	return nil
+}
+
+// rest queues an entry that is in no list if a run of it is asked for, and otherwise leaves it
+// idle.
+func (s *schedule[R]) rest(now int64, i uint32) {
+	e := s.entries.at(i)
+	if e.band != none {
+		s.enqueue(now, i, e.band)
+		return
+	}
+	e.state, e.since = Idle, now
+	if e.timers == [2]uint32{} {
+		s.forget(i)
+	}
+}
+
+// park keeps a key back until it is woken, or the time is over. Its reasons are those of its
+// next run.
+func (s *schedule[R]) park(now int64, i uint32, item Item[R], o Outcome) {
+	e := s.entries.at(i)
+	for _, r := range item.Reasons {
+		s.note(e, r)
+	}
+	e.untold += uint32(item.MoreReasons)
+	e.band = min(e.band, item.Band)
+	s.enter(now, i, Parked)
+	if o.After > 0 {
+		s.timers.set(i, gate, now+int64(o.After))
+	}
+}
+
+// backOff keeps a failed key back for the delay of its failures, or for as long as the outcome
+// says.
+func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
+	e := s.entries.at(i)
+	s.failures++
+	e.failures++
+	s.timers.stop(i, requeue)
+	delay := s.delay(e)
+	if o.After > 0 {
+		delay = o.After
+	}
+	urgent := e.band == Changes
+	e.band = min(e.band, Requeues)
+	e.firm = o.After > 0
+	s.note(e, Counted[R]{s.o.Retried, 1})
+	s.enter(now, i, BackingOff)
+	s.timers.set(i, gate, now+int64(delay))
+	if urgent && !e.firm {
+		s.hasten(i, e)
+	}
+}
+
+// delay returns how long a key waits after its failures.
+func (s *schedule[R]) delay(e *entry) time.Duration {
+	if s.o.Limiter != nil {
+		return s.o.Limiter.When(e.key)
+	}
+	d := s.o.FirstDelay
+	for n := uint32(1); n < e.failures && d < s.o.MaxDelay; n++ {
+		d *= 2
+	}
+	d = min(d, s.o.MaxDelay)
+	return d + time.Duration(s.o.Jitter()*float64(d)/10)
+}
+
+// reset forgets the failures of a key: its object is another one.
+func (s *schedule[R]) reset(key string) {
+	if i, _, ok := s.index.get(key); ok {
+		s.entries.at(i).failures = 0
+		if s.o.Limiter != nil {
+			s.o.Limiter.Forget(key)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// maxFlows is how many of the deepest flows are in Stats.
+const maxFlows = 10
+
+// Stats are the figures of a queue at one moment.
+type Stats struct {
+	// Queued is the number of queued keys by band. Healthy: falling back to 0.
+	Queued [bands]int
+	// Running, Parked and BackingOff are the numbers of keys in these states.
+	Running, Parked, BackingOff int
+	// Oldest is the key that has been queued for the longest time and Waiting for how long;
+	// empty and 0 if none is queued.
+	Oldest  string
+	Waiting time.Duration
+	// Flows are the ten flows with the most queued keys.
+	Flows []FlowStats
+	// Failures counts the runs that failed.
+	Failures uint64
+}
+
+// FlowStats are the figures of a flow.
+type FlowStats struct {
+	Name            string
+	Queued, Running int
+}
+
+// KeyStats are those of a key.
+type KeyStats struct {
+	Key   string
+	State State
+	// For is how long it has been in the state.
+	For      time.Duration
+	Failures int
+}
+
+// Stats returns the figures. It visits every flow, but no key.
+func (q *Queue[R]) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	st := Stats{
+		Queued: q.s.queued, Failures: q.s.failures,
+		Running: q.s.lists[Running].length, Parked: q.s.lists[Parked].length,
+		BackingOff: q.s.lists[BackingOff].length,
+	}
+	for _, f := range q.s.flows {
+		if f.queued == 0 {
+			continue
+		}
+		st.Flows = append(st.Flows, FlowStats{f.name, f.queued, f.running})
+		for _, band := range f.bands {
+			if band.first == nobody {
+				continue
+			}
+			e := q.s.entries.at(band.first)
+			if waiting := time.Duration(now - e.since); st.Oldest == "" || waiting > st.Waiting {
+				st.Oldest, st.Waiting = e.key, waiting
+			}
+		}
+	}
+	slices.SortFunc(st.Flows, func(a, b FlowStats) int {
+		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(a.Name, b.Name))
+	})
+	st.Flows = st.Flows[:min(len(st.Flows), maxFlows)]
+	return st
+}
+
+// Keys returns up to limit keys in a state other than Idle and Queued, those that have been in it
+// for the longest time first.
+func (q *Queue[R]) Keys(state State, limit int) []KeyStats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all []KeyStats
+	for i := q.s.lists[state].first; i != nobody && len(all) < limit; {
+		e := q.s.entries.at(i)
+		all = append(all, q.s.keyStats(e, q.now()))
+		i = e.next
+	}
+	return all
+}
+
+// Key returns the figures of a key; false if it is idle and waits for nothing.
+func (q *Queue[R]) Key(key string) (KeyStats, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i, _, ok := q.s.index.get(key)
+	if !ok {
+		return KeyStats{}, false
+	}
+	return q.s.keyStats(q.s.entries.at(i), q.now()), true
+}
+
+func (s *schedule[R]) keyStats(e *entry, now int64) KeyStats {
+	return KeyStats{e.key, e.state, time.Duration(now - e.since), int(e.failures)}
+}
