@@ -55,7 +55,6 @@ type entry struct {
 	prev, next uint32
 	reasons    uint32    // the first of them
 	timers     [2]uint32 // the place in the heap + 1, by kind of timer; 0 without one
-	hash       uint32    // of the key
 	failures   uint32    // in a row
 	untold     uint32    // asks whose reasons were left out
 	state      State

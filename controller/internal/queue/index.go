@@ -3,66 +3,70 @@ package queue
 import "hash/maphash"
 
 // index finds entries by their keys: a hash table of their numbers, with linear probing. It
-// takes 6 to 11 bytes per key, where a map from keys to numbers takes some 40.
+// takes 12 to 24 bytes per key, where a map from keys to numbers takes some 40, and looks at an
+// entry only if the hash is that of the key.
 type index struct {
 	entries *slab[entry]
 	seed    maphash.Seed
-	slots   []uint32 // the number of an entry + 1; 0 is free
+	slots   []slot
 	used    int
 }
+
+// slot has the hash of a key, and the number of its entry + 1. 0 is free.
+type slot struct{ hash, entry uint32 }
 
 const minSlots = 16
 
 func newIndex(entries *slab[entry]) index {
-	return index{entries: entries, seed: maphash.MakeSeed(), slots: make([]uint32, minSlots)}
+	return index{entries: entries, seed: maphash.MakeSeed(), slots: make([]slot, minSlots)}
 }
 
-func (x *index) hash(key string) uint32 { return uint32(maphash.String(x.seed, key)) }
-
-// get returns the entry of a key, and the hash of the key.
-func (x *index) get(key string) (i uint32, hash uint32, ok bool) {
-	hash = x.hash(key)
+// find returns the place of a key, or the place where it would be.
+func (x *index) find(key string) (at, hash uint32) {
+	hash = uint32(maphash.String(x.seed, key))
 	mask := uint32(len(x.slots) - 1)
-	for at := hash & mask; x.slots[at] != 0; at = (at + 1) & mask {
-		if e := x.entries.at(x.slots[at] - 1); e.hash == hash && e.key == key {
-			return x.slots[at] - 1, hash, true
+	for at = hash & mask; x.slots[at].entry != 0; at = (at + 1) & mask {
+		if s := x.slots[at]; s.hash == hash && x.entries.at(s.entry-1).key == key {
+			break
 		}
 	}
-	return nobody, hash, false
+	return at, hash
 }
 
-// add adds an entry, whose key is not in the index.
-func (x *index) add(i uint32) {
+// get returns the entry of a key.
+func (x *index) get(key string) (uint32, bool) {
+	at, _ := x.find(key)
+	i := x.slots[at].entry
+	return i - 1, i != 0
+}
+
+// obtain returns the entry of a key. If there is none, it is a zero one with the key.
+func (x *index) obtain(key string) (i uint32, isNew bool) {
+	at, hash := x.find(key)
+	if i := x.slots[at].entry; i != 0 {
+		return i - 1, false
+	}
+	i = x.entries.obtain()
+	x.entries.at(i).key = key
+	x.slots[at] = slot{hash, i + 1}
 	if x.used++; x.used*3 > len(x.slots)*2 {
 		x.resize(2 * len(x.slots))
 	}
-	x.put(i)
+	return i, true
 }
 
-func (x *index) put(i uint32) {
+// release removes an entry. The slots that it has displaced move up.
+func (x *index) release(i uint32) {
+	hole, _ := x.find(x.entries.at(i).key)
 	mask := uint32(len(x.slots) - 1)
-	at := x.entries.at(i).hash & mask
-	for x.slots[at] != 0 {
-		at = (at + 1) & mask
-	}
-	x.slots[at] = i + 1
-}
-
-// remove removes an entry. The entries that it has displaced move up.
-func (x *index) remove(i uint32) {
-	mask := uint32(len(x.slots) - 1)
-	hole := x.entries.at(i).hash & mask
-	for x.slots[hole] != i+1 {
-		hole = (hole + 1) & mask
-	}
-	for at := (hole + 1) & mask; x.slots[at] != 0; at = (at + 1) & mask {
-		home := x.entries.at(x.slots[at]-1).hash & mask
-		if (at-home)&mask >= (at-hole)&mask {
+	for at := (hole + 1) & mask; x.slots[at].entry != 0; at = (at + 1) & mask {
+		if home := x.slots[at].hash & mask; (at-home)&mask >= (at-hole)&mask {
 			x.slots[hole] = x.slots[at]
 			hole = at
 		}
 	}
-	x.slots[hole] = 0
+	x.slots[hole] = slot{}
+	x.entries.release(i)
 	if x.used--; x.used*8 < len(x.slots) && len(x.slots) > minSlots {
 		x.resize(len(x.slots) / 2)
 	}
@@ -71,10 +75,16 @@ func (x *index) remove(i uint32) {
 // resize changes the number of slots.
 func (x *index) resize(n int) {
 	old := x.slots
-	x.slots = make([]uint32, n)
-	for _, slot := range old {
-		if slot != 0 {
-			x.put(slot - 1)
+	x.slots = make([]slot, n)
+	mask := uint32(n - 1)
+	for _, s := range old {
+		if s.entry == 0 {
+			continue
 		}
+		at := s.hash & mask
+		for x.slots[at].entry != 0 {
+			at = (at + 1) & mask
+		}
+		x.slots[at] = s
 	}
 }

@@ -256,7 +256,7 @@ func story(t *testing.T, ops []byte) {
 			running = slices.Delete(running, i, i+1)
 		case 6:
 			if k := m.keys[key]; k != nil && k.state == Parked {
-				i, _, _ := s.index.get(key)
+				i, _ := s.index.get(key)
 				s.wake(now, i)
 				m.wake(now, k)
 			} else if ops[2]%2 == 0 {
@@ -277,7 +277,7 @@ func story(t *testing.T, ops []byte) {
 func compare(t *testing.T, n int, s *schedule[int], m *model) {
 	t.Helper()
 	for key, k := range m.keys {
-		i, _, ok := s.index.get(key)
+		i, ok := s.index.get(key)
 		if !ok {
 			if k.state != Idle || k.requeue != 0 {
 				t.Fatalf("operation %d: %s is forgotten, want %+v", n, key, k)

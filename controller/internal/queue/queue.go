@@ -91,7 +91,7 @@ func (q *Queue[R]) Done(item Item[R], o Outcome) error {
 func (q *Queue[R]) Wake(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i, _, ok := q.s.index.get(key); ok && !q.closed && q.s.entries.at(i).state == Parked {
+	if i, ok := q.s.index.get(key); ok && !q.closed && q.s.entries.at(i).state == Parked {
 		q.s.wake(q.now(), i)
 		q.changed()
 	}

@@ -70,8 +70,8 @@ func (s *schedule[R]) hasten(i uint32, e *entry) {
 
 // entry returns the number of the entry of a key.
 func (s *schedule[R]) entry(key string) uint32 {
-	i, hash, ok := s.index.get(key)
-	if ok {
+	i, isNew := s.index.obtain(key)
+	if !isNew {
 		return i
 	}
 	name := s.o.Flow(key)
@@ -81,20 +81,18 @@ func (s *schedule[R]) entry(key string) uint32 {
 		s.flows[name] = f
 	}
 	f.keys++
-	i = s.entries.obtain()
-	*s.entries.at(i) = entry{key: key, hash: hash, flow: f, reasons: nobody, band: none}
-	s.index.add(i)
+	e := s.entries.at(i)
+	e.flow, e.reasons, e.band = f, nobody, none
 	return i
 }
 
 // forget removes the entry of an idle key without timers.
 func (s *schedule[R]) forget(i uint32) {
 	e := s.entries.at(i)
-	s.index.remove(i)
 	if e.flow.keys--; e.flow.keys == 0 {
 		delete(s.flows, e.flow.name)
 	}
-	s.entries.release(i)
+	s.index.release(i)
 }
 
 // enqueue puts an entry that is in no list behind the others of its flow and band.
@@ -301,7 +299,7 @@ func (s *schedule[R]) delay(e *entry) time.Duration {
 
 // reset forgets the failures of a key: its object is another one.
 func (s *schedule[R]) reset(key string) {
-	if i, _, ok := s.index.get(key); ok {
+	if i, ok := s.index.get(key); ok {
 		s.entries.at(i).failures = 0
 		if s.o.Limiter != nil {
 			s.o.Limiter.Forget(key)

@@ -27,13 +27,16 @@ func (s *slab[T]) obtain() uint32 {
 // at returns the value of a number.
 func (s *slab[T]) at(i uint32) *T { return &s.chunks[i/chunkSize][i%chunkSize] }
 
-// release gives a number back. An empty slab gives its memory back.
+// release gives a number back. An empty slab keeps the memory of one chunk.
 func (s *slab[T]) release(i uint32) {
 	var zero T
 	*s.at(i) = zero
-	if len(s.free) == int(s.used)-1 {
-		*s = slab[T]{}
+	if len(s.free) < int(s.used)-1 {
+		s.free = append(s.free, i)
 		return
 	}
-	s.free = append(s.free, i)
+	s.used, s.free = 0, s.free[:0]
+	if len(s.chunks) > 1 {
+		s.chunks, s.free = s.chunks[:1:1], nil
+	}
 }

@@ -90,7 +90,7 @@ func (q *Queue[R]) Keys(state State, limit int) []KeyStats {
 func (q *Queue[R]) Key(key string) (KeyStats, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i, _, ok := q.s.index.get(key)
+	i, ok := q.s.index.get(key)
 	if !ok {
 		return KeyStats{}, false
 	}
