@@ -48,7 +48,8 @@ type FactoryOptions struct {
 	// change the object that it receives, which shares strings at most; its result is shared
 	// as Sharing says.
 	Transport Transport
-	// Logger receives what goes wrong; nil discards it.
+	// Logger receives what goes wrong; nil means slog.Default(). slog.DiscardHandler is for
+	// silence.
 	Logger *slog.Logger
 }
 
@@ -126,7 +127,7 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 		o.Scheme = scheme.Scheme
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	return &Factory{client: client, scheme: o.Scheme, o: o, shared: make(map[shareKey]*shared)}, nil
 }

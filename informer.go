@@ -58,7 +58,8 @@ type InformerOptions[T Object] struct {
 	// have, shares as it decodes: then Sharing is for the results of a transform alone. With a
 	// nil Table, the informer shares among its own objects.
 	Transport Transport
-	// Logger receives what goes wrong; nil discards it.
+	// Logger receives what goes wrong; nil means slog.Default(). slog.DiscardHandler is for
+	// silence.
 	Logger *slog.Logger
 }
 
