@@ -162,6 +162,7 @@ var packages = map[string]string{
 	"errors":       "errors",
 	"fmt":          "fmt",
 	"http":         "net/http",
+	"json":         "encoding/json",
 	"labels":       "k8s.io/apimachinery/pkg/labels",
 	"log":          "log",
 	"metav1":       "k8s.io/apimachinery/pkg/apis/meta/v1",
