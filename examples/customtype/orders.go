@@ -55,7 +55,10 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 		colors[w.Spec.Color] = true
 	}
 	printColors(widgets.Lister(), colors, out)
-	for e := range widgets.Events(ctx) {
+	for e, err := range widgets.Events(ctx) {
+		if err != nil {
+			return err
+		}
 		if e.Initial {
 			continue
 		}
