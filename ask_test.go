@@ -3,7 +3,6 @@ package tidings_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -194,12 +193,26 @@ func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
 	planets := runtime.NewScheme()
 	planet := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Planet"}
 	planets.AddKnownTypeWithName(planet, &notInAnyScheme{})
-	bad(t, "nil handler", errOf(informer.AddHandler(nil, tidings.HandlerOptions{})), nil,
-		"handler is nil", "pods.v1")
+	for _, h := range []tidings.Handler[*corev1.Pod]{
+		nil, tidings.HandlerFunc[*corev1.Pod](nil), (*tidings.Funcs[*corev1.Pod])(nil),
+	} {
+		bad(t, "nil handler", errOf(informer.AddHandler(h, tidings.HandlerOptions{})), nil,
+			"handler is nil", "pods.v1")
+	}
+	for _, h := range []tidings.Handler[*corev1.Pod]{
+		tidings.Funcs[*corev1.Pod]{}, &tidings.Funcs[*corev1.Pod]{},
+	} {
+		bad(t, "empty Funcs", errOf(informer.AddHandler(h, tidings.HandlerOptions{})), nil,
+			"set OnAdd", "pods.v1")
+	}
+	var none context.Context
+	bad(t, "nil context", f.Start(none), nil, "Start", "the context is nil")
+	bad(t, "nil context", informer.Run(none), nil, "pods.v1", "the context is nil")
+	bad(t, "no labels", informer.IndexLabels(), nil, "pods.v1", "name the labels")
 	for option, o := range map[string]tidings.HandlerOptions{
 		"Resync": {Resync: -1}, "HandlerOptions.Resync": {Resync: 1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
 	} {
-		bad(t, option, errOf(informer.AddHandler(tidings.Funcs[*corev1.Pod]{}, o)), nil, option)
+		bad(t, option, errOf(informer.AddHandler(ignore[*corev1.Pod](), o)), nil, option)
 	}
 	inMapper := offline(t, tidings.FactoryOptions{Scheme: planets, Mapper: meta.NewDefaultRESTMapper(nil)})
 	bad(t, "type not in the mapper", errOf(tidings.For[*notInAnyScheme](inMapper, tidings.Selection{})), nil,
@@ -320,53 +333,6 @@ func TestStartIsCalledAgainForLaterInformers(t *testing.T) {
 		w.start()
 		if !later.informer().HasSynced() {
 			w.Error("after the second Start it is not synced")
-		}
-	})
-}
-
-func TestEventsLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
-		defer w.end()
-		informer, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.create("a", "1")
-		w.start()
-		w.create("b", "1")
-		synctest.Wait()
-		var told []string
-		var first *corev1.ConfigMap
-		for e := range informer.Events(w.ctx) {
-			told = append(told, fmt.Sprint(e.Type, " ", e.Key(), " ", e.Object().Labels["n"]))
-			switch len(told) {
-			case 1:
-				first = e.New
-			case 2:
-				w.remove("a")
-			case 3:
-				if e.New != nil || e.Old.ResourceVersion == first.ResourceVersion {
-					t.Errorf("the last state is %v, the new one %v", e.Old, e.New)
-				}
-				w.update("b", "2")
-				w.create("unseen", "1")
-			}
-			if len(told) == 4 {
-				synctest.Wait() // until the handler waits to yield another event
-				break
-			}
-		}
-		expect(t, told, "Added default/a 1", "Added default/b 1", "Deleted default/a 1",
-			"Updated default/b 2")
-		synctest.Wait()
-		if handlers := informer.Health().Handlers; len(handlers) != 0 {
-			t.Errorf("leaving the loop left %v", handlers)
-		}
-		w.stop()
-		synctest.Wait()
-		for e := range informer.Events(context.Background()) {
-			t.Errorf("a stopped informer yields %v", e)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func (a asking) Handle(_ context.Context, r slog.Record) error {
 
 // changeInformer adds and removes a handler, and adds an index.
 func changeInformer(t *testing.T, maps *tidings.Informer[*corev1.ConfigMap]) {
-	r, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+	r, err := maps.AddHandler(ignore[*corev1.ConfigMap](), tidings.HandlerOptions{})
 	if err != nil {
 		return // the informer has stopped
 	}
@@ -146,7 +146,7 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		begun := time.Now()
 		done := make(chan error, 3)
 		go func() {
-			_, err := maps.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			_, err := maps.AddHandler(ignore[*corev1.ConfigMap](), tidings.HandlerOptions{})
 			done <- err
 		}()
 		go func() {
@@ -155,14 +155,14 @@ func TestIndexFunctionTakesItsTime(t *testing.T) {
 		released := mapsOf(w)
 		refused := make(chan error)
 		go func() {
-			_, err := released.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+			_, err := released.AddHandler(ignore[*corev1.ConfigMap](), tidings.HandlerOptions{})
 			refused <- err
 		}()
 		synctest.Wait()
 		released.Release()
 		other := mapsOf(w)
 		go func() {
-			registration, err := other.AddHandler(tidings.Funcs[*corev1.ConfigMap]{},
+			registration, err := other.AddHandler(ignore[*corev1.ConfigMap](),
 				tidings.HandlerOptions{})
 			if err == nil {
 				registration.Remove()
@@ -210,7 +210,7 @@ func TestP09_GoexitOfACallbackEndsTheInformer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				registration, err := i.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, tidings.HandlerOptions{})
+				registration, err := i.AddHandler(ignore[*corev1.ConfigMap](), tidings.HandlerOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}

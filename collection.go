@@ -50,7 +50,7 @@ type collectionOptions[T Object] struct {
 
 func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	if o.logger == nil {
-		o.logger = slog.New(slog.DiscardHandler)
+		o.logger = slog.Default()
 	}
 	logger, name := o.logger, o.name // and no other option: handlers keep log in memory
 	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", name) }}

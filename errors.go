@@ -11,7 +11,7 @@ import (
 // Errors of asking for an informer.
 var (
 	// ErrNilFactory is a nil *Factory given to For, Dynamic or Metadata.
-	ErrNilFactory = errors.New("tidings: the factory is nil: make one with NewFactory")
+	ErrNilFactory = errors.New("the factory is nil: make one with NewFactory")
 	// ErrNotInScheme is a Go type that the factory's scheme does not know.
 	ErrNotInScheme = errors.New("the type is not in the factory's scheme: " +
 		"register it with its package's AddToScheme and pass that scheme as FactoryOptions.Scheme")
@@ -46,7 +46,9 @@ var (
 	ErrHandlersStuck = engine.ErrHandlersStuck
 	// ErrGoexit is the end of an informer whose transform or index function has called
 	// runtime.Goexit, as a test does that fails there.
-	ErrGoexit = engine.ErrGoexit
+	ErrGoexit     = engine.ErrGoexit
+	errNilContext = errors.New("the context is nil: " +
+		"pass the one that ends with the program, or context.Background")
 )
 
 // informerError names the informer that an error is about.

@@ -126,7 +126,11 @@ func ExampleInformer_Events() {
 		fmt.Println(err)
 		return
 	}
-	for e := range colours.Events(ctx) {
+	for e, err := range colours.Events(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(e.Type, e.Key())
 		if e.Object().Name == "green" {
 			break

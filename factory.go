@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,12 @@ type FactoryOptions struct {
 	// change the object that it receives, which shares strings at most; its result is shared
 	// as Sharing says.
 	Transport Transport
-	// Logger receives what goes wrong; nil discards it.
+	// HTTPClient sends the requests, with its own TLS, credentials, proxies and user agent in
+	// place of those of the rest.Config. Its timeout applies to lists if the rest.Config has
+	// none. nil makes one from the rest.Config.
+	HTTPClient *http.Client
+	// Logger receives what goes wrong; nil means slog.Default(). slog.DiscardHandler is for
+	// silence.
 	Logger *slog.Logger
 }
 
@@ -118,7 +124,7 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("tidings: NewFactory: %w", err)
 	}
-	client, err := source.NewClient(config)
+	client, err := source.NewClient(config, o.HTTPClient)
 	if err != nil {
 		return nil, fmt.Errorf("tidings: NewFactory: %w", err)
 	}
@@ -126,7 +132,7 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 		o.Scheme = scheme.Scheme
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	return &Factory{client: client, scheme: o.Scheme, o: o, shared: make(map[shareKey]*shared)}, nil
 }
@@ -137,6 +143,9 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 // runs once. One that was not, and was not released either, is an error that is ErrStopped
 // and names it; nothing is started then.
 func (f *Factory) Start(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("tidings: Start: %w", errNilContext)
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("tidings: Start: the context has ended: %w", context.Cause(ctx))
 	}

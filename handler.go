@@ -71,7 +71,7 @@ type HandlerFunc[T Object] func(Event[T])
 func (f HandlerFunc[T]) Handle(e Event[T]) { f(e) }
 
 // Funcs is a [Handler] with a function for each type of event. Those that are nil
-// are left out.
+// are left out; one that is not nil is required.
 type Funcs[T Object] struct {
 	// OnAdd is called with an object that is new to the handler. Initial marks
 	// the initial set.
@@ -121,22 +121,48 @@ type HandlerOptions struct {
 	// Name is what health, logs and panics call the handler. The default is
 	// "handler-" and a number.
 	Name string
-	// Policy says what happens when more than Limit notifications, plus one for
-	// every cached object, are pending.
+	// Policy says what happens when more than Limit notifications are pending.
 	Policy Policy
-	// Limit is that number; 0 means 10,000.
+	// Limit is that number. The initial adds do not count. 0 means 10,000, and one more for
+	// each cached object unless Policy is PolicyBlock.
 	Limit int
 	// Resync is the period after which the handler receives every cached
 	// object again, as an Updated whose Old and New are the same; 0 is never, the
 	// least is a millisecond. It never asks the server.
 	Resync time.Duration
 	// IsolatePanics keeps the process alive when the handler panics. The
-	// notification is lost, counted in Health and logged.
+	// notification is lost, counted in Health and logged. Without it, the process ends with
+	// a panic that names the handler, the informer and the key.
 	IsolatePanics bool
 }
 
-var errNilHandler = errors.New("the handler is nil: " +
-	"pass a Funcs, a HandlerFunc or a Handler of your own")
+var (
+	errNilHandler = errors.New("the handler is nil: " +
+		"pass a Funcs, a HandlerFunc or a Handler of your own")
+	errNoFuncs = errors.New("the Funcs has no function: set OnAdd, OnUpdate or OnDelete")
+)
+
+// checkHandler returns an error for a handler that cannot be called, or does nothing.
+func checkHandler[T Object](h Handler[T]) error {
+	switch h := h.(type) {
+	case nil:
+		return errNilHandler
+	case HandlerFunc[T]:
+		if h == nil {
+			return errNilHandler
+		}
+	case Funcs[T]:
+		if h.OnAdd == nil && h.OnUpdate == nil && h.OnDelete == nil {
+			return errNoFuncs
+		}
+	case *Funcs[T]:
+		if h == nil {
+			return errNilHandler
+		}
+		return checkHandler[T](*h)
+	}
+	return nil
+}
 
 // eventOf returns the event that a handler receives for a change of the log.
 func eventOf[T Object](n change.Change[T]) Event[T] {

@@ -20,6 +20,7 @@ var (
 	// ErrLabelKey is an index of a label whose key no label can have.
 	ErrLabelKey = errors.New("no label has such a key")
 	errNilIndex = errors.New("the index is nil: make one with NewIndex")
+	errNoLabels = errors.New("IndexLabels has no keys: name the labels to index")
 )
 
 // Index finds objects by values that a function takes from them. Make one with [NewIndex]
@@ -92,6 +93,9 @@ func (i *Informer[T]) AddIndex(index *Index[T]) error {
 // An index costs about 90 bytes per object that has the label, 60 if it is not the first
 // index. A label whose value is the object's own is better looked up by name.
 func (i *Informer[T]) IndexLabels(keys ...string) error {
+	if len(keys) == 0 {
+		return informerError(i.Name(), errNoLabels)
+	}
 	for _, key := range keys {
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
 			return informerError(i.Name(), fmt.Errorf("index of label %q: %w: %s",

@@ -58,7 +58,8 @@ type InformerOptions[T Object] struct {
 	// have, shares as it decodes: then Sharing is for the results of a transform alone. With a
 	// nil Table, the informer shares among its own objects.
 	Transport Transport
-	// Logger receives what goes wrong; nil discards it.
+	// Logger receives what goes wrong; nil means slog.Default(). slog.DiscardHandler is for
+	// silence.
 	Logger *slog.Logger
 }
 
@@ -129,6 +130,9 @@ func (i *Informer[T]) Name() string { return i.name }
 // was called before or when the informer belongs to a factory that was started. Shutdown
 // of the factory, and the release of the last handle, end it too.
 func (i *Informer[T]) Run(ctx context.Context) error {
+	if ctx == nil {
+		return informerError(i.name, errNilContext)
+	}
 	c, err := i.held()
 	if err != nil {
 		return err
@@ -141,10 +145,10 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 
 // AddHandler calls h with an initial add for every cached object, and then with every change.
 // It returns an error if the informer has stopped or is
-// stopping.
+// stopping, and for a nil HandlerFunc or a Funcs without a function.
 func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration, error) {
-	if h == nil {
-		return nil, informerError(i.Name(), errNilHandler)
+	if err := checkHandler(h); err != nil {
+		return nil, informerError(i.Name(), err)
 	}
 	if err := o.check(); err != nil {
 		return nil, informerError(i.Name(), err)

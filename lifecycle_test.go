@@ -18,27 +18,6 @@ import (
 	"github.com/tidings-go/tidings/internal/follow"
 )
 
-// A loop over events ends with the informer, not only with its own context.
-func TestP09_LoopOverEventsEndsWithTheInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i, err := tidings.NewInformer(&fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}},
-			tidings.InformerOptions[*corev1.ConfigMap]{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ran, events := make(chan error, 1), 0
-		go func() { ran <- i.Run(ctx) }()
-		go func() { time.Sleep(time.Second); stop() }()
-		for range i.Events(t.Context()) {
-			events++
-		}
-		if err := <-ran; err != nil || events != 1 {
-			t.Errorf("Run: %v, after %d events", err, events)
-		}
-	})
-}
-
 // newTerm ends the context of the world and makes the next one.
 func (w *world) newTerm() {
 	w.stop()
@@ -56,6 +35,9 @@ func expectError(t testing.TB, what string, err, is error, says ...string) {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: the error does not say %q: %v", what, part, err)
 		}
+	}
+	if strings.Count(err.Error(), "tidings: ") > 1 {
+		t.Errorf("%s: the error names the package twice: %v", what, err)
 	}
 }
 
@@ -320,7 +302,7 @@ func TestReleasedInformerIsGarbage(t *testing.T) {
 		var registrations [2]*tidings.Registration
 		for n := range registrations {
 			o := tidings.HandlerOptions{IsolatePanics: n == 0}
-			registrations[n], err = i.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, o)
+			registrations[n], err = i.AddHandler(ignore[*corev1.ConfigMap](), o)
 			w.must(err)
 		}
 		w.start()

@@ -192,7 +192,7 @@ func newLives(t *testing.T, seed uint64) *lives {
 	config := l.server.Config()
 	config.QPS = -1
 	var err error
-	if l.client, err = source.NewClient(config); err != nil {
+	if l.client, err = source.NewClient(config, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.haveNamespaces(livesNamespaces[1:]...)

@@ -32,7 +32,7 @@ func (o HandlerOptions) check() error {
 			fmt.Sprintf("give %v or more, or 0 for none", leastResync))
 	case o.Limit < 0:
 		return badOption("HandlerOptions.Limit", o.Limit,
-			"give a number of notifications, or 0 for 10,000")
+			"give a number of notifications, or 0 for the default")
 	case o.Policy > PolicyUnbounded:
 		return badOption("HandlerOptions.Policy", uint8(o.Policy),
 			"use one of PolicyConflateUpdates, PolicyConflateState, PolicyBlock and PolicyUnbounded")

@@ -47,7 +47,7 @@ func (o *ofFactory) use(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	_, err = informer.AddHandler(tidings.Funcs[*corev1.ConfigMap]{}, o.HandlerOptions)
+	_, err = informer.AddHandler(ignore[*corev1.ConfigMap](), o.HandlerOptions)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (o *ofSource) use(t *testing.T) error {
 		return err
 	}
 	defer server.Close() //nolint:errcheck // as above
-	client, err := source.NewClient(server.Config())
+	client, err := source.NewClient(server.Config(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

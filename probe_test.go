@@ -50,6 +50,11 @@ func label(state string) string { return follow.Label(state) }
 
 func version(state string) string { return follow.Version(state) }
 
+// ignore returns a handler that does nothing.
+func ignore[T tidings.Object]() tidings.Handler[T] {
+	return tidings.HandlerFunc[T](func(tidings.Event[T]) {})
+}
+
 type typedProbe[T tidings.Object] struct {
 	t     *testing.T
 	i     *tidings.Informer[T]
@@ -125,7 +130,7 @@ func (p typedProbe[T]) snapshot() func() (string, map[string]string) {
 func (p typedProbe[T]) informer() informer { return p.i }
 
 func (p typedProbe[T]) add() error {
-	_, err := p.i.AddHandler(tidings.Funcs[T]{}, tidings.HandlerOptions{})
+	_, err := p.i.AddHandler(ignore[T](), tidings.HandlerOptions{})
 	return err
 }
 

@@ -235,7 +235,7 @@ func TestNewInformerOfREST(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				client, err := source.NewClient(server.Config())
+				client, err := source.NewClient(server.Config(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -36,7 +36,7 @@ func BenchmarkFirstList(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	client, err := source.NewClient(config)
+	client, err := source.NewClient(config, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Informer describes an informer.
+// Informer describes an informer. docs/health.md describes its JSON form.
 type Informer struct {
 	// Name names the informer: its resource and, in brackets, its selection.
 	Name string
@@ -55,21 +55,24 @@ const (
 // Handler describes a registered handler.
 type Handler struct {
 	// Name is the name of the handler.
-	Name string
+	Name string `json:"name"`
 	// State is how it keeps up.
-	State HandlerState
+	State HandlerState `json:"state"`
 	// Synced reports whether it has returned from its whole initial set.
-	Synced bool
+	Synced bool `json:"synced,omitzero"`
 	// Pending is how many notifications wait for it.
-	Pending int
+	Pending int `json:"pending,omitzero"`
 	// Delivered counts the calls that returned, Folded the updates that were folded into
 	// later ones, LeftOut the objects that came and went unseen and were left out, Panics
 	// the calls that panicked.
-	Delivered, Folded, LeftOut, Panics uint64
+	Delivered uint64 `json:"delivered,omitzero"`
+	Folded    uint64 `json:"folded,omitzero"`
+	LeftOut   uint64 `json:"leftOut,omitzero"`
+	Panics    uint64 `json:"panics,omitzero"`
 	// Unseen is how many objects came and went since it fell behind, and wait.
-	Unseen int
+	Unseen int `json:"unseen,omitzero"`
 	// Running is the key of the object of the running call and RunningSince when that
 	// began; empty and zero between calls.
-	Running      string
-	RunningSince time.Time
+	Running      string    `json:"running,omitzero"`
+	RunningSince time.Time `json:"runningSince,omitzero"`
 }

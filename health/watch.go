@@ -43,32 +43,33 @@ var severity = map[State]int{
 // Watch describes the list and watch of one namespace, or of all.
 type Watch struct {
 	// State is what it does, Since when it began to.
-	State State
-	Since time.Time
+	State State     `json:"state"`
+	Since time.Time `json:"since,omitzero"`
 	// Version is the resource version up to which everything was read.
-	Version string
+	Version string `json:"version,omitzero"`
 	// LastEvent is the time of the last event, bookmark or list.
-	LastEvent time.Time
+	LastEvent time.Time `json:"lastEvent,omitzero"`
 	// LastError is the last failure and LastErrorAt its time. They stay after the recovery.
-	LastError   error
-	LastErrorAt time.Time
+	LastError   error     `json:"-"`
+	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	// Failures counts the failures in a row; 0 is healthy.
-	Failures int
+	Failures int `json:"failures,omitzero"`
 	// RetryAt is the end of the present wait; zero without one. A server's Retry-After
 	// counts up to 5 minutes, with jitter on top; LastError says when it asked for more.
-	RetryAt time.Time
+	RetryAt time.Time `json:"retryAt,omitzero"`
 	// Lists and Watches count the lists and watches begun. A list in pages is one.
-	Lists, Watches uint64
+	Lists   uint64 `json:"lists,omitzero"`
+	Watches uint64 `json:"watches,omitzero"`
 	// Listed is how many objects the running list has brought, 0 between lists.
-	Listed int
+	Listed int `json:"listed,omitzero"`
 	// Dropped counts objects that do not belong to the collection; LastDropped says which
 	// was the last and why.
-	Dropped     uint64
-	LastDropped error
+	Dropped     uint64 `json:"dropped,omitzero"`
+	LastDropped error  `json:"-"`
 	// TransformErrors counts objects that the transform failed on; the cache keeps their
 	// state of before. LastTransformError names the last.
-	TransformErrors    uint64
-	LastTransformError error
+	TransformErrors    uint64 `json:"transformErrors,omitzero"`
+	LastTransformError error  `json:"-"`
 }
 
 // Add makes w describe the watch of another namespace as well: the state that is further

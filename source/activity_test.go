@@ -19,7 +19,7 @@ func paths(t *testing.T, answers map[string]func(*http.Request) *http.Response) 
 		resp := answers[r.URL.Path](r)
 		resp.Request = r
 		return resp, nil
-	})})
+	})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (a benchAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 func benchSources(b *testing.B, run func(b *testing.B, s *REST[*corev1.Pod])) {
 	for name, answers := range map[string]benchAnswers{"protobuf": protobufAnswers(b), "JSON": jsonAnswers(b)} {
 		b.Run(name, func(b *testing.B) {
-			client, err := NewClient(&rest.Config{Host: "http://answers.invalid", QPS: -1, Transport: answers})
+			client, err := NewClient(&rest.Config{Host: "http://answers.invalid", QPS: -1, Transport: answers}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -229,7 +229,7 @@ func TestBudgetIsNoSilence(t *testing.T) {
 
 // TestBudgetOfClient bounds the pages of all sources of a client, or of those that are given one.
 func TestBudgetOfClient(t *testing.T) {
-	client, err := NewClient(&rest.Config{Host: "http://localhost:1"})
+	client, err := NewClient(&rest.Config{Host: "http://localhost:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

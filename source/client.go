@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,11 @@ type Client struct {
 // NewClient returns a client for the server that config names, with its TLS,
 // credentials, exec plugins, proxies, user agent and rate limit. The timeout of
 // config applies to lists; a watch lasts as long as its own.
-func NewClient(config *rest.Config) (*Client, error) {
+//
+// With httpClient, that client sends the requests, with its own TLS, credentials, proxies and
+// user agent in place of those of config. Its timeout applies to lists if config has none. nil
+// makes one from config.
+func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("source: the rest.Config is nil: " +
 			"load one with clientcmd or rest.InClusterConfig")
@@ -52,10 +57,13 @@ func NewClient(config *rest.Config) (*Client, error) {
 	}
 	unlimited := rest.CopyConfig(config)
 	unlimited.Timeout = 0
-	httpClient, err := rest.HTTPClientFor(unlimited)
-	if err != nil {
-		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
+	if httpClient == nil {
+		var err error
+		if httpClient, err = rest.HTTPClientFor(unlimited); err != nil {
+			return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
+		}
 	}
+	timeout := cmp.Or(config.Timeout, httpClient.Timeout)
 	httpClient = sameHostOnly(httpClient)
 	// The serializer is never used, but the REST client insists on one.
 	codecs := serializer.NewCodecFactory(runtime.NewScheme())
@@ -64,7 +72,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("source: the rest.Config cannot be used: %w", err)
 	}
-	return &Client{rest: restClient, http: httpClient, timeout: config.Timeout}, nil
+	return &Client{rest: restClient, http: httpClient, timeout: timeout}, nil
 }
 
 // request is one GET.

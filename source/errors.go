@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Errors of a request, before the server has answered it.
@@ -39,6 +40,26 @@ var (
 	// ErrUnknownEvent is a watch event of a type that this package does not know.
 	ErrUnknownEvent = errors.New("unknown event type")
 )
+
+// errForeign is an answer of a media type that was not asked for, and so of a server or proxy
+// that is no Kubernetes API server.
+var errForeign = fmt.Errorf("%w: a media type that was not asked for", ErrMalformed)
+
+// isForeign reports whether an error is about an answer that no Kubernetes API server gives:
+// errForeign, or a status whose body is markup.
+func isForeign(err error) bool {
+	if errors.Is(err, errForeign) {
+		return true
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || status.ErrStatus.Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseTypeUnexpectedServerResponse &&
+			strings.Contains(c.Message, markup)
+	})
+}
 
 // Phase says how far a request got before it failed.
 type Phase string
@@ -94,6 +115,9 @@ func (e *Error) Hint() string {
 		where = fmt.Sprintf("in namespace %q", e.Namespace)
 	}
 	switch {
+	case isForeign(e.Err):
+		return "is this the address of a Kubernetes API server? " +
+			"A web server, a proxy or a login page may have answered in its place"
 	case apierrors.IsUnauthorized(e.Err):
 		return "the server does not accept these credentials: log in again or check the kubeconfig"
 	case apierrors.IsForbidden(e.Err):

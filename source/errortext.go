@@ -113,13 +113,16 @@ func boundStatus(s metav1.Status) metav1.Status {
 	return s
 }
 
+// markup is in the summary of a page.
+const markup = "bytes of markup"
+
 // summary describes data that was received in the place of an object, without any of it: errors are
 // logged, and it may be a part of a Secret.
 func summary(b []byte) string {
 	trimmed := bytes.TrimSpace(b)
 	switch {
 	case bytes.HasPrefix(trimmed, []byte("<")):
-		return fmt.Sprintf("%d bytes of markup, as a proxy or a login page sends", len(b))
+		return fmt.Sprintf("%d %s, as a proxy or a login page sends", len(b), markup)
 	case bytes.HasPrefix(trimmed, []byte("HTTP/")):
 		return fmt.Sprintf("%d bytes that begin like another HTTP answer", len(b))
 	}

@@ -203,7 +203,7 @@ func TestNoPasswordInMetricsAndErrors(t *testing.T) {
 	plain := serve(t, answerWith(200, jsonType, `{"kind":"PodList","metadata":{}}`))
 	host := plain.rest.Get().URL()
 	host.User = url.UserPassword("ada", "s3cret")
-	client, err := NewClient(&rest.Config{Host: host.String(), QPS: 100})
+	client, err := NewClient(&rest.Config{Host: host.String(), QPS: 100}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestNoPasswordInMetricsAndErrors(t *testing.T) {
 		t.Errorf("metrics get %v", got.urls)
 	}
 	for _, host := range []string{"http://ada:s3cret@a:b", "http://ada:s3cret%zz@a", "http://ada:s3cret/x@a", "http://ada:s3 cret@a"} {
-		_, err := NewClient(&rest.Config{Host: host})
+		_, err := NewClient(&rest.Config{Host: host}, nil)
 		if err == nil || strings.Contains(err.Error(), "s3") {
 			t.Errorf("%s: %v", host, err)
 		}

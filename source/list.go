@@ -71,8 +71,7 @@ func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
 		if _, err := readBody(r); err != nil {
 			return Page[T]{}, err
 		}
-		return Page[T]{}, fmt.Errorf("%w: the list came as %q, which was not asked for",
-			ErrMalformed, mediaType)
+		return Page[T]{}, fmt.Errorf("%w: the list came as %q", errForeign, mediaType)
 	}
 }
 

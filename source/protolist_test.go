@@ -253,7 +253,7 @@ func TestPageThatWasReadIsGarbage(t *testing.T) {
 		read = weak.Make(w)
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {protobufType}}, Body: w, Request: req}, nil
 	})}
-	client, err := NewClient(config)
+	client, err := NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

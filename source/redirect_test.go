@@ -49,7 +49,7 @@ func TestRedirectsKeepCredentials(t *testing.T) {
 		if !strings.HasPrefix(tt.server, "https") && !strings.HasPrefix(tt.target, "https") {
 			config.TLSClientConfig, config.BearerToken = rest.TLSClientConfig{}, "" // http.DefaultClient then
 		}
-		own, err := NewClient(config)
+		own, err := NewClient(config, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,11 +38,11 @@ func TestResolveAsksTheServer(t *testing.T) {
 }
 
 func TestUnusableConfig(t *testing.T) {
-	if _, err := NewClient(nil); err == nil || !strings.Contains(err.Error(), "clientcmd") {
+	if _, err := NewClient(nil, nil); err == nil || !strings.Contains(err.Error(), "clientcmd") {
 		t.Errorf("got %v, want an error that says what to do", err)
 	}
 	missing := rest.TLSClientConfig{CAFile: "missing"}
-	_, err := NewClient(&rest.Config{Host: "https://a", TLSClientConfig: missing})
+	_, err := NewClient(&rest.Config{Host: "https://a", TLSClientConfig: missing}, nil)
 	if err == nil || !strings.Contains(err.Error(), "rest.Config cannot be used") {
 		t.Errorf("without the file of the certificates: %v", err)
 	}

@@ -27,7 +27,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	client, err := NewClient(&rest.Config{Host: server.URL + "/prefix", QPS: -1})
+	client, err := NewClient(&rest.Config{Host: server.URL + "/prefix", QPS: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestListRefusesWhatIsNoList(t *testing.T) {
 		handle http.HandlerFunc
 		want   string
 	}{
-		"html":                 {answerWith(200, "text/html", "<html>"), "text/html"},
+		"html":                 {answerWith(200, "text/html", "<html>"), `came as "text/html" (is this the address of a Kubernetes API server?`},
 		"json garbage":         {answerWith(200, jsonType, "<html>"), "of markup"},
 		"another kind":         {answerWith(200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1"}`), "meta.k8s.io/v1 Table"},
 		"no kind":              {answerWith(200, jsonType, `{}`), "(any)"},
@@ -330,6 +330,8 @@ func TestAnswersBecomeErrorsThatSayWhatToDo(t *testing.T) {
 		"forbidden":    {answerWith(403, jsonType, forbidden), apierrors.IsForbidden, `grant list and watch on pods.v1 in namespace "default"`},
 		"unauthorized": {answerWith(401, jsonType, "no"), apierrors.IsUnauthorized, "credentials"},
 		"not found":    {answerWith(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "CustomResourceDefinition"},
+		"web server":   {answerWith(404, "text/html", "<html>no such page</html>"), apierrors.IsNotFound, "the address of a Kubernetes API server"},
+		"login page":   {answerWith(401, "text/html", "<html>log in</html>"), apierrors.IsUnauthorized, "the address of a Kubernetes API server"},
 		"gateway":      {answerWith(502, "text/html", "<html>bad gateway</html>"), func(error) bool { return true }, "of markup"},
 		"in protobuf": {answerWith(410, protobufType, string(envelopeOf(t, "v1", "Status", &metav1.Status{
 			Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410, Message: "gone by"}))), IsExpired, "gone by"},
@@ -364,7 +366,7 @@ func TestRefusedStreamedListIsSaidSo(t *testing.T) {
 func TestRateLimitHoldsUpListsAndNotTheirPages(t *testing.T) {
 	server := httptest.NewServer(answerWith(200, jsonType, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`))
 	defer server.Close()
-	client, err := NewClient(&rest.Config{Host: server.URL, QPS: 0.001, Burst: 1})
+	client, err := NewClient(&rest.Config{Host: server.URL, QPS: 0.001, Burst: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +385,7 @@ func TestRateLimitHoldsUpListsAndNotTheirPages(t *testing.T) {
 }
 
 func TestUnreachableServer(t *testing.T) {
-	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"})
+	client, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +407,7 @@ func TestListHasTheTimeoutOfTheConfigAndWatchHasNot(t *testing.T) {
 	}))
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}
-	client, err := NewClient(config)
+	client, err := NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,8 +415,14 @@ func TestListHasTheTimeoutOfTheConfigAndWatchHasNot(t *testing.T) {
 	if err != nil || theirs.http.Timeout != 0 {
 		t.Fatal(err, theirs.http.Timeout)
 	}
+	given := &http.Client{Timeout: config.Timeout}
+	through, err := NewClient(&rest.Config{Host: server.URL}, given)
+	if err != nil || given.Timeout == 0 {
+		t.Fatal(err, given.Timeout)
+	}
 	s := NewTyped(client, pods, newPod, RESTOptions{})
-	for _, s := range []*REST[*corev1.Pod]{s, NewTyped(theirs, pods, newPod, RESTOptions{})} {
+	for _, client := range []*Client{client, theirs, through} {
+		s := NewTyped(client, pods, newPod, RESTOptions{})
 		if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("list: %v, want the deadline", err)
 		}

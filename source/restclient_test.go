@@ -94,7 +94,7 @@ func TestRequestsAreCountedInClientGosMetrics(t *testing.T) {
 	defer func() { metrics.RequestResult = before }()
 	server := httptest.NewServer(http.NotFoundHandler())
 	host := strings.TrimPrefix(server.URL, "http://")
-	client, err := NewClient(&rest.Config{Host: server.URL})
+	client, err := NewClient(&rest.Config{Host: server.URL}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

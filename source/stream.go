@@ -48,8 +48,7 @@ func newRESTStream[T Object](s *REST[T], r request, resp *http.Response,
 	case jsonType:
 		framing = &jsonObjects{}
 	default:
-		return nil, fmt.Errorf("%w: the watch came as %q, which was not asked for",
-			ErrMalformed, mediaType)
+		return nil, fmt.Errorf("%w: the watch came as %q", errForeign, mediaType)
 	}
 	stream.frames = newFrames(resp.Body, framing, int64(s.options.MaxFrameBytes))
 	return stream, nil

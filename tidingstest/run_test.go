@@ -1,6 +1,7 @@
 package tidingstest
 
 import (
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.SetLogger(logr.Discard())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
 

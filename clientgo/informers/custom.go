@@ -76,7 +76,7 @@ func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions),
 	var own *source.Client
 	if o.Config != nil {
 		var err error
-		if own, err = source.NewClient(o.Config); err != nil {
+		if own, err = source.NewClient(o.Config, nil); err != nil {
 			return none, fmt.Errorf("informers.ForGroup: GroupOptions.Config: %w", err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"slices"
 
@@ -28,7 +27,7 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 	if err := shopv1.AddToScheme(scheme); err != nil {
 		return err
 	}
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Scheme: scheme, Logger: slog.Default()})
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Scheme: scheme})
 	if err != nil {
 		return err
 	}
@@ -56,7 +55,10 @@ func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
 		colors[w.Spec.Color] = true
 	}
 	printColors(widgets.Lister(), colors, out)
-	for e := range widgets.Events(ctx) {
+	for e, err := range widgets.Events(ctx) {
+		if err != nil {
+			return err
+		}
 		if e.Initial {
 			continue
 		}

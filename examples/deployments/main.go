@@ -100,7 +100,10 @@ func run(ctx context.Context, config *rest.Config, o options, out io.Writer) (er
 	if o.name != "" {
 		lookUp(deployments.Lister(), o, out)
 	}
-	for e := range deployments.Events(ctx) {
+	for e, err := range deployments.Events(ctx) {
+		if err != nil {
+			return err
+		}
 		if !e.Initial {
 			fmt.Fprintln(out, describe(e))
 		}

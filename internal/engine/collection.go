@@ -170,7 +170,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 		_, uid := describe(obj)
 		return uid
 	}
-	c.fan = fanout.New(fanout.Options[T]{UID: uid})
+	c.fan = fanout.New(fanout.Options[T]{Name: o.Name, UID: uid})
 	return c, nil
 }
 

@@ -130,28 +130,34 @@ func TestP10_IdleLogRetainsNothing(t *testing.T) {
 	}
 }
 
+// TestP10_OnlyBeyondTheLimit has two live keys: they add to the default limit, and not to one
+// that is given.
 func TestP10_OnlyBeyondTheLimit(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.publish("a", modify)
-		r.publish("b", modify)
-		r.marked()
-		h := r.join(true, SubscriptionOptions{Limit: 3})
-		h.step(2)
-		r.publish("a", modify)
-		synctest.Wait() // its call is running: what comes after it is not of its run
-		r.publish("a", modify, modify, modify, modify)
-		if st := h.Stats(); st.Behind || st.Pending != 5 {
-			t.Errorf("at limit 3 and 2 live keys: %+v, want 5 pending, not behind", st)
-		}
-		r.publish("a", modify)
-		if st := h.Stats(); !st.Behind {
-			t.Errorf("beyond it: %+v, want behind", st)
-		}
-		r.finish(h)
-		if h.Stats().Folded == 0 {
-			t.Error("nothing was folded")
-		}
-	})
+	for given, most := range map[int]int{3: 3, 0: defaultLimit + 2} {
+		inBubble(t, func(t *testing.T, r *rig) {
+			r.publish("a", modify)
+			r.publish("b", modify)
+			r.marked()
+			h := r.join(true, SubscriptionOptions{Limit: given})
+			h.step(2)
+			r.publish("a", modify)
+			synctest.Wait() // its call is running: what comes after it is not of its run
+			for range most - 1 {
+				r.publish("a", modify)
+			}
+			if st := h.Stats(); st.Behind || st.Pending != most {
+				t.Errorf("Limit %d: %+v, want %d pending, not behind", given, st, most)
+			}
+			r.publish("a", modify)
+			if st := h.Stats(); !st.Behind {
+				t.Errorf("Limit %d, beyond it: %+v, want behind", given, st)
+			}
+			r.finish(h)
+			if h.Stats().Folded == 0 {
+				t.Errorf("Limit %d: nothing was folded", given)
+			}
+		})
+	}
 }
 
 func TestP10_LargestLimitIsNeverPassed(t *testing.T) {

@@ -37,8 +37,8 @@
 //  1. Copy the batch behind the last entry, adding chunks of 32 to 256 entries.
 //  2. Store the new end. This makes the batch visible, whole.
 //  3. For each subscription on the log: if its goroutine is parked, wake it; if
-//     more is pending than its limit and one for each live key, and its policy
-//     folds, take it off the log (see below).
+//     more is pending than its limit, which by default grows with each live key, and
+//     its policy folds, take it off the log (see below).
 //  4. For each subscription off the log: fold the batch into its backlog.
 //
 // The goroutine of a subscription:
@@ -105,8 +105,8 @@
 //     of 32 empty entries.
 //   - While handlers work, one that has delivered everything and waits keeps
 //     nothing that a working one does not keep.
-//   - A handler on the log keeps at most its limit, one notification for each
-//     live key, the batch that takes it off the log, and a chunk.
+//   - A handler on the log keeps at most its limit, the batch that takes it off the log,
+//     and a chunk. The default limit has one notification for each live key in it.
 //   - A call that never returns keeps the chunk it was taken from, 256
 //     notifications at most, and its backlog. ConflateState: one entry for each
 //     key that the handler knows or that lives. ConflateUpdates: at most two for

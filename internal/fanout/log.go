@@ -15,6 +15,8 @@ import (
 
 // Options configure a Log. The zero value is ready.
 type Options[T any] struct {
+	// Name names the collection in the value of a panic.
+	Name string
 	// UID tells the incarnations of a key apart. Nil: all states of a key are of
 	// one incarnation. It is called with the log's locks held, and only for a
 	// backlog that is being folded: it must be a pure function of the object.
@@ -28,6 +30,7 @@ type Options[T any] struct {
 // Publish, MarkSynced, Replay and AwaitRoom are for one publisher, who calls
 // them one at a time; everything else is for any goroutine.
 type Log[T any] struct {
+	name  string
 	uid   func(T) string
 	epoch time.Time // what readers' time stamps count from
 
@@ -58,6 +61,7 @@ type Log[T any] struct {
 // subscriptions of a log that never starts cost none.
 func New[T any](o Options[T]) *Log[T] {
 	return &Log[T]{
+		name:    o.Name,
 		uid:     o.UID,
 		epoch:   time.Now(),
 		room:    make(chan struct{}, 1),
@@ -83,7 +87,7 @@ func (l *Log[T]) Start() {
 }
 
 // Publish appends a batch of notifications, in order. live is the number of
-// keys in the cache after the batch: each adds one to the limit of a handler's
+// keys in the cache after the batch: each adds one to the default limit of a handler's
 // backlog. Publish never waits for a handler and keeps no reference to the
 // batch's array. After Close it does nothing.
 func (l *Log[T]) Publish(batch []change.Change[T], live int) {

@@ -125,7 +125,7 @@ func (m *model) bounds() error {
 	for _, h := range m.handlers {
 		st := h.Stats()
 		counted := st.Pending - st.Initial
-		most := h.limit + live
+		most := h.limit
 		switch {
 		case st.Behind && h.policy == ConflateUpdates:
 			// A run that was taken, and of each key that the handler knows an update
@@ -138,7 +138,7 @@ func (m *model) bounds() error {
 			continue
 		}
 		if counted > most {
-			return fmt.Errorf("%v, limit %d, %d live: %+v, want at most %d pending", h.policy, h.limit, live, st, most)
+			return fmt.Errorf("%v, limit %d, %d live keys: %+v, want at most %d pending", h.policy, h.limit, live, st, most)
 		}
 		if h.HasSynced() && !m.marked {
 			return fmt.Errorf("synced before the mark")

@@ -1,11 +1,14 @@
 package fanout
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tidings-go/tidings/internal/change"
 )
@@ -24,7 +27,8 @@ func TestP11_PanicCrashesTheProcess(t *testing.T) {
 	if _, ok := err.(*exec.ExitError); !ok {
 		t.Fatalf("the process ended with %v, want a crash:\n%s", err, out)
 	}
-	for _, want := range []string{"told: roller default/web no such thing true\n", "panic: no such thing", "fanout.explode"} {
+	for _, want := range []string{"told: roller default/web no such thing true\n", "panic: no such thing",
+		`handler "roller" of informer webs panicked at object "default/web": no such thing`, "fanout.explode"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}
@@ -35,7 +39,7 @@ func TestP11_PanicCrashesTheProcess(t *testing.T) {
 }
 
 func crash(t *testing.T) {
-	l := started(Options[*object]{})
+	l := started(Options[*object]{Name: "webs"})
 	s, err := l.Subscribe(func(change.Change[*object]) { explode() }, nil, SubscriptionOptions{
 		Name: "roller",
 		OnPanic: func(p Panic) {
@@ -52,3 +56,26 @@ func crash(t *testing.T) {
 }
 
 func explode() { panic("no such thing") }
+
+// TestP11_PanicLeadsToARuntimeError has a handler write to a nil map.
+func TestP11_PanicLeadsToARuntimeError(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var reported Panic
+		_, err := r.log.Subscribe(func(change.Change[*object]) {
+			var none map[string]int
+			none["a"] = 1
+		}, nil, SubscriptionOptions{IsolatePanics: true, OnPanic: func(p Panic) { reported = p }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.publish("a", modify)
+		synctest.Wait()
+		if _, ok := errors.AsType[runtime.Error](&reported); !ok {
+			t.Errorf("reported %v, want a runtime error", &reported)
+		}
+		other := &Panic{Key: strings.Repeat("k", 1<<20), Value: "no error"}
+		if err := errors.Unwrap(other); err != nil || len(other.Error()) > 2*maxKey {
+			t.Errorf("%.1000v unwraps to %v", other, err)
+		}
+	})
+}

@@ -2,8 +2,8 @@ package fanout
 
 import "fmt"
 
-// defaultLimit is the backlog, in notifications, that a handler may have on
-// top of one for each live key before its policy is applied.
+// defaultLimit is the backlog, in notifications, that a handler without a limit of its own
+// may have before its policy is applied: on top of one for each live key, but for Block.
 const defaultLimit = 10_000
 
 // Policy decides about the backlog of a handler that is slower than the changes
@@ -26,7 +26,7 @@ const (
 	// Block makes Log.AwaitRoom wait while the handler is at its limit, so that a
 	// publisher that asks stands still with it. One stuck handler stops the cache
 	// and every other handler: it is for programs whose handlers are known to
-	// return. Live keys do not count towards its limit.
+	// return.
 	Block
 	// Unbounded keeps everything. A handler that is stuck grows the heap until the
 	// process is killed.

@@ -20,9 +20,9 @@ type SubscriptionOptions struct {
 	Name string
 	// Policy decides about a backlog beyond Limit. Zero: ConflateUpdates.
 	Policy Policy
-	// Limit is the number of notifications that may be pending, on top of one for
-	// each live key (not so for Block), before Policy is applied. Initial adds,
-	// resyncs and marks do not count. Zero: 10,000.
+	// Limit is the number of notifications that may be pending before Policy is applied.
+	// Initial adds, resyncs and marks do not count. Zero: 10,000, and one more for each live
+	// key unless the policy is Block.
 	Limit int
 	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps
 	// the schedule: see Log.DueForResync.
@@ -73,6 +73,7 @@ type Subscription[T any] struct {
 	number  int // in the order of subscription, from 1
 	policy  Policy
 	limit   int
+	perKey  bool // each live key adds one to limit
 	period  time.Duration
 	isolate bool
 	onPanic func(Panic)
@@ -141,7 +142,7 @@ func newSubscription[T any](
 		syncAt:  noMark,
 	}
 	if s.limit == 0 {
-		s.limit = defaultLimit
+		s.limit, s.perKey = defaultLimit, true
 	}
 	if s.period > 0 {
 		offset := o.ResyncOffset
@@ -212,7 +213,7 @@ func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 		return
 	}
 	s.wake()
-	if s.policy.conflates() && s.countable()-live > s.limit {
+	if s.policy.conflates() && s.isBehind(live) {
 		s.detachLocked(live)
 	}
 }
@@ -223,6 +224,15 @@ func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 func (s *Subscription[T]) countable() int {
 	initials := s.initials.Load()
 	return int(s.log.end.Load()-s.done.Load()) - int(s.log.initials.Load()-initials)
+}
+
+// isBehind reports whether more is pending than the limit of a policy that folds.
+func (s *Subscription[T]) isBehind(live int) bool {
+	pending := s.countable()
+	if s.perKey {
+		pending -= live
+	}
+	return pending > s.limit
 }
 
 // detachLocked takes the subscription off the log: what it has not taken from
@@ -236,7 +246,7 @@ func (s *Subscription[T]) countable() int {
 func (s *Subscription[T]) detachLocked(live int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.countable()-live <= s.limit {
+	if !s.isBehind(live) {
 		return
 	}
 	s.wake()

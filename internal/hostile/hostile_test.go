@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"runtime"
@@ -55,6 +56,7 @@ func TestMain(m *testing.M) {
 	// In a bubble they would sleep for years (see docs/testing.md).
 	utilruntime.ErrorHandlers = nil //nolint:reassign // what tests in bubbles do
 	klog.SetLogger(logr.Discard())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
 

@@ -165,6 +165,7 @@ var packages = map[string]string{
 	"errors":       "errors",
 	"fmt":          "fmt",
 	"http":         "net/http",
+	"json":         "encoding/json",
 	"labels":       "k8s.io/apimachinery/pkg/labels",
 	"log":          "log",
 	"klog":         "k8s.io/klog/v2",

@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
@@ -263,6 +264,7 @@ func edit[T interface {
 func TestMain(m *testing.M) {
 	// client-go's informers log each of thousands of intended failures.
 	klog.SetLogger(logr.Discard())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	// The other handlers of utilruntime delay frequent errors by the clock of the process:
 	// from within a bubble of virtual time that can be decades.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"flag"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -28,5 +29,6 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) {}}
 	debug.SetGCPercent(400) // the worlds are small and many
 	klog.SetLogger(logr.Discard())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }

@@ -110,8 +110,10 @@ func newNative[T tidings.Object](
 			return nil, err
 		}
 	}
-	if err := informer.IndexLabels(o.Labels...); err != nil {
-		return nil, err
+	if len(o.Labels) > 0 {
+		if err := informer.IndexLabels(o.Labels...); err != nil {
+			return nil, err
+		}
 	}
 	if o.Owners {
 		if err := informer.IndexOwners(); err != nil {

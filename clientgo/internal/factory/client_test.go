@@ -179,7 +179,7 @@ func TestClientErrors(t *testing.T) {
 			}
 		}
 	}
-	reads, err := source.NewClient(&rest.Config{Host: "http://localhost"})
+	reads, err := source.NewClient(&rest.Config{Host: "http://localhost"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestReadWith(t *testing.T) {
 		fakes, w := newFakes(t), newServer(t)
 		w.create(t, widget("a", "served", "red"))
 		fakes.create(t, widget("a", "fake", "red"))
-		reads, err := source.NewClient(w.server.Config())
+		reads, err := source.NewClient(w.server.Config(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

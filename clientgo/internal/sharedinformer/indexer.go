@@ -57,8 +57,8 @@ func (x *indexer) find(name string) (cache.IndexFunc, error) {
 	if f := indexers[name]; f != nil {
 		return f, nil
 	}
-	return nil, fmt.Errorf("index %q does not exist: there are %q; add it with AddIndexers",
-		name, names(indexers))
+	return nil, fmt.Errorf("index %q of the informer of %s does not exist: there are %q; "+
+		"add it with AddIndexers", name, x.informer.name, names(indexers))
 }
 
 // namespaceCode identifies client-go's index function by namespace. Its values are in the keys
