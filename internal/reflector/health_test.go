@@ -75,7 +75,9 @@ func TestOptionalResource(t *testing.T) {
 		},
 		"missing for two minutes: empty": {
 			o: optional, answers: vanished(7), pass: 2 * time.Minute, queue: []string{replaced5, emptied},
-			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) { state(r, health.StateNoSuchResource, "") },
+			check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
+				state(r, health.StateNoSuchResource, "")
+			},
 		},
 		"missing for longer, and back": {
 			o: optional, answers: append(vanished(20), listed()), pass: 20 * time.Minute, queue: []string{replaced5, emptied, replaced5},
