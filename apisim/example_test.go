@@ -47,6 +47,22 @@ func ExampleServer() {
 	// Output: 1 pod: web
 }
 
+func ExampleUpdate() {
+	ctx := context.Background()
+	server, _ := start()
+	defer server.Close()
+
+	_, err := apisim.Create(ctx, server, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+	check(err)
+	pod, err := apisim.Get[*corev1.Pod](ctx, server, "default", "web")
+	check(err)
+	pod.Status.Phase = corev1.PodRunning
+	pod, err = apisim.Update(ctx, server, pod)
+	check(err)
+	fmt.Println(pod.Name, pod.Status.Phase)
+	// Output: web Running
+}
+
 func ExampleServer_Inject() {
 	ctx := context.Background()
 	server, client := start()
