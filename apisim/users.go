@@ -17,7 +17,8 @@ type User struct {
 	Name string `json:"name"`
 	// Token is the bearer token. It must not be empty, and no other user's.
 	Token string `json:"token"`
-	// Allow lists the rights of the user; without rules a user has discovery only.
+	// Allow lists the rights of the user; without rules a user has discovery, and reviews
+	// of its own rights.
 	Allow []Rule `json:"allow,omitempty"`
 }
 
@@ -55,32 +56,67 @@ func (s *Server) SetUsers(users ...User) error {
 	return nil
 }
 
-// authorize refuses a request that no rule of its sender allows. Every user may send
-// requests that name no resource.
-func (s *Server) authorize(r *http.Request) error {
+// sender returns the user whose token a request has.
+func (s *Server) sender(r *http.Request) (User, error) {
 	s.mu.Lock()
 	users := s.users
 	s.mu.Unlock()
 	if len(users) == 0 {
-		return nil
+		return anybody("system:anonymous"), nil
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	user, known := users[token]
 	if !ok || !known {
-		return apierrors.NewUnauthorized("Unauthorized")
+		return User{}, apierrors.NewUnauthorized("Unauthorized")
 	}
-	asked := requestOf(r)
-	allows := func(rule Rule) bool { return rule.allows(asked) }
-	if asked.Resource.Resource == "" || slices.ContainsFunc(user.Allow, allows) {
-		return nil
+	return user, nil
+}
+
+// userNamed returns a user by name. One that the server does not know has no rights.
+func (s *Server) userNamed(name string) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.users) == 0 {
+		return anybody(name)
 	}
-	return errForbidden(user, asked)
+	for _, u := range s.users {
+		if u.Name == name {
+			return u
+		}
+	}
+	return User{Name: name}
+}
+
+// anybody returns a user of a server without users, who may do everything.
+func anybody(name string) User {
+	everything := Rule{Verbs: []string{"*"}, Resources: []string{"*"}}
+	return User{Name: name, Allow: []Rule{everything}}
+}
+
+// authorize refuses a request that its sender may not send.
+func (s *Server) authorize(r *http.Request) error {
+	user, err := s.sender(r)
+	if err != nil {
+		return err
+	}
+	if asked := requestOf(r); !user.allows(asked) {
+		return errForbidden(user, asked)
+	}
+	return nil
+}
+
+// allows reports whether a user may send a request. Every user may send requests that name
+// no resource, and reviews of its own rights.
+func (u User) allows(asked Request) bool {
+	return asked.Resource.Resource == "" || isSelfReview(asked) ||
+		slices.ContainsFunc(u.Allow, func(rule Rule) bool { return rule.allows(asked) })
+}
+
+func has(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, "*")
 }
 
 func (rule Rule) allows(r Request) bool {
-	has := func(list []string, value string) bool {
-		return slices.Contains(list, value) || slices.Contains(list, "*")
-	}
 	return has(rule.Verbs, r.Verb) && has(rule.Resources, r.resourceText()) &&
 		(rule.Namespaces == nil || has(rule.Namespaces, r.Namespace)) &&
 		(rule.Names == nil || slices.Contains(rule.Names, r.Name))
