@@ -76,6 +76,7 @@
 // # Memory
 //
 // Stored objects are immutable and shared by the tree, the history, lists over HTTP,
-// snapshots and lagging replicas. The methods of [Server] take and return copies. The history of a resource keeps up to [Options].HistoryLimit events
-// with two states each, and one frame per form. The log keeps the newest 10,000 requests.
+// snapshots and lagging replicas. The methods of [Server] take and return copies. The
+// history of a resource keeps up to [Options].HistoryLimit events with two states each,
+// and one frame per form. The log keeps the newest 10,000 requests.
 package apisim
