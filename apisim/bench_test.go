@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -29,13 +28,13 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 	given := configMap("a")
 	given.Data = map[string]string{"k": strings.Repeat("x", 1000)}
-	made, err := server.Create(b.Context(), given)
+	made, err := Create(b.Context(), server, given)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var read sync.WaitGroup
 	for range watches {
-		r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://apisim.invalid/api/v1/configmaps?watch=1&resourceVersion="+made.(*corev1.ConfigMap).ResourceVersion, nil)
+		r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://apisim.invalid/api/v1/configmaps?watch=1&resourceVersion="+made.ResourceVersion, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -18,8 +18,9 @@ var errVersionOnCreate = errors.New("resourceVersion should not be set on object
 // nameAttempts is how many generated names are tried.
 const nameAttempts = 8
 
-func (s *Server) create(r *resource, given object, o writeOptions) (object, error) {
-	obj := clone(given)
+// create adds an object, which is the server's from then on, and returns it as it is
+// stored.
+func (s *Server) create(r *resource, obj object, o writeOptions) (object, error) {
 	if o.part == withSystemMetadata {
 		obj.SetResourceVersion("")
 	}

@@ -24,9 +24,9 @@ func TestFinalizersKeepADeletedObject(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		given := configMap("a")
 		given.Finalizers = []string{"example.com/one", "example.com/two"}
-		made, err := b.server.Create(b.ctx, given)
+		made, err := Create(b.ctx, b.server, given)
 		b.must(err)
-		events := b.follow(at(made.(*corev1.ConfigMap).ResourceVersion))
+		events := b.follow(at(made.ResourceVersion))
 		maps := b.typed.CoreV1().ConfigMaps("default")
 		b.must(maps.Delete(b.ctx, "a", metav1.DeleteOptions{}))
 		marked, err := maps.Get(b.ctx, "a", metav1.GetOptions{})

@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Create adds an object, status included, and returns it as it is stored: it must not be
-// changed. Its errors are those that a client would get.
+// Create adds a copy of an object, status included, and returns a copy of it as it is
+// stored. Its errors are those that a client would get. [Create] returns the Go type that
+// it is given.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, err := s.resourceOf(obj)
 	if err != nil {
@@ -24,8 +25,8 @@ func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, 
 	return direct(s.create(r, given, writeOptions{part: wholeObject}))
 }
 
-// Update replaces an object, status included, and returns it as it is stored. If the
-// object has a resource version, it must be the present one.
+// Update replaces an object by a copy of another one, status included, and returns a copy
+// of it as it is stored. If the object has a resource version, it must be the present one.
 func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, err := s.resourceOf(obj)
 	if err != nil {
@@ -35,8 +36,8 @@ func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, 
 	return direct(stored, err)
 }
 
-// Delete deletes an object with a grace period of 0, and returns its last state, with
-// the version of the deletion. An object with finalizers is marked, and so returned; the
+// Delete deletes an object with a grace period of 0, and returns a copy of its last state,
+// with the version of the deletion. An object with finalizers is marked, and so returned; the
 // update that takes its last finalizer removes it.
 func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource,
 	namespace, name string) (runtime.Object, error) {
@@ -73,7 +74,7 @@ func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource,
 	return nil
 }
 
-// Get returns a stored object, which must not be changed.
+// Get returns a copy of a stored object.
 func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource,
 	namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)
@@ -83,8 +84,8 @@ func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource,
 	return direct(s.get(r, namespace, name))
 }
 
-// List returns the stored objects of a namespace, "" being all, by namespace and name,
-// and the version of the state. They must not be changed.
+// List returns copies of the stored objects of a namespace, "" being all, by namespace and
+// name, and the version of the state.
 func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource,
 	namespace string) (objects []runtime.Object, version string, err error) {
 	r, err := s.find(gvr)
@@ -95,17 +96,17 @@ func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource,
 	state, at := r.objects.Copy(), s.version
 	s.mu.Unlock()
 	for _, obj := range inNamespace(state, namespace, "") {
-		objects = append(objects, obj)
+		objects = append(objects, clone(obj))
 	}
 	return objects, versionString(at), nil
 }
 
-// direct keeps a nil object from becoming an interface that is not nil.
-func direct(obj object, err error) (runtime.Object, error) {
+// direct returns a copy of a stored object, which its receiver may change.
+func direct(stored object, err error) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return obj, nil
+	return clone(stored), nil
 }
 
 func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
@@ -132,8 +133,8 @@ func (r *resource) getLocked(namespace, name string) (object, error) {
 	return obj, nil
 }
 
-// resourceOf returns the resource of an object, and the object in the Go type in which
-// the resource holds its objects.
+// resourceOf returns the resource of an object, and a copy of the object in the Go type in
+// which the resource holds its objects.
 func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	given, ok := obj.(object)
 	if !ok {
@@ -143,9 +144,10 @@ func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, isMap := obj.(*unstructured.Unstructured); isMap == r.typed {
-		given, _, err = convert(r, given)
+	if _, isMap := obj.(*unstructured.Unstructured); isMap != r.typed {
+		return r, clone(given), nil
 	}
+	given, _, err = convert(r, given)
 	return r, given, err
 }
 
@@ -161,7 +163,7 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
-		if !r.removed && slices.Contains(kinds, r.gvk()) {
+		if !r.removed && r.review == nil && slices.Contains(kinds, r.gvk()) {
 			return r, nil
 		}
 	}

@@ -125,6 +125,9 @@ type subresource struct {
 }
 
 func (r *resource) verbs() metav1.Verbs {
+	if r.review != nil {
+		return metav1.Verbs{"create"}
+	}
 	verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 	if r.isBuiltin("namespaces") {
 		return verbs

@@ -44,13 +44,15 @@
 //     of it removes them.
 //  9. A definition adds its resource before the write of it is answered. Its versions share
 //     one tree and one history.
-//  10. The faults of a request are chosen when it comes, those of older injections first.
-//     The answer goes through their stages, a frame at a time.
+//  10. A review of access is answered from the users, and not stored.
+//  11. The faults of a request are chosen when it comes, those of older injections first.
+//     The answer goes through their stages, a frame at a time. [ParseFault] reads a fault
+//     and its match from a text.
 //
 // # Scope
 //
 // docs/apisim.md has the table. Out of scope for good are validation against schemas,
-// admission and garbage collection: a real API server is the place for them. Nor is there
+// admission, kubelets and garbage collection: a real API server is the place for them. Nor is there
 // defaulting, nor controllers.
 //
 // Server-side apply merges built-in types by client-go's schemas, and custom ones without a
@@ -73,7 +75,8 @@
 //
 // # Memory
 //
-// Stored objects are immutable and shared by the tree, the history, lists, snapshots and
-// lagging replicas. The history of a resource keeps up to [Options].HistoryLimit events
-// with two states each, and one frame per form. The log keeps the newest 10,000 requests.
+// Stored objects are immutable and shared by the tree, the history, lists over HTTP,
+// snapshots and lagging replicas. The methods of [Server] take and return copies. The
+// history of a resource keeps up to [Options].HistoryLimit events with two states each,
+// and one frame per form. The log keeps the newest 10,000 requests.
 package apisim

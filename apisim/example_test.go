@@ -47,6 +47,22 @@ func ExampleServer() {
 	// Output: 1 pod: web
 }
 
+func ExampleUpdate() {
+	ctx := context.Background()
+	server, _ := start()
+	defer server.Close()
+
+	_, err := apisim.Create(ctx, server, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+	check(err)
+	pod, err := apisim.Get[*corev1.Pod](ctx, server, "default", "web")
+	check(err)
+	pod.Status.Phase = corev1.PodRunning
+	pod, err = apisim.Update(ctx, server, pod)
+	check(err)
+	fmt.Println(pod.Name, pod.Status.Phase)
+	// Output: web Running
+}
+
 func ExampleServer_Inject() {
 	ctx := context.Background()
 	server, client := start()
@@ -153,4 +169,24 @@ func ExampleServer_SetUsers() {
 	// Output:
 	// pods: <nil>
 	// secrets: secrets is forbidden: User "reader" cannot list resource "secrets" in API group "" at the cluster scope
+}
+
+func ExampleParseFault() {
+	ctx := context.Background()
+	server, client := start()
+	defer server.Close()
+
+	match, fault, err := apisim.ParseFault("refuse=403,verb=list,resource=pods,times=1")
+	check(err)
+	server.Inject(match, fault)
+	for range 2 {
+		_, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		fmt.Println("forbidden:", apierrors.IsForbidden(err))
+	}
+	_, _, err = apisim.ParseFault("refuse=403,verbs=list")
+	fmt.Println(err)
+	// Output:
+	// forbidden: true
+	// forbidden: false
+	// apisim: the fault "refuse=403,verbs=list": no field has the name "verbs": the fields are verb, resource, namespace, name, user-agent, page, skip, times, nth, probability
 }

@@ -84,17 +84,17 @@ func configMap(name string, labels ...string) *corev1.ConfigMap {
 
 func (b *bench) create(name string, labels ...string) *corev1.ConfigMap {
 	b.Helper()
-	made, err := b.server.Create(b.ctx, configMap(name, labels...))
+	made, err := Create(b.ctx, b.server, configMap(name, labels...))
 	b.must(err)
-	return made.(*corev1.ConfigMap)
+	return made
 }
 
 // relabel gives an object the labels, and no others.
 func (b *bench) relabel(name string, labels ...string) *corev1.ConfigMap {
 	b.Helper()
-	made, err := b.server.Update(b.ctx, configMap(name, labels...))
+	made, err := Update(b.ctx, b.server, configMap(name, labels...))
 	b.must(err)
-	return made.(*corev1.ConfigMap)
+	return made
 }
 
 func (b *bench) remove(name string) *corev1.ConfigMap {

@@ -18,9 +18,9 @@ func (b *bench) deployment(name string, containers ...string) *appsv1.Deployment
 	for _, name := range containers {
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: name, Image: name + ":1"})
 	}
-	made, err := b.server.Create(b.ctx, d)
+	made, err := Create(b.ctx, b.server, d)
 	b.must(err)
-	return made.(*appsv1.Deployment)
+	return made
 }
 
 func images(d *appsv1.Deployment) string {

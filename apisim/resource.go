@@ -36,6 +36,7 @@ type resource struct {
 	columns  []printerColumn
 	fields   []string // paths of custom fields that objects can be selected by
 	scale    *scalePaths
+	review   review // nil for a resource whose objects are stored
 
 	// retired is set when this version is no longer served, or replaced. The server's lock
 	// guards it.
@@ -87,6 +88,9 @@ func builtinResources() map[schema.GroupVersionResource]*resource {
 		}
 		r.scale = builtinScale(r)
 		resources[b.GVR()] = r
+	}
+	for _, r := range reviewResources() {
+		resources[r.gvr()] = r
 	}
 	resources[definitions] = definitionsResource()
 	return resources

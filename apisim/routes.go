@@ -80,7 +80,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	if s.serveDiscovery(w, r) {
+	if s.serveDiscovery(w, r) || s.serveOpenAPI(w, r) {
 		return
 	}
 	p, ok := parsePath(r.URL.Path)
@@ -167,7 +167,7 @@ func (x *exchange) check() error {
 		subresources := x.res.subresources()
 		at := slices.IndexFunc(subresources, func(s subresource) bool { return s.name == p.subresource })
 		if at < 0 {
-			return errNoResource()
+			return cmp.Or(x.checkKubelet(), error(errNoResource()))
 		}
 		verbs = subresources[at].verbs
 	}

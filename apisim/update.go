@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// update replaces an object. It returns the object as it is stored, and whether it is new.
+// update replaces an object by another one, which is the server's from then on. It returns
+// the object as it is stored, and whether it is new.
 func (s *Server) update(r *resource, given object, o writeOptions) (object, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,9 +21,8 @@ func (s *Server) update(r *resource, given object, o writeOptions) (object, bool
 			return nil, false, errConflict(r, given, "uid mismatch: the provided object specified uid %s, "+
 				"and no existing object was found", uid)
 		}
-		obj := clone(given)
-		s.prepare(r, obj, o)
-		stored, err := s.insertLocked(r, obj, o)
+		s.prepare(r, given, o)
+		stored, err := s.insertLocked(r, given, o)
 		return stored, true, err
 	}
 	if err := checkPreconditions(r, before, new(given.GetUID()), nil); err != nil {
@@ -32,6 +32,7 @@ func (s *Server) update(r *resource, given object, o writeOptions) (object, bool
 	return stored, false, err
 }
 
+// replaceLocked is update for the present state of an object.
 func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions) (object, error) {
 	version := given.GetResourceVersion()
 	if (version == "" || version == "0") && r.needsVersion() && o.part != wholeObject {
@@ -83,17 +84,17 @@ func isFinished(before, after object) bool {
 }
 
 // merge returns the next state of an object: the part that a client may change from given,
-// the rest from before.
+// the rest from before. It takes given over, or parts of it.
 func merge(r *resource, before, given object, part objectPart) object {
 	switch part {
 	case statusOnly:
 		return mergeStatus(r, before, given)
 	case finalizersOnly:
 		after := clone(before.(*corev1.Namespace))
-		after.Spec.Finalizers = clone(given.(*corev1.Namespace)).Spec.Finalizers
+		after.Spec.Finalizers = given.(*corev1.Namespace).Spec.Finalizers
 		return after
 	}
-	after := clone(given)
+	after := given
 	setStoredForm(r, after)
 	if r.HasStatus && part == mainResource {
 		setStatus(after, clone(before))
@@ -112,21 +113,21 @@ func merge(r *resource, before, given object, part objectPart) object {
 // mergeStatus returns the stored object with the status of given, and with its metadata
 // where the type lets a status write change that.
 func mergeStatus(r *resource, before, given object) object {
-	after, source := clone(before), clone(given)
-	setStatus(after, source)
+	after := clone(before)
+	setStatus(after, given)
 	if !r.statusHasMetadata() {
 		return after
 	}
-	after.SetUID(source.GetUID())
-	after.SetDeletionGracePeriodSeconds(source.GetDeletionGracePeriodSeconds())
-	after.SetAnnotations(source.GetAnnotations())
-	after.SetFinalizers(source.GetFinalizers())
+	after.SetUID(given.GetUID())
+	after.SetDeletionGracePeriodSeconds(given.GetDeletionGracePeriodSeconds())
+	after.SetAnnotations(given.GetAnnotations())
+	after.SetFinalizers(given.GetFinalizers())
 	if !r.isBuiltin("pods") {
-		after.SetDeletionTimestamp(source.GetDeletionTimestamp())
-		after.SetOwnerReferences(source.GetOwnerReferences())
+		after.SetDeletionTimestamp(given.GetDeletionTimestamp())
+		after.SetOwnerReferences(given.GetOwnerReferences())
 	}
 	if !r.isBuiltin("deployments.apps") {
-		after.SetLabels(source.GetLabels())
+		after.SetLabels(given.GetLabels())
 	}
 	keepSystemMetadata(before, after)
 	return after

@@ -10,31 +10,33 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// User is a sender of requests with a bearer token.
+// User is a sender of requests with a bearer token. Its JSON form is that of the fields
+// in lower case.
 type User struct {
 	// Name is the name in messages, such as "system:serviceaccount:default:web".
-	Name string
+	Name string `json:"name"`
 	// Token is the bearer token. It must not be empty, and no other user's.
-	Token string
-	// Allow lists the rights of the user; without rules a user has discovery only.
-	Allow []Rule
+	Token string `json:"token"`
+	// Allow lists the rights of the user; without rules a user has discovery, and reviews
+	// of its own rights.
+	Allow []Rule `json:"allow,omitempty"`
 }
 
 // Rule allows verbs on resources.
 type Rule struct {
 	// Verbs are get, list, watch, create, update, patch, delete and deletecollection;
 	// "*" is any.
-	Verbs []string
+	Verbs []string `json:"verbs,omitempty"`
 	// Resources are plurals with their group, and with their subresource, such as "pods",
 	// "pods/status", "deployments.apps" and "widgets.example.com/scale"; "*" is any, with
 	// its subresources.
-	Resources []string
+	Resources []string `json:"resources,omitempty"`
 	// Namespaces are the allowed namespaces; nil is all of them, and resources without
 	// namespaces too.
-	Namespaces []string
+	Namespaces []string `json:"namespaces,omitempty"`
 	// Names are those of the objects; nil is any. A list or a watch is of one object if it
 	// has the field selector metadata.name.
-	Names []string
+	Names []string `json:"names,omitempty"`
 }
 
 // SetUsers makes the server answer 401 to requests without the token of a user, and 403
@@ -54,32 +56,67 @@ func (s *Server) SetUsers(users ...User) error {
 	return nil
 }
 
-// authorize refuses a request that no rule of its sender allows. Every user may send
-// requests that name no resource.
-func (s *Server) authorize(r *http.Request) error {
+// sender returns the user whose token a request has.
+func (s *Server) sender(r *http.Request) (User, error) {
 	s.mu.Lock()
 	users := s.users
 	s.mu.Unlock()
 	if len(users) == 0 {
-		return nil
+		return anybody("system:anonymous"), nil
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	user, known := users[token]
 	if !ok || !known {
-		return apierrors.NewUnauthorized("Unauthorized")
+		return User{}, apierrors.NewUnauthorized("Unauthorized")
 	}
-	asked := requestOf(r)
-	allows := func(rule Rule) bool { return rule.allows(asked) }
-	if asked.Resource.Resource == "" || slices.ContainsFunc(user.Allow, allows) {
-		return nil
+	return user, nil
+}
+
+// userNamed returns a user by name. One that the server does not know has no rights.
+func (s *Server) userNamed(name string) User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.users) == 0 {
+		return anybody(name)
 	}
-	return errForbidden(user, asked)
+	for _, u := range s.users {
+		if u.Name == name {
+			return u
+		}
+	}
+	return User{Name: name}
+}
+
+// anybody returns a user of a server without users, who may do everything.
+func anybody(name string) User {
+	everything := Rule{Verbs: []string{"*"}, Resources: []string{"*"}}
+	return User{Name: name, Allow: []Rule{everything}}
+}
+
+// authorize refuses a request that its sender may not send.
+func (s *Server) authorize(r *http.Request) error {
+	user, err := s.sender(r)
+	if err != nil {
+		return err
+	}
+	if asked := requestOf(r); !user.allows(asked) {
+		return errForbidden(user, asked)
+	}
+	return nil
+}
+
+// allows reports whether a user may send a request. Every user may send requests that name
+// no resource, and reviews of its own rights.
+func (u User) allows(asked Request) bool {
+	return asked.Resource.Resource == "" || isSelfReview(asked) ||
+		slices.ContainsFunc(u.Allow, func(rule Rule) bool { return rule.allows(asked) })
+}
+
+func has(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, "*")
 }
 
 func (rule Rule) allows(r Request) bool {
-	has := func(list []string, value string) bool {
-		return slices.Contains(list, value) || slices.Contains(list, "*")
-	}
 	return has(rule.Verbs, r.Verb) && has(rule.Resources, r.resourceText()) &&
 		(rule.Namespaces == nil || has(rule.Namespaces, r.Namespace)) &&
 		(rule.Names == nil || slices.Contains(rule.Names, r.Name))

@@ -248,6 +248,9 @@ func (x *exchange) rewrite(o writeOptions, change func(before object) (object, e
 }
 
 func (x *exchange) create() (object, error) {
+	if x.res.review != nil {
+		return x.review()
+	}
 	obj, o, err := x.given()
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
 // Package kubectl runs the kubectl of the Kubernetes release that Tidings builds upon
-// against apisim, and compares what it prints, word by word, with the sessions in
+// against apisim and "tidings serve", and compares what it prints with the sessions in
 // testdata. It has tests only, and is a module of its own for what kubectl requires.
 //
 //	testdata/*.session ─▶ session ─▶ kubectl (this test binary, run again)
@@ -13,17 +13,20 @@
 //  2. A command that ends in "&" goes on. What follows it is awaited, and "$ stop"
 //     awaits more lines and then ends it. "$ end" waits until it ends by itself.
 //  3. Lines that begin with "#" are comments.
-//  4. Ages are written as 0s, times as TIME and the server as SERVER. All else, UIDs
+//  4. "EDIT='OLD => NEW'" before a command gives it an editor that replaces OLD by NEW.
+//  5. Ages are written as 0s, times as TIME and the server as SERVER. All else, UIDs
 //     included, repeats from run to run.
+//
+// fields.session has what a user does with a cluster, by names and fields, without tables.
+// It runs against a process of the command too.
 //
 // "go test -update" writes the sessions anew, but for commands that go on.
 //
 // # What does not work
 //
 // Some commands need what apisim leaves to a real API server, and the sessions show
-// what they print: create, apply and replace without --validate=false, explain,
-// create token, auth can-i, auth whoami, logs and what else a kubelet
-// answers. Values that a real server sets by default or allocates, such as the cluster
+// what they print: explain, create token, logs, exec, attach, port-forward and what else a
+// kubelet answers. Values that a real server sets by default or allocates, such as the cluster
 // IP of a service, are empty. No controller runs: rollouts go on by patches.
 //
 // # Concurrency properties

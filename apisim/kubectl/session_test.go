@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/tidings-go/tidings/apisim"
 )
 
 var update = flag.Bool("update", false, "write the sessions anew, with what kubectl prints now")
@@ -34,6 +32,12 @@ func TestSessions(t *testing.T) {
 			replay(newSession(t), file)
 		})
 	}
+}
+
+// TestServe replays a session with "tidings serve" as the server.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	replay(newServeSession(t), "testdata/sessions/fields.session")
 }
 
 // TestUsers replays a session of a user with few rights.
@@ -118,10 +122,10 @@ func parse(text string) []step {
 // session is a server and the home directory of kubectl.
 type session struct {
 	*testing.T
-	server    *apisim.Server
-	home      string
-	normalise func(string) string
-	following *follower // the command that goes on, if there is one
+	home       string
+	kubeconfig string // the path
+	normalise  func(string) string
+	following  *follower // the command that goes on, if there is one
 }
 
 // run does a step and returns what it prints.
@@ -182,6 +186,10 @@ func lines(text string) string {
 func (s *session) command(ctx context.Context, line string) *exec.Cmd {
 	s.Helper()
 	args := words(line)
+	var environment []string
+	if strings.HasPrefix(args[0], edition+"=") {
+		environment, args = args[:1], args[1:]
+	}
 	if args[0] != "kubectl" {
 		s.Fatalf("%q: a session has kubectl, stop and end", line)
 	}
@@ -189,8 +197,13 @@ func (s *session) command(ctx context.Context, line string) *exec.Cmd {
 	if err != nil {
 		s.Fatal(err)
 	}
+	diff, err := exec.LookPath("diff")
+	if err != nil {
+		s.Fatal(err)
+	}
 	c := exec.CommandContext(ctx, self, args[1:]...)
-	c.Env = []string{asKubectl + "=1", "HOME=" + s.home, "KUBECONFIG=" + s.kubeconfig(), "TZ=UTC", "PATH=/nowhere"}
+	c.Env = append(environment, asKubectl+"=1", "HOME="+s.home, "KUBECONFIG="+s.kubeconfig, "TZ=UTC", "PATH=/nowhere",
+		"KUBE_EDITOR="+self+" "+asEditor, "KUBECTL_EXTERNAL_DIFF="+diff)
 	c.WaitDelay = commandTimeout
 	return c
 }

@@ -1,8 +1,9 @@
 package kubectl
 
 import (
-	"encoding/pem"
-	"net/http/httptest"
+	"bufio"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,46 +22,82 @@ var users = []apisim.User{
 
 // newSession returns a session without users, of whom nothing is asked.
 func newSession(t *testing.T) *session {
-	s := prepare(t)
-	url, err := s.server.Listen("127.0.0.1:0")
+	url, err := startServer(t).Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.writeKubeconfig(&clientcmdapi.Cluster{Server: url}, &clientcmdapi.AuthInfo{})
-	return s
+	return prepare(t, &clientcmdapi.Cluster{Server: url}, &clientcmdapi.AuthInfo{})
 }
 
 // newSessionOf returns a session of the first of some users. It is over TLS, as kubectl
 // sends no token in clear.
 func newSessionOf(t *testing.T, users []apisim.User) *session {
-	s := prepare(t)
-	if err := s.server.SetUsers(users...); err != nil {
+	server := startServer(t)
+	if err := server.SetUsers(users...); err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewTLSServer(s.server)
-	t.Cleanup(front.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
-	s.writeKubeconfig(&clientcmdapi.Cluster{Server: front.URL, CertificateAuthorityData: authority}, &clientcmdapi.AuthInfo{Token: users[0].Token})
-	return s
+	url, authority, err := server.ListenTLS("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prepare(t, &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: authority}, &clientcmdapi.AuthInfo{Token: users[0].Token})
 }
 
-func prepare(t *testing.T) *session {
-	return &session{T: t, server: apisim.Options{Seed: 1}.Start(t, "testdata/fleet.yaml"), home: t.TempDir()}
+func startServer(t *testing.T) *apisim.Server {
+	return apisim.Options{Seed: 1}.Start(t, "testdata/fleet.yaml")
 }
 
-func (s *session) kubeconfig() string { return filepath.Join(s.home, "kubeconfig") }
+// newServeSession builds the command and returns a session with a process of it, which has
+// the objects and the seed of the other sessions.
+func newServeSession(t *testing.T) *session {
+	home := t.TempDir()
+	tidings, kubeconfig := filepath.Join(home, "tidings"), filepath.Join(home, "kubeconfig")
+	build := exec.Command("go", "build", "-o", tidings, "./cmd/tidings")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
+	serve := exec.Command(tidings, "serve", "--seed", "1", "--load", "testdata/fleet.yaml", "--write-kubeconfig", kubeconfig)
+	out, err := serve.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve.Stderr = serve.Stdout
+	if err := serve.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		serve.Process.Signal(os.Interrupt) //nolint:errcheck // Wait says whether it ended otherwise
+		if err := serve.Wait(); err != nil {
+			t.Errorf("%v: %v", serve.Args, err)
+		}
+	})
+	var config *clientcmdapi.Config
+	for lines := bufio.NewScanner(out); config == nil; {
+		if !lines.Scan() {
+			t.Fatalf("%v ended before it had written its kubeconfig: %v", serve.Args, lines.Err())
+		}
+		if config, err = clientcmd.LoadFromFile(kubeconfig); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	return &session{T: t, home: home, kubeconfig: kubeconfig, normalise: normaliser(config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server)}
+}
 
-func (s *session) writeKubeconfig(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) {
-	s.Helper()
-	s.normalise = normaliser(cluster.Server)
+// prepare returns a session of a user of a server.
+func prepare(t *testing.T, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *session {
+	t.Helper()
+	s := &session{T: t, home: t.TempDir(), normalise: normaliser(cluster.Server)}
+	s.kubeconfig = filepath.Join(s.home, "kubeconfig")
 	config := clientcmdapi.NewConfig()
 	config.Clusters["apisim"] = cluster
 	config.AuthInfos["user"] = user
 	config.Contexts["apisim"] = &clientcmdapi.Context{Cluster: "apisim", AuthInfo: "user"}
 	config.CurrentContext = "apisim"
-	if err := clientcmd.WriteToFile(*config, s.kubeconfig()); err != nil {
-		s.Fatal(err)
+	if err := clientcmd.WriteToFile(*config, s.kubeconfig); err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
 var (
@@ -70,7 +107,9 @@ var (
 	log   = regexp.MustCompile(`(?m)^[EWI]\d{4} [\d:.]+ +\d+ (\S+):\d+\]`)
 	// What a binary with the race detector says when it starts.
 	racing = regexp.MustCompile(`(?m)^LOG withrace\.go\] .*\n`)
-	ends   = regexp.MustCompile(`(?m) +$`)
+	// The directories whose files "kubectl diff" compares.
+	compared = regexp.MustCompile(`\S*/(LIVE|MERGED)-\d+`)
+	ends     = regexp.MustCompile(`(?m) +$`)
 )
 
 // normaliser returns what takes from a text all that differs from run to run, and
@@ -81,6 +120,7 @@ func normaliser(url string) func(string) string {
 		text = stamp.ReplaceAllString(text, "TIME")
 		text = age.ReplaceAllStringFunc(text, func(a string) string { return "0s" + strings.Repeat(" ", len(a)-2) })
 		text = log.ReplaceAllString(text, "LOG $1]")
+		text = compared.ReplaceAllString(text, "$1")
 		text = racing.ReplaceAllString(text, "")
 		return ends.ReplaceAllString(text, "")
 	}

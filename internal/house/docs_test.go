@@ -197,8 +197,8 @@ var names = []string{
 }
 
 // TestDocsCode compiles the Go code of README.md and docs. A block that begins with
-// a package clause is a program; it is run when a block of its output follows. Any
-// other block is a fragment: the body of a function that knows names and packages.
+// a package clause is a program; it is run when a block of its output follows, or when it
+// has tests. Any other block is a fragment: the body of a function that knows names and packages.
 func TestDocsCode(t *testing.T) {
 	enterRoot(t)
 	var fragments []block
@@ -217,10 +217,14 @@ func TestDocsCode(t *testing.T) {
 }
 
 func checkProgram(t *testing.T, b block) {
-	file := filepath.Join(t.TempDir(), "main.go")
+	name, command := "main.go", "vet"
+	if strings.Contains(b.text, "*testing.T") {
+		name, command = "main_test.go", "test"
+	}
+	file := filepath.Join(t.TempDir(), name)
 	writeFile(t, file, fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, b.text))
 	if b.output == "" {
-		if out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "go", command, file).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 		return
