@@ -18,8 +18,9 @@ func main() {
 	// client-go logs errors that the command explains.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	// Without a reader, such as head, the next write fails instead of ending the process, which
-	// still has to remove its kubeconfig.
-	signal.Ignore(syscall.SIGPIPE)
+	// still has to remove its kubeconfig. A command that `tidings serve` runs would inherit an
+	// ignored signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}

@@ -39,11 +39,18 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone away knows why
+	if err != nil && !isExplained(err) {
 		message := view.Clean(problem.Message(err), false)
 		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
 	}
 	return problem.Code(err)
+}
+
+// isExplained reports whether an error needs no message: a reader that has gone away knows why,
+// and a command of `tidings serve` has printed its own messages.
+func isExplained(err error) bool {
+	status, ok := err.(*problem.StatusError) // joined with another error, it needs a message
+	return errors.Is(err, syscall.EPIPE) || ok && status.Err == nil
 }
 
 // common are the flags that every command has.

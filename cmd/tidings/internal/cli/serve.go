@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type serveOptions struct {
 	load       []string
 	kubeconfig string
 	seed       uint64
+	command    []string // to run; empty means to serve until Ctrl-C
 }
 
 // standardInput is the name of the standard input for --load.
@@ -30,7 +32,7 @@ const standardInput = "-"
 func newServe(c *common) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use:   "serve [flags]",
+		Use:   "serve [flags] [-- COMMAND [ARG…]]",
 		Short: "Run a small API server, for tests and experiments",
 		Long: `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
 to list, watch and write: all built-in types, and those of CustomResourceDefinitions. There are no
@@ -39,6 +41,10 @@ controllers, no admission and no validation against schemas: pods stay as they a
 
 It prints the server's address, and writes a kubeconfig when the server is ready. Everybody who
 can reach the address may do everything, without credentials.
+
+With a command after --, serve runs it with KUBECONFIG set to that kubeconfig, and ends with its
+exit status: 126 if it cannot be executed, 127 if it is not found, 128 and the signal's number if a
+signal ended it. Serve itself prints nothing then but warnings, and passes signals on.
 
 Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
 		Example: `  # an empty cluster, for kubectl in another terminal
@@ -50,10 +56,11 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
   # with the objects of a real cluster
   kubectl get deployments,pods -A -o yaml | tidings serve --load -
 
-  # in a script: the kubeconfig exists when the server is ready
-  tidings serve --write-kubeconfig test.kubeconfig &`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  # for one command, whose exit status it returns
+  tidings serve --load manifests -- tidings watch pod/web --until condition=Ready`,
+		Args: onlyCommand,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.command = args
 			if err := o.check(cmd.CommandPath()); err != nil {
 				return err
 			}
@@ -75,6 +82,24 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
 	return cmd
 }
 
+// onlyCommand accepts no arguments but a command after --.
+func onlyCommand(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0 && len(args) == 0:
+		return nil
+	case dash < 0:
+		return problem.Usage(cmd.CommandPath(), "%s takes no arguments but a command after --, "+
+			"as in `%[1]s -- %s`", cmd.CommandPath(), strings.Join(args, " "))
+	case dash > 0:
+		return problem.Usage(cmd.CommandPath(), "%s takes no arguments before --: %q",
+			cmd.CommandPath(), args[0])
+	case len(args) == 0:
+		return problem.Usage(cmd.CommandPath(), "there is no command after --: name one, as in "+
+			"`%s -- kubectl get pods -A`", cmd.CommandPath())
+	}
+	return nil
+}
+
 // check returns an error for invalid flags.
 func (o serveOptions) check(command string) error {
 	inputs := 0
@@ -94,7 +119,7 @@ func (o serveOptions) check(command string) error {
 	return nil
 }
 
-// runServe serves until Ctrl-C.
+// runServe serves until Ctrl-C, or until the command has ended.
 func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	ctx, screen := cmd.Context(), c.screen(cmd)
 	s := new(server)
@@ -104,19 +129,29 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() {
+		if closing := s.close(); closing != nil {
+			err = errors.Join(err, closing)
+		}
+	}()
 	if err := checkKubeconfig(o.kubeconfig); err != nil {
 		return err // before loading, which may take long
 	}
 	contents, err := s.load(ctx, o.load, c.streams.In)
 	if ctx.Err() != nil {
-		return nil // Ctrl-C while waiting for input
+		return o.interrupted() // Ctrl-C while waiting for input
 	}
 	if err != nil {
 		return err
 	}
 	if err := s.listen(o.listen, screen); err != nil {
 		return err
+	}
+	if len(o.command) > 0 {
+		if err := s.writeKubeconfig(o.kubeconfig, metav1.NamespaceDefault); err != nil {
+			return err
+		}
+		return runCommand(ctx, o, s.kubeconfig.path, c.streams)
 	}
 	if err := say(screen, "an API server at %s, with %s", s, contents); err != nil {
 		return err
@@ -129,6 +164,15 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// interrupted returns the error of Ctrl-C before the server was ready: nil, unless it was to run
+// a command.
+func (o serveOptions) interrupted() error {
+	if len(o.command) == 0 {
+		return nil
+	}
+	return fmt.Errorf("interrupted before %s was started", o.command[0])
 }
 
 // load loads files, directories and the standard input, and describes what the server holds.

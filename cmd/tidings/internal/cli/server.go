@@ -154,9 +154,15 @@ func say(screen *view.Screen, format string, args ...any) error {
 	return screen.Print(screen.Palette().Dim("── ") + fmt.Sprintf(format, args...) + "\n")
 }
 
+// writeKubeconfig writes the kubeconfig of the server, which close removes if it is temporary.
+func (s *server) writeKubeconfig(path, namespace string) (err error) {
+	s.kubeconfig, err = writeKubeconfig(path, s.local, namespace)
+	return err
+}
+
 // publish writes the kubeconfig and prints its path.
-func (s *server) publish(path, namespace string, screen *view.Screen) (err error) {
-	if s.kubeconfig, err = writeKubeconfig(path, s.local, namespace); err != nil {
+func (s *server) publish(path, namespace string, screen *view.Screen) error {
+	if err := s.writeKubeconfig(path, namespace); err != nil {
 		return err
 	}
 	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s",
