@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -39,6 +40,9 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
+	if isReaderGone(err) {
+		return problem.CodeOK // as head does when it has seen enough
+	}
 	if err != nil && !isExplained(err) {
 		message := view.Clean(problem.Message(err), false)
 		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
@@ -46,11 +50,18 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	return problem.Code(err)
 }
 
-// isExplained reports whether an error needs no message: a reader that has gone away knows why,
-// and a command of `tidings serve` has printed its own messages.
+// isReaderGone reports whether the reader of the standard output has closed it. A connection to a
+// server fails with the same errno.
+func isReaderGone(err error) bool {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	return ok && errors.Is(failed, syscall.EPIPE)
+}
+
+// isExplained reports whether an error needs no message, because it is that of a command of
+// `tidings serve`, which has printed its own.
 func isExplained(err error) bool {
 	status, ok := err.(*problem.StatusError) // joined with another error, it needs a message
-	return errors.Is(err, syscall.EPIPE) || ok && status.Err == nil
+	return ok && status.Err == nil
 }
 
 // common are the flags that every command has.
@@ -238,8 +249,13 @@ func explainFlag(cmd *cobra.Command, err error) error {
 
 // screen returns the screen of a command.
 func (c *common) screen(cmd *cobra.Command) *view.Screen {
-	out, err := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	return view.NewScreen(out, err, view.Detect(out, err, c.colours, c.streams.Getenv))
+	return c.screenWith(cmd, cmd.ErrOrStderr())
+}
+
+// screenWith returns a screen whose notes go to a writer.
+func (c *common) screenWith(cmd *cobra.Command, notes io.Writer) *view.Screen {
+	out := cmd.OutOrStdout()
+	return view.NewScreen(out, notes, view.Detect(out, notes, c.colours, c.streams.Getenv))
 }
 
 // logger returns the logger of a command, which prints above the status line and does not quote

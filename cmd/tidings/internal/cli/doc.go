@@ -8,8 +8,8 @@
 //
 // # Exit codes
 //
-// 0: success, also after Ctrl-C. 1: a failure; one line on the error stream says what to do, unless
-// the reader of the standard output has gone away. 2: the command line is wrong. `tidings serve`
+// 0: success, also after Ctrl-C, and when the reader of the standard output has gone away. 1: a
+// failure; one line on the error stream says what to do. 2: the command line is wrong. `tidings serve`
 // returns the exit status of the command that it runs.
 //
 // # Concurrency properties

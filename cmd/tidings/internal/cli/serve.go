@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -137,7 +133,7 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	if err := checkKubeconfig(o.kubeconfig); err != nil {
 		return err // before loading, which may take long
 	}
-	contents, err := s.load(ctx, o.load, c.streams.In)
+	contents, err := s.load(ctx, o.load, c.streams.In, screen)
 	if ctx.Err() != nil {
 		return o.interrupted() // Ctrl-C while waiting for input
 	}
@@ -173,43 +169,4 @@ func (o serveOptions) interrupted() error {
 		return nil
 	}
 	return fmt.Errorf("interrupted before %s was started", o.command[0])
-}
-
-// load loads files, directories and the standard input, and describes what the server holds.
-func (s *server) load(ctx context.Context, names []string, in io.Reader) (string, error) {
-	if len(names) == 0 {
-		return "no objects but the namespaces of every cluster", nil
-	}
-	before := s.Snapshot().Objects()
-	files := slices.DeleteFunc(slices.Clone(names),
-		func(name string) bool { return name == standardInput })
-	err := s.Load(files...)
-	if err == nil && len(files) < len(names) {
-		input := make(chan error, 1)
-		go func() { input <- s.LoadFrom("the standard input", in) }()
-		select {
-		case err = <-input:
-		case <-ctx.Done(): // reading a terminal may never end
-			return "", ctx.Err()
-		}
-	}
-	if err != nil {
-		return "", explainLoad(err)
-	}
-	return view.Counted(s.Snapshot().Objects()-before, "object", "objects") + " loaded", nil
-}
-
-// explainLoad says what to do about an error of --load.
-func explainLoad(err error) error {
-	hint := ""
-	if !errors.As(err, new(apierrors.APIStatus)) {
-		hint = ": name files of objects in YAML or JSON, as `kubectl get -o yaml` prints them, or " +
-			"directories of such files"
-	}
-	if text, ok := strings.CutSuffix(err.Error(),
-		": create its CustomResourceDefinition, or register it with Server.Register"); ok {
-		return rewordServer("--load: ", ": load its CustomResourceDefinition, too",
-			problem.Reworded(text, err))
-	}
-	return rewordServer("--load: ", hint, err)
 }

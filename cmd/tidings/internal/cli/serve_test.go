@@ -98,6 +98,32 @@ func TestServeLoadsTheStandardInput(t *testing.T) {
 	}
 }
 
+func TestServeLoadsWithoutKustomizations(t *testing.T) {
+	t.Parallel()
+	const kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n"
+	directory := manifests(t)
+	path := textFile(t, directory, "kustomization.yaml", kustomization)
+	s := start(t, "serve", "--load", directory)
+	s.out.await(t, "with 4 objects loaded\n")
+	s.interrupt()
+	s.expect(t, 0)
+	want := "tidings: --load skips " + path + ": `kubectl kustomize " + directory + " | tidings serve --load -` loads what it builds\n"
+	if s.err.String() != want {
+		t.Errorf("it prints %q, want %q", s.err, want)
+	}
+	s = start(t, "serve", "--load", path)
+	s.out.await(t, "with 0 objects loaded\n")
+	s.interrupt()
+	s.expect(t, 0, "loads what it builds\ntidings: --load "+path+": no object was added\n")
+	other := textFile(t, t.TempDir(), "other.yaml", kustomization)
+	fails(t, []string{"serve", "--load", other}, "no resource serves the kind Kustomization of kustomize.config.k8s.io/v1beta1: `kubectl kustomize DIRECTORY | ")
+	comments := textFile(t, t.TempDir(), "comments.yaml", "# nothing\n")
+	s = start(t, "serve", "--load", comments)
+	s.out.await(t, "with 0 objects loaded\n")
+	s.interrupt()
+	s.expect(t, 0, "tidings: --load "+comments+": no object was added\n")
+}
+
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
