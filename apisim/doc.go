@@ -45,7 +45,8 @@
 //  9. A definition adds its resource before the write of it is answered. Its versions share
 //     one tree and one history.
 //  10. The faults of a request are chosen when it comes, those of older injections first.
-//     The answer goes through their stages, a frame at a time.
+//     The answer goes through their stages, a frame at a time. [ParseFault] reads a fault
+//     and its match from a text.
 //
 // # Scope
 //

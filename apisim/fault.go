@@ -1,6 +1,8 @@
 package apisim
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -82,6 +84,14 @@ func CutAfter(frame int) Fault {
 	return ending("CutAfter", frame, func(f frameData) frameData { return f }, (*call).cut)
 }
 
+// CutLater closes the connection of a request that is still running after a time, as a
+// load balancer may do.
+func CutLater(d time.Duration) Fault {
+	return later(fmt.Sprintf("CutLater(%v)", d), d, func(c *call, _ sink) error {
+		return c.cut(c.out.headed)
+	})
+}
+
 // Truncate sends half of a frame and ends the answer there as if it were complete.
 func Truncate(frame int) Fault {
 	return ending("Truncate", frame, frameData.half, func(*call, bool) error { return errTruncated })
@@ -155,6 +165,39 @@ func Fail(frame, code int) Fault {
 		}
 		return c.fail(code, next)
 	})
+}
+
+// FailLater sends an ERROR event with a status to a watch that is still running after a
+// time, and ends the watch.
+func FailLater(d time.Duration, code int) Fault {
+	return later(fmt.Sprintf("FailLater(%v, %d)", d, code), d, func(c *call, next sink) error {
+		return c.fail(code, next)
+	})
+}
+
+// errLater ends a request whose time is over.
+var errLater = errors.New("apisim: a fault ended the request after a time")
+
+// later returns a fault that ends a request after a time, unless it is lifted before.
+func later(name string, d time.Duration, end func(c *call, next sink) error) Fault {
+	return Fault{name: name, begin: func(c *call, i *Injection) {
+		ctx, cancel := context.WithCancelCause(c.request.Context())
+		timer := time.AfterFunc(d, func() {
+			select {
+			case <-i.lifted:
+			default:
+				cancel(errLater)
+			}
+		})
+		context.AfterFunc(ctx, func() { timer.Stop() })
+		c.request = c.request.WithContext(ctx)
+		c.stages = append(c.stages, func(f frameData, next sink) error {
+			if f.n == lastFrame && errors.Is(context.Cause(ctx), errLater) {
+				return end(c, next)
+			}
+			return next(f)
+		})
+	}}
 }
 
 // Reorder sends an event of a watch after the next one of another object. Events of one

@@ -132,6 +132,11 @@ func (s *Server) Listen(address string) (url string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
 	}
+	return s.serveTCP("http", listener)
+}
+
+// serveTCP serves the connections of a TCP listener until Close, and returns its URL.
+func (s *Server) serveTCP(scheme string, listener net.Listener) (url string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -139,7 +144,7 @@ func (s *Server) Listen(address string) (url string, err error) {
 		return "", errClosed
 	}
 	s.listen(tcpListener{listener, s.pipe})
-	return "http://" + listener.Addr().String(), nil
+	return scheme + "://" + listener.Addr().String(), nil
 }
 
 // Close ends all watches and connections and waits for every goroutine of the server. It

@@ -10,31 +10,32 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// User is a sender of requests with a bearer token.
+// User is a sender of requests with a bearer token. Its JSON form is that of the fields
+// in lower case.
 type User struct {
 	// Name is the name in messages, such as "system:serviceaccount:default:web".
-	Name string
+	Name string `json:"name"`
 	// Token is the bearer token. It must not be empty, and no other user's.
-	Token string
+	Token string `json:"token"`
 	// Allow lists the rights of the user; without rules a user has discovery only.
-	Allow []Rule
+	Allow []Rule `json:"allow,omitempty"`
 }
 
 // Rule allows verbs on resources.
 type Rule struct {
 	// Verbs are get, list, watch, create, update, patch, delete and deletecollection;
 	// "*" is any.
-	Verbs []string
+	Verbs []string `json:"verbs,omitempty"`
 	// Resources are plurals with their group, and with their subresource, such as "pods",
 	// "pods/status", "deployments.apps" and "widgets.example.com/scale"; "*" is any, with
 	// its subresources.
-	Resources []string
+	Resources []string `json:"resources,omitempty"`
 	// Namespaces are the allowed namespaces; nil is all of them, and resources without
 	// namespaces too.
-	Namespaces []string
+	Namespaces []string `json:"namespaces,omitempty"`
 	// Names are those of the objects; nil is any. A list or a watch is of one object if it
 	// has the field selector metadata.name.
-	Names []string
+	Names []string `json:"names,omitempty"`
 }
 
 // SetUsers makes the server answer 401 to requests without the token of a user, and 403

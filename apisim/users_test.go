@@ -1,8 +1,11 @@
 package apisim
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 func TestUsers(t *testing.T) {
@@ -69,4 +72,15 @@ func TestUsers(t *testing.T) {
 			b.Error("two users with one token were taken")
 		}
 	})
+}
+
+func TestUsersAreData(t *testing.T) {
+	want := User{Name: "reader", Token: "secret", Allow: []Rule{{
+		Verbs: []string{"get"}, Resources: []string{"pods"}, Namespaces: []string{"default"}, Names: []string{"a"},
+	}}}
+	const text = `{name: reader, token: secret, allow: [{verbs: [get], resources: [pods], namespaces: [default], names: [a]}]}`
+	var got User
+	if err := yaml.UnmarshalStrict([]byte(text), &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%+v, %v", got, err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 func nodeNamed(name string) *corev1.Node {
@@ -160,6 +161,23 @@ func TestRegisteredResourceIsServedAsMaps(t *testing.T) {
 			b.Errorf("metadata %+v, %v", meta, err)
 		}
 	})
+}
+
+func TestListenTLS(t *testing.T) {
+	server := Start(t)
+	url, authority, err := server.ListenTLS("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: url}
+	config.CAData = authority
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Discovery().ServerVersion(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestListenServesOverTCP(t *testing.T) {
