@@ -109,7 +109,7 @@ shows every change as it happens, with the fields that changed.`,
 	}
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newVersion())
+	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newImports(c), newVersion())
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {

@@ -4,6 +4,7 @@
 //	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, informers ─▶ printer
 //	     ├─ watch ─▶ watcher:       clusters ─────── informers ─▶ printer
 //	     ├─ serve ─▶ apisim ◀─ files, a command
+//	     ├─ imports ─▶ go list
 //	     └─ completion, version, help
 //
 // # Exit codes
