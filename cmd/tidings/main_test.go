@@ -65,6 +65,7 @@ func TestEnds(t *testing.T) {
 	}
 	t.Run("the reader goes away", func(t *testing.T) { readerGoesAway(t, binary) })
 	t.Run("the terminal is closed", func(t *testing.T) { terminalIsClosed(t, binary) })
+	t.Run("it is a plugin", func(t *testing.T) { pluginHelps(t, binary) })
 	t.Run("a command of serve ends", func(t *testing.T) { commandEnds(t, binary) })
 	t.Run("a command of serve gets a signal", func(t *testing.T) { commandGetsSignal(t, binary) })
 }
@@ -97,6 +98,18 @@ func terminalIsClosed(t *testing.T, binary string) {
 		t.Error(err)
 	}
 	p.tidy(t)
+}
+
+// pluginHelps runs the command by the name that kubectl wants.
+func pluginHelps(t *testing.T, binary string) {
+	plugin := filepath.Join(t.TempDir(), "kubectl-tidings")
+	if err := os.Symlink(binary, plugin); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), plugin, "watch", "--help").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "  kubectl tidings watch TYPE") {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // commandEnds runs commands with a server of their own.

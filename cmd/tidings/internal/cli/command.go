@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -25,6 +26,9 @@ type Streams struct {
 	// In, Out and Err are the standard streams.
 	In       io.Reader
 	Out, Err io.Writer
+	// Plugin says that kubectl runs the command, as `kubectl tidings`, which help and errors then
+	// call it.
+	Plugin bool
 	// Getenv reads the environment; nil means an empty one.
 	Getenv func(string) string
 }
@@ -44,7 +48,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		return problem.CodeOK // as head does when it has seen enough
 	}
 	if err != nil && !isExplained(err) {
-		message := view.Clean(problem.Message(err), false)
+		message := view.Clean(s.named(problem.Message(err)), false)
 		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
 	}
 	return problem.Code(err)
@@ -110,8 +114,14 @@ shows every change as it happens, with the fields that changed.`,
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newImports(c), newVersion())
+	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl completes for its plugins
 	root.InitDefaultCompletionCmd()
+	root.Example = s.named(root.Example)
+	if s.Plugin {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: pluginName}
+	}
 	for _, cmd := range root.Commands() {
+		cmd.Long, cmd.Example = s.named(cmd.Long), s.named(cmd.Example)
 		if cmd.Name() == "completion" {
 			cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
 			cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
@@ -124,6 +134,20 @@ shows every change as it happens, with the fields that changed.`,
 		}
 	}
 	return root
+}
+
+// pluginName is how users call the command as a plugin of kubectl.
+const pluginName = "kubectl tidings"
+
+// commandLine matches the beginning of a command line of this program.
+var commandLine = regexp.MustCompile(`(?:kubectl )?tidings (watch|demo|serve|imports|completion|version)\b`)
+
+// named returns a text in which command lines begin with the name that users call the command by.
+func (s Streams) named(text string) string {
+	if !s.Plugin {
+		return text
+	}
+	return commandLine.ReplaceAllString(text, pluginName+" $1")
 }
 
 // newHelp returns a help command that knows wrong names.

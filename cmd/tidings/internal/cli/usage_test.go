@@ -7,10 +7,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/util/homedir"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -51,6 +54,26 @@ func TestGolden(t *testing.T) {
 			}
 		} else if got.String() != string(want) {
 			t.Errorf("%s differs; go test -update writes it. Got\n%s", file, got.String())
+		}
+	}
+}
+
+// TestPlugin looks for command lines without kubectl in all help texts of the plugin.
+func TestPlugin(t *testing.T) {
+	bare := regexp.MustCompile(`\btidings (?:watch|demo|serve|imports|completion|version|help)\b.*`)
+	plugin := func(args ...string) string {
+		var out, problems strings.Builder
+		cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &problems, Plugin: true})
+		return out.String() + problems.String()
+	}
+	for _, args := range []string{
+		"--help", "watch --help", "demo --help", "serve --help", "imports --help", "version --help",
+		"watch", "watch pods --until x", "serve here", "frobnicate",
+	} {
+		text := plugin(strings.Fields(args)...)
+		rest := strings.ReplaceAll(text, "kubectl tidings", "")
+		if wrong := bare.FindAllString(rest, -1); len(wrong) > 0 || !strings.Contains(text, "kubectl tidings") {
+			t.Errorf("%s: %q in\n%s", args, wrong, text)
 		}
 	}
 }
