@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"k8s.io/klog/v2"
@@ -18,12 +20,20 @@ func main() {
 	// client-go logs errors that the command explains.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	// Without a reader, such as head, the next write fails instead of ending the process, which
-	// still has to remove its kubeconfig.
-	signal.Ignore(syscall.SIGPIPE)
+	// still has to remove its kubeconfig. A command that `tidings serve` runs would inherit an
+	// ignored signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
+	streams := cli.Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Plugin: isPlugin(os.Args[0]), Getenv: os.Getenv,
+	}
 	os.Exit(cli.Run(ctx, os.Args[1:], streams))
+}
+
+// isPlugin reports whether the program has the name of a plugin of kubectl.
+func isPlugin(program string) bool {
+	return strings.TrimSuffix(filepath.Base(program), ".exe") == "kubectl-tidings"
 }
 
 // endings returns the signals that end a command gracefully: those of Ctrl-C, kill, and a closed

@@ -65,6 +65,9 @@ func TestEnds(t *testing.T) {
 	}
 	t.Run("the reader goes away", func(t *testing.T) { readerGoesAway(t, binary) })
 	t.Run("the terminal is closed", func(t *testing.T) { terminalIsClosed(t, binary) })
+	t.Run("it is a plugin", func(t *testing.T) { pluginHelps(t, binary) })
+	t.Run("a command of serve ends", func(t *testing.T) { commandEnds(t, binary) })
+	t.Run("a command of serve gets a signal", func(t *testing.T) { commandGetsSignal(t, binary) })
 }
 
 // readerGoesAway is `tidings demo | head`: the command ends by itself instead of being killed.
@@ -73,8 +76,8 @@ func readerGoesAway(t *testing.T, binary string) {
 	if err := p.out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Wait(); p.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ends with %v, want the code 1", err)
+	if err := p.Wait(); err != nil {
+		t.Errorf("it ends with %v", err)
 	}
 	p.tidy(t)
 }
@@ -93,6 +96,78 @@ func terminalIsClosed(t *testing.T, binary string) {
 	}
 	if err := p.Wait(); err != nil {
 		t.Error(err)
+	}
+	p.tidy(t)
+}
+
+// pluginHelps runs the command by the name that kubectl wants.
+func pluginHelps(t *testing.T, binary string) {
+	plugin := filepath.Join(t.TempDir(), "kubectl-tidings")
+	if err := os.Symlink(binary, plugin); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), plugin, "watch", "--help").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "  kubectl tidings watch TYPE") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// commandEnds runs commands with a server of their own.
+func commandEnds(t *testing.T, binary string) {
+	notExecutable := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(notExecutable, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell := func(script string) []string { return []string{"sh", "-c", script} }
+	for _, c := range []struct {
+		command  []string
+		code     int
+		out, err string
+	}{
+		{shell(`test -s "$KUBECONFIG"; cat; echo problem >&2; exit 3`), 3, "input", "problem\n"},
+		{shell(`echo "$1"`), 0, "\n", ""},
+		{[]string{"sh", "-c", `echo "$@"`, "sh", "--load", "x"}, 0, "--load x\n", ""},
+		{[]string{binary, "watch", "ns/default", "-A", "-o", "name", "-q", "--until", "create"}, 0, "namespace/default\n", ""},
+		{shell(`kill -TERM $$`), 128 + 15, "", ""},
+		{shell(`yes | head -n 1`), 0, "y\n", ""},
+		{[]string{"no-such-command"}, 127, "", "tidings: the command \"no-such-command\" was not found: name a program in PATH, or its path\n"},
+		{[]string{notExecutable}, 126, "", "tidings: the command \"" + notExecutable + "\" cannot be executed: permission denied\n"},
+	} {
+		p := process{Cmd: exec.CommandContext(t.Context(), binary, append([]string{"serve", "--"}, c.command...)...), temporary: t.TempDir()}
+		var out bytes.Buffer
+		p.Env = append(os.Environ(), "TMPDIR="+p.temporary, "HOME="+t.TempDir())
+		p.Stdin, p.Stdout, p.Stderr = strings.NewReader("input"), &out, &p.err
+		err := p.Run()
+		if p.ProcessState.ExitCode() != c.code || out.String() != c.out || p.err.String() != c.err {
+			t.Errorf("%q: %v, want the code %d; it prints %q and %q", c.command, err, c.code, out.String(), p.err.String())
+		}
+		p.err.Reset()
+		p.tidy(t)
+	}
+}
+
+// commandGetsSignal ends the server, which passes the signal on and waits for its command.
+func commandGetsSignal(t *testing.T, binary string) {
+	p := process{Cmd: exec.CommandContext(t.Context(), binary, "serve", "--", binary, "watch", "ns"), temporary: t.TempDir()}
+	p.Env = append(os.Environ(), "TMPDIR="+p.temporary, "HOME="+t.TempDir())
+	notes, err := p.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	watched := false
+	for lines := bufio.NewScanner(notes); lines.Scan(); {
+		if strings.Contains(lines.Text(), "now watching") {
+			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+		watched = watched || strings.Contains(lines.Text(), "watched for")
+	}
+	if err := p.Wait(); err != nil || !watched {
+		t.Errorf("it ends with %v; the command has ended by itself: %v", err, watched)
 	}
 	p.tidy(t)
 }

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +16,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
@@ -41,6 +45,9 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 		if _, err := os.Stat(explicit); err != nil {
 			return nil, fmt.Errorf("the kubeconfig cannot be read: %w: check --kubeconfig", err)
 		}
+	}
+	if err := checkEnvironment(flags, loader.ConfigAccess()); err != nil {
+		return nil, err
 	}
 	raw, err := loader.RawConfig()
 	if err != nil {
@@ -73,6 +80,24 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 		return config
 	}
 	return c, nil
+}
+
+// checkEnvironment returns an error if KUBECONFIG names files of which none exists. client-go would
+// go on with its default address.
+func checkEnvironment(flags *genericclioptions.ConfigFlags, access clientcmd.ConfigAccess) error {
+	const variable = clientcmd.RecommendedConfigPathEnvVar
+	named := os.Getenv(variable)
+	if named == "" || *flags.KubeConfig != "" || *flags.APIServer != "" {
+		return nil
+	}
+	for _, file := range access.GetLoadingPrecedence() {
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the kubeconfig %s, which %s names, does not exist: correct %[2]s, unset it "+
+		"to use %s, or name another file with --kubeconfig", named, variable,
+		clientcmd.RecommendedHomeFile)
 }
 
 // choose finds the context, the cluster and the user. For a name that is missing, client-go would
@@ -111,13 +136,10 @@ func missing[V any](target problem.Target, what, name, naming string, all map[st
 		name, naming, has)
 }
 
-// namespace returns the namespace of the flags or the context, and whether a flag names it.
-func (c *cluster) namespace() (string, bool, error) {
+// namespace returns the namespace of the context.
+func (c *cluster) namespace() (string, error) {
 	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return "", false, c.target.Explain(err)
-	}
-	return namespace, *c.flags.Namespace != "", nil
+	return namespace, c.target.Explain(err)
 }
 
 // prepare sets the options of all requests.
@@ -129,17 +151,28 @@ func prepare(config *rest.Config) {
 	}
 }
 
-// boundTransport cancels its requests with a context besides their own.
+// boundTransport sends the requests of discovery. It cancels them with a context besides their own,
+// and takes no web page for an answer.
 type boundTransport struct {
 	ctx  context.Context
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request that either context cancels.
+// RoundTrip sends a request that either context cancels. A page about a failure of a proxy is left
+// to client-go, which has the text for its status.
 func (t *boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
-	return t.next.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // the caller closes it
+	response, err := t.next.RoundTrip(req.WithContext(ctx))
+	if err != nil || response.StatusCode >= http.StatusInternalServerError {
+		return response, err
+	}
+	media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || media != "text/html" {
+		return response, nil
+	}
+	response.Body.Close() //nolint:errcheck // it is not read
+	return nil, &problem.NotKubernetesError{Answer: "a web page"}
 }
 
 // withoutUser returns the address of a server without a user and a password.

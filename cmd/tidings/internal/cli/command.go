@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -24,6 +26,9 @@ type Streams struct {
 	// In, Out and Err are the standard streams.
 	In       io.Reader
 	Out, Err io.Writer
+	// Plugin says that kubectl runs the command, as `kubectl tidings`, which help and errors then
+	// call it.
+	Plugin bool
 	// Getenv reads the environment; nil means an empty one.
 	Getenv func(string) string
 }
@@ -39,11 +44,28 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone away knows why
-		message := view.Clean(problem.Message(err), false)
+	if isReaderGone(err) {
+		return problem.CodeOK // as head does when it has seen enough
+	}
+	if err != nil && !isExplained(err) {
+		message := view.Clean(s.named(problem.Message(err)), false)
 		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
 	}
 	return problem.Code(err)
+}
+
+// isReaderGone reports whether the reader of the standard output has closed it. A connection to a
+// server fails with the same errno.
+func isReaderGone(err error) bool {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	return ok && errors.Is(failed, syscall.EPIPE)
+}
+
+// isExplained reports whether an error needs no message, because it is that of a command of
+// `tidings serve`, which has printed its own.
+func isExplained(err error) bool {
+	status, ok := err.(*problem.StatusError) // joined with another error, it needs a message
+	return ok && status.Err == nil
 }
 
 // common are the flags that every command has.
@@ -91,9 +113,15 @@ shows every change as it happens, with the fields that changed.`,
 	}
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newVersion())
+	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newImports(c), newVersion())
+	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl completes for its plugins
 	root.InitDefaultCompletionCmd()
+	root.Example = s.named(root.Example)
+	if s.Plugin {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: pluginName}
+	}
 	for _, cmd := range root.Commands() {
+		cmd.Long, cmd.Example = s.named(cmd.Long), s.named(cmd.Example)
 		if cmd.Name() == "completion" {
 			cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
 			cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
@@ -106,6 +134,20 @@ shows every change as it happens, with the fields that changed.`,
 		}
 	}
 	return root
+}
+
+// pluginName is how users call the command as a plugin of kubectl.
+const pluginName = "kubectl tidings"
+
+// commandLine matches the beginning of a command line of this program.
+var commandLine = regexp.MustCompile(`(?:kubectl )?tidings (watch|demo|serve|imports|completion|version)\b`)
+
+// named returns a text in which command lines begin with the name that users call the command by.
+func (s Streams) named(text string) string {
+	if !s.Plugin {
+		return text
+	}
+	return commandLine.ReplaceAllString(text, pluginName+" $1")
 }
 
 // newHelp returns a help command that knows wrong names.
@@ -231,8 +273,13 @@ func explainFlag(cmd *cobra.Command, err error) error {
 
 // screen returns the screen of a command.
 func (c *common) screen(cmd *cobra.Command) *view.Screen {
-	out, err := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	return view.NewScreen(out, err, view.Detect(out, err, c.colours, c.streams.Getenv))
+	return c.screenWith(cmd, cmd.ErrOrStderr())
+}
+
+// screenWith returns a screen whose notes go to a writer.
+func (c *common) screenWith(cmd *cobra.Command, notes io.Writer) *view.Screen {
+	out := cmd.OutOrStdout()
+	return view.NewScreen(out, notes, view.Detect(out, notes, c.colours, c.streams.Getenv))
 }
 
 // logger returns the logger of a command, which prints above the status line and does not quote

@@ -3,18 +3,20 @@
 //
 //	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, informers ─▶ printer
 //	     ├─ watch ─▶ watcher:       clusters ─────── informers ─▶ printer
-//	     ├─ serve ─▶ apisim ◀─ files
+//	     ├─ serve ─▶ apisim ◀─ files, a command
+//	     ├─ imports ─▶ go list
 //	     └─ completion, version, help
 //
 // # Exit codes
 //
-// 0: success, also after Ctrl-C. 1: a failure; one line on the error stream says what to do, unless
-// the reader of the standard output has gone away. 2: the command line is wrong.
+// 0: success, also after Ctrl-C, and when the reader of the standard output has gone away. 1: a
+// failure; one line on the error stream says what to do. 2: the command line is wrong. `tidings serve`
+// returns the exit status of the command that it runs.
 //
 // # Concurrency properties
 //
-// Run waits for the goroutines that it starts: those that ask clusters for their types, and the
-// one that makes the changes of a demo. The exception is the one that reads the standard input,
+// Run waits for the goroutines that it starts: those that ask clusters for their types, the
+// one that makes the changes of a demo, and the one that waits for the command of serve. The exception is the one that reads the standard input,
 // which ends with the input. The factory owns the goroutines of the handlers, the simulated
 // server its own; Run closes both before it returns.
 package cli

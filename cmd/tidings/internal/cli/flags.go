@@ -23,11 +23,13 @@ const (
 	discoveryPerSecond = 50
 )
 
-// clusterFlags are kubectl's flags for a cluster. Unlike kubectl's, --context may name several.
+// clusterFlags are kubectl's flags for a cluster. Unlike kubectl's, --context and --namespace may
+// name several.
 type clusterFlags struct {
 	*genericclioptions.ConfigFlags
-	contexts []string
-	set      *pflag.FlagSet // without --namespace
+	contexts   []string
+	namespaces []string
+	set        *pflag.FlagSet // without --namespace
 }
 
 func newClusterFlags() *clusterFlags {
@@ -37,7 +39,6 @@ func newClusterFlags() *clusterFlags {
 	}
 	f.Namespace, f.Context = nil, nil // AddFlags would add their flags
 	f.AddFlags(f.set)
-	f.Namespace = new("")
 	f.set.StringSliceVar(&f.contexts, "context", nil,
 		"The name of the kubeconfig context to use; several, separated by commas, are watched "+
 			"at once")
@@ -51,7 +52,7 @@ func (f *clusterFlags) check(command string) error {
 		return problem.Usage(command, "--context is empty: `kubectl config get-contexts` lists "+
 			"the contexts")
 	}
-	if name := *f.Namespace; name != "" {
+	for _, name := range f.namespaces {
 		if wrong := validation.ValidateNamespaceName(name, false); len(wrong) > 0 {
 			return problem.Usage(command, "--namespace %q is no name of a namespace: %s", name,
 				strings.Join(wrong, "; "))
@@ -94,9 +95,12 @@ func (f *clusterFlags) each() []*genericclioptions.ConfigFlags {
 func (f *clusterFlags) of(context string) *genericclioptions.ConfigFlags {
 	one := genericclioptions.NewConfigFlags(true)
 	one = one.WithDiscoveryBurst(discoveryBurst).WithDiscoveryQPS(discoveryPerSecond)
-	one.Context = &context
+	one.Context, one.Namespace = &context, new("")
+	if len(f.namespaces) > 0 {
+		one.Namespace = &f.namespaces[0]
+	}
 	one.CacheDir, one.KubeConfig, one.ClusterName = f.CacheDir, f.KubeConfig, f.ClusterName
-	one.AuthInfoName, one.Namespace, one.APIServer = f.AuthInfoName, f.Namespace, f.APIServer
+	one.AuthInfoName, one.APIServer = f.AuthInfoName, f.APIServer
 	one.TLSServerName, one.Insecure, one.ProxyURL = f.TLSServerName, f.Insecure, f.ProxyURL
 	one.CertFile, one.KeyFile, one.CAFile = f.CertFile, f.KeyFile, f.CAFile
 	one.BearerToken, one.Username, one.Password = f.BearerToken, f.Username, f.Password

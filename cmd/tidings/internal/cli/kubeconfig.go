@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tidings-go/tidings/apisim"
 )
 
 // kubeconfig is the kubeconfig of a server of this program.
@@ -21,15 +23,38 @@ type kubeconfig struct {
 }
 
 const (
-	// kubeconfigName is the name of the cluster, the context and the user.
+	// kubeconfigName is the name of the cluster, and of a context and its user.
 	kubeconfigName = "tidings"
 	// kubeconfigToken is the token. The servers require none, but without one kubectl asks for a
 	// user name.
 	kubeconfigToken = "none-needed"
+	// madeTokenPrefix begins the tokens that this program makes.
+	madeTokenPrefix = "tidings-"
 )
 
-// writeKubeconfig writes the kubeconfig of a server to a path, or to a temporary file for "".
-func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
+// clientConfig returns the kubeconfig of the server. Each of its users has a context of the same
+// name; the first one is the current one.
+func (s *server) clientConfig(namespace string) *clientcmdapi.Config {
+	users := s.users
+	if len(users) == 0 {
+		users = []apisim.User{{Name: kubeconfigName, Token: kubeconfigToken}}
+	}
+	config := clientcmdapi.NewConfig()
+	config.CurrentContext = users[0].Name
+	config.Clusters[kubeconfigName] = &clientcmdapi.Cluster{
+		Server: s.local, CertificateAuthorityData: s.authority,
+	}
+	for _, user := range users {
+		config.AuthInfos[user.Name] = &clientcmdapi.AuthInfo{Token: user.Token}
+		config.Contexts[user.Name] = &clientcmdapi.Context{
+			Cluster: kubeconfigName, AuthInfo: user.Name, Namespace: namespace,
+		}
+	}
+	return config
+}
+
+// writeKubeconfig writes a kubeconfig to a path, or to a temporary file for "".
+func writeKubeconfig(path string, config *clientcmdapi.Config) (*kubeconfig, error) {
 	if err := checkKubeconfig(path); err != nil {
 		return nil, err
 	}
@@ -45,13 +70,6 @@ func writeKubeconfig(path, server, namespace string) (*kubeconfig, error) {
 	if absolute, err := filepath.Abs(k.path); err == nil {
 		k.path = absolute // another terminal has another working directory
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters[kubeconfigName] = &clientcmdapi.Cluster{Server: server}
-	config.AuthInfos[kubeconfigName] = &clientcmdapi.AuthInfo{Token: kubeconfigToken}
-	config.Contexts[kubeconfigName] = &clientcmdapi.Context{
-		Cluster: kubeconfigName, AuthInfo: kubeconfigName, Namespace: namespace,
-	}
-	config.CurrentContext = kubeconfigName
 	if err := clientcmd.WriteToFile(*config, k.path); err != nil {
 		return nil, errors.Join(
 			fmt.Errorf("cannot write the kubeconfig: %w: name another file with "+
@@ -69,14 +87,19 @@ func checkKubeconfig(path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && len(present.Clusters) == 1 && len(present.Contexts) == 1 &&
-		len(present.AuthInfos) == 1 {
-		if user := present.AuthInfos[kubeconfigName]; user != nil && user.Token == kubeconfigToken {
-			return nil
-		}
+	if err == nil && isOurs(present) {
+		return nil
 	}
 	return fmt.Errorf("%s exists and is no kubeconfig of tidings: name another file with "+
 		"--write-kubeconfig", path)
+}
+
+// isOurs reports whether this program has written a kubeconfig.
+func isOurs(config *clientcmdapi.Config) bool {
+	user := config.AuthInfos[kubeconfigName]
+	return len(config.Clusters) == 1 && config.Clusters[kubeconfigName] != nil &&
+		len(config.Contexts) == len(config.AuthInfos) && user != nil &&
+		(user.Token == kubeconfigToken || strings.HasPrefix(user.Token, madeTokenPrefix))
 }
 
 // plainWord matches words that a shell takes literally.

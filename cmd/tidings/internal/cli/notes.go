@@ -48,6 +48,9 @@ func (w *watcher) noteSynced() {
 func (c *watchedCluster) contents() string {
 	var inNamespaces, clusterScoped []string
 	for _, t := range c.types {
+		if !t.informer.Health().Synced {
+			continue // the server refuses it
+		}
 		count := view.Counted(t.informer.Lister().Len(), t.of.Singular, t.of.Plural)
 		switch {
 		case t.name != "" && t.informer.Lister().Len() == 0:
@@ -61,12 +64,25 @@ func (c *watchedCluster) contents() string {
 			clusterScoped = append(clusterScoped, count)
 		}
 	}
-	if last := len(inNamespaces) - 1; last >= 0 && c.namespace == "" {
-		inNamespaces[last] += " in all namespaces"
-	} else if last >= 0 {
-		inNamespaces[last] += fmt.Sprintf(" in namespace %q", c.namespace)
+	if last := len(inNamespaces) - 1; last >= 0 {
+		inNamespaces[last] += " in " + c.scope()
+	}
+	if len(inNamespaces)+len(clusterScoped) == 0 {
+		return c.prefixed("no type that may be watched")
 	}
 	return c.prefixed(strings.Join(append(inNamespaces, clusterScoped...), ", "))
+}
+
+// scope names the namespaces.
+func (c *watchedCluster) scope() string {
+	switch len(c.namespaces) {
+	case 0:
+		return "all namespaces"
+	case 1:
+		return fmt.Sprintf("namespace %q", c.namespaces[0])
+	default:
+		return "the namespaces " + strings.Join(c.namespaces, ", ")
+	}
 }
 
 // noteStates prints which informers have changed their state.
@@ -166,6 +182,15 @@ func (o watchOptions) interrupted() error {
 	return fmt.Errorf("interrupted before %s was reached", o.condition)
 }
 
+// unprinted returns the error of a watch whose output fails. A reader that has gone away is an
+// error of a wait alone, which has not ended.
+func (w *watcher) unprinted() error {
+	if isReaderGone(w.printer.err) && w.goal != nil {
+		return fmt.Errorf("the reader of the output went away before %s was reached", w.o.condition)
+	}
+	return w.printer.err
+}
+
 // maxWaiting is how many objects that do not meet a condition an error names.
 const maxWaiting = 5
 
@@ -174,6 +199,12 @@ func (w *watcher) timedOut() error {
 	if w.goal == nil {
 		return nil
 	}
+	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, view.Short(w.o.timeout),
+		w.unmet())
+}
+
+// unmet says which objects a wait has not seen yet, or with which other values.
+func (w *watcher) unmet() string {
 	p := w.goal.Progress(maxWaiting)
 	var why []string
 	if len(p.Empty) > 0 {
@@ -190,6 +221,5 @@ func (w *watcher) timedOut() error {
 	if !w.synced {
 		why = append(why, "not everything was listed")
 	}
-	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, view.Short(w.o.timeout),
-		strings.Join(why, "; "))
+	return strings.Join(why, "; ")
 }

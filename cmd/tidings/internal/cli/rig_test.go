@@ -79,10 +79,17 @@ func start(t *testing.T, args ...string) *session {
 }
 
 func startWith(t *testing.T, in io.Reader, args ...string) *session {
+	out := &stream{grew: make(chan struct{}, 1)}
+	s := startBetween(t, in, out, args...)
+	s.out = out
+	return s
+}
+
+// startBetween starts a command with streams of the test.
+func startBetween(t *testing.T, in io.Reader, out io.Writer, args ...string) *session {
 	ctx, cancel := context.WithCancel(t.Context())
-	stream := func() *stream { return &stream{grew: make(chan struct{}, 1)} }
-	s := &session{out: stream(), err: stream(), interrupt: cancel, code: make(chan int, 1)}
-	go func() { s.code <- cli.Run(ctx, args, cli.Streams{In: in, Out: s.out, Err: s.err}) }()
+	s := &session{err: &stream{grew: make(chan struct{}, 1)}, interrupt: cancel, code: make(chan int, 1)}
+	go func() { s.code <- cli.Run(ctx, args, cli.Streams{In: in, Out: out, Err: s.err}) }()
 	return s
 }
 

@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"io"
-	"slices"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -22,6 +19,18 @@ type serveOptions struct {
 	load       []string
 	kubeconfig string
 	seed       uint64
+	users      []string
+	faults     []string
+	command    []string // to run; empty means to serve until Ctrl-C
+
+	allUsers []apisim.User // those of users
+	inject   []injection   // those of faults
+}
+
+// injection is a fault with the requests that meet it.
+type injection struct {
+	match apisim.Match
+	fault apisim.Fault
 }
 
 // standardInput is the name of the standard input for --load.
@@ -30,7 +39,7 @@ const standardInput = "-"
 func newServe(c *common) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use:   "serve [flags]",
+		Use:   "serve [flags] [-- COMMAND [ARG…]]",
 		Short: "Run a small API server, for tests and experiments",
 		Long: `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
 to list, watch and write: all built-in types, and those of CustomResourceDefinitions. There are no
@@ -38,8 +47,21 @@ controllers, no admission and no validation against schemas: pods stay as they a
 "kubectl apply" needs --validate=false.
 
 It prints the server's address, and writes a kubeconfig when the server is ready. Everybody who
-can reach the address may do everything, without credentials.
+can reach the address may do everything, without credentials, unless there are --users: then the
+server uses TLS, requires their tokens, and allows what their rules say. The kubeconfig has a
+context for each user, the first one being the current one, and the context "tidings" of a user who
+may do everything.
 
+With a command after --, serve runs it with KUBECONFIG set to that kubeconfig, and ends with its
+exit status: 126 if it cannot be executed, 127 if it is not found, 128 and the signal's number if a
+signal ended it. Serve itself prints nothing then but warnings, and passes signals on.
+
+With --fault, requests fail: those of clients, not --load. A fault may be followed by the requests
+that meet it, as in refuse=503,verb=list,resource=pods,times=3. The fields are verb, resource,
+namespace, name, user-agent, page, skip, times, nth and probability. The events of a watch are frames
+from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every other
+one. The faults are:
+` + faultForms() + `
 Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
 		Example: `  # an empty cluster, for kubectl in another terminal
   tidings serve
@@ -50,10 +72,14 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
   # with the objects of a real cluster
   kubectl get deployments,pods -A -o yaml | tidings serve --load -
 
-  # in a script: the kubeconfig exists when the server is ready
-  tidings serve --write-kubeconfig test.kubeconfig &`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  # with a user who may only read, and with watches that end after ten seconds with 410
+  tidings serve --load manifests --users reader=get,list,watch:pods --fault gone=10s
+
+  # for one command, whose exit status it returns
+  tidings serve --load manifests -- tidings watch pod/web --until condition=Ready`,
+		Args: onlyCommand,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.command = args
 			if err := o.check(cmd.CommandPath()); err != nil {
 				return err
 			}
@@ -67,6 +93,12 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
 	flags.StringArrayVar(&o.load, "load", nil,
 		"begin with the objects of this file, or of all .yaml, .yml and .json "+
 			"files below this directory; - is the standard input; may be repeated")
+	flags.StringArrayVar(&o.users, "users", nil,
+		"let only these users in: a file with a list of users in YAML, or one user as "+
+			"NAME=VERBS:RESOURCES[:NAMESPACES], as in reader=get,list,watch:pods; may be repeated")
+	flags.StringArrayVar(&o.faults, "fault", nil,
+		"make requests fail, as in gone=10s, cut=1m,resource=pods or "+
+			"refuse=503,verb=list,times=3; may be repeated")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides UIDs and generated names (default random)")
 	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
@@ -75,8 +107,26 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
 	return cmd
 }
 
+// onlyCommand accepts no arguments but a command after --.
+func onlyCommand(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0 && len(args) == 0:
+		return nil
+	case dash < 0:
+		return problem.Usage(cmd.CommandPath(), "%s takes no arguments but a command after --, "+
+			"as in `%[1]s -- %s`", cmd.CommandPath(), strings.Join(args, " "))
+	case dash > 0:
+		return problem.Usage(cmd.CommandPath(), "%s takes no arguments before --: %q",
+			cmd.CommandPath(), args[0])
+	case len(args) == 0:
+		return problem.Usage(cmd.CommandPath(), "there is no command after --: name one, as in "+
+			"`%s -- kubectl get pods -A`", cmd.CommandPath())
+	}
+	return nil
+}
+
 // check returns an error for invalid flags.
-func (o serveOptions) check(command string) error {
+func (o *serveOptions) check(command string) (err error) {
 	inputs := 0
 	for _, name := range o.load {
 		switch name {
@@ -91,37 +141,71 @@ func (o serveOptions) check(command string) error {
 		return problem.Usage(command, "--load - is given twice: "+
 			"the standard input can be read once")
 	}
-	return nil
+	for _, text := range o.faults {
+		match, fault, err := apisim.ParseFault(text)
+		if err != nil {
+			return problem.Usage(command, "--%s", strings.TrimPrefix(err.Error(), "apisim: the "))
+		}
+		o.inject = append(o.inject, injection{match, fault})
+	}
+	o.allUsers, err = readUsers(command, o.users)
+	return err
 }
 
-// runServe serves until Ctrl-C.
+// faultForms lists the faults of --fault.
+func faultForms() string {
+	const explained = `; N is 0 for its head, or "each"` // once for all of them
+	var lines strings.Builder
+	for _, form := range apisim.FaultForms() {
+		fmt.Fprintf(&lines, "  %-26s%s\n", form.Text, strings.TrimSuffix(form.Help, explained))
+	}
+	return lines.String()
+}
+
+// runServe serves until Ctrl-C, or until the command has ended.
 func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	ctx, screen := cmd.Context(), c.screen(cmd)
-	s := new(server)
+	s := &server{users: o.allUsers}
 	s.Server, err = apisim.New(apisim.Options{
 		Seed: o.seed, Middleware: onlyPrograms, Logger: c.logger(screen, view.Secrecy{}),
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() {
+		if closing := s.close(); closing != nil {
+			err = errors.Join(err, closing)
+		}
+	}()
 	if err := checkKubeconfig(o.kubeconfig); err != nil {
 		return err // before loading, which may take long
 	}
-	contents, err := s.load(ctx, o.load, c.streams.In)
+	contents, err := s.load(ctx, o.load, c.streams.In, screen)
 	if ctx.Err() != nil {
-		return nil // Ctrl-C while waiting for input
+		return o.interrupted() // Ctrl-C while waiting for input
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.restrict(o); err != nil {
 		return err
 	}
 	if err := s.listen(o.listen, screen); err != nil {
 		return err
 	}
+	if len(o.command) > 0 {
+		if err := s.writeKubeconfig(o.kubeconfig, metav1.NamespaceDefault); err != nil {
+			return err
+		}
+		return runCommand(ctx, o, s.kubeconfig.path, c.streams)
+	}
 	if err := say(screen, "an API server at %s, with %s", s, contents); err != nil {
 		return err
 	}
 	if err := s.publish(o.kubeconfig, metav1.NamespaceDefault, screen); err != nil {
+		return err
+	}
+	if err := s.sayUsers(screen); err != nil {
 		return err
 	}
 	if err := say(screen, "Ctrl-C ends it, and its objects are lost"); err != nil {
@@ -131,41 +215,35 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	return nil
 }
 
-// load loads files, directories and the standard input, and describes what the server holds.
-func (s *server) load(ctx context.Context, names []string, in io.Reader) (string, error) {
-	if len(names) == 0 {
-		return "no objects but the namespaces of every cluster", nil
+// restrict adds the users and the faults, which --load does not meet.
+func (s *server) restrict(o serveOptions) error {
+	if err := s.SetUsers(o.allUsers...); err != nil {
+		return rewordServer("--users: ", "", err)
 	}
-	before := s.Snapshot().Objects()
-	files := slices.DeleteFunc(slices.Clone(names),
-		func(name string) bool { return name == standardInput })
-	err := s.Load(files...)
-	if err == nil && len(files) < len(names) {
-		input := make(chan error, 1)
-		go func() { input <- s.LoadFrom("the standard input", in) }()
-		select {
-		case err = <-input:
-		case <-ctx.Done(): // reading a terminal may never end
-			return "", ctx.Err()
-		}
+	for _, i := range o.inject {
+		s.Inject(i.match, i.fault)
 	}
-	if err != nil {
-		return "", explainLoad(err)
-	}
-	return view.Counted(s.Snapshot().Objects()-before, "object", "objects") + " loaded", nil
+	return nil
 }
 
-// explainLoad says what to do about an error of --load.
-func explainLoad(err error) error {
-	hint := ""
-	if !errors.As(err, new(apierrors.APIStatus)) {
-		hint = ": name files of objects in YAML or JSON, as `kubectl get -o yaml` prints them, or " +
-			"directories of such files"
+// sayUsers prints the contexts of the users.
+func (s *server) sayUsers(screen *view.Screen) error {
+	if len(s.users) == 0 {
+		return nil
 	}
-	if text, ok := strings.CutSuffix(err.Error(),
-		": create its CustomResourceDefinition, or register it with Server.Register"); ok {
-		return rewordServer("--load: ", ": load its CustomResourceDefinition, too",
-			problem.Reworded(text, err))
+	var names []string
+	for _, user := range s.users[:len(s.users)-1] {
+		names = append(names, view.Printable(user.Name))
 	}
-	return rewordServer("--load: ", hint, err)
+	return say(screen, "it has the contexts %s, and %s, who may do everything",
+		strings.Join(names, ", "), kubeconfigName)
+}
+
+// interrupted returns the error of Ctrl-C before the server was ready: nil, unless it was to run
+// a command.
+func (o serveOptions) interrupted() error {
+	if len(o.command) == 0 {
+		return nil
+	}
+	return fmt.Errorf("interrupted before %s was started", o.command[0])
 }

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 const (
@@ -98,6 +100,97 @@ func TestServeLoadsTheStandardInput(t *testing.T) {
 	}
 }
 
+func TestServeLoadsWithoutKustomizations(t *testing.T) {
+	t.Parallel()
+	const kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n"
+	directory := manifests(t)
+	path := textFile(t, directory, "kustomization.yaml", kustomization)
+	s := start(t, "serve", "--load", directory)
+	s.out.await(t, "with 4 objects loaded\n")
+	s.interrupt()
+	s.expect(t, 0)
+	want := "tidings: --load skips " + path + ": `kubectl kustomize " + directory + " | tidings serve --load -` loads what it builds\n"
+	if s.err.String() != want {
+		t.Errorf("it prints %q, want %q", s.err, want)
+	}
+	s = start(t, "serve", "--load", path)
+	s.out.await(t, "with 0 objects loaded\n")
+	s.interrupt()
+	s.expect(t, 0, "loads what it builds\ntidings: --load "+path+": no object was added\n")
+	other := textFile(t, t.TempDir(), "other.yaml", kustomization)
+	fails(t, []string{"serve", "--load", other}, "no resource serves the kind Kustomization of kustomize.config.k8s.io/v1beta1: `kubectl kustomize DIRECTORY | ")
+	comments := textFile(t, t.TempDir(), "comments.yaml", "# nothing\n")
+	s = start(t, "serve", "--load", comments)
+	s.out.await(t, "with 0 objects loaded\n")
+	s.interrupt()
+	s.expect(t, 0, "tidings: --load "+comments+": no object was added\n")
+}
+
+func TestServeUsers(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	file := textFile(t, directory, "users.yaml", `
+- name: reader
+  allow: [{verbs: [get, list, watch], resources: [pods], namespaces: [team]}]
+- {name: nobody, token: given}
+`)
+	path := filepath.Join(directory, "kubeconfig")
+	args := []string{
+		"serve", "--load", manifests(t), "--users", file, "--users", "reader=get:widgets.example.com",
+		"--users", "system:serviceaccount:team:web=*:deployments.apps/scale,pods:team,shop", "--write-kubeconfig", path,
+	}
+	s := start(t, args...)
+	s.out.await(t, "── it has the contexts reader, nobody, system:serviceaccount:team:web, and tidings, who may do everything\n")
+	s.out.await(t, "Ctrl-C")
+	if !strings.Contains(s.out.String(), "an API server at https://127.0.0.1:") {
+		t.Errorf("tokens need TLS: %s", s.out)
+	}
+	watching := func(args ...string) []string {
+		return append([]string{"watch", "--kubeconfig", path, "--cache-dir", t.TempDir(), "--until", "create"}, args...)
+	}
+	run(t, 0, watching("pods", "-n", "team")...)
+	run(t, 0, watching("pods", "-n", "team", "--context", "system:serviceaccount:team:web")...)
+	run(t, 0, watching("widgets", "-A", "--context", "tidings")...)
+	for _, args := range [][]string{
+		watching("pods", "-A"), watching("widgets", "-n", "team"), watching("pods", "-n", "team", "--context", "nobody"),
+	} {
+		fails(t, args, "may not list and watch ")
+	}
+	fails(t, watching("pods", "--token", "wrong"), "does not accept the credentials")
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil || config.AuthInfos["nobody"].Token != "given" || config.AuthInfos["reader"].Token == config.AuthInfos["tidings"].Token {
+		t.Errorf("the tokens: %v, %v", config, err)
+	}
+	s.end(t)
+	s = start(t, args...) // over its own kubeconfig
+	s.out.await(t, "Ctrl-C")
+	s.end(t)
+}
+
+func TestServeFaults(t *testing.T) {
+	t.Parallel()
+	s := start(t, "serve", "--load", manifests(t), "--fault", "refuse=403,resource=nodes", "--fault", "gone,resource=pods,nth=1", "--fault", "cut=100ms,resource=pods,nth=2")
+	path, _, client := s.beside(t)
+	fails(t, []string{"watch", "nodes", "--kubeconfig", path, "--cache-dir", t.TempDir()}, "may not list and watch nodes")
+	// last returns the last event of a watch.
+	last := func() (event watch.Event) {
+		pods, err := client.CoreV1().Pods("team").Watch(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for event = range pods.ResultChan() {
+		}
+		return event
+	}
+	if status, ok := last().Object.(*metav1.Status); !ok || status.Code != http.StatusGone {
+		t.Errorf("the watch ends with %v, want 410", status)
+	}
+	if got := last(); got.Type != watch.Added {
+		t.Errorf("the watch that is cut ends with %v", got)
+	}
+	s.end(t)
+}
+
 func TestServeRefuses(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -106,12 +199,20 @@ func TestServeRefuses(t *testing.T) {
 	broken := textFile(t, directory, "broken.yaml", "a: [")
 	misspelt := textFile(t, directory, "misspelt.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {nodename: node-1}\n")
 	definition := textFile(t, directory, "definition.yaml", widgetDefinitionFile)
+	list := func(text string) string { return textFile(t, t.TempDir(), "users.yaml", text) }
 	for _, c := range []struct{ args, parts []string }{
 		{[]string{"--load", missing}, []string{"--load: no file matches " + missing, "or directories of such files"}},
 		{[]string{"--load", broken}, []string{"--load: " + broken + ": document 1: ", "as `kubectl get -o yaml` prints them"}},
 		{[]string{"--load", misspelt}, []string{misspelt + ": document 1 (Pod p)", `unknown field "spec.nodename"`}},
 		{[]string{"--load", definition, "--load", definition}, []string{`"widgets.example.com" already exists`}},
 		{[]string{"--load", widget}, []string{"(Widget w): no resource serves the kind Widget of example.com/v1: load its CustomResourceDefinition, too\n"}},
+		{[]string{"--users", missing}, []string{"--users: ", missing + ": no such file or directory: name a file of users, or write NAME=VERBS"}},
+		{[]string{"--users", widget}, []string{"--users: " + widget + ": ", "write a list of users, as in `- {name: reader"}},
+		{[]string{"--users", list("[]")}, []string{" has no users: write a list"}},
+		{[]string{"--users", list("[{token: x}]")}, []string{"user 1 has no name"}},
+		{[]string{"--users", list("[{name: a, allow: [{verbs: [get]}]}]")}, []string{`user "a": a rule needs verbs and resources`}},
+		{[]string{"--users", list("[{name: a, rights: []}]")}, []string{`unknown field "rights"`}},
+		{[]string{"--users", list("[{name: a, token: t}, {name: b, token: t}]")}, []string{`--users: the user "b" needs a token of its own`}},
 		{[]string{"--listen", "8080"}, []string{"cannot listen on 8080: ", "such as 127.0.0.1:8080"}},
 		{[]string{"--write-kubeconfig", widget}, []string{widget + " exists and is no kubeconfig of tidings"}},
 	} {

@@ -21,17 +21,25 @@ import (
 // anyPort is a free address that only this machine reaches.
 const anyPort = "127.0.0.1:0"
 
-// server is a simulated API server that listens, with a kubeconfig.
+// server is a simulated API server that listens, with a kubeconfig. A server with users listens
+// over TLS, since clients send tokens in no other way.
 type server struct {
 	*apisim.Server
-	url        string // the address
-	local      string // the address for this machine
+	users      []apisim.User // none lets everybody do everything
+	authority  []byte        // of the certificate, in PEM; nil without TLS
+	url        string        // the address
+	local      string        // the address for this machine
 	kubeconfig *kubeconfig
 }
 
 // listen makes the server reachable. It warns if other machines reach it.
 func (s *server) listen(address string, screen *view.Screen) (err error) {
-	if s.url, err = s.Listen(address); err != nil {
+	if len(s.users) > 0 {
+		s.url, s.authority, err = s.ListenTLS(address)
+	} else {
+		s.url, err = s.Listen(address)
+	}
+	if err != nil {
 		reason := strings.TrimPrefix(err.Error(),
 			fmt.Sprintf("apisim: cannot listen on %s: ", address))
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
@@ -52,6 +60,9 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 	if err == nil && ip.IsUnspecified() {
 		u.Host = net.JoinHostPort("localhost", u.Port())
 		s.local = u.String()
+	}
+	if len(s.users) > 0 {
+		return nil
 	}
 	screen.Note(fmt.Sprintf("tidings: everybody who reaches %s may read and write "+
 		"everything there, "+
@@ -154,9 +165,15 @@ func say(screen *view.Screen, format string, args ...any) error {
 	return screen.Print(screen.Palette().Dim("── ") + fmt.Sprintf(format, args...) + "\n")
 }
 
+// writeKubeconfig writes the kubeconfig of the server, which close removes if it is temporary.
+func (s *server) writeKubeconfig(path, namespace string) (err error) {
+	s.kubeconfig, err = writeKubeconfig(path, s.clientConfig(namespace))
+	return err
+}
+
 // publish writes the kubeconfig and prints its path.
-func (s *server) publish(path, namespace string, screen *view.Screen) (err error) {
-	if s.kubeconfig, err = writeKubeconfig(path, s.local, namespace); err != nil {
+func (s *server) publish(path, namespace string, screen *view.Screen) error {
+	if err := s.writeKubeconfig(path, namespace); err != nil {
 		return err
 	}
 	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s",

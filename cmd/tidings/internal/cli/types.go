@@ -2,12 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -86,6 +88,10 @@ func (c *cluster) discover(queries []query) ([]*meta.RESTMapping, error) {
 		case meta.IsNoMatchError(err):
 			lists, _ := discovered.ServerPreferredResources() // a part of the groups may not answer
 			return nil, unknownType(q.kind, suggest(strings.ToLower(q.kind), typeNames(lists)))
+		case apierrors.IsNotFound(err):
+			err = &problem.NotKubernetesError{Answer: "404 (Not Found) to a request for /apis"}
+		case isSyntax(err):
+			err = &problem.NotKubernetesError{Answer: "a text that is not JSON"}
 		case err == nil:
 			err = checkVerbs(discovered, mapping.Resource)
 		}
@@ -95,6 +101,12 @@ func (c *cluster) discover(queries []query) ([]*meta.RESTMapping, error) {
 		types = append(types, mapping)
 	}
 	return types, nil
+}
+
+// isSyntax reports whether err is about a text that is not JSON.
+func isSyntax(err error) bool {
+	_, ok := errors.AsType[*json.SyntaxError](err)
+	return ok
 }
 
 // mappingOf returns the type with a name, as kubectl reads it: plural, singular, short name or

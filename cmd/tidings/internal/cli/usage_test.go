@@ -3,12 +3,17 @@ package cli_test
 import (
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/util/homedir"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -51,6 +56,60 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s differs; go test -update writes it. Got\n%s", file, got.String())
 		}
 	}
+}
+
+// TestPlugin looks for command lines without kubectl in all help texts of the plugin.
+func TestPlugin(t *testing.T) {
+	bare := regexp.MustCompile(`\btidings (?:watch|demo|serve|imports|completion|version|help)\b.*`)
+	plugin := func(args ...string) string {
+		var out, problems strings.Builder
+		cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &problems, Plugin: true})
+		return out.String() + problems.String()
+	}
+	for _, args := range []string{
+		"--help", "watch --help", "demo --help", "serve --help", "imports --help", "version --help",
+		"watch", "watch pods --until x", "serve here", "frobnicate",
+	} {
+		text := plugin(strings.Fields(args)...)
+		rest := strings.ReplaceAll(text, "kubectl tidings", "")
+		if wrong := bare.FindAllString(rest, -1); len(wrong) > 0 || !strings.Contains(text, "kubectl tidings") {
+			t.Errorf("%s: %q in\n%s", args, wrong, text)
+		}
+	}
+}
+
+// TestNoKubernetes asks web servers for types.
+func TestNoKubernetes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code        int
+		media, want string
+	}{
+		{200, "text/html; charset=utf-8", `(context "staging") does not seem to be Kubernetes: it answers with a web page: check its address`},
+		{404, "text/html", "it answers with a web page"},
+		{404, "text/plain", "does not seem to be Kubernetes: it answers with 404 (Not Found) to a request for /apis"},
+		{200, "text/plain", "does not seem to be Kubernetes: it answers with a text that is not JSON"},
+		{503, "text/html", "the server is currently unable to handle the request"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", c.media)
+			w.WriteHeader(c.code)
+			fmt.Fprint(w, "<html>welcome</html>") //nolint:errcheck // the client has gone
+		}))
+		fails(t, watchArgs(t, server.URL, "pods"), c.want)
+		server.Close()
+	}
+}
+
+// TestMissingKubeconfigOfTheEnvironment cannot run beside others: KUBECONFIG is the process's.
+func TestMissingKubeconfigOfTheEnvironment(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	t.Setenv("KUBECONFIG", missing)
+	args := []string{"watch", "pods", "--cache-dir", t.TempDir()}
+	fails(t, args, "the kubeconfig "+missing+", which KUBECONFIG names, does not exist: correct KUBECONFIG, unset it to use ")
+	fails(t, append(args, "--server", "http://127.0.0.1:9"), "does not answer: connection refused")
+	t.Setenv("KUBECONFIG", missing+string(filepath.ListSeparator)+kubeconfig(t, "http://127.0.0.1:9"))
+	fails(t, args, "does not answer: connection refused")
 }
 
 func TestNoCluster(t *testing.T) {

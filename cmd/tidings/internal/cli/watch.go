@@ -28,6 +28,7 @@ type watchOptions struct {
 	output        string
 	events        bool
 	initial       bool
+	quiet         bool
 	showSecrets   bool
 
 	condition *until.Condition // of until, nil for none
@@ -48,8 +49,12 @@ const watchExample = `  # the pods and deployments of the context's namespace
   # two clusters side by side
   tidings watch nodes --context staging,production
 
+  # several namespaces
+  tidings watch pods -n shop,checkout
+
   # in a script: until every pod is ready, at most two minutes
   tidings watch pods -n shop -l app=web --until condition=Ready --timeout 2m
+  tidings watch deployment/web -q --until 'jsonpath={.status.readyReplicas}>=3'
 
   # a stream of JSON for other programs: each change with its object
   tidings watch pods -o json --output-watch-events | jq -r '.type + " " + .object.metadata.name'`
@@ -62,9 +67,13 @@ TYPE NAME or TYPE/NAME.
 With --until, watch ends with exit code 0 as soon as there is at least one object of each type or
 name, and every object meets the condition. The conditions are those of "kubectl wait --for":
   condition=TYPE[=STATUS]       the condition has that status; True by default
-  jsonpath=EXPRESSION[=VALUE]   every value found is VALUE; without VALUE, there is a value
+  jsonpath=EXPRESSION[=VALUE]   every value found is VALUE; without VALUE, there is a value;
+                                ==, !=, >=, <=, > and < compare numbers and quantities
   create, delete                there is an object; there is none
 Watch waits for objects that do not exist yet. The exit code is 1 after --timeout or Ctrl-C.
+
+A type that the credentials may not watch is named on the error stream, and the others are watched;
+with --until, or if there is no other, it is an error.
 
 The data of Secrets is never printed unless --show-secrets is given.`
 
@@ -93,16 +102,19 @@ func newWatch(c *common) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(clusters.Namespace, "namespace", "n", "",
-		"watch this namespace instead of the context's")
+	flags.StringSliceVarP(&clusters.namespaces, "namespace", "n", nil,
+		"watch this namespace, or several separated by commas, instead of the context's")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "watch all namespaces")
 	flags.StringVarP(&o.labels, "selector", "l", "",
 		"watch only objects with these labels, as in app=web,tier!=cache")
 	flags.StringVar(&o.fields, "field-selector", "",
 		"watch only objects with these fields, as in spec.nodeName=node-1")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false,
+		"print objects and changes only: no notes, status line or summary")
 	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist at the start")
 	flags.StringVar(&o.until, "until", "", "end when all objects meet a condition: "+
-		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete")
+		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE] (or ==, !=, >=, <=, >, <), "+
+		"create or delete")
 	flags.DurationVar(&o.timeout, "timeout", 0,
 		"end after this time, as in 30s or 5m; 0 means never")
 	flags.StringVarP(&o.output, "output", "o", "",

@@ -1,17 +1,23 @@
 package cli_test
 
 import (
+	"io/fs"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidings-go/tidings/apisim"
 )
+
+// connectDelay is longer than the time after which watch says what it waits for.
+const connectDelay = 1200 * time.Millisecond
 
 func TestWatchRefused(t *testing.T) {
 	t.Parallel()
@@ -220,12 +226,113 @@ func TestWatchUntilTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t, pod("web-1", corev1.ConditionTrue), pod("web-2", corev1.ConditionFalse))
 	start(t, watchArgs(t, server.url, "pods,services", "--until", "condition=Ready", "--timeout", "1s")...).expect(t, 1,
-		"\ntidings: condition=Ready was not reached within 1s: there is no object of services; 1 of 2 objects not yet: pod shop/web-2\n")
+		"\ntidings: condition=Ready was not reached within 1s: there is no object of services; 1 of 2 objects not yet: pod shop/web-2 (Ready=False)\n")
 	start(t, watchArgs(t, server.url, "pods", "--timeout", "100ms")...).expect(t, 0, "── watched for ")
 	s := start(t, watchArgs(t, server.url, "pods", "--until", "condition=Ready")...)
 	s.err.await(t, "now waiting")
 	s.interrupt()
-	s.expect(t, 1, "tidings: interrupted before condition=Ready was reached")
+	s.expect(t, 1, "tidings: interrupted before condition=Ready was reached: 1 of 2 objects not yet: pod shop/web-2 (Ready=False)\n")
+
+	server.create(&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"password": []byte("hunter2")}})
+	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}==3", "--timeout", "1s")...)
+	s.expect(t, 1, "not yet: secret shop/login (hidden)\n")
+	if strings.Contains(s.err.String(), "aHVudGVy") {
+		t.Errorf("the data is shown: %s", s.err)
+	}
+}
+
+func TestWatchQuietly(t *testing.T) {
+	t.Parallel()
+	server := newCluster(t, widget(1))
+	slow := server.Inject(apisim.Match{}, apisim.Delay(connectDelay))
+	s := start(t, watchArgs(t, server.url, "widgets", "-q")...)
+	s.out.await(t, "  widget shop/one  Ready, age ")
+	slow.Lift()
+	server.update(widget(2))
+	s.out.await(t, "~ widget shop/one  spec.size 1 → 2\n")
+	s.end(t)
+	if s.err.String() != "" {
+		t.Errorf("notes: %s", s.err)
+	}
+	start(t, watchArgs(t, server.url, "widgets", "-q", "--until", "jsonpath={.spec.size}>2", "--timeout", "100ms")...).
+		expect(t, 1, "tidings: jsonpath={.spec.size}>2 was not reached within 100ms: 1 of 1 object not yet: widget shop/one (2)\n")
+	s = start(t, watchArgs(t, server.url, "widgets", "-q", "-v", "--until", "create")...)
+	s.expect(t, 0, "level=")
+}
+
+// brokenPipe fails as a file does without a reader, or with another error.
+type brokenPipe struct{ err error }
+
+func (b brokenPipe) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: b.err}
+}
+
+func TestWatchWithoutAReader(t *testing.T) {
+	t.Parallel()
+	server := newCluster(t, widget(1))
+	for _, c := range []struct {
+		args string
+		err  error
+		code int
+		want string
+	}{
+		{"widgets -q", syscall.EPIPE, 0, ""},
+		{"widgets -q", syscall.ENOSPC, 1, "tidings: write /dev/stdout: no space left on device\n"},
+		{"widgets -q --until jsonpath={.spec.size}>1", syscall.EPIPE, 1, "tidings: the reader of the output went away before jsonpath={.spec.size}>1 was reached\n"},
+	} {
+		s := startBetween(t, strings.NewReader(""), brokenPipe{c.err}, watchArgs(t, server.url, strings.Fields(c.args)...)...)
+		s.expect(t, c.code)
+		if s.err.String() != c.want {
+			t.Errorf("%s: it prints %q, want %q", c.args, s.err, c.want)
+		}
+	}
+}
+
+func TestWatchOfSeveralNamespaces(t *testing.T) {
+	t.Parallel()
+	other := pod("web-2", corev1.ConditionTrue)
+	other.Namespace = "checkout"
+	hidden := pod("web-3", corev1.ConditionTrue)
+	hidden.Namespace = "hidden"
+	server := newCluster(t, pod("web-1", corev1.ConditionTrue))
+	for _, name := range []string{"checkout", "hidden"} {
+		server.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	server.create(other, hidden)
+	for _, args := range []string{"-n shop,checkout", "-n checkout -n shop -n checkout"} {
+		s := start(t, watchArgs(t, server.url, append([]string{"pods,nodes"}, strings.Fields(args)...)...)...)
+		s.err.await(t, "2 pods in the namespaces checkout, shop, 0 nodes; now watching")
+		s.end(t)
+		if out := s.out.String(); !strings.Contains(out, "shop/web-1") || !strings.Contains(out, "checkout/web-2") || strings.Contains(out, "hidden") {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+}
+
+// TestWatchGoesOnWithoutForbiddenTypes, but does not wait for what cannot be seen.
+func TestWatchGoesOnWithoutForbiddenTypes(t *testing.T) {
+	t.Parallel()
+	server := newCluster(t, widget(1))
+	forbidden := server.Inject(apisim.Match{Resource: "deployments.apps"}, apisim.Refuse(403, 0))
+	s := start(t, watchArgs(t, server.url, "widgets,deployments", "-q")...)
+	s.err.await(t, "tidings: deployments: the credentials of user \"ada\" may not list and watch deployments.apps")
+	s.err.await(t, "; watching the other types\n")
+	s.out.await(t, "  widget     shop/one  Ready, age ")
+	server.update(widget(2))
+	s.out.await(t, "spec.size 1 → 2\n")
+	s.end(t)
+	if n := strings.Count(s.err.String(), "\n"); n != 1 {
+		t.Errorf("%d lines: %s", n, s.err)
+	}
+	s = start(t, watchArgs(t, server.url, "widgets,deployments")...)
+	s.err.await(t, `── 1 widget in namespace "shop"; now watching`)
+	forbidden.Lift()
+	s.err.await(t, "deployments: watching again")
+	s.end(t)
+	server.Inject(apisim.Match{Resource: "deployments.apps"}, apisim.Refuse(403, 0))
+	fails(t, watchArgs(t, server.url, "widgets,deployments", "--until", "create"), "may not list and watch deployments.apps")
+	server.Inject(apisim.Match{Resource: "nodes"}, apisim.Refuse(403, 0))
+	fails(t, watchArgs(t, server.url, "nodes,deployments"), "may not list and watch deployments.apps", "may not list and watch nodes")
 }
 
 func TestWatchOfSeveralContexts(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,6 +38,7 @@ const (
 type watcher struct {
 	o        watchOptions
 	printer  *printer
+	warnings *view.Screen // also with -q
 	clusters []*watchedCluster
 	began    time.Time
 	synced   bool        // all informers have listed
@@ -49,10 +50,10 @@ type watcher struct {
 // watchedCluster is a cluster with its watched types.
 type watchedCluster struct {
 	*cluster
-	label     string // the context if there are several clusters, "" otherwise
-	namespace string // "" for all
-	factory   *tidings.Factory
-	types     []*watchedType
+	label      string   // the context if there are several clusters, "" otherwise
+	namespaces []string // none for all
+	factory    *tidings.Factory
+	types      []*watchedType
 }
 
 // watchedType is the informer of the objects of a type, or of one of them.
@@ -66,6 +67,7 @@ type watchedType struct {
 	registration *tidings.Registration
 	state        tidings.State // as last printed
 	noted        string        // the last note about its first list
+	refused      bool          // the warning about it was printed
 }
 
 // String names the type or the object: pods, or pod/web.
@@ -86,7 +88,11 @@ func (c *watchedCluster) prefixed(text string) string {
 }
 
 func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags) error {
-	ctx, screen, secrecy := cmd.Context(), c.screen(cmd), view.Secrecy{Show: o.showSecrets}
+	ctx, warnings, secrecy := cmd.Context(), c.screen(cmd), view.Secrecy{Show: o.showSecrets}
+	screen := warnings
+	if o.quiet {
+		screen = c.screenWith(cmd, io.Discard)
+	}
 	var clusters []*watchedCluster
 	all := flags.each()
 	for _, one := range all {
@@ -107,9 +113,9 @@ func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags
 	if err != nil {
 		return err
 	}
-	options := tidings.FactoryOptions{Logger: c.logger(screen, secrecy)}
+	options := tidings.FactoryOptions{Logger: c.logger(warnings, secrecy)}
 	for i, watched := range clusters {
-		err := watched.chooseNamespace(cmd.CommandPath(), o.allNamespaces, types[i])
+		err := watched.chooseNamespaces(cmd.CommandPath(), o.allNamespaces, flags.namespaces, types[i])
 		if err != nil {
 			return err
 		}
@@ -117,7 +123,9 @@ func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags
 			return err
 		}
 	}
-	return newWatcher(screen, o, secrecy, clusters).run(ctx)
+	w := newWatcher(screen, o, secrecy, clusters)
+	w.warnings = warnings
+	return w.run(ctx)
 }
 
 // discoverTypes finds the types of queries on all clusters at once.
@@ -142,20 +150,24 @@ func discoverTypes(clusters []*watchedCluster, queries []query,
 	return types, errors.Join(errs...)
 }
 
-// chooseNamespace sets the namespace to watch. A flag that names one for types without namespaces
-// is an error of the command line.
-func (c *watchedCluster) chooseNamespace(command string, all bool,
+// chooseNamespaces sets the namespaces to watch: those of the flags, or the context's. A flag that
+// names one for types without namespaces is an error of the command line.
+func (c *watchedCluster) chooseNamespaces(command string, all bool, named []string,
 	types []*meta.RESTMapping) error {
-	namespace, explicit, err := c.cluster.namespace()
+	namespace, err := c.cluster.namespace()
 	if err != nil {
 		return err
 	}
-	if explicit && !slices.ContainsFunc(types, isNamespaced) {
+	if len(named) > 0 && !slices.ContainsFunc(types, isNamespaced) {
 		return problem.Usage(command, "%s have no namespace: leave out --namespace",
 			types[0].Resource.Resource)
 	}
-	if !all {
-		c.namespace = namespace
+	switch {
+	case all:
+	case len(named) > 0:
+		c.namespaces = slices.Compact(slices.Sorted(slices.Values(named)))
+	default:
+		c.namespaces = []string{namespace}
 	}
 	return nil
 }
@@ -179,8 +191,8 @@ func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping,
 			continue // the same type by another of its names
 		}
 		selection := tidings.Selection{AllNamespaces: true, Labels: o.labels, Fields: o.fields}
-		if t.namespaced && c.namespace != "" {
-			selection.AllNamespaces, selection.Namespace = false, c.namespace
+		if t.namespaced && len(c.namespaces) > 0 {
+			selection.AllNamespaces, selection.Namespaces = false, c.namespaces
 		}
 		if t.name != "" {
 			selection.Fields = fields.OneTermEqualSelector(metav1.ObjectNameField, t.name).String()
@@ -282,7 +294,8 @@ func (w *watcher) receive(t *watchedType, c view.Change) {
 	if c.New == nil {
 		w.goal.Delete(t.index, name)
 	} else {
-		w.goal.Set(t.index, name, view.Fields(c.New))
+		shown := w.printer.secrecy.Apply(c)
+		w.goal.Set(t.index, name, view.Fields(c.New), view.Fields(shown.New))
 	}
 }
 
@@ -304,11 +317,14 @@ func (w *watcher) loop(ctx context.Context) error {
 			w.noteReached()
 			return nil
 		case <-ctx.Done():
-			return w.o.interrupted()
+			if err := w.o.interrupted(); err != nil {
+				return fmt.Errorf("%w: %s", err, w.unmet())
+			}
+			return nil
 		case <-over:
 			return w.timedOut()
 		case <-w.printer.failed:
-			return w.printer.err
+			return w.unprinted()
 		case now := <-ticker.C:
 			if err := w.check(now); err != nil {
 				return err
@@ -322,7 +338,9 @@ func (w *watcher) check(now time.Time) error {
 	if w.synced {
 		w.arm()
 		w.noteStates()
-		w.drawStatus(now)
+		if !w.o.quiet {
+			w.drawStatus(now)
+		}
 		return nil
 	}
 	synced, err := w.checkSynced()
@@ -333,47 +351,10 @@ func (w *watcher) check(now time.Time) error {
 		w.synced = true
 		w.noteSynced()
 		w.arm()
-	case now.Sub(w.began) >= progressAfter:
+	case now.Sub(w.began) >= progressAfter && !w.o.quiet:
 		w.showProgress(now)
 	}
 	return nil
-}
-
-// checkSynced reports whether all informers have listed. It returns an error if one of them
-// cannot.
-func (w *watcher) checkSynced() (bool, error) {
-	synced := true
-	for t := range w.types() {
-		health := t.informer.Health()
-		t.state = health.State
-		if health.Synced {
-			continue
-		}
-		synced = false
-		if isHopeless(health) {
-			return false, w.explain(t, health.LastError)
-		}
-		if health.State == tidings.StateBackoff {
-			note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError))
-			if note != t.noted {
-				t.noted = note
-				w.printer.note(note)
-			}
-		}
-	}
-	return synced, nil
-}
-
-// isHopeless reports whether a user should not wait for a first list.
-func isHopeless(health tidings.Health) bool {
-	switch health.State {
-	case tidings.StateForbidden, tidings.StateNoSuchResource:
-		return health.LastError != nil
-	case tidings.StateBackoff:
-		return health.LastError != nil && (problem.Unreachable(health.LastError) ||
-			apierrors.IsBadRequest(health.LastError))
-	}
-	return false
 }
 
 // arm lets the goal be reached once the handlers have received the initial objects.

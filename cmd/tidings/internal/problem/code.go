@@ -32,11 +32,41 @@ func Usage(command, format string, args ...any) error {
 	return &UsageError{Command: command, Err: fmt.Errorf(format, args...)}
 }
 
+// The exit statuses of a command that did not run, as shells have them.
+const (
+	StatusNotExecutable = 126
+	StatusNotFound      = 127
+	// StatusSignal is added to the number of the signal that ended a command.
+	StatusSignal = 128
+)
+
+// StatusError is the exit status of a command that this program ran, or could not run.
+type StatusError struct {
+	// Status is the exit code of this program.
+	Status int
+	// Err says why the command did not run; nil after a command that ran.
+	Err error
+}
+
+// Error says why the command did not run, or names the status.
+func (e *StatusError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("the command ended with the exit status %d", e.Status)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *StatusError) Unwrap() error { return e.Err }
+
 // Code returns the exit code for an error.
 func Code(err error) int {
+	status, ran := errors.AsType[*StatusError](err)
 	switch {
 	case err == nil:
 		return CodeOK
+	case ran:
+		return status.Status
 	case isUsage(err):
 		return CodeUsage
 	default:

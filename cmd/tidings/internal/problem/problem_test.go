@@ -39,6 +39,7 @@ func TestExplain(t *testing.T) {
 		{"forbidden discovery", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), []string{"kubectl auth can-i --list"}},
 		{"certificate", &url.Error{Op: "Get", URL: "https://x", Err: x509.UnknownAuthorityError{}}, []string{"is not trusted", "certificate-authority"}},
 		{"no TLS", &url.Error{Op: "Get", URL: "https://x", Err: http.ErrSchemeMismatch}, []string{"speaks HTTP, not HTTPS", "begin its address with http://"}},
+		{"a web page", &url.Error{Op: "Get", URL: "https://x", Err: &problem.NotKubernetesError{Answer: "a web page"}}, []string{"(context \"staging\") does not seem to be Kubernetes: it answers with a web page: check its address"}},
 		{"anything else", errors.New("two\nlines"), []string{"two; lines"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,6 +32,15 @@ type Target struct {
 	Kubeconfig string
 }
 
+// NotKubernetesError is an answer that no Kubernetes API server gives.
+type NotKubernetesError struct {
+	// Answer describes it, as in "a web page".
+	Answer string
+}
+
+// Error describes the answer.
+func (e *NotKubernetesError) Error() string { return "the server answers with " + e.Answer }
+
 // Explained is an error with a line that says what to do.
 type Explained struct {
 	line string
@@ -55,7 +64,8 @@ func (t Target) Explain(err error) error {
 
 func (t Target) line(err error) string {
 	switch {
-	case clientcmd.IsEmptyConfig(err), !t.Configured && unreachable(err):
+	case clientcmd.IsEmptyConfig(err),
+		!t.Configured && (unreachable(err) || isNotKubernetes(err)):
 		return t.noCluster()
 	case clientcmd.IsConfigurationInvalid(err):
 		return fmt.Sprintf("the kubeconfig %s is not valid: %v", t.Kubeconfig, err)
@@ -71,6 +81,11 @@ func (t Target) line(err error) string {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the "+
 			"kubeconfig, or with --server", t.server())
+	case isNotKubernetes(err):
+		other, _ := errors.AsType[*NotKubernetesError](err)
+		return fmt.Sprintf("%s does not seem to be Kubernetes: it answers with %s: check its "+
+			"address in the kubeconfig or --server, and the proxy if there is one",
+			t.server(), other.Answer)
 	case unreachable(err):
 		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right "+
 			"context? (`kubectl config get-contexts`)", t.server(), Reason(err))
@@ -144,6 +159,11 @@ func resourceOf(err error) string {
 		return parts[0]
 	}
 	return parts[0] + "." + parts[2]
+}
+
+func isNotKubernetes(err error) bool {
+	_, ok := errors.AsType[*NotKubernetesError](err)
+	return ok
 }
 
 func isMissing(err error) bool {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/jsonpath"
 )
 
 // Condition is a condition of an object. Parse returns one.
@@ -13,12 +12,27 @@ type Condition struct {
 	text string
 	// gone says that no object may exist.
 	gone bool
-	// meets reports whether an object meets the condition.
-	meets func(map[string]any) bool
+	test test
 }
 
+// test examines one object, as maps.
+type test interface {
+	// met reports whether the object meets the condition.
+	met(obj map[string]any) bool
+	// found describes what the object has instead; "" if its existence says all.
+	found(obj map[string]any) string
+}
+
+// existence is create and delete.
+type existence bool
+
+func (e existence) met(map[string]any) bool { return bool(e) }
+
+func (e existence) found(map[string]any) string { return "" }
+
 // forms is the hint in errors.
-const forms = "choose condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], create or delete"
+const forms = "choose condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE] (or ==, !=, >=, <=, >, " +
+	"<), create or delete"
 
 // Parse parses a condition.
 func Parse(text string) (Condition, error) {
@@ -26,9 +40,9 @@ func Parse(text string) (Condition, error) {
 	c := Condition{text: text}
 	switch strings.ToLower(form) {
 	case "create":
-		c.meets = func(map[string]any) bool { return true }
+		c.test = existence(true)
 	case "delete":
-		c.gone, c.meets = true, func(map[string]any) bool { return false }
+		c.gone, c.test = true, existence(false)
 	case "condition":
 		kind, status, given := strings.Cut(rest, "=")
 		if !given {
@@ -38,11 +52,11 @@ func Parse(text string) (Condition, error) {
 			return c, fmt.Errorf("%q is incomplete: write condition=TYPE or "+
 				"condition=TYPE=STATUS, as in condition=Ready", text)
 		}
-		c.meets = func(obj map[string]any) bool { return hasCondition(obj, kind, status) }
+		c.test = statusCondition{kind, status}
 		return c, nil
 	case "jsonpath":
 		var err error
-		c.meets, err = parsePath(rest)
+		c.test, err = parseComparison(rest)
 		return c, err
 	default:
 		return c, fmt.Errorf("%q is no condition: %s", text, forms)
@@ -57,92 +71,49 @@ func Parse(text string) (Condition, error) {
 func (c Condition) String() string { return c.text }
 
 // Met reports whether an object, as maps, meets the condition.
-func (c Condition) Met(obj map[string]any) bool { return c.meets(obj) }
+func (c Condition) Met(obj map[string]any) bool { return c.test.met(obj) }
 
-// hasCondition reports whether a condition of an object has a status and was observed at the
-// object's generation.
-func hasCondition(obj map[string]any, kind, status string) bool {
+// Found describes what an object has in the place of the condition, as in "Ready=False"; "" means
+// that its existence says all.
+func (c Condition) Found(obj map[string]any) string { return c.test.found(obj) }
+
+// statusCondition is condition=TYPE=STATUS.
+type statusCondition struct{ kind, status string }
+
+// find returns the status of the condition of an object, and whether it was observed before the
+// object's generation. ok is false without such a condition.
+func (s statusCondition) find(obj map[string]any) (status string, outdated, ok bool) {
 	number := unstructured.NestedNumberAsFloat64
 	found, _, _ := unstructured.NestedFieldNoCopy(obj, "status", "conditions")
 	conditions, _ := found.([]any)
 	for _, entry := range conditions {
 		c, _ := entry.(map[string]any)
-		if is, _ := c["type"].(string); !strings.EqualFold(is, kind) {
+		if is, _ := c["type"].(string); !strings.EqualFold(is, s.kind) {
 			continue
 		}
 		observed, known, _ := number(c, "observedGeneration")
 		if !known {
 			observed, known, _ = number(obj, "status", "observedGeneration")
 		}
-		if generation, ok, _ := number(obj, "metadata", "generation"); ok && known &&
-			observed < generation {
-			return false
-		}
-		is, _ := c["status"].(string)
-		return strings.EqualFold(is, status)
+		generation, counted, _ := number(obj, "metadata", "generation")
+		status, _ = c["status"].(string)
+		return status, counted && known && observed < generation, true
 	}
-	return false
+	return "", false, false
 }
 
-// parsePath parses a path and, after an =, its value.
-func parsePath(text string) (func(map[string]any) bool, error) {
-	expression, want, valued := cutValue(text)
-	if strings.Trim(expression, "{}. ") == "" {
-		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in "+
-			"jsonpath={.status.phase}=Running", text)
-	}
-	if valued && want == "" {
-		return nil, fmt.Errorf("jsonpath=%s has no value after the last =: leave the = out to "+
-			"wait for any value", text)
-	}
-	if !strings.HasPrefix(expression, "{") {
-		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
-	}
-	path := jsonpath.New("until").AllowMissingKeys(true)
-	if err := path.Parse(expression); err != nil {
-		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in "+
-			"jsonpath={.status.phase}=Running", text, err)
-	}
-	return func(obj map[string]any) bool {
-		found, err := path.FindResults(obj)
-		if err != nil {
-			return false // a path that leads nowhere in this object, as an index past the end
-		}
-		some := false
-		for _, results := range found {
-			for _, result := range results {
-				if !result.IsValid() || !result.CanInterface() || result.Interface() == nil {
-					continue
-				}
-				if valued && fmt.Sprint(result.Interface()) != want {
-					return false
-				}
-				some = true
-			}
-		}
-		return some
-	}, nil
+func (s statusCondition) met(obj map[string]any) bool {
+	status, outdated, ok := s.find(obj)
+	return ok && !outdated && strings.EqualFold(status, s.status)
 }
 
-// cutValue splits EXPRESSION=VALUE at the first = outside of braces, brackets and quotes.
-func cutValue(text string) (expression, value string, valued bool) {
-	depth := 0
-	var quote rune
-	for i, r := range text {
-		switch {
-		case quote != 0:
-			if r == quote {
-				quote = 0
-			}
-		case r == '\'' || r == '"':
-			quote = r
-		case strings.ContainsRune("{[(", r):
-			depth++
-		case strings.ContainsRune("}])", r):
-			depth--
-		case r == '=' && depth == 0:
-			return text[:i], text[i+1:], true
-		}
+func (s statusCondition) found(obj map[string]any) string {
+	status, outdated, ok := s.find(obj)
+	switch {
+	case !ok:
+		return "no condition " + s.kind
+	case outdated:
+		return fmt.Sprintf("%s=%s of an earlier generation", s.kind, status)
 	}
-	return text, "", false
+	return s.kind + "=" + status
 }

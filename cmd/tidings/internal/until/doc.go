@@ -1,5 +1,5 @@
 // Package until decides when a wait is over: a [Condition] is a condition of one object in the
-// forms of `kubectl wait --for`, a [Goal] is a condition for all objects of some selections.
+// forms of `kubectl wait --for`, with more operators, a [Goal] is a condition for all objects of some selections.
 //
 //	"condition=Ready" ─▶ Parse ─▶ Condition ─▶ NewGoal ─▶ Goal ─▶ Reached
 //	informer ─▶ Handler ─▶ Goal.Set, Goal.Delete ──────────▲
@@ -8,8 +8,9 @@
 //
 //  1. condition=TYPE[=STATUS]: the condition of that type has that status, True by default. A
 //     condition that was observed before the object's generation does not count.
-//  2. jsonpath=EXPRESSION=VALUE: every value of the expression is VALUE. Without =VALUE, there is
-//     a value.
+//  2. jsonpath=EXPRESSION=VALUE: every value of the expression is VALUE, as text. Without =VALUE,
+//     there is a value. The operators ==, !=, >=, <=, > and < compare numbers and quantities; ==
+//     and != compare other values as text.
 //  3. create: the object exists.
 //  4. delete: it does not exist.
 //
@@ -22,5 +23,6 @@
 //
 // # Memory
 //
-// A Goal keeps the names of all objects.
+// A Goal keeps the names of all objects, and a short description of each that does not meet the
+// condition.
 package until

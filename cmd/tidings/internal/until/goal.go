@@ -18,8 +18,9 @@ type Goal struct {
 
 // selection holds the names of the objects of one selection.
 type selection struct {
-	name       string
-	met, unmet map[string]struct{}
+	name  string
+	met   map[string]struct{}
+	unmet map[string]string // with what was found
 }
 
 // NewGoal returns the goal that the objects of each of the named selections meet a condition.
@@ -27,22 +28,30 @@ func NewGoal(c Condition, names ...string) *Goal {
 	g := &Goal{condition: c, reached: make(chan struct{})}
 	for _, name := range names {
 		g.selections = append(g.selections,
-			selection{name, map[string]struct{}{}, map[string]struct{}{}})
+			selection{name, map[string]struct{}{}, map[string]string{}})
 	}
 	return g
 }
 
-// Set sets the newest state of an object of the selection with an index.
-func (g *Goal) Set(index int, name string, obj map[string]any) {
+// hidden stands for values that must not be printed.
+const hidden = "hidden"
+
+// Set sets the newest state of an object of the selection with an index. shown is the part of the
+// object that may be printed.
+func (g *Goal) Set(index int, name string, obj, shown map[string]any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.selections[index]
-	from, to := s.met, s.unmet
+	delete(s.met, name)
+	delete(s.unmet, name)
 	if g.condition.Met(obj) {
-		from, to = to, from
+		s.met[name] = struct{}{}
+	} else {
+		s.unmet[name] = g.condition.Found(obj)
+		if g.condition.Found(shown) != s.unmet[name] {
+			s.unmet[name] = hidden
+		}
 	}
-	delete(from, name)
-	to[name] = struct{}{}
 	g.checkLocked()
 }
 
@@ -80,7 +89,8 @@ func (g *Goal) checkLocked() {
 type Progress struct {
 	// Met counts the objects that meet the condition, Unmet those that do not.
 	Met, Unmet int
-	// Waiting names objects that do not meet it, in order.
+	// Waiting names objects that do not meet it, in order, with what was found: "pod shop/web
+	// (Ready=False)".
 	Waiting []string
 	// Empty names the selections that need an object and have none.
 	Empty []string
@@ -97,8 +107,15 @@ func (g *Goal) Progress(limit int) Progress {
 		if !g.condition.gone && len(s.met)+len(s.unmet) == 0 {
 			p.Empty = append(p.Empty, s.name)
 		}
-		p.Waiting = append(p.Waiting, slices.Sorted(maps.Keys(s.unmet))...)
+		for _, name := range slices.Sorted(maps.Keys(s.unmet)) {
+			if len(p.Waiting) == limit {
+				break
+			}
+			if found := s.unmet[name]; found != "" {
+				name += " (" + found + ")"
+			}
+			p.Waiting = append(p.Waiting, name)
+		}
 	}
-	p.Waiting = p.Waiting[:min(limit, len(p.Waiting))]
 	return p
 }

@@ -45,6 +45,25 @@ func TestConditionIsMet(t *testing.T) {
 		{"jsonpath={.status.containers[*].ready}=true", ready(1, 1, "True"), false},
 		{`jsonpath={.status.containers[?(@.name=="a")].ready}=true`, ready(1, 1, "True"), true},
 		{`jsonpath=.status.conditions[?(@.type=='Ready')].status=True`, ready(1, 1, "True"), true},
+		{"jsonpath={.status.replicas}>=3", ready(1, 1, "True"), true},
+		{"jsonpath={.status.replicas} >= 4", ready(1, 1, "True"), false},
+		{"jsonpath={.status.replicas}>2.5", ready(1, 1, "True"), true},
+		{"jsonpath=status.replicas>3", ready(1, 1, "True"), false},
+		{"jsonpath={.status.replicas}<=3", ready(1, 1, "True"), true},
+		{"jsonpath={.status.replicas}<3", ready(1, 1, "True"), false},
+		{"jsonpath={.status.replicas}==3.0", ready(1, 1, "True"), true},
+		{"jsonpath={.status.replicas}!=3", ready(1, 1, "True"), false},
+		{"jsonpath={.status.replicas}!=0", ready(1, 1, "True"), true},
+		{"jsonpath={.status.phase}==Running", ready(1, 1, "True"), true},
+		{"jsonpath={.status.phase}!=Running", ready(1, 1, "True"), false},
+		{"jsonpath={.status.phase}!=Pending", ready(1, 1, "True"), true},
+		{"jsonpath={.status.phase}>=3", ready(1, 1, "True"), false},
+		{"jsonpath={.status.nothing}!=3", ready(1, 1, "True"), false},
+		{"jsonpath={.status.nothing}<3", ready(1, 1, "True"), false},
+		{"jsonpath={.memory[*]}>=1Gi", map[string]any{"memory": []any{"1.5Gi", "1024Mi"}}, true},
+		{"jsonpath={.memory[*]}>1Gi", map[string]any{"memory": []any{"1.5Gi", "1024Mi"}}, false},
+		{"jsonpath={.memory}>1", map[string]any{"memory": "1e2147483647"}, false},
+		{`jsonpath={.status.containers[?(@.name>="a")].name}!=x`, ready(1, 1, "True"), true},
 		{"create", map[string]any{}, true},
 		{"delete", map[string]any{}, false},
 	} {
@@ -75,10 +94,34 @@ func TestParseErrors(t *testing.T) {
 		"jsonpath={}":               "names no field",
 		"jsonpath={.status.phase":   "cannot be read",
 		"jsonpath={.status[}=x":     "cannot be read",
-		"jsonpath={.status.phase}=": "has no value after the last =",
+		"jsonpath={.status.phase}=": "has no value after the =:",
+		"jsonpath={.spec.n}>=":      "has no value after the >=: leave the >= out",
+		"jsonpath={.spec.n}>=three": `>= compares numbers and quantities, and "three" is neither`,
+		"jsonpath=>=3":              "names no field",
 	} {
 		if _, err := until.Parse(expression); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, want %q", expression, err, part)
+		}
+	}
+}
+
+func TestFound(t *testing.T) {
+	for expression, want := range map[string]string{
+		"condition=Ready":                       "Ready=False",
+		"condition=Healthy":                     "Healthy=Unknown of an earlier generation",
+		"condition=Missing":                     "no condition Missing",
+		"jsonpath={.status.replicas}>=4":        "3",
+		"jsonpath={.status.containers[*].name}": "a, b",
+		"jsonpath={.status.nothing}":            "no value",
+		"jsonpath={.status.conditions}=x":       "[map[observedGeneration:0 status:Unknown type:Healthy] map[…",
+		"delete":                                "",
+	} {
+		condition, err := until.Parse(expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := condition.Found(ready(1, 1, "False")); got != want {
+			t.Errorf("%s: found %q, want %q", expression, got, want)
 		}
 	}
 }
@@ -105,18 +148,18 @@ func goal(t *testing.T, expression string, selections ...string) *until.Goal {
 func TestGoalNeedsEveryObjectOfEverySelection(t *testing.T) {
 	g := goal(t, "condition=Ready", "pods", "deployments")
 	yes, no := ready(1, 1, "True"), ready(1, 1, "False")
-	g.Set(0, "a", yes)
-	g.Set(0, "b", no)
+	set(g, 0, "a", yes)
+	set(g, 0, "b", no)
 	g.Arm()
-	if p := g.Progress(5); isReached(g) || p.Met != 1 || p.Unmet != 1 || strings.Join(p.Waiting, " ") != "b" || strings.Join(p.Empty, " ") != "deployments" {
+	if p := g.Progress(5); isReached(g) || p.Met != 1 || p.Unmet != 1 || strings.Join(p.Waiting, " ") != "b (Ready=False)" || strings.Join(p.Empty, " ") != "deployments" {
 		t.Fatalf("reached %v, progress %+v", isReached(g), p)
 	}
-	g.Set(0, "b", yes)
+	set(g, 0, "b", yes)
 	if isReached(g) {
 		t.Fatal("reached without any deployment")
 	}
-	g.Set(0, "a", no)
-	g.Set(1, "a", yes)
+	set(g, 0, "a", no)
+	set(g, 1, "a", yes)
 	if isReached(g) {
 		t.Fatal("reached while a pod has fallen back")
 	}
@@ -126,28 +169,39 @@ func TestGoalNeedsEveryObjectOfEverySelection(t *testing.T) {
 	}
 }
 
+func set(g *until.Goal, index int, name string, obj map[string]any) { g.Set(index, name, obj, obj) }
+
+func TestGoalHides(t *testing.T) {
+	g := goal(t, "jsonpath={.data.password}=x", "secrets")
+	g.Set(0, "a", map[string]any{"data": map[string]any{"password": "hunter2"}}, nil)
+	g.Set(0, "b", map[string]any{}, nil)
+	if got := strings.Join(g.Progress(5).Waiting, ", "); got != "a (hidden), b (no value)" {
+		t.Errorf("waiting for %s", got)
+	}
+}
+
 func TestGoalIsNotReachedBeforeItIsArmed(t *testing.T) {
 	g := goal(t, "condition=Ready", "pods")
-	g.Set(0, "a", ready(1, 1, "True"))
+	set(g, 0, "a", ready(1, 1, "True"))
 	if isReached(g) {
 		t.Fatal("reached while the first list may have more")
 	}
-	g.Set(0, "b", ready(1, 1, "False"))
+	set(g, 0, "b", ready(1, 1, "False"))
 	g.Arm()
 	if isReached(g) {
 		t.Fatal("reached while one is not ready")
 	}
-	g.Set(0, "b", ready(1, 1, "True"))
+	set(g, 0, "b", ready(1, 1, "True"))
 	if !isReached(g) {
 		t.Fatal("not reached")
 	}
-	g.Set(0, "b", ready(1, 1, "False"))
-	g.Set(0, "b", ready(1, 1, "True")) // once is enough
+	set(g, 0, "b", ready(1, 1, "False"))
+	set(g, 0, "b", ready(1, 1, "True")) // once is enough
 }
 
 func TestGoalOfDeletion(t *testing.T) {
 	g := goal(t, "delete", "pods", "services")
-	g.Set(0, "a", nil)
+	set(g, 0, "a", nil)
 	g.Arm()
 	if isReached(g) {
 		t.Fatal("reached while a pod is there")

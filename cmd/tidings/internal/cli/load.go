@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+)
+
+// load loads files, directories and the standard input, and describes what the server holds. It
+// prints a note about each kustomization, and if there was no object.
+func (s *server) load(ctx context.Context, names []string, in io.Reader,
+	screen *view.Screen) (string, error) {
+	if len(names) == 0 {
+		return "no objects but the namespaces of every cluster", nil
+	}
+	before := s.Snapshot().Objects()
+	named := slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { return name == standardInput })
+	files, err := withoutKustomizations(named, screen)
+	if err == nil {
+		err = s.Load(files...)
+	}
+	if err == nil && len(named) < len(names) {
+		input := make(chan error, 1)
+		go func() { input <- s.LoadFrom("the standard input", in) }()
+		select {
+		case err = <-input:
+		case <-ctx.Done(): // reading a terminal may never end
+			return "", ctx.Err()
+		}
+	}
+	if err != nil {
+		return "", explainLoad(err)
+	}
+	loaded := s.Snapshot().Objects() - before
+	if loaded == 0 {
+		screen.Note(view.Printable("tidings: --load " + strings.Join(names, ", ") +
+			": no object was added"))
+	}
+	return view.Counted(loaded, "object", "objects") + " loaded", nil
+}
+
+// withoutKustomizations replaces directories that have kustomizations by their other files, and
+// prints a note about each kustomization.
+func withoutKustomizations(names []string, screen *view.Screen) (files []string, err error) {
+	for _, name := range names {
+		var found, others []string
+		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil && path == name && errors.Is(err, fs.ErrNotExist):
+				return nil // a pattern, or an error that Load reports
+			case err != nil || entry.IsDir():
+				return err
+			}
+			switch filepath.Base(path) {
+			case "kustomization.yaml", "kustomization.yml", "Kustomization":
+				found = append(found, path)
+			default:
+				others = append(others, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		for _, path := range found {
+			screen.Note(view.Printable(fmt.Sprintf("tidings: --load skips %s: `kubectl kustomize "+
+				"%s | tidings serve --load -` loads what it builds", path, shellQuoted(filepath.Dir(path)))))
+		}
+		if len(found) == 0 {
+			files = append(files, name)
+			continue
+		}
+		for _, path := range others {
+			if isManifest(path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files, nil
+}
+
+// isManifest reports whether a file of a directory is loaded.
+func isManifest(path string) bool {
+	switch filepath.Ext(path) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// explainLoad says what to do about an error of --load.
+func explainLoad(err error) error {
+	hint := ""
+	if !errors.As(err, new(apierrors.APIStatus)) {
+		hint = ": name files of objects in YAML or JSON, as `kubectl get -o yaml` prints them, or " +
+			"directories of such files"
+	}
+	if text, ok := strings.CutSuffix(err.Error(),
+		": create its CustomResourceDefinition, or register it with Server.Register"); ok {
+		hint = ": load its CustomResourceDefinition, too"
+		if strings.Contains(text, " of kustomize.config.k8s.io/") {
+			hint = ": `kubectl kustomize DIRECTORY | tidings serve --load -` loads what it builds"
+		}
+		return rewordServer("--load: ", hint, problem.Reworded(text, err))
+	}
+	return rewordServer("--load: ", hint, err)
+}

@@ -1,0 +1,197 @@
+package until
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// operator compares the values of a path; "" means that there is a value.
+type operator string
+
+const (
+	isText  operator = "="
+	equal   operator = "=="
+	unequal operator = "!="
+	atLeast operator = ">="
+	atMost  operator = "<="
+	greater operator = ">"
+	less    operator = "<"
+)
+
+// operators has those with two characters first, as others begin them.
+var operators = []operator{equal, unequal, atLeast, atMost, greater, less, isText}
+
+// comparison is jsonpath=EXPRESSION, with an operator and a value or without.
+type comparison struct {
+	path     *jsonpath.JSONPath
+	operator operator
+	want     string
+	number   *resource.Quantity // want as a number; nil if it is none
+}
+
+// parseComparison parses a path and, after an operator, its value.
+func parseComparison(text string) (*comparison, error) {
+	expression, operator, want := cutOperator(text)
+	if expression = strings.TrimSpace(expression); operator != isText {
+		want = strings.TrimSpace(want)
+	}
+	if strings.Trim(expression, "{}. ") == "" {
+		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in "+
+			"jsonpath={.status.phase}=Running", text)
+	}
+	if operator != "" && want == "" {
+		return nil, fmt.Errorf("jsonpath=%s has no value after the %s: leave the %[2]s out to "+
+			"wait for any value", text, operator)
+	}
+	c := &comparison{operator: operator, want: want, number: numberOf(want)}
+	if c.number == nil && c.ordered() {
+		return nil, fmt.Errorf("jsonpath=%s: %s compares numbers and quantities, and %q is "+
+			"neither: write it as in jsonpath={.status.readyReplicas}>=3", text, operator, want)
+	}
+	if !strings.HasPrefix(expression, "{") {
+		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
+	}
+	c.path = jsonpath.New("until").AllowMissingKeys(true)
+	if err := c.path.Parse(expression); err != nil {
+		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in "+
+			"jsonpath={.status.phase}=Running", text, err)
+	}
+	return c, nil
+}
+
+// cutOperator splits an expression and its value at the first operator outside of braces,
+// brackets and quotes.
+func cutOperator(text string) (expression string, by operator, value string) {
+	depth := 0
+	var quote rune
+	for i, r := range text {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case strings.ContainsRune("{[(", r):
+			depth++
+		case strings.ContainsRune("}])", r):
+			depth--
+		case depth == 0:
+			for _, by := range operators {
+				if value, ok := strings.CutPrefix(text[i:], string(by)); ok {
+					return text[:i], by, value
+				}
+			}
+		}
+	}
+	return text, "", ""
+}
+
+// values returns the values at the path.
+func (c *comparison) values(obj map[string]any) []any {
+	found, err := c.path.FindResults(obj)
+	if err != nil {
+		return nil // a path that leads nowhere in this object, as an index past the end
+	}
+	var values []any
+	for _, results := range found {
+		for _, result := range results {
+			if isValue(result) {
+				values = append(values, result.Interface())
+			}
+		}
+	}
+	return values
+}
+
+func isValue(v reflect.Value) bool {
+	return v.IsValid() && v.CanInterface() && v.Interface() != nil
+}
+
+func (c *comparison) met(obj map[string]any) bool {
+	values := c.values(obj)
+	for _, value := range values {
+		if !c.holds(fmt.Sprint(value)) {
+			return false
+		}
+	}
+	return len(values) > 0
+}
+
+// maxFound bounds the length of a description in characters.
+const maxFound = 60
+
+func (c *comparison) found(obj map[string]any) string {
+	values := c.values(obj)
+	if len(values) == 0 {
+		return "no value"
+	}
+	parts := make([]string, len(values))
+	for i, value := range values {
+		parts[i] = fmt.Sprint(value)
+	}
+	text := strings.Join(parts, ", ")
+	if utf8.RuneCountInString(text) > maxFound {
+		text = string([]rune(text)[:maxFound-1]) + "…"
+	}
+	return text
+}
+
+// ordered reports whether the operator needs numbers.
+func (c *comparison) ordered() bool {
+	switch c.operator {
+	case atLeast, atMost, greater, less:
+		return true
+	}
+	return false
+}
+
+// holds reports whether the comparison is true of a value.
+func (c *comparison) holds(value string) bool {
+	if c.operator == "" {
+		return true
+	}
+	order, comparable := cmp.Compare(value, c.want), !c.ordered()
+	if c.operator != isText && c.number != nil {
+		if number := numberOf(value); number != nil {
+			order, comparable = number.Cmp(*c.number), true
+		}
+	}
+	switch c.operator {
+	case unequal:
+		return order != 0
+	case atLeast:
+		return comparable && order >= 0
+	case atMost:
+		return comparable && order <= 0
+	case greater:
+		return comparable && order > 0
+	case less:
+		return comparable && order < 0
+	default:
+		return order == 0
+	}
+}
+
+// maxNumber and maxExponent bound the length of a number and of its exponent. To compare two
+// quantities takes as long as their difference has digits.
+const maxNumber, maxExponent = 64, 3
+
+// numberOf returns a number or a quantity, such as 3, 0.5, 250m or 1Gi; nil for another text.
+func numberOf(text string) *resource.Quantity {
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if len(text) > maxNumber || len(strings.TrimLeft(exponent, "+-")) > maxExponent {
+		return nil
+	}
+	number, err := resource.ParseQuantity(text)
+	if err != nil {
+		return nil
+	}
+	return &number
+}
