@@ -36,9 +36,9 @@ evictions, failovers, heartbeats. Informers follow it over HTTP, and every chang
 is shown with the fields that differ. In the end the caches are compared with the server.
 
 Demo prints the server's address and writes a kubeconfig, so that kubectl and "tidings watch" can
-use the cluster, too. The cluster reacts to them: it carries out "kubectl scale" and "kubectl set
-image", replaces pods that you delete, cleans up after deployments that you delete, and creates
-pods for deployments that you create.
+use the cluster, too. The cluster reacts to them at once: it carries out "kubectl scale", "kubectl
+set image", "kubectl rollout undo" and "kubectl rollout restart", replaces pods that you delete,
+cleans up after deployments that you delete, and creates pods for deployments that you create.
 
 Nothing needs to be installed, and nothing leaves this machine.`,
 		Example: `  # 2,000 pods, 50 changes per second, for 30 seconds
