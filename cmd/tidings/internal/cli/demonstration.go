@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type demonstration struct {
 	factory *tidings.Factory
 	types   []demoType
 	printer *printer
+	faults  *faults // nil without --faults
 	lag     view.Lag
 	peak    uint64        // largest heap size
 	synced  time.Duration // how long the first lists took
@@ -77,13 +79,9 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 		return err // before creating the objects, which takes long
 	}
 	began := time.Now()
-	d.server.Server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: d.middleware})
-	if err != nil {
+	if err := d.newServer(); err != nil {
 		return err
 	}
-	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
-	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
-	d.fleet = fleet.New(d.server.Server, options)
 	if err := d.server.listen(d.o.listen, d.screen); err != nil {
 		return err
 	}
@@ -98,13 +96,31 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if err := d.server.publish(d.o.kubeconfig, d.fleet.Namespace(), d.screen); err != nil {
 		return err
 	}
-	return d.addTypes(c)
+	return d.addTypes(c, &rest.Config{Host: d.server.local, QPS: -1})
+}
+
+// newServer creates the server and its fleet.
+func (d *demonstration) newServer() (err error) {
+	if d.o.faults {
+		d.faults = newFaults(d)
+	}
+	d.server.Server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: d.middleware})
+	if err != nil {
+		return err
+	}
+	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
+	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
+	d.fleet = fleet.New(d.server.Server, options)
+	return nil
 }
 
 // middleware tells the fleet about writes over HTTP, and refuses them once d is closed.
 func (d *demonstration) middleware(next http.Handler) http.Handler {
 	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			if d.faults != nil {
+				w = d.faults.silencer.writer(w, r)
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -122,11 +138,17 @@ func (d *demonstration) middleware(next http.Handler) http.Handler {
 	}))
 }
 
+// demoAgent is the user agent of the demo's informers.
+const demoAgent = "tidings-demo"
+
 // addTypes creates an informer for each type of the fleet.
-func (d *demonstration) addTypes(c *common) (err error) {
-	config := &rest.Config{Host: d.server.local, QPS: -1}
-	d.factory, err = tidings.NewFactory(config,
-		tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})})
+func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
+	config.UserAgent = demoAgent
+	options := tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})}
+	if d.faults != nil {
+		options.Transport.Backoff.Max = longestBackoff
+	}
+	d.factory, err = tidings.NewFactory(config, options)
 	if err != nil {
 		return err
 	}
@@ -144,6 +166,11 @@ func (d *demonstration) addTypes(c *common) (err error) {
 	}
 	if err := addType(d, fleet.Database, databases); err != nil {
 		return err
+	}
+	if d.faults != nil {
+		if err := d.faults.addSlowHandler(); err != nil {
+			return err
+		}
 	}
 	var types []view.Type
 	for _, t := range d.types {
@@ -231,6 +258,12 @@ func (d *demonstration) churn(ctx context.Context) error {
 	d.printer.tally.Rate(began) // the first rate is relative to this
 	done := make(chan error, 1)
 	go func() { done <- d.fleet.Run(ctx, d.o.churn) }()
+	if d.faults != nil {
+		var faults sync.WaitGroup
+		faults.Go(func() { d.faults.run(ctx) })
+		defer faults.Wait()
+		defer stop()
+	}
 	every := statusLineEvery
 	if d.screen.Live() {
 		every = statusEvery
@@ -306,12 +339,16 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 	for _, t := range d.types {
 		folded += t.handler().Folded
 	}
-	counts := d.lag.Counts()
+	counts, note := d.lag.Counts(), ""
 	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
 		view.Count(int64(counts.Seen)))
 	if folded > 0 {
 		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
 			view.Counted(folded, "update", "updates"))
+	}
+	if d.faults != nil {
+		seen += "; faults have undone or hidden the others"
+		note = ", faults included"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
@@ -322,8 +359,12 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 	row("changes", seen)
 	if counts.Seen > 0 {
 		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, "+
-			"from the write to the handler",
-			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)), view.Short(d.lag.Quantile(1))))
+			"from the write to the handler%s",
+			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),
+			view.Short(d.lag.Quantile(1)), note))
+	}
+	if d.faults != nil {
+		row("faults", strconv.Itoa(d.faults.happened))
 	}
 	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
 		view.Short(d.synced)))

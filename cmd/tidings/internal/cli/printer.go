@@ -60,10 +60,7 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 	objects, version := 0, ""
 	for _, health := range informers {
 		objects += health.Objects
-		order, err := resourceversion.CompareResourceVersion(health.Version, version)
-		if health.Version != "" && (err != nil || order > 0) {
-			version = health.Version
-		}
+		version = newerVersion(version, health.Version)
 	}
 	parts := []string{view.Counted(len(informers), "type", "types"), view.Counted(objects,
 		"object", "objects")}
@@ -72,6 +69,15 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 	}
 	return append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)),
 		"heap "+view.Bytes(heapSize()))
+}
+
+// newerVersion returns b if it is newer than a, or if a cannot be compared.
+func newerVersion(a, b string) string {
+	order, err := resourceversion.CompareResourceVersion(b, a)
+	if b != "" && (err != nil || order > 0) {
+		return b
+	}
+	return a
 }
 
 // statusLine joins the parts of a status line.

@@ -26,7 +26,7 @@
 //
 // # Concurrency properties
 //
-// A Fleet is for one goroutine, except Touch. It starts no goroutine.
+// A Fleet is for one goroutine, except Touch, TouchAll, Pause and Resume. It starts no goroutine.
 //
 // # Memory
 //

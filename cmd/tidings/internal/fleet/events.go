@@ -53,11 +53,12 @@ func (f *Fleet) disturb(config bool, now time.Time) (bool, error) {
 	}
 }
 
-// updateSpec changes the spec of a deployment that no other client has written.
+// updateSpec changes the spec or the annotations of a deployment, which begins a generation.
 func (f *Fleet) updateSpec(d *appsv1.Deployment, change func(*appsv1.Deployment)) (bool, error) {
+	own := f.isOwn(d)
 	wrote, err := update(f, d, change)
-	if wrote {
-		f.specs[d.UID]++
+	if wrote && own {
+		f.specs[d.UID] = d.Generation + 1
 	}
 	return wrote, err
 }

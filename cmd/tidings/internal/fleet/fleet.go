@@ -43,9 +43,10 @@ type Fleet struct {
 	nodes      []string               // their names
 	size       int                    // objects on the server after Populate
 	busy       []types.NamespacedName // deployments to be reconciled
-	specs      map[types.UID]int64    // generations of the deployments that the fleet has written
+	specs      map[types.UID]int64    // newest generations of the deployments that the fleet wrote
 	populated  bool                   // OnWrite is called
 
+	writing chan struct{}   // has an element during a write of Run, and from Pause to Resume
 	wake    chan struct{}   // has an element after a Touch
 	mu      sync.Mutex      // guards touched
 	touched map[string]bool // namespaces in which other clients have written
@@ -79,7 +80,7 @@ func New(server *apisim.Server, o Options) *Fleet {
 	return &Fleet{
 		o: o, server: server, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)),
 		specs: make(map[types.UID]int64), touched: make(map[string]bool),
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), writing: make(chan struct{}, 1),
 	}
 }
 
@@ -183,7 +184,10 @@ func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
 				next = late
 			}
 		}
-		if err := act(now); err != nil {
+		f.Pause()
+		err := act(now)
+		f.Resume()
+		if err != nil {
 			return err
 		}
 		wait := time.Until(next)
@@ -199,6 +203,12 @@ func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
 	}
 	return nil
 }
+
+// Pause keeps Run from writing until Resume. It may be called from any goroutine.
+func (f *Fleet) Pause() { f.writing <- struct{}{} }
+
+// Resume lets Run write again after Pause.
+func (f *Fleet) Resume() { <-f.writing }
 
 // Step makes one write, or none if another client has changed the object meanwhile. Times in
 // objects are now, in seconds.
@@ -237,6 +247,14 @@ func (f *Fleet) Touch(namespace string) {
 	select {
 	case f.wake <- struct{}{}:
 	default:
+	}
+}
+
+// TouchAll announces that the objects of all namespaces of the fleet may have changed, such as after
+// a restored backup. It may be called from any goroutine after Populate.
+func (f *Fleet) TouchAll() {
+	for _, namespace := range f.namespaces {
+		f.Touch(namespace)
 	}
 }
 
@@ -312,7 +330,8 @@ func (f *Fleet) urgency(a *app) int {
 	return 1
 }
 
-// isOwn reports whether no other client has written the spec of a deployment.
-func (f *Fleet) isOwn(d *appsv1.Deployment) bool { return f.specs[d.UID] == d.Generation }
+// isOwn reports whether no other client has written the spec of a deployment. A restored backup may
+// bring back an older generation.
+func (f *Fleet) isOwn(d *appsv1.Deployment) bool { return f.specs[d.UID] >= d.Generation }
 
 func (f *Fleet) randomNode() string { return f.nodes[f.rng.IntN(len(f.nodes))] }

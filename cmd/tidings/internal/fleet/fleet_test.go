@@ -391,6 +391,22 @@ func TestOtherClientsDoNotWait(t *testing.T) {
 	})
 }
 
+func TestFleetGoesOnAfterARestoredBackup(t *testing.T) {
+	r := populated(t, 5, 60)
+	r.steps(150)
+	backup := r.server.Snapshot()
+	r.steps(300)
+	r.server.Rewind(backup)
+	for _, d := range r.deployments() {
+		if !r.isOwn(d) {
+			t.Errorf("%s counts as written by another client", d.Name)
+		}
+	}
+	r.TouchAll()
+	r.answers()
+	r.checkSettled()
+}
+
 // TestAnyWriteOfOtherClients makes random writes between the steps, most of them without Touch.
 func TestAnyWriteOfOtherClients(t *testing.T) {
 	labelled := 0
