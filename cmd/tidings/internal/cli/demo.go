@@ -37,7 +37,8 @@ func newDemo(c *common) *cobra.Command {
 		Long: `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
 more on it, and changes them as a busy cluster would: rollouts, scaling, crashing containers,
 evictions, failovers, heartbeats. Informers follow it over HTTP, and every change that they receive
-is shown with the fields that differ. In the end the caches are compared with the server.
+is shown with the fields that differ; heartbeats are only counted. In the end the caches are compared
+with the server. On a terminal, p pauses, / shows only lines with a text, and q ends.
 
 With --faults, connections break or fall silent, the server forgets its history (410 Gone) or is
 restored from a backup, and a handler is slow. Demo prints what each fault cost, as the health of the

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +43,7 @@ const (
 // makes the changes; run ends all of them.
 type demonstration struct {
 	o       demoOptions
+	in      io.Reader // a terminal that is read for keys, or anything else
 	screen  *view.Screen
 	server  *server
 	fleet   *fleet.Fleet
@@ -57,7 +61,7 @@ type demonstration struct {
 }
 
 func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
-	d := &demonstration{o: o, screen: c.screen(cmd), server: new(server)}
+	d := &demonstration{o: o, in: cmd.InOrStdin(), screen: c.screen(cmd), server: new(server)}
 	defer d.screen.SetStatus("")
 	ctx := cmd.Context()
 	err := d.open(ctx, c)
@@ -177,6 +181,7 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 		types = append(types, t.of)
 	}
 	d.printer = newPrinter(d.screen, view.Secrecy{}, types)
+	d.printer.heartbeats, d.printer.controls = new(atomic.Int64), new(view.Controls)
 	return nil
 }
 
@@ -254,6 +259,11 @@ func (d *demonstration) churn(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, d.o.length)
 		defer cancel()
 	}
+	keys, closeKeys, err := d.openKeys()
+	if err != nil {
+		return err
+	}
+	defer closeKeys()
 	began := time.Now()
 	d.printer.tally.Rate(began) // the first rate is relative to this
 	done := make(chan error, 1)
@@ -278,22 +288,63 @@ func (d *demonstration) churn(ctx context.Context) error {
 			stop()
 			<-done
 			return d.printer.err
+		case key := <-keys:
+			if d.press(key) {
+				closeKeys()
+				stop()
+			}
+			d.drawStatus(time.Now(), began)
 		case now := <-ticker.C:
 			d.drawStatus(now, began)
 		}
 	}
 }
 
+// press takes a key. It reports whether the key ends the demo.
+func (d *demonstration) press(key rune) bool {
+	note, end := d.printer.controls.Press(key)
+	if note != "" {
+		d.printer.note(note)
+	}
+	if key == view.KeyInterrupt {
+		// As the terminal does without a Keyboard: the second Ctrl-C ends the process at once.
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			self.Signal(os.Interrupt) //nolint:errcheck // where it is not supported, the demo ends anyway
+		}
+	}
+	return end
+}
+
+// openKeys returns the keys of the user, and a function that restores the terminal. Without a
+// terminal there are none.
+func (d *demonstration) openKeys() (<-chan rune, func(), error) {
+	if !d.screen.Live() {
+		return nil, func() {}, nil
+	}
+	keyboard, err := view.OpenKeyboard(d.in)
+	if keyboard == nil {
+		return nil, func() {}, err
+	}
+	d.screen.SetRaw(true)
+	closeKeys := func() {
+		keyboard.Close() //nolint:errcheck // the terminal has gone
+		d.screen.SetRaw(false)
+	}
+	return keyboard.Keys(), closeKeys, say(d.screen, "p pauses, / filters, q ends")
+}
+
 func (d *demonstration) drawStatus(now, began time.Time) {
 	d.peak = max(d.peak, heapSize())
-	parts := d.printer.status(d.factory.Health(), now)
-	if lag := d.lag.TakeRecent(); lag > 0 {
-		parts = append(parts, "lag "+view.Short(lag))
-	}
+	parts := d.printer.controls.Status()
+	lag := d.lag.TakeRecent()
 	if d.o.length > 0 {
 		parts = append(parts, remaining(d.o.length, began, now))
 	}
-	line := statusLine(d.screen.Palette(), parts)
+	parts = append(parts, d.printer.status(d.factory.Health(), now)...)
+	if lag > 0 {
+		parts = append(parts, "lag "+view.Short(lag))
+	}
+	line := statusLine(d.screen, parts)
 	if d.screen.Live() {
 		d.screen.SetStatus(line)
 		return
@@ -357,9 +408,12 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
 	}
 	row("changes", seen)
+	if n := d.printer.heartbeats.Load(); n > 0 {
+		row("heartbeats", view.Counted(n, "update", "updates")+" of nodes, not printed")
+	}
 	if counts.Seen > 0 {
 		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, "+
-			"from the write to the handler%s",
+			"write to handler%s",
 			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),
 			view.Short(d.lag.Quantile(1)), note))
 	}
