@@ -77,8 +77,8 @@ func (r *recording) svg(o options) string {
 	width := float64(o.columns)*charWidth + 2*margin
 	height := o.rows*lineHeight + 2*margin
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 %.0f %d" width="%.0f" height="%d">`,
-		width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" `+
+		`viewBox="0 0 %.0f %d" width="%.0f" height="%d">`, width, height, width, height)
 	fmt.Fprintf(&b, "<style>%s%s%s%s</style>\n", style, scroll.rule(), place.rule(), change.rule())
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>`+
 		`<svg x="%d" y="%d" width="%.0f" height="%d">`+"\n",

@@ -37,12 +37,12 @@ func newDemo(c *common) *cobra.Command {
 		Long: `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
 more on it, and changes them as a busy cluster would: rollouts, scaling, crashing containers,
 evictions, failovers, heartbeats. Informers follow it over HTTP, and every change that they receive
-is shown with the fields that differ; heartbeats are only counted. In the end the caches are compared
-with the server. On a terminal, p pauses, / shows only lines with a text, and q ends.
+is shown with the fields that differ; heartbeats are only counted. In the end the caches are
+compared with the server. On a terminal, p pauses, / shows only lines with a text, and q ends.
 
 With --faults, connections break or fall silent, the server forgets its history (410 Gone) or is
-restored from a backup, and a handler is slow. Demo prints what each fault cost, as the health of the
-informers says.
+restored from a backup, and a handler is slow. Demo prints what each fault cost, as the health of
+the informers says.
 
 Demo prints the server's address and writes a kubeconfig, so that kubectl and "tidings watch" can
 use the cluster, too. The cluster reacts to them at once: it carries out "kubectl scale", "kubectl

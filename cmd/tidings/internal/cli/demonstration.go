@@ -108,7 +108,9 @@ func (d *demonstration) newServer() (err error) {
 	if d.o.faults {
 		d.faults = newFaults(d)
 	}
-	d.server.Server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: d.middleware})
+	d.server.Server, err = apisim.New(apisim.Options{
+		BookmarkInterval: bookmarkEvery, Middleware: d.middleware,
+	})
 	if err != nil {
 		return err
 	}

@@ -58,11 +58,12 @@ func (f *faults) addSlowHandler() error {
 	if err != nil {
 		return err
 	}
-	f.handler, err = pods.AddHandler(tidings.HandlerFunc[*corev1.Pod](func(tidings.Event[*corev1.Pod]) {
+	work := tidings.HandlerFunc[*corev1.Pod](func(tidings.Event[*corev1.Pod]) {
 		if f.slow.Swap(false) {
 			time.Sleep(slowness)
 		}
-	}), tidings.HandlerOptions{Name: "slow"})
+	})
+	f.handler, err = pods.AddHandler(work, tidings.HandlerOptions{Name: "slow"})
 	return err
 }
 
@@ -214,7 +215,8 @@ func (f *faults) beSlow(ctx context.Context) {
 	printing := f.d.types[slices.IndexFunc(f.d.types,
 		func(t demoType) bool { return t.of.Singular == podType })].handler
 	before := printing().Delivered
-	f.announce("slow handler", fmt.Sprintf("a second handler of pods takes %v for one change", slowness))
+	f.announce("slow handler",
+		fmt.Sprintf("a second handler of pods takes %v for one change", slowness))
 	f.slow.Store(true)
 	waiting, health := 0, f.handler.Health()
 	for f.slow.Load() || health.State != tidings.HandlerIdle {
@@ -253,7 +255,7 @@ func (f *faults) restore(ctx context.Context) {
 // fallSilent makes a watch silent.
 func (f *faults) fallSilent(ctx context.Context) {
 	before := f.account()
-	f.announce("silent connection", fmt.Sprintf("the watch of %ss brings nothing any more", silentType))
+	f.announce("silent connection", "the watch of "+silentType+"s brings nothing any more")
 	f.silencer.silence()
 	cost, ok := f.await(ctx, before, silentType, rewatched)
 	if !ok && ctx.Err() != nil {

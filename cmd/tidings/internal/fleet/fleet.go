@@ -250,8 +250,8 @@ func (f *Fleet) Touch(namespace string) {
 	}
 }
 
-// TouchAll announces that the objects of all namespaces of the fleet may have changed, such as after
-// a restored backup. It may be called from any goroutine after Populate.
+// TouchAll announces that the objects of all namespaces of the fleet may have changed, such as
+// after a restored backup. It may be called from any goroutine after Populate.
 func (f *Fleet) TouchAll() {
 	for _, namespace := range f.namespaces {
 		f.Touch(namespace)
@@ -321,8 +321,8 @@ func (f *Fleet) settle(namespace string, now time.Time) (bool, error) {
 	return false, nil
 }
 
-// urgency returns 0 for a deployment that the fleet itself has made busy, and 1 for one that another
-// client may have made so.
+// urgency returns 0 for a deployment that the fleet itself has made busy, and 1 for one that
+// another client may have made so.
 func (f *Fleet) urgency(a *app) int {
 	if slices.Contains(f.busy, a.name()) && f.isOwn(a.deployment) {
 		return 0

@@ -30,8 +30,8 @@ const (
 	pathParts = "./["
 )
 
-// within returns the difference in at most width characters: with a shorter path, so that the values
-// stay whole, and if that is not enough, with shorter values.
+// within returns the difference in at most width characters: with a shorter path, so that the
+// values stay whole, and if that is not enough, with shorter values.
 func (d difference) within(width int) difference {
 	if d.length() > width && d.short != "" {
 		d.path = d.short

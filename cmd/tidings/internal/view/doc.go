@@ -25,8 +25,8 @@
 // On a terminal the last line is a status line. It is erased before something is printed and
 // drawn again below it. Other outputs have no status line and no colours.
 //
-// While a Keyboard is open, the terminal is in raw mode: it echoes nothing, Ctrl-C is a key, and the
-// Screen writes the carriage returns.
+// While a Keyboard is open, the terminal is in raw mode: it echoes nothing, Ctrl-C is a key, and
+// the Screen writes the carriage returns.
 //
 // # Concurrency properties
 //

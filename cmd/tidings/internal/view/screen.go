@@ -36,7 +36,8 @@ func Detect(out, err io.Writer, colours string, getenv func(string) string) Scre
 			colours == ColoursAuto && file != nil && capable && getenv("NO_COLOR") == ""
 	}
 	o := ScreenOptions{
-		Terminal: outFile != nil && capable, ErrTerminal: errFile != nil, Colours: colour(outFile), ErrColours: colour(errFile),
+		Terminal: outFile != nil && capable, ErrTerminal: errFile != nil,
+		Colours: colour(outFile), ErrColours: colour(errFile),
 	}
 	if outFile != nil {
 		o.Width = func() int {
