@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -190,7 +191,9 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 // receive counts and prints a change. Handlers call it.
 func (d *demonstration) receive(c view.Change) {
 	d.printer.tally.Count(c)
-	if !c.Initial {
+	// After a restored backup, informers report all objects, also those that are as before.
+	same := c.Event == tidings.Updated && equality.Semantic.DeepEqual(c.Old, c.New)
+	if !c.Initial && !same {
 		d.lag.Seen(c.Object().GetResourceVersion(), c.At)
 		d.printer.print(c)
 	}

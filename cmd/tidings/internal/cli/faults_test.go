@@ -38,6 +38,11 @@ func demonstrate(t *testing.T, o demoOptions) (out string) {
 
 func TestFaultsAreNarratedWithTheirCost(t *testing.T) {
 	out := demonstrate(t, demoOptions{pods: 100, churn: 40, seed: 7, faults: true, length: faultsLength})
+	for _, same := range regexp.MustCompile(`no difference but the version: (\d+) → (\d+)`).FindAllStringSubmatch(out, -1) {
+		if same[1] == same[2] {
+			t.Errorf("an object that the backup has left as it was is printed: %s", same[0])
+		}
+	}
 	for _, want := range []string{
 		"fault: connection cut: all 8 watches break\n",
 		`resumed from RV \d+ after \S+: 0 lists, [1-9]\d* objects? changed meanwhile\n`,
