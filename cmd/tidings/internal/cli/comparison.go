@@ -20,6 +20,7 @@ type demoType struct {
 	of       view.Type
 	resource schema.GroupVersionResource
 	waitFor  func(ctx context.Context, version string) error
+	health   func() tidings.Health
 	handler  func() tidings.HandlerHealth
 	cached   func() map[string]tidings.Object
 }
@@ -39,7 +40,7 @@ func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
 	plural, singular := meta.UnsafeGuessKindToResource(kind) // the names of the demo's types are regular
 	t := demoType{
 		of:       view.Type{Kind: kind, Singular: singular.Resource, Plural: plural.Resource},
-		resource: plural, waitFor: informer.WaitFor,
+		resource: plural, waitFor: informer.WaitFor, health: informer.Health,
 		cached: func() map[string]tidings.Object {
 			objects := make(map[string]tidings.Object)
 			for key, obj := range informer.Lister().All() {

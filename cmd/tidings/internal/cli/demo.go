@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
 // demoOptions are the flags of `tidings demo`.
@@ -16,6 +17,7 @@ type demoOptions struct {
 	churn      float64
 	length     time.Duration
 	seed       uint64
+	faults     bool
 	listen     string
 	kubeconfig string
 }
@@ -23,6 +25,8 @@ type demoOptions struct {
 const (
 	maxDemoPods  = 200_000
 	maxDemoChurn = 10_000
+	// demoLength is the default of --for, faultsLength that with --faults: all of them happen.
+	demoLength, faultsLength = 30 * time.Second, 75 * time.Second
 )
 
 func newDemo(c *common) *cobra.Command {
@@ -33,12 +37,17 @@ func newDemo(c *common) *cobra.Command {
 		Long: `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
 more on it, and changes them as a busy cluster would: rollouts, scaling, crashing containers,
 evictions, failovers, heartbeats. Informers follow it over HTTP, and every change that they receive
-is shown with the fields that differ. In the end the caches are compared with the server.
+is shown with the fields that differ; heartbeats are only counted. In the end the caches are
+compared with the server. On a terminal, p pauses, / shows only lines with a text, and q ends.
+
+With --faults, connections break or fall silent, the server forgets its history (410 Gone) or is
+restored from a backup, and a handler is slow. Demo prints what each fault cost, as the health of
+the informers says.
 
 Demo prints the server's address and writes a kubeconfig, so that kubectl and "tidings watch" can
-use the cluster, too. The cluster reacts to them: it carries out "kubectl scale" and "kubectl set
-image", replaces pods that you delete, cleans up after deployments that you delete, and creates
-pods for deployments that you create.
+use the cluster, too. The cluster reacts to them at once: it carries out "kubectl scale", "kubectl
+set image", "kubectl rollout undo" and "kubectl rollout restart", replaces pods that you delete,
+cleans up after deployments that you delete, and creates pods for deployments that you create.
 
 Nothing needs to be installed, and nothing leaves this machine.`,
 		Example: `  # 2,000 pods, 50 changes per second, for 30 seconds
@@ -46,6 +55,9 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 
   # as large and as busy as you like, until Ctrl-C
   tidings demo --pods 20000 --churn 500 --for 0
+
+  # what informers do when connections break, and more
+  tidings demo --faults
 
   # the same cluster again
   tidings demo --seed 42
@@ -56,6 +68,9 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
+			}
+			if o.faults && !cmd.Flags().Changed("for") {
+				o.length = faultsLength
 			}
 			if err := o.check(cmd.CommandPath()); err != nil {
 				return err
@@ -68,7 +83,10 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	flags.IntVar(&o.pods, "pods", 2000, "the number of pods; the other objects are in proportion")
 	flags.Float64Var(&o.churn, "churn", 50,
 		"the number of changes per second; 0 for none except reactions to yours")
-	flags.DurationVar(&o.length, "for", 30*time.Second, "how long to run; 0 until Ctrl-C")
+	flags.BoolVar(&o.faults, "faults", false,
+		"every few seconds, something goes wrong; print what it cost the informers")
+	flags.DurationVar(&o.length, "for", demoLength,
+		"how long to run; 0 until Ctrl-C; "+view.Short(faultsLength)+" by default with --faults")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides the objects and their changes (default random; it is printed)")
 	flags.StringVar(&o.listen, "listen", anyPort,
@@ -88,6 +106,8 @@ func (o demoOptions) check(command string) error {
 	case !(o.churn >= 0 && o.churn <= maxDemoChurn):
 		return problem.Usage(command, "--churn %s: choose a number from 0 to %d",
 			strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
+	case o.faults && o.churn == 0:
+		return problem.Usage(command, "--faults needs changes: choose a --churn above 0")
 	case o.length < 0:
 		return problem.Usage(command, "--for %v is negative: 0 means until Ctrl-C", o.length)
 	}

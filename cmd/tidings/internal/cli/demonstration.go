@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -39,12 +44,14 @@ const (
 // makes the changes; run ends all of them.
 type demonstration struct {
 	o       demoOptions
+	in      io.Reader // a terminal that is read for keys, or anything else
 	screen  *view.Screen
 	server  *server
 	fleet   *fleet.Fleet
 	factory *tidings.Factory
 	types   []demoType
 	printer *printer
+	faults  *faults // nil without --faults
 	lag     view.Lag
 	peak    uint64        // largest heap size
 	synced  time.Duration // how long the first lists took
@@ -55,7 +62,7 @@ type demonstration struct {
 }
 
 func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
-	d := &demonstration{o: o, screen: c.screen(cmd), server: new(server)}
+	d := &demonstration{o: o, in: cmd.InOrStdin(), screen: c.screen(cmd), server: new(server)}
 	defer d.screen.SetStatus("")
 	ctx := cmd.Context()
 	err := d.open(ctx, c)
@@ -77,13 +84,9 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 		return err // before creating the objects, which takes long
 	}
 	began := time.Now()
-	d.server.Server, err = apisim.New(apisim.Options{BookmarkInterval: bookmarkEvery, Middleware: d.middleware})
-	if err != nil {
+	if err := d.newServer(); err != nil {
 		return err
 	}
-	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
-	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
-	d.fleet = fleet.New(d.server.Server, options)
 	if err := d.server.listen(d.o.listen, d.screen); err != nil {
 		return err
 	}
@@ -98,13 +101,33 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if err := d.server.publish(d.o.kubeconfig, d.fleet.Namespace(), d.screen); err != nil {
 		return err
 	}
-	return d.addTypes(c)
+	return d.addTypes(c, &rest.Config{Host: d.server.local, QPS: -1})
+}
+
+// newServer creates the server and its fleet.
+func (d *demonstration) newServer() (err error) {
+	if d.o.faults {
+		d.faults = newFaults(d)
+	}
+	d.server.Server, err = apisim.New(apisim.Options{
+		BookmarkInterval: bookmarkEvery, Middleware: d.middleware,
+	})
+	if err != nil {
+		return err
+	}
+	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
+	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
+	d.fleet = fleet.New(d.server.Server, options)
+	return nil
 }
 
 // middleware tells the fleet about writes over HTTP, and refuses them once d is closed.
 func (d *demonstration) middleware(next http.Handler) http.Handler {
 	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			if d.faults != nil {
+				w = d.faults.silencer.writer(w, r)
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -122,11 +145,17 @@ func (d *demonstration) middleware(next http.Handler) http.Handler {
 	}))
 }
 
+// demoAgent is the user agent of the demo's informers.
+const demoAgent = "tidings-demo"
+
 // addTypes creates an informer for each type of the fleet.
-func (d *demonstration) addTypes(c *common) (err error) {
-	config := &rest.Config{Host: d.server.local, QPS: -1}
-	d.factory, err = tidings.NewFactory(config,
-		tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})})
+func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
+	config.UserAgent = demoAgent
+	options := tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})}
+	if d.faults != nil {
+		options.Transport.Backoff.Max = longestBackoff
+	}
+	d.factory, err = tidings.NewFactory(config, options)
 	if err != nil {
 		return err
 	}
@@ -145,18 +174,26 @@ func (d *demonstration) addTypes(c *common) (err error) {
 	if err := addType(d, fleet.Database, databases); err != nil {
 		return err
 	}
+	if d.faults != nil {
+		if err := d.faults.addSlowHandler(); err != nil {
+			return err
+		}
+	}
 	var types []view.Type
 	for _, t := range d.types {
 		types = append(types, t.of)
 	}
 	d.printer = newPrinter(d.screen, view.Secrecy{}, types)
+	d.printer.heartbeats, d.printer.controls = new(atomic.Int64), new(view.Controls)
 	return nil
 }
 
 // receive counts and prints a change. Handlers call it.
 func (d *demonstration) receive(c view.Change) {
 	d.printer.tally.Count(c)
-	if !c.Initial {
+	// After a restored backup, informers report all objects, also those that are as before.
+	same := c.Event == tidings.Updated && equality.Semantic.DeepEqual(c.Old, c.New)
+	if !c.Initial && !same {
 		d.lag.Seen(c.Object().GetResourceVersion(), c.At)
 		d.printer.print(c)
 	}
@@ -227,10 +264,21 @@ func (d *demonstration) churn(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, d.o.length)
 		defer cancel()
 	}
+	keys, closeKeys, err := d.openKeys()
+	if err != nil {
+		return err
+	}
+	defer closeKeys()
 	began := time.Now()
 	d.printer.tally.Rate(began) // the first rate is relative to this
 	done := make(chan error, 1)
 	go func() { done <- d.fleet.Run(ctx, d.o.churn) }()
+	if d.faults != nil {
+		var faults sync.WaitGroup
+		faults.Go(func() { d.faults.run(ctx) })
+		defer faults.Wait()
+		defer stop()
+	}
 	every := statusLineEvery
 	if d.screen.Live() {
 		every = statusEvery
@@ -245,22 +293,63 @@ func (d *demonstration) churn(ctx context.Context) error {
 			stop()
 			<-done
 			return d.printer.err
+		case key := <-keys:
+			if d.press(key) {
+				closeKeys()
+				stop()
+			}
+			d.drawStatus(time.Now(), began)
 		case now := <-ticker.C:
 			d.drawStatus(now, began)
 		}
 	}
 }
 
+// press takes a key. It reports whether the key ends the demo.
+func (d *demonstration) press(key rune) bool {
+	note, end := d.printer.controls.Press(key)
+	if note != "" {
+		d.printer.note(note)
+	}
+	if key == view.KeyInterrupt {
+		// As the terminal does without a Keyboard: the second Ctrl-C ends the process at once.
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			self.Signal(os.Interrupt) //nolint:errcheck // where it is not supported, the demo ends anyway
+		}
+	}
+	return end
+}
+
+// openKeys returns the keys of the user, and a function that restores the terminal. Without a
+// terminal there are none.
+func (d *demonstration) openKeys() (<-chan rune, func(), error) {
+	if !d.screen.Live() {
+		return nil, func() {}, nil
+	}
+	keyboard, err := view.OpenKeyboard(d.in)
+	if keyboard == nil {
+		return nil, func() {}, err
+	}
+	d.screen.SetRaw(true)
+	closeKeys := func() {
+		keyboard.Close() //nolint:errcheck // the terminal has gone
+		d.screen.SetRaw(false)
+	}
+	return keyboard.Keys(), closeKeys, say(d.screen, "p pauses, / filters, q ends")
+}
+
 func (d *demonstration) drawStatus(now, began time.Time) {
 	d.peak = max(d.peak, heapSize())
-	parts := d.printer.status(d.factory.Health(), now)
-	if lag := d.lag.TakeRecent(); lag > 0 {
-		parts = append(parts, "lag "+view.Short(lag))
-	}
+	parts := d.printer.controls.Status()
+	lag := d.lag.TakeRecent()
 	if d.o.length > 0 {
 		parts = append(parts, remaining(d.o.length, began, now))
 	}
-	line := statusLine(d.screen.Palette(), parts)
+	parts = append(parts, d.printer.status(d.factory.Health(), now)...)
+	if lag > 0 {
+		parts = append(parts, "lag "+view.Short(lag))
+	}
+	line := statusLine(d.screen, parts)
 	if d.screen.Live() {
 		d.screen.SetStatus(line)
 		return
@@ -306,12 +395,16 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 	for _, t := range d.types {
 		folded += t.handler().Folded
 	}
-	counts := d.lag.Counts()
+	counts, note := d.lag.Counts(), ""
 	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
 		view.Count(int64(counts.Seen)))
 	if folded > 0 {
 		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
 			view.Counted(folded, "update", "updates"))
+	}
+	if d.faults != nil {
+		seen += "; faults have undone or hidden the others"
+		note = ", faults included"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
@@ -320,10 +413,17 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
 	}
 	row("changes", seen)
+	if n := d.printer.heartbeats.Load(); n > 0 {
+		row("heartbeats", view.Counted(n, "update", "updates")+" of nodes, not printed")
+	}
 	if counts.Seen > 0 {
 		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, "+
-			"from the write to the handler",
-			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)), view.Short(d.lag.Quantile(1))))
+			"write to handler%s",
+			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),
+			view.Short(d.lag.Quantile(1)), note))
+	}
+	if d.faults != nil {
+		row("faults", strconv.Itoa(d.faults.happened))
 	}
 	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
 		view.Short(d.synced)))

@@ -22,7 +22,7 @@ func (w *watcher) showProgress(now time.Time) {
 	}
 	text := "listing " + strings.Join(parts, ", ")
 	if screen := w.printer.screen; screen.Live() {
-		screen.SetStatus(statusLine(screen.Palette(), []string{view.Printable(text)}))
+		screen.SetStatus(statusLine(screen, []string{view.Printable(text)}))
 	} else if now.Sub(w.progress) >= progressEvery {
 		w.progress = now
 		w.printer.note(text)
@@ -143,7 +143,7 @@ func (w *watcher) drawStatus(now time.Time) {
 	if w.o.timeout > 0 {
 		parts = append(parts, remaining(w.o.timeout, w.began, now))
 	}
-	line := statusLine(screen.Palette(), parts)
+	line := statusLine(screen, parts)
 	var failing []string
 	for t := range w.types() {
 		if t.state.Failing() {

@@ -3,9 +3,10 @@ package cli
 import (
 	"fmt"
 	"runtime/metrics"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -18,6 +19,10 @@ type printer struct {
 	screen  *view.Screen
 	secrecy view.Secrecy
 	tally   *view.Tally
+	// controls are the choices of the user's keys; nil means none. heartbeats counts the heartbeats,
+	// which are not printed then; nil prints them.
+	controls   *view.Controls
+	heartbeats *atomic.Int64
 
 	mu     sync.Mutex // held by one handler at a time; guards render and err
 	render func(view.Change) (string, error)
@@ -41,8 +46,12 @@ func (p *printer) print(c view.Change) {
 	if p.err != nil {
 		return
 	}
+	if p.heartbeats != nil && view.IsHeartbeat(c) {
+		p.heartbeats.Add(1)
+		return
+	}
 	text, err := p.render(p.secrecy.Apply(c))
-	if err == nil {
+	if err == nil && (p.controls == nil || p.controls.Shows(text)) {
 		err = p.screen.Print(text)
 	}
 	if p.err = err; err != nil {
@@ -60,23 +69,42 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 	objects, version := 0, ""
 	for _, health := range informers {
 		objects += health.Objects
-		order, err := resourceversion.CompareResourceVersion(health.Version, version)
-		if health.Version != "" && (err != nil || order > 0) {
-			version = health.Version
-		}
+		version = newerVersion(version, health.Version)
 	}
-	parts := []string{view.Counted(len(informers), "type", "types"), view.Counted(objects,
-		"object", "objects")}
+	parts := []string{view.Counted(objects, "object", "objects") + " of " +
+		view.Counted(len(informers), "type", "types")}
 	if version != "" {
 		parts = append(parts, "RV "+view.Printable(version))
 	}
-	return append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)),
-		"heap "+view.Bytes(heapSize()))
+	parts = append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)))
+	if p.heartbeats != nil {
+		parts = append(parts, view.Counted(p.heartbeats.Load(), "heartbeat", "heartbeats"))
+	}
+	return append(parts, "heap "+view.Bytes(heapSize()))
 }
 
-// statusLine joins the parts of a status line.
-func statusLine(p view.Palette, parts []string) string {
-	return p.Dim("── ") + p.Bold(strings.Join(parts, " · "))
+// newerVersion returns b if it is newer than a, or if a cannot be compared.
+func newerVersion(a, b string) string {
+	order, err := resourceversion.CompareResourceVersion(b, a)
+	if b != "" && (err != nil || order > 0) {
+		return b
+	}
+	return a
+}
+
+// statusLine joins the parts of a status line, but for those that the screen has no room for.
+func statusLine(screen *view.Screen, parts []string) string {
+	p, text := screen.Palette(), ""
+	for _, part := range parts {
+		if text != "" {
+			part = " · " + part
+		}
+		length := utf8.RuneCountInString("── " + text + part)
+		if width := screen.Width(); text == "" || width == 0 || length < width {
+			text += part
+		}
+	}
+	return p.Dim("── ") + p.Bold(text)
 }
 
 // remaining returns the part of the status line about a time limit.

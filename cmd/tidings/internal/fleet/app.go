@@ -3,10 +3,12 @@ package fleet
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -14,7 +16,7 @@ import (
 // app is a deployment and its dependents, as the server has them.
 type app struct {
 	deployment *appsv1.Deployment
-	set        *appsv1.ReplicaSet   // runs the images of the deployment; may be nil
+	set        *appsv1.ReplicaSet   // has the deployment's template; nil before chooseSet
 	old        []*appsv1.ReplicaSet // the others, by revision
 	pods       []*corev1.Pod
 }
@@ -60,10 +62,6 @@ func (f *Fleet) apps(namespace string) (apps []*app, orphans []Object, err error
 		slices.SortStableFunc(a.old, func(x, y *appsv1.ReplicaSet) int {
 			return cmp.Compare(revision(x), revision(y))
 		})
-		if i := slices.IndexFunc(a.old, a.isCurrent); i >= 0 {
-			a.set = a.old[i]
-			a.old = slices.Delete(a.old, i, i+1)
-		}
 	}
 	return apps, orphans, nil
 }
@@ -81,11 +79,33 @@ func (a *app) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: a.deployment.Namespace, Name: a.deployment.Name}
 }
 
-// isCurrent reports whether a replica set runs the images of the deployment.
+// chooseSet finds the replica set of the deployment's template. There is none after a new template.
+func (a *app) chooseSet() {
+	if i := slices.IndexFunc(a.old, a.isCurrent); i >= 0 && a.set == nil {
+		a.set = a.old[i]
+		a.old = slices.Delete(a.old, i, i+1)
+	}
+}
+
+// isCurrent reports whether a replica set has the template of the deployment.
 func (a *app) isCurrent(set *appsv1.ReplicaSet) bool {
-	return slices.EqualFunc(set.Spec.Template.Spec.Containers,
-		a.deployment.Spec.Template.Spec.Containers,
-		func(x, y corev1.Container) bool { return x.Name == y.Name && x.Image == y.Image })
+	template := set.Spec.Template
+	template.Labels = maps.Clone(template.Labels)
+	delete(template.Labels, hashLabel)
+	return equality.Semantic.DeepEqual(template, a.deployment.Spec.Template)
+}
+
+// revision returns the revision that the replica set of the deployment's template has to have: the
+// newest of all. An old template that comes back gets a new revision.
+func (a *app) revision() int {
+	newest := 0
+	if len(a.old) > 0 {
+		newest = revision(a.old[len(a.old)-1])
+	}
+	if a.set != nil {
+		return max(revision(a.set), newest+1)
+	}
+	return newest + 1
 }
 
 // count returns the number of pods of a replica set, or of all for nil, and how many are ready.

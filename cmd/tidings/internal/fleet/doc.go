@@ -15,16 +15,18 @@
 //     that fails over. Heartbeats of nodes and changes of configuration come in between.
 //  3. Reconciling compares a deployment with its replica sets and pods, as the server has them,
 //     and makes the first write that is missing. Rollouts, scaling and replacing pods are all
-//     results of this.
-//  4. [Fleet.Touch] announces that another client has written in a namespace. The next Steps
-//     reconcile the deployments of the namespace, and delete the replica sets and pods whose
-//     owner is gone. A write that the server refuses is left out: another client has changed the
-//     object, or has created a deployment that the server does not accept pods of.
+//     results of this. Each template has a replica set with a revision, which is the newest one
+//     after an old template has returned. As many old replica sets stay as the deployment keeps.
+//  4. [Fleet.Touch] announces that another client has written in a namespace. Before any other
+//     write, and at a rate of its own, the fleet reconciles the deployments of the namespace and
+//     deletes the replica sets and pods whose owner is gone. A write that the server refuses is
+//     left out: another client has changed the object, or has created a deployment that the
+//     server does not accept pods of.
 //  5. The fleet neither scales nor updates a deployment whose spec another client has written.
 //
 // # Concurrency properties
 //
-// A Fleet is for one goroutine, except Touch. It starts no goroutine.
+// A Fleet is for one goroutine, except Touch, TouchAll, Pause and Resume. It starts no goroutine.
 //
 // # Memory
 //

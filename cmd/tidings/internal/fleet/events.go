@@ -28,7 +28,7 @@ func (f *Fleet) disturb(config bool, now time.Time) (bool, error) {
 		return f.changeConfig(a.deployment)
 	}
 	f.busy = append(f.busy, a.name())
-	own := f.specs[a.deployment.UID] == a.deployment.Generation
+	own := f.isOwn(a.deployment)
 	switch roll := f.rng.IntN(100); {
 	case roll < 5:
 		database, err := f.database(a.deployment)
@@ -40,9 +40,7 @@ func (f *Fleet) disturb(config bool, now time.Time) (bool, error) {
 		})
 	case roll < 25 && own:
 		return f.updateSpec(a.deployment, func(d *appsv1.Deployment) {
-			next := revision(d) + 1
-			d.Annotations[revisionAnnotation] = strconv.Itoa(next)
-			d.Spec.Template.Spec.Containers[0].Image = image(d.Namespace, d.Name, next)
+			d.Spec.Template.Spec.Containers[0].Image = image(d.Namespace, d.Name, revision(d)+1)
 		})
 	case roll < 45 && own:
 		return f.scale(a.deployment)
@@ -55,11 +53,12 @@ func (f *Fleet) disturb(config bool, now time.Time) (bool, error) {
 	}
 }
 
-// updateSpec changes the spec of a deployment that no other client has written.
+// updateSpec changes the spec or the annotations of a deployment, which begins a generation.
 func (f *Fleet) updateSpec(d *appsv1.Deployment, change func(*appsv1.Deployment)) (bool, error) {
+	own := f.isOwn(d)
 	wrote, err := update(f, d, change)
-	if wrote {
-		f.specs[d.UID]++
+	if wrote && own {
+		f.specs[d.UID] = d.Generation + 1
 	}
 	return wrote, err
 }

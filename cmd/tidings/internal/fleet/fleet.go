@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/tidings-go/tidings/apisim"
 )
@@ -43,9 +43,11 @@ type Fleet struct {
 	nodes      []string               // their names
 	size       int                    // objects on the server after Populate
 	busy       []types.NamespacedName // deployments to be reconciled
-	specs      map[types.UID]int64    // generations of the deployments that the fleet has written
+	specs      map[types.UID]int64    // newest generations of the deployments that the fleet wrote
 	populated  bool                   // OnWrite is called
 
+	writing chan struct{}   // has an element during a write of Run, and from Pause to Resume
+	wake    chan struct{}   // has an element after a Touch
 	mu      sync.Mutex      // guards touched
 	touched map[string]bool // namespaces in which other clients have written
 }
@@ -62,8 +64,12 @@ const (
 	// heartbeatOdds and configOdds are how many of a thousand steps are the heartbeat of a node
 	// and a changed configuration.
 	heartbeatOdds, configOdds = 150, 30
-	// answersPerSecond is how often Run calls Answer if it makes no changes of its own.
-	answersPerSecond = 100
+	// answerPeriod is the time between two writes of Run that answer other clients.
+	answerPeriod = 4 * time.Millisecond
+	// maxDelay is how much time Run makes up for if steps take long.
+	maxDelay = 100 * time.Millisecond
+	// never is the time between the steps of a Run without any.
+	never = time.Duration(math.MaxInt64)
 	// streamOfSeed is the second half of the generator's seed, any fixed number.
 	streamOfSeed = 0x7469_6469_6e67_73
 )
@@ -74,6 +80,7 @@ func New(server *apisim.Server, o Options) *Fleet {
 	return &Fleet{
 		o: o, server: server, rng: rand.New(rand.NewPCG(o.Seed, streamOfSeed)),
 		specs: make(map[types.UID]int64), touched: make(map[string]bool),
+		wake: make(chan struct{}, 1), writing: make(chan struct{}, 1),
 	}
 }
 
@@ -126,7 +133,7 @@ func (f *Fleet) createAll(objects ...Object) error {
 // createApp creates the deployment with an index, with running pods.
 func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
 	namespace := f.namespaces[i%len(f.namespaces)]
-	d := f.newDeployment(namespace, numbered(appNames, i/len(f.namespaces)), replicas)
+	d := f.newDeployment(namespace, numbered(appNames, i/len(f.namespaces)), replicas, now)
 	objects := []Object{f.newService(d), f.newConfig(d)}
 	if i%appsPerDatabase == 0 {
 		objects = append(objects, f.newDatabase(d, now))
@@ -139,7 +146,7 @@ func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
 		return err
 	}
 	f.specs[d.UID] = d.Generation
-	set := f.newReplicaSet(d)
+	set := f.newReplicaSet(&app{deployment: d})
 	set.Status = appsv1.ReplicaSetStatus{
 		ObservedGeneration: 1, Replicas: replicas, ReadyReplicas: replicas,
 		FullyLabeledReplicas: replicas, AvailableReplicas: replicas,
@@ -158,22 +165,50 @@ func (f *Fleet) createApp(i int, replicas int32, now time.Time) error {
 	return nil
 }
 
-// Run makes so many steps a second until ctx ends or a write fails. With 0 it only answers the
-// writes of other clients.
+// Run makes so many steps a second until ctx ends or a write fails. It answers the writes of other
+// clients at once, whatever the number of steps.
 func (f *Fleet) Run(ctx context.Context, perSecond float64) error {
-	step := f.Step
-	if perSecond <= 0 {
-		step, perSecond = f.Answer, answersPerSecond
+	next, period := time.Now(), never
+	if perSecond > 0 {
+		period = time.Duration(float64(time.Second) / perSecond)
+	} else {
+		next = next.Add(never)
 	}
-	limiter := flowcontrol.NewTokenBucketRateLimiter(float32(perSecond), 1+int(perSecond/100))
-	for limiter.Wait(ctx) == nil {
-		if err := step(time.Now()); err != nil {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now, act := time.Now(), f.Answer
+		if !now.Before(next) {
+			act, next = f.Step, next.Add(period)
+			if late := now.Add(-maxDelay); next.Before(late) {
+				next = late
+			}
+		}
+		f.Pause()
+		err := act(now)
+		f.Resume()
+		if err != nil {
 			return err
 		}
+		wait := time.Until(next)
+		if f.isTouched() {
+			wait = min(wait, answerPeriod)
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-f.wake:
+		}
 	}
-	<-ctx.Done() // the limiter gives up before the deadline
 	return nil
 }
+
+// Pause keeps Run from writing until Resume. It may be called from any goroutine.
+func (f *Fleet) Pause() { f.writing <- struct{}{} }
+
+// Resume lets Run write again after Pause.
+func (f *Fleet) Resume() { <-f.writing }
 
 // Step makes one write, or none if another client has changed the object meanwhile. Times in
 // objects are now, in seconds.
@@ -208,9 +243,31 @@ func (f *Fleet) Step(now time.Time) error {
 // Touch announces that another client has written in a namespace. It may be called from any
 // goroutine.
 func (f *Fleet) Touch(namespace string) {
+	f.touch(namespace)
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// TouchAll announces that the objects of all namespaces of the fleet may have changed, such as
+// after a restored backup. It may be called from any goroutine after Populate.
+func (f *Fleet) TouchAll() {
+	for _, namespace := range f.namespaces {
+		f.Touch(namespace)
+	}
+}
+
+func (f *Fleet) touch(namespace string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.touched[namespace] = true
+}
+
+func (f *Fleet) isTouched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.touched) > 0
 }
 
 // takeTouched returns a namespace that was touched since it was last returned.
@@ -235,7 +292,7 @@ func (f *Fleet) answer(now time.Time) (bool, error) {
 	for namespace, ok := f.takeTouched(); ok; namespace, ok = f.takeTouched() {
 		wrote, err := f.settle(namespace, now)
 		if wrote {
-			f.Touch(namespace) // it may need more
+			f.touch(namespace) // it may need more
 		}
 		if wrote || err != nil {
 			return wrote, err
@@ -255,6 +312,7 @@ func (f *Fleet) settle(namespace string, now time.Time) (bool, error) {
 			return wrote, err
 		}
 	}
+	slices.SortStableFunc(apps, func(a, b *app) int { return f.urgency(b) - f.urgency(a) })
 	for _, a := range apps {
 		if wrote, err := f.reconcile(a, now); wrote || err != nil {
 			return wrote, err
@@ -262,5 +320,18 @@ func (f *Fleet) settle(namespace string, now time.Time) (bool, error) {
 	}
 	return false, nil
 }
+
+// urgency returns 0 for a deployment that the fleet itself has made busy, and 1 for one that
+// another client may have made so.
+func (f *Fleet) urgency(a *app) int {
+	if slices.Contains(f.busy, a.name()) && f.isOwn(a.deployment) {
+		return 0
+	}
+	return 1
+}
+
+// isOwn reports whether no other client has written the spec of a deployment. A restored backup may
+// bring back an older generation.
+func (f *Fleet) isOwn(d *appsv1.Deployment) bool { return f.specs[d.UID] >= d.Generation }
 
 func (f *Fleet) randomNode() string { return f.nodes[f.rng.IntN(len(f.nodes))] }

@@ -106,9 +106,10 @@ func (r *rig) checkSettled() {
 			r.t.Errorf("%s: %d objects have no owner: %v", namespace, len(orphans), err)
 		}
 		for _, a := range apps {
+			a.chooseSet()
 			_, ready := a.count(a.set)
-			want := wanted(a.deployment)
-			if a.set == nil || ready != want || len(a.pods) != int(want) || len(a.old) > 1 ||
+			want, keeps := wanted(a.deployment), int(historyLimit(a.deployment))
+			if a.set == nil || ready != want || len(a.pods) != int(want) || len(a.old) > keeps ||
 				a.deployment.Status.ReadyReplicas != want {
 				r.t.Errorf("%s has %d pods, %d of them ready, and %d old replica sets; want %d",
 					a.name(), len(a.pods), ready, len(a.old), want)

@@ -27,6 +27,7 @@ var (
 
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
+	causeAnnotation    = "kubernetes.io/change-cause"
 	hashLabel          = "pod-template-hash"
 	nameLabel          = "app.kubernetes.io/name"
 	partOfLabel        = "app.kubernetes.io/part-of"
@@ -121,7 +122,8 @@ func setMeta(of *metav1.ObjectMeta, namespace, name string) {
 	of.Labels = map[string]string{nameLabel: name, partOfLabel: namespace}
 }
 
-func (f *Fleet) newDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
+func (f *Fleet) newDeployment(namespace, name string, replicas int32,
+	now time.Time) *appsv1.Deployment {
 	d := f.templates.deployment.DeepCopy()
 	setMeta(&d.ObjectMeta, namespace, name)
 	d.Spec.Template.Labels = d.Labels
@@ -136,6 +138,7 @@ func (f *Fleet) newDeployment(namespace, name string, replicas int32) *appsv1.De
 		ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas,
 		ReadyReplicas: replicas, AvailableReplicas: replicas,
 	}
+	d.Status.Conditions = conditions(d, d.Status, now)
 	return d
 }
 
@@ -186,15 +189,15 @@ func setField(u *unstructured.Unstructured, value any, path ...string) {
 	unstructured.SetNestedField(u.Object, value, path...) //nolint:errcheck // as said above
 }
 
-// newReplicaSet returns the replica set of a deployment's template.
-func (f *Fleet) newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
+// newReplicaSet returns the replica set of the template of an app's deployment.
+func (f *Fleet) newReplicaSet(a *app) *appsv1.ReplicaSet {
+	d := a.deployment
 	template := d.Spec.Template.DeepCopy()
 	hash := randomName(f.rng, 10)
 	template.Labels = labels.Merge(template.Labels, labels.Set{hashLabel: hash})
-	return &appsv1.ReplicaSet{
+	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels,
-			Annotations:     map[string]string{revisionAnnotation: d.Annotations[revisionAnnotation]},
 			OwnerReferences: ownedBy(d, "Deployment"),
 		},
 		Spec: appsv1.ReplicaSetSpec{
@@ -204,6 +207,17 @@ func (f *Fleet) newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 			},
 			Template: *template,
 		},
+	}
+	annotate(set, d, a.revision())
+	return set
+}
+
+// annotate sets the annotations of a replica set from which kubectl reads the history.
+func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int) {
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, revisionAnnotation, strconv.Itoa(revision))
+	delete(set.Annotations, causeAnnotation)
+	if cause, ok := d.Annotations[causeAnnotation]; ok {
+		set.Annotations[causeAnnotation] = cause
 	}
 }
 

@@ -23,21 +23,53 @@ func (d difference) length() int {
 	return utf8.RuneCountInString(d.path + " " + d.old + arrow + d.now)
 }
 
-// minPathWidth is how much of a path is shown on the narrowest screen.
-const minPathWidth = 12
+const (
+	// minPathWidth is how much of a path is shown on the narrowest screen.
+	minPathWidth = 8
+	// pathParts are the characters that a shortened path may begin after.
+	pathParts = "./["
+)
 
-// within returns the difference with its path shortened as width requires, so that the values
-// stay visible.
+// within returns the difference in at most width characters: with a shorter path, so that the
+// values stay whole, and if that is not enough, with shorter values.
 func (d difference) within(width int) difference {
 	if d.length() > width && d.short != "" {
 		d.path = d.short
 	}
-	path := []rune(d.path)
-	keep := max(minPathWidth, len(path)-(d.length()-width)-1)
-	if d.length() > width && keep < len(path)-1 {
-		d.path = "…" + string(path[len(path)-keep:])
+	if d.length() <= width {
+		return d
+	}
+	values := utf8.RuneCountInString(" " + d.old + arrow + d.now)
+	d.path = shortPath(d.path, max(minPathWidth, width-values))
+	if d.length() <= width {
+		return d
+	}
+	room := width - utf8.RuneCountInString(d.path+" "+arrow)
+	old, now := utf8.RuneCountInString(d.old), utf8.RuneCountInString(d.now)
+	half := max(1, room/2)
+	switch {
+	case old <= half:
+		d.now = shortened(d.now, max(1, room-old))
+	case now <= half:
+		d.old = shortened(d.old, max(1, room-now))
+	default:
+		d.old, d.now = shortened(d.old, half), shortened(d.now, half)
 	}
 	return d
+}
+
+// shortPath returns the end of a path, after … and at the beginning of a part of it if one fits.
+func shortPath(path string, width int) string {
+	runes := []rune(path)
+	if len(runes) <= width {
+		return path
+	}
+	for i := len(runes) - width + 1; i < len(runes); i++ {
+		if strings.ContainsRune(pathParts, runes[i-1]) {
+			return "…" + string(runes[i:])
+		}
+	}
+	return "…" + string(runes[len(runes)-width+1:])
 }
 
 // The order of differences in a line: the most informative first.
@@ -46,6 +78,7 @@ const (
 	rankStatus
 	rankWhole // objects and lists of the status that were added or removed
 	rankCondition
+	rankReason // why a condition has its status
 	rankMetadata
 	rankTime
 	rankNoise // every write changes them
@@ -62,7 +95,7 @@ var timeFields = []string{
 
 func rankOf(change fielddiff.Change) int {
 	path := change.Path
-	last := path[strings.LastIndexByte(path, '.')+1:]
+	last := lastField(path)
 	switch {
 	case path == "metadata.generation", last == "observedGeneration",
 		strings.Contains(path, lastApplied):
@@ -71,6 +104,8 @@ func rankOf(change fielddiff.Change) int {
 		return rankTime
 	case strings.HasPrefix(path, "metadata."):
 		return rankMetadata
+	case strings.HasPrefix(path, "status.conditions") && (last == "reason" || last == "message"):
+		return rankReason
 	case strings.HasPrefix(path, "status.conditions"):
 		return rankCondition
 	case strings.HasPrefix(path, "status"):
@@ -92,10 +127,7 @@ var identified = regexp.MustCompile(`\[(?:name|type)=([^\]]*)\]`)
 // differencesOf returns the differences of two states, the most informative first. It returns
 // noise only if there is nothing else, and neither the version nor the managed fields.
 func differencesOf(old, now tidings.Object) []difference {
-	changes := slices.DeleteFunc(fielddiff.Diff(old, now), func(c fielddiff.Change) bool {
-		return c.Path == "metadata.resourceVersion" ||
-			strings.HasPrefix(c.Path, "metadata.managedFields")
-	})
+	changes := slices.DeleteFunc(fielddiff.Diff(old, now), isWritten)
 	slices.SortStableFunc(changes,
 		func(a, b fielddiff.Change) int { return cmp.Compare(rankOf(a), rankOf(b)) })
 	var differences []difference

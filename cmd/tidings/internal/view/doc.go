@@ -1,7 +1,8 @@
 // Package view shows changes of the objects of a cluster: a [Change] is one event of an informer
 // of any type, a [Lines] renders each change as a line, a [Documents] as a name, JSON or YAML, a
 // [Screen] prints them above a status line, a [Tally] counts them, a [Lag] measures how long they
-// took, and a [Secrecy] hides the data of Secrets.
+// took, and a [Secrecy] hides the data of Secrets. A [Keyboard] reads keys, and [Controls] are what
+// they have chosen.
 //
 //	informer ─▶ Handler ─▶ Change ─┬─▶ Secrecy ─▶ Lines or Documents ─▶ Screen ─▶ stdout
 //	                               ├─▶ Tally ──▶ Table, status line ──▶    │    ─▶ stderr
@@ -12,7 +13,8 @@
 //  1. Time, sign (+ added, ~ updated, - deleted, nothing for the initial list), type,
 //     namespace/name, details.
 //  2. The details of an update are the paths of the fields that differ, old → new, as many as
-//     fit. Fields that every write changes are left out. Values are shortened.
+//     fit. Fields that every write changes are left out. Values are shortened; on a narrow screen
+//     the beginning of the path is left out first.
 //  3. The details of other changes are the state of the object (the phase and the node of a pod,
 //     the replicas of a deployment) and its age.
 //  4. Control characters never reach the terminal: lines have a dot instead, documents escape
@@ -23,10 +25,14 @@
 // On a terminal the last line is a status line. It is erased before something is printed and
 // drawn again below it. Other outputs have no status line and no colours.
 //
+// While a Keyboard is open, the terminal is in raw mode: it echoes nothing, Ctrl-C is a key, and
+// the Screen writes the carriage returns.
+//
 // # Concurrency properties
 //
-// Screen, Tally and Lag may be used from any goroutine. Lines and Documents are for one goroutine
-// at a time. Nothing here starts a goroutine.
+// Screen, Tally, Lag and Controls may be used from any goroutine. Lines and Documents are for one
+// goroutine at a time. Only a Keyboard starts a goroutine, which may outlive Close until the next
+// key.
 //
 // # Memory
 //

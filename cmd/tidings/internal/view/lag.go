@@ -62,6 +62,14 @@ func (l *Lag) matchLocked(version string, at time.Time) {
 	l.buckets[min(lagBuckets-1, int(bucket))]++
 }
 
+// Forget forgets the writes that were not seen and the events without a write. After a restored
+// backup, their versions may be those of other writes.
+func (l *Lag) Forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.pending)
+}
+
 // Counts returns the counts so far.
 func (l *Lag) Counts() LagCounts {
 	l.mu.Lock()

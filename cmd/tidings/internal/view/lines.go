@@ -119,7 +119,11 @@ func (l *Lines) detail(c Change, width int) string {
 	if c.Tombstone {
 		parts = append(parts, "deleted unseen: this is the last known state")
 	}
-	return l.o.Palette.Dim(strings.Join(parts, ", "))
+	text := strings.Join(parts, ", ")
+	for last := len(parts) - 1; width > 0 && last > 0 && utf8.RuneCountInString(text) > width; last-- {
+		text = strings.Join(parts[:last], ", ")
+	}
+	return l.o.Palette.Dim(text)
 }
 
 const (
@@ -144,14 +148,14 @@ func (l *Lines) update(c Change, width int) string {
 	for i, d := range found {
 		more, room := "", width-used
 		if i < len(found)-1 {
-			room -= len(fmt.Sprintf("  +%d more", len(found)-i-1))
+			room -= len(l.more(len(found) - i - 1))
 		}
 		switch {
 		case i == 0 && width > 0:
 			d = d.within(max(room, 1))
 		case i > 0 && width > 0 && d.length()+len(separator) > room,
 			width == 0 && i == maxDifferences:
-			more = fmt.Sprintf("  +%d more", len(found)-i)
+			more = l.more(len(found) - i)
 		}
 		if more != "" {
 			b.WriteString(p.Dim(more))
@@ -166,6 +170,15 @@ func (l *Lines) update(c Change, width int) string {
 		used += d.length()
 	}
 	return b.String()
+}
+
+// more says how many differences a line does not show.
+func (l *Lines) more(n int) string {
+	text := fmt.Sprintf("  +%d", n)
+	if l.o.Width != nil && l.o.Width() > 0 && l.o.Width() < narrow {
+		return text
+	}
+	return text + " more"
 }
 
 // shade colours a value, unless there is none.

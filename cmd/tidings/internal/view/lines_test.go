@@ -269,7 +269,7 @@ func TestLinesFitTheScreen(t *testing.T) {
 		if n := len([]rune(got)); n > width {
 			t.Errorf("a line of %d characters on a screen of %d: %q", n, width, got)
 		}
-		if width >= 60 && width <= 120 && !strings.Contains(got, " more") {
+		if width >= 60 && width <= 120 && !strings.Contains(got, "  +") {
 			t.Errorf("width %d: the line does not say that there is more: %q", width, got)
 		}
 	}
@@ -287,17 +287,67 @@ func TestLinesOnANarrowScreen(t *testing.T) {
 	}{
 		{updated(deployment, replicas("5", 3, 3, 1), replicas("6", 5, 4, 2)), "05:06:07 ~ deployment shop/web  spec.replicas 3 → 5  status.readyReplicas 3 → 4"},
 		{view.Change{At: at, Of: pods, Event: tidings.Added, New: runningPod("checkout-worker-5b24pds7np-k4zmd")}, "05:06:07 + pod        shop/checkout…pds7np-k4zmd  Running 1/1 on node-03, 2 res…"},
+		{view.Change{At: at, Of: deployment, Event: tidings.Deleted, Old: replicas("5", 3, 2, 1)}, "05:06:07 - deployment shop/web                    2/3 ready, lived 3h"},
+		{view.Change{At: at, Of: deployment, Event: tidings.Deleted, Tombstone: true, Old: replicas("5", 3, 2, 1)}, "05:06:07 - deployment shop/web                    2/3 ready, lived 3h"},
 		{updated(widgets,
 			object(widgets, "shop", "x", "1", map[string]any{"status": map[string]any{"availableThings": int64(1), "readyThings": int64(1), "updatedThings": int64(1)}}),
 			object(widgets, "shop", "x", "2", map[string]any{"status": map[string]any{"availableThings": int64(2), "readyThings": int64(2), "updatedThings": int64(2)}})),
-			"05:06:07 ~ widget     shop/x                      …us.{availableThings,+2} 1 → 2"},
+			"05:06:07 ~ widget     shop/x                      …{availableThings,+2} 1 → 2"},
 		{updated(widgets,
 			object(widgets, "shop", "x", "1", map[string]any{"spec": map[string]any{"deeply": map[string]any{"nestedAndVeryLongName": int64(1)}}}),
 			object(widgets, "shop", "x", "2", map[string]any{"spec": map[string]any{"deeply": map[string]any{"nestedAndVeryLongName": int64(2)}}})),
-			"05:06:07 ~ widget     shop/x                      …y.nestedAndVeryLongName 1 → 2"},
+			"05:06:07 ~ widget     shop/x                      …nestedAndVeryLongName 1 → 2"},
 	} {
 		if got := lines.Render(c.change); got != c.want+"\n" {
 			t.Errorf("got  %q\nwant %q", got, c.want+"\n")
+		}
+	}
+}
+
+func TestValuesStayWholeOnANarrowScreen(t *testing.T) {
+	lines := view.NewLines(view.LinesOptions{Width: func() int { return 80 }, Types: []view.Type{pods, deployment}})
+	spec := func(version, field, value string) *unstructured.Unstructured {
+		return object(widgets, "shop", "checkout-worker-5b24pds7np-k4zmd", version, map[string]any{
+			"spec": map[string]any{"template": map[string]any{"containers": []any{map[string]any{"name": "worker", field: value}}}},
+		})
+	}
+	for _, c := range []struct{ field, old, now, want string }{
+		{"image", "registry.example/shop/worker:1.4.0", "registry.example/shop/worker:1.4.1", "…image …:1.4.0 → …:1.4.1"},
+		{"image", "Terminating", "ContainerCreating", "…image Terminati… → Container…"},
+		{"image", strings.Repeat("a", 30), strings.Repeat("b", 30), "…image aaaaaaaaa… → bbbbbbbbb…"},
+		{"terminationMessage", "Running", "Stopped", "…tionMessage Running → Stopped"},
+	} {
+		got := lines.Render(updated(widgets, spec("1", c.field, c.old), spec("2", c.field, c.now)))
+		if want := "05:06:07 ~ widget     shop/checkout…pds7np-k4zmd  " + c.want + "\n"; got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	node := func(version, heartbeat, ready string) *unstructured.Unstructured {
+		return object(nodes, "", "n", version, map[string]any{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "status": ready, "lastHeartbeatTime": heartbeat},
+		}}})
+	}
+	leases := view.Type{Kind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}}
+	lease := func(version, renewed, holder string) *unstructured.Unstructured {
+		return object(leases, "kube-node-lease", "n", version, map[string]any{"spec": map[string]any{"renewTime": renewed, "holderIdentity": holder}})
+	}
+	for name, c := range map[string]struct {
+		change view.Change
+		want   bool
+	}{
+		"status of a node":       {updated(nodes, node("1", "a", "True"), node("2", "b", "True")), true},
+		"a node that is lost":    {updated(nodes, node("1", "a", "True"), node("2", "b", "False")), false},
+		"a write without change": {updated(nodes, node("1", "a", "True"), node("2", "a", "True")), false},
+		"renewed lease":          {updated(leases, lease("1", "a", "x"), lease("2", "b", "x")), true},
+		"lease of another":       {updated(leases, lease("1", "a", "x"), lease("2", "b", "y")), false},
+		"another kind":           {updated(widgets, node("1", "a", "True"), node("2", "b", "True")), false},
+		"new node":               {view.Change{Of: nodes, Event: tidings.Added, New: node("1", "a", "True")}, false},
+	} {
+		if got := view.IsHeartbeat(c.change); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

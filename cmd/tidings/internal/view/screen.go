@@ -11,8 +11,8 @@ import (
 
 // ScreenOptions describe the streams of a [Screen]. The zero value means two files.
 type ScreenOptions struct {
-	// Terminal says that out is a terminal, which has a status line.
-	Terminal bool
+	// Terminal says that out is a terminal, which has a status line, and ErrTerminal that err is one.
+	Terminal, ErrTerminal bool
 	// Colours and ErrColours say whether to colour the output to out and to err.
 	Colours, ErrColours bool
 	// Width returns how many characters fit on a line of the terminal; nil, or 0, means any
@@ -36,7 +36,8 @@ func Detect(out, err io.Writer, colours string, getenv func(string) string) Scre
 			colours == ColoursAuto && file != nil && capable && getenv("NO_COLOR") == ""
 	}
 	o := ScreenOptions{
-		Terminal: outFile != nil && capable, Colours: colour(outFile), ErrColours: colour(errFile),
+		Terminal: outFile != nil && capable, ErrTerminal: errFile != nil,
+		Colours: colour(outFile), ErrColours: colour(errFile),
 	}
 	if outFile != nil {
 		o.Width = func() int {
@@ -50,8 +51,9 @@ func Detect(out, err io.Writer, colours string, getenv func(string) string) Scre
 	return o
 }
 
-func terminalFile(w io.Writer) *os.File {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+// terminalFile returns the file of a stream that is a terminal, or nil.
+func terminalFile(stream any) *os.File {
+	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
 	}
 	return nil
@@ -67,6 +69,7 @@ type Screen struct {
 	out, err io.Writer
 	status   string // "" for none
 	drawn    bool   // the terminal shows the status line
+	raw      bool   // the terminal needs a carriage return at the end of a line
 	failure  error  // of the first failed write to out
 }
 
@@ -92,6 +95,14 @@ func (s *Screen) Width() int {
 	return s.o.Width()
 }
 
+// SetRaw says whether a [Keyboard] is open: a terminal then moves to the beginning of the next line
+// only if that is asked for.
+func (s *Screen) SetRaw(raw bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.raw = raw
+}
+
 // Print writes whole lines to out. It returns the error of the first failed write.
 func (s *Screen) Print(lines string) error {
 	s.mu.Lock()
@@ -106,6 +117,9 @@ func (s *Screen) Note(lines string) {
 	defer s.mu.Unlock()
 	s.writeLocked(s.eraseLocked())
 	lines = Clean(strings.TrimSuffix(lines, "\n"), s.o.ErrColours) + "\n"
+	if s.raw && s.o.ErrTerminal {
+		lines = strings.ReplaceAll(lines, "\n", "\r\n")
+	}
 	io.WriteString(s.err, lines) //nolint:errcheck // there is nowhere to report it
 	s.writeLocked(s.drawLocked())
 }
@@ -155,6 +169,9 @@ func (s *Screen) drawLocked() string {
 }
 
 func (s *Screen) writeLocked(text string) {
+	if s.raw && s.o.Terminal {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
 	if text != "" && s.failure == nil {
 		_, s.failure = io.WriteString(s.out, text)
 	}

@@ -1,0 +1,43 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/fielddiff"
+)
+
+// heartbeatKinds are the kinds whose objects are written again and again, to say that somebody is
+// alive. heartbeatFields are the fields that such a write changes.
+var (
+	heartbeatKinds  = []string{"Node", "Lease.coordination.k8s.io"}
+	heartbeatFields = []string{"lastHeartbeatTime", "renewTime"}
+)
+
+// IsHeartbeat reports whether a change is the renewal of a lease or the status of a node with
+// nothing new but its time.
+func IsHeartbeat(c Change) bool {
+	if c.Event != tidings.Updated || c.Old.GetUID() != c.New.GetUID() ||
+		!slices.Contains(heartbeatKinds, c.Of.Kind.GroupKind().String()) {
+		return false
+	}
+	beats := false
+	for _, change := range fielddiff.Diff(c.Old, c.New) {
+		switch {
+		case slices.Contains(heartbeatFields, lastField(change.Path)):
+			beats = true
+		case !isWritten(change):
+			return false
+		}
+	}
+	return beats
+}
+
+// isWritten reports whether a field differs after every write.
+func isWritten(change fielddiff.Change) bool {
+	return change.Path == "metadata.resourceVersion" ||
+		strings.HasPrefix(change.Path, "metadata.managedFields")
+}
+
+func lastField(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
