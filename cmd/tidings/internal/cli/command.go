@@ -140,7 +140,8 @@ shows every change as it happens, with the fields that changed.`,
 const pluginName = "kubectl tidings"
 
 // commandLine matches the beginning of a command line of this program.
-var commandLine = regexp.MustCompile(`(?:kubectl )?tidings (watch|demo|serve|imports|completion|version)\b`)
+var commandLine = regexp.MustCompile(
+	`(?:kubectl )?tidings (watch|demo|serve|imports|completion|version)\b`)
 
 // named returns a text in which command lines begin with the name that users call the command by.
 func (s Streams) named(text string) string {

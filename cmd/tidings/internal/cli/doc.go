@@ -10,11 +10,12 @@
 // # Exit codes
 //
 // 0: success, also after Ctrl-C, and when the reader of the standard output has gone away. 1: a
-// failure; one line on the error stream says what to do. 2: the command line is wrong. `tidings serve`
-// returns the exit status of the command that it runs.
+// failure; one line on the error stream says what to do. 2: the command line is wrong.
+// `tidings serve` returns the exit status of the command that it runs.
 //
 // # Concurrency properties
 //
+// Run waits for the goroutines that it starts: those that ask clusters for their types, the
 // Run waits for the goroutines that it starts: those that ask clusters for their types, the
 // ones that make the changes and the faults of a demo, and the one that waits for the command of
 // serve. The exception is the one that reads the standard input, which ends with the input, or, if

@@ -75,7 +75,8 @@ func withoutKustomizations(names []string, screen *view.Screen) (files []string,
 		}
 		for _, path := range found {
 			screen.Note(view.Printable(fmt.Sprintf("tidings: --load skips %s: `kubectl kustomize "+
-				"%s | tidings serve --load -` loads what it builds", path, shellQuoted(filepath.Dir(path)))))
+				"%s | tidings serve --load -` loads what it builds", path,
+				shellQuoted(filepath.Dir(path)))))
 		}
 		if len(found) == 0 {
 			files = append(files, name)

@@ -36,12 +36,7 @@ type injection struct {
 // standardInput is the name of the standard input for --load.
 const standardInput = "-"
 
-func newServe(c *common) *cobra.Command {
-	var o serveOptions
-	cmd := &cobra.Command{
-		Use:   "serve [flags] [-- COMMAND [ARG…]]",
-		Short: "Run a small API server, for tests and experiments",
-		Long: `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
+const serveLong = `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
 to list, watch and write: all built-in types, and those of CustomResourceDefinitions. There are no
 controllers, no admission and no validation against schemas: pods stay as they are written, and
 "kubectl apply" needs --validate=false.
@@ -61,9 +56,12 @@ that meet it, as in refuse=503,verb=list,resource=pods,times=3. The fields are v
 namespace, name, user-agent, page, skip, times, nth and probability. The events of a watch are frames
 from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every other
 one. The faults are:
-` + faultForms() + `
-Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
-		Example: `  # an empty cluster, for kubectl in another terminal
+`
+
+const serveLongEnd = `
+Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`
+
+const serveExample = `  # an empty cluster, for kubectl in another terminal
   tidings serve
 
   # with the objects of a directory, at an address of your choice; -v logs every request
@@ -76,8 +74,16 @@ Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`,
   tidings serve --load manifests --users reader=get,list,watch:pods --fault gone=10s
 
   # for one command, whose exit status it returns
-  tidings serve --load manifests -- tidings watch pod/web --until condition=Ready`,
-		Args: onlyCommand,
+  tidings serve --load manifests -- tidings watch pod/web --until condition=Ready`
+
+func newServe(c *common) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:     "serve [flags] [-- COMMAND [ARG…]]",
+		Short:   "Run a small API server, for tests and experiments",
+		Long:    serveLong + faultForms() + serveLongEnd,
+		Example: serveExample,
+		Args:    onlyCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.command = args
 			if err := o.check(cmd.CommandPath()); err != nil {
