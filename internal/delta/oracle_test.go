@@ -93,6 +93,9 @@ func (m *oracle) remove(o *object, finalStateUnknown bool) {
 	if finalStateUnknown {
 		final = current
 	}
+	if current.uid != "" && final.uid != "" && current.uid != final.uid {
+		final, finalStateUnknown = current, true
+	}
 	m.say(change.Change[*object]{Type: change.Deleted, Old: current, New: final, Tombstone: finalStateUnknown})
 	delete(m.states, o.key)
 	m.bury(o, current)

@@ -141,7 +141,10 @@ func (r *resolver[T]) delete(e *entry[T], before state[T]) bool {
 		r.stale++
 		return false
 	}
-	if e.Type == Gone {
+	// The handlers know the incarnation before. They would take the final state of another one,
+	// whose add was missed, for a state of it.
+	other := e.UID != "" && before.uid != "" && e.UID != before.uid
+	if e.Type == Gone || other {
 		r.tombstone(e.Key, before.object, false)
 	} else {
 		r.changes = append(r.changes, change.Change[T]{

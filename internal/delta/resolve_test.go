@@ -215,8 +215,15 @@ func TestP19_DeleteAndAddStayTwo(t *testing.T) {
 
 func TestP19_DeleteCarriesTheFinalState(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{}, state("a", 1, "A"))
-	r.push(del(state("a", 7, "B"))) // its add was missed
-	r.expect("-a@1#A/a@7#B")
+	r.push(del(state("a", 7, "A")))
+	r.expect("-a@1#A/a@7#A")
+}
+
+// TestP19_DeleteOfAnIncarnationWhoseAddWasMissed ends the incarnation that handlers know.
+func TestP19_DeleteOfAnIncarnationWhoseAddWasMissed(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{}, state("a", 1, "A"))
+	r.push(del(state("a", 7, "B")), set(state("a", 5, "B")), set(state("a", 8, "C")))
+	r.expect("-a@1#A/a@1#A t", "+a@8#C")
 }
 
 func TestWithoutDescribeKnownVersionsAreUnknown(t *testing.T) {

@@ -24,6 +24,7 @@ type history struct {
 	position
 	compare func(a, b string) (order int, ok bool)
 	listed  bool // a list was handed on
+	recent  recentEvents
 
 	// suspectRewind demands a check of the server's version: it may have been set back to an
 	// older state (P16). failedChecks counts checks that failed since a watch last began.

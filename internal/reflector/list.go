@@ -112,6 +112,7 @@ func (r *Reflector[T]) endList(
 		return err
 	}
 	h.position = position{version, version, highest}
+	h.recent.clear()
 	h.listed, h.rewound, h.suspectRewind = true, false, false
 	r.server.emptied, r.server.lastContact = false, time.Now()
 	a := &r.attempts

@@ -81,10 +81,11 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 		failureLevel = slog.LevelInfo
 	}
 	invalid := o.Transport.Check("Options")
+	recent := recentEvents{off: o.Compare == nil}
 	o = o.withDefaults()
 	return &Reflector[T]{
 		source: src, queue: queue, o: o, invalid: invalid,
-		history: history{compare: o.Compare},
+		history: history{compare: o.Compare, recent: recent},
 		server:  server{noStreams: o.NoStreamedLists},
 		recorder: healthRecorder{
 			health: health.Watch{State: health.StatePending, Since: time.Now()},

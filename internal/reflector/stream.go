@@ -75,10 +75,11 @@ type stream[T any] struct {
 	end    context.CancelFunc // of the timeout
 	opened time.Time
 
-	at         string // the version of the last event, or that at which the watch began
-	behind     bool   // the watch resumed before the reached version and has not passed it
-	progressed bool   // it brought something
-	moved      bool   // it brought something new
+	at         string               // the version of the last event, or that at which the watch began
+	behind     bool                 // the watch resumed before the reached version and has not passed it
+	progressed bool                 // it brought something
+	moved      bool                 // it brought something new
+	replays    map[recentEvent]bool // events that were handed on before it began
 
 	listing  bool          // it streams a list
 	idle     idleTimer     // of the list, and then of the watch

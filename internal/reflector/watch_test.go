@@ -91,6 +91,20 @@ func TestP01_GroupOfDeletesIsResumedFromBeforeIt(t *testing.T) {
 	}.run)
 }
 
+// TestP04_ResumedReplaysAreHandedOnOnce has a server send events in another order and end the watch,
+// so that the next one brings again what was handed on. Where versions do not order states, the
+// queue cannot tell these replays from new states.
+func TestP04_ResumedReplaysAreHandedOnOnce(t *testing.T) {
+	scenario{
+		o: Options[object]{Compare: func(string, string) (int, bool) { return 0, false }},
+		answers: []answer{
+			listed(sends("~a@9 ~b@8 -a@10"), fails(errCut)),
+			watched("8", sends("~a@9 -a@10 +a@11"), sends("~b@12")),
+		},
+		queue: []string{replaced5, "push 10: set a@9 set b@8 delete a@10", "push 11: set a@11", "push 12: set b@12"},
+	}.run(t)
+}
+
 // TestP18_EndsThatLeadToAList has watches end so that they cannot be resumed, or not again.
 func TestP18_EndsThatLeadToAList(t *testing.T) {
 	ends := func(from string, reads ...read) answer { return watched(from, reads...) }

@@ -55,6 +55,7 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	if err != nil {
 		return s.watchEnded(ctx, err, nil)
 	}
+	stream.replays = h.recent.after(h.resume)
 	h.failedChecks = 0
 	// It counts how long there was no contact before the watch began, and not since when
 	// requests have failed.
@@ -220,10 +221,11 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 		}
 		s.stream.behind = s.stream.behind && event.Version == ""
 		s.moveTo(&to, event)
-		switch event.Type {
-		case source.Added, source.Modified:
+		switch {
+		case s.isReplay(event):
+		case event.Type == source.Added, event.Type == source.Modified:
 			s.changed(event.Item)
-		case source.Deleted:
+		case event.Type == source.Deleted:
 			s.deleted(event.Item)
 		}
 	}
@@ -262,7 +264,8 @@ func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error
 // A server may delete several objects at one version, such as events whose lease ends
 // (kubernetes/kubernetes#110210). A watch from that version would not bring those of them that
 // this stream has not brought yet. So a watch resumes from the version before, until a later
-// version or a bookmark closes the group. The queue drops what comes twice.
+// version or a bookmark closes the group. The queue drops what comes twice, or isReplay does where
+// versions do not order states.
 func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	to.highest = s.history.higher(to.highest, event.Version)
 	if event.Version == "" {
@@ -281,6 +284,20 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	default:
 		to.resume = event.Version
 	}
+}
+
+// isReplay reports whether an event was handed on before this watch began, and records it
+// otherwise.
+func (s *watching[T]) isReplay(event *source.Event[T]) bool {
+	if s.history.recent.off || event.Type > source.Deleted {
+		return false
+	}
+	e := recentEvent{event.Key, event.Version, event.Type == source.Deleted}
+	if s.stream.replays[e] {
+		return true
+	}
+	s.history.recent.add(e)
+	return false
 }
 
 // handedOn records that everything up to a position was handed on. A version below the highest
