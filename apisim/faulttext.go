@@ -55,9 +55,6 @@ type faultText struct {
 	read               func(v *faultValues) Fault
 }
 
-// frameHelp is the end of the help of a fault of a frame.
-const frameHelp = " frame N of an answer; N is 0 for its head, or \"each\""
-
 var faultTexts = []faultText{
 	{"gone", "[=TIME]", "ends a watch with 410, at once or after a time such as 10s", "watch",
 		func(v *faultValues) Fault {
@@ -74,25 +71,25 @@ var faultTexts = []faultText{
 		func(v *faultValues) Fault { return Delay(v.duration()) }},
 	{"drop", "", "closes the connection and does nothing else", "",
 		func(*faultValues) Fault { return Drop() }},
-	{"cut-before", "=N", "carries the request out, and closes the connection before" + frameHelp,
+	{"cut-before", "=N", "carries the request out, and closes the connection before frame N",
 		"", func(v *faultValues) Fault { return CutBefore(v.frame()) }},
-	{"cut-within", "=N", "closes the connection within" + frameHelp, "",
+	{"cut-within", "=N", "closes the connection within frame N", "",
 		func(v *faultValues) Fault { return CutWithin(v.frame()) }},
-	{"cut-after", "=N", "closes the connection after" + frameHelp, "",
+	{"cut-after", "=N", "closes the connection after frame N", "",
 		func(v *faultValues) Fault { return CutAfter(v.frame()) }},
-	{"truncate", "=N", "ends the answer within" + frameHelp, "",
+	{"truncate", "=N", "ends the answer within frame N", "",
 		func(v *faultValues) Fault { return Truncate(v.frame()) }},
-	{"garble", "=N", "sends noise in the place of" + frameHelp, "",
+	{"garble", "=N", "sends noise in the place of frame N", "",
 		func(v *faultValues) Fault { return Garble(v.frame()) }},
-	{"inflate", "=N:BYTES", "adds bytes without a meaning to" + frameHelp, "",
+	{"inflate", "=N:BYTES", "adds bytes without a meaning to frame N", "",
 		func(v *faultValues) Fault { return Inflate(v.frame(), v.number("BYTES")) }},
-	{"duplicate", "=N", "sends twice" + frameHelp, "",
+	{"duplicate", "=N", "sends frame N twice", "",
 		func(v *faultValues) Fault { return Duplicate(v.frame()) }},
-	{"stall", "=N[:TIME]", "sends nothing, for a time or for ever, from" + frameHelp, "watch",
+	{"stall", "=N[:TIME]", "sends nothing from frame N on, for a time or for ever", "watch",
 		func(v *faultValues) Fault { return Stall(v.frame(), v.optionalDuration()) }},
-	{"fail", "=N:CODE", "ends a watch with an ERROR event in the place of" + frameHelp, "watch",
+	{"fail", "=N:CODE", "ends a watch with an ERROR event in the place of frame N", "watch",
 		func(v *faultValues) Fault { return Fail(v.frame(), v.code()) }},
-	{"reorder", "=N", "sends after the next event" + frameHelp, "watch",
+	{"reorder", "=N", "sends event N after the next event of another object", "watch",
 		func(v *faultValues) Fault { return Reorder(v.frame()) }},
 	{"drop-bookmarks", "", "sends no bookmarks", "watch",
 		func(*faultValues) Fault { return DropBookmarks() }},

@@ -1,6 +1,9 @@
 package apisim
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // TB is the part of *testing.T, *testing.B and *testing.F that the package needs.
 type TB interface {
@@ -61,8 +64,12 @@ func (s *Server) checkLeaks(t TB) {
 		}
 		time.Sleep(leakGrace / 100)
 	}
-	t.Errorf("apisim: the test leaves %d watches running: stop what opened them, or end its "+
-		"context, before the test ends\n%v", len(running), running)
+	watches := "a watch"
+	if n := len(running); n > 1 {
+		watches = fmt.Sprintf("%d watches", n)
+	}
+	t.Errorf("apisim: the test leaves %s running: stop the informer, or end its context, before the "+
+		"test ends\n%v", watches, running)
 }
 
 // ExpectRequests fails a test, and shows the log, unless the match selects so many

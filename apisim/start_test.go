@@ -146,7 +146,7 @@ func TestStartFindsLeakedWatches(t *testing.T) {
 			looked.end()
 			cancel()
 			w.Stop()
-			if !leaks && len(looked.errors) > 0 || leaks && (len(looked.errors) != 1 || !strings.Contains(looked.errors[0], "1 watches running") || !strings.Contains(looked.errors[0], "watch pods")) {
+			if !leaks && len(looked.errors) > 0 || leaks && (len(looked.errors) != 1 || !strings.Contains(looked.errors[0], "leaves a watch running") || !strings.Contains(looked.errors[0], "watch pods")) {
 				t.Errorf("leaks: %v, errors %q", leaks, looked.errors)
 			}
 			if seed := strings.Contains(fmt.Sprint(looked.logs), "Options{Seed: 7}"); seed != leaks {

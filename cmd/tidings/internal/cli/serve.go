@@ -38,8 +38,8 @@ const standardInput = "-"
 
 const serveLong = `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
 to list, watch and write: all built-in types, and those of CustomResourceDefinitions. There are no
-controllers, no admission and no validation against schemas: pods stay as they are written, and
-"kubectl apply" needs --validate=false.
+controllers and no admission, and nothing is validated but the names of fields: pods stay as they are
+written.
 
 It prints the server's address, and writes a kubeconfig when the server is ready. Everybody who
 can reach the address may do everything, without credentials, unless there are --users: then the
