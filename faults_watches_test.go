@@ -65,6 +65,7 @@ func faultsThatEndWatches() []faultRow {
 	return []faultRow{
 		// A watch that broke is resumed, not listed.
 		{name: "CutBefore an event", covers: "CutBefore", test: ends(apisim.CutBefore(1), 3, 1, "")},
+		{name: "CutLater", covers: "CutLater", test: ends(apisim.CutLater(time.Second), 3, 1, "")},
 		// Half a frame is not decoded, and is no event that cannot be decoded.
 		{name: "CutWithin an event", covers: "CutWithin", kinds: inProtobuf,
 			test: ends(apisim.CutWithin(1), 2, 1, "")},
@@ -89,6 +90,8 @@ func faultsThatEndWatches() []faultRow {
 		// A watch whose version is gone leads to a list.
 		{name: "Fail an event with 410", covers: "Fail",
 			test: ends(apisim.Fail(1, http.StatusGone), 0, 2, "")},
+		{name: "FailLater with 410", covers: "FailLater",
+			test: ends(apisim.FailLater(time.Second, http.StatusGone), 1, 2, "")},
 		{name: "Refuse 410", covers: "Refuse", test: ends(apisim.Refuse(http.StatusGone, 0), 0, 2, "")},
 		// An ERROR event ends the watch with the error that it carries.
 		{name: "Fail an event with 500", covers: "Fail",
