@@ -1,6 +1,7 @@
 package tidings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -120,7 +121,9 @@ func ask[T Object](
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
 			name: informerName(form, resource, checked), selection: checked, scope: resource.Scope,
-			resource: schema.GroupResource{Group: resource.Group, Resource: resource.Name},
+			resource: schema.GroupResource{
+				Group: resource.Group, Resource: cmp.Or(resource.Name, resource.Kind),
+			},
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
 					Transport: transport, Namespace: namespace,

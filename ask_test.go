@@ -19,6 +19,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	shopv1 "github.com/tidings-go/tidings/examples/clientgo/customtype/apis/shop/v1"
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/source"
@@ -244,6 +245,23 @@ func TestNotFoundIsKubernetesNotFound(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		informer.Release()
+	}
+}
+
+// TestNotFoundNamesTheKind of a custom type, whose resource is asked of the server only.
+func TestNotFoundNamesTheKind(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := shopv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	widgets, err := tidings.For[*shopv1.Widget](offline(t, tidings.FactoryOptions{Scheme: scheme}),
+		tidings.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `Widget.shop.example.com "default/knob" not found`
+	if _, err := widgets.Lister().Get("default/knob"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -69,8 +69,14 @@ type NotSyncedError struct {
 // Error lists the informers, each with its state and its last error.
 func (e *NotSyncedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tidings: %d of the informers asked for not synced: %v",
-		len(e.Informers), e.Cause)
+	b.WriteString("tidings: 1 informer is not synced")
+	if n := len(e.Informers); n > 1 {
+		b.Reset()
+		fmt.Fprintf(&b, "tidings: %d informers are not synced", n)
+	}
+	if !errors.Is(e.Cause, ErrNotStarted) { // which the lines below say of each
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
 	for _, h := range e.Informers {
 		fmt.Fprintf(&b, "\n  %s is %s", h.Name, h.State)
 		switch {

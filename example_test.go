@@ -200,7 +200,7 @@ func ExampleFactory_WaitForSync() {
 	defer cancel()
 	fmt.Println(factory.WaitForSync(wait))
 	// Output:
-	// tidings: 1 of the informers asked for not synced: context deadline exceeded
+	// tidings: 1 informer is not synced: context deadline exceeded
 	//   deployments.v1.apps is NoSuchResource: watch deployments.v1.apps: the server could not find the requested resource (the server has no such resource: install its CustomResourceDefinition, or check group, version and name)
 }
 

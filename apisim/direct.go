@@ -156,7 +156,8 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	if kinds[0].Empty() {
 		known, _, err := scheme.Scheme.ObjectKinds(obj)
 		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("apisim: the kind of %T is not known: "+
+				"set its apiVersion and kind", obj))
 		}
 		kinds = known
 	}
