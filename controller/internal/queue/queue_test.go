@@ -97,6 +97,7 @@ func TestChangeEndsABackoff(t *testing.T) {
 				time.Sleep(2 * time.Second) // the second failure was after one
 				q.Add("x", row.ask)
 				time.Sleep(2 * time.Hour)
+				synctest.Wait()
 				if got := last.Sub(began); got != row.want-time.Second {
 					t.Errorf("the last run was after %v, want %v", got, row.want-time.Second)
 				}
