@@ -98,6 +98,16 @@ func TestParseErrors(t *testing.T) {
 		"jsonpath={.spec.n}>=":      "has no value after the >=: leave the >= out",
 		"jsonpath={.spec.n}>=three": `>= compares numbers and quantities, and "three" is neither`,
 		"jsonpath=>=3":              "names no field",
+		"jsonpath={.spec.n}=>3":     `the value ">3" begins with an operator: write >=3`,
+		"jsonpath={.spec.n}= >3":    "write >=3",
+		"jsonpath={.spec.n}=<3":     "write <=3",
+		"jsonpath={.spec.n}==>3":    "write >=3",
+		"jsonpath={.spec.n}===3":    "write ==3",
+		"jsonpath={.spec.n}!==3":    "write !=3",
+		"jsonpath={.spec.n}<>3":     "write !=3",
+		"jsonpath={.spec.n}> =3":    "write >=3",
+		"jsonpath={.spec.n}={.a}":   "the value is a text, not a path: write it as in",
+		"jsonpath={.spec.n}>={.a}":  "the value is a text, not a path: write it as in",
 	} {
 		if _, err := until.Parse(expression); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, want %q", expression, err, part)
