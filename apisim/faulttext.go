@@ -150,7 +150,7 @@ func (m *Match) parseField(text string) error {
 			return fmt.Errorf("%s has no value: write %s=VALUE", key, key)
 		}
 		if key == "verb" && !slices.Contains(faultVerbs, value) {
-			return fmt.Errorf("no verb has the name %q: the verbs are %s", value,
+			return fmt.Errorf("there is no verb %q: the verbs are %s", value,
 				strings.Join(faultVerbs, ", "))
 		}
 		return nil
