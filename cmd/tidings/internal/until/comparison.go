@@ -2,6 +2,7 @@ package until
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -57,11 +58,18 @@ func parseComparison(text string) (*comparison, error) {
 		return nil, fmt.Errorf("jsonpath=%s: %s compares numbers and quantities, and %q is "+
 			"neither: write it as in jsonpath={.status.readyReplicas}>=3", text, operator, want)
 	}
+	if strings.ContainsAny(expression[:1], `'"`) {
+		return nil, fmt.Errorf("jsonpath=%s: the path is in quotes: leave out the inner quotes",
+			text)
+	}
 	if !strings.HasPrefix(expression, "{") {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
 	c.path = jsonpath.New("until").AllowMissingKeys(true)
 	if err := c.path.Parse(expression); err != nil {
+		if strings.Count(expression, "{") > strings.Count(expression, "}") {
+			err = errors.New("a } is missing")
+		}
 		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in "+
 			"jsonpath={.status.phase}=Running", text, err)
 	}
