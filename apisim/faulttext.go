@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,6 +133,11 @@ func parseFault(text string, m *Match) (Fault, error) {
 		strings.Join(names, ", "))
 }
 
+// faultVerbs are the verbs of requests to resources.
+var faultVerbs = []string{
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
+}
+
 // parseField reads one field of a match.
 func (m *Match) parseField(text string) error {
 	key, value, _ := strings.Cut(text, "=")
@@ -142,6 +148,10 @@ func (m *Match) parseField(text string) error {
 	if field, ok := texts[key]; ok {
 		if *field = value; value == "" {
 			return fmt.Errorf("%s has no value: write %s=VALUE", key, key)
+		}
+		if key == "verb" && !slices.Contains(faultVerbs, value) {
+			return fmt.Errorf("there is no verb %q: the verbs are %s", value,
+				strings.Join(faultVerbs, ", "))
 		}
 		return nil
 	}

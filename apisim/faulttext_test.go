@@ -45,6 +45,7 @@ func TestParseFault(t *testing.T) {
 		"drop,colour=red":       `no field has the name "colour": the fields are verb,`,
 		"drop,probability=2":    `the probability is "2"`,
 		"drop,resource":         "resource has no value: write resource=VALUE",
+		"refuse=503,verb=lst":   `there is no verb "lst": the verbs are get, list, watch,`,
 		"cut-after=1,verb=list": "",
 	} {
 		if _, _, err := ParseFault(text); says == "" && err != nil ||

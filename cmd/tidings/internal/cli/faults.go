@@ -45,7 +45,7 @@ type faults struct {
 	silencer *silencer
 	slow     atomic.Bool // the slow handler is to be slow once
 	handler  *tidings.Registration
-	happened int
+	happened int // faults that were announced
 }
 
 func newFaults(d *demonstration) *faults {
@@ -70,8 +70,8 @@ func (f *faults) addSlowHandler() error {
 // run makes one fault after the other happen until ctx ends.
 func (f *faults) run(ctx context.Context) {
 	all := []func(context.Context){f.cut, f.expire, f.beSlow, f.restore, f.fallSilent}
-	for ; sleep(ctx, faultEvery); f.happened++ {
-		all[f.happened%len(all)](ctx)
+	for i := 0; sleep(ctx, faultEvery); i++ {
+		all[i%len(all)](ctx)
 	}
 }
 
@@ -154,8 +154,9 @@ func (f *faults) await(ctx context.Context, before account, of string,
 func rewatched(was, is tidings.Health) bool { return is.Watches > was.Watches }
 func relisted(was, is tidings.Health) bool  { return is.Lists > was.Lists && rewatched(was, is) }
 
-// announce prints which fault happens.
+// announce counts a fault and prints which one happens.
 func (f *faults) announce(name, what string) {
+	f.happened++
 	f.print(f.d.screen.Palette().Yellow("fault: "+name) + ": " + what)
 }
 

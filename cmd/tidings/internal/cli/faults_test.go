@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,11 +65,14 @@ func TestFaultsAreNarratedWithTheirCost(t *testing.T) {
 
 // TestDemoMayEndDuringAFault ends demos at any moment of a fault.
 func TestDemoMayEndDuringAFault(t *testing.T) {
-	for _, seconds := range []int{4, 14, 22, 32} {
+	for _, seconds := range []int{4, 14, 20, 22, 32} {
 		t.Run(fmt.Sprint(seconds), func(t *testing.T) {
-			demonstrate(t, demoOptions{
+			out := demonstrate(t, demoOptions{
 				pods: 30, churn: 20, seed: 7, faults: true, length: time.Duration(seconds) * time.Second,
 			})
+			if want := fmt.Sprintf("\n  faults     %d\n", strings.Count(out, "fault: ")); !strings.Contains(out, want) {
+				t.Errorf("%q is not in:\n%s", want, out)
+			}
 		})
 	}
 }

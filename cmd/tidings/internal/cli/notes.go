@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ func (w *watcher) showProgress(now time.Time) {
 func (w *watcher) noteSynced() {
 	next := "; now watching for changes, Ctrl-C ends"
 	if w.o.condition != nil {
-		next = "; now waiting for " + w.o.condition.String()
+		next = "; now waiting " + w.o.awaited()
 	}
 	for i, c := range w.clusters {
 		text := c.contents()
@@ -42,6 +43,19 @@ func (w *watcher) noteSynced() {
 		}
 		w.printer.note(text)
 	}
+}
+
+// awaited describes what a wait is for.
+func (o watchOptions) awaited() string {
+	switch {
+	case !strings.EqualFold(o.condition.String(), "create"):
+		return "for " + o.condition.String()
+	case len(o.queries) > 1:
+		return "until each exists"
+	case o.queries[0].name == "":
+		return "until one exists"
+	}
+	return "until it exists"
 }
 
 // contents describes how many objects of each type the cluster has.
@@ -207,19 +221,40 @@ func (w *watcher) timedOut() error {
 func (w *watcher) unmet() string {
 	p := w.goal.Progress(maxWaiting)
 	var why []string
-	if len(p.Empty) > 0 {
-		why = append(why, "there is no object of "+strings.Join(p.Empty, ", "))
+	for t := range w.types() {
+		if slices.Contains(p.Empty, t.index) {
+			why = append(why, t.absence())
+		}
 	}
 	if p.Unmet > 0 {
 		waiting := strings.Join(p.Waiting, ", ")
 		if more := p.Unmet - len(p.Waiting); more > 0 {
 			waiting += fmt.Sprintf(" and %d more", more)
 		}
-		why = append(why, fmt.Sprintf("%d of %s not yet: %s", p.Unmet,
-			view.Counted(p.Met+p.Unmet, "object", "objects"), waiting))
+		verb := "do"
+		if p.Unmet == 1 {
+			verb = "does"
+		}
+		why = append(why, fmt.Sprintf("%d of %s %s not meet it: %s", p.Unmet,
+			view.Counted(p.Met+p.Unmet, "object", "objects"), verb, waiting))
 	}
 	if !w.synced {
 		why = append(why, "not everything was listed")
 	}
 	return strings.Join(why, "; ")
+}
+
+// absence says that there is no object of the type, or no object with the name.
+func (t *watchedType) absence() string {
+	text := "there are no " + t.of.Plural
+	if t.name != "" {
+		text = "there is no " + t.of.Singular + " " + t.name
+	}
+	switch {
+	case t.namespaced && len(t.cluster.namespaces) == 0:
+		text += " in any namespace"
+	case t.namespaced:
+		text += " in " + t.cluster.scope()
+	}
+	return t.cluster.prefixed(text)
 }

@@ -54,8 +54,8 @@ signal ended it. Serve itself prints nothing then but warnings, and passes signa
 With --fault, requests fail: those of clients, not --load. A fault may be followed by the requests
 that meet it, as in refuse=503,verb=list,resource=pods,times=3. The fields are verb, resource,
 namespace, name, user-agent, page, skip, times, nth and probability. The events of a watch are frames
-from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every other
-one. The faults are:
+from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every frame
+but 0. The faults are:
 `
 
 const serveLongEnd = `
@@ -203,7 +203,9 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 		if err := s.writeKubeconfig(o.kubeconfig, metav1.NamespaceDefault); err != nil {
 			return err
 		}
-		return runCommand(ctx, o, s.kubeconfig.path, c.streams)
+		err := runCommand(ctx, o, s.kubeconfig.path, c.streams)
+		s.warnOfUnmetFaults(o.faults, screen)
+		return err
 	}
 	if err := say(screen, "an API server at %s, with %s", s, contents); err != nil {
 		return err
@@ -218,6 +220,7 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 		return err
 	}
 	<-ctx.Done()
+	s.warnOfUnmetFaults(o.faults, screen)
 	return nil
 }
 
@@ -227,9 +230,18 @@ func (s *server) restrict(o serveOptions) error {
 		return rewordServer("--users: ", "", err)
 	}
 	for _, i := range o.inject {
-		s.Inject(i.match, i.fault)
+		s.injected = append(s.injected, s.Inject(i.match, i.fault))
 	}
 	return nil
+}
+
+// warnOfUnmetFaults names the faults, by their texts, that no request has met.
+func (s *server) warnOfUnmetFaults(texts []string, screen *view.Screen) {
+	for i, text := range texts {
+		if s.injected[i].Met() == 0 {
+			screen.Note(fmt.Sprintf("tidings: warning: no request met --fault %q", text))
+		}
+	}
 }
 
 // sayUsers prints the contexts of the users.

@@ -169,7 +169,7 @@ func TestServeUsers(t *testing.T) {
 
 func TestServeFaults(t *testing.T) {
 	t.Parallel()
-	s := start(t, "serve", "--load", manifests(t), "--fault", "refuse=403,resource=nodes", "--fault", "gone,resource=pods,nth=1", "--fault", "cut=100ms,resource=pods,nth=2")
+	s := start(t, "serve", "--load", manifests(t), "--fault", "refuse=403,resource=nodes", "--fault", "gone,resource=pods,nth=1", "--fault", "cut=100ms,resource=pods,nth=2", "--fault", "gone=5s,resource=podz")
 	path, _, client := s.beside(t)
 	fails(t, []string{"watch", "nodes", "--kubeconfig", path, "--cache-dir", t.TempDir()}, "may not list and watch nodes")
 	// last returns the last event of a watch.
@@ -189,6 +189,11 @@ func TestServeFaults(t *testing.T) {
 		t.Errorf("the watch that is cut ends with %v", got)
 	}
 	s.end(t)
+	const unmet = `tidings: warning: no request met --fault "gone=5s,resource=podz"` + "\n"
+	if s.err.String() != unmet {
+		t.Errorf("the warnings are %s, want %s", s.err, unmet)
+	}
+	start(t, "serve", "--fault", "gone=5s,resource=podz", "--", "go", "version").expect(t, 0, unmet)
 }
 
 func TestServeRefuses(t *testing.T) {

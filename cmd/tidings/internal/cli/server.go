@@ -30,6 +30,7 @@ type server struct {
 	url        string        // the address
 	local      string        // the address for this machine
 	kubeconfig *kubeconfig
+	injected   []*apisim.Injection // in the order of the flags
 }
 
 // listen makes the server reachable. It warns if other machines reach it.

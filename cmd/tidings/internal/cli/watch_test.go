@@ -226,16 +226,25 @@ func TestWatchUntilTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t, pod("web-1", corev1.ConditionTrue), pod("web-2", corev1.ConditionFalse))
 	start(t, watchArgs(t, server.url, "pods,services", "--until", "condition=Ready", "--timeout", "1s")...).expect(t, 1,
-		"\ntidings: condition=Ready was not reached within 1s: there is no object of services; 1 of 2 objects not yet: pod shop/web-2 (Ready=False)\n")
+		"\ntidings: condition=Ready was not reached within 1s: there are no services in namespace \"shop\"; 1 of 2 objects does not meet it: pod shop/web-2 (Ready=False)\n")
 	start(t, watchArgs(t, server.url, "pods", "--timeout", "100ms")...).expect(t, 0, "── watched for ")
 	s := start(t, watchArgs(t, server.url, "pods", "--until", "condition=Ready")...)
 	s.err.await(t, "now waiting")
 	s.interrupt()
-	s.expect(t, 1, "tidings: interrupted before condition=Ready was reached: 1 of 2 objects not yet: pod shop/web-2 (Ready=False)\n")
+	s.expect(t, 1, "tidings: interrupted before condition=Ready was reached: 1 of 2 objects does not meet it: pod shop/web-2 (Ready=False)\n")
+
+	for _, c := range []struct{ args, waiting, absent string }{
+		{"deployments", `0 deployments in namespace "shop"; now waiting until one exists`, `there are no deployments in namespace "shop"`},
+		{"deployment/web", `now waiting until it exists`, `there is no deployment web in namespace "shop"`},
+		{"services,nodes -A", `now waiting until each exists`, `there are no services in any namespace; there are no nodes`},
+	} {
+		args := append(strings.Fields(c.args), "--until", "create", "--timeout", "1s")
+		start(t, watchArgs(t, server.url, args...)...).expect(t, 1, c.waiting, "create was not reached within 1s: "+c.absent+"\n")
+	}
 
 	server.create(&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"password": []byte("hunter2")}})
 	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}==3", "--timeout", "1s")...)
-	s.expect(t, 1, "not yet: secret shop/login (hidden)\n")
+	s.expect(t, 1, "1 of 1 object does not meet it: secret shop/login (hidden)\n")
 	if strings.Contains(s.err.String(), "aHVudGVy") {
 		t.Errorf("the data is shown: %s", s.err)
 	}
@@ -255,7 +264,7 @@ func TestWatchQuietly(t *testing.T) {
 		t.Errorf("notes: %s", s.err)
 	}
 	start(t, watchArgs(t, server.url, "widgets", "-q", "--until", "jsonpath={.spec.size}>2", "--timeout", "100ms")...).
-		expect(t, 1, "tidings: jsonpath={.spec.size}>2 was not reached within 100ms: 1 of 1 object not yet: widget shop/one (2)\n")
+		expect(t, 1, "tidings: jsonpath={.spec.size}>2 was not reached within 100ms: 1 of 1 object does not meet it: widget shop/one (2)\n")
 	s = start(t, watchArgs(t, server.url, "widgets", "-q", "-v", "--until", "create")...)
 	s.expect(t, 0, "level=")
 }

@@ -210,10 +210,10 @@ func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy,
 	clusters []*watchedCluster) *watcher {
 	w := &watcher{o: o, clusters: clusters, began: time.Now()}
 	var shown []view.Type
-	var names []string
+	count := 0
 	for t := range w.types() {
-		t.index = len(names)
-		names = append(names, t.String())
+		t.index = count
+		count++
 		if !slices.Contains(shown, t.of) {
 			shown = append(shown, t.of)
 		}
@@ -223,7 +223,7 @@ func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy,
 		w.printer.render = view.NewDocuments(o.output, o.events).Render
 	}
 	if o.condition != nil {
-		w.goal = until.NewGoal(*o.condition, names...)
+		w.goal = until.NewGoal(*o.condition, count)
 	}
 	return w
 }

@@ -2,6 +2,7 @@ package until
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -49,20 +50,55 @@ func parseComparison(text string) (*comparison, error) {
 		return nil, fmt.Errorf("jsonpath=%s has no value after the %s: leave the %[2]s out to "+
 			"wait for any value", text, operator)
 	}
+	if err := checkValue(text, operator, strings.TrimSpace(want)); err != nil {
+		return nil, err
+	}
 	c := &comparison{operator: operator, want: want, number: numberOf(want)}
 	if c.number == nil && c.ordered() {
 		return nil, fmt.Errorf("jsonpath=%s: %s compares numbers and quantities, and %q is "+
 			"neither: write it as in jsonpath={.status.readyReplicas}>=3", text, operator, want)
+	}
+	if strings.ContainsAny(expression[:1], `'"`) {
+		return nil, fmt.Errorf("jsonpath=%s: the path is in quotes: leave out the inner quotes",
+			text)
 	}
 	if !strings.HasPrefix(expression, "{") {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
 	c.path = jsonpath.New("until").AllowMissingKeys(true)
 	if err := c.path.Parse(expression); err != nil {
+		if strings.Count(expression, "{") > strings.Count(expression, "}") {
+			err = errors.New("a } is missing")
+		}
 		return nil, fmt.Errorf("jsonpath=%s cannot be read: %w: write it as in "+
 			"jsonpath={.status.phase}=Running", text, err)
 	}
 	return c, nil
+}
+
+// checkValue returns an error for a value that begins as an operator or as a path does.
+func checkValue(text string, by operator, value string) error {
+	if strings.HasPrefix(value, "{") {
+		return fmt.Errorf("jsonpath=%s: the value is a text, not a path: write it as in "+
+			"jsonpath={.status.phase}=Running", text)
+	}
+	rest := strings.TrimLeft(value, "<>= ")
+	if rest == value {
+		return nil
+	}
+	signs := string(by) + strings.TrimSuffix(value, rest)
+	more, fewer := strings.Contains(signs, ">"), strings.Contains(signs, "<")
+	meant := equal
+	switch {
+	case more && fewer, strings.Contains(signs, "!"):
+		meant = unequal
+	case more:
+		meant = atLeast
+	case fewer:
+		meant = atMost
+	}
+	return fmt.Errorf("jsonpath=%s: the value %q begins with an operator: write %s%s", text, value,
+		meant, rest)
 }
 
 // cutOperator splits an expression and its value at the first operator outside of braces,

@@ -18,17 +18,15 @@ type Goal struct {
 
 // selection holds the names of the objects of one selection.
 type selection struct {
-	name  string
 	met   map[string]struct{}
 	unmet map[string]string // with what was found
 }
 
-// NewGoal returns the goal that the objects of each of the named selections meet a condition.
-func NewGoal(c Condition, names ...string) *Goal {
+// NewGoal returns the goal that the objects of each of some selections meet a condition.
+func NewGoal(c Condition, selections int) *Goal {
 	g := &Goal{condition: c, reached: make(chan struct{})}
-	for _, name := range names {
-		g.selections = append(g.selections,
-			selection{name, map[string]struct{}{}, map[string]string{}})
+	for range selections {
+		g.selections = append(g.selections, selection{map[string]struct{}{}, map[string]string{}})
 	}
 	return g
 }
@@ -92,8 +90,8 @@ type Progress struct {
 	// Waiting names objects that do not meet it, in order, with what was found: "pod shop/web
 	// (Ready=False)".
 	Waiting []string
-	// Empty names the selections that need an object and have none.
-	Empty []string
+	// Empty has the indexes of the selections that need an object and have none.
+	Empty []int
 }
 
 // Progress returns how near the goal is, with the names of up to limit objects.
@@ -101,11 +99,11 @@ func (g *Goal) Progress(limit int) Progress {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var p Progress
-	for _, s := range g.selections {
+	for i, s := range g.selections {
 		p.Met += len(s.met)
 		p.Unmet += len(s.unmet)
 		if !g.condition.gone && len(s.met)+len(s.unmet) == 0 {
-			p.Empty = append(p.Empty, s.name)
+			p.Empty = append(p.Empty, i)
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.unmet)) {
 			if len(p.Waiting) == limit {
