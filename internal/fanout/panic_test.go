@@ -57,14 +57,13 @@ func crash(t *testing.T) {
 
 func explode() { panic("no such thing") }
 
-// TestP11_PanicLeadsToARuntimeError has a handler write to a nil map.
+// TestP11_PanicLeadsToARuntimeError has a handler index an empty slice.
 func TestP11_PanicLeadsToARuntimeError(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		var reported Panic
-		_, err := r.log.Subscribe(func(change.Change[*object]) {
-			var none map[string]int
-			none["a"] = 1
-		}, nil, SubscriptionOptions{IsolatePanics: true, OnPanic: func(p Panic) { reported = p }})
+		var seen []string
+		_, err := r.log.Subscribe(func(n change.Change[*object]) { seen[len(n.Key)] = n.Key }, nil,
+			SubscriptionOptions{IsolatePanics: true, OnPanic: func(p Panic) { reported = p }})
 		if err != nil {
 			t.Fatal(err)
 		}
