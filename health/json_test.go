@@ -31,8 +31,8 @@ func fill(v reflect.Value, n *int) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	case reflect.Map:
 		element := reflect.New(v.Type().Elem()).Elem()

@@ -33,12 +33,12 @@ func TestControls(t *testing.T) {
 		for _, key := range c.keys {
 			_, end = controls.Press(key)
 		}
-		shows := ""
+		var shows strings.Builder
 		for _, line := range []string{"billing/mail-1\n", coloured + "\n"} {
-			shows += map[bool]string{true: "+", false: "-"}[controls.Shows(line)]
+			shows.WriteString(map[bool]string{true: "+", false: "-"}[controls.Shows(line)])
 		}
-		if state := strings.Join(controls.Status(), " · "); shows != c.shows || state != c.state || end != c.end {
-			t.Errorf("after %q: shows %s, want %s; %q, want %q; ends %v", c.keys, shows, c.shows, state, c.state, end)
+		if state := strings.Join(controls.Status(), " · "); shows.String() != c.shows || state != c.state || end != c.end {
+			t.Errorf("after %q: shows %s, want %s; %q, want %q; ends %v", c.keys, shows.String(), c.shows, state, c.state, end)
 		}
 	}
 }
