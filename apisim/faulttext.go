@@ -133,9 +133,11 @@ func parseFault(text string, m *Match) (Fault, error) {
 		strings.Join(names, ", "))
 }
 
-// faultVerbs are the verbs of requests to resources.
-var faultVerbs = []string{
-	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
+// Verbs returns the verbs of requests to resources, as matches and rules name them.
+func Verbs() []string {
+	return []string{
+		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
+	}
 }
 
 // parseField reads one field of a match.
@@ -149,9 +151,9 @@ func (m *Match) parseField(text string) error {
 		if *field = value; value == "" {
 			return fmt.Errorf("%s has no value: write %s=VALUE", key, key)
 		}
-		if key == "verb" && !slices.Contains(faultVerbs, value) {
+		if key == "verb" && !slices.Contains(Verbs(), value) {
 			return fmt.Errorf("there is no verb %q: the verbs are %s", value,
-				strings.Join(faultVerbs, ", "))
+				strings.Join(Verbs(), ", "))
 		}
 		return nil
 	}

@@ -31,7 +31,7 @@ func main() {
 	os.Exit(cli.Run(ctx, os.Args[1:], streams))
 }
 
-// isPlugin reports whether the program has the name of a plugin of kubectl.
+// isPlugin reports whether a program is named as a plugin of kubectl.
 func isPlugin(program string) bool {
 	return strings.TrimSuffix(filepath.Base(program), ".exe") == "kubectl-tidings"
 }

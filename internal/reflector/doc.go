@@ -87,5 +87,6 @@
 // Beside the stream's buffer, a reflector holds one staged list while it lists: 64 bytes per
 // object for a pointer-like T, and the decoded objects. Keys of cached objects are allocated in
 // blocks of 16 KiB. From 16,384 objects on, a stream that repeats objects is indexed by key, and
-// only the newest state of each stays.
+// only the newest state of each stays. Where versions need not order states (Options.Compare), the
+// keys and versions of the last 64 events stay, too.
 package reflector

@@ -12,7 +12,7 @@ type index struct {
 	used    int
 }
 
-// slot has the hash of a key, and the number of its entry + 1. 0 is free.
+// slot is the hash of a key, and the number of its entry + 1. A slot with entry 0 is free.
 type slot struct{ hash, entry uint32 }
 
 const minSlots = 16
@@ -40,7 +40,7 @@ func (x *index) get(key string) (uint32, bool) {
 	return i - 1, i != 0
 }
 
-// obtain returns the entry of a key. If there is none, it is a zero one with the key.
+// obtain returns the entry of a key, and makes one for a new key.
 func (x *index) obtain(key string) (i uint32, isNew bool) {
 	at, hash := x.find(key)
 	if i := x.slots[at].entry; i != 0 {

@@ -15,9 +15,7 @@ import (
 )
 
 // verbs are those of rules.
-var verbs = []string{
-	"*", "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
-}
+var verbs = append([]string{"*"}, apisim.Verbs()...)
 
 // readUsers reads the values of --users: files, and users in the form
 // NAME=VERBS:RESOURCES[:NAMESPACES]. Users without a token get one. The rules of one name add up.

@@ -79,7 +79,8 @@ func (a *app) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: a.deployment.Namespace, Name: a.deployment.Name}
 }
 
-// chooseSet finds the replica set of the deployment's template. There is none after a new template.
+// chooseSet finds the replica set of the deployment's template. It leaves set nil for a new
+// template.
 func (a *app) chooseSet() {
 	if i := slices.IndexFunc(a.old, a.isCurrent); i >= 0 && a.set == nil {
 		a.set = a.old[i]
@@ -87,7 +88,7 @@ func (a *app) chooseSet() {
 	}
 }
 
-// isCurrent reports whether a replica set has the template of the deployment.
+// isCurrent reports whether a replica set runs the template of the deployment.
 func (a *app) isCurrent(set *appsv1.ReplicaSet) bool {
 	template := set.Spec.Template
 	template.Labels = maps.Clone(template.Labels)

@@ -33,7 +33,7 @@ type comparison struct {
 	path     *jsonpath.JSONPath
 	operator operator
 	want     string
-	number   *resource.Quantity // want as a number; nil if it is none
+	number   *resource.Quantity // want as a number; nil for other texts
 }
 
 // parseComparison parses a path and, after an operator, its value.

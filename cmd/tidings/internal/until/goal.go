@@ -90,7 +90,7 @@ type Progress struct {
 	// Waiting names objects that do not meet it, in order, with what was found: "pod shop/web
 	// (Ready=False)".
 	Waiting []string
-	// Empty has the indexes of the selections that need an object and have none.
+	// Empty lists the indexes of the selections that lack an object.
 	Empty []int
 }
 

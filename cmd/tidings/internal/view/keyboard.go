@@ -17,8 +17,8 @@ type Keyboard struct {
 	close  sync.Once
 }
 
-// OpenKeyboard returns the keyboard of a terminal, nil if in is none or if this process runs in its
-// background. Its goroutine ends at the first key after Close: reading a terminal cannot be ended.
+// OpenKeyboard returns the keyboard of a terminal. It returns nil if in is not a terminal, or if
+// this process runs in the background of it. The keyboard's goroutine ends at the first key after Close: reading a terminal cannot be ended.
 func OpenKeyboard(in io.Reader) (*Keyboard, error) {
 	file := terminalFile(in)
 	if file == nil || !isForeground(int(file.Fd())) {
