@@ -48,8 +48,7 @@ race: ## Run every test with the race detector.
 # layouts in memory are looked at there.
 PKG32 := ./store ./internal/delta ./internal/fanout ./internal/fieldpath ./internal/fielddiff ./source
 .PHONY: check-32bit
-check-32bit: ## Build everything for 386 and arm, vet it, and run the tests of the lower packages for 386.
-	GOARCH=arm CGO_ENABLED=0 $(GO) build ./...
+check-32bit: ## Vet everything for 386, and run the tests of the lower packages for it.
 	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./...
 	GOARCH=386 CGO_ENABLED=0 $(GO) test -timeout 10m $(PKG32)
 
@@ -88,9 +87,24 @@ check-operator: ## Check the module examples/operator as check does this one.
 check-kubectl: ## Check the module apisim/kubectl as check does this one.
 	@cd apisim/kubectl && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
+.PHONY: check-rules
+check-rules: ## Check the module metrics/rules as check does this one.
+	@cd metrics/rules && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
+.PHONY: check-browser
+check-browser: ## Check the module debug/browser as check does this one.
+	@cd debug/browser && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
+.PHONY: browser
+browser: ## Test the pages of debug in Chromium, which is installed if it is missing (Debian, as root).
+	@for name in chromium chromium-browser google-chrome chrome; do command -v "$$name" && exit; done; \
+	apt-get update && apt-get install -y --no-install-recommends chromium
+	cd debug/browser && $(GO) test -count 1 -timeout 10m ./...
+
 .PHONY: check-bench
-check-bench: ## Check the module bench as check does this one.
+check-bench: ## Check the module bench, and that of the queue's benchmarks, as check does this one.
 	@cd bench && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+	@cd controller/internal/queue/bench && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: docs
 docs: ## Check links, code in pages, import walls, package docs, dependencies and their licences.
@@ -137,6 +151,12 @@ bench: ## Compare with client-go, in about two hours (ROUNDS, ONLY='Reads|Idle' 
 .PHONY: bench-quick
 bench-quick: ## Compare with client-go, in about two minutes (ONLY).
 	$(call compare,1,quick,-alpha 1)
+
+.PHONY: bench-controllers
+bench-controllers: ## Compare controllers with controller-runtime and client-go, in about half an hour.
+	@cd bench && $(GO) test -v -count 1 -timeout 60m ./controllers -size full
+	@cd controller/internal/queue/bench && $(GO) test -run '^$$' -bench AddGetDone -benchmem -count 5 .
+	@cd controller/internal/queue/bench && $(GO) test -run '^$$' -bench Memory -benchtime 1x .
 
 .PHONY: guard
 guard: ## Fail if the key benchmarks allocate more than 110 % of what is recorded.

@@ -124,6 +124,7 @@ func ask[T Object](
 			resource: schema.GroupResource{
 				Group: resource.Group, Resource: cmp.Or(resource.Name, resource.Kind),
 			},
+			holds: resource, client: f.client,
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
 					Transport: transport, Namespace: namespace,

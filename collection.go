@@ -15,6 +15,7 @@ import (
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/lograte"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
@@ -27,12 +28,15 @@ type collection[T Object] struct {
 	o            collectionOptions[T]
 	log          func() *slog.Logger // makes the logger late: its handler may call the factory
 	handlersMade atomic.Int64
+	indexLines   lograte.Limiter // limits the lines about index functions that failed
 }
 
 // collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
 	name      string
 	resource  schema.GroupResource
+	holds     source.Resource // what the factory knows of the resource
+	client    *source.Client  // the factory's; nil without one
 	selection selection
 	scope     source.Scope
 	source    func(namespace string) source.Source[T]
@@ -113,8 +117,11 @@ func (c *collection[T]) logSynced() {
 
 func (c *collection[T]) logIndexErrors(failures []store.IndexError) {
 	for _, err := range failures {
-		c.log().Warn("an index function failed; the object has no entry in that index",
-			"index", fmt.Sprint(err.Index), "key", source.BoundText(err.Key), "error", err.Err)
+		if more, ok := c.indexLines.Allow(); ok {
+			c.log().Warn("an index function failed; the object has no entry in that index",
+				append([]any{"index", fmt.Sprint(err.Index), "key", source.BoundText(err.Key),
+					"error", err.Err}, more...)...)
+		}
 	}
 }
 
@@ -164,9 +171,13 @@ func spread(period time.Duration) time.Duration {
 // logPanic returns a function that logs a panic. It is no method of the collection: the
 // registration of a handler would keep the collection in memory through it.
 func logPanic(log func() *slog.Logger) func(fanout.Panic) {
+	lines := new(lograte.Limiter)
 	return func(p fanout.Panic) {
-		log().Error("a handler panicked", "handler", p.Handler, "key", source.BoundText(p.Key),
-			"panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+		if more, ok := lines.Allow(); ok {
+			log().Error("a handler panicked", append([]any{"handler", p.Handler,
+				"key", source.BoundText(p.Key), "panic", fmt.Sprint(p.Value),
+				"stack", string(p.Stack)}, more...)...)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ type NotSyncedError struct {
 	// Informers are the ones that are not synced.
 	Informers []Health
 	// Cause is what ended the wait: the context's error, or ErrNotStarted, ErrStopped or
-	// ErrReleased.
+	// ErrReleased. Factory.Ready does not wait: its cause is ErrStopped or an error that says so.
 	Cause error
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/internal/engine"
+	"github.com/tidings-go/tidings/internal/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -113,6 +114,7 @@ type managed interface {
 	run(ctx context.Context) error
 	End(released bool)
 	Life() *engine.Lifecycle
+	view() inspect.View
 }
 
 // NewFactory returns a factory for the server that config names.
@@ -177,7 +179,7 @@ func (f *Factory) Start(ctx context.Context) error {
 // ends and waits for.
 func (f *Factory) run(ctx context.Context, c managed) {
 	if err := c.run(ctx); err != nil {
-		f.o.Logger.Error("an informer did not stop cleanly", "error", err)
+		f.o.Logger.Error("an informer did not stop cleanly", "informer", c.Life().Name(), "error", err)
 	}
 }
 
@@ -187,24 +189,27 @@ func (f *Factory) run(ctx context.Context, c managed) {
 // at once, and so is one that has stopped or is stopping. One that is released meanwhile
 // is waited for no more.
 func (f *Factory) WaitForSync(ctx context.Context) error {
+	return waitForSync(ctx, f.waiters(), f.o.FailFast)
+}
+
+// waiters returns the collections in the order in which they were first asked for.
+func (f *Factory) waiters() []waiter {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	all := make([]waiter, len(f.order))
 	for i, s := range f.order {
 		all[i] = s.collection
 	}
-	f.mu.Unlock()
-	return waitForSync(ctx, all, f.o.FailFast)
+	return all
 }
 
 // Health says how every informer is, in the order in which they were first asked
 // for.
 func (f *Factory) Health() []Health {
-	f.mu.Lock()
-	order := slices.Clone(f.order)
-	f.mu.Unlock()
-	health := make([]Health, len(order))
-	for i, s := range order {
-		health[i] = s.collection.Health()
+	all := f.waiters()
+	health := make([]Health, len(all))
+	for i, w := range all {
+		health[i] = w.Health()
 	}
 	return health
 }

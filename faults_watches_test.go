@@ -92,6 +92,11 @@ func faultsThatEndWatches() []faultRow {
 			test: ends(apisim.Fail(1, http.StatusGone), 0, 2, "")},
 		{name: "FailLater with 410", covers: "FailLater",
 			test: ends(apisim.FailLater(time.Second, http.StatusGone), 1, 2, "")},
+		// A status of an error is one, whatever the server has done.
+		{name: "RefuseApplied of a watch", covers: "RefuseApplied",
+			test: ends(apisim.RefuseApplied(http.StatusGatewayTimeout), 2, 1, "")},
+		{name: "ApplyLater of a watch", covers: "ApplyLater",
+			test: ends(apisim.ApplyLater(time.Second, http.StatusGatewayTimeout), 2, 1, "")},
 		{name: "Refuse 410", covers: "Refuse", test: ends(apisim.Refuse(http.StatusGone, 0), 0, 2, "")},
 		// An ERROR event ends the watch with the error that it carries.
 		{name: "Fail an event with 500", covers: "Fail",

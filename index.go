@@ -131,7 +131,7 @@ func (i *Informer[T]) addIndex(id any, f store.IndexFunc[T]) error {
 // indexed yields the objects of a namespace that an index has under a value, out of one
 // snapshot. Without the index it looks at all objects.
 func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Seq2[string, T] {
-	snapshot := l.store.Snapshot()
+	snapshot := l.Snapshot()
 	if added, ok := snapshot.Index(index); ok {
 		return added.Within(prefix).Lookup(value)
 	}
@@ -140,7 +140,7 @@ func (l Lister[T]) indexed(prefix string, index *Index[T], value string) iter.Se
 
 // selected yields the objects of a namespace whose labels match, out of one snapshot.
 func (l Lister[T]) selected(prefix string, selector labels.Selector) iter.Seq2[string, T] {
-	candidates, exact := metaindex.Candidates(l.store.Snapshot(), prefix, selector)
+	candidates, exact := metaindex.Candidates(l.Snapshot(), prefix, selector)
 	if exact {
 		return candidates
 	}
@@ -149,7 +149,7 @@ func (l Lister[T]) selected(prefix string, selector labels.Selector) iter.Seq2[s
 
 // owned yields the objects of a namespace that have an owner, out of one snapshot.
 func (l Lister[T]) owned(prefix string, uid types.UID, controller bool) iter.Seq2[string, T] {
-	candidates := metaindex.OwnerCandidates(l.store.Snapshot(), prefix, uid)
+	candidates := metaindex.OwnerCandidates(l.Snapshot(), prefix, uid)
 	return filtered(candidates, func(obj T) bool { return metaindex.Owned(obj, uid, controller) })
 }
 

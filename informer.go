@@ -87,6 +87,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	}
 	c, err := newCollection(collectionOptions[T]{
 		name: o.Name, resource: o.Resource, selection: everything,
+		holds:     source.Resource{Group: o.Resource.Group, Name: o.Resource.Resource},
 		source:    func(string) source.Source[T] { return src },
 		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes,
 		reflector: reflector.Options[T]{Transport: o.Transport}, logger: o.Logger,

@@ -19,13 +19,32 @@ import (
 // after the release of the informer that it came from.
 type Lister[T Object] struct {
 	store    *store.Store[T]
+	frozen   *store.Snapshot[T] // nil if every call reads the present state
 	resource schema.GroupResource
+}
+
+// Frozen returns a lister whose calls are all answered from the present state, which stays as
+// it is however long the lister is held. That of a Frozen lister is the same.
+func (l Lister[T]) Frozen() Lister[T] {
+	if l.frozen == nil {
+		snapshot := l.store.Snapshot()
+		l.frozen = &snapshot
+	}
+	return l
+}
+
+// get is the same as Snapshot().Get(key), and faster for a lister that is not frozen.
+func (l Lister[T]) get(key string) (T, bool) {
+	if l.frozen != nil {
+		return l.frozen.Get(key)
+	}
+	return l.store.Get(key)
 }
 
 // Get returns the object of a key: namespace/name, or the name of an object
 // without namespace. If there is none, apierrors.IsNotFound is true of the error.
 func (l Lister[T]) Get(key string) (T, error) {
-	obj, ok := l.store.Get(key)
+	obj, ok := l.get(key)
 	if !ok {
 		return obj, apierrors.NewNotFound(l.resource, key)
 	}
@@ -33,10 +52,10 @@ func (l Lister[T]) Get(key string) (T, error) {
 }
 
 // Len returns how many objects are cached.
-func (l Lister[T]) Len() int { return l.store.Len() }
+func (l Lister[T]) Len() int { return l.Snapshot().Len() }
 
 // All yields every object with its key.
-func (l Lister[T]) All() iter.Seq2[string, T] { return l.store.Snapshot().All() }
+func (l Lister[T]) All() iter.Seq2[string, T] { return l.Snapshot().All() }
 
 // Select yields every object whose labels match. See [Informer.IndexLabels] for how to
 // visit no others.
@@ -57,9 +76,14 @@ func (l Lister[T]) ByIndex(index *Index[T], value string) iter.Seq2[string, T] {
 	return l.indexed("", index, value)
 }
 
-// Snapshot returns the present state of the cache, which stays as it is however
-// long it is held.
-func (l Lister[T]) Snapshot() store.Snapshot[T] { return l.store.Snapshot() }
+// Snapshot returns the state that the lister reads, which stays as it is however long it is
+// held.
+func (l Lister[T]) Snapshot() store.Snapshot[T] {
+	if l.frozen != nil {
+		return *l.frozen
+	}
+	return l.store.Snapshot()
+}
 
 // Namespace returns a lister of one namespace.
 func (l Lister[T]) Namespace(namespace string) NamespaceLister[T] {
@@ -76,7 +100,7 @@ type NamespaceLister[T Object] struct {
 // Get returns the object of a name. If there is none, apierrors.IsNotFound is
 // true of the error.
 func (l NamespaceLister[T]) Get(name string) (T, error) {
-	obj, ok := l.lister.store.Get(source.Key(l.namespace, name))
+	obj, ok := l.lister.get(source.Key(l.namespace, name))
 	if !ok {
 		return obj, apierrors.NewNotFound(l.lister.resource, name)
 	}
@@ -85,7 +109,7 @@ func (l NamespaceLister[T]) Get(name string) (T, error) {
 
 // All yields the objects of the namespace with their keys.
 func (l NamespaceLister[T]) All() iter.Seq2[string, T] {
-	return l.lister.store.Snapshot().Prefix(engine.Prefix(l.namespace))
+	return l.lister.Snapshot().Prefix(engine.Prefix(l.namespace))
 }
 
 // ByIndex yields the objects of the namespace that an index has under a value, as that of

@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// TestOnWrite compares the versions of a server's changes with those of the objects.
+func TestOnWrite(t *testing.T) {
+	var got, want []string
+	server := Options{OnWrite: func(gvr schema.GroupVersionResource, version string) {
+		if gvr == configMaps {
+			got = append(got, version)
+		}
+	}}.Start(t)
+	note := func(obj *corev1.ConfigMap, err error) *corev1.ConfigMap {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, obj.ResourceVersion)
+		return obj
+	}
+	created := note(Create(t.Context(), server, configMap("a")))
+	created.Data = map[string]string{"a": "b"}
+	updated := note(Update(t.Context(), server, created))
+	if _, err := Update(t.Context(), server, updated); err != nil { // it changes nothing
+		t.Fatal(err)
+	}
+	last, err := server.Delete(t.Context(), configMaps, "default", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	note(last.(*corev1.ConfigMap), nil)
+	if !slices.Equal(got, want) {
+		t.Errorf("the versions are %q, want %q", got, want)
+	}
+}
 
 // TestServerKeepsItsObjects changes every object that a call takes or returns.
 func TestServerKeepsItsObjects(t *testing.T) {

@@ -137,6 +137,11 @@ func (r *resource) verbs() metav1.Verbs {
 
 func (r *resource) subresources() []subresource {
 	var subs []subresource
+	if r.isBuiltin("pods") {
+		for _, name := range []string{"binding", "eviction"} {
+			subs = append(subs, subresource{name, createdBelow(name).gvk(), metav1.Verbs{"create"}})
+		}
+	}
 	if r.isBuiltin("namespaces") {
 		subs = append(subs, subresource{"finalize", r.gvk(), metav1.Verbs{"update"}})
 	}

@@ -48,6 +48,10 @@
 //  11. The faults of a request are chosen when it comes, those of older injections first.
 //     The answer goes through their stages, a frame at a time. [ParseFault] reads a fault
 //     and its match from a text.
+//  12. A request with the parameter timeout that waits longer for a fault is answered with
+//     504, and not carried out unless it was before.
+//  13. A binding and an eviction change a pod and are not stored. An eviction does not ask
+//     disruption budgets.
 //
 // # Scope
 //
@@ -66,9 +70,9 @@
 //
 // Everything may be called from any goroutine. One lock orders all writes; it is not held
 // during encoding or sending. The locks of the faults and of the log are held by
-// themselves. Every goroutine belongs to net/http, and Close waits for all of them. Within
-// a testing/synctest bubble, make the server, use Config, and Close it before the bubble
-// ends, or let [Start] do so.
+// themselves. Every goroutine belongs to net/http, or to a timer of [ApplyLater], and Close
+// waits for all of them. Within a testing/synctest bubble, make the server, use Config, and
+// Close it before the bubble ends, or let [Start] do so.
 //
 // All that is random comes from [Options].Seed. The order of simultaneous requests may
 // differ between runs; sequential requests meet the same faults again.

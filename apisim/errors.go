@@ -85,10 +85,10 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 		"the path is for another kind", got.Kind, got.Version, want.Kind))
 }
 
-func errInjected(code int, p requestPath, retryAfter time.Duration) error {
+func errInjected(code int, c *call, retryAfter time.Duration) error {
 	seconds := int((retryAfter + time.Second - 1) / time.Second)
-	err := apierrors.NewGenericServerResponse(code, "", p.gvr.GroupResource(), p.name,
-		"a fault was injected", seconds, false)
+	err := apierrors.NewGenericServerResponse(code, c.verb(), c.path.gvr.GroupResource(),
+		c.path.name, "a fault was injected", seconds, false)
 	if code == http.StatusGone {
 		err.ErrStatus.Reason = metav1.StatusReasonExpired
 		err.ErrStatus.Message = "too old resource version: a fault was injected"

@@ -188,5 +188,5 @@ func ExampleParseFault() {
 	// Output:
 	// forbidden: true
 	// forbidden: false
-	// apisim: the fault "refuse=403,verbs=list": no field has the name "verbs": the fields are verb, resource, namespace, name, user-agent, page, skip, times, nth, probability
+	// apisim: the fault "refuse=403,verbs=list": no field has the name "verbs": the fields are verb, resource, namespace, name, host, user-agent, page, skip, times, nth, probability
 }

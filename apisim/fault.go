@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,34 @@ func Call(f func(*http.Request)) Fault {
 // not 0 tells the client to try again after that, in whole seconds.
 func Refuse(code int, retryAfter time.Duration) Fault {
 	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *call, _ *Injection) {
-		writeError(c.out, c.request, errInjected(code, c.path, retryAfter))
+		writeError(c.out, c.request, errInjected(code, c, retryAfter))
+		c.answered = true
+	}}
+}
+
+// RefuseApplied carries the request out, and answers with a status of Kubernetes in the place
+// of its own: a write is applied, and its client receives an error.
+func RefuseApplied(code int) Fault {
+	name := fmt.Sprintf("RefuseApplied(%d)", code)
+	return Fault{name: name, begin: func(c *call, _ *Injection) {
+		c.stages = append(c.stages, func(frameData, sink) error {
+			writeError(c.out.ResponseWriter, c.request, errInjected(code, c, 0))
+			return errTruncated
+		})
+	}}
+}
+
+// ApplyLater answers with a status of Kubernetes at once and carries a write out after a
+// time, even if the fault is lifted or the client is gone by then. Other requests are
+// refused.
+func ApplyLater(d time.Duration, code int) Fault {
+	name := fmt.Sprintf("ApplyLater(%v, %d)", d, code)
+	return Fault{name: name, begin: func(c *call, i *Injection) {
+		err := error(errInjected(code, c, 0))
+		if isWrite(c.verb()) {
+			err = cmp.Or(i.server.serveLater(c.request, d), err)
+		}
+		writeError(c.out, c.request, err)
 		c.answered = true
 	}}
 }
@@ -150,6 +178,9 @@ func Stall(frame int, d time.Duration) Fault {
 			}
 		}
 		c.wait(i, d)
+		if isTimedOut(c.request) {
+			return c.timeOut(f.n > 0)
+		}
 		return next(f)
 	})
 }

@@ -68,7 +68,8 @@ func TestRefuse(t *testing.T) {
 		for code, reason := range reasons {
 			fault := b.server.Inject(Match{Verb: "get"}, Refuse(code, 0))
 			_, err := client.CoreV1().ConfigMaps("default").Get(b.ctx, "a", metav1.GetOptions{})
-			if !isStatus(err, int32(code), reason) {
+			if !isStatus(err, int32(code), reason) ||
+				code != 410 && !strings.Contains(err.Error(), "(get configmaps a)") {
 				b.Errorf("%d: %v", code, err)
 			}
 			if response := b.do("GET", mapsPath+"/a", ""); response.StatusCode != code || response.Header.Get("Retry-After") != "" {
@@ -123,20 +124,31 @@ func TestDroppedAndLostAnswers(t *testing.T) {
 			fault Fault
 			made  bool // what was asked for is done
 			fails bool // the client knows that something went wrong
+			code  int32
 		}{
-			{Drop(), false, true},
-			{CutBefore(0), true, true},
-			{CutAfter(0), true, true},
-			{CutBefore(1), true, true},
-			{CutWithin(1), true, true},
-			{Truncate(1), true, true},
-			{Garble(1), true, true},
-			{Inflate(1, 1000), true, false},
+			{Drop(), false, true, 0},
+			{Refuse(504, 0), false, true, 504},
+			{ApplyLater(time.Hour, 504), false, true, 504},
+			{RefuseApplied(504), true, true, 504},
+			{RefuseApplied(409), true, true, 409},
+			{CutBefore(0), true, true, 0},
+			{CutAfter(0), true, true, 0},
+			{CutBefore(1), true, true, 0},
+			{CutWithin(1), true, true, 0},
+			{Truncate(1), true, true, 0},
+			{Garble(1), true, true, 0},
+			{Inflate(1, 1000), true, false, 0},
+			{Duplicate(1), true, true, 0},
+			{Stall(0, time.Minute), true, false, 0},
+			{Delay(time.Minute), true, false, 0},
+			{Lag(), true, false, 0},
 		} {
 			name := fmt.Sprint("c", i)
 			fault := b.server.Inject(Match{Verb: "create"}, test.fault)
 			_, err := maps.Create(b.ctx, configMap(name), metav1.CreateOptions{})
-			if _, isStatus := err.(apierrors.APIStatus); (err != nil) != test.fails || isStatus {
+			var status apierrors.APIStatus
+			if errors.As(err, &status); (err != nil) != test.fails ||
+				(status == nil) != (test.code == 0) || status != nil && status.Status().Code != test.code {
 				b.Errorf("%v: %v", test.fault, err)
 			}
 			fault.Lift()
@@ -285,6 +297,8 @@ func TestMatch(t *testing.T) {
 			{Match{Namespace: "default"}, 4},
 			{Match{Name: "a"}, 2},
 			{Match{UserAgent: "agent/1"}, 1},
+			{Match{Host: "apisim.invalid"}, 6},
+			{Match{Host: "other"}, 0},
 			{Match{Query: map[string]string{"limit": ""}}, 1},
 			{Match{Query: map[string]string{"limit": "5", "continue": ""}}, 1},
 			{Match{Query: map[string]string{"limit": "6"}}, 0},
@@ -295,7 +309,7 @@ func TestMatch(t *testing.T) {
 			{Match{Probability: 0.0001}, 6},
 		} {
 			if got := b.server.Requests().Of(test.m); len(got) != test.want {
-				b.Errorf("%+v selects %d of %v", test.m, len(got), b.server.Requests())
+				b.Errorf("%v selects %d of %v", test.m, len(got), b.server.Requests())
 			}
 		}
 		log := b.server.Requests()

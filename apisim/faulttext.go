@@ -31,7 +31,7 @@ func FaultForms() []FaultForm {
 // a fault of [FaultForms], and then fields of the match, as in
 // "refuse=503,verb=list,resource=pods,times=3".
 //
-// The fields are verb, resource, namespace, name, user-agent, page, skip, times,
+// The fields are verb, resource, namespace, name, host, user-agent, page, skip, times,
 // probability, and nth for one request. Without a resource, all requests to any resource
 // meet the fault, and discovery goes on. Without a verb, faults of watches are met by
 // watches only.
@@ -68,6 +68,11 @@ var faultTexts = []faultText{
 		func(v *faultValues) Fault { return CutLater(v.duration()) }},
 	{"refuse", "=CODE[:RETRY-AFTER]", "answers with a status such as 403, or 429:5s", "",
 		func(v *faultValues) Fault { return Refuse(v.code(), v.optionalDuration()) }},
+	{"refuse-applied", "=CODE", "carries the request out, and answers with a status such as 504",
+		"", func(v *faultValues) Fault { return RefuseApplied(v.code()) }},
+	{"apply-later", "=TIME:CODE", "answers with a status such as 504, and carries a write out " +
+		"after a time", "",
+		func(v *faultValues) Fault { return ApplyLater(v.duration(), v.code()) }},
 	{"delay", "=TIME", "answers late", "",
 		func(v *faultValues) Fault { return Delay(v.duration()) }},
 	{"drop", "", "closes the connection and does nothing else", "",
@@ -145,7 +150,7 @@ func (m *Match) parseField(text string) error {
 	key, value, _ := strings.Cut(text, "=")
 	texts := map[string]*string{
 		"verb": &m.Verb, "resource": &m.Resource, "namespace": &m.Namespace, "name": &m.Name,
-		"user-agent": &m.UserAgent,
+		"host": &m.Host, "user-agent": &m.UserAgent,
 	}
 	if field, ok := texts[key]; ok {
 		if *field = value; value == "" {
@@ -169,7 +174,7 @@ func (m *Match) parseField(text string) error {
 	field, ok := numbers[key]
 	if !ok {
 		return fmt.Errorf("no field has the name %q: the fields are verb, resource, namespace, "+
-			"name, user-agent, page, skip, times, nth, probability", key)
+			"name, host, user-agent, page, skip, times, nth, probability", key)
 	}
 	count, err := strconv.Atoi(value)
 	if err != nil || count < 1 {

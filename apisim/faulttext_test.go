@@ -2,6 +2,7 @@ package apisim
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ func TestParseFault(t *testing.T) {
 		"refuse=503,verb=list,resource=pods,times=3": {Match{Verb: "list", Resource: "pods", Times: 3}, "Refuse(503)"},
 		"refuse=429:5s,probability=0.5,skip=2":       {Match{Resource: "*", Probability: 0.5, Skip: 2}, "Refuse(429)"},
 		"delay=500ms,namespace=a,name=b":             {Match{Resource: "*", Namespace: "a", Name: "b"}, "Delay(500ms)"},
+		"refuse-applied=504,verb=patch":              {Match{Verb: "patch", Resource: "*"}, "RefuseApplied(504)"},
+		"apply-later=5s:504,host=a:1":                {Match{Resource: "*", Host: "a:1"}, "ApplyLater(5s, 504)"},
 		"cut-before=0,user-agent=kubectl":            {Match{Resource: "*", UserAgent: "kubectl"}, "CutBefore(0)"},
 		"cut-within=each":                            {Match{Resource: "*"}, "CutWithin(-1)"},
 		"inflate=1:1000,verb=list,page=2":            {Match{Verb: "list", Resource: "*", Page: 2}, "Inflate(1)"},
@@ -51,6 +54,33 @@ func TestParseFault(t *testing.T) {
 		if _, _, err := ParseFault(text); says == "" && err != nil ||
 			says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: %v, want %s", text, err, says)
+		}
+	}
+}
+
+// TestMatchesAreWrittenAsTheyAreRead checks the texts of matches, and reads them again.
+func TestMatchesAreWrittenAsTheyAreRead(t *testing.T) {
+	for text, m := range map[string]Match{
+		"verb=list,resource=pods,nth=3": Match{Verb: "list", Resource: "pods"}.Nth(3),
+		"resource=*,nth=1":              {Resource: "*", Times: 1},
+		"resource=deployments.apps,namespace=a,name=b,host=h:1,user-agent=kubectl,page=2,skip=1,times=2,probability=0.25": {
+			Resource: "deployments.apps", Namespace: "a", Name: "b", Host: "h:1", UserAgent: "kubectl",
+			Page: 2, Skip: 1, Times: 2, Probability: 0.25,
+		},
+	} {
+		if m.String() != text {
+			t.Errorf("%s is written for %s", m, text)
+		}
+		read, _, err := ParseFault("drop," + text)
+		if err != nil || !reflect.DeepEqual(read, m) {
+			t.Errorf("%s is read as %s, %v", text, read, err)
+		}
+	}
+	for text, m := range map[string]Match{
+		"any request": {}, "verb=watch,query=a=,query=b=1": {Verb: "watch", Query: map[string]string{"b": "1", "a": ""}},
+	} {
+		if m.String() != text {
+			t.Errorf("%s is written for %s", m, text)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package apisim
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -115,6 +117,9 @@ type call struct {
 	badPage       func(page *listPage, from position, token string) // nil leaves pages as they are
 }
 
+// verb returns the verb of the request, as [Request] has it.
+func (c *call) verb() string { return c.path.verb(c.request) }
+
 type callKey struct{}
 
 // callOf returns the call of a request, an empty call for a request without faults.
@@ -145,7 +150,7 @@ func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *
 	s.requests.addFaults(entry, names)
 	for _, i := range met {
 		for _, f := range i.faults {
-			if f.begin != nil { // the zero value has no effect
+			if f.begin != nil && !isTimedOut(c.request) { // the zero value has no effect
 				f.begin(c, i)
 			}
 			if c.answered {
@@ -159,14 +164,41 @@ func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *
 	}
 }
 
-// wait waits until a time has passed, the injection is lifted, or the client is gone,
-// which ends the request.
+// serveLater carries a request out after a time, unless the server is closed by then, and
+// discards the answer.
+func (s *Server) serveLater(r *http.Request, d time.Duration) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	later := r.Clone(context.Background())
+	later.Body = io.NopCloser(bytes.NewReader(body))
+	time.AfterFunc(d, func() {
+		if s.enter() {
+			defer s.serving.Done()
+			s.handler.ServeHTTP(discarded{http.Header{}}, later)
+		}
+	})
+	return nil
+}
+
+// discarded is an answer that nobody receives.
+type discarded struct{ header http.Header }
+
+func (d discarded) Header() http.Header         { return d.header }
+func (d discarded) Write(b []byte) (int, error) { return len(b), nil }
+func (d discarded) WriteHeader(int)             {}
+
+// wait waits until a time has passed, the injection is lifted, the request has run longer
+// than its parameter timeout, or the client is gone, which ends the request.
 func (c *call) wait(i *Injection, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-i.lifted:
 	case <-c.request.Context().Done():
-		panic(http.ErrAbortHandler)
+		if !isTimedOut(c.request) {
+			panic(http.ErrAbortHandler)
+		}
 	}
 }
 

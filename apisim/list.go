@@ -1,6 +1,7 @@
 package apisim
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
@@ -112,7 +113,7 @@ func (x *exchange) await(version uint64) error {
 		case <-timeout:
 			return errTooNew(version, current)
 		case <-x.r.Context().Done():
-			return x.r.Context().Err()
+			return context.Cause(x.r.Context())
 		}
 	}
 }

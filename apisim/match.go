@@ -1,7 +1,10 @@
 package apisim
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +19,10 @@ type Match struct {
 	// Namespace and Name are those of the path; "" is any. The name of a list or a watch is
 	// that of the field selector metadata.name.
 	Namespace, Name string
+	// Host is the host of the URL, such as "127.0.0.1:6443"; "" is any. It tells clients with
+	// the same user agent apart: give each an address of [Server.Listen], or, as a client of
+	// [Server.Config] reaches the server under any name, a name in its Config.Host.
+	Host string
 	// UserAgent is a part of the header of that name; "" is any.
 	UserAgent string
 	// Query has parameters that a request must have, with their value or with "" for any,
@@ -40,11 +47,43 @@ func (m Match) Nth(n int) Match {
 	return m
 }
 
+// String returns the match as [ParseFault] reads it, such as "verb=list,resource=pods,nth=2",
+// with its Query in addition.
+func (m Match) String() string {
+	var fields []string
+	add := func(name, value string) {
+		if value != "" && value != "0" {
+			fields = append(fields, name+"="+value)
+		}
+	}
+	add("verb", m.Verb)
+	add("resource", m.Resource)
+	add("namespace", m.Namespace)
+	add("name", m.Name)
+	add("host", m.Host)
+	add("user-agent", m.UserAgent)
+	for _, key := range slices.Sorted(maps.Keys(m.Query)) {
+		add("query", key+"="+m.Query[key])
+	}
+	add("page", strconv.Itoa(m.Page))
+	if m.Times == 1 {
+		add("nth", strconv.Itoa(m.Skip+1))
+	} else {
+		add("skip", strconv.Itoa(m.Skip))
+		add("times", strconv.Itoa(m.Times))
+	}
+	add("probability", strconv.FormatFloat(m.Probability, 'g', -1, 64))
+	if fields == nil {
+		return "any request"
+	}
+	return strings.Join(fields, ",")
+}
+
 // describes reports whether a request is of the described kind, whatever the number of
 // requests before.
 func (m Match) describes(r Request) bool {
 	if m.Verb != "" && m.Verb != r.Verb || m.Namespace != "" && m.Namespace != r.Namespace ||
-		m.Name != "" && m.Name != r.Name || m.Page != 0 && m.Page != r.page {
+		m.Name != "" && m.Name != r.Name || m.Host != "" && m.Host != r.Host || m.Page != 0 && m.Page != r.page {
 		return false
 	}
 	if m.Resource == "*" && r.Resource.Resource == "" ||

@@ -27,7 +27,7 @@ const (
 // was one.
 func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) bool {
 	version, group, ofGroup := strings.Cut(strings.Trim(r.URL.Path, "/"), "/v3/")
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet || !strings.HasPrefix(version, "openapi") {
 		return false
 	}
 	s.mu.Lock()

@@ -109,7 +109,7 @@ func (c *call) cut(headed bool) error {
 }
 
 func (c *call) fail(code int, next sink) error {
-	status := statusFor(errInjected(code, c.path, 0))
+	status := statusFor(errInjected(code, c, 0))
 	frame, err := encodeFrame(c.out.form(), watch.Error, status)
 	if err != nil {
 		return err

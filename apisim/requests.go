@@ -28,6 +28,8 @@ type Request struct {
 	Subresource, Namespace, Name string
 	// Query holds the parameters.
 	Query url.Values
+	// Host is the host of the URL, as the client names it.
+	Host string
 	// UserAgent is the header of that name.
 	UserAgent string
 	// Status is the status of the answer, 0 before it and when the connection was dropped
@@ -52,7 +54,7 @@ func requestOf(r *http.Request) Request {
 	return Request{
 		page: pageNumber(verb, query.Get("continue")), Verb: verb, Resource: p.gvr,
 		Subresource: p.subresource, Namespace: p.namespace, Name: cmp.Or(p.name, name),
-		Query: query, UserAgent: r.UserAgent(), Time: time.Now(),
+		Query: query, Host: r.Host, UserAgent: r.UserAgent(), Time: time.Now(),
 	}
 }
 

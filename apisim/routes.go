@@ -71,6 +71,10 @@ func (p requestPath) verb(r *http.Request) string {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if isTimedOut(r) { // it waited for a fault
+		writeError(w, r, errTimeout)
+		return
+	}
 	switch strings.Trim(r.URL.Path, "/") {
 	case "healthz", "livez", "readyz":
 		io.WriteString(w, "ok") //nolint:errcheck // the client is gone
@@ -139,6 +143,9 @@ func (x *exchange) answer() (answer, error) {
 	case "get":
 		return x.single(x.get())
 	case "create":
+		if x.path.subresource != "" {
+			return x.createBelow()
+		}
 		return x.single(x.create())
 	case "update":
 		return x.single(x.update())
@@ -174,7 +181,7 @@ func (x *exchange) check() error {
 	if p.namespace != "" && !x.res.Namespaced {
 		return errNoResource()
 	}
-	misplaced := x.verb == "create" && p.name != "" ||
+	misplaced := x.verb == "create" && p.name != "" && p.subresource == "" ||
 		(x.verb == "update" || x.verb == "patch") && p.name == ""
 	if misplaced || !slices.Contains(verbs, x.verb) {
 		return errMethod(x.r.Method)
@@ -187,7 +194,7 @@ func (x *exchange) bodyResource() *resource {
 	if x.path.subresource == "scale" {
 		return scales()
 	}
-	return x.res
+	return cmp.Or(createdBelow(x.path.subresource), x.res)
 }
 
 // body returns the object that stands for a stored one in bodies: itself, or its scale.

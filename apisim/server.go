@@ -31,6 +31,10 @@ type Options struct {
 	// Middleware wraps the handler of every request, for a test that looks at requests or
 	// answers them itself; nil leaves the handler as it is.
 	Middleware func(http.Handler) http.Handler
+	// OnWrite is called with the resource and the resource version of each change of an object,
+	// in the order of the versions. No other write happens meanwhile: it must return soon, and
+	// not call the server. Nil is no call.
+	OnWrite func(gvr schema.GroupVersionResource, version string)
 	// Logger receives a line per request; nil discards them.
 	Logger *slog.Logger
 }
@@ -181,7 +185,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()),
 			slog.Int("status", status.code))
 	}()
-	s.serveWithFaults(status, r, entry)
+	limited, cancel, err := withTimeout(r, entry.Verb)
+	if err != nil {
+		writeError(status, r, err)
+		return
+	}
+	defer cancel()
+	s.serveWithFaults(status, limited, entry)
 }
 
 func (s *Server) enter() bool {

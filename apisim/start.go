@@ -40,7 +40,7 @@ func (o Options) Start(t TB, files ...string) *Server {
 		t.Helper()
 		s.checkLeaks(t)
 		for _, i := range s.faults.allUnused() {
-			t.Logf("apisim: no request met the faults %v of the match %+v", i.faults, i.match)
+			t.Logf("apisim: no request met the faults %v of %v", i.faults, i.match)
 		}
 		if t.Failed() {
 			t.Logf("apisim: the seed of this run is %d: Options{Seed: %[1]d} repeats it", s.Seed())
@@ -78,6 +78,6 @@ func (s *Server) ExpectRequests(t TB, m Match, count int) {
 	t.Helper()
 	all := s.Requests()
 	if got := all.Of(m); len(got) != count {
-		t.Errorf("apisim: %d requests of %+v, want %d; all are\n%v", len(got), m, count, all)
+		t.Errorf("apisim: %d requests of %v, want %d; all are\n%v", len(got), m, count, all)
 	}
 }

@@ -170,7 +170,7 @@ func TestStartNamesFaultsThatMetNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		looked.end()
-		if logs := fmt.Sprint(looked.logs); len(looked.logs) != 1 || !strings.Contains(logs, "Resource:secret ") || !strings.Contains(logs, "[Refuse(429) Delay(1s)]") {
+		if logs := fmt.Sprint(looked.logs); len(looked.logs) != 1 || !strings.Contains(logs, "of verb=list,resource=secret") || !strings.Contains(logs, "[Refuse(429) Delay(1s)]") {
 			t.Errorf("logs %q", looked.logs)
 		}
 		if len(looked.errors) > 0 {

@@ -197,6 +197,9 @@ func (s *Server) storeLocked(r *resource, before, after object) {
 		r.objects.Delete(e.key)
 	}
 	r.add(e, s.o.HistoryLimit)
+	if s.o.OnWrite != nil {
+		s.o.OnWrite(r.gvr(), versionString(s.version))
+	}
 }
 
 func (s *Server) advanceLocked() {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/bench/internal/feed"
+	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
@@ -40,11 +41,11 @@ func benchmarkNotifications(
 	counters, handle := newCounters(handlers)
 	made, err := s.FromMemory(f, stack.Options{})
 	informer := start(b, made, err, handle...)
-	var used usage
+	var used measure.Usage
 	round := roundOf(len(pods))
 	for sent := 0; sent < events; sent += round {
 		batches := updates(f, sent, round, len(pods))
-		used.add(measured(b, func() { send(b, f, batches, round, counters...) }))
+		used.Add(measure.Of(b, func() { send(b, f, batches, round, counters...) }))
 	}
 	informer.stop()
 	for i, c := range counters {
@@ -52,7 +53,7 @@ func benchmarkNotifications(
 			b.Fatalf("handler %d has %d notifications, want %d", i, n, want)
 		}
 	}
-	used.report(b, handlers*events, "notification")
+	used.Report(b, handlers*events, "notification")
 }
 
 // benchmarkLatency measures the time from the store, where an index function is the first to see

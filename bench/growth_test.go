@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
+	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
@@ -126,12 +127,12 @@ func (g growth) grow(
 	for over := false; reached < marks[len(marks)-1] && !over; {
 		send(b, f, g.next(f, reached, round), round, counters...)
 		reached += round
-		over = heapBound() > g.heapLimit && liveHeap() > g.heapLimit
+		over = measure.HeapBound() > g.heapLimit && measure.LiveHeap() > g.heapLimit
 		if reached == marks[len(heaps)] {
-			heaps = append(heaps, liveHeap())
+			heaps = append(heaps, measure.LiveHeap())
 		}
 	}
-	heaps = append(heaps, liveHeap())
+	heaps = append(heaps, measure.LiveHeap())
 	if stuck != nil {
 		stuckView.catchUp(b, f, free, *stuck == tidings.PolicyConflateState)
 	}

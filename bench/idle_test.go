@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/bench/internal/feed"
+	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
@@ -23,8 +24,8 @@ func BenchmarkIdle(b *testing.B) {
 func benchmarkIdle(b *testing.B, s stack.Stack, n int, duration time.Duration) {
 	const objects, handlers = 10, 2
 	all := pods(objects)
-	heap, stackSize, goroutines := liveHeap(), stackBytes(), runtime.NumGoroutine()
-	resident := residentSet(b)
+	heap, stackSize, goroutines := measure.LiveHeap(), measure.StackBytes(), runtime.NumGoroutine()
+	resident := measure.ResidentSet(b)
 	informers := make([]running, n)
 	counters, handle := newCounters(handlers)
 	for i := range informers {
@@ -36,17 +37,17 @@ func benchmarkIdle(b *testing.B, s stack.Stack, n int, duration time.Duration) {
 			b.Fatalf("a handler has %d notifications, want %d", got, n*objects)
 		}
 	}
-	used := measured(b, func() { time.Sleep(duration) })
+	used := measure.Of(b, func() { time.Sleep(duration) })
 	// Each informer is run by one goroutine of the benchmark, which is the stack's own
 	// where its factory makes it, so it counts.
 	each := func(after, before float64, unit string) {
 		b.ReportMetric(max(after-before, 0)/float64(n), unit)
 	}
 	each(float64(runtime.NumGoroutine()), float64(goroutines), "goroutines/informer")
-	each(liveHeap(), heap, "heap-B/informer")
-	each(stackBytes(), stackSize, "stack-B/informer")
-	each(residentSet(b), resident, "resident-B/informer")
-	b.ReportMetric(float64(used.cpu)/used.wall.Seconds(), "cpu-ns/s")
+	each(measure.LiveHeap(), heap, "heap-B/informer")
+	each(measure.StackBytes(), stackSize, "stack-B/informer")
+	each(measure.ResidentSet(b), resident, "resident-B/informer")
+	b.ReportMetric(float64(used.CPU)/used.Wall.Seconds(), "cpu-ns/s")
 	for _, informer := range informers {
 		if n := informer.Len(); n != objects {
 			b.Fatalf("%d objects are cached, want %d", n, objects)

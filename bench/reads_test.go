@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tidings-go/tidings/bench/internal/feed"
+	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
@@ -51,15 +52,15 @@ func benchmarkReads(b *testing.B, s stack.Stack, kind string, n, readers int) {
 	informer := start(b, made, err, w.handle)
 	r := readsOf(b, kind, informer, all)
 	count, used := r.run(b, duration, readers)
-	b.ReportMetric(float64(count)/used.wall.Seconds(), "reads/s")
+	b.ReportMetric(float64(count)/used.Wall.Seconds(), "reads/s")
 	// Rounded, for a few are the timer's.
-	perObject := used.allocs / float64(count*r.want)
+	perObject := used.Allocs / float64(count*r.want)
 	b.ReportMetric(math.Round(perObject*1_000)/1_000, "allocs/object")
-	b.ReportMetric(math.Round(used.bytes/float64(count)), "B/read")
+	b.ReportMetric(math.Round(used.Bytes/float64(count)), "B/read")
 	end := w.begin(b)
 	count, used = r.run(b, duration, readers)
-	b.ReportMetric(float64(count)/used.wall.Seconds(), "beside-writer-reads/s")
-	b.ReportMetric(float64(end())/used.wall.Seconds(), "updates/s")
+	b.ReportMetric(float64(count)/used.Wall.Seconds(), "beside-writer-reads/s")
+	b.ReportMetric(float64(end())/used.Wall.Seconds(), "updates/s")
 	b.ReportMetric(percentile(w.took, 50), "stale-p50-ns")
 	b.ReportMetric(percentile(w.took, 99), "stale-p99-ns")
 	informer.stop()
@@ -123,10 +124,10 @@ func readsOf(b *testing.B, kind string, informer stack.Informer, pods []*corev1.
 
 // run reads with so many goroutines for so long, and at least once with each, and returns how
 // many reads there were.
-func (r reads) run(b *testing.B, duration time.Duration, readers int) (n int, used usage) {
+func (r reads) run(b *testing.B, duration time.Duration, readers int) (n int, used measure.Usage) {
 	var over atomic.Bool
 	var sum, wrong atomic.Int64
-	used = measured(b, func() {
+	used = measure.Of(b, func() {
 		timer := time.AfterFunc(duration, func() { over.Store(true) })
 		defer timer.Stop()
 		var all sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
 	"github.com/tidings-go/tidings/bench/internal/stack"
@@ -54,8 +55,8 @@ func BenchmarkDecoding(b *testing.B) {
 			}
 		}
 		kept := make([]metav1.Object, n)
-		before := liveHeap()
-		used := measured(b, func() {
+		before := measure.LiveHeap()
+		used := measure.Of(b, func() {
 			for i, message := range messages {
 				var err error
 				if kept[i], err = decode(message); err != nil {
@@ -63,14 +64,14 @@ func BenchmarkDecoding(b *testing.B) {
 				}
 			}
 		})
-		after := liveHeap()
+		after := measure.LiveHeap()
 		for i, o := range kept {
 			if want := objects.Version(i); o.GetResourceVersion() != want {
 				b.Fatalf("object %d has version %s, want %s", i, o.GetResourceVersion(), want)
 			}
 		}
 		runtime.KeepAlive(messages)
-		used.report(b, n, "object")
+		used.Report(b, n, "object")
 		b.ReportMetric((after-before)/float64(n), "heap-B/object")
 	})
 }
@@ -121,16 +122,16 @@ func benchmarkSync(
 	b *testing.B, s stack.Stack, t stack.Target, handlers int, listerWatcher bool,
 ) {
 	counters, handle := newCounters(handlers)
-	before := liveHeap()
+	before := measure.LiveHeap()
 	var informer running
-	used := measured(b, func() {
+	used := measure.Of(b, func() {
 		made, err := s.FromServer(t, stack.Options{ListerWatcher: listerWatcher})
 		informer = start(b, made, err, handle...)
 	})
-	highest, after := peak(b), liveHeap()
-	collection := measured(b, runtime.GC).cpu
+	highest, after := measure.Peak(b), measure.LiveHeap()
+	collection := measure.Of(b, runtime.GC).CPU
 	for range 4 {
-		collection = min(collection, measured(b, runtime.GC).cpu)
+		collection = min(collection, measure.Of(b, runtime.GC).CPU)
 	}
 	for i, c := range counters {
 		if n := int(c.n.Load()); n != t.Objects {
@@ -144,7 +145,7 @@ func benchmarkSync(
 	if cached, ok := informer.Get(key(last)); !ok || cached.GetUID() != last.GetUID() {
 		b.Fatalf("object %d is not cached as it was made", t.Objects-1)
 	}
-	used.report(b, t.Objects, "object")
+	used.Report(b, t.Objects, "object")
 	b.ReportMetric((after-before)/float64(t.Objects), "heap-B/object")
 	b.ReportMetric(highest, "peak-B")
 	b.ReportMetric(float64(collection), "collection-cpu-ns")
@@ -167,6 +168,21 @@ func BenchmarkUpdates(b *testing.B) {
 	}
 }
 
+// BenchmarkEyes is BenchmarkUpdates of an informer that is looked at, in each way and in all.
+func BenchmarkEyes(b *testing.B) {
+	spec := server.Spec{
+		Kind: objects.Pods, Objects: pick(200, 2_000, 10_000), Encoding: server.Protobuf,
+		Updates: pick(600, 20_000, 100_000),
+	}
+	onStacks(b, fmt.Sprintf("updates=%d", spec.Updates), &spec, []stack.Stack{
+		stack.Native(),
+		stack.NativeWith("metrics", stack.Eyes{Metrics: true}),
+		stack.NativeWith("pages", stack.Eyes{Pages: true}),
+		stack.NativeWith("recorder", stack.Eyes{Recorder: true}),
+		stack.NativeWith("all", stack.Eyes{Metrics: true, Pages: true, Recorder: true}),
+	}, func(b *testing.B, s stack.Stack, t stack.Target) { benchmarkUpdates(b, s, t, false) })
+}
+
 func benchmarkUpdates(b *testing.B, s stack.Stack, t stack.Target, listerWatcher bool) {
 	var notified, left atomic.Int64
 	left.Store(int64(t.Objects))
@@ -183,13 +199,13 @@ func benchmarkUpdates(b *testing.B, s stack.Stack, t stack.Target, listerWatcher
 			close(done)
 		}
 	})
-	used := measured(b, func() {
+	used := measure.Of(b, func() {
 		post(b, t.URL+"/updates")
 		await(b, done, func() string {
 			return fmt.Sprintf("the handler lacks the last state of %d objects", left.Load())
 		})
 	})
-	used.report(b, t.Updates, "update")
+	used.Report(b, t.Updates, "update")
 	b.ReportMetric(float64(int64(t.Updates)-notified.Load()), "conflated-updates")
 	informer.stop()
 }
@@ -228,16 +244,16 @@ func benchmarkRelist(b *testing.B, s stack.Stack, t stack.Target) {
 	for i := 2; i < t.Objects; i += 100 {
 		keys = append(keys, key(t.Kind.New(i)))
 	}
-	steady := residentSet(b)
-	resetPeak(b)
+	steady := measure.ResidentSet(b)
+	measure.ResetPeak(b)
 	stopReading := startReading(informer, keys)
 	changes.begin()
-	used := measured(b, func() {
+	used := measure.Of(b, func() {
 		post(b, t.URL+"/relist")
 		await(b, changes.done, changes.String)
 	})
 	reads := stopReading()
-	highest := peak(b)
+	highest := measure.Peak(b)
 	if n := informer.Len(); n != t.Objects-want.Deleted+want.Added {
 		b.Fatalf("%d objects are cached, want %d", n, t.Objects-want.Deleted+want.Added)
 	}
@@ -249,9 +265,9 @@ func benchmarkRelist(b *testing.B, s stack.Stack, t stack.Target) {
 	b.ReportMetric(max(highest-steady, 0)/float64(t.Objects), "above-steady-B/object")
 	b.ReportMetric(float64(reads.longest), "longest-read-ns")
 	b.ReportMetric(float64(reads.slow), "slow-reads-ns")
-	b.ReportMetric(float64(used.wall), "last-change-ns")
-	b.ReportMetric(float64(used.cpu), "cpu-ns")
-	b.ReportMetric(used.bytes/float64(t.Objects), "B/object")
+	b.ReportMetric(float64(used.Wall), "last-change-ns")
+	b.ReportMetric(float64(used.CPU), "cpu-ns")
+	b.ReportMetric(used.Bytes/float64(t.Objects), "B/object")
 	informer.stop()
 }
 

@@ -8,6 +8,8 @@
 //	definitions  a custom type that is deleted and installed; permissions revoked and granted
 //	conformance  the contract, for informers of every kind, in every encoding
 //	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's
+//	rollout      replicas of examples/controller with the roles of its manifest
+//	stopped      processes that hold a Lease, and are stopped for longer than it lasts
 //
 // The command upstream runs the tests of programs that were written for client-go's
 // informers, on the drop-in.

@@ -3,6 +3,7 @@ package health
 import (
 	"time"
 
+	"github.com/tidings-go/tidings/internal/histogram"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -21,6 +22,9 @@ type Informer struct {
 	Objects int
 	// Queued is how many changes have been read and not yet applied.
 	Queued int
+	// Batches measures the time of applying a batch of changes: from its leaving the queue until
+	// the cache and the log of the handlers have it.
+	Batches Durations
 	// Stale counts events and list items that were older than the cache.
 	Stale uint64
 	// IndexErrors counts index entries that are missing because an index function failed.
@@ -29,10 +33,25 @@ type Informer struct {
 	// Decoding counts the objects that were decoded, and those of them that share what
 	// they have in common with others.
 	Decoding source.DecodingStats
+	// Published is the name of a drop-in informer in client-go's metrics; zero without one.
+	Published Published
 	// Namespaces describes the list and watch of each namespace; empty if there is one.
 	Namespaces map[string]Watch
 	// Handlers describes each handler, in the order of registration.
 	Handlers []Handler
+}
+
+// Durations counts durations by their length, in powers of two of a second.
+type Durations = histogram.Durations
+
+// Published names an informer in client-go's metrics.
+type Published struct {
+	// Name is that of the cache.InformerName.
+	Name string `json:"name"`
+	// Group, Version and Resource are what it is of.
+	Group    string `json:"group,omitzero"`
+	Version  string `json:"version,omitzero"`
+	Resource string `json:"resource,omitzero"`
 }
 
 // HandlerState is how a handler keeps up.
@@ -69,6 +88,8 @@ type Handler struct {
 	Folded    uint64 `json:"folded,omitzero"`
 	LeftOut   uint64 `json:"leftOut,omitzero"`
 	Panics    uint64 `json:"panics,omitzero"`
+	// Calls measures the time that calls took. Up to 16 fast calls are counted with their mean.
+	Calls Durations `json:"calls,omitzero"`
 	// Unseen is how many objects came and went since it fell behind, and wait.
 	Unseen int `json:"unseen,omitzero"`
 	// Running is the key of the object of the running call and RunningSince when that

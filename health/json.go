@@ -2,13 +2,14 @@ package health
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/tidings-go/tidings/source"
 )
 
 // This file is the JSON form of health. The names of its fields are those of the Go structs in
 // lowerCamelCase, errors are their texts, and zero values are left out. The JSON form of errors
-// is up to their types, which have none.
+// is up to their types, which have none. Errors that were read have the texts, and no types.
 
 // plainWatch is a Watch without its method MarshalJSON.
 type plainWatch Watch
@@ -27,28 +28,65 @@ func formOf(w Watch) watchForm {
 	}
 }
 
+func (f watchForm) watch() Watch {
+	w := Watch(f.plainWatch)
+	w.LastError, w.LastDropped = errorOf(f.LastError), errorOf(f.LastDropped)
+	w.LastTransformError = errorOf(f.LastTransformError)
+	return w
+}
+
 // MarshalJSON returns the JSON form.
 func (w Watch) MarshalJSON() ([]byte, error) { return json.Marshal(formOf(w)) }
 
+// UnmarshalJSON reads the JSON form.
+func (w *Watch) UnmarshalJSON(data []byte) error {
+	var form watchForm
+	if err := json.Unmarshal(data, &form); err != nil {
+		return err
+	}
+	*w = form.watch()
+	return nil
+}
+
+// informerForm is the JSON form of an Informer.
+type informerForm struct {
+	Name string `json:"name"`
+	watchForm
+	Synced         bool             `json:"synced,omitzero"`
+	Version        string           `json:"version,omitzero"`
+	Objects        int              `json:"objects,omitzero"`
+	Queued         int              `json:"queued,omitzero"`
+	Batches        Durations        `json:"batches,omitzero"`
+	Stale          uint64           `json:"stale,omitzero"`
+	IndexErrors    uint64           `json:"indexErrors,omitzero"`
+	LastIndexError string           `json:"lastIndexError,omitzero"`
+	Decoding       decodingForm     `json:"decoding,omitzero"`
+	Published      Published        `json:"published,omitzero"`
+	Namespaces     map[string]Watch `json:"namespaces,omitempty"`
+	Handlers       []Handler        `json:"handlers,omitempty"`
+}
+
 // MarshalJSON returns the JSON form. The fields of Watch stand among those of the informer.
 func (i Informer) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Name string `json:"name"`
-		watchForm
-		Synced         bool             `json:"synced,omitzero"`
-		Version        string           `json:"version,omitzero"`
-		Objects        int              `json:"objects,omitzero"`
-		Queued         int              `json:"queued,omitzero"`
-		Stale          uint64           `json:"stale,omitzero"`
-		IndexErrors    uint64           `json:"indexErrors,omitzero"`
-		LastIndexError string           `json:"lastIndexError,omitzero"`
-		Decoding       decodingForm     `json:"decoding,omitzero"`
-		Namespaces     map[string]Watch `json:"namespaces,omitempty"`
-		Handlers       []Handler        `json:"handlers,omitempty"`
-	}{
-		i.Name, formOf(i.Watch), i.Synced, i.Version, i.Objects, i.Queued, i.Stale,
-		i.IndexErrors, text(i.LastIndexError), decodingFormOf(i.Decoding), i.Namespaces, i.Handlers,
+	return json.Marshal(informerForm{
+		i.Name, formOf(i.Watch), i.Synced, i.Version, i.Objects, i.Queued, i.Batches, i.Stale,
+		i.IndexErrors, text(i.LastIndexError), decodingFormOf(i.Decoding), i.Published,
+		i.Namespaces, i.Handlers,
 	})
+}
+
+// UnmarshalJSON reads the JSON form. The version is that of the informer.
+func (i *Informer) UnmarshalJSON(data []byte) error {
+	var f informerForm
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	*i = Informer{
+		f.Name, f.watch(), f.Synced, f.Version, f.Objects, f.Queued, f.Batches, f.Stale,
+		f.IndexErrors, errorOf(f.LastIndexError), f.Decoding.stats(), f.Published, f.Namespaces,
+		f.Handlers,
+	}
+	return nil
 }
 
 // decodingForm is the JSON form of a source.DecodingStats.
@@ -73,6 +111,23 @@ func decodingFormOf(d source.DecodingStats) decodingForm {
 		d.Shared, d.Unshared, d.Rejected, d.JSON, text(d.WhyUnshared),
 		sharerForm{d.After.Shared, d.After.Alone, text(d.After.WhyAlone)},
 	}
+}
+
+func (f decodingForm) stats() source.DecodingStats {
+	return source.DecodingStats{
+		Shared: f.Shared, Unshared: f.Unshared, Rejected: f.Rejected, JSON: f.JSON,
+		WhyUnshared: errorOf(f.WhyUnshared),
+		After: source.SharerStats{
+			Shared: f.After.Shared, Alone: f.After.Alone, WhyAlone: errorOf(f.After.WhyAlone),
+		},
+	}
+}
+
+func errorOf(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
 }
 
 func text(err error) string {

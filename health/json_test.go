@@ -34,6 +34,8 @@ func fill(v reflect.Value, n *int) {
 		for _, field := range v.Fields() {
 			fill(field, n)
 		}
+	case reflect.Array:
+		fill(v.Index(0), n)
 	case reflect.Map:
 		element := reflect.New(v.Type().Elem()).Elem()
 		fill(element, n)
@@ -73,6 +75,25 @@ func TestJSONForm(t *testing.T) {
 	want, err := os.ReadFile(file)
 	if err != nil || got != string(want) {
 		t.Errorf("the JSON form differs from %s (%v):\n%s", file, err, got)
+	}
+}
+
+// TestJSONFormIsRead writes an informer that has all fields, reads it, and writes it again.
+func TestJSONFormIsRead(t *testing.T) {
+	want := formatted(t, filled[Informer]())
+	var read Informer
+	if err := json.Unmarshal([]byte(want), &read); err != nil {
+		t.Fatal(err)
+	}
+	if got := formatted(t, read); got != want {
+		t.Errorf("the JSON form of what was read:\n%s\nwant\n%s", got, want)
+	}
+	var none Informer
+	if err := json.Unmarshal([]byte(`{"name":"pods.v1"}`), &none); err != nil || none.LastError != nil {
+		t.Errorf("an informer without errors: %v, %v", none.LastError, err)
+	}
+	if err := json.Unmarshal([]byte(`{"namespaces":{"a":{"since":1}}}`), &none); err == nil {
+		t.Error("a time that is a number is no error")
 	}
 }
 

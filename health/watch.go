@@ -45,6 +45,9 @@ type Watch struct {
 	// State is what it does, Since when it began to.
 	State State     `json:"state"`
 	Since time.Time `json:"since,omitzero"`
+	// History has the last states, the present one included, the oldest first: up to 16, without
+	// attempts between failures. It is empty for several namespaces together.
+	History []Transition `json:"history,omitempty"`
 	// Version is the resource version up to which everything was read.
 	Version string `json:"version,omitzero"`
 	// LastEvent is the time of the last event, bookmark or list.
@@ -54,6 +57,8 @@ type Watch struct {
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	// Failures counts the failures in a row; 0 is healthy.
 	Failures int `json:"failures,omitzero"`
+	// FailingSince is the time of the first of them; zero without failures.
+	FailingSince time.Time `json:"failingSince,omitzero"`
 	// RetryAt is the end of the present wait; zero without one. A server's Retry-After
 	// counts up to 5 minutes, with jitter on top; LastError says when it asked for more.
 	RetryAt time.Time `json:"retryAt,omitzero"`
@@ -72,11 +77,18 @@ type Watch struct {
 	LastTransformError error  `json:"-"`
 }
 
+// Transition is the beginning of a state.
+type Transition struct {
+	State State     `json:"state"`
+	At    time.Time `json:"at"`
+}
+
 // Add makes w describe the watch of another namespace as well: the state that is further
 // from Watching, the newest times and errors, and the sums of the counters.
 func (w *Watch) Add(other Watch) {
 	if w.State == "" || severity[other.State] > severity[w.State] {
 		w.State, w.Since, w.RetryAt = other.State, other.Since, other.RetryAt
+		w.FailingSince = other.FailingSince
 	}
 	if other.LastEvent.After(w.LastEvent) {
 		w.LastEvent = other.LastEvent

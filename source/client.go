@@ -95,6 +95,12 @@ func (r request) fail(phase Phase, err error) error {
 	}
 }
 
+// Server returns the address of the server: scheme, name, port and path.
+func (c *Client) Server() string {
+	u := c.rest.Get().URL()
+	return u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
+}
+
 // get sends a request and returns the answer if its status is 200. The caller closes its body.
 func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	target := c.rest.Get().AbsPath(r.path).URL()

@@ -86,8 +86,8 @@ type typedDecoder[T Object] struct {
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
-	clearer    *fieldpath.Clearer // of fields that are left out, after decoding JSON
-	sharer     *dedup.Sharer      // of objects that came in JSON; nil shares nothing
+	structs    *dedup.StructDecoder
+	sharer     *dedup.Sharer // of objects that structs leaves alone; nil shares nothing
 	inJSON     atomic.Int64
 }
 
@@ -97,6 +97,7 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 	if sharing == ShareAll {
 		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
 	}
+	d.structs = dedup.NewStructDecoder(table, gvk, make(), sharing)
 	var example protobufMessage
 	if example, d.isProtobuf = any(make()).(protobufMessage); d.isProtobuf {
 		d.shared = dedup.NewDecoder(table, example, sharing)
@@ -105,21 +106,11 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 }
 
 func (d *typedDecoder[T]) without(paths []string) error {
-	drop, err := fieldpath.Parse(paths)
-	if err != nil {
-		return err
+	var err error
+	if d.structs, err = d.structs.Without(paths...); err == nil && d.isProtobuf {
+		d.shared, err = d.shared.Without(paths...)
 	}
-	objects := reflect.TypeOf(d.make())
-	if err := drop.Check(objects); err != nil {
-		return err
-	}
-	if d.isProtobuf {
-		if d.shared, err = d.shared.Without(paths...); err != nil {
-			return err
-		}
-	}
-	d.clearer = fieldpath.NewClearer(drop, objects)
-	return nil
+	return err
 }
 
 func newMetadataDecoder(table *Table, sharing Sharing,
@@ -160,26 +151,29 @@ func (d *typedDecoder[T]) stats() DecodingStats {
 	if d.isProtobuf {
 		s.Add(decodingStats(d.shared))
 	}
+	if inJSON := decodingStats(d.structs); s.JSON > 0 || !d.isProtobuf {
+		s.Add(inJSON)
+	}
 	return s
 }
 
 func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	d.inJSON.Add(1)
 	obj := d.make()
-	if err := unmarshalJSON(data, obj); err != nil {
-		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, err)
+	shared, err := d.structs.Unmarshal(data, obj)
+	if err != nil {
+		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, undecodable(err))
 	}
 	kind := obj.GetObjectKind()
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, WrongKind(got, d.gvk)
 	}
-	d.clearer.Clear(obj)
 	if !item || d.keepKind {
 		// As with typed clients, items of lists keep the kind they come with. Those of
 		// built-in types come without.
 		d.setKind(obj)
 	}
-	if d.sharer == nil {
+	if shared || d.sharer == nil {
 		return obj, nil
 	}
 	return d.sharer.Share(obj).(T), nil

@@ -30,6 +30,11 @@
 //     [github.com/tidings-go/tidings/internal/dedup]. Transport.Sharing limits that, and
 //     DecodingStats count it.
 //
+// # Recordings
+//
+// [Record] writes what a source brings to a flight recorder, and [Replay] returns a source that
+// plays a recording: see package github.com/tidings-go/tidings/flight.
+//
 // # Concurrency properties
 //
 // Any number of sources may use a Client at once. A Source may have one List and one Watch

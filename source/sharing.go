@@ -30,23 +30,22 @@ type SharerStats = dedup.SharerStats
 // DecodingStats count the objects that a [REST] source has decoded since it was made,
 // bookmarks included.
 type DecodingStats struct {
-	// Shared objects came in protobuf, or in JSON as maps, and share their parts as
-	// Transport.Sharing says. Healthy is all objects of a built-in type and of a dynamic source.
+	// Shared objects were decoded with their parts shared, as Transport.Sharing says. Healthy
+	// is all objects.
 	Shared int64
-	// Unshared objects came in the same forms and were decoded each for itself: all of them
-	// if WhyUnshared is set, and otherwise those that were not encoded as API servers encode
-	// objects. Healthy is 0 or all.
+	// Unshared objects were decoded each for itself: all of them if WhyUnshared is set, and
+	// otherwise those that were not encoded as API servers encode objects. Healthy is 0 or
+	// all.
 	Unshared int64
-	// Rejected objects came in the same forms and could not be decoded. Healthy is 0.
+	// Rejected objects could not be decoded. Healthy is 0.
 	Rejected int64
-	// JSON counts the objects that came in JSON as Go structs. These are decoded each for
-	// itself; After counts those that were shared afterwards.
+	// JSON counts the objects that came in JSON as Go structs. Each is among those above, too.
 	JSON int64
 	// WhyUnshared says why objects of the type are not shared, for example because
-	// they are Secrets; nil where they are, and for Go structs in JSON.
+	// they are Secrets; nil where they are.
 	WhyUnshared error
 	// After counts the objects that were shared after decoding: from a transform, from a
-	// source that decodes by itself, or in JSON as Go structs.
+	// source that decodes by itself, or those in JSON that were decoded each for itself.
 	After SharerStats
 }
 

@@ -139,10 +139,12 @@ func TestStructsInJSONShareWhatTheyHaveInCommon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if containers, labels, _ := inCommon(page.Items[6].Object, page.Items[7].Object); containers != want || labels != want {
-			t.Errorf("%v: in common are containers: %v, labels: %v", sharing, containers, labels)
+		containers, labels, image := inCommon(page.Items[6].Object, page.Items[7].Object)
+		if containers != want || labels != want || image != (sharing != ShareNothing) {
+			t.Errorf("%v: in common are containers: %v, labels: %v, image: %v", sharing, containers, labels, image)
 		}
-		if stats := s.DecodingStats(); stats.JSON != 8 || (stats.After.Shared == 8) != want {
+		stats := s.DecodingStats()
+		if shared := sharing != ShareNothing; stats.JSON != 8 || (stats.Shared == 8) != shared || (stats.Unshared == 8) == shared || stats.After.Shared != 0 {
 			t.Errorf("%v: counted %+v", sharing, stats)
 		}
 	}
@@ -201,7 +203,7 @@ func TestWhatIsNotSharedIsCounted(t *testing.T) {
 	dynamic := NewDynamic(serve(t, answerWith(200, jsonType, jsonFrame("ADDED", podJSON("a", "3")))), pods, RESTOptions{})
 	_, _ = readAllEvents(t, inJSON, WatchOptions{})
 	_, _ = readAllEvents(t, dynamic, WatchOptions{})
-	if stats := inJSON.DecodingStats(); stats != (DecodingStats{JSON: 1, After: dedup.SharerStats{Shared: 1}}) {
+	if stats := inJSON.DecodingStats(); stats != (DecodingStats{Shared: 1, JSON: 1}) {
 		t.Errorf("a struct in JSON: %+v", stats)
 	}
 	if stats := dynamic.DecodingStats(); stats != (DecodingStats{Shared: 1}) {

@@ -42,11 +42,16 @@ type Transport struct {
 	// ListBudget bounds the memory of the pages of several sources at once; nil means the
 	// budget of the client, of 4 GiB, where int has 32 bits of 1 GiB.
 	ListBudget *Budget
-	// Sharing says which parts of decoded objects are shared; 0 means ShareAll. Go structs
-	// that come in JSON share all or nothing.
+	// Sharing says which parts of decoded objects are shared; 0 means ShareAll.
 	Sharing Sharing
 	// Table holds what the objects share; nil means the table of the client.
 	Table *Table
+	// Recorder keeps what informers read, to be replayed: give one of package flight. nil keeps
+	// nothing. Sources themselves do not use it.
+	Recorder Recorder
+	// Tracer starts a span for each list and each watch of informers: give one of package tracing.
+	// nil starts none. Sources themselves do not use it.
+	Tracer Tracer
 }
 
 // Backoff configures the waits between attempts. Its zero value is ready.

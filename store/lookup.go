@@ -70,6 +70,18 @@ func (x Index[T]) Len(value string) int {
 	return x.entries.rank(x.last(value)) - x.entries.rank(x.first(value))
 }
 
+// Entries returns the number of entries: an object has one for each of its values.
+func (x Index[T]) Entries() int {
+	if x.prefix == "" {
+		return x.entries.len()
+	}
+	n := 0
+	for value := range x.Values() {
+		n += x.Len(value)
+	}
+	return n
+}
+
 // Values yields the values that objects have, each once, in ascending order. It costs
 // a search per value. The sequence can be ranged over any number of times.
 func (x Index[T]) Values() iter.Seq[string] {

@@ -88,6 +88,18 @@ func (s Snapshot[T]) PrefixLen(prefix string) int {
 	return count
 }
 
+// Indexes returns the ids of the indexes, in the order in which they were added.
+func (s Snapshot[T]) Indexes() []any {
+	if s.state == nil {
+		return nil
+	}
+	ids := make([]any, len(s.state.indexes))
+	for i, x := range s.state.indexes {
+		ids[i] = x.id
+	}
+	return ids
+}
+
 // Index returns the index of an id; ok is false if it was not added.
 func (s Snapshot[T]) Index(id any) (x Index[T], ok bool) {
 	if s.state == nil {

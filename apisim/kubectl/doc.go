@@ -1,5 +1,5 @@
 // Package kubectl runs the kubectl of the Kubernetes release that Tidings builds upon
-// against apisim and "tidings serve", and compares what it prints with the sessions in
+// against apisim, "tidings serve" and "tidings demo", and compares what it prints with the sessions in
 // testdata. It has tests only, and is a module of its own for what kubectl requires.
 //
 //	testdata/*.session ─▶ session ─▶ kubectl (this test binary, run again)
@@ -18,7 +18,8 @@
 //     included, repeats from run to run.
 //
 // fields.session has what a user does with a cluster, by names and fields, without tables.
-// It runs against a process of the command too.
+// It runs against a process of "tidings serve" too. demo.session has the same for "tidings demo",
+// whose controllers carry out what the user writes.
 //
 // "go test -update" writes the sessions anew, but for commands that go on.
 //
@@ -27,7 +28,7 @@
 // Some commands need what apisim leaves to a real API server, and the sessions show
 // what they print: explain, create token, logs, exec, attach, port-forward and what else a
 // kubelet answers. Values that a real server sets by default or allocates, such as the cluster
-// IP of a service, are empty. No controller runs: rollouts go on by patches.
+// IP of a service, are empty. No controller runs but in demo.session: rollouts go on by patches.
 //
 // # Concurrency properties
 //

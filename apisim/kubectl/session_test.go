@@ -40,6 +40,12 @@ func TestServe(t *testing.T) {
 	replay(newServeSession(t), "testdata/sessions/fields.session")
 }
 
+// TestDemo replays a session with "tidings demo" as the server.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	replay(newDemoSession(t), "testdata/demo.session")
+}
+
 // TestUsers replays a session of a user with few rights.
 func TestUsers(t *testing.T) {
 	t.Parallel()

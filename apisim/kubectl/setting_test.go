@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -47,9 +48,33 @@ func startServer(t *testing.T) *apisim.Server {
 	return apisim.Options{Seed: 1}.Start(t, "testdata/fleet.yaml")
 }
 
-// newServeSession builds the command and returns a session with a process of it, which has
-// the objects and the seed of the other sessions.
+// newServeSession returns a session with a process of "tidings serve", which has the objects and
+// the seed of the other sessions.
 func newServeSession(t *testing.T) *session {
+	return newCommandSession(t, "serve", "--seed", "1", "--load", "testdata/fleet.yaml")
+}
+
+var (
+	// What "kubectl rollout status" and "kubectl wait" say meanwhile, which depends on the time.
+	meanwhile = regexp.MustCompile(`(?m)^(Waiting for deployment .*|.* condition met)\n`)
+	// The name of a pod of a deployment.
+	podName = regexp.MustCompile(`\b(hello)-[a-z0-9]{10}-[a-z0-9]{5}\b`)
+)
+
+// newDemoSession returns a session with a process of "tidings demo", which changes nothing by
+// itself.
+func newDemoSession(t *testing.T) *session {
+	s := newCommandSession(t, "demo", "--seed", "1", "--pods", "40", "--churn", "0", "--for", "0")
+	normalise := s.normalise
+	s.normalise = func(text string) string {
+		text = meanwhile.ReplaceAllString(normalise(text), "")
+		return podName.ReplaceAllString(text, "$1-RANDOM")
+	}
+	return s
+}
+
+// newCommandSession builds the command and returns a session with a process of it.
+func newCommandSession(t *testing.T, args ...string) *session {
 	home := t.TempDir()
 	tidings, kubeconfig := filepath.Join(home, "tidings"), filepath.Join(home, "kubeconfig")
 	build := exec.Command("go", "build", "-o", tidings, "./cmd/tidings")
@@ -57,30 +82,37 @@ func newServeSession(t *testing.T) *session {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}
-	serve := exec.Command(tidings, "serve", "--seed", "1", "--load", "testdata/fleet.yaml", "--write-kubeconfig", kubeconfig)
-	out, err := serve.StdoutPipe()
+	server := exec.Command(tidings, append(args, "--write-kubeconfig", kubeconfig)...)
+	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve.Stderr = serve.Stdout
-	if err := serve.Start(); err != nil {
+	server.Stderr = server.Stdout
+	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
+	lines := bufio.NewScanner(out)
+	var reading sync.WaitGroup
 	t.Cleanup(func() {
-		serve.Process.Signal(os.Interrupt) //nolint:errcheck // Wait says whether it ended otherwise
-		if err := serve.Wait(); err != nil {
-			t.Errorf("%v: %v", serve.Args, err)
+		server.Process.Signal(os.Interrupt) //nolint:errcheck // Wait says whether it ended otherwise
+		reading.Wait()
+		if err := server.Wait(); err != nil {
+			t.Errorf("%v: %v", server.Args, err)
 		}
 	})
 	var config *clientcmdapi.Config
-	for lines := bufio.NewScanner(out); config == nil; {
+	for config == nil {
 		if !lines.Scan() {
-			t.Fatalf("%v ended before it had written its kubeconfig: %v", serve.Args, lines.Err())
+			t.Fatalf("%v ended before it had written its kubeconfig: %v", server.Args, lines.Err())
 		}
 		if config, err = clientcmd.LoadFromFile(kubeconfig); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
+	reading.Go(func() {
+		for lines.Scan() { // so that the command can go on printing
+		}
+	})
 	return &session{T: t, home: home, kubeconfig: kubeconfig, normalise: normaliser(config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server)}
 }
 

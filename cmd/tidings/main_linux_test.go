@@ -39,49 +39,68 @@ func openTerminal(t *testing.T) (user, process *os.File) {
 	return user, open(fmt.Sprintf("/dev/pts/%d", number))
 }
 
-// TestKeys presses keys of a demo on a terminal, which has its settings of before in the end.
-func TestKeys(t *testing.T) {
+// build returns the path of the command.
+func build(t *testing.T) string {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "tidings")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, end := range []string{"q", "\x03"} {
-		user, terminal := openTerminal(t)
-		settings := func() unix.Termios {
-			found, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return *found
-		}
-		before := settings()
-		demo := exec.CommandContext(t.Context(), binary, "demo", "--for", "0", "--pods", "20", "--churn", "100", "--color", "never")
-		demo.Stdin, demo.Stdout, demo.Stderr = terminal, terminal, terminal
-		demo.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		if err := demo.Start(); err != nil {
+	return binary
+}
+
+// step awaits a text on a terminal, and presses keys then.
+type step struct{ await, press string }
+
+// drive runs a command on a terminal, which has its settings of before in the end.
+func drive(t *testing.T, command *exec.Cmd, steps ...step) {
+	t.Helper()
+	user, terminal := openTerminal(t)
+	settings := func() unix.Termios {
+		found, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+		if err != nil {
 			t.Fatal(err)
 		}
-		out := bufio.NewReader(user)
-		for _, step := range []struct{ await, press string }{
-			{"p pauses, / filters, q ends\r\n", "p"},
-			{"paused, [1-9]", "p"},
-			{"changes? (was|were) not shown\r\n", "/cart"},
-			{"/cart▏ · Enter filters", "\r"},
-			{"only /cart", end},
-			{"match the server", ""},
-		} {
-			if regexp.MustCompile(step.await).FindReaderIndex(out) == nil {
-				t.Fatalf("%q did not come", step.await)
-			}
-			if _, err := user.WriteString(step.press); err != nil {
-				t.Fatal(err)
-			}
+		return *found
+	}
+	before := settings()
+	command.Stdin, command.Stdout, command.Stderr = terminal, terminal, terminal
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(user)
+	for _, s := range steps {
+		if regexp.MustCompile(s.await).FindReaderIndex(out) == nil {
+			t.Fatalf("%q did not come", s.await)
 		}
-		if err := demo.Wait(); err != nil {
-			t.Error(err)
-		}
-		if after := settings(); after != before {
-			t.Errorf("after %q the terminal has the settings %+v, it had %+v", end, after, before)
+		if _, err := user.WriteString(s.press); err != nil {
+			t.Fatal(err)
 		}
 	}
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+	if after := settings(); after != before {
+		t.Errorf("after %q the terminal has the settings %+v, it had %+v", command.Args, after, before)
+	}
+}
+
+// TestKeys presses keys of a demo, and of a replay in the screens of top, on a terminal.
+func TestKeys(t *testing.T) {
+	binary := build(t)
+	for _, end := range []string{"q", "\x03"} {
+		drive(t, exec.CommandContext(t.Context(), binary, "demo", "--for", "0", "--pods", "20", "--churn", "100", "--color", "never"),
+			step{"p pauses, / filters, q ends\r\n", "p"},
+			step{"paused, [1-9]", "p"},
+			step{"changes? (was|were) not shown\r\n", "/cart"},
+			step{"/cart▏ · Enter filters", "\r"},
+			step{"only /cart", end},
+			step{"match the server", ""})
+	}
+	recording := filepath.Join("..", "..", "flight", "testdata", "version-1.zip")
+	drive(t, exec.CommandContext(t.Context(), binary, "replay", recording, "--top", "--color", "never"),
+		step{"1 problems", "2"},
+		step{"OBJECTS", "q"},
+		step{"with [0-9]+ objects, after [0-9]+ lists", ""})
 }

@@ -3,6 +3,7 @@ package dedup
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"slices"
 	"syscall"
@@ -179,6 +180,47 @@ func BenchmarkMaps(b *testing.B) {
 		scrambled = append(scrambled, c.scrambledWidget())
 	}
 	run("widgets without repetition", scrambled)
+}
+
+// decodeStructs decodes with a StructDecoder, or with the API machinery if nothing is shared.
+func decodeStructs(tb testing.TB, typ reflect.Type) func(Sharing) func() func([]byte) any {
+	return func(sharing Sharing) func() func([]byte) any {
+		return func() func([]byte) any {
+			return decodeStructsWith(tb, newStructDecoder(new(Table), typ, sharing))
+		}
+	}
+}
+
+func decodeStructsWith(tb testing.TB, d *StructDecoder) func([]byte) any {
+	return func(data []byte) any {
+		into := reflect.New(d.typ.Elem()).Interface()
+		if _, err := d.Unmarshal(data, into); err != nil {
+			tb.Error(err)
+		}
+		return into
+	}
+}
+
+// BenchmarkStructs decodes pods and custom resources from JSON into Go structs.
+func BenchmarkStructs(b *testing.B) {
+	c := newCorpus(1, 40)
+	run := func(name string, typ reflect.Type, all [][]byte) {
+		b.Run(name, func(b *testing.B) { benchEach(b, all, decodeStructs(b, typ)) })
+	}
+	pod := reflect.TypeFor[corev1.Pod]()
+	var scrambled, scrambledWidgets [][]byte
+	for range 4000 {
+		scrambled = append(scrambled, encodeJSON(c.scrambled()))
+		scrambledWidgets = append(scrambledWidgets, encodeJSON(c.scrambledWidgetStruct()))
+	}
+	pods := c.population(100, func(w *workload) []byte { return encodeJSON(c.pod(w)) })
+	run("pods", pod, pods)
+	run("pods in random order", pod, inRandomOrder(pods))
+	run("pods without repetition", pod, scrambled)
+	widgets := c.widgets(100)
+	run("widgets", reflect.TypeFor[typedWidget](), widgets)
+	run("widgets in random order", reflect.TypeFor[typedWidget](), inRandomOrder(widgets))
+	run("widgets without repetition", reflect.TypeFor[typedWidget](), scrambledWidgets)
 }
 
 // BenchmarkShare shares pods that the generated code has decoded.

@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"reflect"
 	"runtime"
 	"testing"
 
@@ -30,6 +31,15 @@ func churnTests(t *testing.T) map[string]churnTest {
 		reportPod(pod, n)
 		return encode(pod.(*corev1.Pod))
 	}
+	podsInJSON := func(c *corpus, i int) func() []byte {
+		w := c.workload(i)
+		return func() []byte { return encodeJSON(c.pod(w)) }
+	}
+	podReportInJSON := func(data []byte, n int) []byte {
+		pod := decodeJSON[corev1.Pod](data)
+		reportPod(pod, n)
+		return encodeJSON(pod)
+	}
 	customReport := func(data []byte, n int) []byte {
 		u := decodedWidget(t, data)
 		reportWidget(u, n)
@@ -47,6 +57,9 @@ func churnTests(t *testing.T) map[string]churnTest {
 		}, 7. / 6},
 		"maps": {custom, customReport, func(table *Table) func([]byte) any {
 			return decodeMapsWith(t, NewMapDecoder(table, widgets, ShareAll, nil))
+		}, 7. / 6},
+		"pods in JSON": {podsInJSON, podReportInJSON, func(table *Table) func([]byte) any {
+			return decodeStructsWith(t, newStructDecoder(table, reflect.TypeFor[corev1.Pod](), ShareAll))
 		}, 7. / 6},
 		"shared pods":             {pods, podReport, sharing(decodedPod), 1.25},
 		"shared custom resources": {custom, customReport, sharing(decodedWidget), 1.25},

@@ -32,10 +32,10 @@ var errOpaque = errors.New("it holds what cannot be compared")
 
 // A compiler makes the plan of one Go type of objects.
 type compiler struct {
-	plans    *plans // locked
-	plan     *plan
-	decoding bool
-	layouts  map[variant]*layout
+	plans   *plans // locked
+	plan    *plan
+	form    form
+	layouts map[variant]*layout
 }
 
 func (c *compiler) newStats() int32 {
@@ -46,7 +46,7 @@ func (c *compiler) newStats() int32 {
 // layout returns the layout of a type, without the fields of drop. An error says that the
 // type cannot be decoded here, or that it is a Secret or leads to one.
 func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) {
-	of := variant{t, drop.String()}
+	of := variant{t, drop.String(), c.form}
 	if l := c.layouts[of]; l != nil {
 		return l, nil
 	}
@@ -56,9 +56,11 @@ func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) 
 	switch {
 	case isSecretType(t):
 		return nil, errSecret
+	case c.form == inJSON:
+		return l, c.jsonLayout(l, drop)
 	case t.Kind() == reflect.Map:
 		return l, c.mapLayout(l)
-	case c.decoding:
+	case c.form == inProtobuf:
 		return l, c.decodedLayout(l, drop)
 	}
 	if err := c.add(l, t, 0); err != nil {
@@ -75,10 +77,10 @@ func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) 
 func (c *compiler) mapLayout(l *layout) (err error) {
 	l.kind, l.maps, l.flat = kindMap, mapOfOthers, false
 	elem := l.typ.Elem()
-	if c.decoding && l.typ.Key().Kind() != reflect.String {
+	if c.form == inProtobuf && l.typ.Key().Kind() != reflect.String {
 		return fmt.Errorf("%s has no decoder: its keys are no strings", l.typ)
 	}
-	if !c.decoding && l.typ == objectsType {
+	if c.form == inMemory && l.typ == objectsType {
 		l.kind = kindObject
 		c.genericFields()
 		return nil
@@ -100,9 +102,9 @@ func (c *compiler) mapLayout(l *layout) (err error) {
 func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err error) {
 	f = field{stats: -1, inner: -1, size: t.Size()}
 	switch k := t.Kind(); {
-	case c.decoding && isBytes(t):
+	case c.form == inProtobuf && isBytes(t):
 		f.kind = kindBytes
-	case c.decoding && isList(t), k == reflect.Struct:
+	case c.form == inProtobuf && isList(t), k == reflect.Struct:
 		f.kind = kindStruct
 		f.elem, err = c.layout(t, drop)
 	case k == reflect.String:
@@ -111,7 +113,7 @@ func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err erro
 		f.kind = kindAny
 	case k == reflect.Pointer, k == reflect.Slice, k == reflect.Map:
 		f.kind, f.stats, f.inner = kindMap, c.newStats(), c.newStats()
-		f.space = c.plans.spaceLocked(variant{t, drop.String()})
+		f.space = c.plans.spaceLocked(variant{t, drop.String(), c.form})
 		if k == reflect.Map {
 			if f.elem, err = c.layout(t, nil); err == nil {
 				f.kind = f.elem.kind

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // A corpus is a cluster's worth of objects, the same for the same seed: pods, deployments and
@@ -155,6 +156,9 @@ func (c *corpus) scramble(v reflect.Value) {
 	case *resource.Quantity:
 		*at = *resource.NewQuantity(c.random.Int64N(1<<40), resource.DecimalSI)
 		return
+	case *intstr.IntOrString:
+		*at = intstr.FromInt32(c.random.Int32())
+		return
 	case *metav1.FieldsV1:
 		return
 	}
@@ -189,6 +193,38 @@ func (c *corpus) scramble(v reflect.Value) {
 			v.SetMapIndex(key, value)
 		}
 	}
+}
+
+// A typedWidget is the Go type of the custom resources.
+type typedWidget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   widgetSpec   `json:"spec"`
+	Status widgetStatus `json:"status"`
+}
+
+type widgetSpec struct {
+	Ratio    float64           `json:"ratio,omitempty"`
+	Replicas *int32            `json:"replicas,omitempty"`
+	Selector map[string]string `json:"selector,omitempty"`
+	Template corev1.PodSpec    `json:"template"`
+	Weights  []float64         `json:"weights,omitempty"`
+}
+
+type widgetStatus struct {
+	Address            string             `json:"address,omitempty"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Phase              string             `json:"phase,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// scrambledWidgetStruct returns a widget in which nothing is as in any other widget.
+func (c *corpus) scrambledWidgetStruct() *typedWidget {
+	w := decodeJSON[typedWidget](c.widget(c.workload(c.random.IntN(1 << 20))))
+	w.ManagedFields[0].FieldsV1.SetRawString(`{"f:` + c.text(100) + `":{}}`)
+	c.scramble(reflect.ValueOf(w).Elem())
+	return w
 }
 
 // scrambledWidget returns a custom resource that has nothing in common with any other,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
@@ -33,16 +34,22 @@ func (s Sharing) off() bool { return s < 0 || s >= ShareNothing }
 // shares the parts that an object has in common with earlier ones. Several goroutines may use
 // it at once; each of them keeps its own fieldStats.
 type Decoder struct {
+	typedDecoder
+	nest    sync.Once // guards nesting
+	nesting nesting
+}
+
+// A typedDecoder is what decoders of one Go type have in common.
+type typedDecoder struct {
 	table   *Table
-	typ     reflect.Type
+	typ     reflect.Type // a pointer
+	form    form
 	sharing Sharing
 	drop    fieldpath.Tree
-	clearer *fieldpath.Clearer // of drop, for objects that the generated code has decoded
+	clearer *fieldpath.Clearer // of drop, for objects that are left to others
 
 	compile sync.Once // guards plan
 	plan    *plan
-	nest    sync.Once // guards nesting
-	nesting nesting
 
 	counts decoderCounts
 }
@@ -58,8 +65,8 @@ func (c *decoderCounts) stats() DecoderStats {
 type DecoderStats struct {
 	// Shared objects were decoded here.
 	Shared int64
-	// Generated objects were left to the generated code, or to the API machinery if they are
-	// maps: all of them if Shares says so, and otherwise those that were encoded as Go does
+	// Generated objects were left to the generated code, or to the API machinery if they are in
+	// JSON: all of them if Shares says so, and otherwise those that were encoded as Go does
 	// not encode objects. Healthy is 0 or all.
 	Generated int64
 	// Rejected objects could not be decoded. Healthy is 0.
@@ -72,7 +79,9 @@ type DecoderStats struct {
 // fieldStats.
 func NewDecoder(table *Table, example Message, sharing Sharing) *Decoder {
 	table.init()
-	return &Decoder{table: table, typ: reflect.TypeOf(example), sharing: sharing}
+	d := &Decoder{}
+	d.table, d.typ, d.form, d.sharing = table, reflect.TypeOf(example), inProtobuf, sharing
+	return d
 }
 
 // Without returns a decoder like d that leaves some fields out of the objects, as if they had
@@ -84,28 +93,33 @@ func NewDecoder(table *Table, example Message, sharing Sharing) *Decoder {
 // It returns an error, which names the path, if the type of d has no such field, if the path goes
 // into a map or another single value, or if it leaves out a field that identifies objects.
 func (d *Decoder) Without(paths ...string) (*Decoder, error) {
+	less := &Decoder{}
+	return less, d.without(&less.typedDecoder, paths)
+}
+
+// without makes less a decoder like d that leaves out fields.
+func (d *typedDecoder) without(less *typedDecoder, paths []string) error {
 	drop, err := fieldpath.Parse(slices.Concat(d.drop.Paths(), paths))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(drop) > 0 && d.typ == nil {
-		return nil, fmt.Errorf("%v is left out of a decoder of no type", drop)
+		return fmt.Errorf("%v is left out of a decoder of no type", drop)
 	}
 	if err := drop.Check(d.typ); err != nil {
-		return nil, err
+		return err
 	}
-	return &Decoder{
-		table: d.table, typ: d.typ, sharing: d.sharing,
-		drop: drop, clearer: fieldpath.NewClearer(drop, d.typ),
-	}, nil
+	less.table, less.typ, less.form, less.sharing = d.table, d.typ, d.form, d.sharing
+	less.drop, less.clearer = drop, fieldpath.NewClearer(drop, d.typ)
+	return nil
 }
 
 var errSharesNothing = errors.New("sharing is turned off")
 
-// Shares returns nil if objects of the decoder's type are shared, and otherwise why all of
-// them are left to the generated code: the type is Secret, has an Unmarshal that is not
-// generated, or a field of a kind that API types do not have.
-func (d *Decoder) Shares() error {
+// Shares returns nil if objects of the decoder's type are shared, and otherwise why each of them
+// is decoded for itself: sharing is turned off, the type is Secret or leads to it, has an Unmarshal
+// or UnmarshalJSON of its own, or a field of a kind that API types do not have.
+func (d *typedDecoder) Shares() error {
 	d.compile.Do(func() {
 		switch {
 		case d.sharing.off():
@@ -113,14 +127,24 @@ func (d *Decoder) Shares() error {
 		case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 			d.plan = &plan{err: fmt.Errorf("%v is not a pointer to a struct", d.typ)}
 		default:
-			d.plan = d.table.plans.plan(d.typ.Elem(), d.drop, true)
+			d.plan = d.table.plans.plan(d.typ.Elem(), d.drop, d.form)
 		}
 	})
 	return d.plan.err
 }
 
 // Stats returns the decoder's counts.
-func (d *Decoder) Stats() DecoderStats { return d.counts.stats() }
+func (d *typedDecoder) Stats() DecoderStats { return d.counts.stats() }
+
+// check returns the address of the object to decode into.
+func (d *typedDecoder) check(into any) (unsafe.Pointer, error) {
+	v := reflect.ValueOf(into)
+	if v.Type() != d.typ || v.IsNil() {
+		return nil, fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v",
+			d.typ, into, d.typ.Elem())
+	}
+	return v.UnsafePointer(), nil
+}
 
 // Unmarshal decodes an object into a new one, which must be the zero value of the decoder's type.
 // It keeps nothing of data. It accepts what the generated Unmarshal accepts, and then the object
@@ -133,15 +157,14 @@ func (d *Decoder) Unmarshal(data []byte, into Message) error {
 		d.clearer.Clear(into)
 		return err
 	}
-	v := reflect.ValueOf(into)
-	if v.Type() != d.typ || v.IsNil() {
-		return fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v",
-			d.typ, into, d.typ.Elem())
+	to, err := d.check(into)
+	if err != nil {
+		return err
 	}
 	w := d.plan.decoders.take(d.sharing, func() *protoWorker {
 		return newProtoWorker(d.table, d.plan, d.sharing)
 	})
-	ok := w.decode(data, v.UnsafePointer())
+	ok := w.decode(data, to)
 	refused := w.refused
 	w.refused = nil
 	d.plan.decoders.give(w, d.sharing)
@@ -149,7 +172,7 @@ func (d *Decoder) Unmarshal(data []byte, into Message) error {
 		d.counts.shared.Add(1)
 		return nil
 	}
-	v.Elem().SetZero()
+	reflect.ValueOf(into).Elem().SetZero()
 	if refused == nil && groups(data) > maxGroups {
 		refused = ErrGroups
 	}

@@ -122,7 +122,7 @@ func exact(tb testing.TB, v reflect.Value) {
 	tb.Helper()
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() && v.Type().Elem() != reflect.TypeFor[unsafe.Pointer]() {
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*unsafe.Pointer]() {
 			exact(tb, v.Elem())
 		}
 	case reflect.Struct:

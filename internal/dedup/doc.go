@@ -1,16 +1,16 @@
 // Package dedup decodes Kubernetes API objects and keeps their common parts in memory once:
-// a [Decoder] decodes the [Message] values of one Go type from protobuf, a [MapDecoder]
-// decodes unstructured objects from JSON into maps, and a [Sharer] takes objects that are
-// decoded already. All of them share through a [Table]. [Sharing] selects the parts that are
+// a [Decoder] decodes the [Message] values of one Go type from protobuf, a [StructDecoder]
+// decodes the values of one Go type from JSON, a [MapDecoder] decodes unstructured objects from
+// JSON into maps, and a [Sharer] takes objects that are decoded already. All of them share through a [Table]. [Sharing] selects the parts that are
 // shared; [DecoderStats], [SharerStats] and [TableStats] count.
 //
 // The pods of a workload have most of their bytes in common. The generated Unmarshal
 // allocates the values of these bytes again for each pod. This package compares the bytes
 // instead, and lets the second pod point to the values of the first. Objects are deeply
-// equal to those of the generated code.
+// equal to those of the generated code, and of the API machinery for JSON.
 //
 //	bytes of an object
-//	  │   layout of the Go type, compiled once
+//	  │   layout of the Go type, compiled once for protobuf and once for JSON
 //	  ├── number ───────────────────────▶ set
 //	  ├── string ──────▶ fieldStats ───▶ paused: ownStrings, one allocation per object
 //	  │                      └─ tries ─▶ recentCache ─▶ Table.texts
@@ -44,10 +44,26 @@
 //     copy of the key.
 //  3. Slices have no spare capacity, so that appending to them copies them.
 //
-// Decoding JSON into maps (mapworker.go):
+// Decoding JSON into Go structs (structcompile.go, structworker.go):
 //
 //  1. The text is cut into tokens, and its syntax is checked. Texts, depths and numbers that
 //     are too large, and everything that is not JSON, are left to the API machinery.
+//  2. Fields are found by their names in JSON, by the rules of encoding/json for tags and embedded
+//     structs. The names must match with their case.
+//  3. The bytes of the value of a pointer, a slice or a map are a key, as in protobuf. Values in
+//     interfaces are decoded as maps are.
+//  4. Types that read their JSON themselves are called with a copy of it (structreaders.go). The
+//     common ones, such as Time and Quantity, are read here.
+//  5. The API machinery decodes the whole object if a field comes twice, a value has another type
+//     than its field, a type refuses its value, or the value of a field of an unusual type is
+//     there: a map with numbers as keys, an array, an interface with methods, a field whose tag
+//     says "string", one behind an embedded pointer. So result and error are its own.
+//  6. A value that was found is expected in the next object, where the same bytes are around its
+//     beginning. If it comes there, it is not cut into tokens (expected.go).
+//
+// Decoding JSON into maps (mapworker.go):
+//
+//  1. The text is cut into tokens, as for Go structs.
 //  2. The bytes of an object or array are the key of its map or slice, in any field.
 //  3. Without Go types, fields are learned by name and parent, in a pathTree.
 //
@@ -81,13 +97,16 @@
 //
 // # Never shared
 //
-// Secrets, and types that contain them. A map is a Secret if the decoder's kind or its own
-// says so. A [Sharer] leaves objects alone that may be Secrets ([SharerOptions].NoSecrets),
+// Secrets, and types that contain them. A map, and a Go struct in JSON, is a Secret if the
+// decoder's kind or its own says so. A [Sharer] leaves objects alone that may be Secrets ([SharerOptions].NoSecrets),
 // and types with unexported fields, channels or functions.
 //
 // A Quantity that has an address, and values that contain one: its String, AsDec and Cmp write to
 // it, so that the readers of two objects would race. In a map it has no address, and is
 // shared with the map unless its number is behind a pointer.
+//
+// A value of a type that reads its JSON itself, unless its fields are exported strings, bytes and
+// numbers alone.
 //
 // # Unsafe
 //
@@ -113,10 +132,12 @@
 // one the own strings of its object; none keeps a frame.
 //
 // A worker for pods has about 40 KiB, and at most 256 KiB of recent strings and 1 MiB of
-// recent keys. A Sharer's keeps recent values of at most 256 KiB alive.
+// recent keys. One for Go structs in JSON has 1 MiB of expected keys besides, at most. A Sharer's keeps recent values of at most 256 KiB alive.
 //
 // Pods of 500 workloads with 40 replicas each, 5.7 KB on the wire, take 5.8 KB and 27
 // allocations instead of 21.3 KB and 340, and three tenths of the CPU time (BenchmarkDecode).
+// The same pods as 9.4 KB of JSON take as much, and an eighth of the CPU time of the API
+// machinery's 190 µs (BenchmarkStructs).
 // Custom resources of 3.9 KB of JSON take 2.8 KB and 21 allocations instead of 21.7 KB and
 // 496, and an eighth of the CPU time (BenchmarkMaps).
 package dedup

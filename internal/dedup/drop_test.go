@@ -38,15 +38,20 @@ func (f *filler) dropPath(t reflect.Type, before string) string {
 	return path
 }
 
-// without returns a decoder that leaves out some random fields, or nil.
-func (f *filler) without(t *testing.T, d *Decoder) *Decoder {
-	var paths []string
+// dropPaths returns up to six random paths of a type.
+func (f *filler) dropPaths(t reflect.Type) (paths []string) {
 	for range 50 {
-		path := f.dropPath(d.typ, "")
+		path := f.dropPath(t, "")
 		if _, err := fieldpath.Parse([]string{path}); err == nil && len(paths) < 6 {
 			paths = append(paths, path)
 		}
 	}
+	return paths
+}
+
+// without returns a decoder that leaves out some random fields, or nil.
+func (f *filler) without(t *testing.T, d *Decoder) *Decoder {
+	paths := f.dropPaths(d.typ)
 	if len(paths) == 0 {
 		return nil
 	}

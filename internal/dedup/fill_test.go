@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -8,14 +9,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // filler makes random objects of any API type. It leaves out, empties and repeats fields at
 // random, too.
-type filler struct{ random *rand.Rand }
+type filler struct {
+	random *rand.Rand
+	json   bool // only what JSON can hold
+}
 
 func newFiller(seed uint64) *filler {
-	return &filler{rand.New(rand.NewPCG(seed, 0xf111))}
+	return &filler{random: rand.New(rand.NewPCG(seed, 0xf111))}
 }
 
 // text returns a string that is likely to come again.
@@ -57,6 +63,9 @@ func (f *filler) quantity() resource.Quantity {
 
 // fill sets v to a random value, with values inside each other at most depth deep.
 func (f *filler) fill(v reflect.Value, depth int) {
+	if f.json && f.fillForJSON(v) {
+		return
+	}
 	switch at := v.Addr().Interface().(type) {
 	case *metav1.Time:
 		if f.random.IntN(4) > 0 {
@@ -82,8 +91,10 @@ func (f *filler) fill(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(f.random.IntN(2) == 0)
-	case reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(f.number())
+	case reflect.Float64:
+		v.SetFloat(float64(f.number()) / 8)
 	case reflect.Uint8:
 		v.SetUint(uint64(f.random.IntN(256)))
 	case reflect.String:
@@ -132,4 +143,42 @@ func (f *filler) fillMap(v reflect.Value, depth int) {
 		f.fill(value, depth-1)
 		v.SetMapIndex(key, value)
 	}
+}
+
+// fillForJSON sets values that JSON holds in another way than protobuf, and reports whether v is
+// one of them.
+func (f *filler) fillForJSON(v reflect.Value) bool {
+	switch at := v.Addr().Interface().(type) {
+	case *metav1.Time:
+		at.Time = time.Unix(f.random.Int64N(4e9), 0)
+	case *metav1.MicroTime:
+		at.Time = time.Unix(f.random.Int64N(4e9), f.random.Int64N(1e9))
+	case *intstr.IntOrString:
+		*at = intstr.FromString(f.text())
+		if f.random.IntN(2) == 0 {
+			*at = intstr.FromInt32(f.random.Int32() - 1<<30)
+		}
+	case *metav1.FieldsV1:
+		at.SetRawBytes([]byte(f.rawJSON()))
+	case *runtime.RawExtension:
+		at.Raw = []byte(f.rawJSON())
+	case *json.RawMessage:
+		*at = []byte(f.rawJSON())
+	case *any:
+		if err := json.Unmarshal([]byte(f.rawJSON()), at); err != nil {
+			panic(err)
+		}
+	case *metav1.TypeMeta:
+		if f.random.IntN(3) == 0 {
+			*at = metav1.TypeMeta{Kind: f.text(), APIVersion: f.text()}
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// rawJSON returns a short text in JSON.
+func (f *filler) rawJSON() string {
+	return []string{"null", "{}", "[]", "7", "-1.5e3", `"a"`, `{"a":[1,{"b":"c","d":[]}],"e":true}`, `["a","\u00e9",null]`}[f.random.IntN(8)]
 }

@@ -17,6 +17,7 @@ type finder struct {
 	random  uint64
 	recent  recentCache
 	numbers [256]cachedNumber
+	found   *valueEntry // by the last call of decoded; nil if it found none
 
 	hits, misses int // not yet counted in the table
 }
@@ -95,11 +96,13 @@ func (f *finder) decoded(s *fieldStats, space *keySpace,
 	if e := *slot; e != nil && e.space == space && e.key == string(key) {
 		if v, ok := e.value(); ok {
 			f.hit(s, e)
+			f.found = e
 			return v, 0, false
 		}
 	}
 	h = f.table.hash(space, key)
 	e, v, kept := f.lookUp(s, h, space, key, nil, len(key))
+	f.found = e
 	if e != nil && len(key) <= maxRecentKey {
 		*slot = e
 	}

@@ -28,7 +28,7 @@ func compare(t *testing.T, compiled *plan, before, data []byte) {
 	typ := compiled.root.typ
 	table := new(Table)
 	table.init()
-	table.plans.plans = map[planKey]*plan{{variant{typ: typ}, true}: compiled.of()}
+	table.plans.plans = map[variant]*plan{{typ: typ, form: inProtobuf}: compiled.of()}
 	d := NewDecoder(table, newObject(typ), ShareAll)
 	for range 2 {
 		if err := d.Unmarshal(before, newObject(typ)); err != nil {
@@ -50,7 +50,7 @@ func (p *plan) of() *plan {
 func planOf(f *testing.F, typ reflect.Type) *plan {
 	table := new(Table)
 	table.init()
-	plan := table.plans.plan(typ, nil, true)
+	plan := table.plans.plan(typ, nil, inProtobuf)
 	if plan.err != nil {
 		f.Fatal(plan.err)
 	}

@@ -102,19 +102,22 @@ func decodeQuantity(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 		return true
 	}
 	content, ok := onlyField(data)
-	if ok && leastExponent(content) < minExponent {
-		ok, w.refused = false, ErrQuantity
-	}
-	if !ok {
+	return ok && w.quantity(content, to)
+}
+
+// quantity parses a Quantity.
+func (b *builder) quantity(content []byte, to unsafe.Pointer) bool {
+	if leastExponent(content) < minExponent {
+		b.refused = ErrQuantity
 		return false
 	}
-	q, err := resource.ParseQuantity(w.keepString(content)) // which the Quantity may keep
+	q, err := resource.ParseQuantity(b.keepString(content)) // which the Quantity may keep
 	if err != nil {
 		return false
 	}
-	if w.sharing == ShareAll {
+	if b.sharing == ShareAll {
 		if _, small := q.AsInt64(); !small && quantityOf(&q).number != nil {
-			w.unshared = true
+			b.unshared = true
 		}
 	}
 	*(*resource.Quantity)(to) = q
@@ -151,14 +154,19 @@ func decodeFields(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	}
 	content, ok := onlyField(data)
 	if ok {
-		w.size += len(content)
-		if fieldsAreBytes {
-			*(*[]byte)(to) = exactCopy(content)
-		} else {
-			(*metav1.FieldsV1)(to).SetRawBytes(content)
-		}
+		w.fields(content, to)
 	}
 	return ok
+}
+
+// fields sets a FieldsV1 to its content.
+func (b *builder) fields(content []byte, to unsafe.Pointer) {
+	b.size += len(content)
+	if fieldsAreBytes {
+		*(*[]byte)(to) = exactCopy(content)
+	} else {
+		(*metav1.FieldsV1)(to).SetRawBytes(content)
+	}
 }
 
 // decodeList reads a slice of strings that is a message of its own. It is not nil, even with

@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"sync"
@@ -9,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// A plan is the compiled layout of one Go type of objects, either for a Decoder or for a
-// Sharer, or the reason why there is none. It does not change, except for its idle workers.
+// A plan is the compiled layout of one Go type of objects, in one form, or the reason why there
+// is none. It does not change, except for its idle workers.
 type plan struct {
 	err     error
 	root    *layout
@@ -23,28 +24,34 @@ type plan struct {
 	mayHoldSecret bool
 
 	decoders workerPool[*protoWorker]
+	structs  workerPool[*structWorker]
 	sharers  workerPool[*shareWorker]
 }
 
-// A variant is a Go type with the fields that are left out of its values.
+// A form is the form in which objects come to a Decoder, a StructDecoder or a Sharer.
+type form uint8
+
+const (
+	inMemory form = iota // decoded already
+	inProtobuf
+	inJSON
+)
+
+// A variant is a Go type in a form, with the fields that are left out of its values.
 type variant struct {
 	typ  reflect.Type
 	drop string // a fieldpath.Tree
+	form form
 }
 
 // plans are the plans and key spaces of a table.
 type plans struct {
 	mu     sync.Mutex // guards the rest; no other lock is taken under it
 	spaces map[variant]*keySpace
-	plans  map[planKey]*plan
+	plans  map[variant]*plan
 }
 
-type planKey struct {
-	variant
-	decoding bool
-}
-
-func (p *plans) init() { p.spaces, p.plans = map[variant]*keySpace{}, map[planKey]*plan{} }
+func (p *plans) init() { p.spaces, p.plans = map[variant]*keySpace{}, map[variant]*plan{} }
 
 // spaceLocked returns the key space of a variant.
 func (p *plans) spaceLocked(of variant) *keySpace {
@@ -56,19 +63,23 @@ func (p *plans) spaceLocked(of variant) *keySpace {
 	return s
 }
 
-// plan returns the plan to decode objects of a Go type from protobuf, without the fields of
-// drop, or to share decoded ones.
-func (p *plans) plan(t reflect.Type, drop fieldpath.Tree, decoding bool) *plan {
+// plan returns the plan for objects of a Go type in a form, without the fields of drop.
+func (p *plans) plan(t reflect.Type, drop fieldpath.Tree, form form) *plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := planKey{variant{t, drop.String()}, decoding}
+	key := variant{t, drop.String(), form}
 	if known := p.plans[key]; known != nil {
 		return known
 	}
-	made := &plan{hasMetadata: hasMetadata(t), mayHoldSecret: !decoding && mayHoldSecret(t)}
-	c := &compiler{plans: p, plan: made, decoding: decoding, layouts: map[variant]*layout{}}
+	made := &plan{hasMetadata: hasMetadata(t)}
+	made.mayHoldSecret = form == inMemory && mayHoldSecret(t)
+	c := &compiler{plans: p, plan: made, form: form, layouts: map[variant]*layout{}}
 	made.root, made.err = c.layout(t, drop)
-	if made.err == nil {
+	switch {
+	case made.err != nil:
+	case form == inJSON && (t.Kind() != reflect.Struct || made.root.read != nil):
+		made.err = fmt.Errorf("%v is no struct, or has an UnmarshalJSON of its own", t)
+	default:
 		made.err = made.root.opaque
 	}
 	p.plans[key] = made
@@ -76,8 +87,9 @@ func (p *plans) plan(t reflect.Type, drop fieldpath.Tree, decoding bool) *plan {
 }
 
 // A layout says where the fields of values of one Go type, or one variant of it, lie in
-// memory. A Decoder finds them by their protobuf numbers. For a Sharer, they are all that
-// stands in the value itself, the fields of structs in it included.
+// memory. A Decoder finds them by their protobuf numbers, a StructDecoder by their names. For
+// both a StructDecoder and a Sharer, the fields of embedded structs are among them; for a
+// Sharer, those of all structs in the value itself.
 type layout struct {
 	typ    reflect.Type
 	size   uintptr
@@ -91,6 +103,18 @@ type layout struct {
 	byNumber []uint8
 	// decode decodes the types that have an Unmarshal written by hand.
 	decode func(w *protoWorker, data []byte, to unsafe.Pointer) bool
+
+	// self is a field that is a value of the type; a StructDecoder's only, as all up to read.
+	self field
+	// names are the names of the fields. slots have the index of a field plus one, from the
+	// place on that shift makes of the mix of its name.
+	names []string
+	slots []uint8
+	shift uint
+	// read reads the values of types that read JSON themselves. alone says that they must not
+	// be shared.
+	read  func(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool
+	alone bool
 
 	// flat says that the value holds no pointers.
 	flat bool
@@ -107,8 +131,8 @@ type kind uint8
 const (
 	kindBits    kind = iota // numbers and bools, which are compared as they are
 	kindString              // a string
-	kindStruct              // a message in the value itself; a Decoder's only
-	kindBytes               // []byte; a Decoder's only
+	kindStruct              // a struct in the value itself; not a Sharer's
+	kindBytes               // []byte; not a Sharer's
 	kindNumber              // a pointer to a number or a bool
 	kindPointer             // a pointer to another value
 	kindSlice               // From here on, a field may come more than once in protobuf.
@@ -116,8 +140,9 @@ const (
 	kindDropped  // of any type, left out
 	kindObject   // a map[string]any
 	kindArray    // a []any in such a map
-	kindAny      // an interface, whose value is left alone
+	kindAny      // an interface; a Sharer leaves its value alone
 	kindQuantity // a Quantity
+	kindUnknown  // of a type that a StructDecoder cannot decode
 )
 
 // A mapKind says of which kind a map is. All except the last have strings as keys.
@@ -131,7 +156,7 @@ const (
 
 // A field is a part of a value that stands at an offset. It fits into a cache line.
 type field struct {
-	tag    uint32 // in protobuf
+	tag    uint32 // in protobuf; in JSON the reflect.Kind of a number
 	stats  int32  // index of the fieldStats of the field, -1 if it has none
 	inner  int32  // index of those of the strings in its value
 	kind   kind

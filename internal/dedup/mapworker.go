@@ -9,19 +9,11 @@ import (
 
 // A mapWorker is the state of one goroutine that decodes JSON into maps.
 type mapWorker struct {
-	finder
+	builder
 	tokens  wire.Tokens
 	paths   pathTree
-	own     ownStrings
 	scratch []byte
-
-	// data[0] is the byte of the text that tokens know as number base. owned says that data is a
-	// copy that belongs to the value that is being made, so that its strings may point into it.
-	data  []byte
-	base  uint32
-	owned bool
-	// size counts the bytes that sharing the value would save.
-	size int
+	source
 
 	// boxes is room for strings, because an interface with a string is a pointer to it.
 	// boxesAtOnce is how much room to make next, and boxesUsed counts the strings.
@@ -32,9 +24,16 @@ type mapWorker struct {
 	emptyObject, emptyArray any
 }
 
+// A source is the text that tokens are read from: data[0] is the byte that they know as number
+// base.
+type source struct {
+	data []byte
+	base uint32
+}
+
 func newMapWorker(t *Table, sharing Sharing) *mapWorker {
 	w := &mapWorker{
-		finder:      finder{table: t, sharing: sharing},
+		builder:     newBuilder(t, sharing),
 		emptyObject: map[string]any{}, emptyArray: []any{},
 	}
 	w.paths.init()
@@ -47,14 +46,28 @@ const maxBoxes, maxSharedBoxes = 256, 8
 
 // decode decodes an object. It returns false for one that is left to the API machinery.
 func (w *mapWorker) decode(d *MapDecoder, data []byte) (map[string]any, bool) {
-	defer w.tokens.Forget()
-	if !w.tokens.Read(data) || w.tokens.All[0].Kind != wire.Object {
+	defer w.close()
+	if !w.open(data) {
 		return nil, false
 	}
-	w.data, w.base = data, 0
+	strings := int(w.tokens.All[0].Strings)
+	w.boxesAtOnce, w.boxesUsed = max(1, min(int(d.strings.Load()), strings)), 0
+	object := w.makeObject(0, w.paths.root(d.kind), d.omitted)
+	d.strings.Store(int32(min(w.boxesUsed, maxBoxes)))
+	w.own.assign()
+	w.end()
+	return object, true
+}
+
+// open cuts an object into tokens and begins it. It returns false for one that is left to the
+// API machinery.
+func (w *mapWorker) open(data []byte) bool {
+	if !w.tokens.Read(data) || w.tokens.All[0].Kind != wire.Object {
+		return false
+	}
+	w.source = source{data: data}
 	if w.isSecret() {
-		w.data = nil
-		return nil, false
+		return false
 	}
 	tag := noTag
 	uid := &w.tokens.All[w.member(w.member(0, "metadata"), "uid")]
@@ -63,17 +76,16 @@ func (w *mapWorker) decode(d *MapDecoder, data []byte) (map[string]any, bool) {
 	}
 	w.begin(tag)
 	w.paths.tidy()
-	strings := int(w.tokens.All[0].Strings)
-	w.boxesAtOnce, w.boxesUsed = max(1, min(int(d.strings.Load()), strings)), 0
-	object := w.makeObject(0, w.paths.root(d.kind), d.omitted)
-	d.strings.Store(int32(min(w.boxesUsed, maxBoxes)))
-	w.own.assign()
-	w.data, w.boxes, w.size = nil, nil, 0
+	return true
+}
+
+// close forgets the object.
+func (w *mapWorker) close() {
+	w.tokens.Forget()
+	w.source, w.boxes, w.part = source{}, nil, part{}
 	if cap(w.scratch) > retainedBytes {
 		w.scratch = nil
 	}
-	w.end()
-	return object, true
 }
 
 // isSecret reports whether the object says that it is a Secret, or several. Both its kind and
@@ -82,8 +94,7 @@ func (w *mapWorker) isSecret() bool {
 	all := w.tokens.All
 	for i := uint32(1); i < all[0].Next; i = all[i+1].Next {
 		value := &all[i+1]
-		isString := value.Kind == wire.String || value.Kind == wire.Escaped
-		if isString && string(w.content(&all[i])) == "kind" &&
+		if value.IsText() && string(w.content(&all[i])) == "kind" &&
 			IsSecret("", "", string(w.content(value))) {
 			return true
 		}
@@ -93,6 +104,7 @@ func (w *mapWorker) isSecret() bool {
 
 // member returns the token of a field of the object at a token, or 0.
 func (w *mapWorker) member(object uint32, name string) uint32 {
+	object = w.tokens.Open(object)
 	all := w.tokens.All
 	if all[object].Kind != wire.Object {
 		return 0
@@ -194,6 +206,7 @@ func (w *mapWorker) build(i uint32, path int32, omit *omitted) any {
 // nested makes an object or array, or finds one that was decoded before from the same bytes,
 // if it is still in use.
 func (w *mapWorker) nested(i uint32, path int32, omit *omitted) any {
+	i = w.tokens.Open(i)
 	t := w.tokens.All[i]
 	if w.sharing != ShareAll {
 		return w.build(i, path, omit)
@@ -234,15 +247,33 @@ func (w *mapWorker) buildShared(i uint32, path int32, omit *omitted, h uint64,
 	space *keySpace) any {
 	t := w.tokens.All[i]
 	key := string(w.bytes(&t))
-	data, base, owned, size := w.data, w.base, w.owned, w.size
-	boxes, atOnce, used := w.boxes, w.boxesAtOnce, w.boxesUsed
-	w.data, w.base, w.owned, w.size = bytesOf(key), t.Begin, true, 0
-	w.boxes, w.boxesAtOnce = nil, max(1, min(int(t.Strings), maxSharedBoxes))
+	outer := w.enter(source{bytesOf(key), t.Begin}, t.Strings)
 	made := w.build(i, path, omit)
 	w.keep(h, space, key, value{efaceOf(made).data, 1}, w.size)
-	w.data, w.base, w.owned, w.size = data, base, owned, size+w.size
-	w.boxes, w.boxesAtOnce, w.boxesUsed = boxes, atOnce, used
+	w.leave(outer)
 	return made
+}
+
+// A surrounding is what a worker comes back to after a shared part.
+type surrounding struct {
+	source
+	part
+	boxes        []string
+	atOnce, used int
+}
+
+// enter begins a part that is to be shared and has so many strings, with a copy of its text.
+func (w *mapWorker) enter(own source, strings uint32) surrounding {
+	outer := surrounding{w.source, w.beginPart(), w.boxes, w.boxesAtOnce, w.boxesUsed}
+	w.source = own
+	w.boxes, w.boxesAtOnce = nil, max(1, min(int(strings), maxSharedBoxes))
+	return outer
+}
+
+func (w *mapWorker) leave(outer surrounding) {
+	w.endPart(outer.part)
+	w.source = outer.source
+	w.boxes, w.boxesAtOnce, w.boxesUsed = outer.boxes, outer.atOnce, outer.used
 }
 
 // text makes an interface with a string.
@@ -253,7 +284,7 @@ func (w *mapWorker) text(t *wire.Token, path int32) any {
 	}
 	if w.owned {
 		s := w.box()
-		*s = w.keepString(t, content)
+		*s = w.keepText(t, content)
 		w.size += sizeString + len(content)
 		return boxed(s)
 	}
@@ -283,12 +314,12 @@ func (w *mapWorker) box() *string {
 	return s
 }
 
-// keepString returns the content of a token as a string.
-func (w *mapWorker) keepString(t *wire.Token, content []byte) string {
-	if w.owned && t.Kind == wire.String && len(content) > 0 {
-		return stringOf(content)
+// keepText returns the content of a token as a string.
+func (w *mapWorker) keepText(t *wire.Token, content []byte) string {
+	if t.Kind == wire.Escaped {
+		return string(content)
 	}
-	return string(content)
+	return w.keepString(content)
 }
 
 // number makes an interface with a number: an int64 if it is a whole number that fits, and

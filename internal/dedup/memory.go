@@ -103,6 +103,20 @@ func bitsAt(p unsafe.Pointer, n uintptr) (x uint64) {
 	return x
 }
 
+// setBits sets n bytes, a number of 1, 2, 4 or 8, to the lowest ones of x.
+func setBits(p unsafe.Pointer, n uintptr, x uint64) {
+	switch n {
+	case 1:
+		*(*uint8)(p) = uint8(x)
+	case 2:
+		*(*uint16)(p) = uint16(x)
+	case 4:
+		*(*uint32)(p) = uint32(x)
+	default:
+		*(*uint64)(p) = x
+	}
+}
+
 // newNumber returns the address of a number of 1, 2, 4 or 8 bytes.
 func newNumber(size uintptr, bits uint64) unsafe.Pointer {
 	switch size {

@@ -97,7 +97,7 @@ func (p *pathTree) elementsOf(at int32) int32 {
 func (w *mapWorker) name(t *wire.Token, path, last int32) (string, int32) {
 	content := w.content(t)
 	if path == unknownPath {
-		return w.keepString(t, content), unknownPath
+		return w.keepText(t, content), unknownPath
 	}
 	nodes := w.paths.nodes
 	guess := nodes[path].first
@@ -115,7 +115,7 @@ func (w *mapWorker) name(t *wire.Token, path, last int32) (string, int32) {
 			at = w.paths.add(path, string(content))
 		}
 		if at == 0 {
-			return w.keepString(t, content), unknownPath
+			return w.keepText(t, content), unknownPath
 		}
 	}
 	nodes = w.paths.nodes

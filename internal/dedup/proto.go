@@ -8,30 +8,13 @@ import (
 
 // A protoWorker is the state of one goroutine that decodes objects of one Go type from protobuf.
 type protoWorker struct {
-	finder
-	plan       *plan
-	stats      []fieldStats
-	allocators []allocator
-	own        ownStrings
-
-	// owned says that the data being decoded is a copy that belongs to the value that is
-	// being made, so that its strings may point into it.
-	owned bool
-	// unshared says that the value holds something that must not be shared: a Quantity with
-	// an address, or one with a number behind a pointer.
-	unshared bool
-	// refused is why the generated code must not see the data either, or nil.
-	refused error
-	// size counts the bytes that sharing the value would save.
-	size  int
+	builder
+	typedValues
 	depth int
 }
 
 func newProtoWorker(t *Table, p *plan, sharing Sharing) *protoWorker {
-	return &protoWorker{
-		finder: finder{table: t, sharing: sharing}, plan: p,
-		stats: make([]fieldStats, p.stats), allocators: make([]allocator, len(p.types)),
-	}
+	return &protoWorker{builder: newBuilder(t, sharing), typedValues: newTypedValues(p)}
 }
 
 // decode decodes an object into the memory at to. If it returns false, that is half filled.
@@ -150,12 +133,7 @@ func (w *protoWorker) number(f *field, v uint64, at unsafe.Pointer) {
 	}
 	size := f.elem.size
 	setNumber(size, v, unsafe.Pointer(&v))
-	bits := bitsAt(unsafe.Pointer(&v), size)
-	if w.sharing == ShareAll {
-		*(*unsafe.Pointer)(at) = w.finder.number(size, bits, true)
-	} else {
-		*(*unsafe.Pointer)(at) = newNumber(size, bits)
-	}
+	*(*unsafe.Pointer)(at) = w.numberAt(size, bitsAt(unsafe.Pointer(&v), size))
 }
 
 // setNumber sets a bool, if it has the size of one, or a number.
@@ -173,36 +151,12 @@ func setNumber(size uintptr, v uint64, at unsafe.Pointer) {
 // make returns the address of n values.
 func (w *protoWorker) make(l *layout, n int) unsafe.Pointer {
 	w.size += n * int(l.size)
-	return w.allocators[l.index].make(l.typ, n)
+	return w.typedValues.make(l, n)
 }
 
 // text sets *to to the string content.
 func (w *protoWorker) text(stats int32, content []byte, to *string) {
-	if len(content) == 0 {
-		*to = ""
-		return
-	}
-	if w.owned {
-		w.size += len(content)
-		*to = stringOf(content)
-		return
-	}
-	m := mix(content)
-	if s := &w.stats[stats]; w.tries(s) && len(content) <= maxText {
-		if shared := w.finder.text(s, m, content, len(content), &w.own); shared != nil {
-			*to = *shared
-			return
-		}
-	}
-	w.own.add(m, content, to)
-}
-
-// keepString returns content as a string that need not be assigned later.
-func (w *protoWorker) keepString(content []byte) string {
-	if w.owned && len(content) > 0 {
-		return stringOf(content)
-	}
-	return string(content)
+	w.builder.text(&w.stats[stats], content, to)
 }
 
 // maxShared bounds the bytes of a value that is shared as a whole; larger ones are shared in
@@ -227,13 +181,12 @@ func (w *protoWorker) value(f *field, data []byte, n int) (value, bool) {
 		return w.build(f, data, n)
 	}
 	key := string(data)
-	owned, unshared, size := w.owned, w.unshared, w.size
-	w.owned, w.unshared, w.size = true, false, 0
+	outer := w.beginPart()
 	v, ok := w.build(f, bytesOf(key), n)
 	if ok && !w.unshared {
 		w.keep(h, f.space, key, v, w.size)
 	}
-	w.owned, w.unshared, w.size = owned, unshared || w.unshared, size+w.size
+	w.endPart(outer)
 	return v, ok
 }
 

@@ -69,10 +69,16 @@ func TestDepthIsBounded(t *testing.T) {
 			t.Errorf("%d messages in each other: decoded %v", length, got)
 		}
 	}
-	var inside node // a map in a value of a map of the same type is left to the generated code
-	value := join(lengthy(1, 'a'), lengthy(2, lengthy(3, lengthy(1, 'b')...)...))
-	if w.decode(lengthy(3, value...), unsafe.Pointer(&inside)) {
-		t.Error("decoded a map inside a map with one space for the entries of both")
+}
+
+// TestMapInAMap decodes a map in a value of a map of the same type, and an entry after it.
+func TestMapInAMap(t *testing.T) {
+	w := nodeWorker()
+	data := join(lengthy(3, join(lengthy(1, 'a'), lengthy(2, lengthy(3, lengthy(1, 'b')...)...))...), lengthy(3, lengthy(1, 'c')...))
+	want := node{Named: map[string]node{"a": {Named: map[string]node{"b": {}}}, "c": {}}}
+	var got node
+	if !w.decode(data, unsafe.Pointer(&got)) || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -14,6 +14,21 @@ type mapEntry struct {
 	busy           bool
 }
 
+// takeEntry returns where to put an entry of a map of type t together. The caller ends with
+// setting busy to false. A map in a value of a map of the same type gets another place.
+func (a *allocator) takeEntry(t reflect.Type) *mapEntry {
+	if a.entry != nil && !a.entry.busy {
+		a.entry.busy = true
+		return a.entry
+	}
+	key, value := reflect.New(t.Key()), reflect.New(t.Elem())
+	a.entry = &mapEntry{
+		key: key.Elem(), value: value.Elem(),
+		keyAt: key.UnsafePointer(), valueAt: value.UnsafePointer(), busy: true,
+	}
+	return a.entry
+}
+
 // mapOverhead is about the memory of an empty map: its header and the control word of a group.
 const mapOverhead = 56
 
@@ -80,19 +95,7 @@ func (w *protoWorker) stringMap(f *field, data []byte, n int) (unsafe.Pointer, b
 // otherMap decodes a map of any other type, by reflection.
 func (w *protoWorker) otherMap(f *field, data []byte, n int) (unsafe.Pointer, bool) {
 	t := f.elem.typ
-	a := &w.allocators[f.elem.index]
-	if a.entry == nil {
-		key, value := reflect.New(t.Key()), reflect.New(t.Elem())
-		a.entry = &mapEntry{
-			key: key.Elem(), value: value.Elem(),
-			keyAt: key.UnsafePointer(), valueAt: value.UnsafePointer(),
-		}
-	}
-	e := a.entry
-	if e.busy { // a map in a value of a map of the same type
-		return nil, false
-	}
-	e.busy = true
+	e := w.allocators[f.elem.index].takeEntry(t)
 	made := reflect.MakeMapWithSize(t, n)
 	width := tagWidth(f.tag)
 	var content []byte

@@ -74,9 +74,20 @@ func hasKind(t reflect.Type) bool {
 	return isUnstructured(t) || ok && f.Type == typeMeta
 }
 
-// secret returns an error if an object may be a Secret. The kind of the object decides; if it
-// has none, its Go type and SharerOptions.NoSecrets decide.
-func (s *Sharer) secret(obj any, mayHold bool) error {
+// MayBeSecret reports whether an object, which is not nil, may be a Secret. The kind of the object
+// decides. If it has none, its Go type decides, unless noSecrets says that such objects are no
+// Secrets.
+func MayBeSecret(obj any, noSecrets bool) bool {
+	t := reflect.TypeOf(obj)
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return !noSecrets
+	}
+	return isSecretType(t.Elem()) || checkKind(obj, mayHoldSecret(t.Elem()) && !noSecrets) != nil
+}
+
+// checkKind returns an error if an object is a Secret by its kind, or has no kind and may hold a
+// Secret.
+func checkKind(obj any, mayHold bool) error {
 	var kind schema.GroupVersionKind
 	if o, ok := obj.(runtime.Object); ok && hasKind(reflect.TypeOf(obj).Elem()) {
 		kind = o.GetObjectKind().GroupVersionKind()
@@ -88,7 +99,7 @@ func (s *Sharer) secret(obj any, mayHold bool) error {
 	switch {
 	case IsSecret(kind.Group, "", kind.Kind):
 		return errSecret
-	case kind.Kind == "" && mayHold && !s.o.NoSecrets:
+	case kind.Kind == "" && mayHold:
 		return errUnknownKind
 	}
 	return nil

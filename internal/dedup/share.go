@@ -48,10 +48,10 @@ func (s *Sharer) Share(obj any) any {
 		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
 	}
 	t := v.Type().Elem()
-	plan := s.table.plans.plan(t, nil, false)
+	plan := s.table.plans.plan(t, nil, inMemory)
 	err := plan.err
 	if err == nil {
-		err = s.secret(obj, plan.mayHoldSecret)
+		err = checkKind(obj, plan.mayHoldSecret && !s.o.NoSecrets)
 	}
 	if err != nil {
 		return s.leave(obj, err)

@@ -16,7 +16,7 @@ import (
 // keep all that is new.
 func keenSharer(t *testing.T, s *Sharer, typ reflect.Type) {
 	t.Helper()
-	plan := s.table.plans.plan(typ, nil, false)
+	plan := s.table.plans.plan(typ, nil, inMemory)
 	if plan.err != nil {
 		t.Fatal(plan.err)
 	}
@@ -55,7 +55,7 @@ func TestShareEveryType(t *testing.T) {
 	for _, typ := range everyType(t) {
 		t.Run(typ.String(), func(t *testing.T) {
 			s := NewSharer(table, SharerOptions{})
-			if err := table.plans.plan(typ, nil, false).err; err != nil {
+			if err := table.plans.plan(typ, nil, inMemory).err; err != nil {
 				if !secret(typ) {
 					t.Fatalf("left alone: %v", err)
 				}

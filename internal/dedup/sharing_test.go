@@ -234,7 +234,7 @@ func TestConcurrently(t *testing.T) {
 	table := new(Table)
 	all, structs, sharing := c.pods(12), NewDecoder(table, &corev1.Pod{}, ShareAll), NewSharer(table, SharerOptions{})
 	pods := decodeMessages(t, &corev1.Pod{})(ShareNothing)()
-	other := schema.GroupVersionKind{Kind: "Other"}
+	other, typed := schema.GroupVersionKind{Kind: "Other"}, reflect.TypeFor[typedWidget]()
 	for name, test := range map[string]struct {
 		all  [][]byte
 		want func([]byte) any
@@ -259,6 +259,9 @@ func TestConcurrently(t *testing.T) {
 			decodeMapsWith(t, NewMapDecoder(table, widgets, ShareAll, nil)),
 			decodeMapsWith(t, NewMapDecoder(table, other, ShareAll, nil)),
 			decodeMapsWith(t, NewMapDecoder(table, widgets, ShareStrings, nil)),
+		}},
+		"structs in JSON": {c.widgets(12), decodeStructs(t, typed)(ShareNothing)(), []func([]byte) any{
+			decodeStructsWith(t, newStructDecoder(table, typed, ShareAll)), decodeStructsWith(t, newStructDecoder(table, typed, ShareStrings)),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
@@ -11,9 +12,15 @@ import (
 
 // process applies the batches of the queue until it is closed or ctx ends.
 func (c *Collection[T]) process(ctx context.Context) {
-	apply := c.apply
+	epoch := time.Now()
+	apply := func(batch delta.Batch[T]) {
+		began := time.Since(epoch)
+		c.apply(batch)
+		c.batches.Observe(time.Since(epoch) - began)
+	}
 	if m := c.o.Metrics; m != nil {
-		apply = func(batch delta.Batch[T]) { m.Batch(func() { c.apply(batch) }) }
+		timed := apply
+		apply = func(batch delta.Batch[T]) { m.Batch(func() { timed(batch) }) }
 	}
 	for {
 		err := c.fan.AwaitRoom(ctx)

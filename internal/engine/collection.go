@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime/pprof"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/histogram"
 	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
@@ -115,6 +117,8 @@ type Collection[T any] struct {
 
 	resyncPeriod time.Duration // of Options.Resync; written before the timer starts
 	indexErrs    indexErrors
+	batches      histogram.Histogram // how long each batch took to apply
+	recording    *recording
 }
 
 const defaultStopGrace = 10 * time.Second
@@ -139,6 +143,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	c := &Collection[T]{
 		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
+		recording: &recording{informer: o.Name},
 	}
 	c.parts.changeMu = NewLock()
 	namespaces := o.Namespaces
@@ -234,6 +239,8 @@ func (c *Collection[T]) Run(ctx context.Context) (err error) {
 			err = ErrGoexit
 		}
 	}()
+	c.label(ctx, "processor")
+	defer pprof.SetGoroutineLabels(ctx)
 	c.process(ctx)
 	returned = true
 	return nil

@@ -260,3 +260,20 @@ func TestHealthOfAHandler(t *testing.T) {
 		t.Errorf("the health is %+v, want %+v", got, want)
 	}
 }
+
+// TestBatchesAreTimed: the duration of a batch is that of applying it, without the wait for it.
+func TestBatchesAreTimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := optionsOf("a")
+		o.Observe = func([]change.Change[string]) { time.Sleep(3 * time.Second) }
+		c, stop := run(t, o)
+		time.Sleep(time.Hour)
+		batches := c.Health().Batches
+		if batches.Count() != 1 || batches.Sum != 3*time.Second {
+			t.Errorf("one batch of 3s is counted as %+v", batches)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

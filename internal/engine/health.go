@@ -21,7 +21,7 @@ func HandlerHealth(s Subscription) health.Handler {
 	h := health.Handler{
 		Name: s.Name(), State: health.HandlerIdle, Synced: s.HasSynced(),
 		Pending: stats.Pending, Delivered: stats.Delivered, Folded: stats.Folded,
-		LeftOut: stats.LeftOut, Panics: stats.Panics, Unseen: stats.Unseen,
+		LeftOut: stats.LeftOut, Panics: stats.Panics, Calls: stats.Calls, Unseen: stats.Unseen,
 		Running: stats.Key, RunningSince: stats.Since,
 	}
 	switch {
@@ -42,7 +42,7 @@ func (c *Collection[T]) Health() health.Informer {
 	snapshot := c.store.Snapshot()
 	h := health.Informer{
 		Name: c.Name(), Synced: c.HasSynced(), Objects: snapshot.Len(), Version: snapshot.Version(),
-		Queued: c.queue.Len(), Stale: c.queue.Stale(),
+		Queued: c.queue.Len(), Stale: c.queue.Stale(), Batches: c.batches.Durations(),
 	}
 	for _, s := range c.fan.Subscriptions() {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))

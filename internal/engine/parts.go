@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -129,6 +130,7 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 	ctx, stop := context.WithCancel(c.parts.running)
 	p.stop, p.ended = stop, make(chan struct{})
 	c.parts.group.Go(func() {
+		c.label(ctx, "reflector")
 		defer close(p.ended)
 		defer stop()
 		returned := false
@@ -138,7 +140,9 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 			}
 		}()
 		c.o.Supervise(ctx, func(ctx context.Context) {
-			if err := c.renew(ctx, p).Run(ctx); err != nil {
+			renewed, end := c.renew(ctx, p)
+			defer end()
+			if err := renewed.Run(ctx); err != nil {
 				c.o.OnNotRun(err)
 			}
 		})
@@ -146,16 +150,25 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 	})
 }
 
-// renew makes a new reflector for a part.
-func (c *Collection[T]) renew(ctx context.Context, p *part[T]) *reflector.Reflector[T] {
-	made := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
-	o := made.Reflector
+// label sets the labels of the goroutine in profiles.
+func (c *Collection[T]) label(ctx context.Context, does string) {
+	labels := pprof.Labels("informer", c.Name(), "does", does)
+	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
+}
+
+// renew makes a new reflector for a part. end is called when it has run.
+func (c *Collection[T]) renew(
+	ctx context.Context, p *part[T],
+) (made *reflector.Reflector[T], end func()) {
+	from := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
+	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
 	o.OnChange = c.progress.wake
-	running := &runningPart[T]{reflector: reflector.New(c.followsScope(made.Source), c.queue, o)}
-	running.decoding, _ = made.Source.(decodingSource)
+	src, end := c.record(p, from.Source, &o)
+	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
+	running.decoding, _ = from.Source.(decodingSource)
 	p.running.Store(running)
-	return running.reflector
+	return running.reflector, end
 }
 
 // cached returns the cached object of a key.

@@ -109,6 +109,20 @@ func (p *progress) wake() {
 	}
 }
 
+// reachedBy returns the version of the partition that holds the keys of a prefix.
+func (p *progress) reachedBy(prefix string) (version string, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := indexOf(p.partitions, prefix)
+	if i < 0 {
+		i = indexOf(p.partitions, "")
+	}
+	if i < 0 {
+		return "", false
+	}
+	return p.partitions[i].version, true
+}
+
 // await calls done after every change until it returns true, or an error of its
 // own, or ctx ends.
 func (p *progress) await(ctx context.Context, done func() (bool, error)) error {

@@ -18,6 +18,7 @@ func (c *Collection[T]) Subscribe(
 	if !withoutInitial {
 		initial = c.store.Snapshot().Cursor().Next
 	}
+	o.OnPanic = c.recording.onPanic(o.OnPanic)
 	subscription, err := c.fan.Subscribe(deliver, initial, o)
 	if errors.Is(err, fanout.ErrClosed) {
 		return nil, ErrStopped

@@ -20,6 +20,12 @@ func (c *Collection[T]) Await(ctx context.Context, done func() (bool, error)) er
 // Reflects reports whether the cache of every namespace has reached a version.
 func (c *Collection[T]) Reflects(version string) bool { return c.progress.reflects(version) }
 
+// Reached returns the version that the cache has reached for the objects of a namespace, ""
+// before the first list. ok is false if the collection does not hold that namespace.
+func (c *Collection[T]) Reached(namespace string) (version string, ok bool) {
+	return c.progress.reachedBy(Prefix(namespace))
+}
+
 // InSync reports whether the collection follows the server and holds a complete list of
 // every namespace, with those that were added after the first complete list.
 func (c *Collection[T]) InSync() bool {

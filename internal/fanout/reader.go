@@ -1,6 +1,8 @@
 package fanout
 
 import (
+	"context"
+	"runtime/pprof"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/change"
@@ -49,6 +51,8 @@ func (f *feed[T]) notification(key string, obj T) change.Change[T] {
 
 // serve is the subscription's goroutine. It delivers until it is stopped.
 func (s *Subscription[T]) serve() {
+	labels := pprof.Labels("informer", s.log.name, "handler", s.name)
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
 	ended := false
 	defer func() {
 		if s.exited {
@@ -128,12 +132,16 @@ func (s *Subscription[T]) called() {
 	}
 }
 
-// stamp notes the time, and whether the calls since the last note were slow. A
-// pause before a run looks slow too and costs one more stamp.
+// stamp notes the time, and the durations of the calls since the last note.
 func (s *Subscription[T]) stamp() {
-	now := int64(time.Since(s.log.epoch))
-	s.slow = now-s.since.Load() > int64(slowRun)
-	s.since.Store(now)
+	now := time.Since(s.log.epoch)
+	if calls := s.made - s.timed; calls > 0 {
+		took := now - time.Duration(s.since.Load())
+		s.slow = took > slowRun
+		s.calls.ObserveRun(calls, took)
+		s.timed = s.made
+	}
+	s.since.Store(int64(now))
 }
 
 // take sets run to what has to be delivered next, waiting for it. It returns
@@ -251,11 +259,14 @@ func (s *Subscription[T]) beginRun(r run[T]) {
 
 // endRun accounts for the run and lets go of it, under mu.
 func (s *Subscription[T]) endRun() {
+	if s.made > s.timed {
+		s.stamp()
+	}
 	s.delivered += uint64(s.made)
 	if !s.run.fromLog {
 		clear(s.run.calls)
 	}
-	s.run, s.made = run[T]{}, 0
+	s.run, s.made, s.timed = run[T]{}, 0, 0
 	s.index.Store(0)
 }
 

@@ -1,6 +1,10 @@
 package fanout
 
-import "time"
+import (
+	"time"
+
+	"github.com/tidings-go/tidings/internal/histogram"
+)
 
 // Stats are the figures of a subscription at one moment.
 type Stats struct {
@@ -21,6 +25,9 @@ type Stats struct {
 	// LeftOut is the number of objects, counted by incarnation, that came and went
 	// before the handler was called for them (ConflateState).
 	LeftOut uint64
+	// Calls measures the time that calls took. Up to 16 fast calls are counted with their
+	// mean. Calls whose time is not known yet are missing.
+	Calls histogram.Durations
 	// Panics is the number of calls that panicked or called runtime.Goexit. The
 	// notification of each is lost. Healthy: 0.
 	Panics uint64
@@ -55,6 +62,7 @@ func (s *Subscription[T]) Stats() Stats {
 		Pending: size.pending, Initial: size.initial, Unseen: size.unseen,
 		Delivered: s.delivered + uint64(returned),
 		Folded:    s.folded, LeftOut: s.leftOut,
+		Calls:  s.calls.Durations(),
 		Panics: s.panics.Load(),
 		Behind: s.detached,
 	}

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,31 @@ func TestStatsSayWhatRunsAndSinceWhen(t *testing.T) {
 		time.Sleep(time.Hour)
 		if st := s.Stats(); st.Key != "" || !st.Since.IsZero() || st.Delivered != 2*stampEvery {
 			t.Errorf("idle: %+v", st)
+		}
+	})
+}
+
+// Each call of a slow handler is counted with its own duration, and pauses are not.
+func TestStatsCountTheDurationsOfCalls(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig) {
+		var took atomic.Int64
+		s, err := r.log.Subscribe(func(change.Change[*object]) {
+			time.Sleep(time.Duration(took.Load()))
+		}, nil, SubscriptionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum time.Duration
+		for i, d := range []time.Duration{0, time.Second, 3 * time.Second, time.Second} {
+			took.Store(int64(d))
+			r.publish("k"+strconv.Itoa(i), modify)
+			r.publish("l"+strconv.Itoa(i), modify)
+			time.Sleep(time.Minute)
+			sum += 2 * d
+		}
+		calls := s.Stats().Calls
+		if calls.Sum != sum || calls.Count() != 8 || calls.Counts[20] != 4 || calls.Counts[22] != 2 {
+			t.Errorf("8 calls of %v together are counted as %+v", sum, calls)
 		}
 	})
 }

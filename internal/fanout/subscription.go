@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/histogram"
 )
 
 // noMark stands for a mark that is not in the log.
@@ -89,6 +90,7 @@ type Subscription[T any] struct {
 	initials atomic.Uint64 // Log.initials as of done
 	since    atomic.Int64  // when the running call began, in nanoseconds after Log.epoch
 	panics   atomic.Uint64
+	calls    histogram.Histogram
 
 	// mu guards what follows. The goroutine, its only writer while it runs a call,
 	// reads run without it.
@@ -117,6 +119,7 @@ type Subscription[T any] struct {
 	feed   *feed[T]           // initial set or replay under way
 	buffer []change.Change[T] // holds the runs that are not of the log
 	made   int                // calls of the run that have been made
+	timed  int                // those of made whose durations are counted
 	inCall bool               // the handler has been called and has not returned
 	slow   bool               // calls take long: stamp each
 	exited bool               // the handler has ended the goroutine

@@ -1,6 +1,6 @@
 // Package fielddiff compares the fields of two Kubernetes objects: [Diff]
-// returns a [Change] of a [Kind] for each difference, with a path as a user would write it, and
-// [Format] formats a value on one line.
+// returns a [Change] of a [Kind] for each difference, with a path as a user would write it,
+// [Paths] the paths of single values, and [Format] formats a value on one line.
 //
 //	old ─▶ maps, as JSON has them ─┐
 //	                               ├─▶ walk both at once ─▶ []Change

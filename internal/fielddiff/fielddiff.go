@@ -338,3 +338,32 @@ func oneLine(value any) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// Paths returns the paths of the single values in which two objects differ, in the order of Diff.
+// Of a map that only one of them has, these are the paths of its fields.
+func Paths(old, new any) (paths []string) {
+	for _, c := range Diff(old, new) {
+		switch c.Kind {
+		case Added:
+			paths = appendLeaves(paths, c.Path, c.New)
+		case Removed:
+			paths = appendLeaves(paths, c.Path, c.Old)
+		default:
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
+}
+
+// appendLeaves appends the paths of the fields below a path, and the path itself if its value is no
+// map or an empty one.
+func appendLeaves(paths []string, path string, value any) []string {
+	fields, _ := value.(map[string]any)
+	if len(fields) == 0 {
+		return append(paths, path)
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		paths = appendLeaves(paths, join(path, key), fields[key])
+	}
+	return paths
+}

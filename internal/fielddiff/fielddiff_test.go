@@ -147,3 +147,18 @@ func BenchmarkDiff(b *testing.B) {
 		})
 	}
 }
+
+func TestPathsLeadToSingleValues(t *testing.T) {
+	before := pod(func(p *corev1.Pod) { p.Annotations = nil })
+	after := pod(func(p *corev1.Pod) {
+		p.Annotations = map[string]string{"a.example/b": "1", "c": "2"}
+		p.Spec.NodeName = "n"
+		p.Labels = map[string]string{}
+	})
+	want := Paths(after, before)
+	got := Paths(before, after)
+	if !slices.Equal(got, want) || !slices.Contains(got, `metadata.annotations["a.example/b"]`) ||
+		!slices.Contains(got, "metadata.annotations.c") || !slices.Contains(got, "spec.nodeName") {
+		t.Errorf("paths: %q, and in the other order %q", got, want)
+	}
+}

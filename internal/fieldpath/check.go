@@ -31,14 +31,14 @@ func (t Tree) check(of reflect.Type, before string) error {
 		return fmt.Errorf("%q ends within %q, which is %s: leave that out whole or not at all",
 			before+t.Paths()[0], strings.TrimSuffix(before, "."), problem)
 	}
-	fields := fieldsOf(of)
+	fields := Fields(of)
 	for _, name := range slices.Sorted(maps.Keys(t)) {
-		k := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+		k := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 		if k < 0 {
 			return fmt.Errorf("%q: %v has no field %q, %s",
 				before+Tree{name: t[name]}.Paths()[0], of, name, has(fields, name))
 		}
-		if err := t[name].check(fields[k].typ, before+name+"."); err != nil {
+		if err := t[name].check(fields[k].Type, before+name+"."); err != nil {
 			return err
 		}
 	}
@@ -61,10 +61,10 @@ const maxNamed = 12
 
 // has names the fields of a type or, if there are many, those whose names are the most
 // like the one that was looked for.
-func has(fields []field, name string) string {
+func has(fields []Field, name string) string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
-		names[i] = f.name
+		names[i] = f.Name
 	}
 	if len(names) <= maxNamed {
 		slices.Sort(names)

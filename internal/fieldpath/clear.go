@@ -22,9 +22,9 @@ func NewClearer(tree Tree, t reflect.Type) *Clearer {
 		return nil
 	}
 	c := &Clearer{typ: through(t)}
-	for _, f := range fieldsOf(c.typ) {
-		if rest, known := tree[f.name]; known {
-			c.steps = append(c.steps, step{f.index, NewClearer(rest, f.typ)})
+	for _, f := range Fields(c.typ) {
+		if rest, known := tree[f.Name]; known {
+			c.steps = append(c.steps, step{f.Index, NewClearer(rest, f.Type)})
 		}
 	}
 	return c

@@ -4,73 +4,105 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode"
 )
 
-// A field is a field of a struct as JSON has it: one of an embedded struct stands beside
+// A Field is a field of a struct as JSON has it: one of an embedded struct stands beside
 // those of the struct itself.
-type field struct {
-	name  string
-	index []int // of it, after the indexes of the embedded structs that it stands in
-	typ   reflect.Type
+type Field struct {
+	Name  string
+	Index []int // as reflect.Type.FieldByIndex takes it
+	Type  reflect.Type
+	// tagged says that the name is from a tag, twice that another field hides this one and is
+	// hidden by it.
+	tagged, twice bool
 }
 
-// fieldsOf returns the fields of a struct type in the order of its source. A field hides
-// those of its name that are embedded.
-func fieldsOf(t reflect.Type) []field {
-	var fields []field
+// Fields returns the fields of a struct type that JSON decodes, in the order of its source. Of
+// several fields with one name, the least embedded one counts, and among those the one whose
+// name is from a tag. If two are left, neither counts.
+func Fields(t reflect.Type) []Field {
+	var fields []Field
 	at := map[string]int{}
 	embeds := map[reflect.Type]bool{t: true}
 	var add func(t reflect.Type, index []int)
 	add = func(t reflect.Type, index []int) {
 		for f := range t.Fields() {
 			here := append(index[:len(index):len(index)], f.Index[0])
-			name, inlined := jsonName(f)
+			name, tagged, inlined := jsonName(f)
 			if inlined != nil && !embeds[inlined] {
 				embeds[inlined] = true
 				add(inlined, here)
+				delete(embeds, inlined)
 			}
 			if name == "" {
 				continue
 			}
-			known, twice := at[name]
-			switch {
-			case !twice:
+			found := Field{Name: name, Index: here, Type: f.Type, tagged: tagged}
+			if known, ok := at[name]; !ok {
 				at[name] = len(fields)
-				fields = append(fields, field{name, here, f.Type})
-			case len(fields[known].index) > len(here):
-				fields[known] = field{name, here, f.Type}
+				fields = append(fields, found)
+			} else {
+				fields[known] = dominant(fields[known], found)
 			}
 		}
 	}
 	add(t, nil)
-	return fields
+	return slices.DeleteFunc(fields, func(f Field) bool { return f.twice })
 }
 
-// jsonName returns the name of a field in JSON, or "" if it has none. If the fields of
-// its own stand in its place, inlined is the struct they are of.
-func jsonName(f reflect.StructField) (name string, inlined reflect.Type) {
+// dominant returns which of two fields of one name counts.
+func dominant(a, b Field) Field {
+	switch {
+	case len(a.Index) != len(b.Index):
+		if len(b.Index) < len(a.Index) {
+			return b
+		}
+	case a.tagged != b.tagged:
+		if b.tagged {
+			return b
+		}
+	default:
+		a.twice = true
+	}
+	return a
+}
+
+// jsonName returns the name of a field in JSON, or "" if it has none, and whether the name is
+// from a tag. If the fields of its own stand in its place, inlined is the struct they are of.
+func jsonName(f reflect.StructField) (name string, tagged bool, inlined reflect.Type) {
 	tag := f.Tag.Get("json")
 	if tag == "-" {
-		return "", nil
+		return "", false, nil
 	}
 	name, _, _ = strings.Cut(tag, ",")
-	if f.Anonymous && name == "" {
-		t := f.Type
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		if t.Kind() == reflect.Struct {
-			return "", t
-		}
+	if !validName(name) {
+		name = ""
 	}
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	embedded := f.Anonymous && t.Kind() == reflect.Struct
 	switch {
-	case !f.IsExported():
-		return "", nil
+	case embedded && name == "":
+		return "", false, t
+	case !embedded && !f.IsExported():
+		return "", false, nil
 	case name == "":
-		return f.Name, nil
+		return f.Name, false, nil
 	}
-	return name, nil
+	return name, true, nil
+}
+
+// validName reports whether package encoding/json accepts a name in a tag.
+func validName(name string) bool {
+	return !strings.ContainsFunc(name, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
+			!strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c)
+	})
 }
 
 // In returns what is left of the tree, a tree for the struct type of, within a field of
@@ -79,20 +111,20 @@ func (t Tree) In(of reflect.Type, f reflect.StructField) (rest Tree, dropped boo
 	if len(t) == 0 {
 		return nil, false
 	}
-	name, inlined := jsonName(f)
+	name, _, inlined := jsonName(f)
 	if inlined == nil {
 		rest, known := t[name]
 		return rest, known && rest == nil
 	}
-	for _, inner := range fieldsOf(of) {
-		next, known := t[inner.name]
-		if !known || inner.index[0] != f.Index[0] {
+	for _, inner := range Fields(of) {
+		next, known := t[inner.Name]
+		if !known || inner.Index[0] != f.Index[0] {
 			continue
 		}
 		if rest == nil {
 			rest = Tree{}
 		}
-		rest[inner.name] = next
+		rest[inner.Name] = next
 	}
 	return rest, false
 }

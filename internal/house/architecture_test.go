@@ -37,26 +37,33 @@ var (
 	// walls has an entry for every package, lowest first: the one source of what it may
 	// import. One of a directory holds for what is below it and has none of its own.
 	walls = map[string]wall{
-		"store":           {tests: []string{"store", "pgregory.net/rapid"}},
-		"internal/change": {},
-		"internal/delta":  {rooms: []string{"internal/change"}, tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
-		"internal/fanout": {rooms: []string{"internal/change"}, tests: []string{"internal/fanout", "pgregory.net/rapid"}},
-		"internal/dedup":  {rooms: []string{"internal/fieldpath", "internal/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
+		"store":              {tests: []string{"store", "pgregory.net/rapid"}},
+		"internal/change":    {},
+		"internal/histogram": {},
+		"internal/delta":     {rooms: []string{"internal/change"}, tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
+		"internal/fanout":    {rooms: []string{"internal/change", "internal/histogram"}, tests: []string{"internal/fanout", "pgregory.net/rapid"}},
+		"internal/dedup":     {rooms: []string{"internal/fieldpath", "internal/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
+		"internal/tape":      {},
+		"flight": {
+			rooms:  []string{"internal/fieldpath", "internal/tape"},
+			others: []string{"github.com/klauspost/compress/zstd", "k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"source": {
-			rooms: []string{"internal/dedup", "internal/fieldpath", "internal/wire"},
+			rooms: []string{"internal/dedup", "internal/fieldpath", "internal/tape", "internal/wire"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json",
 			},
 			tests: []string{"*"},
 		},
-		"health": {rooms: []string{"source"}},
+		"health": {rooms: []string{"source", "internal/histogram"}},
 		"internal/engine": {
-			rooms: []string{"store", "health", "internal/change", "internal/delta", "internal/fanout", "internal/dedup", "source", "internal/reflector"},
+			rooms: []string{"store", "health", "internal/change", "internal/delta", "internal/fanout", "internal/histogram", "internal/dedup", "internal/inspect", "internal/tape", "source", "internal/reflector"},
 			tests: []string{"*"},
 		},
 		"internal/reflector": {
-			rooms:  []string{"health", "source", "internal/delta"},
+			rooms:  []string{"internal/lograte", "health", "source", "internal/delta"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
@@ -75,12 +82,67 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
+		"internal/lograte":   {},
+		"internal/logtable":  {},
+		"internal/footprint": {rooms: []string{"internal/inspect"}, tests: []string{"*"}},
+		"internal/inspect":   {rooms: []string{"health", "internal/change", "source"}, others: []string{"k8s.io/apimachinery"}},
 		".": {
-			rooms:  []string{"store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/metaindex"},
+			rooms:  []string{"internal/lograte", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/inspect", "internal/metaindex"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
 		"controller/internal/queue": {others: []string{"k8s.io/client-go/util/workqueue"}},
+		"controller/guard": {
+			rooms:  []string{"internal/wire"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
+			tests:  []string{"*"},
+		},
+		"controller/election": {
+			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "golang.org/x/sys/unix"},
+			tests:  []string{"*"},
+		},
+		"controller": {
+			rooms: []string{
+				".", "controller/guard", "controller/internal/queue", "controller/election",
+				"health", "internal/dedup", "internal/delta", "internal/fielddiff", "internal/histogram",
+				"internal/inspect", "internal/lograte", "source",
+			},
+			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue"},
+			tests:  []string{"*"},
+		},
+		"controller/objects": {
+			rooms:  []string{"."},
+			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/applyconfigurations/meta/v1"},
+			tests:  []string{"*"},
+		},
+		"controller/recorder": {
+			others: []string{
+				"k8s.io/apimachinery", "k8s.io/client-go/kubernetes", "k8s.io/client-go/rest",
+				"k8s.io/client-go/tools/events",
+			},
+			tests: []string{"*"},
+		},
+		"metrics": {
+			rooms: []string{
+				"health", "controller", "controller/election", "controller/guard", "internal/footprint",
+				"internal/histogram", "internal/inspect",
+			},
+			others: []string{"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model"},
+			tests:  []string{"*"},
+		},
+		"tracing": {
+			rooms:  []string{"source"},
+			others: []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/trace"},
+			tests:  []string{"*"},
+		},
+		"debug": {
+			rooms: []string{
+				".", "controller", "controller/election", "controller/guard", "flight", "health", "source",
+				"internal/dedup", "internal/fielddiff", "internal/footprint", "internal/inspect",
+			},
+			others: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/structured-merge-diff/v6/fieldpath", "sigs.k8s.io/yaml"},
+			tests:  []string{"*"},
+		},
 		"apisim": {
 			rooms: []string{"internal/builtin"},
 			others: []string{
@@ -100,17 +162,17 @@ var (
 			tests:  []string{"*"},
 		},
 		"clientgo/internal/listwatch": {
-			rooms:  []string{"source", "internal/delta", "internal/dedup"},
+			rooms:  []string{"source", "internal/delta", "internal/dedup", "internal/tape"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/sharedinformer": {
-			rooms:  append([]string{"clientgo/internal/listwatch", "internal/metaindex"}, informerRooms...),
+			rooms:  append([]string{"clientgo/internal/listwatch", "internal/inspect", "internal/lograte", "internal/metaindex"}, informerRooms...),
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/factory": {
-			rooms:  []string{"clientgo/cache", "clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "source", "internal/dedup"},
+			rooms:  []string{"clientgo/cache", "clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "internal/inspect", "health", "source", "internal/dedup"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},
@@ -131,6 +193,8 @@ var (
 		},
 		"cmd":                 {rooms: []string{"*"}, others: []string{"*"}, tests: []string{"*"}},
 		"examples":            {rooms: []string{"."}, others: []string{"k8s.io"}, tests: []string{"*"}},
+		"examples/controller": {rooms: []string{".", "controller", "controller/objects", "controller/recorder", "metrics"}, others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"}, tests: []string{"*"}},
+		"examples/manager":    {rooms: []string{".", "controller", "controller/objects", "examples/clientgo/command"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/customtype": {rooms: []string{".", "examples/clientgo/customtype/apis"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/clientgo": {
 			rooms:  []string{"clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer", "examples/clientgo"},
@@ -151,7 +215,8 @@ var (
 	// heavy takes long to compile and must not come with the native API.
 	heavy = []string{
 		"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "k8s.io/client-go/tools/cache",
-		"k8s.io/cli-runtime", "github.com/spf13/cobra", "sigs.k8s.io/kustomize",
+		"k8s.io/cli-runtime", "github.com/spf13/cobra", "sigs.k8s.io/kustomize", "github.com/prometheus",
+		"github.com/klauspost/compress", "charm.land", "go.opentelemetry.io",
 	}
 )
 

@@ -42,7 +42,7 @@ func TestArchitectureContract(t *testing.T) {
 	rows := map[string]bool{}
 	for _, row := range contractRow.FindAllStringSubmatch(readFile(t, "ARCHITECTURE.md"), -1) {
 		rows[fmt.Sprintf("P%02s", row[1])] = true
-		checkPlaces(t, "P"+row[1], row[3])
+		checkPlaces(t, "ARCHITECTURE.md", "P"+row[1], row[3])
 	}
 	for property := range found {
 		if !rows[property] {
@@ -56,17 +56,50 @@ func TestArchitectureContract(t *testing.T) {
 	}
 }
 
+var (
+	controllerRow  = regexp.MustCompile(`(?m)^\| C(\d+) ([^|]*)\|([^|]*)\|$`)
+	controllerTest = regexp.MustCompile(`(?m)^func TestC(\d\d)_\w+\(t \*testing\.T\)`)
+)
+
+// TestControllersContract checks that every property of a controller has a section, a place in
+// the code, which exists, and a test that carries its number.
+func TestControllersContract(t *testing.T) {
+	enterRoot(t)
+	found := map[string]bool{}
+	walk(t, "_test.go", func(name string) {
+		for _, match := range controllerTest.FindAllStringSubmatch(readFile(t, name), -1) {
+			found[match[1]] = true
+		}
+	})
+	page := "docs/controllers.md"
+	text := readFile(t, page)
+	rows := controllerRow.FindAllStringSubmatch(text, -1)
+	if len(rows) != 14 {
+		t.Errorf("%s has %d rows of properties, want 14", page, len(rows))
+	}
+	for _, row := range rows {
+		if !found[fmt.Sprintf("%02s", row[1])] {
+			t.Errorf("no test carries the number of C%s", row[1])
+		}
+		if !strings.Contains(text, "\n## C"+row[1]+" "+strings.TrimSpace(row[2])+"\n") {
+			t.Errorf("%s has no section C%s %s", page, row[1], row[2])
+		}
+		checkPlaces(t, page, "C"+row[1], row[3])
+	}
+}
+
 // checkPlaces follows the links of a row to what they name in the code.
-func checkPlaces(t *testing.T, property, cell string) {
+func checkPlaces(t *testing.T, page, property, cell string) {
 	t.Helper()
 	places := codeLink.FindAllStringSubmatch(cell, -1)
 	if len(places) == 0 {
-		t.Errorf("ARCHITECTURE.md: the row of %s leads to no place in the code", property)
+		t.Errorf("%s: the row of %s leads to no place in the code", page, property)
 	}
 	for _, place := range places {
-		if !regexp.MustCompile(`(func|type) (\([^)]*\) )?` + place[1] + `\b`).MatchString(readFile(t, place[2])) {
-			t.Errorf("ARCHITECTURE.md: the row of %s names %s, which %s does not declare",
-				property, place[1], place[2])
+		file := path.Join(path.Dir(page), place[2])
+		if !regexp.MustCompile(`(func|type) (\([^)]*\) )?` + place[1] + `\b`).MatchString(readFile(t, file)) {
+			t.Errorf("%s: the row of %s names %s, which %s does not declare",
+				page, property, place[1], file)
 		}
 	}
 }

@@ -1,9 +1,10 @@
 // Package house has no code of its own. Its tests hold the repository to what its
 // pages say of it, and the pages to the code:
 //
-//	architecture_test.go   the import walls, the comment of every package, and two
-//	                       tables in ARCHITECTURE.md: the rooms in their order, and
-//	                       the contract with its places and tests
+//	architecture_test.go   the import walls, the comment of every package, and the
+//	                       packages in ARCHITECTURE.md
+//	contract_test.go       the contracts of informers and of controllers, with their places
+//	                       in the code and their tests
 //	docs_test.go           links, the Go code in README.md and docs, the index of
 //	                       docs, and the reasons for dependencies
 //	licences_test.go       the licences of dependencies

@@ -152,6 +152,7 @@ func blocks(t *testing.T) []block {
 
 // packages are what a fragment of code may use without importing it.
 var packages = map[string]string{
+	"cache":          module + "/clientgo/cache",
 	"clientgoscheme": "k8s.io/client-go/kubernetes/scheme",
 	"shopv1":         module + "/examples/clientgo/customtype/apis/shop/v1",
 	"appsv1":         "k8s.io/api/apps/v1",
@@ -162,8 +163,13 @@ var packages = map[string]string{
 	"runtime":        "k8s.io/apimachinery/pkg/runtime",
 	"tidingstest":    module + "/tidingstest",
 	"context":        "context",
+	"controller":     module + "/controller",
 	"corev1":         "k8s.io/api/core/v1",
+	"debug":          module + "/debug",
 	"errors":         "errors",
+	"flight":         module + "/flight",
+	"trace":          "go.opentelemetry.io/otel/trace",
+	"tracing":        module + "/tracing",
 	"fmt":            "fmt",
 	"http":           "net/http",
 	"json":           "encoding/json",
@@ -171,7 +177,12 @@ var packages = map[string]string{
 	"log":            "log",
 	"klog":           "k8s.io/klog/v2",
 	"logr":           "github.com/go-logr/logr",
+	"metrics":        module + "/metrics",
 	"metav1":         "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"objects":        module + "/controller/objects",
+	"prometheus":     "github.com/prometheus/client_golang/prometheus",
+	"promhttp":       "github.com/prometheus/client_golang/prometheus/promhttp",
+	"recorder":       module + "/controller/recorder",
 	"reflector":      module + "/internal/reflector",
 	"rest":           "k8s.io/client-go/rest",
 	"schema":         "k8s.io/apimachinery/pkg/runtime/schema",
@@ -196,6 +207,10 @@ var names = []string{
 	"pods *tidings.Informer[*corev1.Pod]",
 	"reg *tidings.Registration",
 	"logger *slog.Logger",
+	"manager *controller.Manager",
+	"guard *controller.Guard",
+	"reconcile controller.Func[*appsv1.Deployment]",
+	"collector *metrics.Collector",
 }
 
 // TestDocsCode compiles the Go code of README.md and docs. A block that begins with

@@ -53,14 +53,16 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	if !h.goesBack(version) {
 		return s.watch()
 	}
-	s.close()
 	err = h.rewindError(version)
+	s.stream.endSpan(ctx, err, true)
+	s.close()
 	h.rewound = true
+	s.o.OnRewind()
 	if s.attempts.lists > 1 { // no watch has lasted since the last list
 		return s.retry(ctx, err, s.list())
 	}
 	s.noteError(err)
-	s.recorder.log.Warn("listing again", "reason", err)
+	s.recorder.log.Warn("the versions of the server went back; the collection is listed again", "error", err)
 	return s.list()
 }
 
@@ -80,6 +82,7 @@ func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 	case ctx.Err() != nil:
 		return nil
 	case classify(err, false).missing:
+		s.stream.endSpan(ctx, err, true)
 		s.close()
 		return s.retry(ctx, err, s.list())
 	case s.stream != nil:

@@ -3,24 +3,32 @@ package reflector
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/lograte"
 	"github.com/tidings-go/tidings/source"
 )
 
 // heartbeat is how often a failure that goes on is logged again.
 const heartbeat = 10 * time.Minute
 
+// keptStates is how many states the history has.
+const keptStates = 16
+
 // healthRecorder holds a health.Watch and logs its changes.
 type healthRecorder struct {
-	mu     sync.Mutex // guards health
-	health health.Watch
+	mu      sync.Mutex // guards health and history
+	health  health.Watch
+	history []health.Transition
 
 	log      *slog.Logger
 	level    slog.Level // of failures
 	onChange func()
+	// transforms limits the lines about transforms that failed.
+	transforms lograte.Limiter
 
 	// Only the goroutine of Run uses the rest.
 
@@ -29,10 +37,19 @@ type healthRecorder struct {
 	failingSince time.Time
 }
 
+func newHealthRecorder(failures slog.Level, onChange func()) *healthRecorder {
+	r := &healthRecorder{level: failures, onChange: onChange}
+	r.health.State, r.health.Since = health.StatePending, time.Now()
+	r.remember()
+	return r
+}
+
 func (r *healthRecorder) snapshot() health.Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.health
+	h := r.health
+	h.History = slices.Clone(r.history)
+	return h
 }
 
 // change applies f under the lock.
@@ -48,6 +65,7 @@ func (r *healthRecorder) enter(state health.State) {
 	changed := r.health.State != state
 	if changed {
 		r.health.State, r.health.Since = state, time.Now()
+		r.remember()
 	}
 	if !state.Failing() {
 		r.health.RetryAt = time.Time{}
@@ -59,6 +77,19 @@ func (r *healthRecorder) enter(state health.State) {
 	}
 }
 
+// remember adds the present state to the history. Attempts between failures are left out.
+func (r *healthRecorder) remember() {
+	now, n := health.Transition{State: r.health.State, At: r.health.Since}, len(r.history)
+	retries := now.State == health.StateListing && r.health.Failures > 0
+	if retries || n > 0 && r.history[n-1].State == now.State {
+		return
+	}
+	if n == keptStates {
+		r.history = slices.Delete(r.history, 0, 1)
+	}
+	r.history = append(r.history, now)
+}
+
 // failed records a failure and moves to a state. It logs once per change of state, and then at
 // every heartbeat.
 func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time) {
@@ -66,7 +97,9 @@ func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time
 	err = source.Bound(err)
 	r.change(func(h *health.Watch) {
 		h.LastError, h.LastErrorAt, h.RetryAt = err, now, retryAt
-		h.Failures++
+		if h.Failures++; h.Failures == 1 {
+			h.FailingSince = now
+		}
 	})
 	r.enter(state)
 	if r.loggedState == "" {
@@ -76,7 +109,7 @@ func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time
 		r.loggedState, r.loggedAt = state, now
 		r.log.Log(context.Background(), r.level, "list and watch failed",
 			"state", string(state), "error", err,
-			"retry_in", retryAt.Sub(now).Round(time.Millisecond))
+			"retryIn", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 

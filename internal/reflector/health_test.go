@@ -95,6 +95,35 @@ func TestOptionalResource(t *testing.T) {
 	})
 }
 
+// TestHistoryHasStatesWithoutAttempts has a server that refuses many requests.
+func TestHistoryHasStatesWithoutAttempts(t *testing.T) {
+	answers := slices.Repeat([]answer{failed("stream", errTooMany(0))}, 5)
+	scenario{
+		answers: append(answers, listed()), queue: []string{replaced5},
+		during: func(r *Reflector[object], _ *script) {
+			after(5 * time.Second)
+			h := r.Health()
+			if h.Failures < 2 || time.Since(h.FailingSince) != 5*time.Second {
+				t.Errorf("%d failures since %v, want some for 5s", h.Failures, h.FailingSince)
+			}
+		},
+		check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
+			var states []string
+			h := r.Health()
+			for i, transition := range h.History {
+				states = append(states, string(transition.State))
+				if i > 0 && transition.At.Before(h.History[i-1].At) {
+					t.Errorf("the history goes back: %v", h.History)
+				}
+			}
+			same(t, "history", states, "Pending", "Listing", "Backoff", "Watching")
+			if !h.FailingSince.IsZero() {
+				t.Errorf("it is failing since %v", h.FailingSince)
+			}
+		},
+	}.run(t)
+}
+
 // TestFailuresAreReportedByStep has every step of list and watch fail once.
 func TestFailuresAreReportedByStep(t *testing.T) {
 	var reported []string

@@ -93,6 +93,9 @@ func (r *Reflector[T]) endList(
 		Stays:      slices.Sorted(maps.Keys(l.stays)),
 		NewHistory: consistent && (h.rewound || h.goesBack(version)),
 	}
+	if o.NewHistory && !h.rewound { // otherwise a check has found it
+		r.o.OnRewind()
+	}
 	if o.NewHistory && l.reused {
 		h.rewound = true
 		return h.rewindError(version)

@@ -71,7 +71,7 @@ func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 		h.Dropped++
 		h.LastDropped = err
 	})
-	r.recorder.log.Debug("dropped an object that does not belong here", "error", err)
+	r.recorder.log.Debug("an object was dropped, because it does not belong to the collection", "error", err)
 	return err
 }
 
@@ -88,8 +88,10 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 		h.TransformErrors++
 		h.LastTransformError = err
 	})
-	r.recorder.log.Warn("the transform failed; the object's previous state stays in the cache",
-		"key", key, "error", err)
+	if more, ok := r.recorder.transforms.Allow(); ok {
+		r.recorder.log.Warn("the transform failed; the object's previous state stays in the cache",
+			append([]any{"key", key, "error", err}, more...)...)
+	}
 	return err
 }
 

@@ -43,6 +43,9 @@ type Options[T any] struct {
 	// before the wait that follows. It must not block. With it, Logger receives failures at
 	// level Info instead of Warn.
 	OnFailure func(ended Step, err error)
+	// OnRewind is called when the server is found to have gone back, from Run's goroutine. It
+	// must not block.
+	OnRewind func()
 	// Optional treats a resource that the server does not have as an empty collection: at once
 	// before the first list, and after a minute of that answer afterwards. Without it the last
 	// known state stays, and the first list is waited for.
@@ -86,6 +89,9 @@ func (o Options[T]) withDefaults() Options[T] {
 	}
 	if o.OnChange == nil {
 		o.OnChange = func() {}
+	}
+	if o.OnRewind == nil {
+		o.OnRewind = func() {}
 	}
 	if o.OnFailure == nil {
 		o.OnFailure = func(Step, error) {}

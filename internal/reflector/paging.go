@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
@@ -44,6 +45,7 @@ type paging[T any] struct {
 	limit        int64 // objects per page, 0 for no limit
 	afterSilence bool  // a streamed list has just fallen silent
 
+	span     span       // of all pages
 	staged   *staged[T] // nil until the list begins
 	from     string     // the version that is asked for: "" or "0"
 	version  string     // of the first page
@@ -51,9 +53,23 @@ type paging[T any] struct {
 	failures int        // of this page in a row
 	empty    int        // pages in a row without an object
 	tokens   int        // pages that had a token
+	pages    int        // that were read
 
 	// One token is remembered, with the first object of its page.
 	seenToken, seenKey string
+}
+
+// close ends the span of a list that is given up, as Run ends.
+func (s *paging[T]) close() {
+	if s.staged != nil {
+		s.endSpan(context.Canceled, s.staged.len())
+	}
+}
+
+// endSpan ends the span of the list.
+func (s *paging[T]) endSpan(err error, objects int) {
+	s.span.end(err, slog.String("version", s.version), slog.Int("pages", s.pages),
+		slog.Int("objects", objects))
 }
 
 // step asks for page after page. The version of the list is that of its first page, so that a
@@ -61,13 +77,14 @@ type paging[T any] struct {
 func (s *paging[T]) step(ctx context.Context) state[T] {
 	if s.staged == nil {
 		s.staged = s.beginList()
+		s.span = s.startSpan(ctx, "list")
 		if !s.history.listed && !s.o.ConsistentFirstList {
 			s.from = "0"
 		}
 	}
 	s.recorder.enter(health.StateListing)
 	for {
-		last, err := s.read(ctx)
+		last, err := s.read()
 		if err != nil {
 			return s.failed(ctx, err)
 		}
@@ -79,14 +96,15 @@ func (s *paging[T]) step(ctx context.Context) state[T] {
 
 // read stages one page and reports whether it was the last one. A page that fails leaves
 // nothing staged.
-func (s *paging[T]) read(ctx context.Context) (last bool, err error) {
+func (s *paging[T]) read() (last bool, err error) {
 	cached := len(s.staged.cached)
-	page, err := s.fetch(ctx)
+	page, err := s.fetch()
 	if err != nil {
 		s.staged.cached = s.staged.cached[:cached]
 		return false, err
 	}
 	s.failures = 0
+	s.pages++
 	if s.token == "" {
 		s.version = page.Version
 	}
@@ -114,8 +132,8 @@ func (s *paging[T]) read(ctx context.Context) (last bool, err error) {
 }
 
 // fetch asks for a page. The request ends if it is silent for Options.MaxSilence.
-func (s *paging[T]) fetch(ctx context.Context) (source.Page[T], error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (s *paging[T]) fetch() (source.Page[T], error) {
+	ctx, cancel := context.WithCancelCause(s.span.ctx)
 	defer cancel(nil)
 	idle := idleTimer{cancel: cancel}
 	idle.set(s.o.MaxSilence, silence(s.o.MaxSilence))
@@ -160,6 +178,7 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 	case ctx.Err() != nil:
 		return nil
 	case s.limit > 0 && (end.cause == endless || s.token != "" && end.cause == expired):
+		s.endSpan(err, s.staged.len())
 		s.noteError(err)
 		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence}
 	case s.token != "" && end.transient && s.failures < pageTries:
@@ -168,6 +187,7 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 		s.noteContact(end)
 		return s.retryAfter(err, end, s.failures, s)
 	default:
+		s.endSpan(err, s.staged.len())
 		s.report(ctx, PagedList, err)
 		return s.retry(ctx, err, s.list())
 	}
@@ -175,7 +195,10 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 
 // complete hands on the list.
 func (s *paging[T]) complete(ctx context.Context) state[T] {
-	if err := s.endList(ctx, s.staged, s.version, s.from == ""); err != nil {
+	objects := s.staged.len() // endList takes them
+	err := s.endList(ctx, s.staged, s.version, s.from == "")
+	s.endSpan(err, objects)
+	if err != nil {
 		s.report(ctx, PagedList, err)
 		return s.retry(ctx, err, s.list())
 	}

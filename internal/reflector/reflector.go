@@ -31,7 +31,7 @@ type Reflector[T any] struct {
 	queue    Queue[T]
 	o        Options[T]
 	invalid  error // why the options cannot be used, nil if they can
-	recorder healthRecorder
+	recorder *healthRecorder
 	ran      atomic.Bool
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
@@ -85,12 +85,9 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	o = o.withDefaults()
 	return &Reflector[T]{
 		source: src, queue: queue, o: o, invalid: invalid,
-		history: history{compare: o.Compare, recent: recent},
-		server:  server{noStreams: o.NoStreamedLists},
-		recorder: healthRecorder{
-			health: health.Watch{State: health.StatePending, Since: time.Now()},
-			level:  failureLevel, onChange: o.OnChange,
-		},
+		history:  history{compare: o.Compare, recent: recent},
+		server:   server{noStreams: o.NoStreamedLists},
+		recorder: newHealthRecorder(failureLevel, o.OnChange),
 	}
 }
 
@@ -108,7 +105,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return fmt.Errorf("reflector: collection %s: %w", r.o.Name, r.invalid)
 	}
 	// Not in New: a logger may use the informer, which does not exist then.
-	r.recorder.log = r.o.Logger.With("collection", r.o.Name)
+	r.recorder.log = r.o.Logger.With("informer", r.o.Name)
 	defer r.recorder.enter(health.StateStopped)
 	now := r.list()
 	defer func() { // a step may panic
@@ -191,6 +188,13 @@ type backingOff[T any] struct {
 	next state[T]
 }
 
+// close closes next: a list in pages has a span while it waits.
+func (s *backingOff[T]) close() {
+	if next, ok := s.next.(interface{ close() }); ok {
+		next.close()
+	}
+}
+
 func (s *backingOff[T]) step(ctx context.Context) state[T] {
 	timer := time.NewTimer(s.wait)
 	defer timer.Stop()
@@ -208,7 +212,8 @@ func (s *backingOff[T]) step(ctx context.Context) state[T] {
 func (r *Reflector[T]) received() {
 	now := time.Now()
 	r.recorder.change(func(h *health.Watch) {
-		h.LastEvent, h.Failures, h.Version = now, 0, r.history.version
+		h.LastEvent, h.Version = now, r.history.version
+		h.Failures, h.FailingSince = 0, time.Time{}
 	})
 	r.server.missingSince = time.Time{}
 	r.recorder.recovered()

@@ -108,6 +108,7 @@ type script struct {
 	asked   []string
 	cached  []string // the objects that it takes for cached
 	open    int      // streams
+	under   []string // the span of each request, "" for none
 }
 
 // leaveOut leaves out the items that are cached, and notes them.
@@ -125,9 +126,11 @@ func leaveOut[E any](s *script, isCached source.IsCached, all []E, itemOf func(E
 	return rest
 }
 
-func (s *script) next(request string) (answer, bool) {
+func (s *script) next(ctx context.Context, request string) (answer, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	span, _ := ctx.Value(spanKey{}).(string)
+	s.under = append(s.under, span)
 	s.asked = append(s.asked, request)
 	if len(s.answers) == 0 {
 		return answer{}, false
@@ -147,7 +150,7 @@ func (s *script) requests() []string {
 }
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
-	a, ok := s.next(fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
+	a, ok := s.next(ctx, fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
 	if o.OnActivity != nil {
 		o.OnActivity()
 	}
@@ -174,7 +177,7 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	if o.SendInitialEvents {
 		request = "stream" + o.Version
 	}
-	a, ok := s.next(request)
+	a, ok := s.next(ctx, request)
 	if ok && a.err != nil {
 		return nil, a.err
 	}

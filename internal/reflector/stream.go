@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -70,6 +71,8 @@ func silence(d time.Duration) error { return fmt.Errorf("%w for %v", source.ErrS
 type stream[T any] struct {
 	source.Stream[T]
 	name   string // of the collection
+	span   span   // of the watch, not of a list that it streams
+	events int    // of the watch
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	end    context.CancelFunc // of the timeout
@@ -91,6 +94,11 @@ type stream[T any] struct {
 func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream[T], error) {
 	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
 	s := &stream[T]{name: r.o.Name, at: o.Version, listing: o.SendInitialEvents}
+	run := ctx
+	if !s.listing {
+		s.span = r.startSpan(ctx, "watch", slog.String("version", o.Version))
+		ctx = s.span.ctx
+	}
 	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.idle.cancel = s.cancel
@@ -107,6 +115,7 @@ func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream
 	if err != nil {
 		err = s.causeOf(err)
 		s.free()
+		s.endSpan(run, err, false)
 		return nil, err
 	}
 	return s, nil
@@ -118,6 +127,7 @@ func (s *stream[T]) close() {
 		s.Close() //nolint:errcheck // the stream is over in any case
 		s.Stream = nil
 		s.free()
+		s.span.end(nil, slog.String("end", endings[stopped]), slog.Int("events", s.events))
 	}
 }
 
@@ -156,6 +166,9 @@ func (s *stream[T]) Next() ([]source.Event[T], error) {
 	s.idle.stop()
 	if err != nil {
 		return nil, s.causeOf(err)
+	}
+	if !s.listing {
+		s.events += len(events)
 	}
 	for i := range events {
 		if events[i].Type == source.Bookmark {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/tidings-go/tidings/source"
@@ -23,19 +24,31 @@ type streaming[T any] struct {
 	*Reflector[T]
 	staged *staged[T]
 	stream *stream[T] // nil until it is open
+	span   span       // of the list
 }
 
-func (s *streaming[T]) close() { s.stream.close() }
+func (s *streaming[T]) close() {
+	s.stream.close()
+	s.span.end(context.Canceled)
+}
+
+// endSpan ends the span of the list.
+func (s *streaming[T]) endSpan(err error, version string, objects int) {
+	s.span.end(err, slog.String("version", version), slog.Bool("streamed", true),
+		slog.Int("objects", objects))
+}
 
 func (s *streaming[T]) step(ctx context.Context) state[T] {
 	s.staged = s.beginList()
+	s.span = s.startSpan(ctx, "list")
 	var err error
-	s.stream, err = s.open(ctx, source.WatchOptions{
+	s.stream, err = s.open(s.span.ctx, source.WatchOptions{
 		SendInitialEvents: true,
 		IsCached:          s.unlessRewound(s.isCached),
 	})
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		s.server.noStreams = true
+		s.endSpan(err, "", 0)
 		return s.list()
 	}
 	if err != nil {
@@ -91,11 +104,16 @@ func (s *streaming[T]) stageEvent(event source.Event[T]) {
 func (s *streaming[T]) complete(
 	ctx context.Context, version string, rest []source.Event[T],
 ) state[T] {
-	if err := s.endList(ctx, s.staged, version, true); err != nil {
+	objects := s.staged.len() // endList takes them
+	err := s.endList(ctx, s.staged, version, true)
+	s.endSpan(err, version, objects)
+	if err != nil {
 		s.close()
 		return s.retry(ctx, err, s.list())
 	}
 	s.stream.endList()
+	s.stream.span = s.startSpan(ctx, "watch", slog.String("version", version))
+	s.stream.events = len(rest)
 	s.stream.at, s.stream.progressed, s.stream.moved = version, true, true
 	s.server.failedStreams, s.server.silentStreams = 0, 0
 	return &watching[T]{Reflector: s.Reflector, stream: s.stream, rest: rest}
@@ -103,6 +121,7 @@ func (s *streaming[T]) complete(
 
 // failed returns the state that follows a streamed list that failed.
 func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
+	s.endSpan(err, "", s.staged.len())
 	s.close()
 	s.report(ctx, StreamedList, err)
 	end := classify(err, false)
@@ -111,7 +130,8 @@ func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
 		return nil
 	case end.silent:
 		s.noteError(err)
-		s.recorder.log.Log(ctx, s.recorder.level, "listing in pages", "reason", source.Bound(err))
+		s.recorder.log.Log(ctx, s.recorder.level, "a streamed list was silent; the collection is listed in pages",
+			"error", source.Bound(err))
 		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize, afterSilence: true}
 	case s.o.PagesAfterFailure && !end.unready:
 		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize}

@@ -84,6 +84,7 @@ type watching[T any] struct {
 func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.recorder.enter(health.StateWatching)
 	if err := s.handOn(ctx, s.rest); err != nil {
+		s.stream.endSpan(ctx, err, true)
 		s.close()
 		return s.retry(ctx, err, s.resume())
 	}
@@ -109,6 +110,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 	if w.begun {
 		step, progressed = RunningWatch, stream.progressed
 		w.lasted, w.moved = time.Since(stream.opened) >= shortWatch, stream.moved
+		stream.endSpan(ctx, err, true)
 		stream.close()
 	}
 	if w.cause == finished {

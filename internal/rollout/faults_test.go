@@ -146,6 +146,13 @@ func refusals() []fault {
 	writes := func(verb string) fault {
 		return fault{name: "Refuse each " + verb, begin: on(apisim.Match{Verb: verb}, apisim.Refuse(500, 0))}
 	}
+	for _, code := range []int{409, 500, 504} {
+		rows = append(rows,
+			fault{name: "RefuseApplied " + http.StatusText(code),
+				begin: on(apisim.Match{Resource: "*"}, apisim.RefuseApplied(code))},
+			fault{name: "ApplyLater " + http.StatusText(code),
+				begin: on(apisim.Match{Resource: "*"}, apisim.ApplyLater(5*time.Second, code))})
+	}
 	return append(rows, writes("create"), writes("update"), writes("patch"), writes("delete"), writes("get"),
 		fault{name: "Refuse with Retry-After", begin: on(apisim.Match{}, apisim.Refuse(429, 2*time.Second))},
 		fault{name: "Refuse everything", begin: func(w *world) func() int {

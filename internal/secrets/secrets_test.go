@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -32,6 +33,8 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/informers"
+	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/flight"
 )
 
 const (
@@ -213,7 +216,7 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 	maps.Copy(all, faults)
 	for name, fault := range all {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { run(t, o, fault) })
+			synctest.Test(t, func(t *testing.T) { run(t, o, fault, faults[name] != nil) })
 		})
 	}
 	klog.Flush()
@@ -231,8 +234,8 @@ func (m meter) Observe(_ context.Context, verb string, u url.URL, _ time.Duratio
 	m.o.print(verb, u.String())
 }
 
-// run runs informers under a fault and prints their errors and their health.
-func run(t *testing.T, o *output, fault []apisim.Fault) {
+// run runs informers under a fault and prints their errors and their health, and recordings.
+func run(t *testing.T, o *output, fault []apisim.Fault, recorded bool) {
 	server, err := apisim.New(apisim.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +258,11 @@ func run(t *testing.T, o *output, fault []apisim.Fault) {
 	config.BearerToken = plantedToken
 
 	ctx, cancel := context.WithCancel(t.Context())
-	factory, own := native(t, o, config), custom(t, o, config)
+	var recorder *flight.Recorder
+	if recorded {
+		recorder = newRecorder(t)
+	}
+	factory, own := native(t, o, config, recorder), custom(t, o, config, recorder)
 	dropIn, informer := clientset(t, o, config)
 	for _, verb := range []string{"", "list", "watch"} {
 		i := server.Inject(apisim.Match{Verb: verb, Resource: "secrets"}, fault...)
@@ -278,6 +285,9 @@ func run(t *testing.T, o *output, fault []apisim.Fault) {
 	}
 	time.Sleep(time.Minute)
 	inspect(o, factory, informer, own.Health()...)
+	if recorded {
+		printRecording(t, o, recorder)
+	}
 	cancel()
 	dropIn.Shutdown()
 	for _, h := range own.Health() {
@@ -288,7 +298,7 @@ func run(t *testing.T, o *output, fault []apisim.Fault) {
 	o.print(factory.Shutdown(context.Background()), own.Shutdown(context.Background()))
 }
 
-// inspect prints health and errors.
+// inspect prints health and errors, and the pages for operators.
 func inspect(
 	o *output, factory *tidings.Factory, informer cache.SharedIndexInformer, more ...tidings.Health,
 ) {
@@ -296,6 +306,24 @@ func inspect(
 	defer cancel()
 	o.print(factory.WaitForSync(soon))
 	health, _ := cache.HealthOf(informer)
+	handler, err := debug.New(debug.Options{
+		Factories: []*tidings.Factory{factory}, DropIns: []any{informer.GetStore()}, Bodies: true,
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer handler.Close()
+	for _, path := range []string{
+		"/", "/informer?name=secrets.v1", "/informer?name=" + url.QueryEscape(health.Name), "/key?key=default/a",
+	} {
+		for _, form := range []string{"text/html", "application/json"} {
+			request, answer := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+			request.Host = "localhost"
+			request.Header.Set("Accept", form)
+			handler.ServeHTTP(answer, request)
+			o.print(answer.Body)
+		}
+	}
 	for _, h := range append(append(factory.Health(), health), more...) {
 		o.print(h, h.LastError, h.LastDropped, h.LastTransformError, h.LastIndexError)
 	}
@@ -311,12 +339,14 @@ func must(t *testing.T, err error) {
 
 // newFactory returns a factory with the highest level of logs and low limits.
 func newFactory(
-	t *testing.T, o *output, config *rest.Config, scheme *runtime.Scheme,
+	t *testing.T, o *output, config *rest.Config, scheme *runtime.Scheme, recorder *flight.Recorder,
 ) *tidings.Factory {
 	options := &slog.HandlerOptions{Level: slog.Level(-100)}
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
 		Scheme: scheme, Logger: slog.New(slog.NewTextHandler(o, options)),
-		Transport:       tidings.Transport{MaxFrameBytes: 10_000, MaxListBytes: 10_000},
+		Transport: tidings.Transport{
+			MaxFrameBytes: 10_000, MaxListBytes: 10_000, Recorder: recorder,
+		},
 		DetectMutations: true, OnMutation: func(m tidings.Mutation) { o.print(m, m.Error()) },
 	})
 	must(t, err)
@@ -324,8 +354,10 @@ func newFactory(
 }
 
 // native returns a factory with informers of each kind, whose handlers and functions fail.
-func native(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
-	factory := newFactory(t, o, config, nil)
+func native(
+	t *testing.T, o *output, config *rest.Config, recorder *flight.Recorder,
+) *tidings.Factory {
+	factory := newFactory(t, o, config, nil, recorder)
 	typed, err := tidings.For[*corev1.Secret](factory, tidings.Selection{})
 	must(t, err)
 	_, err = typed.AddHandler(tidings.Funcs[*corev1.Secret]{OnAdd: func(s *corev1.Secret, _ bool) {
@@ -359,10 +391,12 @@ func (l *login) DeepCopyObject() runtime.Object {
 }
 
 // custom returns a factory with an informer of Secrets as a custom type.
-func custom(t *testing.T, o *output, config *rest.Config) *tidings.Factory {
+func custom(
+	t *testing.T, o *output, config *rest.Config, recorder *flight.Recorder,
+) *tidings.Factory {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Secret"), &login{})
-	factory := newFactory(t, o, config, scheme)
+	factory := newFactory(t, o, config, scheme, recorder)
 	_, err := tidings.For[*login](factory, tidings.Selection{})
 	must(t, err)
 	return factory

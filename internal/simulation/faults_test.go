@@ -69,6 +69,7 @@ var requestFaults = []requestFault{
 	{"CutBefore", nil, func(w *world) apisim.Fault { return apisim.CutBefore(w.anyFrame(0)) }},
 	{"CutWithin", nil, func(w *world) apisim.Fault { return apisim.CutWithin(w.anyFrame(1)) }},
 	{"CutAfter", nil, func(w *world) apisim.Fault { return apisim.CutAfter(w.anyFrame(0)) }},
+	{"CutLater", nil, func(w *world) apisim.Fault { return apisim.CutLater(w.between(1, 600)) }},
 	{"Truncate", nil, func(w *world) apisim.Fault { return apisim.Truncate(w.anyFrame(1)) }},
 	{"Garble", nil, func(w *world) apisim.Fault { return apisim.Garble(w.anyFrame(1)) }},
 	{"Inflate", nil, func(w *world) apisim.Fault {
@@ -83,9 +84,9 @@ var requestFaults = []requestFault{
 		return apisim.Stall(w.anyFrame(0), w.between(1, 1800))
 	}},
 	{"DropBookmarks", []string{"watch"}, func(*world) apisim.Fault { return apisim.DropBookmarks() }},
-	{"Fail", []string{"watch"}, func(w *world) apisim.Fault {
-		code := []int{403, 404, 410, 410, 410, 429, 500, 504}[w.random.IntN(8)]
-		return apisim.Fail(w.anyFrame(0), code)
+	{"Fail", []string{"watch"}, func(w *world) apisim.Fault { return apisim.Fail(w.anyFrame(0), w.anyCode()) }},
+	{"FailLater", []string{"watch"}, func(w *world) apisim.Fault {
+		return apisim.FailLater(w.between(1, 600), w.anyCode())
 	}},
 	{"Lag", nil, func(*world) apisim.Fault { return apisim.Lag() }},
 	{"RefuseStreams", []string{"watch"}, func(*world) apisim.Fault { return apisim.RefuseStreams() }},
@@ -112,6 +113,11 @@ func (w *world) anyFrame(least int) int {
 		return least + n - 1
 	}
 	return apisim.EachFrame
+}
+
+// anyCode returns the code of an error event; most often that of a version that is gone.
+func (w *world) anyCode() int {
+	return []int{403, 404, 410, 410, 410, 429, 500, 504}[w.random.IntN(8)]
 }
 
 // fault injects a fault into some requests.

@@ -4,13 +4,9 @@ import "bytes"
 
 // Space returns the index of the first byte from i on that is not white space.
 func Space(text []byte, i int) int {
-	for i < len(text) {
-		switch text[i] {
-		case ' ', '\n', '\r', '\t':
-			i++
-		default:
-			return i
-		}
+	const space = 1<<' ' | 1<<'\n' | 1<<'\r' | 1<<'\t'
+	for i < len(text) && text[i] <= ' ' && uint64(space)>>text[i]&1 != 0 {
+		i++
 	}
 	return i
 }

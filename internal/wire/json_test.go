@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,4 +49,39 @@ func FuzzBrackets(f *testing.F) {
 			t.Errorf("%q ends at %d", data, whole)
 		}
 	})
+}
+
+// FuzzClosedTokens cuts texts whose inner arrays and objects are known, and opens all of them:
+// the tokens then have the same bytes as if none were known.
+func FuzzClosedTokens(f *testing.F) {
+	for _, text := range texts {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var whole Tokens
+		if !whole.Read(data) {
+			return
+		}
+		closed := Tokens{Known: func(data []byte, i int) int { return ValueEnd(data, i) }}
+		if !closed.Read(data) {
+			t.Fatalf("%q is refused where parts are known", data)
+		}
+		want, got := spans(&whole, 0, nil), spans(&closed, 0, nil)
+		if !slices.Equal(want, got) {
+			t.Errorf("%q: tokens %v, where parts are known %v", data, want, got)
+		}
+	})
+}
+
+// spans appends the token at i and those in it, with closed ones opened.
+func spans(z *Tokens, i uint32, all []Token) []Token {
+	i = z.Open(i)
+	t := z.All[i]
+	all = append(all, Token{Begin: t.Begin, End: t.End, N: t.N, Kind: t.Kind})
+	if t.Kind == Array || t.Kind == Object {
+		for k := i + 1; k < z.All[i].Next; k = z.All[k].Next {
+			all = spans(z, k, all)
+		}
+	}
+	return all
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -14,7 +15,11 @@ type Token struct {
 	N          uint32 // elements of an array, fields of an object
 	Strings    uint32 // strings in an array or object, at any depth, without names
 	Kind       TokenKind
+	Closed     bool // its insides were not cut: see [Tokens.Known]
 }
+
+// IsText reports whether the token is a string.
+func (t *Token) IsText() bool { return t.Kind == String || t.Kind == Escaped }
 
 // TokenKind is the type of a JSON value.
 type TokenKind uint8
@@ -40,17 +45,25 @@ const (
 	// maxNumber bounds the length of a number, and maxExponent the digits of its exponent:
 	// every such number fits into a float64.
 	maxNumber, maxExponent = 200, 2
-	// retainedTokens bounds the memory that is kept between texts.
+	// leastTokens is room for the first text, and retainedTokens bounds the memory that is
+	// kept between texts.
+	leastTokens    = 1 << 8
 	retainedTokens = 1 << 14
 )
 
 // Tokens cuts a JSON text into tokens and checks its syntax. It accepts what the standard
 // accepts, except texts, depths and numbers that are too large.
 type Tokens struct {
-	All     []Token
+	All []Token
+	// Known, if it is not nil, is called with the index at which an array or object begins. If
+	// it returns the index after that, because its bytes are those of a valid one, the token
+	// is closed: see Open.
+	Known func(data []byte, i int) int
+
 	data    []byte
 	strings uint32 // so far, without names
 	depth   int
+	asked   int // index of a value for which Known is not called
 }
 
 // Read cuts a text. It returns false for a text that is not one JSON value, or too large.
@@ -59,9 +72,13 @@ func (z *Tokens) Read(data []byte) bool {
 		return false
 	}
 	z.data, z.All, z.strings, z.depth = data, z.All[:0], 0, 0
-	i := z.value(Space(data, 0))
+	z.asked = Space(data, 0)
+	i := z.value(z.asked)
 	return i >= 0 && Space(data, i) == len(data)
 }
+
+// Text returns the text.
+func (z *Tokens) Text() []byte { return z.data }
 
 // Forget drops the text, and the tokens if they are many.
 func (z *Tokens) Forget() {
@@ -69,6 +86,18 @@ func (z *Tokens) Forget() {
 	if cap(z.All) > retainedTokens {
 		z.All = nil
 	}
+}
+
+// Open returns the index of a token like the one at i that is not closed. All may grow.
+func (z *Tokens) Open(i uint32) uint32 {
+	t := z.All[i]
+	if !t.Closed {
+		return i
+	}
+	opened := uint32(len(z.All))
+	z.depth, z.asked = -int(t.End-t.Begin), int(t.Begin) // of any depth: the value is valid
+	z.value(z.asked)
+	return opened
 }
 
 // value cuts the value that begins at i.
@@ -105,15 +134,31 @@ func (z *Tokens) word(i int, word string, kind TokenKind) int {
 }
 
 func (z *Tokens) add(begin, end int, kind TokenKind) {
-	z.All = append(z.All, Token{
-		Begin: uint32(begin), End: uint32(end), Next: uint32(len(z.All) + 1), Kind: kind,
-	})
+	n := len(z.All)
+	if n == cap(z.All) {
+		z.All = slices.Grow(z.All, max(n, leastTokens))
+	}
+	z.All = z.All[:n+1]
+	t := &z.All[n]
+	t.Begin, t.End, t.Next, t.Kind = uint32(begin), uint32(end), uint32(n+1), kind
+	t.N, t.Strings, t.Closed = 0, 0, false
 }
 
 // nested cuts an array or object, which ends with the given bracket.
 func (z *Tokens) nested(i int, kind TokenKind, bracket byte) int {
 	if z.depth == MaxDepth {
 		return -1
+	}
+	if i+1 < len(z.data) && z.data[i+1] == bracket {
+		z.add(i, i+2, kind)
+		return i + 2
+	}
+	if z.Known != nil && i != z.asked {
+		if end := z.Known(z.data, i); end > 0 {
+			z.add(i, end, kind)
+			z.All[len(z.All)-1].Closed = true
+			return end
+		}
 	}
 	z.depth++
 	token, before := len(z.All), z.strings
@@ -164,9 +209,18 @@ func (z *Tokens) name(i int) int {
 
 // text cuts the string whose first quote is at i.
 func (z *Tokens) text(i int) int {
-	begin, kind, ascii := i+1, String, true
-	for i = begin; ; {
-		i = plain(z.data, i)
+	end := plain(z.data, i+1)
+	if end < len(z.data) && z.data[end] == '"' {
+		z.add(i+1, end, String)
+		return end + 1
+	}
+	return z.special(i+1, end)
+}
+
+// special cuts the string that begins at begin, which is plain up to i.
+func (z *Tokens) special(begin, i int) int {
+	kind, ascii := String, true
+	for ; ; i = plain(z.data, i) {
 		if i >= len(z.data) {
 			return -1
 		}

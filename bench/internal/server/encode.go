@@ -43,6 +43,8 @@ type Spec struct {
 	Relist bool
 	// Updates is how many new states of the objects, in turn, are prepared.
 	Updates int
+	// Rate is how many updates a second are sent; 0 is as many as the client takes.
+	Rate int
 }
 
 // Counts says how a relist changes a cache.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,11 +79,32 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, initial bool) {
 		case <-r.Context().Done():
 			return
 		case <-updated:
-			updated, send = nil, h.updates
+			updated, send = nil, h.pace(w, h.updates)
 		case <-relisted:
 			write(w, h.gone) // the watch ends with the request
 			return
 		}
+	}
+}
+
+// period is how often a server with a rate sends updates.
+const period = 10 * time.Millisecond
+
+// pace sends updates at the rate of the Spec, without regard to their borders, and returns those
+// that are left to be sent at once.
+func (h *handler) pace(w http.ResponseWriter, frames []byte) []byte {
+	if h.spec.Rate == 0 {
+		return frames
+	}
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	perSecond := len(frames) / h.spec.Updates * h.spec.Rate
+	for began, sent := time.Now(), 0; ; <-ticker.C {
+		due := min(int(time.Since(began).Seconds()*float64(perSecond)), len(frames))
+		if !write(w, frames[sent:due]) || due == len(frames) {
+			return nil
+		}
+		sent = due
 	}
 }
 

@@ -22,7 +22,8 @@ import (
 func Native() Stack {
 	return Stack{
 		Name:       "native",
-		FromMemory: nativeFromMemory, FromServer: nativeFromServer, Decoder: nativeDecoder,
+		FromMemory: nativeFromMemory, FromServer: NativeWith("", Eyes{}).FromServer,
+		Decoder: nativeDecoder,
 	}
 }
 
@@ -37,29 +38,32 @@ func nativeFromMemory(f *feed.Feed, o Options) (Informer, error) {
 	return newNative(informer, informer.Run, o)
 }
 
-func nativeFromServer(t Target, o Options) (Informer, error) {
+func nativeFromServer(t Target, o Options, e Eyes) (Informer, error) {
 	if o.ListerWatcher {
 		return nil, errors.New("stack: the native API has no ListerWatcher")
 	}
 	config := &rest.Config{Host: t.URL, QPS: -1}
 	transport := tidings.Transport{NoStreamedLists: t.Paged}
+	if err := e.record(&transport); err != nil {
+		return nil, err
+	}
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Transport: transport})
 	if err != nil {
 		return nil, err
 	}
 	switch t.Kind {
 	case objects.Pods, objects.UnlikePods:
-		return fromFactory[*corev1.Pod](factory, o)
+		return fromFactory[*corev1.Pod](factory, o, e)
 	case objects.Deployments:
-		return fromFactory[*appsv1.Deployment](factory, o)
+		return fromFactory[*appsv1.Deployment](factory, o, e)
 	case objects.ConfigMaps:
-		return fromFactory[*corev1.ConfigMap](factory, o)
+		return fromFactory[*corev1.ConfigMap](factory, o, e)
 	case objects.Widgets:
 		informer, err := tidings.Dynamic(factory, t.Kind.Resource(), tidings.Selection{})
 		if err != nil {
 			return nil, err
 		}
-		return newNative(informer, runFactory(factory), o)
+		return newNative(informer, runFactory(factory, e), o)
 	}
 	return nil, errUnsupported(t.Kind)
 }
@@ -72,17 +76,20 @@ func nativeDecoder() func([]byte) (metav1.Object, error) {
 	}
 }
 
-func fromFactory[T objects.Object](factory *tidings.Factory, o Options) (Informer, error) {
+func fromFactory[T objects.Object](factory *tidings.Factory, o Options, e Eyes) (Informer, error) {
 	informer, err := tidings.For[T](factory, tidings.Selection{})
 	if err != nil {
 		return nil, err
 	}
-	return newNative(informer, runFactory(factory), o)
+	return newNative(informer, runFactory(factory, e), o)
 }
 
-// runFactory runs the informers of a factory until the context ends.
-func runFactory(f *tidings.Factory) func(context.Context) error {
+// runFactory runs the informers of a factory, which are looked at, until the context ends.
+func runFactory(f *tidings.Factory, e Eyes) func(context.Context) error {
 	return func(ctx context.Context) error {
+		if err := e.look(ctx, f); err != nil {
+			return err
+		}
 		if err := f.Start(ctx); err != nil {
 			return err
 		}

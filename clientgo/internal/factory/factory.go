@@ -2,10 +2,15 @@ package factory
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/inspect"
 )
 
 // Factory shares informers by a key, such as their Go type. The zero value is ready.
@@ -14,6 +19,7 @@ type Factory[K comparable] struct {
 
 	mu           sync.Mutex // guards the rest
 	members      map[K]*member
+	order        []*member // as first asked for
 	shuttingDown bool
 }
 
@@ -35,6 +41,7 @@ func (f *Factory[K]) Informer(key K, newInformer func() cache.SharedIndexInforme
 	}
 	m := &member{informer: newInformer()}
 	f.members[key] = m
+	f.order = append(f.order, m)
 	return m.informer
 }
 
@@ -95,6 +102,33 @@ func (f *Factory[K]) started() map[K]cache.SharedIndexInformer {
 		}
 	}
 	return started
+}
+
+// Health describes the informers, in the order in which they were first asked for, but for those
+// of other modules.
+func (f *Factory[K]) Health() (all []health.Informer) {
+	f.mu.Lock()
+	order := slices.Clone(f.order)
+	f.mu.Unlock()
+	for _, m := range order {
+		if h, ok := tidingscache.HealthOf(m.informer); ok {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// Inspect returns the views of the informers, in the order of Health.
+func (f *Factory[K]) Inspect() (all []inspect.View) {
+	f.mu.Lock()
+	order := slices.Clone(f.order)
+	f.mu.Unlock()
+	for _, m := range order {
+		if of, ok := m.informer.GetStore().(interface{ Inspect() inspect.View }); ok {
+			all = append(all, of.Inspect())
+		}
+	}
+	return all
 }
 
 // Shutdown prevents further starts and waits until all informers have stopped. The caller

@@ -47,6 +47,7 @@ type Spec struct {
 // New makes an informer.
 func New(s Spec) cache.SharedIndexInformer {
 	o := s.Informer
+	o.Resource = s.Resource
 	sharing := listwatch.SharingFor(s.Resource, s.Sharing, s.Table)
 	if s.Open == nil {
 		lw := listwatch.WithSharing(s.ListWatch, sharing)

@@ -2,7 +2,9 @@ package listwatch
 
 import (
 	"context"
+	"errors"
 
+	"github.com/tidings-go/tidings/internal/tape"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -28,6 +30,25 @@ func (c converted[A, B]) DecodingStats() source.DecodingStats {
 		return of.DecodingStats()
 	}
 	return source.DecodingStats{}
+}
+
+// Collection says what the source reads, as far as it is known.
+func (c converted[A, B]) Collection() tape.Collection {
+	if of, ok := c.of.(interface{ Collection() tape.Collection }); ok {
+		return of.Collection()
+	}
+	return tape.Collection{}
+}
+
+// DecodeFrame returns the object in a frame, as the source decodes it.
+func (c converted[A, B]) DecodeFrame(frame []byte, form tape.Form) (any, error) {
+	of, ok := c.of.(interface {
+		DecodeFrame([]byte, tape.Form) (any, error)
+	})
+	if !ok {
+		return nil, errors.New("the source has no frames")
+	}
+	return of.DecodeFrame(frame, form)
 }
 
 func (c converted[A, B]) List(ctx context.Context, o source.ListOptions) (source.Page[B], error) {
@@ -65,6 +86,16 @@ type convertedStream[A, B any] struct {
 	source.Stream[A]
 	source converted[A, B]
 	batch  []source.Event[B]
+}
+
+// Frames returns the frames of the events that Next has returned; none if the stream has none.
+func (s *convertedStream[A, B]) Frames() ([][]byte, tape.Form) {
+	if of, ok := s.Stream.(interface {
+		Frames() ([][]byte, tape.Form)
+	}); ok {
+		return of.Frames()
+	}
+	return nil, 0
 }
 
 func (s *convertedStream[A, B]) Next() ([]source.Event[B], error) {

@@ -9,6 +9,12 @@ import (
 // reach it through the interface that has this one method.
 func (i *Informer) Health() health.Informer {
 	h := i.collection.Health()
+	if id := i.o.Identifier; id.Reserved() {
+		gvr := id.GroupVersionResource()
+		h.Published = health.Published{
+			Name: id.Name(), Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource,
+		}
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	h.Handlers = make([]health.Handler, len(i.handlers))

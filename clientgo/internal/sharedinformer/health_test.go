@@ -139,7 +139,7 @@ func TestFailuresReachTheErrorHandlersOncePerState(t *testing.T) {
 		started(t, i)
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if want := []string{"list and watch failed no route collection *v1.ConfigMap state Backoff\n"}; !slices.Equal(told, want) {
+		if want := []string{"list and watch failed no route informer *v1.ConfigMap state Backoff\n"}; !slices.Equal(told, want) {
 			t.Errorf("told %q, want %q", told, want)
 		}
 	})

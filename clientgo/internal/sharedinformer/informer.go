@@ -17,6 +17,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
+	"github.com/tidings-go/tidings/internal/lograte"
 )
 
 // Informer is a cache.SharedIndexInformer. Make one with [New].
@@ -35,7 +36,7 @@ type Informer struct {
 	// sharer is for objects that Source has not shared; nil without such objects, and before
 	// Run.
 	sharer        atomic.Pointer[dedup.Sharer]
-	indexReported atomic.Int64 // when an index error was last reported, in nanoseconds; 0 never
+	indexReports  lograte.Limiter // limits the reports of index functions that failed
 	manualDeletes manualDeletes
 
 	mu           engine.Lock // guards the rest; before the locks of the collection
@@ -56,6 +57,7 @@ var (
 // client-go would do with the first object.
 func New(o Options) *Informer {
 	o.Versions = cmp.Or(o.Versions, new(listwatch.Versions))
+	o.Resource = cmp.Or(o.Resource, resourceOf(o.Example))
 	i := &Informer{
 		o: o, name: cmp.Or(o.Description, describeType(o.Example)),
 		reports: cmp.Or(o.reports, new(reporter)), mu: engine.NewLock(), resyncPeriod: o.ResyncPeriod,
@@ -82,7 +84,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	ctx, err := i.claim(ctx, logger)
 	if err != nil {
-		logger.Info("Warning: the informer was run before; it runs once", "type", i.name)
+		logger.Info("Warning: the informer was run before; it runs once", "informer", i.name)
 		return
 	}
 	_ = i.collection.Run(ctx) // waits for handlers without a limit, so that it returns no error

@@ -44,6 +44,9 @@ type Options struct {
 	Versions *listwatch.Versions
 	// Example is an object of the type that is cached; nil is any type.
 	Example runtime.Object
+	// Resource is the resource of the objects, as far as it is known. Zero takes the kind of
+	// Example.
+	Resource source.Resource
 	// Description names the objects in logs and errors; "" is the type of Example.
 	Description string
 	// ResyncPeriod is the resync period of handlers that do not ask for another one. It is also
@@ -168,26 +171,22 @@ func (i *Informer) observe(changes []change.Change[any]) {
 	}
 }
 
-// indexReport is the least time between two reports of index errors: a report takes a
-// millisecond, and a list may cause thousands of errors. Health counts all of them.
-const indexReport = time.Minute
-
 func (i *Informer) reportIndexErrors(failures []store.IndexError) {
-	now := time.Now().UnixNano()
-	last := i.indexReported.Load()
-	if last != 0 && now-last < int64(indexReport) || !i.indexReported.CompareAndSwap(last, now) {
-		return
+	for _, failed := range failures {
+		if more, ok := i.indexReports.Allow(); ok {
+			i.reports.report(context.Background(), failed.Err,
+				"An index function failed; the object has no entry in that index",
+				append([]any{"informer", i.name, "index", fmt.Sprint(failed.Index),
+					"key", source.BoundText(failed.Key)}, more...)...)
+		}
 	}
-	i.reports.report(context.Background(), failures[0].Err,
-		"An index function failed; the object has no entry in that index", "type", i.name,
-		"index", fmt.Sprint(failures[0].Index), "key", source.BoundText(failures[0].Key))
 }
 
 func (i *Informer) reportNotRun(err error) {
-	i.reports.report(context.Background(), err, "The reflector did not run", "type", i.name)
+	i.reports.report(context.Background(), err, "The reflector did not run", "informer", i.name)
 }
 
 func (i *Informer) logStuck(err error) {
-	i.logger.Info("Warning: the informer waits for handlers that do not return", "type", i.name,
-		"err", err)
+	i.logger.Info("Warning: the informer waits for handlers that do not return",
+		"informer", i.name, "error", err)
 }

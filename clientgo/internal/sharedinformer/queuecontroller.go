@@ -45,7 +45,7 @@ func (q *QueueController) Run(stopCh <-chan struct{}) {
 func (q *QueueController) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if err := q.start(); err != nil {
-		q.reports.report(ctx, err, "A controller was not run", "type", q.name)
+		q.reports.report(ctx, err, "A controller was not run", "informer", q.name)
 		return
 	}
 	var running sync.WaitGroup
@@ -77,7 +77,7 @@ func (q *QueueController) listAndWatch(ctx context.Context) {
 	q.reflector = r
 	q.mu.Unlock()
 	if err := r.Run(ctx); err != nil {
-		q.reports.report(ctx, err, "The reflector did not run", "type", q.name)
+		q.reports.report(ctx, err, "The reflector did not run", "informer", q.name)
 	}
 }
 
@@ -117,7 +117,7 @@ func (q *QueueController) resync(ctx context.Context) {
 			continue
 		}
 		if err := q.config.Queue.Resync(); err != nil {
-			q.reports.report(ctx, err, "A queue did not resync", "type", q.name)
+			q.reports.report(ctx, err, "A queue did not resync", "informer", q.name)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (q *QueueController) process(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			q.reports.report(ctx, err, "An item of a queue was not processed", "type", q.name)
+			q.reports.report(ctx, err, "An item of a queue was not processed", "informer", q.name)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/tidings-go/tidings/internal/lograte"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -50,7 +51,7 @@ func TestReportsOfAnInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := quietErrors(t)
 		i := New(Options{Source: &script{}})
-		for _, pause := range []time.Duration{0, indexReport - 1, 1} {
+		for _, pause := range []time.Duration{0, lograte.Period - 1, 1} {
 			time.Sleep(pause)
 			i.reportIndexErrors([]store.IndexError{{Err: errors.New("no")}})
 			i.reports.wait()

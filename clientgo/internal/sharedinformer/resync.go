@@ -16,7 +16,7 @@ type decision struct{ due, others []*registration }
 // to the handler's logger.
 func (i *Informer) scheduleLocked(r *registration, requested time.Duration) (warnings []func()) {
 	warn := func(text string, pairs ...any) {
-		pairs = append([]any{"type", i.name, "asked", requested}, pairs...)
+		pairs = append([]any{"informer", i.name, "handler", handlerName(r.handler), "asked", requested}, pairs...)
 		warnings = append(warnings, func() { r.logger.Info(text, pairs...) })
 	}
 	if requested > 0 && requested < minResyncPeriod {

@@ -6,13 +6,13 @@
 //	                 └─ Background  ▢▢▢▢▢▢     ├─ over flows ──▶ Get ─▶ worker ─▶ Done
 //	       flow "b" ─── …                      │                                  │
 //	                                           ┘                                  │
-//	        ▲ timers: BackingOff, Parked, requeues ◀──────────────────────────────┘
+//	        ▲ timers: BackingOff, requeues ◀──────────────────────────────────────┘
 //
 // A key is Idle, Queued, Running, Parked or BackingOff ([State]):
 //
 //	Idle ──Add──▶ Queued ──Get──▶ Running ──Succeed, Fail──▶ Idle, or Queued if there was an Add
 //	                ▲                ├──────Retry──────────▶ BackingOff ──time, change──▶ Queued
-//	                └────────────────┴──────Park───────────▶ Parked ──Wake, time──▶ Queued
+//	                └────────────────┴──────Park───────────▶ Parked ──Wake──▶ Queued
 //
 // # Algorithm
 //
@@ -37,6 +37,6 @@
 //
 // # Memory
 //
-// A key takes about 80 bytes while it is not idle or waits for a requeue, and 16 and the size of R
+// A key takes about 70 bytes while it is not idle or waits for a requeue, and 8 and the size of R
 // for each of up to eight reasons. Keys that wait for nothing take nothing.
 package queue

@@ -1,5 +1,7 @@
 package queue
 
+import "math"
+
 // State is what a key does.
 type State uint8
 
@@ -53,15 +55,30 @@ type entry struct {
 	since      int64 // when the state began; while it is Queued, when it entered the band
 	flow       *flow
 	prev, next uint32
-	reasons    uint32    // the first of them
-	timers     [2]uint32 // the place in the heap + 1, by kind of timer; 0 without one
-	failures   uint32    // in a row
-	untold     uint32    // asks whose reasons were left out
+	reasons    uint32 // the first of them
+	timer      uint32 // the place in the heap + 1; 0 without one
+	failures   count  // in a row
+	untold     count  // asks whose reasons were left out
 	state      State
 	band       Band // while it is Queued, the band; otherwise the most urgent one asked for
-	firm       bool // while it is BackingOff: changes do not shorten the wait
-	overdue    bool // it was parked for as long as it may be
+	marks      marks
 }
+
+// marks are notes on the present state of an entry.
+type marks uint8
+
+const (
+	firm    marks = 1 << iota // while it is BackingOff: changes do not shorten the wait
+	changed                   // while it is Running: a change that is no echo has come
+	woken                     // while it is Running: so has a Wake
+)
+
+func (m marks) has(mark marks) bool { return m&mark != 0 }
+
+// count counts up to 65,535, and stays there.
+type count uint16
+
+func (c *count) add(n int) { *c = count(min(int(*c)+n, math.MaxUint16)) }
 
 // list is a doubly linked list of entries.
 type list struct {

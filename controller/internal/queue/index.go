@@ -3,7 +3,7 @@ package queue
 import "hash/maphash"
 
 // index finds entries by their keys: a hash table of their numbers, with linear probing. It
-// takes 12 to 24 bytes per key, where a map from keys to numbers takes some 40, and looks at an
+// takes 10 to 20 bytes per key, where a map from keys to numbers takes some 40, and looks at an
 // entry only if the hash is that of the key.
 type index struct {
 	entries *slab[entry]
@@ -49,7 +49,7 @@ func (x *index) obtain(key string) (i uint32, isNew bool) {
 	i = x.entries.obtain()
 	x.entries.at(i).key = key
 	x.slots[at] = slot{hash, i + 1}
-	if x.used++; x.used*3 > len(x.slots)*2 {
+	if x.used++; x.used*5 > len(x.slots)*4 {
 		x.resize(2 * len(x.slots))
 	}
 	return i, true

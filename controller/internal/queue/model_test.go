@@ -32,7 +32,8 @@ type modelKey struct {
 	requeue  int64 // 0 without one
 	gate     int64
 	firm     bool
-	overdue  bool
+	changed  bool
+	woken    bool
 	flow     string
 }
 
@@ -107,6 +108,7 @@ func (m *model) add(now int64, key string, a Ask[int]) {
 		}
 	default:
 		k.band = min(k.band, a.Band)
+		k.changed = k.changed || k.state == Running && a.Band == Changes && !a.Echo
 		if k.state == BackingOff && a.Band == Changes && !a.Echo && !k.firm {
 			k.gate = min(k.gate, k.since+int64(m.o.FirstDelay))
 		}
@@ -130,7 +132,6 @@ func (m *model) expire(now int64) {
 		case first == nil:
 			return
 		case isGate:
-			first.overdue = first.state == Parked
 			m.wake(now, first)
 		default:
 			first.requeue = 0
@@ -157,10 +158,10 @@ func (m *model) take(now int64) (Item[int], bool) {
 		}
 	}
 	item := Item[int]{
-		Key: key, Failures: k.failures, Overdue: k.overdue, Band: k.band, Reasons: k.reasons,
+		Key: key, Failures: k.failures, Band: k.band, Reasons: k.reasons,
 		MoreReasons: k.untold, Waited: time.Duration(now - k.since),
 	}
-	k.state, k.since, k.band, k.overdue, k.reasons, k.untold = Running, now, none, false, nil, 0
+	k.state, k.since, k.band, k.changed, k.woken, k.reasons, k.untold = Running, now, none, false, false, nil, 0
 	m.turns = append(m.turns[1:], flow)
 	m.settle()
 	return item, true
@@ -183,8 +184,8 @@ func (m *model) done(now int64, item Item[int], o Outcome) {
 		}
 		k.untold += item.MoreReasons
 		k.band = min(k.band, item.Band)
-		if o.After > 0 {
-			k.gate = now + int64(o.After)
+		if k.woken {
+			m.wake(now, k)
 		}
 		return
 	case Retry:
@@ -197,7 +198,7 @@ func (m *model) done(now int64, item Item[int], o Outcome) {
 			delay = o.After
 		}
 		m.note(k, Counted[int]{m.o.Retried, 1})
-		if k.band == Changes && !k.firm {
+		if k.changed && !k.firm {
 			delay = m.o.FirstDelay
 		}
 		k.band = min(k.band, Requeues)
@@ -259,9 +260,14 @@ func story(t *testing.T, ops []byte) {
 				i, _ := s.index.get(key)
 				s.wake(now, i)
 				m.wake(now, k)
+			} else if k != nil && k.state == Running && ops[2]%3 == 0 {
+				i, _ := s.index.get(key)
+				s.wake(now, i)
+				k.woken = true
 			} else if ops[2]%2 == 0 {
-				s.addAfter(now, key, delay)
-				m.key(key).requeue = now + int64(delay)
+				s.requeue(now, key)
+				m.key(key).requeue = 0
+				m.add(now, key, Ask[int]{Band: Requeues, Reason: m.o.Requeued})
 			}
 		case 7:
 			workers := 1 + int(ops[2]%4)
@@ -288,11 +294,10 @@ func compare(t *testing.T, n int, s *schedule[int], m *model) {
 			continue
 		}
 		e := s.entries.at(i)
-		requeueDue, _ := s.timers.due(i, requeue)
-		gateDue, _ := s.timers.due(i, gate)
-		if e.state != k.state || int(e.failures) != k.failures || requeueDue != k.requeue ||
-			gateDue != k.gate || e.state != Idle && e.band != k.band {
-			t.Fatalf("operation %d: %s is %+v, due %d and %d; want %+v", n, key, *e, requeueDue, gateDue, k)
+		due, _ := s.timers.due(i)
+		if e.state != k.state || int(e.failures) != k.failures || due != max(k.requeue, k.gate) ||
+			k.requeue > 0 && k.gate > 0 || e.state != Idle && e.band != k.band {
+			t.Fatalf("operation %d: %s is %+v, due %d; want %+v", n, key, *e, due, k)
 		}
 	}
 	if s.index.used == 0 && (len(s.flows) > 0 || len(s.timers.heap) > 0 || s.entries.used > 0 ||

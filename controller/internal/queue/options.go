@@ -83,8 +83,6 @@ type Item[R comparable] struct {
 	Waited time.Duration
 	// Band is the band in which it was queued.
 	Band Band
-	// Overdue reports whether the key was parked, and its time was over before a Wake.
-	Overdue bool
 
 	entry uint32
 	began int64
@@ -103,8 +101,7 @@ const (
 	// Retry is a failure that is tried again: after the delay of its failures, earlier if the
 	// object changes, or after Outcome.After and not before.
 	Retry
-	// Park gives the item back unused, until Wake is called or, if it is set, Outcome.After
-	// is over.
+	// Park gives the item back unused, until Wake is called. One since Get counts.
 	Park
 )
 

@@ -40,15 +40,15 @@ func (q *Queue[R]) Add(key string, a Ask[R]) {
 	q.changed()
 }
 
-// AddAfter asks for a run of a key after a delay, in the place of an earlier such request and of
-// the delay of its last result.
-func (q *Queue[R]) AddAfter(key string, delay time.Duration) {
+// Requeue asks for a run of a key now, in the place of the one after the delay of its last result.
+// The end of a run that is under way does not undo it.
+func (q *Queue[R]) Requeue(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
-	q.s.addAfter(q.now(), key, delay)
+	q.s.requeue(q.now(), key)
 	q.changed()
 }
 
@@ -87,14 +87,44 @@ func (q *Queue[R]) Done(item Item[R], o Outcome) error {
 	return nil
 }
 
-// Wake queues a key if it is parked.
+// Wake queues a key if it is parked. If it is running, the end of the run does not park it.
 func (q *Queue[R]) Wake(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i, ok := q.s.index.get(key); ok && !q.closed && q.s.entries.at(i).state == Parked {
+	i, ok := q.s.index.get(key)
+	if !ok || q.closed {
+		return
+	}
+	if state := q.s.entries.at(i).state; state == Parked || state == Running {
 		q.s.wake(q.now(), i)
 		q.changed()
 	}
+}
+
+// WakeAll is Wake of every key.
+func (q *Queue[R]) WakeAll() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	for i := q.s.lists[Running].first; i != nobody; i = q.s.entries.at(i).next {
+		q.s.wake(q.now(), i)
+	}
+	for i := q.s.lists[Parked].first; i != nobody; i = q.s.lists[Parked].first {
+		q.s.wake(q.now(), i)
+	}
+	q.changed()
+}
+
+// Failures returns how often a key has failed in a row.
+func (q *Queue[R]) Failures(key string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i, ok := q.s.index.get(key); ok {
+		return int(q.s.entries.at(i).failures)
+	}
+	return 0
 }
 
 // Reset forgets the failures of a key.

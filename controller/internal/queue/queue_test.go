@@ -36,12 +36,12 @@ func TestDelays(t *testing.T) {
 		began := time.Now()
 		var runs []string
 		outcomes := []Outcome{
-			{Succeed, time.Minute}, {Retry, 0}, {Retry, 0}, {Retry, time.Hour},
-			{Park, 10 * time.Second}, {Park, 0}, {Fail, 0},
+			{After: time.Minute}, {Result: Retry}, {Result: Retry}, {Result: Retry, After: time.Hour},
+			{Result: Park}, {Result: Fail},
 		}
 		left := worker(t, q, 0, func(item Item[int]) Outcome {
-			runs = append(runs, fmt.Sprintf("%v %v failures=%d overdue=%v",
-				time.Since(began), item.Reasons, item.Failures, item.Overdue))
+			runs = append(runs, fmt.Sprintf("%v %v failures=%d",
+				time.Since(began), item.Reasons, item.Failures))
 			return outcomes[len(runs)-1]
 		})
 		q.Add("a/x", Ask[int]{Reason: 1})
@@ -49,19 +49,18 @@ func TestDelays(t *testing.T) {
 		q.Wake("a/x")
 		synctest.Wait()
 		want := []string{
-			"0s [{1 1}] failures=0 overdue=false",
-			"1m0s [{100 1}] failures=0 overdue=false",
-			"1m1s [{101 1}] failures=1 overdue=false",
-			"1m3s [{101 1}] failures=2 overdue=false",
-			"1h1m3s [{101 1}] failures=3 overdue=false",
-			"1h1m13s [{101 1}] failures=3 overdue=true",
-			"2h0m0s [{101 1}] failures=3 overdue=false",
+			"0s [{1 1}] failures=0",
+			"1m0s [{100 1}] failures=0",
+			"1m1s [{101 1}] failures=1",
+			"1m3s [{101 1}] failures=2",
+			"1h1m3s [{101 1}] failures=3",
+			"2h0m0s [{101 1}] failures=3",
 		}
 		if !slices.Equal(runs, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
 		}
-		if st, ok := q.Key("a/x"); ok {
-			t.Errorf("a key that waits for nothing is kept: %+v", st)
+		if _, ok := q.s.index.get("a/x"); ok {
+			t.Error("a key that waits for nothing is kept")
 		}
 		q.Close()
 		<-left
@@ -76,15 +75,15 @@ func TestChangeEndsABackoff(t *testing.T) {
 		ask     Ask[int]
 		want    time.Duration
 	}{
-		"change":                {Outcome{Retry, 0}, Ask[int]{}, 3 * time.Second},
-		"echo":                  {Outcome{Retry, 0}, Ask[int]{Echo: true}, 4 * time.Second},
-		"resync":                {Outcome{Retry, 0}, Ask[int]{Band: Background}, 4 * time.Second},
-		"change in Retry-After": {Outcome{Retry, time.Hour}, Ask[int]{}, time.Hour + 2*time.Second},
+		"change":                {Outcome{Result: Retry}, Ask[int]{}, 3 * time.Second},
+		"echo":                  {Outcome{Result: Retry}, Ask[int]{Echo: true}, 4 * time.Second},
+		"resync":                {Outcome{Result: Retry}, Ask[int]{Band: Background}, 4 * time.Second},
+		"change in Retry-After": {Outcome{Result: Retry, After: time.Hour}, Ask[int]{}, time.Hour + 2*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := New(Options[int]{FirstDelay: time.Second, Jitter: func() float64 { return 0 }})
-				outcomes := []Outcome{{Retry, time.Second}, row.failure, {}}
+				outcomes := []Outcome{{Result: Retry, After: time.Second}, row.failure, {}}
 				var last time.Time
 				left := worker(t, q, 0, func(Item[int]) Outcome {
 					last = time.Now()
@@ -105,6 +104,32 @@ func TestChangeEndsABackoff(t *testing.T) {
 				<-left
 			})
 		})
+	}
+}
+
+// TestChangeDuringARun: one that came during a run ends the wait after its failure, and an echo
+// does not.
+func TestChangeDuringARun(t *testing.T) {
+	for _, echo := range []bool{true, false} {
+		s := newSchedule(modelOptions())
+		s.add(0, "x", Ask[int]{})
+		first, _ := s.take(0, nil)
+		if err := s.done(0, first, Outcome{Result: Retry}); err != nil {
+			t.Fatal(err)
+		}
+		s.expire(2 * second)
+		again, _ := s.take(2*second, nil)
+		s.add(2*second, "x", Ask[int]{Echo: echo})
+		if err := s.done(2*second, again, Outcome{Result: Retry}); err != nil {
+			t.Fatal(err)
+		}
+		wait := 2 * modelOptions().FirstDelay
+		if !echo {
+			wait = modelOptions().FirstDelay
+		}
+		if due, _ := s.timers.due(again.entry); due != 2*second+int64(wait) {
+			t.Errorf("echo %v: the wait ends at %v, want %v", echo, time.Duration(due), wait)
+		}
 	}
 }
 
@@ -237,7 +262,7 @@ func TestWorkersChange(t *testing.T) {
 		q.Close()
 		<-left[0]
 		q.Add("x", Ask[int]{})
-		q.AddAfter("y", time.Second)
+		q.Requeue("y")
 		if st := q.Stats(); st.Queued != [bands]int{} {
 			t.Errorf("a closed queue takes keys: %+v", st)
 		}
@@ -254,5 +279,48 @@ func TestDoneOfNothing(t *testing.T) {
 	}
 	if err := q.Done(item, Outcome{}); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("the second Done returned %v, want an error with the key", err)
+	}
+}
+
+// TestRequeue: it survives the end of the run that it came in.
+func TestRequeue(t *testing.T) {
+	q := New(Options[int]{Requeued: 7})
+	q.Add("x", Ask[int]{})
+	item, _ := q.Get(0, nil)
+	q.Requeue("x")
+	if err := q.Done(item, Outcome{After: time.Hour}); err != nil {
+		t.Error(err)
+	}
+	item, _ = q.Get(0, nil)
+	if item.Key != "x" || item.Band != Requeues || len(item.Reasons) != 1 || item.Reasons[0].Reason != 7 {
+		t.Errorf("got %+v", item)
+	}
+}
+
+// TestWakeAll queues parked keys, and no others.
+func TestWakeAll(t *testing.T) {
+	q := New(Options[int]{Workers: 4})
+	var items []Item[int]
+	for _, key := range []string{"x", "y", "z"} {
+		q.Add(key, Ask[int]{})
+		item, _ := q.Get(0, nil)
+		items = append(items, item)
+	}
+	for i, result := range []Result{Park, Park, Retry} {
+		if err := q.Done(items[i], Outcome{Result: result}); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := q.Failures("z"); n != 1 {
+		t.Errorf("%d failures, want 1", n)
+	}
+	q.WakeAll()
+	if st := q.Stats(); st.Parked != 0 || st.BackingOff != 1 || q.Failures("none") != 0 {
+		t.Errorf("stats: %+v", st)
+	}
+	for _, want := range []string{"x", "y"} {
+		if item, _ := q.Get(0, nil); item.Key != want {
+			t.Errorf("got %q, want %q", item.Key, want)
+		}
 	}
 }

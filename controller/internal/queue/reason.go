@@ -11,27 +11,28 @@ type Counted[R comparable] struct {
 
 // reason is an element of the list of an entry.
 type reason[R comparable] struct {
-	Counted[R]
-	next uint32
+	reason R
+	count  uint32
+	next   uint32
 }
 
 // note adds a reason to those of an entry.
 func (s *schedule[R]) note(e *entry, r Counted[R]) {
 	last, n := nobody, 0
 	for i := e.reasons; i != nobody; i = s.reasons.at(i).next {
-		if known := s.reasons.at(i); known.Reason == r.Reason {
-			known.Count += r.Count
+		if known := s.reasons.at(i); known.reason == r.Reason {
+			known.count += uint32(r.Count)
 			return
 		}
 		last = i
 		n++
 	}
 	if n == maxReasons {
-		e.untold += uint32(r.Count)
+		e.untold.add(r.Count)
 		return
 	}
 	i := s.reasons.obtain()
-	*s.reasons.at(i) = reason[R]{r, nobody}
+	*s.reasons.at(i) = reason[R]{r.Reason, uint32(r.Count), nobody}
 	if last == nobody {
 		e.reasons = i
 	} else {
@@ -43,7 +44,7 @@ func (s *schedule[R]) note(e *entry, r Counted[R]) {
 func (s *schedule[R]) takeReasons(e *entry, buf []Counted[R]) []Counted[R] {
 	for i := e.reasons; i != nobody; {
 		r := s.reasons.at(i)
-		buf = append(buf, r.Counted)
+		buf = append(buf, Counted[R]{r.reason, int(r.count)})
 		next := r.next
 		s.reasons.release(i)
 		i = next

@@ -13,15 +13,14 @@ type schedule[R comparable] struct {
 	o       Options[R]
 	workers int
 
-	index    index
-	entries  slab[entry]
-	reasons  slab[reason[R]]
-	flows    map[string]*flow
-	ready    ring
-	timers   timers
-	lists    [BackingOff + 1]list // of the entries in a state, but Idle and Queued
-	queued   [bands]int
-	failures uint64 // calls that failed
+	index   index
+	entries slab[entry]
+	reasons slab[reason[R]]
+	flows   map[string]*flow
+	ready   ring
+	timers  timers
+	lists   [BackingOff + 1]list // of the entries in a state, but Idle and Queued
+	queued  [bands]int
 }
 
 func newSchedule[R comparable](o Options[R]) *schedule[R] {
@@ -45,26 +44,34 @@ func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
 		s.enqueue(now, i, a.Band)
 	case Queued:
 		s.promote(now, i, a.Band)
-	case Running, Parked:
+	case Running:
+		e.band = min(e.band, a.Band)
+		if a.Band == Changes && !a.Echo {
+			e.marks |= changed
+		}
+	case Parked:
 		e.band = min(e.band, a.Band)
 	case BackingOff:
 		e.band = min(e.band, a.Band)
-		if a.Band == Changes && !a.Echo && !e.firm {
+		if a.Band == Changes && !a.Echo && !e.marks.has(firm) {
 			s.hasten(i, e)
 		}
 	}
 }
 
-// addAfter asks for a run of a key after a delay, in the place of an earlier such request.
-func (s *schedule[R]) addAfter(now int64, key string, delay time.Duration) {
-	s.timers.set(s.entry(key), requeue, now+int64(delay))
+// requeue asks for a run of a key now, in the place of one that its last result has asked for.
+func (s *schedule[R]) requeue(now int64, key string) {
+	if i := s.entry(key); s.entries.at(i).state != BackingOff {
+		s.timers.stop(i)
+	}
+	s.add(now, key, Ask[R]{Band: Requeues, Reason: s.o.Requeued})
 }
 
 // hasten ends the wait of a failed key, but not before the first delay has passed.
 func (s *schedule[R]) hasten(i uint32, e *entry) {
 	earliest := e.since + int64(s.o.FirstDelay)
-	if due, ok := s.timers.due(i, gate); ok && earliest < due {
-		s.timers.set(i, gate, earliest)
+	if due, ok := s.timers.due(i); ok && earliest < due {
+		s.timers.set(i, earliest)
 	}
 }
 
@@ -146,27 +153,25 @@ func (s *schedule[R]) setWorkers(n int) {
 // expire does what is due.
 func (s *schedule[R]) expire(now int64) {
 	for {
-		t, ok := s.timers.pop(now)
+		i, ok := s.timers.pop(now)
 		if !ok {
 			return
 		}
-		e := s.entries.at(t.entry)
-		switch {
-		case t.kind == requeue:
+		if e := s.entries.at(i); e.state == BackingOff {
+			s.wake(now, i)
+		} else {
 			s.add(now, e.key, Ask[R]{Band: Requeues, Reason: s.o.Requeued})
-		case e.state == Parked:
-			e.overdue = true
-			s.wake(now, t.entry)
-		default:
-			s.wake(now, t.entry)
 		}
 	}
 }
 
-// wake queues an entry that was parked or backing off.
+// wake queues an entry that is parked or backing off, or keeps a running one from being parked.
 func (s *schedule[R]) wake(now int64, i uint32) {
 	e := s.entries.at(i)
-	s.timers.stop(i, gate)
+	if e.state == Running {
+		e.marks |= woken
+		return
+	}
 	s.lists[e.state].remove(&s.entries, i)
 	s.enqueue(now, i, min(e.band, Requeues))
 }
@@ -181,11 +186,11 @@ func (s *schedule[R]) take(now int64, buf []Counted[R]) (Item[R], bool) {
 	s.dequeue(i)
 	e := s.entries.at(i)
 	item := Item[R]{
-		Key: e.key, entry: i, began: now, Failures: int(e.failures), Overdue: e.overdue, Band: e.band,
+		Key: e.key, entry: i, began: now, Failures: int(e.failures), Band: e.band,
 		Waited: time.Duration(now - e.since), MoreReasons: int(e.untold),
 	}
 	item.Reasons = s.takeReasons(e, buf)
-	e.overdue, e.band = false, none
+	e.band, e.marks = none, 0
 	s.enter(now, i, Running)
 	f.running++
 	s.ready.turn = f.next
@@ -212,22 +217,19 @@ func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 	s.settle(e.flow)
 	switch o.Result {
 	case Park:
-		s.park(now, i, item, o)
+		s.park(now, i, item)
 		return nil
 	case Retry:
 		s.backOff(now, i, o)
 		return nil
 	}
 	e.failures = 0
-	if o.Result == Fail {
-		s.failures++
-	}
 	if s.o.Limiter != nil {
 		s.o.Limiter.Forget(e.key)
 	}
-	s.timers.stop(i, requeue)
+	s.timers.stop(i)
 	if o.Result == Succeed && o.After > 0 {
-		s.timers.set(i, requeue, now+int64(o.After))
+		s.timers.set(i, now+int64(o.After))
 	}
 	s.rest(now, i)
 	return nil
@@ -242,23 +244,24 @@ func (s *schedule[R]) rest(now int64, i uint32) {
 		return
 	}
 	e.state, e.since = Idle, now
-	if e.timers == [2]uint32{} {
+	if e.timer == 0 {
 		s.forget(i)
 	}
 }
 
-// park keeps a key back until it is woken, or the time is over. Its reasons are those of its
-// next run.
-func (s *schedule[R]) park(now int64, i uint32, item Item[R], o Outcome) {
+// park keeps a key back until it is woken, unless it was since it runs. Its reasons are those of
+// its next run.
+func (s *schedule[R]) park(now int64, i uint32, item Item[R]) {
 	e := s.entries.at(i)
 	for _, r := range item.Reasons {
 		s.note(e, r)
 	}
-	e.untold += uint32(item.MoreReasons)
+	e.untold.add(item.MoreReasons)
 	e.band = min(e.band, item.Band)
-	s.enter(now, i, Parked)
-	if o.After > 0 {
-		s.timers.set(i, gate, now+int64(o.After))
+	if e.marks.has(woken) {
+		s.enqueue(now, i, min(e.band, Requeues))
+	} else {
+		s.enter(now, i, Parked)
 	}
 }
 
@@ -266,20 +269,19 @@ func (s *schedule[R]) park(now int64, i uint32, item Item[R], o Outcome) {
 // says.
 func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	e := s.entries.at(i)
-	s.failures++
-	e.failures++
-	s.timers.stop(i, requeue)
+	e.failures.add(1)
 	delay := s.delay(e)
 	if o.After > 0 {
 		delay = o.After
 	}
-	urgent := e.band == Changes
 	e.band = min(e.band, Requeues)
-	e.firm = o.After > 0
 	s.note(e, Counted[R]{s.o.Retried, 1})
 	s.enter(now, i, BackingOff)
-	s.timers.set(i, gate, now+int64(delay))
-	if urgent && !e.firm {
+	s.timers.set(i, now+int64(delay))
+	switch {
+	case o.After > 0:
+		e.marks = firm
+	case e.marks.has(changed):
 		s.hasten(i, e)
 	}
 }
@@ -290,7 +292,7 @@ func (s *schedule[R]) delay(e *entry) time.Duration {
 		return s.o.Limiter.When(e.key)
 	}
 	d := s.o.FirstDelay
-	for n := uint32(1); n < e.failures && d < s.o.MaxDelay; n++ {
+	for n := count(1); n < e.failures && d < s.o.MaxDelay; n++ {
 		d *= 2
 	}
 	d = min(d, s.o.MaxDelay)

@@ -21,8 +21,6 @@ type Stats struct {
 	Waiting time.Duration
 	// Flows are the ten flows with the most queued keys.
 	Flows []FlowStats
-	// Failures counts the runs that failed.
-	Failures uint64
 }
 
 // FlowStats are the figures of a flow.
@@ -33,11 +31,9 @@ type FlowStats struct {
 
 // KeyStats are those of a key.
 type KeyStats struct {
-	Key   string
-	State State
-	// For is how long it has been in the state.
-	For      time.Duration
-	Failures int
+	Key string
+	// For is how long it has been in its state.
+	For time.Duration
 }
 
 // Stats returns the figures. It visits every flow, but no key.
@@ -46,8 +42,7 @@ func (q *Queue[R]) Stats() Stats {
 	defer q.mu.Unlock()
 	now := q.now()
 	st := Stats{
-		Queued: q.s.queued, Failures: q.s.failures,
-		Running: q.s.lists[Running].length, Parked: q.s.lists[Parked].length,
+		Queued: q.s.queued, Running: q.s.lists[Running].length, Parked: q.s.lists[Parked].length,
 		BackingOff: q.s.lists[BackingOff].length,
 	}
 	for _, f := range q.s.flows {
@@ -80,23 +75,8 @@ func (q *Queue[R]) Keys(state State, limit int) []KeyStats {
 	var all []KeyStats
 	for i := q.s.lists[state].first; i != nobody && len(all) < limit; {
 		e := q.s.entries.at(i)
-		all = append(all, q.s.keyStats(e, q.now()))
+		all = append(all, KeyStats{e.key, time.Duration(q.now() - e.since)})
 		i = e.next
 	}
 	return all
-}
-
-// Key returns the figures of a key; false if it is idle and waits for nothing.
-func (q *Queue[R]) Key(key string) (KeyStats, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i, ok := q.s.index.get(key)
-	if !ok {
-		return KeyStats{}, false
-	}
-	return q.s.keyStats(q.s.entries.at(i), q.now()), true
-}
-
-func (s *schedule[R]) keyStats(e *entry, now int64) KeyStats {
-	return KeyStats{e.key, e.state, time.Duration(now - e.since), int(e.failures)}
 }

@@ -1,99 +1,76 @@
 package queue
 
-// timerKind is what happens when a timer is due.
-type timerKind uint8
+import "container/heap"
 
-const (
-	requeue timerKind = iota // the key is queued again, as a result has asked
-	gate                     // a wait after a failure, or of a parked key, ends
-)
-
-// timer is a moment of an entry.
+// timer is a moment of an entry: the end of its wait after a failure while it is BackingOff, and
+// otherwise the time at which a result has asked for another run.
 type timer struct {
 	due   int64
 	entry uint32
-	kind  timerKind
 }
 
-// timers is a binary heap of timers. Each entry knows the places of its own.
+// timers is a heap of timers. Each entry knows the place of its own.
 type timers struct {
 	heap    []timer
 	entries *slab[entry]
 }
 
-// set makes a timer due at a time, in the place of an earlier one of its entry and kind.
-func (t *timers) set(i uint32, kind timerKind, due int64) {
-	at := int(t.entries.at(i).timers[kind]) - 1
-	if at < 0 {
-		at = len(t.heap)
-		t.heap = append(t.heap, timer{})
-	}
-	t.put(at, timer{due, i, kind})
-	t.fix(at)
+// Len returns the number of timers.
+func (t *timers) Len() int { return len(t.heap) }
+
+// Less reports whether a timer is due before another one.
+func (t *timers) Less(i, j int) bool { return t.heap[i].due < t.heap[j].due }
+
+// Swap swaps two timers.
+func (t *timers) Swap(i, j int) {
+	t.heap[i], t.heap[j] = t.heap[j], t.heap[i]
+	t.entries.at(t.heap[i].entry).timer = uint32(i + 1)
+	t.entries.at(t.heap[j].entry).timer = uint32(j + 1)
 }
 
-// stop removes a timer, if there is one.
-func (t *timers) stop(i uint32, kind timerKind) {
-	at := int(t.entries.at(i).timers[kind]) - 1
-	if at < 0 {
-		return
-	}
-	t.entries.at(i).timers[kind] = 0
+// Push appends a timer.
+func (t *timers) Push(x any) {
+	t.heap = append(t.heap, x.(timer))
+	t.entries.at(x.(timer).entry).timer = uint32(len(t.heap))
+}
+
+// Pop removes the last timer.
+func (t *timers) Pop() any {
 	last := t.heap[len(t.heap)-1]
 	t.heap = t.heap[:len(t.heap)-1]
-	if at < len(t.heap) {
-		t.put(at, last)
-		t.fix(at)
-	}
+	t.entries.at(last.entry).timer = 0
 	if len(t.heap) == 0 {
 		t.heap = nil
 	}
+	return last
 }
 
-// due returns when a timer of an entry is due; false without one.
-func (t *timers) due(i uint32, kind timerKind) (int64, bool) {
-	at := int(t.entries.at(i).timers[kind]) - 1
-	if at < 0 {
+// set makes the timer of an entry due at a time, in the place of an earlier one.
+func (t *timers) set(i uint32, due int64) {
+	t.stop(i)
+	heap.Push(t, timer{due, i})
+}
+
+// stop removes the timer of an entry, if there is one.
+func (t *timers) stop(i uint32) {
+	if at := t.entries.at(i).timer; at > 0 {
+		heap.Remove(t, int(at)-1)
+	}
+}
+
+// due returns when the timer of an entry is due; false without one.
+func (t *timers) due(i uint32) (int64, bool) {
+	at := t.entries.at(i).timer
+	if at == 0 {
 		return 0, false
 	}
-	return t.heap[at].due, true
+	return t.heap[at-1].due, true
 }
 
-// pop removes the first timer that is due.
-func (t *timers) pop(now int64) (timer, bool) {
+// pop removes the first timer that is due, and returns its entry.
+func (t *timers) pop(now int64) (uint32, bool) {
 	if len(t.heap) == 0 || t.heap[0].due > now {
-		return timer{}, false
+		return nobody, false
 	}
-	first := t.heap[0]
-	t.stop(first.entry, first.kind)
-	return first, true
-}
-
-func (t *timers) put(at int, x timer) {
-	t.heap[at] = x
-	t.entries.at(x.entry).timers[x.kind] = uint32(at + 1)
-}
-
-// fix moves a timer to its place.
-func (t *timers) fix(at int) {
-	x := t.heap[at]
-	for at > 0 && x.due < t.heap[(at-1)/2].due {
-		t.put(at, t.heap[(at-1)/2])
-		at = (at - 1) / 2
-	}
-	for {
-		child := 2*at + 1
-		if child >= len(t.heap) {
-			break
-		}
-		if child+1 < len(t.heap) && t.heap[child+1].due < t.heap[child].due {
-			child++
-		}
-		if x.due <= t.heap[child].due {
-			break
-		}
-		t.put(at, t.heap[child])
-		at = child
-	}
-	t.put(at, x)
+	return heap.Pop(t).(timer).entry, true
 }

@@ -19,6 +19,7 @@ type demoOptions struct {
 	seed       uint64
 	faults     bool
 	listen     string
+	page       string
 	kubeconfig string
 }
 
@@ -26,7 +27,7 @@ const (
 	maxDemoPods  = 200_000
 	maxDemoChurn = 10_000
 	// demoLength is the default of --for, faultsLength that with --faults: all of them happen.
-	demoLength, faultsLength = 30 * time.Second, 75 * time.Second
+	demoLength, faultsLength = 30 * time.Second, 95 * time.Second
 )
 
 func newDemo(c *common) *cobra.Command {
@@ -40,14 +41,18 @@ evictions, failovers, heartbeats. Informers follow it over HTTP, and every chang
 is shown with the fields that differ; heartbeats are only counted. In the end the caches are
 compared with the server. On a terminal, p pauses, / shows only lines with a text, and q ends.
 
-With --faults, connections break or fall silent, the server forgets its history (410 Gone) or is
-restored from a backup, and a handler is slow. Demo prints what each fault cost, as the health of
-the informers says.
+With --faults, connections break or fall silent, the server forgets its history (410 Gone), forbids
+a type or is restored from a backup, a handler is slow, and events are late. Demo prints what each
+fault cost, as the health of the informers and controllers says.
 
-Demo prints the server's address and writes a kubeconfig, so that kubectl and "tidings watch" can
-use the cluster, too. The cluster reacts to them at once: it carries out "kubectl scale", "kubectl
-set image", "kubectl rollout undo" and "kubectl rollout restart", replaces pods that you delete,
-cleans up after deployments that you delete, and creates pods for deployments that you create.
+Demo prints the address of a page that shows how the informers, their handlers and the cluster's
+controllers are doing, live.
+
+It prints the server's address, too, and writes a kubeconfig, so that kubectl and "tidings watch" can
+use the cluster, too. The cluster's controllers react to them at once: they carry out "kubectl
+scale", "kubectl set image" and "kubectl rollout undo", "restart", "pause" and "resume", replace
+pods that you delete or evict, delete what deployments that you delete leave behind, and create
+pods for deployments that you create.
 
 Nothing needs to be installed, and nothing leaves this machine.`,
 		Example: `  # 2,000 pods, 50 changes per second, for 30 seconds
@@ -59,7 +64,7 @@ Nothing needs to be installed, and nothing leaves this machine.`,
   # what informers do when connections break, and more
   tidings demo --faults
 
-  # the same cluster again
+  # the same cluster again, with the same users
   tidings demo --seed 42
 
   # a cluster to experiment with, for kubectl in another terminal
@@ -82,15 +87,17 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	flags.SortFlags = false
 	flags.IntVar(&o.pods, "pods", 2000, "the number of pods; the other objects are in proportion")
 	flags.Float64Var(&o.churn, "churn", 50,
-		"the number of changes per second; 0 for none except reactions to yours")
+		"about how many changes there are per second; 0 for none except reactions to yours")
 	flags.BoolVar(&o.faults, "faults", false,
 		"every few seconds, something goes wrong; print what it cost the informers")
 	flags.DurationVar(&o.length, "for", demoLength,
 		"how long to run; 0 until Ctrl-C; "+view.Short(faultsLength)+" by default with --faults")
 	flags.Uint64Var(&o.seed, "seed", 0,
-		"the number that decides the objects and their changes (default random; it is printed)")
+		"the number that decides the objects, and what users do (default random; it is printed)")
 	flags.StringVar(&o.listen, "listen", anyPort,
 		"the address of the API server; port 0 means a free one")
+	flags.StringVar(&o.page, "page", anyPort,
+		"the address of the page that shows the informers and controllers; port 0 means a free one")
 	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
 		"write the kubeconfig of the server to this file "+
 			"(default a temporary one, whose path is printed)")

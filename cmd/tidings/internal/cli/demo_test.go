@@ -64,7 +64,7 @@ func TestDemoReactsToOtherClients(t *testing.T) {
 	if _, err := client.AppsV1().Deployments("shop").Patch(ctx, scaled, types.MergePatchType, []byte(`{"spec":{"replicas":30}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.out.await(t, "} 29 → 30")
+	s.out.await(t, "→ 30  status.unavailableReplicas")
 	labels := []byte(`{"metadata":{"labels":{"team":"a"}}}`)
 	if _, err := client.CoreV1().Nodes().Patch(ctx, "node-01", types.MergePatchType, labels, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -7,23 +7,26 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/semaphore"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/flight"
 )
 
 const (
@@ -40,35 +43,49 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-// demonstration is one run of the demo. It owns the server, the factory and the goroutine that
-// makes the changes; run ends all of them.
+// demonstration is one run of the demo. It owns the server, the factory and the goroutine of the
+// fleet; run ends all of them.
 type demonstration struct {
 	o       demoOptions
 	in      io.Reader // a terminal that is read for keys, or anything else
 	screen  *view.Screen
 	server  *server
 	fleet   *fleet.Fleet
+	cluster *controller.Manager // of the fleet's controllers and users
 	factory *tidings.Factory
-	types   []demoType
-	printer *printer
-	faults  *faults // nil without --faults
-	lag     view.Lag
-	peak    uint64        // largest heap size
-	synced  time.Duration // how long the first lists took
-	initial int           // objects that they brought
+	// recorder is that of the factory, for the button of the page.
+	recorder *flight.Recorder
+	types    []demoType
+	printer  *printer
+	faults   *faults // nil without --faults
+	lag      view.Lag
+	counts   atomic.Bool   // writes count: the objects of the beginning exist
+	peak     uint64        // largest heap size
+	synced   time.Duration // how long the first lists took
+	initial  int           // objects that they brought
 
-	writes sync.RWMutex // held for reading during a write over HTTP; guards closed
-	closed bool         // writes over HTTP are refused
+	// writes has a part of allWrites for each write over HTTP. A demo takes all to keep clients
+	// from writing; it guards closed.
+	writes *semaphore.Weighted
+	closed bool // writes over HTTP are refused
+
+	closePages func()
 }
 
+// allWrites is more than the number of writes that run at a time.
+const allWrites = 1 << 20
+
 func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
-	d := &demonstration{o: o, in: cmd.InOrStdin(), screen: c.screen(cmd), server: new(server)}
+	d := &demonstration{
+		o: o, in: cmd.InOrStdin(), screen: c.screen(cmd), server: new(server), closePages: func() {},
+	}
 	defer d.screen.SetStatus("")
 	ctx := cmd.Context()
 	err := d.open(ctx, c)
 	if err == nil {
 		err = d.run(ctx)
 	}
+	d.closePages()
 	if d.server.Server != nil {
 		err = errors.Join(err, d.server.close())
 	}
@@ -84,7 +101,7 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 		return err // before creating the objects, which takes long
 	}
 	began := time.Now()
-	if err := d.newServer(); err != nil {
+	if err := d.newServer(c); err != nil {
 		return err
 	}
 	if err := d.server.listen(d.o.listen, d.screen); err != nil {
@@ -101,47 +118,61 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if err := d.server.publish(d.o.kubeconfig, d.fleet.Namespace(), d.screen); err != nil {
 		return err
 	}
-	return d.addTypes(c, &rest.Config{Host: d.server.local, QPS: -1})
+	if err := d.addTypes(c, &rest.Config{Host: d.server.local, QPS: -1}); err != nil {
+		return err
+	}
+	if d.cluster, err = d.fleet.Manager(d.o.churn); err != nil {
+		return err
+	}
+	return d.servePages()
 }
 
 // newServer creates the server and its fleet.
-func (d *demonstration) newServer() (err error) {
+func (d *demonstration) newServer(c *common) (err error) {
+	d.writes = semaphore.NewWeighted(allWrites)
 	if d.o.faults {
 		d.faults = newFaults(d)
 	}
 	d.server.Server, err = apisim.New(apisim.Options{
-		BookmarkInterval: bookmarkEvery, Middleware: d.middleware,
+		BookmarkInterval: bookmarkEvery, Middleware: d.middleware, OnWrite: d.written,
 	})
 	if err != nil {
 		return err
 	}
-	written := func(c fleet.Change) { d.lag.Written(c.Object.GetResourceVersion(), c.Began) }
-	options := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, OnWrite: written}
-	d.fleet = fleet.New(d.server.Server, options)
+	d.fleet = fleet.New(d.server.Server, fleet.Options{
+		Seed: d.o.seed, Pods: d.o.pods, Logger: c.logger(d.screen, view.Secrecy{}),
+	})
 	return nil
 }
 
-// middleware tells the fleet about writes over HTTP, and refuses them once d is closed.
+// written takes note of a write of an object that the informers follow.
+func (d *demonstration) written(gvr schema.GroupVersionResource, version string) {
+	isOf := func(t demoType) bool { return t.resource == gvr }
+	if d.counts.Load() && slices.ContainsFunc(d.types, isOf) {
+		d.lag.Written(version, time.Now())
+	}
+}
+
+// middleware holds writes back while d.writes is locked, and refuses them once d is closed.
 func (d *demonstration) middleware(next http.Handler) http.Handler {
 	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			if d.faults != nil {
-				w = d.faults.silencer.writer(w, r)
+				w = d.faults.writer(w, r)
 			}
 			next.ServeHTTP(w, r)
 			return
 		}
-		d.writes.RLock()
-		defer d.writes.RUnlock()
+		if d.writes.Acquire(r.Context(), 1) != nil {
+			return // the client is gone
+		}
+		defer d.writes.Release(1)
 		if d.closed {
 			refuse(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
 				"the demo is about to end: it accepts no more writes")
 			return
 		}
 		next.ServeHTTP(w, r)
-		_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
-		namespace, _, _ := strings.Cut(path, "/")
-		d.fleet.Touch(namespace)
 	}))
 }
 
@@ -155,6 +186,10 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 	if d.faults != nil {
 		options.Transport.Backoff.Max = longestBackoff
 	}
+	if d.recorder, err = flight.New(flight.Options{Logger: options.Logger}); err != nil {
+		return err
+	}
+	options.Transport.Recorder = d.recorder
 	d.factory, err = tidings.NewFactory(config, options)
 	if err != nil {
 		return err
@@ -185,6 +220,7 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 	}
 	d.printer = newPrinter(d.screen, view.Secrecy{}, types)
 	d.printer.heartbeats, d.printer.controls = new(atomic.Int64), new(view.Controls)
+	d.counts.Store(true)
 	return nil
 }
 
@@ -272,7 +308,7 @@ func (d *demonstration) churn(ctx context.Context) error {
 	began := time.Now()
 	d.printer.tally.Rate(began) // the first rate is relative to this
 	done := make(chan error, 1)
-	go func() { done <- d.fleet.Run(ctx, d.o.churn) }()
+	go func() { done <- d.cluster.Run(ctx) }()
 	if d.faults != nil {
 		var faults sync.WaitGroup
 		faults.Go(func() { d.faults.run(ctx) })
@@ -360,11 +396,13 @@ func (d *demonstration) drawStatus(now, began time.Time) {
 // settle ends all writing and waits until the caches hold the last write and the handlers have
 // returned.
 func (d *demonstration) settle(ctx context.Context) error {
-	d.writes.Lock()
-	d.closed = true
-	d.writes.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
+	if err := d.writes.Acquire(ctx, allWrites); err != nil {
+		return fmt.Errorf("a client is still writing after %v: %w", settleTimeout, err)
+	}
+	d.closed = true
+	d.writes.Release(allWrites)
 	for _, t := range d.types {
 		_, version, err := d.server.List(ctx, t.resource, "")
 		if err != nil {
@@ -386,52 +424,4 @@ func (d *demonstration) settle(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// summarise prints the counts of the run.
-func (d *demonstration) summarise(lasted time.Duration, found comparison) {
-	p := d.screen.Palette()
-	var folded uint64
-	for _, t := range d.types {
-		folded += t.handler().Folded
-	}
-	counts, note := d.lag.Counts(), ""
-	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
-		view.Count(int64(counts.Seen)))
-	if folded > 0 {
-		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
-			view.Counted(folded, "update", "updates"))
-	}
-	if d.faults != nil {
-		seen += "; faults have undone or hidden the others"
-		note = ", faults included"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
-		view.Table(d.printer.tally.Counts(), p))
-	row := func(name, text string) {
-		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
-	}
-	row("changes", seen)
-	if n := d.printer.heartbeats.Load(); n > 0 {
-		row("heartbeats", view.Counted(n, "update", "updates")+" of nodes, not printed")
-	}
-	if counts.Seen > 0 {
-		row("lag", fmt.Sprintf("%s median, %s for 99 of 100, %s at most, "+
-			"write to handler%s",
-			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),
-			view.Short(d.lag.Quantile(1)), note))
-	}
-	if d.faults != nil {
-		row("faults", strconv.Itoa(d.faults.happened))
-	}
-	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
-		view.Short(d.synced)))
-	row("peak heap", view.Bytes(d.peak)+", including the server in this process")
-	paint := p.Green
-	if len(found.differences) > 0 {
-		paint = p.Red
-	}
-	row("comparison", paint(found.String()))
-	d.screen.Print(b.String()) //nolint:errcheck // there is nothing left to stop
 }

@@ -4,6 +4,7 @@
 //	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, informers ─▶ printer
 //	     ├─ watch ─▶ watcher:       clusters ─────── informers ─▶ printer
 //	     ├─ serve ─▶ apisim ◀─ files, a command
+//	     ├─ top ───▶ top.Client ◀─ pages of debug, at an address or of a pod
 //	     ├─ imports ─▶ go list
 //	     └─ completion, version, help
 //
@@ -15,7 +16,6 @@
 //
 // # Concurrency properties
 //
-// Run waits for the goroutines that it starts: those that ask clusters for their types, the
 // Run waits for the goroutines that it starts: those that ask clusters for their types, the
 // ones that make the changes and the faults of a demo, and the one that waits for the command of
 // serve. The exception is the one that reads the standard input, which ends with the input, or, if

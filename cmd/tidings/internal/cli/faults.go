@@ -3,15 +3,18 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
@@ -25,6 +28,8 @@ const (
 	// backupAge is how old a restored backup is. restoring is how long the server is down: after
 	// ten seconds without contact, informers ask for its version.
 	backupAge, restoring = 2 * time.Second, 11 * time.Second
+	// forbidding is how long a type is forbidden, and lateness how long events do not come.
+	forbidding, lateness = 6 * time.Second, 5 * time.Second
 	// longestBackoff bounds the waits of the informers, so that no fault lasts long.
 	longestBackoff = 2 * time.Second
 	// recoveryTimeout bounds how long the informers may take to recover.
@@ -35,21 +40,37 @@ const (
 
 // The types that single faults are about.
 const (
-	podType    = "pod"
-	silentType = "configmap"
+	podType       = "pod"
+	silentType    = "configmap"
+	forbiddenType = "service"
+	lateType      = "replicaset"
 )
 
 // faults makes things go wrong in a demo, one at a time, and prints what each cost.
 type faults struct {
 	d        *demonstration
-	silencer *silencer
+	informer *silencer   // of the demo's watch of silentType
+	cluster  *silencer   // of the watch of lateType by the cluster's controllers
 	slow     atomic.Bool // the slow handler is to be slow once
 	handler  *tidings.Registration
 	happened int // faults that were announced
 }
 
 func newFaults(d *demonstration) *faults {
-	return &faults{d: d, silencer: newSilencer(silentType + "s")}
+	return &faults{
+		d: d,
+		informer: newSilencer(func(r *http.Request) bool {
+			return r.UserAgent() == demoAgent && strings.HasSuffix(r.URL.Path, "/"+silentType+"s")
+		}),
+		cluster: newSilencer(func(r *http.Request) bool {
+			return r.UserAgent() == fleet.UserAgent && strings.HasSuffix(r.URL.Path, "/"+lateType+"s")
+		}),
+	}
+}
+
+// writer returns the writer for the answer to a request.
+func (f *faults) writer(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	return f.cluster.writer(f.informer.writer(w, r), r)
 }
 
 // addSlowHandler adds the handler that is slow at times.
@@ -69,7 +90,9 @@ func (f *faults) addSlowHandler() error {
 
 // run makes one fault after the other happen until ctx ends.
 func (f *faults) run(ctx context.Context) {
-	all := []func(context.Context){f.cut, f.expire, f.beSlow, f.restore, f.fallSilent}
+	all := []func(context.Context){
+		f.cut, f.expire, f.beSlow, f.forbid, f.beLate, f.restore, f.fallSilent,
+	}
 	for i := 0; sleep(ctx, faultEvery); i++ {
 		all[i%len(all)](ctx)
 	}
@@ -189,12 +212,12 @@ func (f *faults) cut(ctx context.Context) {
 // expire breaks the watch of the pods, and forgets the history after which it would resume.
 func (f *faults) expire(ctx context.Context) {
 	before, lasting := f.account(), context.WithoutCancel(ctx)
-	f.announce("410 Gone", "the server forgets the history that the watch of pods needs")
+	f.announce("410 Gone",
+		"a pod is deleted, and the server forgets the history that the watch of pods needs")
 	match := apisim.Match{Verb: "watch", Resource: podType + "s", UserAgent: demoAgent}
 	waiting := f.d.server.Inject(match, apisim.Delay(recoveryTimeout))
 	defer waiting.Lift()
 	f.d.server.CutConnections()
-	// The other watches go on: they have all events when the history is forgotten.
 	for name := range before.informer {
 		if name == podType {
 			continue
@@ -205,10 +228,57 @@ func (f *faults) expire(ctx context.Context) {
 		}
 	}
 	sleep(lasting, outage)
-	f.d.server.Compact()
+	err := f.deletePod(lasting) // the watch needs no history if nothing has changed
+	if err == nil {
+		err = f.forget(lasting)
+	}
+	if err != nil {
+		f.conclude(false, "", err.Error())
+		return
+	}
 	waiting.Lift()
 	cost, ok := f.await(lasting, before, podType, relisted)
 	f.conclude(ok, "listed again after "+since(before), cost)
+}
+
+// deletePod deletes any pod.
+func (f *faults) deletePod(ctx context.Context) error {
+	resource := corev1.SchemeGroupVersion.WithResource(podType + "s")
+	pods, _, err := f.d.server.List(ctx, resource, "")
+	if err != nil || len(pods) == 0 {
+		return err
+	}
+	pod := pods[len(pods)/2].(*corev1.Pod)
+	_, err = f.d.server.Delete(ctx, resource, pod.Namespace, pod.Name)
+	if apierrors.IsNotFound(err) {
+		return nil // another client has deleted it
+	}
+	return err
+}
+
+// forget makes the server forget its history while nobody writes, once all informers but that of the
+// pods have it: a watch that lacks the newest event would end with 410, too.
+func (f *faults) forget(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
+	defer cancel()
+	if err := f.d.writes.Acquire(ctx, allWrites); err != nil {
+		return err
+	}
+	defer f.d.writes.Release(allWrites)
+	for _, t := range f.d.types {
+		if t.of.Singular == podType {
+			continue
+		}
+		_, version, err := f.d.server.List(ctx, t.resource, "")
+		if err == nil {
+			err = t.waitFor(ctx, version)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f.d.server.Compact()
+	return nil
 }
 
 // beSlow makes a handler of the pods slow.
@@ -232,32 +302,90 @@ func (f *faults) beSlow(ctx context.Context) {
 		fmt.Sprintf("the other handler received %d meanwhile", printing().Delivered-before))
 }
 
+// forbid takes the permission for a type from the informers, for a while.
+func (f *faults) forbid(ctx context.Context) {
+	before, lasting := f.account(), context.WithoutCancel(ctx)
+	f.announce("permission taken",
+		fmt.Sprintf("the watch of %ss breaks, and the server forbids another", forbiddenType))
+	forbidden := f.d.server.Inject(
+		apisim.Match{Resource: forbiddenType + "s", UserAgent: demoAgent},
+		apisim.Refuse(http.StatusForbidden, 0))
+	defer forbidden.Lift()
+	f.d.server.CutConnections()
+	sleep(ctx, forbidding)
+	forbidden.Lift()
+	cost, ok := f.await(lasting, before, "", rewatched)
+	f.conclude(ok, "watched again after "+since(before), cost)
+}
+
+// beLate keeps the events of a type from the cluster's controllers, so that they hold back the keys
+// whose calls have written such objects.
+func (f *faults) beLate(ctx context.Context) {
+	f.announce("late events", fmt.Sprintf(
+		"for %v, the cluster's controllers receive no event of %ss", lateness, lateType))
+	end := f.cluster.silence()
+	sleep(ctx, lateness)
+	held := f.heldBack()
+	end()
+	came, ok := time.Now(), true
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), recoveryTimeout)
+	defer cancel()
+	for ok && f.heldBack() > 0 {
+		ok = sleep(lasting, recoveryEvery)
+	}
+	f.conclude(ok, view.Counted(held, "key", "keys")+" held back meanwhile",
+		"none "+view.Short(time.Since(came))+" after the events came")
+}
+
+// heldBack returns how many keys the cluster's controllers hold back.
+func (f *faults) heldBack() (n int) {
+	for _, c := range f.d.cluster.Health().Controllers {
+		n += c.ParkedKeys
+	}
+	return n
+}
+
 // restore restores a backup of the server's storage.
 func (f *faults) restore(ctx context.Context) {
 	backup, then := f.d.server.Snapshot(), f.account()
 	if !sleep(ctx, backupAge) {
 		return
 	}
-	f.d.fleet.Pause() // nobody can write to a server that is down
+	// Nobody can write to a server that is down. Later writes would have versions that the
+	// informers know, until they have noticed.
+	if f.d.writes.Acquire(ctx, allWrites) != nil {
+		return // the demo ends
+	}
+	defer f.d.writes.Release(allWrites)
 	before, lasting := f.account(), context.WithoutCancel(ctx)
+	controllers := f.d.fleet.Health()
 	f.announce("restored backup", fmt.Sprintf("the server is down, then at RV %s instead of %s",
 		then.version, before.version))
 	f.d.server.SetAvailable(false)
 	f.d.server.Rewind(backup)
 	sleep(lasting, restoring)
-	f.d.server.SetAvailable(true)
 	f.d.lag.Forget()
+	f.d.server.SetAvailable(true)
 	cost, ok := f.await(lasting, before, "", relisted)
-	f.d.fleet.Resume()
-	f.d.fleet.TouchAll()
+	f.awaitControllers(lasting, controllers)
 	f.conclude(ok, fmt.Sprintf("noticed after %v of outage", restoring), cost)
+}
+
+// awaitControllers waits until the informers of the cluster's controllers have listed again.
+func (f *faults) awaitControllers(ctx context.Context, before []tidings.Health) {
+	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
+	defer cancel()
+	for i, was := range before {
+		for !relisted(was, f.d.fleet.Health()[i]) && sleep(ctx, recoveryEvery) {
+		}
+	}
 }
 
 // fallSilent makes a watch silent.
 func (f *faults) fallSilent(ctx context.Context) {
 	before := f.account()
 	f.announce("silent connection", "the watch of "+silentType+"s brings nothing any more")
-	f.silencer.silence()
+	f.informer.silence()
 	cost, ok := f.await(ctx, before, silentType, rewatched)
 	if !ok && ctx.Err() != nil {
 		f.print("the demo ends before the silence is noticed: the connection is cut")

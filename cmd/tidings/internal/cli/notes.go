@@ -45,6 +45,14 @@ func (w *watcher) noteSynced() {
 	}
 }
 
+// noteNoValue prints that no object has a value at the path of a wait. The path may be misspelt.
+func (w *watcher) noteNoValue() {
+	if p := w.goal.Progress(0); p.Valueless > 0 && p.Valueless == p.Met+p.Unmet {
+		w.printer.note(fmt.Sprintf("no object has a value at %s yet: correct the path if it is "+
+			"misspelt", w.o.condition.Path()))
+	}
+}
+
 // awaited describes what a wait is for.
 func (o watchOptions) awaited() string {
 	switch {

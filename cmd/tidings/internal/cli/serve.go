@@ -53,9 +53,9 @@ signal ended it. Serve itself prints nothing then but warnings, and passes signa
 
 With --fault, requests fail: those of clients, not --load. A fault may be followed by the requests
 that meet it, as in refuse=503,verb=list,resource=pods,times=3. The fields are verb, resource,
-namespace, name, user-agent, page, skip, times, nth and probability. The events of a watch are frames
-from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every frame
-but 0. The faults are:
+namespace, name, host, user-agent, page, skip, times, nth and probability. The events of a watch are
+frames from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every
+frame but 0. The faults are:
 `
 
 const serveLongEnd = `

@@ -242,6 +242,19 @@ func TestWatchUntilTheTimeIsOver(t *testing.T) {
 		start(t, watchArgs(t, server.url, args...)...).expect(t, 1, c.waiting, "create was not reached within 1s: "+c.absent+"\n")
 	}
 
+	const note = "no object has a value at {.status.fase} yet: correct the path if it is misspelt\n"
+	start(t, watchArgs(t, server.url, "pods", "--until", "jsonpath=.status.fase=Running", "--timeout", "1s")...).expect(t, 1,
+		note, "2 of 2 objects do not meet it: pod shop/web-1 (no value), pod shop/web-2 (no value)\n")
+	for args, code := range map[string]int{
+		"pods -q --until jsonpath=.status.fase": 1, "services --until jsonpath=.status.fase": 1, "pods --until jsonpath=.spec": 0,
+	} {
+		s := start(t, watchArgs(t, server.url, append(strings.Fields(args), "--timeout", "1s")...)...)
+		s.expect(t, code)
+		if strings.Contains(s.err.String(), "has a value at") {
+			t.Errorf("%s: %s", args, s.err)
+		}
+	}
+
 	server.create(&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"password": []byte("hunter2")}})
 	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}==3", "--timeout", "1s")...)
 	s.expect(t, 1, "1 of 1 object does not meet it: secret shop/login (hidden)\n")

@@ -369,6 +369,7 @@ func (w *watcher) arm() {
 	}
 	w.armed = true
 	w.goal.Arm()
+	w.noteNoValue()
 }
 
 // explain says what to do about the error of an informer.

@@ -1,34 +1,49 @@
 // Package fleet is the demo's cluster: a [Fleet] creates nodes, deployments, pods and a custom
-// type on a simulated API server, and changes them as the users, controllers and kubelets of a
-// busy cluster would. A [Change] reports each write.
+// type on a simulated API server, and runs controllers and users that change them.
 //
-//	seed ─▶ New ─▶ Populate ─▶ apisim.Server ◀─ Step, Step, Step … (Run: so many a second)
-//	                              ▲     │               │
-//	          other clients ──────┘     └─▶ Touch ──────┘
+//	seed ─▶ New ─▶ Populate ─▶ apisim.Server ◀──HTTP── kubectl and other clients
+//	         │                  ▲    │
+//	         │            HTTP  │    └─ watches ─▶ informers ─▶ controllers ─┐
+//	         └─▶ users ─────────┴──────────── guard ◀────────────────────────┘
 //
-// # Algorithm
+// # Controllers
 //
-//  1. A generator of random numbers decides names, sizes and events. The same seed gives the
-//     same objects and, while no other client writes, the same writes.
-//  2. Each Step makes one write. It continues to reconcile one of a few deployments, or disturbs
-//     an idle one: a new image, another size, a crashing container, an evicted pod, a database
-//     that fails over. Heartbeats of nodes and changes of configuration come in between.
-//  3. Reconciling compares a deployment with its replica sets and pods, as the server has them,
-//     and makes the first write that is missing. Rollouts, scaling and replacing pods are all
-//     results of this. Each template has a replica set with a revision, which is the newest one
-//     after an old template has returned. As many old replica sets stay as the deployment keeps.
-//  4. [Fleet.Touch] announces that another client has written in a namespace. Before any other
-//     write, and at a rate of its own, the fleet reconciles the deployments of the namespace and
-//     deletes the replica sets and pods whose owner is gone. A write that the server refuses is
-//     left out: another client has changed the object, or has created a deployment that the
-//     server does not accept pods of.
-//  5. The fleet neither scales nor updates a deployment whose spec another client has written.
+// They are written with package controller, on one factory with one guard, and one manager runs
+// them. They react to everybody's writes, through their informers.
+//
+//  1. deployments: each template has a replica set with a revision, which is the newest one
+//     after an old template has returned. A rollout moves one pod after the other to it, when
+//     the one before is ready. As many old replica sets stay as the deployment keeps. While a
+//     deployment is paused, its replica sets keep their pods, and only the newest follows its
+//     size.
+//  2. replicasets: each replica set has as many pods as it asks for.
+//  3. pods, in the place of the scheduler and of all kubelets: a pod gets a node, its containers
+//     start after a moment, also those that have crashed, and its grace period ends at once.
+//  4. garbage-of-deployments, garbage-of-replicasets: replica sets and pods whose owner is gone
+//     are deleted.
+//  5. databases: a failover of the custom type ends.
+//  6. nodes: heartbeats, if there are users.
+//
+// # Users
+//
+// Users release images, scale, break and evict pods, make databases fail over, and configure. They
+// write while there are fewer writes a second than [Fleet.Manager] is given; those of the controllers
+// count. After a time of many writes they wait for at most twenty seconds. They neither scale nor
+// update a deployment whose spec another client has changed.
+//
+// # What the seed decides
+//
+// The same seed gives the same objects and the same acts of users, in the same order. What follows
+// differs from run to run: how much time passes between the acts, in which order the controllers
+// write, the names of new pods, and so also which pod an act hits.
 //
 // # Concurrency properties
 //
-// A Fleet is for one goroutine, except Touch, TouchAll, Pause and Resume. It starts no goroutine.
+// A Fleet is for one goroutine. The manager waits for all goroutines that it starts, as
+// controller.Manager does.
 //
 // # Memory
 //
-// The server has the objects. A Fleet keeps a number for each deployment.
+// The server has the objects, and the controllers have a second copy in the caches of their informers, whose
+// objects share what they have in common.
 package fleet

@@ -3,7 +3,9 @@ package fleet
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
@@ -110,20 +112,15 @@ func (f *Fleet) newNode(i int, now time.Time) *corev1.Node {
 	return node
 }
 
-func setHeartbeat(node *corev1.Node, now time.Time) {
-	for i := range node.Status.Conditions {
-		node.Status.Conditions[i].LastHeartbeatTime = metav1.NewTime(now)
-	}
-}
-
 // setMeta sets the names and the labels of an object of a deployment.
 func setMeta(of *metav1.ObjectMeta, namespace, name string) {
 	of.Namespace, of.Name = namespace, name
 	of.Labels = map[string]string{nameLabel: name, partOfLabel: namespace}
 }
 
-func (f *Fleet) newDeployment(namespace, name string, replicas int32,
-	now time.Time) *appsv1.Deployment {
+func (f *Fleet) newDeployment(
+	namespace, name string, replicas int32, now time.Time,
+) *appsv1.Deployment {
 	d := f.templates.deployment.DeepCopy()
 	setMeta(&d.ObjectMeta, namespace, name)
 	d.Spec.Template.Labels = d.Labels
@@ -139,6 +136,7 @@ func (f *Fleet) newDeployment(namespace, name string, replicas int32,
 		ReadyReplicas: replicas, AvailableReplicas: replicas,
 	}
 	d.Status.Conditions = conditions(d, d.Status, now)
+	sign(d)
 	return d
 }
 
@@ -161,54 +159,60 @@ func (f *Fleet) newDatabase(d *appsv1.Deployment, now time.Time) *unstructured.U
 	database.SetNamespace(d.Namespace)
 	database.SetName(d.Name)
 	database.SetLabels(d.Labels)
-	setPhase(database, "Ready", now)
-	setPrimary(database, 0)
+	setStatus(database, phaseReady, instance(database, 0), now)
 	return database
 }
 
-// setPhase sets the phase of a database, and the condition that depends on it.
-func setPhase(database *unstructured.Unstructured, phase string, now time.Time) {
-	ready := "False"
-	if phase == "Ready" {
-		ready = "True"
+// setStatus sets the status of a database. primary is the instance that accepts writes.
+func setStatus(database *unstructured.Unstructured, phase, primary string, now time.Time) {
+	ready := map[bool]string{true: "True", false: "False"}[phase == phaseReady]
+	database.Object["status"] = map[string]any{
+		"phase": phase, "primary": primary, "conditions": []any{map[string]any{
+			"type": "Ready", "status": ready, "reason": phase,
+			"lastTransitionTime": now.UTC().Format(time.RFC3339),
+		}},
 	}
-	setField(database, phase, "status", "phase")
-	setField(database, []any{map[string]any{
-		"type": "Ready", "status": ready, "reason": phase,
-		"lastTransitionTime": now.UTC().Format(time.RFC3339),
-	}}, "status", "conditions")
 }
 
-// setPrimary names the instance that accepts writes.
-func setPrimary(database *unstructured.Unstructured, instance int64) {
-	setField(database, fmt.Sprintf("%s-%d", database.GetName(), instance), "status", "primary")
+// instance returns the name of an instance of a database.
+func instance(database *unstructured.Unstructured, i int) string {
+	return fmt.Sprintf("%s-%d", database.GetName(), i)
 }
 
-// setField sets a field, unless another client has made a parent of it something else than a map.
-func setField(u *unstructured.Unstructured, value any, path ...string) {
-	unstructured.SetNestedField(u.Object, value, path...) //nolint:errcheck // as said above
+// hashOf returns ten characters that stand for a value.
+func hashOf(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // the types of the API have a form in JSON
+	}
+	hash := fnv.New64a()
+	hash.Write(data) //nolint:errcheck // a hash takes everything
+	return rand.SafeEncodeString(fmt.Sprintf("%010d", hash.Sum64()%1e10))
 }
 
-// newReplicaSet returns the replica set of the template of an app's deployment.
-func (f *Fleet) newReplicaSet(a *app) *appsv1.ReplicaSet {
-	d := a.deployment
+// setName returns the name of the replica set of a deployment's template. A create that is
+// repeated, because its answer was lost, finds the name taken.
+func setName(d *appsv1.Deployment) string { return d.Name + "-" + hashOf(d.Spec.Template) }
+
+// newReplicaSet returns the replica set of a deployment's template, without pods.
+func newReplicaSet(d *appsv1.Deployment, revision int) *appsv1.ReplicaSet {
 	template := d.Spec.Template.DeepCopy()
-	hash := randomName(f.rng, 10)
-	template.Labels = labels.Merge(template.Labels, labels.Set{hashLabel: hash})
+	hash := labels.Set{hashLabel: hashOf(d.Spec.Template)}
+	template.Labels = labels.Merge(template.Labels, hash)
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: d.Namespace, Name: d.Name + "-" + hash, Labels: template.Labels,
+			Namespace: d.Namespace, Name: setName(d), Labels: template.Labels,
 			OwnerReferences: ownedBy(d, "Deployment"),
 		},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: new(wanted(d)),
+			Replicas: new(int32(0)),
 			Selector: &metav1.LabelSelector{
-				MatchLabels: labels.Merge(d.Spec.Selector.MatchLabels, labels.Set{hashLabel: hash}),
+				MatchLabels: labels.Merge(d.Spec.Selector.MatchLabels, hash),
 			},
 			Template: *template,
 		},
 	}
-	annotate(set, d, a.revision())
+	annotate(set, d, revision)
 	return set
 }
 
@@ -221,25 +225,24 @@ func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int) {
 	}
 }
 
-func ownedBy(owner Object, kind string) []metav1.OwnerReference {
+func ownedBy(owner metav1.Object, kind string) []metav1.OwnerReference {
 	ref := metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind(kind))
 	return []metav1.OwnerReference{*ref}
 }
 
 // revision returns the revision of a deployment or of its replica set, 0 if it is not known.
-func revision(obj Object) int {
+func revision(obj metav1.Object) int {
 	n, _ := strconv.Atoi(obj.GetAnnotations()[revisionAnnotation])
 	return n
 }
 
 // newPod returns a pod of a replica set that is not on a node yet.
-func (f *Fleet) newPod(set *appsv1.ReplicaSet) *corev1.Pod {
+func newPod(set *appsv1.ReplicaSet) *corev1.Pod {
 	template := set.Spec.Template.DeepCopy()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: set.Namespace, Name: set.Name + "-" + randomName(f.rng, 5),
-			GenerateName: set.Name + "-", Labels: template.Labels,
-			OwnerReferences: ownedBy(set, "ReplicaSet"),
+			Namespace: set.Namespace, GenerateName: set.Name + "-", Labels: template.Labels,
+			Annotations: template.Annotations, OwnerReferences: ownedBy(set, "ReplicaSet"),
 		},
 		Spec:   template.Spec,
 		Status: corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBurstable},

@@ -30,6 +30,7 @@ var operators = []operator{equal, unequal, atLeast, atMost, greater, less, isTex
 
 // comparison is jsonpath=EXPRESSION, with an operator and a value or without.
 type comparison struct {
+	text     string // of the path
 	path     *jsonpath.JSONPath
 	operator operator
 	want     string
@@ -38,10 +39,10 @@ type comparison struct {
 
 // parseComparison parses a path and, after an operator, its value.
 func parseComparison(text string) (*comparison, error) {
-	expression, operator, want := cutOperator(text)
-	if expression = strings.TrimSpace(expression); operator != isText {
-		want = strings.TrimSpace(want)
-	}
+	expression, operator, given := cutOperator(text)
+	expression, given = strings.TrimSpace(expression), strings.TrimSpace(given)
+	// As for kubectl wait, quotes and spaces around a value do not belong to it.
+	want := strings.TrimSpace(strings.Trim(given, `'"`))
 	if strings.Trim(expression, "{}. ") == "" {
 		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in "+
 			"jsonpath={.status.phase}=Running", text)
@@ -50,7 +51,7 @@ func parseComparison(text string) (*comparison, error) {
 		return nil, fmt.Errorf("jsonpath=%s has no value after the %s: leave the %[2]s out to "+
 			"wait for any value", text, operator)
 	}
-	if err := checkValue(text, operator, strings.TrimSpace(want)); err != nil {
+	if err := checkValue(text, operator, given); err != nil {
 		return nil, err
 	}
 	c := &comparison{operator: operator, want: want, number: numberOf(want)}
@@ -65,6 +66,7 @@ func parseComparison(text string) (*comparison, error) {
 	if !strings.HasPrefix(expression, "{") {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
+	c.text = expression
 	c.path = jsonpath.New("until").AllowMissingKeys(true)
 	if err := c.path.Parse(expression); err != nil {
 		if strings.Count(expression, "{") > strings.Count(expression, "}") {
@@ -153,12 +155,15 @@ func isValue(v reflect.Value) bool {
 func (c *comparison) met(obj map[string]any) bool {
 	values := c.values(obj)
 	for _, value := range values {
-		if !c.holds(fmt.Sprint(value)) {
+		if !c.holds(strings.TrimSpace(fmt.Sprint(value))) {
 			return false
 		}
 	}
 	return len(values) > 0
 }
+
+// noValue is found where the path leads to no value.
+const noValue = "no value"
 
 // maxFound bounds the length of a description in characters.
 const maxFound = 60
@@ -166,7 +171,7 @@ const maxFound = 60
 func (c *comparison) found(obj map[string]any) string {
 	values := c.values(obj)
 	if len(values) == 0 {
-		return "no value"
+		return noValue
 	}
 	parts := make([]string, len(values))
 	for i, value := range values {

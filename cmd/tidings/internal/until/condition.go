@@ -70,6 +70,14 @@ func Parse(text string) (Condition, error) {
 // String returns the text of the condition.
 func (c Condition) String() string { return c.text }
 
+// Path returns the path of a jsonpath, "" for other conditions.
+func (c Condition) Path() string {
+	if compared, ok := c.test.(*comparison); ok {
+		return compared.text
+	}
+	return ""
+}
+
 // Met reports whether an object, as maps, meets the condition.
 func (c Condition) Met(obj map[string]any) bool { return c.test.met(obj) }
 

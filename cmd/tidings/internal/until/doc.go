@@ -10,8 +10,8 @@
 //  1. condition=TYPE[=STATUS]: the condition of that type has that status, True by default. A
 //     condition that was observed before the object's generation does not count.
 //  2. jsonpath=EXPRESSION=VALUE: every value of the expression is VALUE, as text. Without =VALUE,
-//     there is a value. The operators ==, !=, >=, <=, > and < compare numbers and quantities; ==
-//     and != compare other values as text.
+//     there is a value. Quotes and spaces around VALUE are left out. The operators ==, !=, >=,
+//     <=, > and < compare numbers and quantities; == and != compare other values as text.
 //  3. create: the object exists.
 //  4. delete: it does not exist.
 //

@@ -87,6 +87,8 @@ func (g *Goal) checkLocked() {
 type Progress struct {
 	// Met counts the objects that meet the condition, Unmet those that do not.
 	Met, Unmet int
+	// Valueless counts the objects without a value at the path of a jsonpath. They are unmet.
+	Valueless int
 	// Waiting names objects that do not meet it, in order, with what was found: "pod shop/web
 	// (Ready=False)".
 	Waiting []string
@@ -104,6 +106,11 @@ func (g *Goal) Progress(limit int) Progress {
 		p.Unmet += len(s.unmet)
 		if !g.condition.gone && len(s.met)+len(s.unmet) == 0 {
 			p.Empty = append(p.Empty, i)
+		}
+		for _, found := range s.unmet {
+			if found == noValue {
+				p.Valueless++
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.unmet)) {
 			if len(p.Waiting) == limit {

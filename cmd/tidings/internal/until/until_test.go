@@ -55,6 +55,13 @@ func TestConditionIsMet(t *testing.T) {
 		{"jsonpath={.status.replicas}==3.0", ready(1, 1, "True"), true},
 		{"jsonpath={.status.replicas}!=3", ready(1, 1, "True"), false},
 		{"jsonpath={.status.replicas}!=0", ready(1, 1, "True"), true},
+		{`jsonpath={.status.replicas}="3"`, ready(1, 1, "True"), true},
+		{`jsonpath={.status.replicas}='3'`, ready(1, 1, "True"), true},
+		{`jsonpath={.status.replicas}= "3" `, ready(1, 1, "True"), true},
+		{`jsonpath={.status.replicas}>="3"`, ready(1, 1, "True"), true},
+		{`jsonpath={.status.phase}="Running"`, ready(1, 1, "True"), true},
+		{`jsonpath={.status.phase}!="Running"`, ready(1, 1, "True"), false},
+		{`jsonpath={.path}=">3"`, map[string]any{"path": " >3\n"}, true},
 		{"jsonpath={.status.phase}==Running", ready(1, 1, "True"), true},
 		{"jsonpath={.status.phase}!=Running", ready(1, 1, "True"), false},
 		{"jsonpath={.status.phase}!=Pending", ready(1, 1, "True"), true},
@@ -85,38 +92,61 @@ func TestConditionIsMet(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for expression, part := range map[string]string{
-		"":                          "is no condition: choose condition=",
-		"Ready":                     "is no condition: choose condition=",
-		"condition":                 "is incomplete",
-		"condition=":                "is incomplete",
-		"condition=Ready=":          "is incomplete",
-		"create=now":                "takes no value",
-		"delete=now":                "takes no value",
-		"jsonpath=":                 "names no field",
-		"jsonpath={}":               "names no field",
-		"jsonpath={.status.phase":   "cannot be read: a } is missing: write it as in",
-		"jsonpath={.status.phase=x": "cannot be read: a } is missing: write it as in",
-		"jsonpath='{.spec.n}'=3":    "the path is in quotes: leave out the inner quotes",
-		`jsonpath="{.spec.n}=3"`:    "the path is in quotes: leave out the inner quotes",
-		"jsonpath={.status[}=x":     "cannot be read",
-		"jsonpath={.status.phase}=": "has no value after the =:",
-		"jsonpath={.spec.n}>=":      "has no value after the >=: leave the >= out",
-		"jsonpath={.spec.n}>=three": `>= compares numbers and quantities, and "three" is neither`,
-		"jsonpath=>=3":              "names no field",
-		"jsonpath={.spec.n}=>3":     `the value ">3" begins with an operator: write >=3`,
-		"jsonpath={.spec.n}= >3":    "write >=3",
-		"jsonpath={.spec.n}=<3":     "write <=3",
-		"jsonpath={.spec.n}==>3":    "write >=3",
-		"jsonpath={.spec.n}===3":    "write ==3",
-		"jsonpath={.spec.n}!==3":    "write !=3",
-		"jsonpath={.spec.n}<>3":     "write !=3",
-		"jsonpath={.spec.n}> =3":    "write >=3",
-		"jsonpath={.spec.n}={.a}":   "the value is a text, not a path: write it as in",
-		"jsonpath={.spec.n}>={.a}":  "the value is a text, not a path: write it as in",
+		"":                            "is no condition: choose condition=",
+		"Ready":                       "is no condition: choose condition=",
+		"condition":                   "is incomplete",
+		"condition=":                  "is incomplete",
+		"condition=Ready=":            "is incomplete",
+		"create=now":                  "takes no value",
+		"delete=now":                  "takes no value",
+		"jsonpath=":                   "names no field",
+		"jsonpath={}":                 "names no field",
+		"jsonpath={.status.phase":     "cannot be read: a } is missing: write it as in",
+		"jsonpath={.status.phase=x":   "cannot be read: a } is missing: write it as in",
+		"jsonpath='{.spec.n}'=3":      "the path is in quotes: leave out the inner quotes",
+		`jsonpath="{.spec.n}=3"`:      "the path is in quotes: leave out the inner quotes",
+		"jsonpath={.status[}=x":       "cannot be read",
+		"jsonpath={.status.phase}=":   "has no value after the =:",
+		`jsonpath={.status.phase}=""`: "has no value after the =:",
+		"jsonpath={.spec.n}>=":        "has no value after the >=: leave the >= out",
+		"jsonpath={.spec.n}>=three":   `>= compares numbers and quantities, and "three" is neither`,
+		"jsonpath=>=3":                "names no field",
+		"jsonpath={.spec.n}=>3":       `the value ">3" begins with an operator: write >=3`,
+		"jsonpath={.spec.n}= >3":      "write >=3",
+		"jsonpath={.spec.n}=<3":       "write <=3",
+		"jsonpath={.spec.n}==>3":      "write >=3",
+		"jsonpath={.spec.n}===3":      "write ==3",
+		"jsonpath={.spec.n}!==3":      "write !=3",
+		"jsonpath={.spec.n}<>3":       "write !=3",
+		"jsonpath={.spec.n}> =3":      "write >=3",
+		"jsonpath={.spec.n}={.a}":     "the value is a text, not a path: write it as in",
+		"jsonpath={.spec.n}>={.a}":    "the value is a text, not a path: write it as in",
 	} {
 		if _, err := until.Parse(expression); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: %v, want %q", expression, err, part)
 		}
+	}
+}
+
+func TestPath(t *testing.T) {
+	for expression, want := range map[string]string{
+		"jsonpath=.status.phase=x": "{.status.phase}", "jsonpath={.a[?(@.b==\"c\")].d}": `{.a[?(@.b=="c")].d}`,
+		"condition=Ready": "", "delete": "",
+	} {
+		condition, err := until.Parse(expression)
+		if err != nil || condition.Path() != want {
+			t.Errorf("%s has the path %q, %v", expression, condition.Path(), err)
+		}
+	}
+}
+
+func TestProgressCountsObjectsWithoutAValue(t *testing.T) {
+	g := goal(t, "jsonpath={.status.replicas}=5", 2)
+	set(g, 0, "a", ready(1, 1, "True"))
+	set(g, 0, "b", map[string]any{})
+	set(g, 1, "c", map[string]any{})
+	if p := g.Progress(0); p.Unmet != 3 || p.Valueless != 2 {
+		t.Errorf("%+v", p)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // A terminal interprets some characters as commands, and anybody who may write to the cluster
 // decides what a server sends. Every printed text passes through here: each text of a line
-// through [Printable], a document through escaped, and all output once more through [Clean], in
+// through [Printable], a document through [Escaped], and all output once more through [Clean], in
 // the [Screen].
 
 // replacement is printed for a character that is not printed.
@@ -69,9 +69,9 @@ func colourIn(text string) string {
 	return ""
 }
 
-// escaped escapes control characters in a JSON document. They occur in its strings only, whose
+// Escaped escapes control characters in a JSON document. They occur in its strings only, whose
 // values stay the same.
-func escaped(document string) string {
+func Escaped(document string) string {
 	if !strings.ContainsFunc(document, isControlInDocument) {
 		return document
 	}

@@ -70,7 +70,7 @@ func inJSON(document any, indented bool) (string, error) {
 	if indented && err == nil {
 		encoded, err = json.MarshalIndent(document, "", "    ")
 	}
-	return escaped(string(encoded)) + "\n", err
+	return Escaped(string(encoded)) + "\n", err
 }
 
 // inYAML returns a document in YAML. JSON is YAML, too: a document with control characters that

@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// forwarder forwards a free port of this machine to a port of a pod, as `kubectl port-forward`
+// does. It chooses a pod when it is first used, and again when the connection to that pod has
+// ended. Its goroutine ends with the context that it was made with.
+type forwarder struct {
+	ctx       context.Context
+	cluster   *cluster
+	of        query
+	namespace string
+	port      int
+	path      string
+
+	mu      sync.Mutex // guards the rest
+	address *url.URL
+	ended   chan struct{} // is closed when the present forwarding has ended; nil without one
+}
+
+// open returns the address of the pages on this machine.
+func (f *forwarder) open(ctx context.Context) (*url.URL, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended != nil {
+		select {
+		case <-f.ended:
+		default:
+			return f.address, nil
+		}
+	}
+	pods, err := corev1client.NewForConfig(f.cluster.config)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := f.pod(ctx, pods)
+	if err != nil {
+		return nil, err
+	}
+	target := pods.RESTClient().Post().Resource("pods").Namespace(f.namespace).Name(pod).
+		SubResource("portforward").URL()
+	if err := f.forwardLocked(pod, target); err != nil {
+		return nil, err
+	}
+	return f.address, nil
+}
+
+// forwardLocked begins to forward.
+func (f *forwarder) forwardLocked(pod string, target *url.URL) error {
+	dialer, err := dialerOf(f.cluster, target)
+	if err != nil {
+		return err
+	}
+	ready, ended, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	forwarding, err := portforward.NewOnAddressesForStreamingWithContext(f.ctx, dialer,
+		[]string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", f.port)}, ready, nil, nil)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer close(ended)
+		failed <- forwarding.ForwardPorts()
+	}()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("cannot forward a port to pod %s/%s: %w: check that it runs, and that the "+
+			"credentials have the verb create on pods/portforward", f.namespace, pod, err)
+	case <-ready:
+	}
+	ports, err := forwarding.GetPorts()
+	if err != nil {
+		return err
+	}
+	host := fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
+	f.address = &url.URL{Scheme: "http", Host: host, Path: f.path}
+	f.ended = ended
+	return nil
+}
+
+// dialerOf returns a dialer that connects to a pod over a WebSocket, or over SPDY to servers of
+// before 1.31.
+func dialerOf(c *cluster, target *url.URL) (httpstream.Dialer, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(c.config)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: transport}
+	overSPDY := spdy.NewDialerForStreaming(upgrader, client, http.MethodPost, target)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, c.config)
+	if err != nil {
+		return nil, err
+	}
+	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
+}
+
+// pod returns the name of a pod: the one that the command line names, or a running one that the
+// object there selects, with a preference for one that is ready.
+func (f *forwarder) pod(ctx context.Context, pods corev1client.CoreV1Interface) (string, error) {
+	types, err := f.cluster.discover([]query{f.of})
+	if err != nil {
+		return "", err
+	}
+	if types[0].GroupVersionKind.GroupKind() == corev1.SchemeGroupVersion.WithKind("Pod").GroupKind() {
+		return f.of.name, nil
+	}
+	objects, err := dynamic.NewForConfig(f.cluster.config)
+	if err != nil {
+		return "", err
+	}
+	if types[0].Scope.Name() == meta.RESTScopeNameRoot {
+		return "", f.selectsNone()
+	}
+	resource := objects.Resource(types[0].Resource).Namespace(f.namespace)
+	object, err := resource.Get(ctx, f.of.name, metav1.GetOptions{})
+	if err != nil {
+		return "", f.cluster.target.Explain(err)
+	}
+	selector, err := selectorOf(object)
+	if err != nil || selector == "" {
+		return "", f.selectsNone()
+	}
+	list, err := pods.Pods(f.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return "", f.cluster.target.Explain(err)
+	}
+	name := ""
+	for _, pod := range list.Items {
+		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if isReady(pod) {
+			return pod.Name, nil
+		}
+		name = pod.Name
+	}
+	if name == "" {
+		return "", fmt.Errorf("%s/%s has no running pod in namespace %q: `kubectl get pods -n %[3]s "+
+			"-l %s` lists its pods", f.of.kind, f.of.name, f.namespace, strings.ReplaceAll(selector, " ", ""))
+	}
+	return name, nil
+}
+
+func (f *forwarder) selectsNone() error {
+	return fmt.Errorf("%s/%s selects no pods: name a pod, as in pod/my-operator-0", f.of.kind,
+		f.of.name)
+}
+
+func isReady(pod corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// selectorOf returns the selector of the pods of a workload or a service, in the form of requests;
+// "" if it has none.
+func selectorOf(object *unstructured.Unstructured) (string, error) {
+	selector, _, err := unstructured.NestedMap(object.Object, "spec", "selector")
+	if err != nil || len(selector) == 0 {
+		return "", err
+	}
+	if object.GetKind() == "Service" {
+		plain, _, err := unstructured.NestedStringMap(object.Object, "spec", "selector")
+		return labels.Set(plain).String(), err
+	}
+	var of metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &of); err != nil {
+		return "", err
+	}
+	return metav1.FormatLabelSelector(&of), nil
+}

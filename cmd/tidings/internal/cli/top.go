@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/top"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+)
+
+// topOptions are the flags of `tidings top`.
+type topOptions struct {
+	address   *url.URL // of the pages; nil for those of a pod
+	of        query    // the object whose pod has the pages
+	namespace string
+	port      int
+	path      string
+	interval  time.Duration
+	once      bool
+	output    string
+}
+
+const (
+	// pagesPort is the port of the examples in the documentation of package debug.
+	pagesPort = 8085
+	// defaultPages is the address of the pages without an argument.
+	defaultPages = "http://localhost:8085"
+	// defaultInterval is the time between two refreshes.
+	defaultInterval = time.Second
+	// shortestInterval bounds the load of a process by its refreshes.
+	shortestInterval = 100 * time.Millisecond
+)
+
+const topLong = `Top shows which informers of a program are behind, which handlers are slow, which keys of its
+controllers are stuck, and why. The program serves the pages of Tidings' package debug; top reads
+them as JSON, from an address (` + defaultPages + ` by default),
+or from a pod: TYPE/NAME names it, or a workload or service that selects it. For a pod, top forwards
+a port as "kubectl port-forward" does: the credentials need the verb create on pods/portforward.
+
+The first screen has the problems, others the informers, handlers, controllers and leases. Enter
+shows details, g those of a key: who wrote its fields, and why it was reconciled.
+
+With --once, top prints all tables, or with -o json the figures of the first page, and ends. The
+exit code is 1 if the program does not answer, or if its answer is not one of package debug or has
+another version.`
+
+const topExample = `  # the demo: "tidings demo" prints the address of its page
+  tidings demo --faults --for 0 --page 127.0.0.1:8085
+  tidings top
+
+  # a program that serves the pages below a path
+  tidings top http://localhost:6060/debug/tidings/
+
+  # an operator in a cluster
+  tidings top deploy/my-operator -n ops --port 6060
+
+  # in a script
+  tidings top --once -o json | jq -r '.problems[].of'`
+
+func newTop(c *common) *cobra.Command {
+	var o topOptions
+	clusters := newClusterFlags()
+	clusters.set.Lookup("context").Usage = "The name of the kubeconfig context to use"
+	cmd := &cobra.Command{
+		Use:     "top [ADDRESS | TYPE/NAME] [flags]",
+		Short:   "Show what the informers and controllers of a program do",
+		Long:    topLong,
+		Example: topExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return o.parse(cmd.CommandPath(), args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.namespace != "" {
+				clusters.namespaces = []string{o.namespace}
+			}
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			if err := clusters.check(cmd.CommandPath()); err != nil {
+				return err
+			}
+			return runTop(cmd, c, o, clusters)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&o.once, "once", false, "print the figures once, and end")
+	flags.StringVarP(&o.output, "output", "o", "table", "what to print with --once: table or json")
+	flags.DurationVar(&o.interval, "interval", defaultInterval, "the time between two refreshes")
+	flags.StringVarP(&o.namespace, "namespace", "n", "",
+		"the namespace of TYPE/NAME (default the context's)")
+	flags.IntVar(&o.port, "port", pagesPort, "the port of the pod, for TYPE/NAME")
+	flags.StringVar(&o.path, "path", "/", "the path of the first page, for TYPE/NAME")
+	flags.AddFlagSet(clusters.set)
+	complete(cmd, "context", clusters.completeContexts)
+	complete(cmd, "output", cobra.FixedCompletions([]string{"table", "json"},
+		cobra.ShellCompDirectiveNoFileComp))
+	cmd.SetUsageFunc(usageWith("Flags for the cluster of TYPE/NAME, as for kubectl", clusters.set))
+	return cmd
+}
+
+// hostPort matches an address without a scheme.
+var hostPort = regexp.MustCompile(`^[^/]*:[0-9]+(/.*)?$`)
+
+// parse reads the argument.
+func (o *topOptions) parse(command string, args []string) error {
+	arg := defaultPages
+	switch {
+	case len(args) > 1:
+		return problem.Usage(command, "%q: name one program", args[1])
+	case len(args) == 1:
+		arg = args[0]
+	}
+	if hostPort.MatchString(arg) {
+		arg = "http://" + arg
+	}
+	if !strings.Contains(arg, "://") {
+		if !strings.Contains(arg, "/") {
+			return problem.Usage(command, "%q is neither an address nor TYPE/NAME: write it as in %s or "+
+				"deploy/my-operator", arg, defaultPages)
+		}
+		queries, err := parseQueries(command, []string{arg})
+		if err != nil {
+			return err
+		}
+		if len(queries) > 1 {
+			return problem.Usage(command, "%q: name one program", arg)
+		}
+		o.of = queries[0]
+		return nil
+	}
+	address, err := url.Parse(arg)
+	if err != nil {
+		return problem.Usage(command, "the address cannot be read: %w", err)
+	}
+	if address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
+		return problem.Usage(command, "%q is no address of a page: write it as in %s", arg, defaultPages)
+	}
+	address.RawQuery, address.Fragment = "", ""
+	o.address = address.JoinPath("/")
+	return nil
+}
+
+// check returns an error for invalid flags.
+func (o *topOptions) check(cmd *cobra.Command) error {
+	command := cmd.CommandPath()
+	switch {
+	case o.output != "table" && o.output != "json":
+		return problem.Usage(command, "--output %q: choose table or json", o.output)
+	case cmd.Flags().Changed("output") && !o.once:
+		return problem.Usage(command, "--output needs --once")
+	case o.interval < shortestInterval:
+		return problem.Usage(command, "--interval %v: choose at least %v", o.interval, shortestInterval)
+	case o.port < 1 || o.port > 65535:
+		return problem.Usage(command, "--port %d: choose a number from 1 to 65535", o.port)
+	case !strings.HasPrefix(o.path, "/"):
+		return problem.Usage(command, "--path %q: begin it with /", o.path)
+	case o.address == nil:
+		return nil
+	}
+	for _, name := range []string{"namespace", "port", "path"} {
+		if cmd.Flags().Changed(name) {
+			return problem.Usage(command, "--%s is for TYPE/NAME: the address %s has all of it", name,
+				o.address.Redacted())
+		}
+	}
+	return nil
+}
+
+func runTop(cmd *cobra.Command, c *common, o topOptions, clusters *clusterFlags) error {
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	client, err := o.client(ctx, clusters)
+	if err != nil {
+		return err
+	}
+	screen := c.screen(cmd)
+	if o.once {
+		figures := client.Tables
+		if o.output == "json" {
+			figures = client.JSON
+		}
+		text, err := figures(ctx)
+		if err != nil {
+			return err
+		}
+		return screen.Print(text)
+	}
+	if !screen.Live() {
+		return problem.Usage(cmd.CommandPath(), "the output is no terminal: add --once to print the "+
+			"figures once")
+	}
+	err = top.Run(ctx, client, o.screens(cmd, screen))
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// screens returns the options of the screens on the terminal of a command.
+func (o *topOptions) screens(cmd *cobra.Command, screen *view.Screen) top.Options {
+	options := top.Options{Out: cmd.OutOrStdout(), Palette: screen.Palette(), Interval: o.interval}
+	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		options.In = in
+	}
+	return options
+}
+
+// client returns the client of the program. Forwarding ends with ctx.
+func (o *topOptions) client(ctx context.Context, clusters *clusterFlags) (*top.Client, error) {
+	if o.address != nil {
+		open := func(context.Context) (*url.URL, error) { return o.address, nil }
+		return top.NewClient(o.address.Redacted(), open, nil), nil
+	}
+	flags := clusters.each()
+	if len(flags) > 1 {
+		return nil, problem.Usage("tidings top", "--context: name one")
+	}
+	cluster, err := open(ctx, flags[0])
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := cluster.namespace()
+	if err != nil {
+		return nil, err
+	}
+	f := &forwarder{
+		ctx: ctx, cluster: cluster, of: o.of, namespace: namespace, port: o.port,
+		path: strings.TrimSuffix(o.path, "/") + "/",
+	}
+	name := o.of.kind + "/" + o.of.name + " -n " + namespace + ", port " + strconv.Itoa(o.port)
+	return top.NewClient(name, f.open, nil), nil
+}

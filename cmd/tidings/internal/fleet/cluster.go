@@ -1,0 +1,116 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller"
+)
+
+const (
+	// UserAgent is that of the controllers and the users.
+	UserAgent = "tidings-fleet"
+	// workers is how many calls of each controller run at a time.
+	workers = 4
+	// longestWait bounds the time until a failed call or watch is tried again, so that the
+	// cluster goes on soon after its server has come back.
+	longestWait = 2 * time.Second
+)
+
+// cluster is what the controllers and the users have in common.
+type cluster struct {
+	logger  *slog.Logger
+	factory *tidings.Factory
+	guard   *controller.Guard
+	client  kubernetes.Interface
+	dynamic dynamic.NamespaceableResourceInterface // of the databases
+
+	nodes       *tidings.Informer[*corev1.Node]
+	deployments *tidings.Informer[*appsv1.Deployment]
+	sets        *tidings.Informer[*appsv1.ReplicaSet]
+	pods        *tidings.Informer[*corev1.Pod]
+	databases   *tidings.Informer[*unstructured.Unstructured]
+}
+
+// newCluster makes the clients and the informers for a server.
+func newCluster(config *rest.Config, logger *slog.Logger) (*cluster, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent, config.QPS = UserAgent, -1
+	o := tidings.FactoryOptions{Logger: logger}
+	o.Transport.Backoff.Max = longestWait
+	factory, err := tidings.NewFactory(config, o)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := controller.NewGuard(config, controller.GuardOptions{QPS: -1})
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfig(guard.Config())
+	if err != nil {
+		return nil, err
+	}
+	typed := guard.Config()
+	typed.ContentType = runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(typed)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{
+		logger: logger, factory: factory, guard: guard, client: client,
+		dynamic: dynamicClient.Resource(Databases),
+	}
+	var errs [5]error
+	c.nodes, errs[0] = tidings.For[*corev1.Node](factory, tidings.Selection{})
+	c.deployments, errs[1] = tidings.For[*appsv1.Deployment](factory, tidings.Selection{})
+	c.sets, errs[2] = tidings.For[*appsv1.ReplicaSet](factory, tidings.Selection{})
+	c.pods, errs[3] = tidings.For[*corev1.Pod](factory, tidings.Selection{})
+	c.databases, errs[4] = tidings.Dynamic(factory, Databases, tidings.Selection{})
+	return c, errors.Join(errs[:]...)
+}
+
+// options are those of every controller.
+func options[T tidings.Object](
+	c *cluster, name string, secondaries ...controller.Secondary[T],
+) controller.Options[T] {
+	return controller.Options[T]{
+		Name: name, Workers: workers, Guard: c.guard, Logger: c.logger,
+		Secondaries: secondaries, MaxDelay: longestWait,
+	}
+}
+
+// isAlive reports whether the object of a request exists and is not being deleted.
+func isAlive[T tidings.Object](r controller.Request[T]) bool {
+	return !r.Gone && r.Object.GetDeletionTimestamp() == nil
+}
+
+// deleter is what objects are deleted with: a typed client of one resource and namespace.
+type deleter interface {
+	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
+}
+
+// remove deletes an object, and no later one of its name. An object that does not exist is no
+// error.
+func remove(
+	ctx context.Context, client deleter, obj metav1.Object, o metav1.DeleteOptions,
+) error {
+	o.Preconditions = metav1.NewUIDPreconditions(string(obj.GetUID()))
+	err := client.Delete(ctx, obj.GetName(), o)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package top
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/debug"
+)
+
+// requestTimeout bounds how long an answer may take.
+const requestTimeout = 5 * time.Second
+
+// Client reads the pages of package debug of one process. Use [NewClient].
+type Client struct {
+	name    string
+	address func(ctx context.Context) (*url.URL, error)
+	http    *http.Client
+}
+
+// NewClient returns a client of the process that messages call name. It calls address before each
+// request, which returns the address of the first page. A nil transport is http.DefaultTransport.
+func NewClient(
+	name string, address func(ctx context.Context) (*url.URL, error), transport http.RoundTripper,
+) *Client {
+	return &Client{name, address, &http.Client{Transport: transport, Timeout: requestTimeout}}
+}
+
+// Name returns how messages call the process.
+func (c *Client) Name() string { return c.name }
+
+// JSON returns the JSON form of the first page as the process has sent it.
+func (c *Client) JSON(ctx context.Context) (string, error) {
+	body, err := c.get(ctx, "")
+	if err == nil && !json.Valid(body) {
+		err = fmt.Errorf("%s has sent a text that is not JSON", c.name)
+	}
+	return view.Escaped(string(body)), err
+}
+
+// Tables returns the tables of all screens as text.
+func (c *Client) Tables(ctx context.Context) (string, error) {
+	var f figures
+	err := c.read(ctx, "", &f.Overview)
+	return f.tables(), err
+}
+
+// get returns the JSON form of a page; path is relative to the first one. Its errors name the
+// process and the remedy.
+func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
+	base, err := c.address(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := base.Parse(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s names a page that is no address: %w", c.name, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, problem.Reworded(fmt.Sprintf("%s does not answer: %s: is the program running, and "+
+			"does it serve the pages of package debug there?", c.name, problem.Reason(err)), err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	if err := c.check(answer); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	switch {
+	case err != nil:
+		return nil, problem.Reworded(fmt.Sprintf("%s does not answer in full: %s", c.name,
+			problem.Reason(err)), err)
+	case answer.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s: %s", c.name, problem.OneLine(string(body)))
+	}
+	return body, nil
+}
+
+// check returns an error for an answer that is not one of package debug in the form that this
+// program reads.
+func (c *Client) check(answer *http.Response) error {
+	version := answer.Header.Get(debug.FormHeader)
+	switch version {
+	case debug.FormVersion:
+		return nil
+	case "":
+		return fmt.Errorf("%s is not a page of Tidings' package debug: it answers with %s: name the "+
+			"address of the first page, with its path, as in http://localhost:8085/debug/tidings/",
+			c.name, answer.Status)
+	}
+	return fmt.Errorf("%s has its figures in version %q, and this command reads version %s: use the "+
+		"command of the version of Tidings that the program is built with", c.name, version,
+		debug.FormVersion)
+}
+
+// read reads the JSON form of a page into figures.
+func (c *Client) read(ctx context.Context, path string, figures any) error {
+	body, err := c.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, figures); err != nil {
+		return fmt.Errorf("%s has sent figures that cannot be read: %w", c.name, err)
+	}
+	return nil
+}
+
+// page returns the figures of a page with details: of an informer, a controller or a key.
+func (c *Client) page(ctx context.Context, path string) (any, error) {
+	var figures any
+	switch kind, _, _ := strings.Cut(path, "?"); kind {
+	case "informer":
+		figures = new(debug.InformerFigures)
+	case "controller":
+		figures = new(debug.ControllerFigures)
+	case "key":
+		figures = new(debug.KeyFigures)
+	default:
+		return nil, errors.New("there are no details of it")
+	}
+	return figures, c.read(ctx, path, figures)
+}

@@ -1,0 +1,161 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/health"
+)
+
+// The headings of the objects that are written again and again.
+const fightsHeading, loopsHeading = "Fights", "Loops"
+
+func (s *sheet) controller(f *debug.ControllerFigures) {
+	h := f.Health
+	s.heading("Controller " + h.Name)
+	s.problems(f.Problems)
+	s.add("%s; %s queued: %d changes, %d requeues, %d in the background", h.State,
+		view.Counted(f.Queued, "key", "keys"), h.Queued.Changes, h.Queued.Requeues, h.Queued.Background)
+	s.add("%s, %s; the longest took %s", view.Counted(h.Calls, "call", "calls"),
+		view.Counted(h.Errors, "error", "errors"), view.Short(h.LongestCall.Duration))
+	if len(h.WaitingFor) > 0 {
+		s.add("waits for %s", strings.Join(h.WaitingFor, ", "))
+	}
+	if h.Oldest != "" {
+		s.link(keyLink(h.Oldest), "%s has been queued for the longest time, %s", h.Oldest,
+			view.Short(h.Waiting.Duration))
+	}
+	s.rewrites(fightsHeading, h.Fights)
+	s.rewrites(loopsHeading, h.Looping)
+	if len(h.Parked) > 0 {
+		s.heading(fmt.Sprintf("Held back: %d", h.ParkedKeys))
+	}
+	for _, p := range h.Parked {
+		text := fmt.Sprintf("%s for %s, until %s shows its write of %s", p.Key,
+			since(p.Since, s.now).text, p.Informer, p.Object)
+		if p.Version != "" {
+			text += ", version " + p.Version
+		} else {
+			text += ", which had no answer"
+		}
+		if p.Problem != "" {
+			text += "; " + p.Problem
+		}
+		s.link(keyLink(p.Key), "%s", text)
+	}
+	if len(h.Running) > 0 {
+		s.heading(fmt.Sprintf("Running: %d", h.RunningCalls))
+	}
+	for _, r := range h.Running {
+		s.link(keyLink(r.Key), "%s for %s", r.Key, view.Short(r.For.Duration))
+	}
+	if len(f.LastFailed) > 0 {
+		s.heading("Last calls that failed")
+		s.calls(f.LastFailed)
+	}
+	s.heading("Last calls")
+	s.calls(f.LastCalls)
+	s.writes(f)
+}
+
+// writes adds the lag of the writes of a controller, and the figures of the guard of its manager.
+func (s *sheet) writes(f *debug.ControllerFigures) {
+	h := f.Health
+	s.heading("Own writes")
+	s.add("%s not in the caches yet", view.Counted(h.AwaitedWrites, "write is", "writes are"))
+	if h.Lag.Count() > 0 {
+		s.add("from a write to the call that it led to: %s", lag(h.Lag))
+	}
+	for _, i := range h.Informers {
+		if i.Lag.Count() > 0 {
+			s.link(informerLink(i.Name), "from a write until %s held it: %s", i.Name, lag(i.Lag))
+		}
+	}
+	if h.Loops > 0 {
+		s.add("%s only such writes as reasons", view.Counted(h.Loops, "call had", "calls had"))
+	}
+	g := f.Guard
+	if g == nil {
+		return
+	}
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("writes of its manager: %s sent", view.Count(int64(g.Sent))))
+	for _, c := range []struct {
+		n    uint64
+		what string
+	}{
+		{g.Conflicts, "in conflict"}, {g.Unknown, "without a known outcome"},
+		{g.Interrupted, "interrupted by the end of the term"},
+		{g.Fenced, "refused after the term"}, {g.Late, "refused after their call"},
+		{g.Refused, "refused as unfit"}, {g.Shadowed, "refused by shadow mode"},
+	} {
+		if c.n > 0 {
+			text.WriteString(fmt.Sprintf(", %s %s", view.Count(int64(c.n)), c.what))
+		}
+	}
+	s.add("%s", text.String())
+}
+
+// lag returns the mean of measured times and a bound of almost all of them.
+func lag(d health.Durations) string {
+	return fmt.Sprintf("%s in the mean, 99 of 100 within %s", view.Short(d.Mean()),
+		view.Short(d.Quantile(0.99)))
+}
+
+// rewrites adds objects whose fields are changed again and again.
+func (s *sheet) rewrites(name string, all []controller.Rewrite) {
+	if len(all) > 0 {
+		s.heading(fmt.Sprintf("%s: %d", name, len(all)))
+	}
+	for _, r := range all {
+		by := []string{"the calls of " + r.Key + " (" + fieldManager(r.Manager) + ")"}
+		if name == fightsHeading {
+			by = append(by, "others ("+fieldManager(r.Other)+")")
+		}
+		s.link(keyLink(r.Object), "%s of %s in %s: written by %s; %s for %s, the last%s",
+			strings.Join(r.Fields, ", "), r.Object, r.Informer, strings.Join(by, " and "),
+			view.Counted(r.Times, "time", "times"), since(r.Since, s.now).text, s.ago(" ", r.Last))
+	}
+}
+
+// fieldManager returns a name, or a text for one that is not known.
+func fieldManager(name string) string { return cmp.Or(name, "field manager not known") }
+
+// calls adds calls of a controller with their reasons.
+func (s *sheet) calls(all []controller.Call) {
+	if len(all) == 0 {
+		s.add("There are none.")
+	}
+	for _, c := range all {
+		s.call("", c)
+	}
+}
+
+// call adds a call with its reasons; prefix names its controller, or is "".
+func (s *sheet) call(prefix string, c controller.Call) {
+	text := prefix + c.Key + s.ago(", ", c.Began) + ", took " + view.Short(c.Took.Duration)
+	if c.Waited.Duration > 0 {
+		text += ", queued for " + view.Short(c.Waited.Duration)
+	}
+	if c.Lag.Duration > 0 {
+		text += ", began " + view.Short(c.Lag.Duration) + " after the write that led to it"
+	}
+	if c.RequeueAfter.Duration > 0 {
+		text += ", asked for a call after " + view.Short(c.RequeueAfter.Duration)
+	}
+	s.link(keyLink(c.Key), "%s", text)
+	for _, r := range c.Reasons {
+		s.wrap(line{text: "because: " + r.String(), link: keyLink(c.Key)}, 4)
+	}
+	if c.MoreReasons > 0 {
+		more := view.Counted(c.MoreReasons, "other reason", "other reasons")
+		s.wrap(line{text: "and " + more}, 4)
+	}
+	if c.Error != "" {
+		s.wrap(line{text: "error: " + c.Error, link: keyLink(c.Key), bad: true}, 4)
+	}
+}

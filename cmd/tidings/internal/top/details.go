@@ -1,0 +1,245 @@
+package top
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/health"
+)
+
+// line is a line of details.
+type line struct {
+	text    string
+	link    string // the page that Enter opens, "" for none
+	opens   bool   // it is the first line with the link
+	heading bool
+	bad     bool
+}
+
+// sheet collects the lines of details.
+type sheet struct {
+	now   time.Time
+	width int
+	lines []line
+}
+
+// detailsOf returns the lines of a page on a screen of a width.
+func detailsOf(page any, now time.Time, width int) []line {
+	s := &sheet{now: now, width: width}
+	switch page := page.(type) {
+	case *debug.InformerFigures:
+		s.informer(page)
+	case *debug.ControllerFigures:
+		s.controller(page)
+	case *debug.KeyFigures:
+		s.key(page)
+	}
+	return s.lines
+}
+
+// heading begins a section.
+func (s *sheet) heading(name string) {
+	if len(s.lines) > 0 {
+		s.lines = append(s.lines, line{})
+	}
+	s.lines = append(s.lines, line{text: view.Printable(name), heading: true})
+}
+
+// wrap adds a text below an indentation, as many lines as it takes.
+func (s *sheet) wrap(l line, indent int) {
+	space := strings.Repeat(" ", indent)
+	words := ansi.Wrap(view.Printable(l.text), max(s.width-indent-2, 10), " ./")
+	for i, part := range strings.Split(words, "\n") {
+		if i > 0 {
+			part = "  " + strings.TrimSpace(part)
+		}
+		s.lines = append(s.lines, line{
+			text: space + part, link: l.link, opens: l.opens && i == 0, bad: l.bad,
+		})
+	}
+}
+
+func (s *sheet) add(format string, args ...any) {
+	s.wrap(line{text: fmt.Sprintf(format, args...)}, 2)
+}
+
+// link adds a line with a page.
+func (s *sheet) link(page, format string, args ...any) {
+	s.wrap(line{text: fmt.Sprintf(format, args...), link: page, opens: true}, 2)
+}
+
+// ago returns how long ago a time was, after a separator; "" if it is not known.
+func (s *sheet) ago(separator string, then time.Time) string {
+	if then.IsZero() {
+		return ""
+	}
+	return separator + since(then, s.now).text + " ago"
+}
+
+func (s *sheet) problems(all []debug.Problem) {
+	for _, p := range all {
+		text := p.Of + " " + p.What
+		if !p.Since.IsZero() {
+			text += ", for " + since(p.Since, s.now).text
+		}
+		s.wrap(line{text: text, bad: true}, 2)
+	}
+}
+
+func (s *sheet) informer(f *debug.InformerFigures) {
+	h := f.Health
+	s.heading("Informer " + f.Name)
+	s.problems(f.Problems)
+	s.add("%s for %s; %s; version %s; last event or bookmark%s", h.State,
+		since(begun(h.Watch), s.now).text, view.Counted(h.Objects, "object", "objects"), h.Version,
+		s.ago(" ", h.LastEvent))
+	if f.Memory != nil {
+		m := f.Memory
+		s.add("memory: about %s: %s of objects, %s of keys, %s of indexes", size(m.Bytes),
+			size(m.ObjectBytes), size(m.KeyBytes), size(m.IndexBytes))
+		s.add("an object takes about %s; the objects share %s", size(m.OwnBytes), size(m.SharedBytes))
+	}
+	if h.Stale+h.Dropped+h.TransformErrors+h.IndexErrors > 0 {
+		s.add("%d older than the cache, %d dropped, %d failed transforms, %d failed index functions",
+			h.Stale, h.Dropped, h.TransformErrors, h.IndexErrors)
+	}
+	for _, err := range []error{h.LastDropped, h.LastTransformError, h.LastIndexError} {
+		if err != nil {
+			s.add("%v", err)
+		}
+	}
+	s.handlers(f.Handlers)
+	s.heading("Lists and watches")
+	if len(h.Namespaces) == 0 {
+		s.watch("all namespaces", h.Watch)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(h.Namespaces)) {
+		s.watch(namespace, h.Namespaces[namespace])
+	}
+	if len(f.Indexes) > 0 {
+		s.heading("Indexes")
+	}
+	for _, index := range f.Indexes {
+		s.add("%s: %s, about %s", index.Name, view.Counted(index.Entries, "entry", "entries"),
+			size(index.Bytes))
+	}
+	if f.Found > 0 {
+		s.heading(fmt.Sprintf("Keys: the first %d of %s", len(f.Keys), view.Count(int64(f.Found))))
+	}
+	for _, key := range f.Keys {
+		s.link(keyLink(key), "%s", key)
+	}
+}
+
+func (s *sheet) handlers(all []debug.HandlerRow) {
+	s.heading("Handlers")
+	if len(all) == 0 {
+		s.add("There are none.")
+	}
+	for _, h := range all {
+		text := fmt.Sprintf("%s: %s; %s waiting; behind by %v; %s received", h.Name, h.State,
+			view.Count(int64(h.Pending)), h.Behind.Duration, view.Count(int64(h.Handler.Delivered)))
+		if h.Folded+h.LeftOut+h.Panics > 0 {
+			text += fmt.Sprintf("; %d folded, %d left out, %d panics", h.Folded, h.LeftOut, h.Panics)
+		}
+		if h.Running == "" {
+			s.add("%s", text)
+			continue
+		}
+		s.link(keyLink(h.Running), "%s; called with %s for %s", text, h.Running,
+			since(h.RunningSince, s.now).text)
+	}
+}
+
+func (s *sheet) watch(namespace string, w health.Watch) {
+	s.add("%s: %s for %s; %s, %s", namespace, w.State, since(begun(w), s.now).text,
+		view.Counted(w.Lists, "list", "lists"), view.Counted(w.Watches, "watch", "watches"))
+	if w.Failures > 0 {
+		s.add("  %s in a row", view.Counted(w.Failures, "failure", "failures"))
+	}
+	if w.LastError != nil {
+		s.add("  last error%s: %v", s.ago(" ", w.LastErrorAt), w.LastError)
+	}
+	var states []string
+	for _, at := range slices.Backward(w.History) {
+		states = append(states, string(at.State)+" "+since(at.At, s.now).text+" ago")
+	}
+	if len(states) > 0 {
+		s.add("  %s", strings.Join(states, ", "))
+	}
+}
+
+func (s *sheet) key(f *debug.KeyFigures) {
+	s.heading("Key " + f.Key)
+	for _, c := range f.Controllers {
+		s.link(controllerLink(c.Name), "controller %s: %s%s", c.Name, c.What, s.ago(", ", c.Since))
+	}
+	for _, h := range f.Handlers {
+		s.link(informerLink(h.Informer), "handler %s of %s is called with it for %s", h.Name, h.Informer,
+			since(h.Since, s.now).text)
+	}
+	if len(f.Cached) == 0 {
+		s.add("No informer caches it.")
+	}
+	if len(f.Unknown) > 0 {
+		s.add("Not known for %s.", strings.Join(f.Unknown, ", "))
+	}
+	for _, c := range f.Cached {
+		s.cached(c)
+	}
+	s.heading("Last calls of controllers")
+	if len(f.Calls) == 0 {
+		s.add("There are none.")
+	}
+	for _, c := range f.Calls {
+		s.call(c.Controller+": ", c.Call)
+	}
+	for _, c := range f.Cached {
+		if c.Body == "" {
+			continue
+		}
+		s.heading("The object in " + c.Informer)
+		for body := range strings.Lines(c.Body) {
+			s.lines = append(s.lines, line{text: "  " + view.Printable(strings.TrimRight(body, "\n"))})
+		}
+	}
+}
+
+// cached adds an object and those who wrote its fields.
+func (s *sheet) cached(c debug.Cached) {
+	s.heading("Cached by " + c.Informer)
+	text := fmt.Sprintf("%s; version %s", c.Type, c.Version)
+	if c.Generation > 0 {
+		text += fmt.Sprintf("; generation %d", c.Generation)
+	}
+	s.link(informerLink(c.Informer), "%s; created%s", text, s.ago(" ", c.Created))
+	if !c.Deleted.IsZero() {
+		s.add("deletion began%s; finalizers: %s", s.ago(" ", c.Deleted), strings.Join(c.Finalizers, ", "))
+	}
+	for _, o := range c.Owners {
+		s.link(keyLink(o.Key), "owned by %s %s", o.Kind, o.Key)
+	}
+	switch {
+	case c.Secret:
+		s.add("It is a Secret, of which no more is shown.")
+		return
+	case len(c.Managers) == 0:
+		s.add("It has no managed fields: who wrote its fields is not known.")
+		return
+	}
+	for _, m := range c.Managers {
+		of := m.Operation
+		if m.Subresource != "" {
+			of += " of " + m.Subresource
+		}
+		s.add("%s wrote last%s (%s):", m.Name, s.ago(" ", m.At), of)
+		s.wrap(line{text: strings.Join(m.Fields, "  ")}, 4)
+	}
+}

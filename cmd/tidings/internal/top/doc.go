@@ -1,0 +1,28 @@
+// Package top shows the figures of package debug in a terminal: a [Client] reads the pages of one
+// process as JSON and returns them as text, and [Run] shows them until the user ends it.
+//
+//	process ─▶ Client ─┬─▶ Run: model ─▶ screens: problems, informers, handlers, controllers, leases
+//	                   │                  └─ Enter ─▶ details: an informer, a controller, a key
+//	                   └─▶ Client.Tables, Client.JSON
+//
+// # The screens
+//
+//  1. Every refresh reads the first page, and the page of the open details.
+//  2. Each screen is a table: columns, and rows with the address of a page as a link. Rows with a
+//     problem come first, until the user chooses a column.
+//  3. Details are lines of text. A line may have a link, as that of a key to the page of the key.
+//  4. Ages are those at the time of the process, which its first page names: the clocks of the
+//     two machines are not compared.
+//  5. After a failed refresh, the last figures stay, and a line says what failed.
+//  6. Every text of the process passes through view.Printable.
+//
+// # Concurrency properties
+//
+// A Client may be used from any goroutine. The model belongs to the goroutine of the program;
+// refreshes run in goroutines of their own, one at a time for each screen, and end with the
+// context.
+//
+// # Memory
+//
+// The figures of the last refresh.
+package top

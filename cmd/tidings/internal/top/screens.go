@@ -1,0 +1,196 @@
+package top
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/health"
+)
+
+// figures are what the screens show: the first page.
+type figures struct{ debug.Overview }
+
+// The numbers of the screens.
+const (
+	problemsScreen = iota
+	informersScreen
+	handlersScreen
+	controllersScreen
+	leasesScreen
+)
+
+// screens returns the tables of all screens, in the order of their numbers.
+func (f figures) screens() []table {
+	return []table{f.problems(), f.informers(), f.handlers(), f.controllers(), f.leases()}
+}
+
+// informerLink and the others are the pages of debug, relative to the first one.
+func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }
+func controllerLink(name string) string { return "controller?name=" + url.QueryEscape(name) }
+func keyLink(key string) string         { return "key?key=" + url.QueryEscape(key) }
+
+func (f figures) problems() table {
+	t := table{
+		name: "problems", empty: "No problems.",
+		columns: []column{
+			{name: "SINCE", number: true}, {name: "OF", grows: true}, {name: "PROBLEM", grows: true},
+		},
+	}
+	for _, p := range f.Problems {
+		t.rows = append(t.rows, row{
+			id: p.Of + " " + p.What, cells: []cell{since(p.Since, f.At), text(p.Of), text(p.What)},
+			link: strings.TrimPrefix(p.Link, "./"), bad: true,
+		})
+	}
+	return t
+}
+
+// hasProblem reports whether one of the problems is of this.
+func (f figures) hasProblem(of string) bool {
+	return slices.ContainsFunc(f.Problems, func(p debug.Problem) bool { return p.Of == of })
+}
+
+func (f figures) informers() table {
+	t := table{
+		name: "informers", empty: "No informers.",
+		columns: []column{
+			{name: "NAME", grows: true}, {name: "STATE"}, {name: "FOR", number: true},
+			{name: "LAST EVENT", number: true}, {name: "OBJECTS", number: true},
+			{name: "RATE/S", number: true, wide: true}, {name: "WAITING", number: true},
+			{name: "MEMORY", number: true},
+		},
+	}
+	for _, i := range f.Informers {
+		var memory cell
+		if i.Memory != nil {
+			memory = cell{size(i.Memory.Bytes), float64(i.Memory.Bytes)}
+		}
+		t.rows = append(t.rows, row{
+			cells: []cell{
+				text(i.Name), text(string(i.Health.State)), since(begun(i.Health.Watch), f.At),
+				since(i.Health.LastEvent, f.At), number(i.Health.Objects), rate(i.Rate),
+				count(i.Pending), memory,
+			},
+			id: i.Name, link: informerLink(i.Name), bad: f.hasProblem(i.Name),
+		})
+	}
+	return t
+}
+
+// begun returns when the present state began, or the first of its failures in a row.
+func begun(w health.Watch) time.Time {
+	if !w.FailingSince.IsZero() {
+		return w.FailingSince
+	}
+	return w.Since
+}
+
+func (f figures) handlers() table {
+	t := table{
+		name: "handlers", empty: "No handlers.",
+		columns: []column{
+			{name: "NAME", grows: true}, {name: "INFORMER", grows: true}, {name: "STATE"},
+			{name: "BEHIND", number: true}, {name: "WAITING", number: true},
+			{name: "MEAN", number: true}, {name: "RATE/S", number: true, wide: true},
+			{name: "CALL", grows: true}, {name: "FOR", number: true},
+		},
+	}
+	for _, i := range f.Informers {
+		for _, h := range i.Handlers {
+			var mean time.Duration
+			if n := h.Calls.Count(); n > 0 {
+				mean = h.Calls.Sum / time.Duration(n)
+			}
+			t.rows = append(t.rows, row{
+				cells: []cell{
+					text(h.Name), text(i.Name), text(string(h.State)), duration(h.Behind.Duration),
+					count(h.Pending), duration(mean), rate(h.Rate), text(h.Running),
+					since(h.RunningSince, f.At),
+				},
+				id: h.Name + " of " + i.Name, link: informerLink(i.Name),
+				bad: f.hasProblem("handler " + h.Name + " of " + i.Name),
+			})
+		}
+	}
+	return t
+}
+
+func (f figures) controllers() table {
+	t := table{
+		name: "controllers", empty: "No controllers.",
+		columns: []column{
+			{name: "NAME", grows: true}, {name: "STATE"}, {name: "QUEUED", number: true},
+			{name: "OLDEST", number: true}, {name: "RUNNING", number: true},
+			{name: "HELD BACK", number: true}, {name: "FAILING", number: true},
+			{name: "CALLS", number: true, wide: true}, {name: "ERRORS", number: true, wide: true},
+			{name: "PER SECOND", number: true, wide: true},
+			{name: "LAG", number: true, wide: true}, {name: "AWAITED", number: true, wide: true},
+		},
+	}
+	for _, c := range f.Controllers {
+		h := c.Health
+		t.rows = append(t.rows, row{
+			cells: []cell{
+				text(h.Name), text(string(h.State)), count(c.Queued), duration(h.Waiting.Duration),
+				count(h.RunningCalls), count(h.ParkedKeys), count(h.BackingOff), count(h.Calls),
+				count(h.Errors), rate(c.Rate), duration(h.Lag.Mean()),
+				count(h.AwaitedWrites),
+			},
+			id: h.Name, link: controllerLink(h.Name), bad: f.hasProblem("controller " + h.Name),
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Skipped)) {
+		t.rows = append(t.rows, row{
+			cells: append([]cell{text(name), text("Skipped")}, make([]cell, len(t.columns)-2)...),
+			id:    name, bad: true,
+		})
+	}
+	return t
+}
+
+func (f figures) leases() table {
+	t := table{
+		name: "leases", empty: "No leases.",
+		columns: []column{
+			{name: "LEASE", grows: true}, {name: "STATE"}, {name: "HOLDER", grows: true},
+			{name: "FOR", number: true}, {name: "REMAINING", number: true},
+			{name: "CHANGES", number: true, wide: true}, {name: "ERROR", grows: true},
+		},
+	}
+	for _, e := range f.Elections {
+		t.rows = append(t.rows, row{
+			cells: []cell{
+				text(e.Lease), text(string(e.State)), text(e.Holder), since(e.Since, f.At),
+				duration(e.Remaining), count(e.Transitions), text(e.LastError),
+			},
+			id: e.Lease, bad: f.hasProblem("lease " + e.Lease),
+		})
+	}
+	return t
+}
+
+// tables returns all tables as text.
+func (f figures) tables() string {
+	var b strings.Builder
+	for i, t := range f.screens() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(strings.ToUpper(t.name) + "\n")
+		if len(t.rows) == 0 {
+			b.WriteString(t.empty + "\n")
+			continue
+		}
+		rows := t.sorted(sorting{})
+		widths := t.widths(rows, 0)
+		b.WriteString(t.heading(widths) + "\n")
+		for _, r := range rows {
+			b.WriteString(t.line(r.cells, widths) + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,208 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+)
+
+// column is a column of a table. The first letter of its name is the key that sorts by it.
+type column struct {
+	name string
+	// number columns are aligned to the right, and sorted with the largest first.
+	number bool
+	// grows columns give way if the screen is narrow, the widest one first.
+	grows bool
+	// wide columns are left out of screens of less than wideScreen.
+	wide bool
+}
+
+// wideScreen is the width from which all columns are shown.
+const wideScreen = 100
+
+// cell is a text with the number that it is sorted by, 0 for texts.
+type cell struct {
+	text  string
+	order float64
+}
+
+// row is a row of a table.
+type row struct {
+	id    string // names it among the rows of the screen, from one refresh to the next
+	cells []cell
+	link  string // the page that Enter opens, "" for none
+	bad   bool   // it has a problem
+}
+
+// table is what a screen shows.
+type table struct {
+	name    string
+	columns []column
+	rows    []row
+	empty   string // what is said without rows
+}
+
+// text returns a cell with a text.
+func text(s string) cell { return cell{text: view.Printable(s)} }
+
+// count returns a cell with a number, which is empty for 0.
+func count[N int | int32 | uint64](n N) cell {
+	if n == 0 {
+		return cell{}
+	}
+	return cell{view.Count(int64(n)), float64(n)}
+}
+
+// number returns a cell with a number, 0 included.
+func number[N int | int32 | uint64](n N) cell { return cell{view.Count(int64(n)), float64(n)} }
+
+// rate returns a cell with a number of events a second, which is empty for 0.
+func rate(perSecond float64) cell {
+	if perSecond <= 0 {
+		return cell{}
+	}
+	if perSecond < 10 {
+		return cell{fmt.Sprintf("%.1f", perSecond), perSecond}
+	}
+	return cell{view.Count(int64(math.Round(perSecond))), perSecond}
+}
+
+// duration returns a cell with a time, which is empty for 0.
+func duration(d time.Duration) cell {
+	if d <= 0 {
+		return cell{}
+	}
+	return cell{view.Short(d), d.Seconds()}
+}
+
+// since returns a cell with the time from then to now, which is empty if then is not known.
+func since(then, now time.Time) cell {
+	if then.IsZero() {
+		return cell{}
+	}
+	age := max(0, now.Sub(then))
+	short := view.Short(age.Round(time.Second))
+	if age >= time.Hour {
+		short = strings.TrimSuffix(view.Short(age.Truncate(time.Minute)), "0s")
+	}
+	return cell{short, age.Seconds()}
+}
+
+// size returns a number of bytes in a unit of which there are at least ten.
+func size(n int) string {
+	if n < 10<<10 {
+		return view.Count(int64(n)) + " B"
+	}
+	return view.Bytes(uint64(n))
+}
+
+// sorting is the order of the rows of a table; the zero value has rows with problems first.
+type sorting struct {
+	by       byte // the first letter of a column
+	reversed bool
+}
+
+// sorted returns the rows in an order. Rows that are equal keep theirs.
+func (t table) sorted(s sorting) []row {
+	rows := slices.Clone(t.rows)
+	at := slices.IndexFunc(t.columns, func(c column) bool { return c.name[0] == s.by })
+	if at < 0 {
+		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(rank(a), rank(b)) })
+		return rows
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		x, y := a.cells[at], b.cells[at]
+		order := strings.Compare(x.text, y.text)
+		if t.columns[at].number {
+			order = cmp.Compare(y.order, x.order)
+		}
+		if s.reversed {
+			return -order
+		}
+		return order
+	})
+	return rows
+}
+
+func rank(r row) int {
+	if r.bad {
+		return 0
+	}
+	return 1
+}
+
+// matching returns the rows with a cell that contains a text, in any case of letters.
+func matching(rows []row, filter string) []row {
+	filter = strings.ToLower(filter)
+	return slices.DeleteFunc(rows, func(r row) bool {
+		return !slices.ContainsFunc(r.cells, func(c cell) bool {
+			return strings.Contains(strings.ToLower(c.text), filter)
+		})
+	})
+}
+
+// gap is between two columns.
+const gap = "  "
+
+// widths returns the width of each column of some rows on a screen, 0 for those that are left out.
+// A width of 0 is that of a screen without an end.
+func (t table) widths(rows []row, width int) []int {
+	widths, total := make([]int, len(t.columns)), -len(gap)
+	for i, c := range t.columns {
+		if c.wide && width > 0 && width < wideScreen {
+			continue
+		}
+		widths[i] = len(c.name)
+		for _, r := range rows {
+			widths[i] = max(widths[i], ansi.StringWidth(r.cells[i].text))
+		}
+		total += widths[i] + len(gap)
+	}
+	for over := total - width; width > 0 && over > 0; over-- {
+		widest := -1
+		for i, c := range t.columns {
+			if c.grows && widths[i] > len(c.name) && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// heading returns the names of the columns as a line.
+func (t table) heading(widths []int) string {
+	var cells []cell
+	for _, c := range t.columns {
+		cells = append(cells, cell{text: c.name})
+	}
+	return t.line(cells, widths)
+}
+
+// line returns cells as a line, without spaces at its end.
+func (t table) line(cells []cell, widths []int) string {
+	var parts []string
+	for i, c := range cells {
+		if widths[i] == 0 {
+			continue
+		}
+		shown := ansi.Truncate(c.text, widths[i], "…")
+		space := strings.Repeat(" ", widths[i]-ansi.StringWidth(shown))
+		if t.columns[i].number {
+			parts = append(parts, space+shown)
+		} else {
+			parts = append(parts, shown+space)
+		}
+	}
+	return strings.TrimRight(strings.Join(parts, gap), " ")
+}

@@ -1,0 +1,85 @@
+package controller
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// askServer asks the server about writes that the caches do not show, one key at a time.
+func (r *run[T]) askServer() {
+	for {
+		if key, ok := r.barrier.toAsk(); ok {
+			r.askAbout(r.ctx, key)
+			continue
+		}
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.barrier.asks:
+		}
+	}
+}
+
+// askAbout asks about the writes of a key that have not shown for too long.
+func (r *run[T]) askAbout(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(ctx, askAfter)
+	defer cancel()
+	answers := r.barrier.questions(key)
+	for i := range answers {
+		r.askAboutWrite(ctx, &answers[i])
+	}
+	if r.barrier.settle(key, answers) {
+		r.queue.Wake(key)
+		return
+	}
+	for _, a := range answers {
+		if a.err == nil || r.ctx.Err() != nil {
+			continue
+		}
+		if more, ok := r.c.unasked.Allow(); ok {
+			r.c.o.Logger.Warn("a key is held back, as the server cannot be asked about a write of it",
+				append([]any{"key", key, "informer", a.by.Name(), "object", a.object,
+					"error", a.err}, more...)...)
+		}
+	}
+}
+
+// askAboutWrite asks about one write. It is settled if the cache is as new as the server, or the
+// selection of the informer leaves the object out.
+func (r *run[T]) askAboutWrite(ctx context.Context, a *answer) {
+	server, w, gvr := r.c.o.Guard, a.write(), a.by.resource()
+	a.resolved, a.err = server.Resolve(ctx, gvr, w)
+	a.settled = a.resolved.Settled
+	if a.err != nil || a.unknown || a.settled {
+		return
+	}
+	version, uid, cached := a.by.Cached(a.object)
+	switch {
+	case a.gone && a.resolved.Gone: // the cache has yet to show it
+	case a.gone, a.resolved.Gone && !cached:
+		a.settled = true
+	case !cached && a.by.Selects() && w.Name != "":
+		var selected bool
+		labels, fields := a.by.Selectors()
+		selected, a.err = server.Selected(ctx, gvr, w, labels, fields)
+		a.settled = a.err == nil && !selected
+	default:
+		a.settled = cached && version == a.resolved.Version && (a.uid == "" || uid == a.uid)
+	}
+}
+
+// hasLeft reports whether an object that the informer deleted still exists: it has left the
+// selection, or its namespace is not among those of the informer any more.
+func (r *run[T]) hasLeft(last metav1.Object) (bool, error) {
+	primary := r.c.all()[0]
+	if _, held := primary.Reached(last.GetNamespace()); !held {
+		return true, nil
+	}
+	if !primary.Selects() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(r.calls, askAfter)
+	defer cancel()
+	return r.c.o.Guard.Exists(ctx, primary.resource(), last)
+}

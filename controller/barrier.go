@@ -1,0 +1,420 @@
+package controller
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+// echoKept is how long an own write that shows is kept at least, so that its event is recognised.
+const echoKept = time.Minute
+
+// barrier knows what the calls of each key wrote, until the caches show it (C3). It outlives the
+// runs of its controller, as the caches do. An event leads to the writes of its object, and a timer
+// to the keys that are due. All times are since epoch.
+type barrier[T tidings.Object] struct {
+	epoch time.Time
+	timer *time.Timer   // fires when overdue is to be called
+	asks  chan struct{} // receives when toAsk has a key
+
+	mu    sync.Mutex // guards the rest
+	alarm time.Duration
+	ledger
+	asked []string // the keys that the server is to be asked about
+	// newest are the newest versions that were written, by resource.
+	newest map[string]string
+	open   int // the number of writes that do not show
+}
+
+// change is a state of an object, which asks for a call of a key.
+type change struct {
+	objectID
+	version string
+	deleted string // the UID of an object whose end it is
+	why     why
+	isNew   bool          // earlier failures of the key say nothing of it
+	isEcho  bool          // the last call of the key has made it
+	isOwn   bool          // a call of the controller has made it
+	sent    time.Duration // when the write of that call was sent
+	came    time.Duration // when a call that ran has kept it
+}
+
+func newBarrier[T tidings.Object]() *barrier[T] {
+	b := &barrier[T]{epoch: time.Now(), timer: time.NewTimer(0), newest: map[string]string{}}
+	b.timer.Stop()
+	b.asks = make(chan struct{}, 1)
+	b.keys, b.objects = map[string]*pending{}, map[objectID]*awaited{}
+	return b
+}
+
+func (b *barrier[T]) now() time.Duration { return time.Since(b.epoch) }
+
+// setTimer makes the timer fire when the first key is due.
+func (b *barrier[T]) setTimer() {
+	if len(b.due) > 0 && (b.alarm == 0 || b.due[0].due < b.alarm) {
+		b.alarm = b.due[0].due
+		b.timer.Reset(b.alarm - b.now())
+	}
+}
+
+// restart prepares the barrier for a run: nothing is parked, the server is not being asked, and
+// no event is an echo, as every key is called.
+func (b *barrier[T]) restart() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = nil
+	for _, p := range b.keys {
+		p.parked, p.asking = false, false
+		for w := range p.writes() {
+			w.echoed = true
+		}
+		b.prune(p)
+		b.drop(p)
+	}
+}
+
+// record adds the writes of a call of a key. followers returns those that the writes may show in.
+// Of the changes that have come during the call, it marks those that are the writes.
+func (b *barrier[T]) record(
+	key string, writes []guard.Write, came []change, followers func() []*follower[T],
+) {
+	if len(writes) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	p := b.obtain(key, now+echoKept)
+	for _, f := range followers() { // under the lock: forget comes before or after
+		for i := range writes {
+			if f.holds(writes[i].Resource) {
+				b.await(b.awaitedOf(&writes[i], p, f), came)
+			}
+		}
+	}
+	b.drop(p)
+	b.setTimer()
+}
+
+// awaitedOf returns the write as it is kept.
+func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, by cache) *awaited {
+	a := &awaited{
+		by: by, of: of, object: source.Key(w.Namespace, w.Name), at: b.now(),
+		sent: w.Sent.Sub(b.epoch), uid: string(w.UID), version: w.Version,
+		gone: w.Gone, unknown: w.Unknown, conflict: w.Conflict,
+	}
+	switch {
+	case w.Unknown:
+		a.until = w.NotBefore.Sub(b.epoch)
+	case w.Conflict:
+		a.until = w.Sent.Add(conflictWait).Sub(b.epoch)
+	}
+	if a.object == of.key {
+		a.object = of.key // one string for both
+	}
+	return a
+}
+
+// await adds a write, in the place of earlier ones of the same object. It marks its event among the
+// changes that have come.
+func (b *barrier[T]) await(w *awaited, came []change) {
+	now := b.now()
+	if w.conflict || w.unknown {
+		w.echoed = true // it has no event, or one that cannot be recognised
+	} else {
+		for i := range came {
+			if came[i].objectID == w.id() && w.made(came[i]) {
+				came[i].isEcho, came[i].isOwn, came[i].sent, w.echoed = true, true, w.sent, true
+				now = came[i].came
+			}
+		}
+		b.wrote(w, w.version)
+	}
+	for earlier := range w.of.writes() {
+		if w.replaces(earlier) {
+			b.show(earlier)
+		}
+	}
+	w.of.open++
+	b.open++
+	b.insert(w)
+	b.look(w, now)
+}
+
+// wrote takes note of a version at which a write shows.
+func (b *barrier[T]) wrote(w *awaited, version string) {
+	raise(b.newest, w.by.resource().GroupResource().String(), version)
+}
+
+// show notes that a write is not waited for any more.
+func (b *barrier[T]) show(w *awaited) {
+	if !w.shown {
+		w.shown = true
+		w.of.open--
+		b.open--
+	}
+	if w.echoed || b.now()-w.at >= echoKept {
+		b.remove(w)
+	}
+}
+
+// look finds out at a time whether the cache shows a write. The end of an object does not show
+// before the earlier writes of the object: a cache without it may yet show them.
+func (b *barrier[T]) look(w *awaited, now time.Duration) {
+	if !w.shown {
+		if !w.held(now) || w.gone && b.follows(w) {
+			return
+		}
+		if w.gone {
+			reached, _ := w.reached()
+			b.wrote(w, reached)
+		}
+		b.measure(w, now)
+	}
+	b.show(w)
+}
+
+// prune looks at the writes of a key, and reports whether all of them show.
+func (b *barrier[T]) prune(p *pending) bool {
+	now := b.now()
+	for w := range p.writes() {
+		b.look(w, now)
+	}
+	return p.open == 0
+}
+
+// hold reports whether a key is to be parked. unshown is true if a write was settled by asking.
+func (b *barrier[T]) hold(key string) (parked, unshown bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.keys[key]
+	switch {
+	case p == nil:
+		return false, false
+	case b.prune(p):
+		unshown = p.unshown
+		p.parked, p.unshown, p.problem = false, false, nil
+		b.drop(p)
+		return false, unshown
+	case !p.parked:
+		p.parked, p.since = true, b.now()
+		b.plan(p)
+		b.setTimer()
+	}
+	return true, false
+}
+
+// plan decides when a parked key is due next, and whether the server is to be asked now.
+func (b *barrier[T]) plan(p *pending) {
+	now := b.now()
+	next, ask := now+askAfter, false
+	for w := range p.writes() {
+		if w.shown {
+			continue
+		}
+		if due := w.due(p.since); due > now {
+			next = min(next, due)
+		} else {
+			ask = !p.asking
+		}
+	}
+	b.schedule(p, next)
+	if !ask {
+		return
+	}
+	p.asking = true
+	b.asked = append(b.asked, p.key)
+	select {
+	case b.asks <- struct{}{}:
+	default:
+	}
+}
+
+// toAsk returns the next key that the server is to be asked about.
+func (b *barrier[T]) toAsk() (key string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.asked) == 0 {
+		return "", false
+	}
+	key, b.asked = b.asked[0], b.asked[1:]
+	return key, true
+}
+
+// overdue looks at the keys that are due, when the timer has fired. It returns those that are held
+// back no more.
+func (b *barrier[T]) overdue() (wake []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	for len(b.due) > 0 && b.due[0].due <= now {
+		p := b.due[0]
+		switch isHeld := b.prune(p); {
+		case p.parked && !isHeld:
+			b.plan(p)
+			continue
+		case p.parked:
+			wake = append(wake, p.key)
+		}
+		b.schedule(p, now+echoKept)
+		b.drop(p)
+	}
+	b.alarm = 0
+	b.setTimer()
+	return wake
+}
+
+// event takes note of a change, and whether a call has made it. It returns the key of that call, ""
+// if none has, and the keys that waited for the object and are held back no more.
+func (b *barrier[T]) event(ch *change) (writer string, wake []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for w, next := b.objects[ch.objectID], (*awaited)(nil); w != nil; w = next {
+		next = w.nextOfObject
+		p, open := w.of, w.of.open
+		if !w.echoed && w.made(*ch) {
+			writer, w.echoed, ch.isOwn, ch.sent = p.key, true, true, w.sent
+		} else if order, ok := delta.CompareDecimal(ch.version, w.version); ok && order > 0 && !w.gone {
+			w.echoed = true // it does not come any more
+		}
+		b.look(w, b.now())
+		if p.parked && p.open == 0 && open > 0 {
+			wake = append(wake, p.key)
+		}
+		b.drop(p)
+	}
+	return writer, wake
+}
+
+// answer is what the server says of a write.
+type answer struct {
+	awaited           // as it was when the server was asked
+	record   *awaited // as it is now
+	resolved guard.Write
+	settled  bool // there is nothing to wait for
+	err      error
+}
+
+// questions returns the writes of a key that the server is to be asked about now.
+func (b *barrier[T]) questions(key string) (all []answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.keys[key]
+	if p == nil {
+		return nil
+	}
+	b.prune(p)
+	for w := range p.writes() {
+		asks := w.unknown || p.parked && !w.conflict
+		if !w.shown && asks && w.due(p.since) <= b.now() {
+			all = append(all, answer{awaited: *w, record: w})
+		}
+	}
+	return all
+}
+
+// settle takes in what the server has said of the writes of a key, and reports whether it
+// waits for nothing any more.
+func (b *barrier[T]) settle(key string, answers []answer) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.keys[key]
+	if p == nil {
+		return true
+	}
+	p.asking, p.problem = false, nil
+	for _, a := range answers {
+		w := a.record
+		switch {
+		case w.shown || w.of != p:
+		case a.err != nil:
+			p.problem = a.err
+		case a.settled:
+			p.unshown = true
+			b.show(w)
+		case w.unknown:
+			w.unknown, w.asked, w.gone = false, true, a.resolved.Gone
+			w.version, w.uid = a.resolved.Version, string(a.resolved.UID)
+			switch {
+			case !w.gone:
+				b.wrote(w, w.version)
+			case w.uid != "":
+				w.version = "" // the UID tells
+			}
+		}
+	}
+	return b.prune(p)
+}
+
+// forget drops what concerns a cache, which shows another history of the server, or is not
+// followed any more. It returns the keys that are held back no more.
+func (b *barrier[T]) forget(by cache) (wake []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.newest)
+	for key, p := range b.keys {
+		for w := range p.writes() {
+			if w.by == by {
+				w.echoed = true
+				b.show(w)
+			}
+		}
+		if p.parked && p.open == 0 {
+			wake = append(wake, key)
+		}
+		b.drop(p)
+	}
+	return wake
+}
+
+// written returns the newest versions that were written and show in the caches, by resource.
+func (b *barrier[T]) written() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.newest)
+}
+
+// withoutVersion returns the keys with a write whose version is not among those of written: that of
+// a delete which does not show, or of a write whose outcome is not known.
+func (b *barrier[T]) withoutVersion() (keys []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, p := range b.keys {
+		b.prune(p)
+		for w := range p.writes() {
+			if !w.shown && (w.gone || w.unknown) {
+				keys = append(keys, key)
+				break
+			}
+		}
+		b.drop(p)
+	}
+	return keys
+}
+
+// describe describes those of parked keys that are held back.
+func (b *barrier[T]) describe(keys []queue.KeyStats) (all []Parked) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range keys {
+		p := b.keys[k.Key]
+		if p == nil || !p.parked || p.open == 0 {
+			continue
+		}
+		w := p.first
+		for w.shown {
+			w = w.nextOfKey
+		}
+		all = append(all, Parked{
+			Key: p.key, Since: b.epoch.Add(p.since), Informer: w.by.Name(), Object: w.object,
+			Version: w.version, Problem: errorText(p.problem),
+		})
+	}
+	return all
+}

@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+)
+
+// BenchmarkC12_Event is an event of an object that others have changed, while its key is queued and
+// so many other objects are watched.
+func BenchmarkC12_Event(b *testing.B) {
+	for _, watched := range []int{0, maxWatched} {
+		b.Run(fmt.Sprint(watched, " watched"), func(b *testing.B) {
+			r := newTestRun(b, 1000)
+			f := r.c.all()[0]
+			for i := range watched {
+				id := objectID{0, fmt.Sprintf("a/y%03d", i)}
+				for range watchedAfter {
+					r.rewrites.ended(id.key, time.Now(), false, []ownWrite{{objectID: id}})
+				}
+			}
+			var events []tidings.Event[*corev1.ConfigMap]
+			for i, object := range r.c.primary.Lister().All() {
+				next := object.DeepCopy()
+				next.ResourceVersion = fmt.Sprint(100, i)
+				events = append(events, tidings.Event[*corev1.ConfigMap]{
+					Type: tidings.Updated, Old: object, New: next,
+				})
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				r.changed(f, events[i%len(events)])
+			}
+		})
+	}
+}

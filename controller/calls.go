@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+)
+
+// Call is a call that has returned. In JSON, durations are text, as in "1.5s".
+type Call struct {
+	Key   string          `json:"key"`
+	Began time.Time       `json:"began"`
+	Took  metav1.Duration `json:"took"`
+	// Waited is how long the key was queued before it.
+	Waited metav1.Duration `json:"waited,omitzero"`
+	// Lag is the time from the sending of the first own write that led to it until it began; 0 if
+	// none did, and for a call after an error.
+	Lag metav1.Duration `json:"lag,omitzero"`
+	// Reasons are why it happened: up to eight different ones. MoreReasons counts the others.
+	Reasons     []Reason `json:"reasons,omitempty"`
+	MoreReasons int      `json:"moreReasons,omitzero"`
+	// Failures is how often the key had failed in a row before.
+	Failures int `json:"failures,omitzero"`
+	// Gone says that it was the call for the end of the object.
+	Gone bool `json:"gone,omitzero"`
+	// Error is what it returned, and RequeueAfter what its result asked for.
+	Error        string          `json:"error,omitzero"`
+	RequeueAfter metav1.Duration `json:"requeueAfter,omitzero"`
+
+	number uint64 // from 1 on
+}
+
+func callOf[T tidings.Object](
+	r Request[T], began time.Time, took, lag time.Duration, result Result, err error,
+) Call {
+	c := Call{
+		Key: r.Key, Began: began, Reasons: r.Reasons, MoreReasons: r.MoreReasons,
+		Failures: r.Failures, Gone: r.Gone, Error: errorText(err),
+	}
+	c.Took.Duration, c.Waited.Duration, c.Lag.Duration = took, r.Waited, lag
+	c.RequeueAfter.Duration = result.RequeueAfter
+	return c
+}
+
+// keptCalls is how many calls a controller remembers, and how many that failed.
+const keptCalls = 1000
+
+// callLog has the last calls, and the last that failed.
+type callLog struct {
+	mu          sync.Mutex // guards the rest
+	made        uint64
+	all, failed ring
+}
+
+// ring has the last elements that were added.
+type ring struct {
+	calls []Call
+	next  int
+}
+
+func (r *ring) add(c Call) {
+	if len(r.calls) < keptCalls {
+		r.calls = append(r.calls, c)
+		return
+	}
+	r.calls[r.next] = c
+	r.next = (r.next + 1) % keptCalls
+}
+
+// newest appends the calls of a key with a number below before, the newest first.
+func (r *ring) newest(list []Call, key string, before uint64) []Call {
+	for i := range r.calls {
+		c := r.calls[(r.next+len(r.calls)-1-i)%len(r.calls)]
+		if (key == "" || c.Key == key) && c.number < before {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (l *callLog) add(c Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.made++
+	c.number = l.made
+	l.all.add(c)
+	if c.Error != "" {
+		l.failed.add(c)
+	}
+}
+
+// Calls returns the last calls of a key, the newest first; those of all keys for "". The controller
+// remembers the last 1,000 calls, and before them the last 1,000 that failed.
+func (c *Controller[T]) Calls(key string) []Call {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.all.newest(nil, key, math.MaxUint64)
+	return l.failed.newest(list, key, l.made-min(l.made, keptCalls)+1)
+}
+
+// Calls returns the last calls of a controller, as [Controller.Calls] does; nil if it does not run
+// here, or has no such method.
+func (m *Manager) Calls(controller, key string) []Call {
+	m.mu.Lock()
+	var runner Runner
+	for _, u := range m.units {
+		if u.Name == controller {
+			runner = u.runner
+		}
+	}
+	m.mu.Unlock()
+	if r, ok := runner.(interface{ Calls(key string) []Call }); ok {
+		return r.Calls(key)
+	}
+	return nil
+}

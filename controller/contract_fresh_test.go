@@ -1,0 +1,352 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+)
+
+var (
+	createNow metav1.CreateOptions
+	errLater  = errors.New("not yet")
+)
+
+// TestC03_CreatedAndDeletedInOneCall: the cache is behind both writes, so that an object that
+// the call has deleted is yet to appear in it.
+func TestC03_CreatedAndDeletedInOneCall(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		delayWatches(w, "", 500*time.Millisecond)
+		secrets := informer[*corev1.Secret](w)
+		n, stale := 0, 0
+		c := newController(w, options{
+			Secondaries: []secondary{controller.Owns[*corev1.ConfigMap](secrets)},
+		}, func(ctx context.Context, r request) (controller.Result, error) {
+			if controller.Read(ctx, secrets).Len() > 0 {
+				stale++
+			}
+			if n++; n > 1 {
+				return controller.Result{}, nil
+			}
+			made, err := w.client.CoreV1().Secrets("a").Create(ctx, secret("a", "s"), createNow)
+			fatal(t, err)
+			fatal(t, w.client.CoreV1().Secrets("a").Delete(ctx, made.Name, deleteNow))
+			return controller.Result{RequeueAfter: time.Millisecond}, nil
+		})
+		stop := start(w, c)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n < 2 || stale > 0 {
+			t.Errorf("%d calls, of which %d read what was deleted", n, stale)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestC03_LastFinalizer: the answer to the write that removes the last finalizer has the version
+// before the write.
+func TestC03_LastFinalizer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		held := configMap("a", "x")
+		held.Finalizers = []string{"example.com/held"}
+		create(w, held)
+		delayWatches(w, "", 500*time.Millisecond)
+		var log calls
+		c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+			switch {
+			case r.Gone:
+				log.add("gone")
+			case r.Object.DeletionTimestamp != nil:
+				log.add("deleting")
+				next := r.Object.DeepCopy()
+				next.Finalizers = nil
+				_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, next, updateNow)
+				return controller.Result{RequeueAfter: time.Millisecond}, err
+			default:
+				log.add("there")
+			}
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		time.Sleep(time.Second)
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "x", deleteNow))
+		time.Sleep(5 * time.Second)
+		log.expect(t, "there", "deleting", "gone")
+		fatal(t, stop())
+	})
+}
+
+// TestC03_TheNextRunAwaitsTheWritesOfTheLast: a term ends while the cache is behind.
+func TestC03_TheNextRunAwaitsTheWritesOfTheLast(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, withState(configMap("a", "x"), "1"))
+		delayWatches(w, "", time.Second)
+		var log calls
+		c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+			log.add("%s", r.Object.Data["state"])
+			if r.Object.Data["state"] == "1" {
+				_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "2"), updateNow)
+				return controller.Result{}, err
+			}
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		synctest.Wait()
+		fatal(t, stop())
+		log.expect(t, "1")
+		stop = start(w, c)
+		synctest.Wait()
+		log.expect(t)
+		time.Sleep(time.Second)
+		log.expect(t, "2")
+		fatal(t, stop())
+	})
+}
+
+// TestC03_ARemovedSecondaryHoldsNothingBack: its watch is silent when it is removed.
+func TestC03_ARemovedSecondaryHoldsNothingBack(t *testing.T) {
+	for _, whileItRuns := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			create(w, configMap("a", "x"))
+			delayWatches(w, "secrets", 0)
+			secrets := informer[*corev1.Secret](w)
+			var c *controller.Controller[*corev1.ConfigMap]
+			n := 0
+			c = newController(w, options{
+				Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+			}, func(ctx context.Context, r request) (controller.Result, error) {
+				if n++; n > 1 {
+					return controller.Result{}, nil
+				}
+				_, err := w.client.CoreV1().Secrets("a").Create(ctx, secret("a", "s"), createNow)
+				fatal(t, err)
+				if whileItRuns {
+					fatal(t, c.RemoveSecondary(secrets))
+				}
+				return controller.Result{RequeueAfter: time.Millisecond}, err
+			})
+			stop := start(w, c)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if !whileItRuns {
+				if h := c.Health(); n != 1 || h.ParkedKeys != 1 || len(h.Parked) != 1 || h.Parked[0].Object != "a/s" {
+					t.Errorf("%d calls, health %+v", n, h)
+				}
+				fatal(t, c.RemoveSecondary(secrets))
+				time.Sleep(time.Second)
+			}
+			synctest.Wait()
+			if n != 2 {
+				t.Errorf("%d calls, want 2", n)
+			}
+			fatal(t, stop())
+		})
+	}
+}
+
+// TestC03_UnknownOutcomes: the call does not know whether its write was applied. The next one
+// begins when the server says so, not before.
+func TestC03_UnknownOutcomes(t *testing.T) {
+	for name, o := range map[string]struct {
+		fault       apisim.Fault
+		applied     bool
+		least, most time.Duration
+	}{
+		"an error after the write":  {apisim.RefuseApplied(500), true, time.Second, 2 * time.Second},
+		"an error before the write": {apisim.Refuse(500, 0), false, time.Second, 2 * time.Second},
+		"no answer":                 {apisim.CutBefore(0), true, 35 * time.Second, 37 * time.Second},
+		"applied later":             {apisim.ApplyLater(500*time.Millisecond, 504), true, 35 * time.Second, 37 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				create(w, withState(configMap("a", "x"), "1"))
+				m := apisim.Match{Verb: "update", Times: 1}
+				w.server.Inject(m, o.fault)
+				delayWatches(w, "", 100*time.Millisecond)
+				began, waited := time.Time{}, time.Duration(0)
+				var log calls
+				c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+					log.add("%s", r.Object.Data["state"])
+					if !began.IsZero() {
+						waited = time.Since(began)
+						return controller.Result{}, nil
+					}
+					began = time.Now()
+					_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "2"), updateNow)
+					return controller.Result{}, err
+				})
+				stop := start(w, c)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				want := "1"
+				if o.applied {
+					want = "2"
+				}
+				got := log.take()
+				if len(got) < 2 || got[1] != want || waited < o.least || waited > o.most {
+					t.Errorf("calls %q after %v", got, waited)
+				}
+				fatal(t, stop())
+			})
+		})
+	}
+}
+
+// TestC03_ConflictsWaitForTheOtherWrite: another writer was faster, and the cache does not show it.
+func TestC03_ConflictsWaitForTheOtherWrite(t *testing.T) {
+	for name, o := range map[string]struct {
+		delay time.Duration // of the watch
+		calls int           // at most: an event may come after the call that its state has led to
+		most  time.Duration
+	}{
+		"the cache follows":            {300 * time.Millisecond, 3, 400 * time.Millisecond},
+		"the cache does not follow":    {time.Hour, 2, 1100 * time.Millisecond},
+		"the cache has it at the time": {0, 3, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				first := create(w, withState(configMap("a", "x"), "1"))
+				if o.delay > 0 {
+					delayWatches(w, "", o.delay)
+				}
+				n := 0
+				var began time.Time
+				took := time.Duration(0)
+				c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+					if n++; n > 1 {
+						took = time.Since(began)
+						return controller.Result{}, nil
+					}
+					update(w, withState(first, "2"))
+					began = time.Now()
+					_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(first, "3"), updateNow)
+					if !apierrors.IsConflict(err) {
+						t.Errorf("the error is %v", err)
+					}
+					return controller.Result{}, err
+				})
+				stop := start(w, c)
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if n < 2 || n > o.calls || took > o.most {
+					t.Errorf("%d calls, the second after %v", n, took)
+				}
+				fatal(t, stop())
+			})
+		})
+	}
+}
+
+// TestC03_AWriteThatASelectionHides is asked about after a second.
+func TestC03_AWriteThatASelectionHides(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		secrets, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Labels: "app=web"})
+		fatal(t, err)
+		var began time.Time
+		took, unshown, n := time.Duration(0), false, 0
+		c := newController(w, options{
+			Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+		}, func(ctx context.Context, r request) (controller.Result, error) {
+			if n++; n > 1 {
+				took, unshown = time.Since(began), r.Unshown
+				return controller.Result{}, nil
+			}
+			began = time.Now()
+			_, err := w.client.CoreV1().Secrets("a").Create(ctx, secret("a", "s"), createNow)
+			return controller.Result{RequeueAfter: time.Millisecond}, err
+		})
+		stop := start(w, c)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if n != 2 || !unshown || took > 1100*time.Millisecond {
+			t.Errorf("%d calls, the second after %v, unshown %v", n, took, unshown)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestC03_AServerThatHangs delays the question about one key by its bound, not those about others.
+func TestC03_AServerThatHangs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, name := range []string{"x", "y"} {
+			create(w, configMap("a", name))
+		}
+		w.server.Inject(apisim.Match{Verb: "update"}, apisim.RefuseApplied(500))
+		w.server.Inject(apisim.Match{Verb: "get", Name: "x"}, apisim.Delay(time.Hour))
+		seen := map[string]int{}
+		c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+			if seen[r.Key]++; seen[r.Key] > 1 {
+				return controller.Result{}, nil
+			}
+			_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "2"), updateNow)
+			return controller.Result{}, err
+		})
+		stop := start(w, c)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if seen["a/y"] != 2 || seen["a/x"] != 1 {
+			t.Errorf("calls: %v", seen)
+		}
+		if h := c.Health(); len(h.Parked) != 1 || h.Parked[0].Problem == "" {
+			t.Errorf("health: %+v", h.Parked)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestC03_ATermBeginsWhereTheLastOneEnded: the cache is behind the versions of the last holder.
+func TestC03_ATermBeginsWhereTheLastOneEnded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := create(w, withState(configMap("a", "x"), "1"))
+		delayWatches(w, "", 700*time.Millisecond)
+		var log calls
+		c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+			log.add("%s", r.Object.Data["state"])
+			if r.Object.Data["state"] == "2" {
+				_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "3"), updateNow)
+				return controller.Result{}, err
+			}
+			return controller.Result{}, nil
+		})
+		fatal(t, w.factory.Start(w.ctx))
+		fatal(t, w.factory.WaitForSync(w.ctx))
+		second := update(w, withState(first, "2"))
+		term := handingTerm{newTerm()}
+		term.left, term.ok = map[string]string{"configmaps": second.ResourceVersion}, true
+		stop := startTerm(w, c, term)
+		synctest.Wait()
+		log.expect(t)
+		if h := c.Health(); len(h.WaitingFor) != 1 || !strings.Contains(h.WaitingFor[0], "last holder") {
+			t.Errorf("health: %+v", h)
+		}
+		time.Sleep(2 * time.Second)
+		log.expect(t, "2", "3")
+		fatal(t, stop())
+		third, err := apisim.Get[*corev1.ConfigMap](w.ctx, w.server, "a", "x")
+		fatal(t, err)
+		if got := term.reached["configmaps"]; got != third.ResourceVersion {
+			t.Errorf("the term was given version %q, want %s", got, third.ResourceVersion)
+		}
+		// After a crash there are no versions: the server is asked, and the wait is short.
+		term = handingTerm{newTerm()}
+		began := time.Now()
+		stop = startTerm(w, c, term)
+		log.expect(t, "3")
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the wait took %v", took)
+		}
+		fatal(t, stop())
+	})
+}

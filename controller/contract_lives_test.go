@@ -1,0 +1,159 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+)
+
+// TestC06_EachLifeEnds in a call with its last state, before the first call of the next life.
+func TestC06_EachLifeEnds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		x := create(w, withState(configMap("a", "x"), "1"))
+		var log calls
+		var during func()
+		failing := 0
+		c := newController(w, options{FirstDelay: time.Second}, func(_ context.Context, r request) (controller.Result, error) {
+			switch {
+			case r.Gone && failing > 0:
+				failing--
+				log.add("fails at the end of %s", r.Object.Data["state"])
+				return controller.Result{}, errLater
+			case r.Gone:
+				log.add("end of %s", r.Object.Data["state"])
+			default:
+				log.add("%s", r.Object.Data["state"])
+			}
+			if during != nil {
+				during()
+				during = nil
+			}
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		log.expect(t, "1")
+		// The object is replaced, twice, while a call of it runs.
+		during = func() {
+			for _, state := range []string{"3", "4"} {
+				fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "x", deleteNow))
+				x = create(w, withState(configMap("a", "x"), state))
+			}
+			time.Sleep(time.Second) // the cache has them
+		}
+		update(w, withState(x, "2"))
+		time.Sleep(2 * time.Second)
+		log.expect(t, "2", "end of 2", "4")
+		// The call of the end fails, and the next life has to wait.
+		failing = 2
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "x", deleteNow))
+		log.expect(t, "fails at the end of 4")
+		create(w, withState(configMap("a", "x"), "5"))
+		time.Sleep(10 * time.Second)
+		log.expect(t, "fails at the end of 4", "end of 4", "5")
+		// What came and went unseen was not called, and has no end.
+		create(w, configMap("a", "y"))
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "y", deleteNow))
+		synctest.Wait()
+		if got := len(log.take()); got != 0 && got != 2 {
+			t.Errorf("%d calls of an object that came and went", got)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestC06_AnEndThatTakesSeveralCalls: the next life begins after all of them.
+func TestC06_AnEndThatTakesSeveralCalls(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, withState(configMap("a", "x"), "1"))
+		var log calls
+		steps := 0
+		c := newController(w, options{}, func(_ context.Context, r request) (controller.Result, error) {
+			if !r.Gone {
+				log.add("%s", r.Object.Data["state"])
+				return controller.Result{}, nil
+			}
+			steps++
+			log.add("step %d of the end of %s", steps, r.Object.Data["state"])
+			if steps < 3 {
+				return controller.Result{RequeueAfter: time.Minute}, nil
+			}
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		synctest.Wait()
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "x", deleteNow))
+		synctest.Wait()
+		second := create(w, withState(configMap("a", "x"), "2"))
+		fatal(t, func() error {
+			ctx, cancel := context.WithTimeout(w.ctx, time.Hour)
+			defer cancel()
+			return c.WaitUntilReconciled(ctx, "a/x", second.ResourceVersion)
+		}())
+		got := log.take()
+		if want := "step 3 of the end of 1"; len(got) != 5 || got[3] != want || got[4] != "2" {
+			t.Errorf("calls: %q", got)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestC06_WhatLeavesASelectionIsNotGone: the server is asked, as it sends the same event for both.
+func TestC06_WhatLeavesASelectionIsNotGone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		labelled := func(name string) *corev1.ConfigMap {
+			cm := configMap("a", name)
+			cm.Labels = map[string]string{"app": "web"}
+			return create(w, cm)
+		}
+		leaves, goes, forbidden := labelled("leaves"), labelled("goes"), labelled("forbidden")
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Labels: "app=web"})
+		fatal(t, err)
+		var log calls
+		c := control(w, i, options{}, isCalled(&log))
+		stop := start(w, c)
+		log.expect(t, "a/forbidden", "a/goes", "a/leaves")
+		leaves.Labels = nil
+		leaves = update(w, leaves)
+		log.expect(t, "a/leaves left")
+		leaves.Labels = map[string]string{"app": "web"}
+		update(w, leaves)
+		log.expect(t, "a/leaves")
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, goes.Name, deleteNow))
+		log.expect(t, "a/goes gone")
+		refusal := w.server.Inject(apisim.Match{Verb: "get"}, apisim.Refuse(403, 0))
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, forbidden.Name, deleteNow))
+		log.expect(t)
+		if h := c.Health(); !strings.Contains(h.LastError, "grant get on configmaps") {
+			t.Errorf("the error is %q", h.LastError)
+		}
+		refusal.Lift()
+		time.Sleep(time.Minute)
+		log.expect(t, "a/forbidden gone")
+		fatal(t, stop())
+	})
+}
+
+// TestC06_ANamespaceThatIsRemoved from the informer: its objects are not gone.
+func TestC06_ANamespaceThatIsRemoved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		create(w, configMap("b", "y"))
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
+		fatal(t, err)
+		var log calls
+		c := control(w, i, options{}, isCalled(&log))
+		stop := start(w, c)
+		log.expect(t, "a/x", "b/y")
+		fatal(t, i.RemoveNamespace("b"))
+		log.expect(t, "b/y left")
+		fatal(t, stop())
+	})
+}

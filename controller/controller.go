@@ -1,0 +1,271 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/lograte"
+	"github.com/tidings-go/tidings/source"
+)
+
+// Errors of this package. Returned errors wrap them.
+var (
+	// ErrRunning is returned by Run while the controller runs.
+	ErrRunning = errors.New("the controller is running already")
+	// ErrStopping is the cause of the end of a call's context when its controller stops.
+	ErrStopping = errors.New("the controller is stopping")
+	// ErrCallsRunning is returned by Run when calls have not returned in time.
+	ErrCallsRunning = errors.New("calls are still running")
+)
+
+// Term is a time during which a controller may write. It is that of an election, or of a shard.
+type Term = guard.Term
+
+// Controller calls a function for the keys of the objects of type T, when they or their
+// secondaries change. Use [New]. Its methods may be called from any goroutine.
+type Controller[T tidings.Object] struct {
+	o         Options[T]
+	reconcile Func[T]
+	primary   *tidings.Informer[T]
+	succeeded broadcast
+	barrier   *barrier[T]
+	// callings has the *calling of each key that is with a worker, also of one of an earlier run
+	// that did not return in time.
+	callings sync.Map
+	// panicked is the stack of the last panic by key. A successful call removes that of its key.
+	panicked sync.Map
+	// These limit the lines about calls that fail, and about writes that the server cannot be
+	// asked about.
+	retries, terminals, unasked lograte.Limiter
+
+	calls     callLog
+	followers atomic.Pointer[[]*follower[T]] // the first is the primary; not written to
+
+	// waits are of keys in the queue, durations of calls. callLag is from the sending of an own
+	// write to the beginning of the call that it has led to.
+	waits, durations, callLag histogram.Histogram
+
+	figuresMu sync.Mutex // guards figures and added
+	figures   Health     // those that count; Added counts the keys that were queued at the end of a run
+	added     uint64     // the largest Health.Added that was returned
+
+	mu      sync.Mutex // guards the rest, and changes of followers
+	numbers uint32     // the number of the next follower
+	running *run[T]
+	workers int
+	last    error // why the last run ended; nil while one runs
+}
+
+// New returns a controller of the objects of an informer. It does nothing before Run. What the
+// controller reads must come from informers of the same server as o.Guard.
+func New[T tidings.Object](
+	primary *tidings.Informer[T], o Options[T], reconcile Func[T],
+) (*Controller[T], error) {
+	fail := func(err error) (*Controller[T], error) {
+		if o.Name == "" {
+			return nil, fmt.Errorf("controller: New: %w", err)
+		}
+		return nil, fmt.Errorf("controller: New %q: %w", o.Name, err)
+	}
+	switch {
+	case o.Name == "":
+		return fail(errors.New("the controller needs a name: set Options.Name"))
+	case reconcile == nil:
+		return fail(errors.New("the function is nil"))
+	}
+	f, err := newFollower[T](primary)
+	if err != nil {
+		return fail(err)
+	}
+	if err := o.check(f); err != nil {
+		return fail(err)
+	}
+	o = o.withDefaults()
+	c := &Controller[T]{
+		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: newBarrier[T](),
+	}
+	c.followers.Store(new([]*follower[T]))
+	f.subscribe = func(r *run[T], _ source.Resource) (*tidings.Registration, error) {
+		return addHandler(primary, r, f, func(e tidings.Event[T]) { r.changed(f, e) })
+	}
+	if err := c.follow(f); err != nil {
+		return fail(err)
+	}
+	for _, s := range o.Secondaries {
+		if err := c.AddSecondary(s); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Name returns the name of the controller.
+func (c *Controller[T]) Name() string { return c.o.Name }
+
+// AddSecondary adds a secondary, also while the controller runs: then every key is called once
+// when its informer is synced. Give it Optional if the server may not serve the type.
+func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
+	f, err := c.openSecondary(s)
+	if err != nil {
+		return fmt.Errorf("controller %q: %w", c.o.Name, err)
+	}
+	c.mu.Lock()
+	r := c.running
+	c.mu.Unlock()
+	if r != nil {
+		r.followLate(f)
+	}
+	return nil
+}
+
+func (c *Controller[T]) openSecondary(s Secondary[T]) (*follower[T], error) {
+	if s.open == nil {
+		return nil, errors.New("the secondary is empty: make it with Owns, References, Maps or Reads")
+	}
+	f, err := s.open(c)
+	if err != nil {
+		return nil, err
+	}
+	f.optional = s.optional
+	if s.failures != nil {
+		f.failures = s.failures
+	}
+	return f, c.follow(f)
+}
+
+// follow adds a follower.
+func (c *Controller[T]) follow(f *follower[T]) error {
+	server := f.Server()
+	if g := c.o.Guard; g != nil && server != "" && server != g.Host() {
+		return fmt.Errorf("informer %s follows the server %s, and the guard is for %s: "+
+			"make both from the same rest.Config", f.Name(), server, g.Host())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.number = c.numbers
+	c.numbers++
+	followers := append(slices.Clone(*c.followers.Load()), f)
+	c.followers.Store(&followers)
+	return nil
+}
+
+// RemoveSecondary removes the secondaries of an informer: its changes lead to no more calls. It
+// returns an error for an informer without a secondary. The index of References stays in the
+// primary's informer, and is used again if the same Secondary is added again.
+func (c *Controller[T]) RemoveSecondary(informer any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	followers := *c.followers.Load()
+	kept := slices.DeleteFunc(slices.Clone(followers), func(f *follower[T]) bool {
+		return f.number > 0 && f.informer == informer
+	})
+	if len(kept) == len(followers) {
+		return fmt.Errorf("controller %q has no secondary with that informer", c.o.Name)
+	}
+	c.followers.Store(&kept)
+	for _, f := range followers {
+		if slices.Contains(kept, f) {
+			continue
+		}
+		f.remove()
+		wake := c.barrier.forget(f)
+		if c.running != nil {
+			c.running.unfollow(f)
+			c.running.wake(wake)
+		}
+	}
+	return nil
+}
+
+// Enqueue asks for a call of a key now, in the place of an earlier RequeueAfter. It does nothing
+// while the controller does not run.
+func (c *Controller[T]) Enqueue(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running != nil {
+		c.running.queue.Requeue(key)
+	}
+}
+
+// SetWorkers changes the number of workers. It does not wait for calls that run.
+func (c *Controller[T]) SetWorkers(n int) error {
+	if n < 1 {
+		return fmt.Errorf("controller %q: SetWorkers(%d): use 1 or more", c.o.Name, n)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.workers = n
+	if c.running != nil {
+		c.running.setWorkers(n)
+	}
+	return nil
+}
+
+// Run calls the function until ctx ends. It begins when the informers are synced, with a call
+// for each key. When ctx ends, no more calls begin; those that run have Options.StopGrace, then
+// their contexts end with [ErrStopping], and after as long again Run returns ErrCallsRunning
+// with their keys. Run returns an error that is tidings.ErrStopped when an informer stops, and
+// may be called again after it has returned.
+func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, nil) }
+
+// RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at
+// once, and the guard refuses their writes.
+//
+// If the term has a method HandOver as that of an election, calls begin when the caches have
+// reached the versions that the last holder has left. If it has a method
+// Reached(map[string]string), that receives the newest versions by resource that the calls have
+// written, and nil if these are not known.
+func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
+	r, err := c.begin(ctx, term)
+	if err == nil {
+		err = r.run(ctx)
+		c.end(err)
+	}
+	if err != nil {
+		return fmt.Errorf("controller %q: %w", c.o.Name, err)
+	}
+	return nil
+}
+
+// all returns the followers. They must not be written to.
+func (c *Controller[T]) all() []*follower[T] { return *c.followers.Load() }
+
+// follows reports whether an informer is that of the controller's objects or of a secondary.
+func (c *Controller[T]) follows(informer any) bool {
+	return slices.ContainsFunc(c.all(), func(f *follower[T]) bool { return f.informer == informer })
+}
+
+func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running != nil {
+		return nil, ErrRunning
+	}
+	c.barrier.restart()
+	c.running, c.last = newRun(ctx, c, term), nil
+	return c.running, nil
+}
+
+func (c *Controller[T]) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dropped := uint64(bandsOf(c.running.queue.Stats()).sum())
+	c.count(func(h *Health) { h.Added += dropped })
+	c.running, c.last = nil, err
+}
+
+// wake queues a key that the present run has parked because a call of an earlier run was running.
+func (c *Controller[T]) wake(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running != nil {
+		c.running.queue.Wake(key)
+	}
+}

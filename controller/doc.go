@@ -1,0 +1,61 @@
+// Package controller runs Kubernetes controllers on informers. A [Controller]
+// calls a function for each object of its informer, when the object or one of its secondaries
+// has changed. A [Secondary] is another informer that calls read. A [Guard] wraps the clients
+// that calls write with. A [Manager] runs controllers by name, in one replica at a time.
+//
+//	informer ──▶ handler ────────────────┐
+//	informer ──▶ handler ─▶ mapping ─────┼─▶ queue ─▶ worker ─▶ barrier ─▶ call of the function
+//	 (secondary)                         │     ▲                  │              │ writes
+//	                                     │     └──── parked ◀─────┘ behind       ▼
+//	             requeue, retry, resync ─┘           until a cache shows       guard ──▶ API server
+//	                                                 the earlier writes
+//
+// # What happens to a change
+//
+//  1. A handler of each informer receives every change, unfolded and in order (C2). It turns
+//     states, old and new, into keys, and queues them with a reason (C7).
+//  2. The queue hands keys to workers: flows have turns, changes come before requeues, and these
+//     before the initial list (C4). A key is with one worker at a time (C1).
+//  3. The barrier holds the key back while a cache does not show what its earlier calls wrote
+//     (C3). A key that is held back is parked, without a goroutine, until an event shows the
+//     write. After ten seconds the server is asked.
+//  4. The call reads one state of each informer ([Read]). Its writes are noted by the guard, by the
+//     context that they carry.
+//  5. The result decides when the key comes next (C5). The end of an object is a call too (C6).
+//
+// # Fights and loops
+//
+// A fight is an object of which others change fields that calls have written, and calls change
+// them back. A loop is one of which calls change the same fields because of their own writes (C12).
+//
+//  1. The writes of ended calls are counted by object. One that was written twice within ten
+//     minutes is watched, 32 at a time. The events of all others are not looked at.
+//  2. Of a watched object, each event is compared with the state before. The paths of the fields
+//     that differ wait until a call of the key ends.
+//  3. Then it is known which states are writes of calls. One that came before the call and was
+//     written by none is a change of others.
+//  4. A field that others changed five times after a call is a fight, and one that ten calls in a
+//     row changed because of own writes is a loop. It is over after ten minutes without a change.
+//  5. An object that calls have written four times without a sign of either is watched no more.
+//
+// # Terms
+//
+// A run of a controller is one term: of an [Election], or of its own. At the end of the term the
+// contexts of calls end, and the guard refuses their writes (C10). A run begins with a call for
+// each key. The barrier outlives runs, as the caches do: what a term wrote is waited for in the next
+// one of the same process.
+//
+// # Concurrency properties
+//
+// Everything may be called from any goroutine. A run has one goroutine per worker, one that looks
+// for what no event reports, and with a guard one that asks the server. Run waits for all of them
+// but calls that do not return, which it names. Locks are taken in this order: Controller.mu,
+// run.mu, then those of the barrier, the lives and the queue, of which no two are held together.
+//
+// # Memory
+//
+// A key that calls were made for takes 73 bytes: its UID and the version of its last successful
+// call. Package queue describes what queued keys take. A key that is held back takes about
+// 400 bytes until the caches show its writes. Of fights and loops, it keeps the counts of 1,024
+// objects, and for each of 32 objects 64 fields and 32 states.
+package controller

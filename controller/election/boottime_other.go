@@ -1,0 +1,8 @@
+//go:build !linux
+
+package election
+
+import "time"
+
+// bootTime returns 0: Go's clock is the only one.
+func bootTime() time.Duration { return 0 }

@@ -1,0 +1,215 @@
+package election
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/pprof"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+)
+
+// Elector is a candidate for the terms of one Lease. Use [New]. Its methods may be called from any
+// goroutine.
+type Elector struct {
+	o      Options
+	leases *leases
+	clock  clock
+	log    *slog.Logger
+
+	changed chan struct{} // the view changed; the campaign receives it
+	renamed chan struct{} // the Lease has another holder; callOnNewLeader receives it
+
+	// writes are the requests of the goroutines that hold the Lease, one after another; reads are
+	// those of the goroutine that follows it.
+	writes, reads requests
+
+	mu     sync.Mutex // guards the rest
+	view   view
+	seen   bool  // Run has observed the Lease
+	proven bool  // the server lets this program write the Lease
+	state  State // see Health
+	term   *Term // the present one, or nil
+	// identity is for the next term, or of the present one; previous is of the last one. No other
+	// identity of this elector can be in the Lease.
+	identity, previous string
+	failures           uint64
+	failure            error // the last one
+	failedAt           time.Time
+	restart            context.CancelFunc // ends the running watch; another one begins
+}
+
+// New returns a candidate for a Lease of the server that config names. It sends nothing.
+func New(config *rest.Config, o Options) (*Elector, error) {
+	if config == nil {
+		return nil, errors.New("election: the rest.Config is nil: " +
+			"load one with clientcmd or rest.InClusterConfig")
+	}
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLeases(config, o)
+	if err != nil {
+		return nil, err
+	}
+	e := &Elector{
+		o: o, leases: l, clock: clock{bootTime}, log: o.Logger.With("lease", o.Namespace+"/"+o.Name),
+		changed: make(chan struct{}, 1), renamed: make(chan struct{}, 1),
+		state: Stopped, restart: func() {},
+	}
+	e.identity, l.onTimeout = e.newIdentity(), e.restartWatch
+	return e, nil
+}
+
+// Run waits for the Lease, calls lead for each term, and returns when ctx ends: after lead has
+// returned and the Lease is released. Renewals go on until lead returns. After a lost term it waits
+// for the next one.
+//
+// It returns at once if the server does not let the program hold the Lease. It releases the Lease
+// and returns when lead returns during an open term. An error of lead ends it, unless it wraps
+// context.Canceled or the term's error. If lead does not return within Options.Grace, Run returns
+// [ErrStragglers] and releases nothing: the caller names the calls that still run, or exits.
+func (e *Elector) Run(ctx context.Context, lead Lead) error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	defer e.enter(Stopped)
+	defer background.Wait()
+	defer stop()
+	if err := e.checkAccess(ctx); err != nil {
+		return fmt.Errorf("election: %w", err)
+	}
+	background.Go(func() { e.follow(e.label(following, "follower")) })
+	background.Go(func() { e.callOnNewLeader(e.label(following, "observer")) })
+	for {
+		t, err := e.campaign(ctx)
+		if ctx.Err() != nil && t == nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("election: %w", err)
+		}
+		if again, err := e.serve(ctx, t, lead); !again {
+			return err
+		}
+		sleep(ctx, e.delay(maxFailures, nil)) // a Lease that others keep deleting is no hot loop
+	}
+}
+
+// label sets the labels of the goroutine in profiles, and returns a context with them.
+func (e *Elector) label(ctx context.Context, does string) context.Context {
+	ctx = pprof.WithLabels(ctx, pprof.Labels("lease", e.o.Namespace+"/"+e.o.Name, "does", does))
+	pprof.SetGoroutineLabels(ctx)
+	return ctx
+}
+
+func (e *Elector) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state != Stopped {
+		return errors.New("election: Run is running: one Elector is one candidate")
+	}
+	e.state = Standby
+	e.seen, e.proven = false, false
+	return nil
+}
+
+// newIdentity returns an identity that no term has had.
+func (e *Elector) newIdentity() string { return e.o.Identity + "_" + rand.Text()[:12] }
+
+// checkAccess returns an error if the server does not let the program hold the Lease. It changes
+// nothing. A server that cannot be reached is no error.
+func (e *Elector) checkAccess(ctx context.Context) error {
+	lease, err := e.leases.get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // create will show it
+	case err != nil && needsUser("get", err):
+		return err
+	case err != nil:
+		e.writes.note(ctx, e, err)
+		return nil
+	case lease.Spec.Strategy != nil:
+		return fmt.Errorf("the lease %s/%s has the strategy %s, so the server chooses its holder: "+
+			"coordinated elections are not supported, give another name", e.o.Namespace, e.o.Name,
+			*lease.Spec.Strategy)
+	}
+	err = e.leases.tryUpdate(ctx, lease)
+	if err != nil && needsUser("update", err) {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.proven = err == nil || isOutdated(err)
+	return nil
+}
+
+// read reads the Lease into the view.
+func (e *Elector) read(ctx context.Context) error {
+	e.mu.Lock()
+	sentAt := e.view.version
+	e.mu.Unlock()
+	lease, err := e.leases.get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		e.observeRead(nil, "", sentAt)
+		return nil
+	case err != nil:
+		return err
+	}
+	e.observeRead(lease, lease.ResourceVersion, sentAt)
+	return nil
+}
+
+// requests is whether the requests of a loop fail at present.
+type requests struct{ fail bool }
+
+// note keeps the error of a request for health. It logs the first failure after a success, and
+// the first success after a failure.
+func (r *requests) note(ctx context.Context, e *Elector, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	failed := r.fail
+	r.fail = err != nil
+	if err == nil {
+		if failed {
+			e.log.Info("requests for the lease succeed again")
+		}
+		return
+	}
+	level := slog.LevelWarn
+	if failed {
+		level = slog.LevelDebug
+	}
+	e.log.Log(ctx, level, "a request for the lease failed", "error", err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failures++
+	e.failure, e.failedAt = err, time.Now()
+}
+
+func (e *Elector) callOnNewLeader(ctx context.Context) {
+	for last, called := "", false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.renamed:
+		}
+		e.mu.Lock()
+		holder := holderOf(e.view.lease)
+		e.mu.Unlock()
+		if e.o.OnNewLeader != nil && (!called || holder != last) {
+			e.o.OnNewLeader(holder)
+		}
+		last, called = holder, true
+	}
+}

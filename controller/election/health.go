@@ -1,0 +1,69 @@
+package election
+
+import "time"
+
+// State is the present activity of an [Elector].
+type State string
+
+// The states.
+const (
+	// Stopped: Run is not running.
+	Stopped State = "Stopped"
+	// Standby waits for the Lease.
+	Standby State = "Standby"
+	// Leading: lead runs.
+	Leading State = "Leading"
+	// Draining: the context of lead has ended, and lead has not returned.
+	Draining State = "Draining"
+)
+
+// Health describes an [Elector].
+type Health struct {
+	// Lease is the namespace and the name of the Lease.
+	Lease string `json:"lease"`
+	State State  `json:"state"`
+	// Identity is the holder of the present term, or of the next one.
+	Identity string `json:"identity"`
+	// Holder is the holder that the Lease names, "" without one, and Since when it was first
+	// observed. Transitions counts the holders, as the Lease does.
+	Holder      string    `json:"holder,omitzero"`
+	Since       time.Time `json:"since,omitzero"`
+	Transitions int32     `json:"transitions,omitzero"`
+	// Renewals counts those of the present term, and Remaining is how long it stays open without
+	// another one. Less than half of the duration is not healthy. 0 without a term.
+	Renewals  int           `json:"renewals,omitzero"`
+	Remaining time.Duration `json:"remaining,omitzero"`
+	// Polling says why the Lease is read now and then in the place of a watch; nil: it is watched.
+	Polling error `json:"-"`
+	// Failures counts the requests for the Lease that failed since New.
+	Failures uint64 `json:"failures,omitzero"`
+	// LastError is the last failure and LastErrorAt its time. They stay after the recovery.
+	LastError   error     `json:"-"`
+	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+}
+
+// Health describes the elector, and the Lease as it was last observed.
+func (e *Elector) Health() Health {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	v := &e.view
+	h := Health{
+		Lease: e.o.Namespace + "/" + e.o.Name, State: e.state, Identity: e.identity,
+		Holder: holderOf(v.lease), Since: v.named, Polling: v.polling,
+		Failures: e.failures, LastError: e.failure, LastErrorAt: e.failedAt,
+	}
+	if v.lease != nil && v.lease.Spec.LeaseTransitions != nil {
+		h.Transitions = *v.lease.Spec.LeaseTransitions
+	}
+	if t := e.term; t != nil {
+		h.Remaining = t.Remaining()
+		_, h.Renewals = t.leaves()
+	}
+	return h
+}
+
+func (e *Elector) enter(s State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.state = s
+}

@@ -1,0 +1,101 @@
+package election
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	defaultDuration = 15 * time.Second // as client-go's elector
+	// defaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
+	defaultGrace = 20 * time.Second
+)
+
+// Lead is called for each term. Its context ends when the term closes, with the term's error as
+// cause, and when the context of [Elector.Run] does. It must then return.
+type Lead func(ctx context.Context, t *Term) error
+
+// Options name a Lease and say how it is held. Namespace and Name are required.
+type Options struct {
+	// Namespace and Name are those of the Lease.
+	Namespace, Name string
+	// Identity begins the holder's identity; "" is the host's name. Each term adds a random part.
+	Identity string
+	// Duration is how long others wait for a holder that does not renew. It counts in whole
+	// seconds; 0 is 15 s, the minimum 1 s.
+	Duration time.Duration
+	// Renew is the time between renewals; 0 is a fifth of Duration, the maximum two fifths.
+	Renew time.Duration
+	// Grace is how long lead may take to return once its context has ended; 0 is 20 s.
+	Grace time.Duration
+	// OnNewLeader is called with each new holder that the Lease names, "" if it has none. Calls
+	// come one after another; holders that were replaced meanwhile are left out. nil calls nothing.
+	OnNewLeader func(identity string)
+	// Logger receives lines about terms and failures; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// complete returns the options with their defaults, or an error that names a field.
+func (o Options) complete() (Options, error) {
+	o.Duration = cmp.Or(o.Duration, defaultDuration)
+	if o.Duration > time.Second {
+		o.Duration = o.Duration.Truncate(time.Second)
+	}
+	o.Renew, o.Grace = cmp.Or(o.Renew, o.Duration/5), cmp.Or(o.Grace, defaultGrace)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return o, fmt.Errorf("election: Options.Identity is empty and the host has no name: "+
+				"give the name of the pod: %w", err)
+		}
+		o.Identity = host
+	}
+	return o, o.check()
+}
+
+func (o Options) check() error {
+	if o.Namespace == "" {
+		return fmt.Errorf("election: Options.Namespace is empty: give the namespace of the Lease, " +
+			"such as that of the pod")
+	}
+	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		return fmt.Errorf("election: Options.Namespace %.100q: %s", o.Namespace, strings.Join(problems, "; "))
+	}
+	if o.Name == "" {
+		return fmt.Errorf("election: Options.Name is empty: give the name of the Lease")
+	}
+	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 {
+		return fmt.Errorf("election: Options.Name %.100q: %s", o.Name, strings.Join(problems, "; "))
+	}
+	if o.Duration < time.Second || o.Duration/time.Second > math.MaxInt32 {
+		return fmt.Errorf("election: Options.Duration is %v: give a second or more, "+
+			"or 0 for %v", o.Duration, defaultDuration)
+	}
+	if o.Renew < 0 || o.Renew > o.Duration*2/5 {
+		return fmt.Errorf("election: Options.Renew is %v: give at most two fifths of Options.Duration, %v, "+
+			"or 0 for %v", o.Renew, o.Duration*2/5, o.Duration/5)
+	}
+	if o.Grace < 0 {
+		return fmt.Errorf("election: Options.Grace is %v: give a positive time, or 0 for %v", o.Grace,
+			defaultGrace)
+	}
+	return nil
+}
+
+// seconds is the duration as the Lease holds it.
+func (o Options) seconds() int32 { return int32(o.Duration / time.Second) }
+
+// fence is the time from the sending of a renewal to the end of the term. A fifth of the duration
+// is for clocks that run at other speeds, and for requests on their way.
+func (o Options) fence() time.Duration { return o.Duration * 4 / 5 }

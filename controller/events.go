@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/fielddiff"
+)
+
+// changed queues the key of a changed object of the controller.
+func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
+	ch := changeOf(f, e)
+	writer := r.noteEvent(&ch)
+	if r.rewrites.watches(ch.objectID) {
+		noteState(r, f, ch, e)
+	}
+	if r.lives.changed(ch.key, e) {
+		r.queue.Wake(ch.key)
+	}
+	if e.Type == tidings.Updated && !e.Resync {
+		if r.ignores(f, e.Old, e.New) {
+			return
+		}
+		ch.isNew = writer == "" && r.asksAnew(ch.key, e.Old, e.New)
+	}
+	ch.why = why{
+		key: ch.key, cause: causeOf(e), own: writer != "", manager: managerOf(e.Object()),
+	}
+	r.add(ch.key, ch, writer)
+}
+
+// changeOf returns the state that an event has brought.
+func changeOf[T, S tidings.Object](f *follower[T], e tidings.Event[S]) change {
+	object := e.Object()
+	ch := change{objectID: objectID{f.number, e.Key()}, version: object.GetResourceVersion()}
+	if e.Type == tidings.Deleted {
+		ch.deleted = string(object.GetUID())
+	}
+	return ch
+}
+
+// ignores reports whether an update needs no call.
+func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
+	ignore := r.c.o.Ignore
+	if ignore == nil || before.GetUID() != after.GetUID() ||
+		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
+		return false
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			f.failures.add("Options.Ignore", keyOf(after), value)
+			ignored = false
+		}
+	}()
+	return ignore(before, after)
+}
+
+// asksAnew reports whether an update of others asks for something else than before, so that
+// earlier failures say nothing of it: by the generation, or, for a type without one, by a change
+// of more than the status.
+func (r *run[T]) asksAnew(key string, before, after T) bool {
+	if before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() {
+		return true
+	}
+	if after.GetGeneration() != 0 || r.queue.Failures(key) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(fielddiff.Diff(before, after), func(c fielddiff.Change) bool {
+		return !slices.ContainsFunc(bookkeeping, func(field string) bool {
+			return strings.HasPrefix(c.Path, field)
+		})
+	})
+}
+
+// bookkeeping are the fields whose change asks for nothing.
+var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
+
+// noteEvent takes note of a change that an informer's cache holds. It returns the key whose call
+// has made it, "" if none has.
+func (r *run[T]) noteEvent(ch *change) (writer string) {
+	writer, wake := r.barrier.event(ch)
+	r.wake(wake)
+	return writer
+}
+
+// add asks for a call of a key because of a change, which the call of a key may have made.
+func (r *run[T]) add(key string, ch change, writer string) {
+	ch.isEcho = writer == key
+	if current, ok := r.c.callings.Load(key); ok {
+		ch.came = r.barrier.now()
+		if current.(*calling).keep(r, ch) {
+			return
+		}
+	}
+	r.addAll(key, []change{ch})
+}
+
+// addAll asks for a call of a key because of changes.
+func (r *run[T]) addAll(key string, changes []change) {
+	for _, ch := range changes {
+		if ch.isNew && !ch.isEcho {
+			r.queue.Reset(key)
+		}
+		a := queue.Ask[why]{Reason: ch.why, Echo: ch.isEcho}
+		a.Reason.own = a.Reason.own || ch.isEcho
+		if ch.why.cause == Initial || ch.why.cause == Resync {
+			a.Band = queue.Background
+		}
+		if ch.isOwn {
+			r.writes.add(key, ch.sent)
+		}
+		r.queue.Add(key, a)
+	}
+}

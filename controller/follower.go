@@ -1,0 +1,169 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/source"
+)
+
+// follower is an informer that a controller follows: that of its own objects, or a secondary.
+type follower[T tidings.Object] struct {
+	inspect.Informer
+	informer informer
+	number   uint32
+	optional bool
+	// removed ends when the secondary is removed.
+	removed context.Context
+	remove  context.CancelFunc
+	// resolved is what the informer holds, once the server was asked, in the first run.
+	resolved atomic.Pointer[source.Resource]
+	// subscribe adds the handler that queues keys.
+	subscribe func(r *run[T], primary source.Resource) (*tidings.Registration, error)
+	failures  *failures
+	lag       histogram.Histogram // from the sending of a write to the cache that holds it
+	logged    *failure            // of failures; housekeeping's
+}
+
+// informer is a *tidings.Informer of any type.
+type informer interface {
+	Health() tidings.Health
+	HasSynced() bool
+	Namespaces() []string
+	WaitFor(ctx context.Context, version string) error
+	WaitForSync(ctx context.Context) error
+}
+
+func newFollower[T, S tidings.Object](informer *tidings.Informer[S]) (*follower[T], error) {
+	inspected, err := inspect.Of(informer)
+	if err != nil {
+		return nil, err
+	}
+	if err := inspected.Over(); err != nil {
+		return nil, fmt.Errorf("informer %s: %w", inspected.Name(), err)
+	}
+	f := &follower[T]{Informer: inspected, informer: informer, failures: &failures{}}
+	f.removed, f.remove = context.WithCancel(context.Background())
+	return f, nil
+}
+
+// resolve finds out what the informer holds.
+func (f *follower[T]) resolve(ctx context.Context) (source.Resource, error) {
+	if known := f.resolved.Load(); known != nil {
+		return *known, nil
+	}
+	resource, err := f.Resolve(ctx)
+	if err == nil {
+		f.resolved.Store(&resource)
+	}
+	return resource, err
+}
+
+// resource names what the informer holds; empty until it is resolved.
+func (f *follower[T]) resource() schema.GroupVersionResource {
+	known := f.resolved.Load()
+	if known == nil {
+		return schema.GroupVersionResource{}
+	}
+	return known.GroupVersion().WithResource(known.Name)
+}
+
+// holds reports whether the informer holds the objects of a group and resource.
+func (f *follower[T]) holds(r schema.GroupResource) bool {
+	return f.resource().GroupResource() == r
+}
+
+// addHandler adds a handler that loses no change, whatever its backlog.
+func addHandler[T, S tidings.Object](
+	informer *tidings.Informer[S], r *run[T], f *follower[T], handle func(tidings.Event[S]),
+) (*tidings.Registration, error) {
+	o := tidings.HandlerOptions{
+		Name: "controller " + r.c.o.Name, Policy: tidings.PolicyUnbounded,
+	}
+	if f.number == 0 {
+		o.Resync = r.c.o.Resync
+	}
+	return informer.AddHandler(tidings.HandlerFunc[S](handle), o)
+}
+
+// failure is a panic of a function that tells which keys a change concerns.
+type failure struct {
+	function, object string
+	at               time.Time
+	value            any
+	stack            []byte
+	// everything says that the change may concern any key.
+	everything bool
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%s panicked: %v", f.function, f.value) }
+
+// failures has the last failure of the functions that belong to an informer. They are logged
+// later, as functions of indexes run under a lock of the cache.
+type failures struct{ last atomic.Pointer[failure] }
+
+func (s *failures) add(function, object string, value any) {
+	s.last.Store(&failure{
+		function: function, object: object, at: time.Now(), value: value, stack: debug.Stack(),
+		everything: function == "Maps",
+	})
+}
+
+// keyOf returns the key of an object.
+func keyOf(object metav1.Object) string {
+	return source.Key(object.GetNamespace(), object.GetName())
+}
+
+// splitKey returns the namespace and the name of a key.
+func splitKey(key string) (namespace, name string) {
+	i := strings.IndexByte(key, '/')
+	return key[:max(i, 0)], key[i+1:]
+}
+
+func (f *follower[T]) id() uint32 { return f.number }
+
+func (f *follower[T]) observeLag(d time.Duration) { f.lag.Observe(d) }
+
+// why is a reason as the queue keeps it.
+type why struct {
+	key      string
+	manager  unique.Handle[string] // the zero value if nothing says so
+	informer uint32
+	cause    Cause
+	own      bool
+}
+
+// textOf returns the text of a handle, "" of the zero value.
+func textOf(handle unique.Handle[string]) string {
+	if handle == (unique.Handle[string]{}) {
+		return ""
+	}
+	return handle.Value()
+}
+
+// managerOf returns the field manager that wrote an object last.
+func managerOf(object metav1.Object) (manager unique.Handle[string]) {
+	var last *metav1.ManagedFieldsEntry
+	entries := object.GetManagedFields()
+	for i := range entries {
+		at := entries[i].Time
+		if at != nil && (last == nil || !at.Before(last.Time)) {
+			last = &entries[i]
+		}
+	}
+	if last == nil {
+		return manager
+	}
+	return unique.Make(last.Manager)
+}

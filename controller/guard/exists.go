@@ -1,0 +1,81 @@
+package guard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Exists reports whether the server still has an object, which last is an earlier state of. Another
+// object of its name does not count. It reads the newest state, through Direct.
+func (g *Guard) Exists(
+	ctx context.Context, gvr schema.GroupVersionResource, last metav1.Object,
+) (bool, error) {
+	address := collectionPath(gvr, last.GetNamespace()) + "/" + last.GetName()
+	found, err := g.read(ctx, address, "PartialObjectMetadata", 0)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case apierrors.IsForbidden(err):
+		return false, fmt.Errorf("guard: cannot learn whether %s %s/%s exists: grant get on %s: %w",
+			gvr.Resource, last.GetNamespace(), last.GetName(), gvr.GroupResource(), err)
+	case err != nil:
+		return false, fmt.Errorf("guard: cannot learn whether %s %s/%s exists: %w",
+			gvr.Resource, last.GetNamespace(), last.GetName(), err)
+	}
+	return found.uid == string(last.GetUID()), nil
+}
+
+// Selected reports whether a list with a label and a field selector shows the object of a write.
+func (g *Guard) Selected(
+	ctx context.Context, gvr schema.GroupVersionResource, w Write, labels, selector string,
+) (bool, error) {
+	selector = strings.TrimPrefix(selector+","+fields.OneTermEqualSelector("metadata.name", w.Name).
+		String(), ",")
+	body, err := g.metadata("PartialObjectMetadataList").AbsPath(collectionPath(gvr, w.Namespace)).
+		Param("labelSelector", labels).Param("fieldSelector", selector).Do(ctx).Raw()
+	list := metav1.PartialObjectMetadataList{}
+	if err == nil {
+		err = json.Unmarshal(body, &list)
+	}
+	if err != nil {
+		return false, fmt.Errorf("guard: cannot learn whether a selection has %s %s/%s: %w",
+			w.Resource, w.Namespace, w.Name, err)
+	}
+	return len(list.Items) > 0, nil
+}
+
+// Newest returns the version of a consistent list of a resource in all namespaces.
+func (g *Guard) Newest(ctx context.Context, gvr schema.GroupVersionResource) (string, error) {
+	got, err := g.read(ctx, collectionPath(gvr, ""), "PartialObjectMetadataList", 1)
+	if err != nil {
+		return "", fmt.Errorf("guard: cannot read the version of %s: %w", gvr.GroupResource(), err)
+	}
+	return got.version, nil
+}
+
+// metadata returns a read of a form of metadata.
+func (g *Guard) metadata(kind string) *rest.Request {
+	return g.server.Get().SetHeader("Accept",
+		"application/json;as="+kind+";g=meta.k8s.io;v=v1,application/json")
+}
+
+// collectionPath returns the path of a collection; the namespace "" is all of them.
+func collectionPath(gvr schema.GroupVersionResource, namespace string) string {
+	root := path.Join("/apis", gvr.Group, gvr.Version)
+	if gvr.Group == "" {
+		root = path.Join("/api", gvr.Version)
+	}
+	if namespace != "" {
+		root = path.Join(root, "namespaces", namespace)
+	}
+	return path.Join(root, gvr.Resource)
+}

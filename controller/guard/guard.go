@@ -1,0 +1,214 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// defaultTimeout is how long kube-apiserver works on a write at most, whatever timeout it has.
+	defaultTimeout = 34 * time.Second
+	// defaultQPS is as kube-controller-manager's.
+	defaultQPS = 20
+	// maxShadowBody bounds the part of a body that is recorded.
+	maxShadowBody = 64 << 10
+)
+
+// Options are the choices of a [Guard]. The zero value is ready.
+type Options struct {
+	// Timeout is how long the server may work at most on a write of a call; 0 is 34 seconds, as
+	// kube-apiserver allows by default. A timeout or a deadline of the caller that is shorter
+	// holds, and so does the end of the term.
+	Timeout time.Duration
+	// QPS is the rate limit of each client of Direct, in requests per second, twice as many in a
+	// burst; 0 is 20, below 0 is no limit.
+	QPS float32
+	// RequirePreconditions refuses, under a term, an update without metadata.resourceVersion
+	// and a delete without Preconditions.UID. A write that the server applies after the end of
+	// its term then changes nothing that another program has written meanwhile.
+	RequirePreconditions bool
+	// Shadow is called with every write, and none is sent. It may be called by several
+	// goroutines. Nil sends them.
+	Shadow func(ShadowWrite)
+}
+
+// ShadowWrite is a write that was not sent.
+type ShadowWrite struct {
+	// Call is the name of the call, "" for a write without one.
+	Call string
+	// Verb is that of RBAC. Resource is as in deployments.apps/status.
+	Verb, Resource string
+	// Namespace and Name are those of the path; the name of a create is in its body.
+	Namespace, Name string
+	// ContentType is the encoding of the body, with the kind of a patch.
+	ContentType string
+	// Body is up to the first 64 KiB. It is nil for a Secret.
+	Body []byte
+	// Truncated says that the body was longer.
+	Truncated bool
+}
+
+// Guard watches over the writes of the clients that are made from its Config.
+type Guard struct {
+	o      Options
+	config *rest.Config // as given
+	base   *url.URL     // of the server; its path is the prefix of all paths
+	server rest.Interface
+	term   atomic.Pointer[Term] // of writes without a call; may be nil or hold a nil Term
+	open   connections
+
+	statsMu sync.Mutex // guards stats
+	stats   Stats
+}
+
+// New returns a guard for the server that config names. It does not change config.
+func New(config *rest.Config, o Options) (*Guard, error) {
+	if config == nil {
+		return nil, errors.New("guard: the rest.Config is nil: " +
+			"load one with clientcmd or rest.InClusterConfig")
+	}
+	if o.Timeout < 0 {
+		return nil, fmt.Errorf("guard: Options.Timeout is %v: give a time above 0, or 0 for %v",
+			o.Timeout, defaultTimeout)
+	}
+	if guardOf(config) != nil {
+		return nil, errors.New("guard: the rest.Config is that of a guard: give the one from " +
+			"which that guard was made")
+	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.QPS = cmp.Or(o.QPS, defaultQPS)
+	g := &Guard{o: o, config: rest.CopyConfig(config)}
+	var err error
+	if g.base, err = serverOf(config); err != nil {
+		return nil, err
+	}
+	if g.server, err = newServer(g.Direct()); err != nil {
+		return nil, fmt.Errorf("guard: the rest.Config cannot be used: %w", err)
+	}
+	return g, nil
+}
+
+// serverOf returns the address that a config names, without a slash at its end.
+func serverOf(config *rest.Config) (*url.URL, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		// That error quotes the Host, which may have a password in it.
+		return nil, errors.New("guard: the rest.Config cannot be used: " +
+			"its Host is no address: write it as in https://name:6443")
+	}
+	return &url.URL{
+		Scheme: base.Scheme, Host: base.Host, Path: strings.TrimRight(base.Path, "/"),
+	}, nil
+}
+
+// Config returns a configuration for clients whose writes pass the guard. It is the caller's, who
+// may set QPS, user agent, content type and further wrappers. Host must stay.
+func (g *Guard) Config() *rest.Config {
+	config := rest.CopyConfig(g.config)
+	g.open.of(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{g, next} })
+	return config
+}
+
+// Client returns an HTTP client for NewForConfigAndClient, which takes no transport from the
+// rest.Config.
+func (g *Guard) Client() (*http.Client, error) { return rest.HTTPClientFor(g.Config()) }
+
+// Direct returns a configuration with the credentials of the guard's, but with connections and a
+// rate limit of its own for each client, and without a timeout. Its requests do not pass the
+// guard: it is for leases, which must be renewed also when the guard sends nothing.
+func (g *Guard) Direct() *rest.Config {
+	config := rest.CopyConfig(g.config)
+	new(connections).of(config)
+	config.Timeout, config.RateLimiter = 0, nil
+	config.QPS, config.Burst = g.o.QPS, max(int(2*g.o.QPS), 1)
+	return config
+}
+
+// Host returns the address of the server: scheme, name, port and path.
+func (g *Guard) Host() string { return g.base.String() }
+
+// SetDefaultTerm sets the term of writes that carry no call's context, except events. Nil lets them
+// pass at all times, as at first.
+func (g *Guard) SetDefaultTerm(term Term) { g.term.Store(&term) }
+
+// isServer reports whether a URL is one of the guard's server.
+func (g *Guard) isServer(u *url.URL) bool {
+	return u.Host == g.base.Host && u.Scheme == g.base.Scheme
+}
+
+// probeKey is the key of a request that only asks which guard it passes.
+type probeKey struct{}
+
+// probe is its value.
+type probe struct{ guard *Guard }
+
+var errProbed = errors.New("this request only asks for the guard")
+
+// passes returns the guard through which a transport sends, nil if it has none. Nothing is sent,
+// as the context has ended.
+func passes(rt http.RoundTripper) *Guard {
+	p := &probe{}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), probeKey{}, p))
+	cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://guard.invalid/", nil)
+	if err != nil || rt == nil {
+		return nil
+	}
+	if resp, err := rt.RoundTrip(req); err == nil {
+		resp.Body.Close() //nolint:errcheck // no answer was asked for
+	}
+	return p.guard
+}
+
+// guardOf returns the guard of a config, nil if it has none.
+func guardOf(config *rest.Config) *Guard {
+	if config.WrapTransport == nil {
+		return nil
+	}
+	return passes(config.WrapTransport(refusing{}))
+}
+
+// refusing is a transport that sends nothing.
+type refusing struct{}
+
+func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errProbed }
+
+// Check returns an error if clients that are made from config do not write through the guard:
+// if it is for another server, or not made by Config. A client that is made from it with
+// NewForConfigAndClient sends as its http.Client does: see CheckClient.
+func (g *Guard) Check(config *rest.Config) error {
+	if config == nil {
+		return fmt.Errorf("guard: the rest.Config is nil: %w", ErrUnguarded)
+	}
+	server, err := serverOf(config)
+	if err != nil {
+		return err
+	}
+	if *server != *g.base {
+		return fmt.Errorf("guard: the rest.Config is for %s, and the guard for %s: %w",
+			server, g.base, ErrOtherServer)
+	}
+	if guardOf(config) != g {
+		return fmt.Errorf("guard: a rest.Config for %s: %w", g.base, ErrUnguarded)
+	}
+	return nil
+}
+
+// CheckClient returns an error if an HTTP client does not write through the guard.
+func (g *Guard) CheckClient(client *http.Client) error {
+	if client == nil || passes(client.Transport) != g {
+		return fmt.Errorf("guard: an http.Client for %s: %w", g.base, ErrUnguarded)
+	}
+	return nil
+}

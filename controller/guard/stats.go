@@ -1,0 +1,54 @@
+package guard
+
+// Health describes a guard.
+type Health struct {
+	// Server is the address of the server.
+	Server string `json:"server"`
+	Stats
+}
+
+// Health describes the guard.
+func (g *Guard) Health() Health { return Health{g.Host(), g.Stats()} }
+
+// Stats counts what a guard has done with writes since it was made. Requests that store nothing,
+// such as reads, dry runs and reviews, are not counted.
+type Stats struct {
+	// Sent counts the attempts that were sent, with and without a call.
+	Sent uint64 `json:"sent"`
+	// Unattributed counts those of Sent that no call has made, without the events.
+	Unattributed uint64 `json:"unattributed,omitzero"`
+	// Events counts the events of Sent that no call has made.
+	Events uint64 `json:"events,omitzero"`
+	// Fenced counts the writes that were not sent, as their term was closed; healthy is 0 but
+	// for the time around the end of a term.
+	Fenced uint64 `json:"fenced,omitzero"`
+	// Interrupted counts those of Sent whose term closed before the answer had come. The server
+	// may have applied them.
+	Interrupted uint64 `json:"interrupted,omitzero"`
+	// Late counts the writes that were refused, as their call had ended; healthy is 0.
+	Late uint64 `json:"late,omitzero"`
+	// Refused counts those that lacked a precondition, or were for another server; healthy is 0.
+	Refused uint64 `json:"refused,omitzero"`
+	// Shadowed counts those that shadow mode has refused.
+	Shadowed uint64 `json:"shadowed,omitzero"`
+	// Conflicts counts the conflicts of calls, with those over a name that exists.
+	Conflicts uint64 `json:"conflicts,omitzero"`
+	// Unknown counts the attempts of calls whose outcome or version was not in the answer.
+	Unknown uint64 `json:"unknown,omitzero"`
+	// Resolved counts the writes that the server was asked about.
+	Resolved uint64 `json:"resolved,omitzero"`
+}
+
+// Stats returns the counts up to now.
+func (g *Guard) Stats() Stats {
+	g.statsMu.Lock()
+	defer g.statsMu.Unlock()
+	return g.stats
+}
+
+// count adds one to a figure of the stats.
+func (g *Guard) count(figure *uint64) {
+	g.statsMu.Lock()
+	defer g.statsMu.Unlock()
+	*figure++
+}

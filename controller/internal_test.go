@@ -1,0 +1,318 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/source"
+)
+
+func objectOf(name, uid, version string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "a", Name: name, UID: types.UID(uid), ResourceVersion: version,
+	}}
+}
+
+// TestC06_Lives: what the next call is for, by what the cache and the handler have seen.
+func TestC06_Lives(t *testing.T) {
+	deleted := func(uid string) tidings.Event[*corev1.ConfigMap] {
+		return tidings.Event[*corev1.ConfigMap]{Type: tidings.Deleted, Old: objectOf("x", uid, "2")}
+	}
+	replaced := func(before, after string) tidings.Event[*corev1.ConfigMap] {
+		return tidings.Event[*corev1.ConfigMap]{
+			Type: tidings.Updated, Old: objectOf("x", before, "2"), New: objectOf("x", after, "3"),
+		}
+	}
+	for name, o := range map[string]struct {
+		called []string // the UID of an earlier call
+		events []tidings.Event[*corev1.ConfigMap]
+		cached []string // the UID of the cached object
+		want   next
+	}{
+		"there was and is nothing":        {nil, nil, nil, nothing},
+		"the first call":                  {nil, nil, []string{"1"}, theState},
+		"another call":                    {[]string{"1"}, nil, []string{"1"}, theState},
+		"the handler is behind":           {[]string{"1"}, nil, nil, laterEnd},
+		"a replacement is yet to come":    {[]string{"1"}, nil, []string{"2"}, laterEnd},
+		"deleted":                         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, nil, theEnd},
+		"deleted and made anew":           {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"2"}, theEnd},
+		"replaced":                        {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2")}, []string{"2"}, theEnd},
+		"replaced twice":                  {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2"), replaced("2", "3")}, []string{"3"}, theEnd},
+		"another one was deleted":         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("2")}, []string{"1"}, theState},
+		"it left the selection, and came": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"1"}, theState},
+		"without UIDs, deleted":           {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
+		"without UIDs, made anew":         {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, []string{""}, theEnd},
+		"without UIDs, there":             {[]string{""}, nil, []string{""}, theState},
+	} {
+		l := newLives[*corev1.ConfigMap]()
+		for _, uid := range o.called {
+			l.begin("a/x", func() (*corev1.ConfigMap, bool) { return objectOf("x", uid, "1"), true })
+		}
+		for _, e := range o.events {
+			l.changed("a/x", e)
+		}
+		_, got := l.begin("a/x", func() (*corev1.ConfigMap, bool) {
+			if o.cached == nil {
+				return nil, false
+			}
+			return objectOf("x", o.cached[0], "3"), true
+		})
+		if got != o.want {
+			t.Errorf("%s: %v, want %v", name, got, o.want)
+		}
+	}
+}
+
+// memorySource lists objects, and its watch brings nothing.
+type memorySource struct{ objects int }
+
+func (s memorySource) List(
+	context.Context, source.ListOptions,
+) (source.Page[*corev1.ConfigMap], error) {
+	page := source.Page[*corev1.ConfigMap]{Version: "1"}
+	for i := range s.objects {
+		object := objectOf(fmt.Sprint("x", i), fmt.Sprintf("%036d", i), "1")
+		page.Items = append(page.Items, source.ItemOf(object))
+	}
+	return page, nil
+}
+
+func (s memorySource) Watch(
+	ctx context.Context, o source.WatchOptions,
+) (source.Stream[*corev1.ConfigMap], error) {
+	if o.SendInitialEvents {
+		return nil, source.ErrStreamedListRefused
+	}
+	return silence{ctx}, nil
+}
+
+type silence struct{ ctx context.Context }
+
+func (s silence) Next() ([]source.Event[*corev1.ConfigMap], error) {
+	<-s.ctx.Done()
+	return nil, s.ctx.Err()
+}
+
+func (silence) Close() error { return nil }
+
+// newTestRun returns a run, without its goroutines, of a controller over so many cached objects.
+func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
+	t.Helper()
+	i, err := tidings.NewInformer(memorySource{objects}, tidings.InformerOptions[*corev1.ConfigMap]{
+		Resource: schema.GroupResource{Resource: "configmaps"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go i.Run(t.Context()) //nolint:errcheck // it ends with the test
+	if err := i.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(i, Options[*corev1.ConfigMap]{Name: "test"},
+		func(context.Context, Request[*corev1.ConfigMap]) (Result, error) { return Result{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.begin(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.all()[0].resolve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestC03_TheBarrierForgets what is held, and own writes whose events do not come.
+func TestC03_TheBarrierForgets(t *testing.T) {
+	r := newTestRun(t, 1)
+	b := r.barrier
+	write := func(version string, gone bool) guard.Write {
+		return guard.Write{
+			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
+			UID: types.UID(fmt.Sprintf("%036d", 0)), Version: version, Gone: gone, Sent: time.Now(),
+		}
+	}
+	id := objectID{0, "a/x0"}
+	b.record("a/x0", []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.all)
+	if parked, _ := b.hold("a/x0"); !parked || len(b.asked) > 0 {
+		t.Errorf("hold: %v, %v", parked, b.asked)
+	}
+	if n := b.keys["a/x0"].open; n != 2 {
+		t.Errorf("%d writes are awaited, want the newest one and the delete", n)
+	}
+	for _, version := range []string{"2", "3"} {
+		if writer, _ := b.event(&change{objectID: id, version: version}); writer != "a/x0" {
+			t.Errorf("version %s was written by %q", version, writer)
+		}
+	}
+	if writer, _ := b.event(&change{objectID: id, version: "2"}); writer != "" {
+		t.Errorf("an event was the echo of a write twice, of %q", writer)
+	}
+	b.event(&change{objectID: id, version: "4", deleted: string(write("", true).UID)})
+	if wake := b.forget(r.c.all()[0]); !slices.Equal(wake, []string{"a/x0"}) {
+		t.Errorf("forget: %v are held back no more", wake)
+	}
+	if parked, _ := b.hold("a/x0"); parked {
+		t.Error("hold: it is parked")
+	}
+	if len(b.keys)+len(b.objects)+len(b.due) != 0 {
+		t.Errorf("left: %v %v %v", b.keys, b.objects, b.due)
+	}
+}
+
+// TestC03_HeldKeysStayParked: a key whose time has come is asked about, and is not queued for it.
+func TestC03_HeldKeysStayParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 100
+		r := newTestRun(t, keys)
+		for i := range keys {
+			key := fmt.Sprint("a/x", i)
+			r.barrier.record(key, []guard.Write{{
+				Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a",
+				Name: fmt.Sprint("x", i), Version: "2", Sent: time.Now(),
+			}}, nil, r.c.all)
+			r.queue.Add(key, queue.Ask[why]{})
+			item, _ := r.queue.Get(0, nil)
+			r.step(0, item)
+		}
+		for n := range 100 {
+			if st := r.queue.Stats(); st.Parked != keys {
+				t.Fatalf("after %d times: %d keys are parked, want %d", n, st.Parked, keys)
+			}
+			<-r.barrier.timer.C
+			if wake := r.barrier.overdue(); len(wake) > 0 || len(r.barrier.asked) != keys {
+				t.Errorf("overdue: wake %v, ask about %v", wake, r.barrier.asked)
+			}
+		}
+		for i := range keys {
+			r.barrier.event(&change{objectID: objectID{0, fmt.Sprint("a/x", i)}, version: "2"})
+		}
+	})
+}
+
+// TestC03_AWriteWithoutAnEvent is forgotten after a minute.
+func TestC03_AWriteWithoutAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestRun(t, 1)
+		b := r.barrier
+		b.record("a/x0", []guard.Write{{
+			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
+			Version: "1", Sent: time.Now(),
+		}}, nil, r.c.all)
+		if parked, _ := b.hold("a/x0"); parked || len(b.keys) != 1 {
+			t.Errorf("parked %v, %d keys", parked, len(b.keys))
+		}
+		<-b.timer.C
+		b.overdue()
+		if len(b.keys)+len(b.objects)+len(b.due) != 0 {
+			t.Errorf("left: %v %v %v", b.keys, b.objects, b.due)
+		}
+	})
+}
+
+// TestC03_ATermSharesItsVersions: those of its controllers, unless one of them does not know its own.
+func TestC03_ATermSharesItsVersions(t *testing.T) {
+	held := newHeldTerm(nil)
+	held.Reached(map[string]string{"pods": "9", "secrets": "3"})
+	held.Reached(map[string]string{"pods": "10", "secrets": "2"})
+	if want := map[string]string{"pods": "10", "secrets": "3"}; !maps.Equal(held.reached, want) {
+		t.Errorf("the term has %v, want %v", held.reached, want)
+	}
+	held.Reached(nil)
+	held.Reached(map[string]string{"pods": "11"})
+	if held.reached != nil {
+		t.Errorf("the term has %v, want nil", held.reached)
+	}
+}
+
+// TestC01_AWorkerThatIsNeededAgain stays, though the queue has sent it away.
+func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
+	r := newTestRun(t, 1)
+	r.workers, r.alive[1] = 2, true
+	if r.leaves(1) || !r.alive[1] {
+		t.Error("the worker left")
+	}
+	r.workers = 1
+	if !r.leaves(1) || r.alive[1] {
+		t.Error("the worker stayed")
+	}
+}
+
+// BenchmarkC02_EmptyCall is an event of an object, and a call that does nothing.
+func BenchmarkC02_EmptyCall(b *testing.B) {
+	r := newTestRun(b, 1000)
+	f := r.c.all()[0]
+	var reasons []queue.Counted[why]
+	var events []tidings.Event[*corev1.ConfigMap]
+	for _, object := range r.c.primary.Lister().All() {
+		e := tidings.Event[*corev1.ConfigMap]{Type: tidings.Updated, Old: object, New: object}
+		events = append(events, e)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.changed(f, events[i%len(events)])
+		item, _ := r.queue.Get(0, reasons[:0])
+		reasons = item.Reasons
+		r.step(0, item)
+	}
+}
+
+// BenchmarkC02_Memory is what a controller keeps for each key that it has called.
+func BenchmarkC02_Memory(b *testing.B) {
+	const keys = 100_000
+	r := newTestRun(b, keys)
+	var before, after runtime.MemStats
+	for b.Loop() {
+		r.lives = newLives[*corev1.ConfigMap]()
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for key, object := range r.c.primary.Lister().All() {
+			r.lives.begin(key, func() (*corev1.ConfigMap, bool) { return object, true })
+			r.lives.succeeded(key, object.ResourceVersion)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
+}
+
+// heldRun returns a run with so many keys that are held back.
+func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
+	tb.Helper()
+	r := newTestRun(tb, keys)
+	for key, object := range r.c.primary.Lister().All() {
+		r.barrier.record(key, []guard.Write{{
+			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: object.Namespace,
+			Name: object.Name, UID: object.UID, Version: fmt.Sprint(1000 + keys), Sent: time.Now(),
+		}}, nil, r.c.all)
+		if parked, _ := r.barrier.hold(key); !parked {
+			tb.Fatalf("%s is not held back", key)
+		}
+	}
+	return r
+}
+
+// BenchmarkC03_Overdue is one look at each of 40,000 keys that are held back. It comes every ten
+// seconds.
+func BenchmarkC03_Overdue(b *testing.B) {
+	r := heldRun(b, 40_000)
+	for b.Loop() {
+		r.barrier.epoch = r.barrier.epoch.Add(-askAfter)
+		r.barrier.overdue()
+	}
+}

@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source"
+)
+
+// claim takes the right to follow an informer in this run.
+func (r *run[T]) claim(f *follower[T]) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, claimed := r.registrations[f]; claimed || r.ending {
+		return false
+	}
+	r.registrations[f] = nil
+	return true
+}
+
+// isFollowed reports whether an informer has a handler of this run.
+func (r *run[T]) isFollowed(f *follower[T]) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.registrations[f] != nil
+}
+
+// join follows an informer: it waits until the informer is synced, adds the handler and waits
+// until that has received every object. It also returns when the run ends, or the secondary is
+// removed. If late is set, the informer may be started later.
+func (r *run[T]) join(f *follower[T], late bool) error {
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	defer context.AfterFunc(f.removed, cancel)()
+	err := r.awaitSync(ctx, f, late)
+	if err == nil {
+		err = r.subscribe(ctx, f)
+	}
+	if f.removed.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (r *run[T]) awaitSync(ctx context.Context, f *follower[T], late bool) error {
+	for {
+		err := f.informer.WaitForSync(ctx)
+		if !late || !errors.Is(err, tidings.ErrNotStarted) {
+			return err
+		}
+		if !pause(ctx) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// subscribe adds the handler of a follower.
+func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
+	if _, err := r.resolve(ctx, f); err != nil {
+		return err
+	}
+	primary, err := r.resolve(ctx, r.c.all()[0])
+	if err != nil {
+		return err
+	}
+	registration, err := f.subscribe(r, primary)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	if r.ending || !slices.Contains(r.c.all(), f) {
+		registration.Remove()
+	}
+	r.registrations[f] = registration
+	r.mu.Unlock()
+	select {
+	case <-registration.Synced():
+		return nil
+	case <-registration.Done():
+		return fmt.Errorf("informer %s: %w", f.Name(), f.Over())
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// resolve finds out what an informer holds. A server that does not answer is asked again.
+func (r *run[T]) resolve(ctx context.Context, f *follower[T]) (source.Resource, error) {
+	logged := ""
+	for {
+		resource, err := f.resolve(ctx)
+		if err == nil || f.Over() != nil {
+			return resource, err
+		}
+		if text := err.Error(); text != logged && ctx.Err() == nil {
+			logged = text
+			r.c.o.Logger.Warn("the server cannot be asked what an informer holds, and is asked again",
+				"informer", f.Name(), "error", err)
+		}
+		if !pause(ctx) {
+			return resource, context.Cause(ctx)
+		}
+	}
+}
+
+// pause waits for a second. It reports false if ctx ends before.
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(housekeeping):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// followLate follows an informer that calls do not wait for: it is optional, or was added
+// while the controller ran.
+func (r *run[T]) followLate(f *follower[T]) {
+	if !r.claim(f) {
+		return
+	}
+	r.goes("joiner", func() {
+		err := r.join(f, true)
+		switch {
+		case r.ctx.Err() != nil:
+		case err != nil:
+			r.c.o.Logger.Error("a secondary is not followed", "informer", f.Name(), "error", err)
+		case f.removed.Err() == nil && r.hasStarted():
+			r.everything()
+		}
+	})
+}
+
+// hasStarted reports whether calls may have begun.
+func (r *run[T]) hasStarted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.started
+}
+
+// unfollow removes the handler of a follower.
+func (r *run[T]) unfollow(f *follower[T]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if registration := r.registrations[f]; registration != nil {
+		registration.Remove()
+	}
+	delete(r.registrations, f)
+}

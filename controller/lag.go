@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"sync"
+	"time"
+)
+
+// measure counts the time from the sending of a write until its cache held it, at a time. Of the
+// writes that are settled otherwise, it counts none: conflicts, those whose version the answer did
+// not have, and those that the informer does not follow any more.
+func (b *barrier[T]) measure(w *awaited, at time.Duration) {
+	if _, ok := w.reached(); ok && !w.conflict && !w.asked && w.by.Over() == nil {
+		w.by.observeLag(max(at-w.sent, 0))
+	}
+}
+
+// firstWrites has, for keys that an own write has queued, when the first of these was sent. Its
+// times are those of the barrier.
+type firstWrites struct {
+	mu   sync.Mutex // guards sent
+	sent map[string]time.Duration
+}
+
+// add takes note of an own write that leads to a call of a key.
+func (f *firstWrites) add(key string, sent time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if earlier, ok := f.sent[key]; !ok || sent < earlier {
+		f.sent[key] = sent
+	}
+}
+
+// take removes a key, whose call begins.
+func (f *firstWrites) take(key string) (sent time.Duration, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sent, ok = f.sent[key]
+	delete(f.sent, key)
+	return sent, ok
+}
+
+// lagOf returns the time from the sending of the first own write that has led to a call until now,
+// when the call begins; 0 if none has. The delay after an error is no lag.
+func (r *run[T]) lagOf(key string, failures int) time.Duration {
+	sent, ok := r.writes.take(key)
+	if !ok || failures > 0 {
+		return 0
+	}
+	lag := max(r.barrier.now()-sent, 0)
+	r.c.callLag.Observe(lag)
+	return lag
+}
+
+// awaitedWrites returns the number of writes that the caches do not show.
+func (b *barrier[T]) awaitedWrites() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
+}

@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings"
+)
+
+// lives knows for which objects calls were made, so that the end of each is one call (C6).
+type lives[T tidings.Object] struct {
+	mu sync.Mutex // guards the rest
+	// called has, by key, the object that the last call was for.
+	called map[string]life
+	// ended has the last states of called objects that are gone.
+	ended map[string]T
+}
+
+// life is an object that a call was made for.
+type life struct {
+	uid types.UID
+	// version is that of the state that the last successful call began with; "" before.
+	version string
+}
+
+func newLives[T tidings.Object]() *lives[T] {
+	return &lives[T]{called: map[string]life{}, ended: map[string]T{}}
+}
+
+// next is what a call of a key is for.
+type next uint8
+
+const (
+	nothing  next = iota // there is no such object, and there was none
+	theState             // the cached state
+	theEnd               // the end of an object
+	laterEnd             // an object has ended, and the handler has yet to say in which state
+)
+
+// begin decides what the next call of a key is for. cached reads the cache: it is called with
+// the lock that changed takes, so that no end is missed in between.
+func (l *lives[T]) begin(key string, cached func() (T, bool)) (T, next) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	object, ok := cached()
+	earlier, called := l.called[key]
+	if called && ok && earlier.uid != "" && object.GetUID() == earlier.uid {
+		delete(l.ended, key) // it had left the selection, and is back
+		return object, theState
+	}
+	last, ended := l.ended[key]
+	switch {
+	case ended:
+		return last, theEnd
+	case called && (!ok || object.GetUID() != earlier.uid):
+		return object, laterEnd
+	}
+	if !ok {
+		return object, nothing
+	}
+	if !called {
+		l.called[key] = life{uid: object.GetUID()}
+	}
+	return object, theState
+}
+
+// changed takes note of the last state of an object. It reports whether it has: a call may wait
+// for it.
+func (l *lives[T]) changed(key string, e tidings.Event[T]) bool {
+	if e.Type == tidings.Added || e.Type == tidings.Updated && e.Old.GetUID() == e.New.GetUID() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	earlier, called := l.called[key]
+	if !called || earlier.uid != e.Old.GetUID() {
+		return false
+	}
+	l.ended[key] = e.Old
+	return true
+}
+
+// over ends a life: its last call has succeeded.
+func (l *lives[T]) over(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.called, key)
+	delete(l.ended, key)
+}
+
+// succeeded takes note of the version that a successful call began with.
+func (l *lives[T]) succeeded(key, version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if called, ok := l.called[key]; ok {
+		called.version = version
+		l.called[key] = called
+	}
+}
+
+// reconciled returns the version that the last successful call of the key began with, and
+// whether there is an object that calls were made for.
+func (l *lives[T]) reconciled(key string) (version string, called bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	life, called := l.called[key]
+	return life.version, called
+}

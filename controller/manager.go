@@ -1,0 +1,349 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/internal/inspect"
+)
+
+// Runner is what a [Manager] runs. A [Controller] is one.
+type Runner interface {
+	// Name returns the name of the descriptor.
+	Name() string
+	// RunTerm runs until ctx or the term ends; the term is nil without an election. It is called
+	// again for the next term.
+	RunTerm(ctx context.Context, t Term) error
+	// Health describes it.
+	Health() Health
+}
+
+// Descriptor describes a controller of a [Manager].
+type Descriptor struct {
+	// Name is the name of the controller, and Aliases are others that [Names] may have.
+	Name    string
+	Aliases []string
+	// DefaultOff leaves it out unless Names has its name.
+	DefaultOff bool
+	// Requires are the resources without which it cannot run. While the server does not serve
+	// one of them, the controller is skipped with a log line; it starts when they appear.
+	Requires []schema.GroupVersionResource
+	// New makes the controller and asks the factory for its informers. It is called once, before
+	// the controller runs for the first time.
+	New func() (Runner, error)
+}
+
+// has reports whether a name is that of the controller, or an alias.
+func (d Descriptor) has(name string) bool {
+	return name == d.Name || slices.Contains(d.Aliases, name)
+}
+
+// ManagerOptions are the choices of a [Manager]. The zero value runs every controller, without
+// an election.
+type ManagerOptions struct {
+	// Controllers are those to run; none is "*".
+	Controllers Names
+	// Guard is that of the controllers. An Election needs it.
+	Guard *Guard
+	// Election makes the controllers run in one replica at a time. The caches of the others are
+	// warm. Nil is no election.
+	Election *Election
+	// OnStragglers is called when calls still run after their term was lost and StopGrace is
+	// over: what they do outside of Kubernetes cannot be stopped. Nil ends the process with a
+	// panic that names them.
+	OnStragglers func(error)
+	// Logger receives what goes wrong; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// Election names the Lease that replicas compete for.
+type Election = election.Options
+
+// shutdownGrace is how long a manager waits for the informers at its end.
+const shutdownGrace = 20 * time.Second
+
+// leadGrace is how long the controllers have at the end of a term. Each bounds its calls by its
+// own StopGrace, twice.
+const leadGrace = time.Minute
+
+// requiresPeriod is how often the manager looks whether a missing resource has appeared.
+const requiresPeriod = 15 * time.Second
+
+// Manager runs the controllers of a table on one factory, by name. Use [NewManager]. Its methods
+// may be called from any goroutine.
+type Manager struct {
+	factory *tidings.Factory
+	o       ManagerOptions
+	elector *election.Elector // nil without an election
+
+	mu          sync.Mutex // guards the rest
+	descriptors []Descriptor
+	running     bool
+	units       []*unit
+	informers   context.Context // that of the informers, once Run was called
+}
+
+// unit is a controller that is to run.
+type unit struct {
+	Descriptor
+	runner  Runner // nil until it is made
+	missing string // the resource that is waited for
+	ended   error  // why its last run has ended, if not with its term
+}
+
+// NewManager returns a manager of controllers whose informers come from a factory. The manager
+// starts the factory.
+func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
+	if factory == nil {
+		return nil, errors.New("controller: NewManager: the factory is nil: make one with tidings.NewFactory")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	m := &Manager{factory: factory, o: o}
+	if o.Election == nil {
+		return m, nil
+	}
+	if o.Guard == nil {
+		return nil, errors.New("controller: NewManager: an election needs ManagerOptions.Guard, " +
+			"which keeps back what a replica writes after its term: make one with NewGuard")
+	}
+	options := *o.Election
+	options.Grace = cmp.Or(options.Grace, leadGrace)
+	if options.Logger == nil {
+		options.Logger = o.Logger
+	}
+	var err error
+	if m.elector, err = election.New(o.Guard.Direct(), options); err != nil {
+		return nil, fmt.Errorf("controller: NewManager: %w", err)
+	}
+	return m, nil
+}
+
+// Add adds controllers. It returns an error for a name that is taken, and after Run.
+func (m *Manager) Add(descriptors ...Descriptor) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running {
+		return errors.New("controller: Manager.Add: the manager runs already")
+	}
+	for _, d := range descriptors {
+		if err := m.check(d); err != nil {
+			return fmt.Errorf("controller: Manager.Add %q: %w", d.Name, err)
+		}
+		m.descriptors = append(m.descriptors, d)
+	}
+	return nil
+}
+
+func (m *Manager) check(d Descriptor) error {
+	switch {
+	case d.Name == "":
+		return errors.New("the descriptor needs a name")
+	case d.New == nil:
+		return errors.New("Descriptor.New is nil")
+	}
+	for _, name := range append([]string{d.Name}, d.Aliases...) {
+		for _, other := range m.descriptors {
+			if other.has(name) {
+				return fmt.Errorf("the name %q is taken by controller %q", name, other.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// AddController adds a controller that is made already.
+func (m *Manager) AddController(c Runner) error {
+	return m.Add(Descriptor{Name: c.Name(), New: func() (Runner, error) { return c, nil }})
+}
+
+// Run makes the controllers, starts the factory and runs the controllers until ctx ends. With an
+// election it runs them while this replica holds the Lease. At the end, the calls end first, then
+// the Lease is released, and then the informers stop. It runs once. If a controller fails, the
+// others are stopped and its error is returned.
+func (m *Manager) Run(ctx context.Context) error {
+	if err := m.run(ctx); err != nil {
+		return fmt.Errorf("controller: Manager.Run: %w", err)
+	}
+	return nil
+}
+
+func (m *Manager) run(ctx context.Context) error {
+	informers, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopInformers()
+	if err := m.claim(informers); err != nil {
+		return err
+	}
+	for _, u := range m.units {
+		if err := m.makeUnit(ctx, u); err != nil {
+			return err
+		}
+	}
+	if err := m.factory.Start(informers); err != nil {
+		return err
+	}
+	var err error
+	if m.elector == nil {
+		err = m.lead(ctx, nil)
+	} else {
+		err = m.elector.Run(ctx, func(ctx context.Context, t *election.Term) error {
+			return m.leadTerm(ctx, t)
+		})
+	}
+	stopInformers()
+	drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	return errors.Join(err, m.factory.Shutdown(drained))
+}
+
+// claim takes the one right to run, and decides which controllers do.
+func (m *Manager) claim(informers context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running {
+		return errors.New("the manager was run before: make another one")
+	}
+	enabled, err := m.o.Controllers.enabled(m.descriptors)
+	if err != nil {
+		return err
+	}
+	if len(enabled) == 0 {
+		return fmt.Errorf("no controller is to run: the names are %s", namesOf(m.descriptors))
+	}
+	m.running, m.informers = true, informers
+	for _, d := range enabled {
+		m.units = append(m.units, &unit{Descriptor: d})
+	}
+	return nil
+}
+
+// makeUnit makes a controller, unless the server does not serve what it needs.
+func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
+	missing := m.missing(ctx, u.Requires)
+	var runner Runner
+	if missing == "" {
+		var err error
+		if runner, err = u.New(); err != nil {
+			return err
+		}
+		if runner.Name() != u.Name {
+			return fmt.Errorf("Descriptor.New of %q has made a controller of the name %q",
+				u.Name, runner.Name())
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if missing != "" && u.missing != missing {
+		m.o.Logger.Warn("a controller is skipped until the server serves what it needs",
+			"controller", u.Name, "missing", missing)
+	}
+	u.missing, u.runner = missing, runner
+	return nil
+}
+
+// missing returns the first resource that the server does not serve, or the error of asking for
+// it; "" if it serves all.
+func (m *Manager) missing(ctx context.Context, all []schema.GroupVersionResource) string {
+	for _, gvr := range all {
+		if err := inspect.Served(ctx, m.factory, gvr); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// leadTerm runs the controllers for a term.
+func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
+	held := newHeldTerm(t)
+	m.o.Guard.SetDefaultTerm(held) // of what calls write with another context
+	err := m.lead(ctx, held)
+	if errors.Is(err, ErrCallsRunning) {
+		if t.Err() != nil {
+			m.stragglers(err)
+		}
+		return fmt.Errorf("%w: %w", election.ErrStragglers, err)
+	}
+	if t.Err() != nil && ctx.Err() != nil {
+		return nil // the term was lost: the elector waits for the next one
+	}
+	return errors.Join(err, t.SetHandOver(held.reached))
+}
+
+// stragglers ends the process, as calls of a lost term still run.
+func (m *Manager) stragglers(err error) {
+	if m.o.OnStragglers != nil {
+		m.o.OnStragglers(err)
+		return
+	}
+	panic(fmt.Sprintf("controller: the term is lost, and calls of it still run: %v", err))
+}
+
+// lead runs all controllers until ctx ends or one of them fails.
+func (m *Manager) lead(ctx context.Context, t Term) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	errs := make([]error, len(m.units))
+	for i, u := range m.units {
+		group.Go(func() {
+			if errs[i] = m.runUnit(ctx, u, t); errs[i] != nil {
+				cancel(errs[i])
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// runUnit runs one controller, once its resources are served.
+func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
+	runner, err := m.await(ctx, u)
+	if err != nil || runner == nil {
+		return err
+	}
+	m.o.Logger.Info("a controller starts", "controller", u.Name)
+	err = runner.RunTerm(ctx, t)
+	if t != nil && t.Err() != nil && !errors.Is(err, ErrCallsRunning) {
+		return nil // it ended with the term
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u.ended = err
+	return err
+}
+
+// await returns the runner of a unit, once it is made; nil if ctx ends before.
+func (m *Manager) await(ctx context.Context, u *unit) (Runner, error) {
+	ticker := time.NewTicker(requiresPeriod)
+	defer ticker.Stop()
+	for {
+		m.mu.Lock()
+		runner := u.runner
+		m.mu.Unlock()
+		if runner != nil {
+			return runner, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-ticker.C:
+		}
+		if err := m.makeUnit(ctx, u); err != nil {
+			return nil, err
+		}
+		if err := m.factory.Start(m.informers); err != nil {
+			return nil, err
+		}
+	}
+}

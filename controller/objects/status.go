@@ -1,0 +1,29 @@
+package objects
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+)
+
+// StatusUpdater is what a status is written with: a typed client of one resource and namespace,
+// such as client.AppsV1().Deployments("default"), or a dynamic client.
+type StatusUpdater[T tidings.Object] interface {
+	UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error)
+}
+
+// UpdateStatus gives a copy of an object to set, which changes its status, writes that status and
+// returns the server's answer. It returns the object as it is if set changes nothing.
+func UpdateStatus[T tidings.Object](
+	ctx context.Context, client StatusUpdater[T], object T, set func(T),
+) (T, error) {
+	changed := object.DeepCopyObject().(T)
+	set(changed)
+	if equality.Semantic.DeepEqual(object, changed) {
+		return object, nil
+	}
+	return client.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+}

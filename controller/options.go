@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/source"
+)
+
+// Options are the choices of a [Controller]. Name is required.
+type Options[T tidings.Object] struct {
+	// Name is what errors, logs, health and metrics call the controller.
+	Name string
+	// Workers is how many calls may run at once; 0 is 1. A key has one call at a time. With
+	// several workers, the keys of one flow have all of them but one.
+	Workers int
+	// Guard is the guard of the clients that the calls write with. Then a call begins only when
+	// the caches show what the earlier calls of its key wrote. Nil: calls may read stale caches.
+	Guard *Guard
+	// Secondaries are the other informers that calls read, with the keys that their changes
+	// lead to.
+	Secondaries []Secondary[T]
+	// Ignore reports whether an update of the object needs no call; nil is none. An update that
+	// begins or ends a deletion, or replaces the object, is never ignored.
+	Ignore func(old, new T) bool
+	// Flow returns the flow of a key. Flows have turns, so that one with many keys does not
+	// hold up the others. Nil is the namespace.
+	Flow func(key string) string
+	// Timeout is when the context of a call ends; 0 is never.
+	Timeout time.Duration
+	// FirstDelay is the delay after the first error of a key, and MaxDelay the longest one. The
+	// defaults are 5 milliseconds and 1,000 seconds, those of workqueue.
+	FirstDelay, MaxDelay time.Duration
+	// RateLimiter takes the place of these delays; nil is none.
+	RateLimiter workqueue.TypedRateLimiter[string]
+	// Resync is the period after which each key is called without a change; 0 is never.
+	Resync time.Duration
+	// MaxStaleness holds calls back while an informer has heard nothing from the server for
+	// longer; 0 is never. Bookmarks come about once a minute.
+	MaxStaleness time.Duration
+	// StopGrace is how long running calls have after the end of Run's context, before their own
+	// contexts end, and then once more before Run returns without them; 0 is 10 seconds.
+	StopGrace time.Duration
+	// CrashOnPanic lets a panic in a call end the process. Without it, the panic is an error of
+	// that call.
+	CrashOnPanic bool
+	// Metrics makes the metrics of workqueue, with Name as the name of the queue; nil is none.
+	Metrics workqueue.MetricsProvider
+	// Tracer starts a span for each call; give one of package tracing. Nil starts none.
+	Tracer source.Tracer
+	// Logger receives what goes wrong; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+func (o Options[T]) check(primary inspect.Informer) error {
+	durations := map[string]time.Duration{
+		"Timeout": o.Timeout, "FirstDelay": o.FirstDelay, "MaxDelay": o.MaxDelay,
+		"Resync": o.Resync, "MaxStaleness": o.MaxStaleness, "StopGrace": o.StopGrace,
+	}
+	for name, d := range durations {
+		if d < 0 {
+			return fmt.Errorf("%s is %v: use 0 or more", "Options."+name, d)
+		}
+	}
+	switch {
+	case o.Workers < 0:
+		return fmt.Errorf("Options.Workers is %d: use 1 or more", o.Workers)
+	case o.MaxDelay > 0 && o.FirstDelay > o.MaxDelay:
+		return fmt.Errorf("Options.FirstDelay is %v, longer than MaxDelay, which is %v",
+			o.FirstDelay, o.MaxDelay)
+	case o.Guard == nil && primary.Selects():
+		return errors.New("the informer has a label or field selector, and the server reports " +
+			"an object that leaves it as deleted: set Options.Guard, which asks whether it exists")
+	}
+	return nil
+}
+
+func (o Options[T]) withDefaults() Options[T] {
+	o.Workers = max(o.Workers, 1)
+	if o.StopGrace == 0 {
+		o.StopGrace = 10 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Logger = o.Logger.With("controller", o.Name)
+	return o
+}

@@ -1,0 +1,191 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tidings-go/tidings"
+)
+
+// Func brings the world closer to what an object asks for. It returns nil when there is nothing
+// left to do at present. An error leads to another call, after a delay that doubles with each
+// error in a row; [Terminal] and [RetryAfter] say otherwise. The objects of the request and of
+// the caches are shared and read-only.
+type Func[T tidings.Object] func(ctx context.Context, r Request[T]) (Result, error)
+
+// Request asks for one call for one key.
+type Request[T tidings.Object] struct {
+	// Key is the key of the object: namespace/name, or the name alone.
+	Key string
+	// Object is the cached object. If Gone is set, it is the last state that is known.
+	Object T
+	// Gone says that the object does not exist any more. It comes once for each UID that a call
+	// was made for, before any call for a later object of the key, and again after an error.
+	Gone bool
+	// Left says, together with Gone, that the object still exists and has only left the
+	// selection of the informer.
+	Left bool
+	// Reasons are why the call happens: up to eight different ones, in the order in which they
+	// came. MoreReasons counts the others.
+	Reasons     []Reason
+	MoreReasons int
+	// Failures is how often the key has failed in a row.
+	Failures int
+	// Waited is how long the key was queued.
+	Waited time.Duration
+	// Unshown says that a write of an earlier call does not show in the caches, although they
+	// are as new as the server: others have undone it, or the server hides it.
+	Unshown bool
+}
+
+// Namespace returns the namespace of the key, "" if it has none.
+func (r Request[T]) Namespace() string {
+	namespace, _ := splitKey(r.Key)
+	return namespace
+}
+
+// Name returns the name of the key.
+func (r Request[T]) Name() string {
+	_, name := splitKey(r.Key)
+	return name
+}
+
+// Result is what a call without an error asks for. The zero value asks for nothing.
+type Result struct {
+	// RequeueAfter is the delay until another call; 0 is none. It takes the place of that of an
+	// earlier result. A change of the object leads to an earlier call as well.
+	RequeueAfter time.Duration
+}
+
+// Reason is why a key was called.
+type Reason struct {
+	Cause Cause `json:"cause"`
+	// Informer is the informer whose object changed, and Object the object's key; empty if no
+	// change was the cause.
+	Informer string `json:"informer,omitzero"`
+	Object   string `json:"object,omitzero"`
+	// Manager is the field manager that wrote last, where managed fields say so.
+	Manager string `json:"manager,omitzero"`
+	// Own says that the change was a write of this controller.
+	Own bool `json:"own,omitzero"`
+	// Count is how often the reason was given since the last call.
+	Count int `json:"count"`
+}
+
+// String returns the reason as logs have it, for example `Updated pods.v1 a/b by kubelet`.
+func (r Reason) String() string {
+	var b strings.Builder
+	b.WriteString(r.Cause.String())
+	if r.Informer != "" {
+		fmt.Fprintf(&b, " %s %s", r.Informer, r.Object)
+	}
+	switch {
+	case r.Own:
+		b.WriteString(" by this controller")
+	case r.Manager != "":
+		b.WriteString(" by " + r.Manager)
+	}
+	if r.Count > 1 {
+		fmt.Fprintf(&b, " (%d times)", r.Count)
+	}
+	return b.String()
+}
+
+// Cause is what led to a call.
+type Cause uint8
+
+// The causes.
+const (
+	// Added, Updated and Deleted are changes of an object.
+	Added Cause = iota + 1
+	Updated
+	Deleted
+	// Initial is an object of the first list.
+	Initial
+	// Resync is the period of Options.Resync.
+	Resync
+	// Requeue is what Result.RequeueAfter or Enqueue has asked for.
+	Requeue
+	// Retry follows an error.
+	Retry
+	// Everything is a change that may concern every object: a secondary that has come, a
+	// mapping that failed, or a server that was restored from a backup.
+	Everything
+)
+
+// String returns the name of the cause.
+func (c Cause) String() string {
+	if int(c) < len(causes) {
+		return causes[c]
+	}
+	return fmt.Sprintf("Cause(%d)", uint8(c))
+}
+
+// MarshalText returns the name of the cause.
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads the name of a cause. A name that is not known, of a later version, gives 0.
+func (c *Cause) UnmarshalText(text []byte) error {
+	*c = Cause(max(0, slices.Index(causes[:], string(text))))
+	return nil
+}
+
+var causes = [...]string{
+	"", "Added", "Updated", "Deleted", "Initial", "Resync", "Requeue", "Retry", "Everything",
+}
+
+// terminalError waits for a change.
+type terminalError struct{ error }
+
+func (e terminalError) Unwrap() error { return e.error }
+
+// Terminal marks an error that only a change of an object can mend: the key is not called again
+// before one. A write of the call itself is such a change, as the call has not read what it has
+// written. Terminal(nil) is nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return terminalError{err}
+}
+
+// retryError is tried again after a delay.
+type retryError struct {
+	error
+	after time.Duration
+}
+
+func (e retryError) Unwrap() error { return e.error }
+
+// RetryAfter marks an error after which the key is called again when d has passed, and not
+// before, whatever changes. The server's Retry-After is understood without it.
+// RetryAfter(nil, d) is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return retryError{err, d}
+}
+
+// isTerminal reports whether an error waits for a change.
+func isTerminal(err error) bool {
+	_, ok := errors.AsType[terminalError](err)
+	return ok
+}
+
+// retryAfter returns the delay that an error asks for, 0 if it asks for none.
+func retryAfter(err error) time.Duration {
+	if marked, ok := errors.AsType[retryError](err); ok {
+		return marked.after
+	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		return time.Duration(seconds) * time.Second
+	}
+	return 0
+}

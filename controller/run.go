@@ -1,0 +1,362 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/delta"
+)
+
+// housekeeping is how often a run looks for what no event reports.
+const housekeeping = time.Second
+
+// run is one run of a controller, from Run to its return.
+type run[T tidings.Object] struct {
+	c        *Controller[T]
+	term     Term // nil without one
+	queue    *queue.Queue[why]
+	barrier  *barrier[T] // that of the controller
+	lives    *lives[T]
+	writes   *firstWrites
+	rewrites *rewrites
+
+	// ctx ends with the intake; calls is the context of the calls, and ends later.
+	ctx       context.Context
+	stop      context.CancelCauseFunc
+	calls     context.Context
+	endCalls  context.CancelCauseFunc
+	group     sync.WaitGroup // the goroutines but the workers
+	callGroup sync.WaitGroup // the workers; their labels are those of calls
+
+	stale    atomic.Pointer[string]  // the informer that is out of contact for too long
+	versions map[*follower[T]]string // housekeeping's
+
+	mu            sync.Mutex // guards the rest
+	started       bool       // calls may begin
+	ending        bool
+	workers       int
+	alive         map[int]bool                           // the workers that have not left, by number
+	waitingFor    func() []string                        // nil for nothing
+	registrations map[*follower[T]]*tidings.Registration // nil until there is one
+}
+
+func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
+	r := &run[T]{
+		c: c, term: term, barrier: c.barrier, lives: newLives[T](),
+		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
+		registrations: map[*follower[T]]*tidings.Registration{},
+		versions:      map[*follower[T]]string{}, alive: map[int]bool{},
+	}
+	r.ctx, r.stop = context.WithCancelCause(ctx)
+	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	r.queue = queue.New(queue.Options[why]{
+		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
+		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name,
+		Requeued: why{cause: Requeue}, Retried: why{cause: Retry},
+	})
+	return r
+}
+
+// labelled returns a context with the labels of a goroutine of a controller in profiles.
+func labelled(ctx context.Context, controller, does string) context.Context {
+	return pprof.WithLabels(ctx, pprof.Labels("controller", controller, "does", does))
+}
+
+// goes starts a goroutine that end waits for, with labels in profiles.
+func (r *run[T]) goes(does string, f func()) {
+	r.group.Go(func() {
+		pprof.SetGoroutineLabels(labelled(r.ctx, r.c.o.Name, does))
+		f()
+	})
+}
+
+// flow returns Options.Flow, whose panics put a key into the flow "".
+func (r *run[T]) flow() func(key string) string {
+	flow := r.c.o.Flow
+	if flow == nil {
+		return nil
+	}
+	primary := r.c.all()[0]
+	return func(key string) (name string) {
+		defer func() {
+			if value := recover(); value != nil {
+				primary.failures.add("Options.Flow", key, value)
+			}
+		}()
+		return flow(key)
+	}
+}
+
+// run runs until ctx or the term ends, or an informer stops.
+func (r *run[T]) run(ctx context.Context) error {
+	defer r.endCalls(nil)
+	if r.term != nil {
+		r.goes("term", func() {
+			select {
+			case <-r.term.Done():
+				r.endCalls(r.term.Err())
+				r.stop(r.term.Err())
+			case <-r.calls.Done():
+			}
+		})
+	}
+	err := r.start()
+	if err == nil {
+		<-r.ctx.Done()
+	}
+	if r.ctx.Err() != nil {
+		err = nil
+		if ctx.Err() == nil {
+			err = context.Cause(r.ctx)
+		}
+	}
+	if ending := r.end(); ending != nil {
+		return ending
+	}
+	return err
+}
+
+// start waits for the informers and starts the workers.
+func (r *run[T]) start() error {
+	followers := r.c.all()
+	for _, f := range followers {
+		if f.optional {
+			r.followLate(f)
+		}
+	}
+	for i, f := range followers {
+		if f.optional || !r.claim(f) {
+			continue
+		}
+		r.waitForAll(followers[i:])
+		if err := r.join(f, false); err != nil {
+			return err
+		}
+	}
+	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
+	r.takeOver()
+	r.waitFor(nil)
+	r.checkStaleness()
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	r.mu.Lock()
+	r.started = true
+	r.mu.Unlock()
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	r.goes("housekeeper", r.housekeep)
+	if r.c.o.Guard != nil {
+		r.goes("asker", r.askServer)
+	}
+	r.setWorkers(r.c.workers)
+	return nil
+}
+
+// waitFor says in health what the run waits for; nil is nothing.
+func (r *run[T]) waitFor(names func() []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waitingFor = names
+}
+
+// waitForAll says that the run waits for the first informer, and those that are not synced.
+func (r *run[T]) waitForAll(followers []*follower[T]) {
+	r.waitFor(func() (names []string) {
+		for i, f := range followers {
+			if i == 0 || !f.optional && !f.informer.HasSynced() {
+				names = append(names, f.Name())
+			}
+		}
+		return names
+	})
+}
+
+// setWorkers starts the workers that are missing; the queue ends those that are too many.
+func (r *run[T]) setWorkers(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started || r.ending {
+		return
+	}
+	r.workers = n
+	r.queue.SetWorkers(n)
+	for i := range n {
+		if !r.alive[i] {
+			r.alive[i] = true
+			r.callGroup.Go(func() { r.work(i) })
+		}
+	}
+}
+
+// leaves reports whether a worker has to leave, and takes note of it. It may have been one too
+// many when the queue said so, and be needed again.
+func (r *run[T]) leaves(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n < r.workers && !r.ending {
+		return false
+	}
+	delete(r.alive, n)
+	return true
+}
+
+// everything asks for a call of every key.
+func (r *run[T]) everything() {
+	for key := range r.c.primary.Lister().All() {
+		r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Everything}})
+	}
+}
+
+// housekeep does what no event leads to, most of it once a second.
+func (r *run[T]) housekeep() {
+	ticker := time.NewTicker(housekeeping)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.barrier.timer.C:
+			r.wake(r.barrier.overdue())
+			continue
+		case <-ticker.C:
+		}
+		renewed := false
+		for _, f := range r.c.all() {
+			renewed = r.checkFollower(f) || renewed
+		}
+		if renewed {
+			r.everything()
+		}
+		r.checkStaleness()
+		r.logLong()
+		r.logNotices(r.rewrites.expire())
+	}
+}
+
+// wake queues keys that are parked.
+func (r *run[T]) wake(keys []string) {
+	for _, key := range keys {
+		r.queue.Wake(key)
+	}
+}
+
+// slowCall is the time after which a call that runs is logged.
+const slowCall = time.Minute
+
+// logLong logs, once, a call that takes long and a key that is held back for long. It logs the
+// longest, as the others may be many.
+func (r *run[T]) logLong() {
+	for _, k := range r.queue.Keys(queue.Running, 1) {
+		if k.For >= slowCall && k.For < slowCall+housekeeping {
+			r.c.o.Logger.Warn("a call takes long", "key", k.Key, "for", k.For)
+		}
+	}
+	for _, p := range r.barrier.describe(r.queue.Keys(queue.Parked, 1)) {
+		if d := time.Since(p.Since); d >= askAfter && d < askAfter+housekeeping {
+			r.c.o.Logger.Warn("a key is held back, as a cache does not show what its calls wrote",
+				"key", p.Key, "informer", p.Informer, "object", p.Object, "version", p.Version)
+		}
+	}
+}
+
+// checkFollower ends the run if an informer has stopped. It reports whether every key is to be
+// called: the informer follows a new history of the server, as after the restoring of a backup, or
+// a function has failed to say which keys a change concerns.
+func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
+	if err := f.Over(); err != nil && !f.optional {
+		r.stop(fmt.Errorf("informer %s: %w", f.Name(), err))
+		return false
+	}
+	version := f.Version()
+	if order, ok := delta.CompareDecimal(version, r.versions[f]); ok && order < 0 {
+		r.wake(r.barrier.forget(f))
+		all = true
+	}
+	if version != "" {
+		r.versions[f] = version
+	}
+	if failed := f.failures.last.Load(); failed != f.logged {
+		f.logged = failed
+		r.c.o.Logger.Error("a function panicked", "function", failed.function, "informer", f.Name(),
+			"object", failed.object, "panic", fmt.Sprint(failed.value), "stack", string(failed.stack))
+		all = all || failed.everything
+	}
+	return all
+}
+
+// checkStaleness finds an informer that has heard nothing for longer than MaxStaleness.
+func (r *run[T]) checkStaleness() {
+	if r.c.o.MaxStaleness == 0 {
+		return
+	}
+	var stale *string
+	for _, f := range r.c.all() {
+		if r.isFollowed(f) && time.Since(f.informer.Health().LastEvent) > r.c.o.MaxStaleness {
+			stale = new(f.Name())
+		}
+	}
+	if r.stale.Swap(stale) != nil && stale == nil {
+		r.queue.WakeAll()
+	}
+}
+
+// end stops the intake, waits for the calls and ends everything.
+func (r *run[T]) end() error {
+	r.stop(nil)
+	r.mu.Lock()
+	r.ending = true
+	for _, registration := range r.registrations {
+		if registration != nil {
+			registration.Remove()
+		}
+	}
+	r.mu.Unlock()
+	r.queue.Close()
+	ended := make(chan struct{})
+	go func() {
+		r.callGroup.Wait()
+		close(ended)
+	}()
+	grace := r.c.o.StopGrace
+	if !isClosedWithin(ended, grace, r.calls.Done()) {
+		r.endCalls(ErrStopping)
+		if !isClosedWithin(ended, grace, nil) {
+			r.group.Wait()
+			return fmt.Errorf("%w after %v: %s", ErrCallsRunning, grace, r.stragglers())
+		}
+	}
+	r.endCalls(ErrStopping)
+	r.group.Wait()
+	r.handOver()
+	return nil
+}
+
+// isClosedWithin waits for a channel, for a time, or until another channel is closed.
+func isClosedWithin(done <-chan struct{}, d time.Duration, other <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	case <-other:
+	}
+	return false
+}
+
+// stragglers names the calls that run.
+func (r *run[T]) stragglers() string {
+	var names []string
+	for _, k := range r.queue.Keys(queue.Running, 10) {
+		names = append(names, fmt.Sprintf("%s for %v", k.Key, k.For.Round(time.Millisecond)))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,215 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/source"
+)
+
+// Secondary is an informer that the calls of a controller read besides that of its own
+// objects, with the keys that each of its changes leads to. Make one with [Owns],
+// [References], [Maps] or [Reads].
+type Secondary[T tidings.Object] struct {
+	open     func(c *Controller[T]) (*follower[T], error)
+	failures *failures // of the function of References; nil for others
+	optional bool
+}
+
+// Optional lets calls begin before the informer is synced, for a type that the server may not
+// serve. Every key is called once when it is.
+func (s Secondary[T]) Optional() Secondary[T] {
+	s.optional = true
+	return s
+}
+
+// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes
+// it at the beginning of a run, when it is known what the primary's informer holds.
+type (
+	mapper[S tidings.Object]    func(object S, add func(key string))
+	mapperFor[S tidings.Object] func(primary source.Resource) (mapper[S], error)
+)
+
+// Owns leads from an object to its controller, by its owner reference: the group, the kind and
+// the name, and the namespace of the object unless the owners have none. It adds the index of
+// owners to the informer, so that Controlled of a lister visits the objects of one owner alone.
+func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
+	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
+		return ownerMapper[S], informer.IndexOwners()
+	})
+}
+
+// ownerMapper needs the kind of the owners, which the server may have to be asked for.
+func ownerMapper[S tidings.Object](owners source.Resource) (mapper[S], error) {
+	if owners.Kind == "" {
+		return nil, errors.New("the kind of the owners is not known: " +
+			"make their informer with a factory")
+	}
+	return func(object S, add func(string)) {
+		ref := metav1.GetControllerOfNoCopy(object)
+		if ref == nil || ref.Kind != owners.Kind {
+			return
+		}
+		gv, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err != nil || gv.Group != owners.Group {
+			return
+		}
+		namespace := object.GetNamespace()
+		if owners.Scope == source.ScopeCluster {
+			namespace = ""
+		}
+		add(source.Key(namespace, ref.Name))
+	}, nil
+}
+
+// References leads from an object to those that mention it. names returns the keys of the
+// objects that one mentions, as in "namespace/name". An index of the primary's informer keeps
+// them by what they mention, so that no change of a secondary visits all of them.
+func References[T, S tidings.Object](
+	informer *tidings.Informer[S], names func(T) []string,
+) Secondary[T] {
+	failed := &failures{}
+	index := tidings.NewIndex("references", func(object T) (keys []string) {
+		defer func() {
+			if value := recover(); value != nil {
+				failed.add("References", keyOf(object), value)
+				keys = []string{anything}
+			}
+		}()
+		return names(object)
+	})
+	s := newSecondary(informer, func(c *Controller[T]) (mapperFor[S], error) {
+		if names == nil {
+			return nil, errors.New("References: the function is nil")
+		}
+		if err := c.primary.AddIndex(index); err != nil {
+			return nil, err
+		}
+		referring := c.primary.Lister()
+		return fixed(func(object S, add func(string)) {
+			for _, mentioned := range [...]string{keyOf(object), anything} {
+				for key := range referring.ByIndex(index, mentioned) {
+					add(key)
+				}
+			}
+		}), nil
+	})
+	s.failures = failed
+	return s
+}
+
+// anything is what an object mentions whose function has panicked: each change leads to it.
+const anything = "*"
+
+// Maps leads from an object to the keys that keys returns. It is called with the state before
+// and the one after each change.
+func Maps[T, S tidings.Object](
+	informer *tidings.Informer[S], keys func(S) iter.Seq[string],
+) Secondary[T] {
+	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
+		if keys == nil {
+			return nil, errors.New("Maps: the function is nil")
+		}
+		return fixed(func(object S, add func(string)) {
+			for key := range keys(object) {
+				add(key)
+			}
+		}), nil
+	})
+}
+
+// Reads leads nowhere: calls read the objects, and are not called for their changes.
+func Reads[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
+	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
+		return fixed(func(S, func(string)) {}), nil
+	})
+}
+
+// fixed returns a mapper that needs to know nothing of the primary's resource.
+func fixed[S tidings.Object](m mapper[S]) mapperFor[S] {
+	return func(source.Resource) (mapper[S], error) { return m, nil }
+}
+
+// newSecondary returns a secondary. prepare is called once for the controller.
+func newSecondary[T, S tidings.Object](
+	informer *tidings.Informer[S],
+	prepare func(c *Controller[T]) (mapperFor[S], error),
+) Secondary[T] {
+	return Secondary[T]{open: func(c *Controller[T]) (*follower[T], error) {
+		f, err := newFollower[T](informer)
+		if err != nil {
+			return nil, fmt.Errorf("a secondary: %w", err)
+		}
+		mapperOf, err := prepare(c)
+		if err != nil {
+			return nil, err
+		}
+		f.subscribe = func(r *run[T], primary source.Resource) (*tidings.Registration, error) {
+			m, err := mapperOf(primary)
+			if err != nil {
+				return nil, err
+			}
+			return addHandler(informer, r, f, func(e tidings.Event[S]) { mapEvent(r, f, e, m) })
+		}
+		return f, nil
+	}}
+}
+
+// mapEvent queues the keys that a change leads to. The keys of the state before count as well:
+// an object that had an owner concerns that owner.
+func mapEvent[T, S tidings.Object](
+	r *run[T], f *follower[T], e tidings.Event[S], m mapper[S],
+) {
+	ch := changeOf(f, e)
+	writer := r.noteEvent(&ch)
+	if r.rewrites.watches(ch.objectID) {
+		noteState(r, f, ch, e)
+	}
+	if e.Initial {
+		return // every key is called at the beginning of a run
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			f.failures.add("Maps", ch.key, value)
+		}
+	}()
+	var keys []string
+	add := func(key string) { keys = append(keys, key) }
+	if e.Type != tidings.Added {
+		m(e.Old, add)
+	}
+	if e.Type != tidings.Deleted {
+		m(e.New, add)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	ch.why = why{
+		key: ch.key, informer: f.number, cause: causeOf(e), own: writer != "",
+		manager: managerOf(e.Object()),
+	}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		r.add(key, ch, writer)
+	}
+}
+
+func causeOf[S tidings.Object](e tidings.Event[S]) Cause {
+	switch {
+	case e.Initial:
+		return Initial
+	case e.Resync:
+		return Resync
+	case e.Type == tidings.Added:
+		return Added
+	case e.Type == tidings.Deleted:
+		return Deleted
+	}
+	return Updated
+}

@@ -1,0 +1,133 @@
+package controller
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/controller/guard"
+)
+
+// ManagerHealth describes a manager.
+type ManagerHealth struct {
+	// Election describes the replica as a candidate; nil without an election.
+	Election *election.Health `json:"election,omitempty"`
+	// Guard describes the guard of the controllers; nil without ManagerOptions.Guard.
+	Guard *guard.Health `json:"guard,omitempty"`
+	// Controllers describes those that are to run, in the order of Add.
+	Controllers []Health `json:"controllers"`
+	// Skipped has, for each controller that waits for a resource, what is missing.
+	Skipped map[string]string `json:"skipped,omitempty"`
+}
+
+// Health describes the manager.
+func (m *Manager) Health() ManagerHealth {
+	m.mu.Lock()
+	units := slices.Clone(m.units)
+	h := ManagerHealth{}
+	var runners []Runner
+	for _, u := range units {
+		switch {
+		case u.runner != nil:
+			runners = append(runners, u.runner)
+		case u.missing != "":
+			if h.Skipped == nil {
+				h.Skipped = map[string]string{}
+			}
+			h.Skipped[u.Name] = u.missing
+		}
+	}
+	m.mu.Unlock()
+	for _, r := range runners {
+		h.Controllers = append(h.Controllers, r.Health())
+	}
+	if m.elector != nil {
+		candidate := m.elector.Health()
+		h.Election = &candidate
+	}
+	if m.o.Guard != nil {
+		h.Guard = new(m.o.Guard.Health())
+	}
+	return h
+}
+
+// check is a check of a controller or of the manager, with a problem if it is not passed.
+type check struct{ name, problem string }
+
+// Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok",
+// or with 503 and a line for each check. With ?verbose the lines come in any case.
+//
+// A manager is alive unless a controller has ended with an error. It is ready when its informers
+// are synced, and, if this replica holds the Lease, its controllers run: a standby is ready.
+func (m *Manager) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.ready()) })
+	return mux
+}
+
+// live has a check for each controller.
+func (m *Manager) live() []check {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var checks []check
+	for _, u := range m.units {
+		checks = append(checks, check{"controller " + u.Name, errorText(u.ended)})
+	}
+	return checks
+}
+
+// ready has a check for each informer, and for each controller that is to run at present.
+func (m *Manager) ready() []check {
+	var checks []check
+	for _, i := range m.factory.Health() {
+		c := check{name: "informer " + i.Name}
+		if !i.Synced && i.State != tidings.StateNoSuchResource {
+			c.problem = "is not synced: " + string(i.State)
+			if i.LastError != nil {
+				c.problem += ": " + i.LastError.Error()
+			}
+		}
+		checks = append(checks, c)
+	}
+	h := m.Health()
+	if h.Election != nil && h.Election.State != election.Leading {
+		return append(checks, check{name: "election (standby)"})
+	}
+	for _, c := range h.Controllers {
+		now := check{name: "controller " + c.Name}
+		if c.State != StateRunning {
+			now.problem = "is " + string(c.State)
+			if len(c.WaitingFor) > 0 {
+				now.problem += ", and waits for " + strings.Join(c.WaitingFor, ", ")
+			}
+		}
+		checks = append(checks, now)
+	}
+	return checks
+}
+
+// writeChecks writes the result of checks.
+func writeChecks(w http.ResponseWriter, r *http.Request, checks []check) {
+	failed := slices.ContainsFunc(checks, func(c check) bool { return c.problem != "" })
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if failed {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if failed || r.URL.Query().Has("verbose") {
+		for _, c := range checks {
+			if c.problem == "" {
+				fmt.Fprintf(w, "[+] %s\n", c.name)
+			} else {
+				fmt.Fprintf(w, "[-] %s %s\n", c.name, c.problem)
+			}
+		}
+	}
+	if !failed {
+		fmt.Fprintln(w, "ok")
+	}
+}

@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// handOverWait bounds the wait for the versions that the last holder of a term has left.
+	handOverWait = askAfter
+	// crashWait bounds the wait for the server's versions if it has left none. Nobody knows
+	// whether anything was written, and a quiet collection shows its version once a minute.
+	crashWait = time.Second
+	// outcomeWait bounds the wait for the versions of the last writes at the end of a term. The
+	// server is asked a second after its answer to a write that failed.
+	outcomeWait = 2 * time.Second
+)
+
+// takeOver waits, bounded, until the caches show what the last holder of the term has written.
+func (r *run[T]) takeOver() {
+	t, ok := r.term.(interface {
+		HandOver() (map[string]string, bool)
+	})
+	if !ok {
+		return
+	}
+	level, bound := slog.LevelInfo, handOverWait
+	versions, left := t.HandOver()
+	if !left {
+		if r.c.o.Guard == nil {
+			return
+		}
+		versions, level, bound = r.newest(), slog.LevelDebug, crashWait
+	}
+	if behind := r.catchUp(versions, bound); len(behind) > 0 && r.ctx.Err() == nil {
+		r.c.o.Logger.Log(r.ctx, level, "calls begin before caches have reached the version that the "+
+			"server had at the beginning of the term", "informers", behind)
+	}
+}
+
+// catchUp waits, for bound at most, until the informers that hold a resource have reached its
+// version. It returns those that have not. Resources are named as in "deployments.apps".
+func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behind []string) {
+	began := time.Now()
+	for _, f := range r.c.all() {
+		version := versions[f.resource().GroupResource().String()]
+		if version == "" || f.optional {
+			continue
+		}
+		wait := bound
+		if len(f.informer.Namespaces()) > 1 { // each of them has to reach it, also a quiet one
+			wait = min(bound, crashWait)
+		}
+		ctx, cancel := context.WithDeadline(r.ctx, began.Add(wait))
+		if f.informer.WaitFor(ctx, version) != nil {
+			behind = append(behind, f.Name())
+		}
+		cancel()
+	}
+	return behind
+}
+
+// newest returns the server's version of each resource of the informers that calls wait for.
+func (r *run[T]) newest() map[string]string {
+	ctx, cancel := context.WithTimeout(r.ctx, crashWait)
+	defer cancel()
+	versions := map[string]string{}
+	for _, f := range r.c.all() {
+		gvr := f.resource()
+		if gvr.Empty() || f.optional {
+			continue
+		}
+		version, err := r.c.o.Guard.Newest(ctx, gvr)
+		if err != nil {
+			r.c.o.Logger.Info("the version of a resource is not known, and is not waited for",
+				"informer", f.Name(), "error", err)
+			continue
+		}
+		versions[gvr.GroupResource().String()] = version
+	}
+	return versions
+}
+
+// handOver gives the newest versions that calls have written to the term, for the next holder. The
+// version of a delete is known when the cache shows it, and that of a write without an answer when
+// the server was asked. If that takes longer than outcomeWait, the term is given nil.
+func (r *run[T]) handOver() {
+	t, ok := r.term.(interface{ Reached(map[string]string) })
+	if !ok || r.term.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), outcomeWait)
+	defer cancel()
+	ticker := time.NewTicker(outcomeWait / 100)
+	defer ticker.Stop()
+	for {
+		open := r.barrier.withoutVersion()
+		if len(open) == 0 {
+			t.Reached(r.barrier.written())
+			return
+		}
+		for _, key := range open {
+			r.askAbout(ctx, key)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			r.c.o.Logger.Info("the outcome of writes is not known at the end of the term: the next "+
+				"holder asks the server what it has", "keys", len(open))
+			t.Reached(nil)
+			return
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// broadcast wakes the waits for successful calls.
+type broadcast struct {
+	mu   sync.Mutex // guards next
+	next chan struct{}
+}
+
+// wait returns a channel that is closed by the next send.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = make(chan struct{})
+	}
+	return b.next
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next != nil {
+		close(b.next)
+		b.next = nil
+	}
+}
+
+// WaitUntilReconciled waits until a call for a key has succeeded that began with the given
+// resource version of the object or a later one. If the object does not exist at that version,
+// it waits until the calls for its end have succeeded. A version that Options.Ignore ignores
+// leads to no call, and is not reached. It is for tests and scripts; a controller that does not
+// run is waited for.
+func (c *Controller[T]) WaitUntilReconciled(ctx context.Context, key, version string) error {
+	for {
+		changed := c.succeeded.wait()
+		if c.isReconciled(key, version) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("controller %q: waiting until %q is reconciled at version %s: %w",
+				c.o.Name, key, version, context.Cause(ctx))
+		}
+	}
+}
+
+func (c *Controller[T]) isReconciled(key, version string) bool {
+	c.mu.Lock()
+	r := c.running
+	c.mu.Unlock()
+	if r == nil {
+		return false
+	}
+	reconciled, called := r.lives.reconciled(key)
+	if called {
+		return reaches(reconciled, version)
+	}
+	primary := c.all()[0]
+	namespace, _ := splitKey(key)
+	reached, held := primary.Reached(namespace)
+	_, _, cached := primary.Cached(key)
+	return held && !cached && reaches(reached, version)
+}

@@ -1,0 +1,94 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/guard"
+)
+
+// ControllerFigures is the JSON form of the page of a controller.
+type ControllerFigures struct {
+	ControllerRow
+	Problems []Problem `json:"problems,omitempty"`
+	// Guard counts the writes of all controllers of its manager; missing without a guard.
+	Guard *guard.Health `json:"guard,omitempty"`
+	// WithoutManagers reports whether the field managers of a fight or loop are not known.
+	WithoutManagers bool `json:"-"`
+	// LastCalls are up to 20, the newest first, and LastFailed those that failed.
+	LastCalls  []controller.Call `json:"lastCalls,omitempty"`
+	LastFailed []controller.Call `json:"lastFailed,omitempty"`
+}
+
+func (h *Handler) controllerPage(r *http.Request) (any, error) {
+	name := r.FormValue("name")
+	all, _, skipped := h.controllers()
+	for _, c := range all {
+		if c.Name == name {
+			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: controllerProblems(c, now())}
+			f.Guard = h.guardOf(name)
+			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
+				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
+			}
+			f.LastCalls = h.calls(name, "")
+			for _, call := range f.LastCalls {
+				if call.Error != "" && len(f.LastFailed) < keyCalls {
+					f.LastFailed = append(f.LastFailed, call)
+				}
+			}
+			f.LastCalls = f.LastCalls[:min(len(f.LastCalls), keyCalls)]
+			return f, nil
+		}
+	}
+	if missing := skipped[name]; missing != "" {
+		return nil, fmt.Errorf("controller %q is skipped: %s", name, missing)
+	}
+	return nil, errors.New("there is no controller " + quoted(name) + ": there are " + namesOf(all))
+}
+
+func namesOf(all []controller.Health) string {
+	names := make([]string, len(all))
+	for i, c := range all {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// guardOf returns the figures of the guard of a controller, nil without a manager or a guard.
+func (h *Handler) guardOf(name string) *guard.Health {
+	for _, m := range h.o.Managers {
+		of := m.Health()
+		for _, c := range of.Controllers {
+			if c.Name == name {
+				return of.Guard
+			}
+		}
+	}
+	return nil
+}
+
+// fightText says who changes which fields of an object in turn.
+func fightText(f controller.Rewrite) string {
+	return fmt.Sprintf("%s of %s is changed in turn by the calls of %s%s and by others%s",
+		fieldsText(f), f.Object, f.Key, managerText(f.Manager), managerText(f.Other))
+}
+
+// loopText says which fields of an object calls change because of their own writes.
+func loopText(l controller.Rewrite) string {
+	return fmt.Sprintf("calls of %s%s change %s of %s because of their own writes",
+		l.Key, managerText(l.Manager), fieldsText(l), l.Object)
+}
+
+func fieldsText(r controller.Rewrite) string { return strings.Join(r.Fields, ", ") }
+
+// managerText returns the name of a field manager, "" if it is not known.
+func managerText(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + name + ")"
+}

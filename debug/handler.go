@@ -1,0 +1,120 @@
+package debug
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"html/template"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+//go:embed static
+var static embed.FS
+
+//go:embed pages
+var pages embed.FS
+
+// policy is the content security policy.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
+	"img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// FormHeader is the header of every answer that has the number of the JSON form. Clients that know
+// another FormVersion cannot read the figures.
+const FormHeader = "Tidings-Debug-Version"
+
+// FormVersion is the number of the JSON form. A field that is new does not change it; one whose
+// meaning changes or that goes away does.
+const FormVersion = "1"
+
+// page is a page and its JSON form.
+type page struct {
+	template string
+	// figures returns what the page shows; nil for what does not exist.
+	figures func(r *http.Request) (any, error)
+}
+
+func (h *Handler) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for path, p := range map[string]page{
+		"/{$}":        {"overview.html", h.overview},
+		"/informer":   {"informer.html", h.informerPage},
+		"/controller": {"controller.html", h.controllerPage},
+		"/key":        {"key.html", h.keyPage},
+		"/changes":    {"changes.html", h.changesPage},
+	} {
+		mux.Handle(path, p.handler())
+	}
+	mux.HandleFunc("/stream", h.stream)
+	mux.Handle("POST /dump", crossOrigin.Handler(http.HandlerFunc(h.dump)))
+	mux.Handle("/static/", http.FileServerFS(static))
+	return mux
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	header.Set(FormHeader, FormVersion)
+	switch {
+	case !h.isAllowed(r.Host):
+		http.Error(w, "debug: requests for the host "+quoted(r.Host)+" are not answered: use an "+
+			"IP address or localhost, or add the name to Options.Hosts", http.StatusForbidden)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isDump(r):
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "debug: the pages are read-only: use GET", http.StatusMethodNotAllowed)
+	default:
+		h.sampler.wake()
+		h.mux.ServeHTTP(w, r)
+	}
+}
+
+// isAllowed reports whether a Host header is not that of another site, whose name leads here.
+func (h *Handler) isAllowed(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	return net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		slices.ContainsFunc(h.o.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+}
+
+// layout has the parts that all pages share.
+var layout = template.Must(template.New("").Funcs(functions).ParseFS(pages, "pages/layout.html"))
+
+func (p page) handler() http.Handler {
+	t := template.Must(template.Must(layout.Clone()).ParseFS(pages, "pages/"+p.template))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		figures, err := p.figures(r)
+		switch {
+		case err != nil:
+			http.Error(w, "debug: "+err.Error(), http.StatusNotFound)
+		case wantsJSON(r):
+			w.Header().Set("Content-Type", "application/json")
+			encoder := json.NewEncoder(w)
+			encoder.SetIndent("", "  ")
+			encoder.Encode(figures) //nolint:errcheck // the client has gone
+		default:
+			var html bytes.Buffer
+			if err := t.ExecuteTemplate(&html, "layout.html", figures); err != nil {
+				http.Error(w, "debug: "+err.Error(), http.StatusInternalServerError)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			html.WriteTo(w) //nolint:errcheck // the client has gone
+		}
+	})
+}
+
+// wantsJSON reports whether a request asks for JSON.
+func wantsJSON(r *http.Request) bool {
+	if format := r.FormValue("format"); format != "" {
+		return format == "json"
+	}
+	return strings.HasPrefix(r.Header.Get("Accept"), "application/json")
+}

@@ -1,0 +1,96 @@
+package debug
+
+import (
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/footprint"
+	"github.com/tidings-go/tidings/internal/inspect"
+)
+
+// listedKeys bounds the keys of a page.
+const listedKeys = 100
+
+// InformerFigures is the JSON form of the page of an informer.
+type InformerFigures struct {
+	InformerRow
+	Problems []Problem `json:"problems,omitempty"`
+	// Watches has its list and watch, by namespace; one with the name "" for all.
+	Watches []NamedWatch `json:"-"`
+	// Indexes is missing for an informer that was released.
+	Indexes []inspect.Index `json:"indexes,omitempty"`
+	// Keys are up to 100 keys that contain Search, of Found ones.
+	Search string   `json:"search,omitempty"`
+	Keys   []string `json:"keys,omitempty"`
+	Found  int      `json:"found,omitempty"`
+	// HasKeys reports whether the page can show keys.
+	HasKeys bool `json:"-"`
+}
+
+// NamedWatch is the list and watch of a namespace.
+type NamedWatch struct {
+	Namespace string
+	health.Watch
+}
+
+// HandlerRow is a handler of an informer.
+type HandlerRow struct {
+	health.Handler
+	Rate float64 `json:"rate"`
+	// Behind is the age of the oldest notification that waits for it, in whole seconds.
+	Behind    metav1.Duration `json:"behind,omitzero"`
+	Delivered Series          `json:"-"`
+	Backlog   Series          `json:"-"`
+}
+
+func (h *Handler) informerPage(r *http.Request) (any, error) {
+	i, err := h.informer(r.FormValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	f := InformerFigures{InformerRow: h.informerRow(i), Search: r.FormValue("search")}
+	f.Problems = h.informerProblems(i, now())
+	if len(i.health.Namespaces) == 0 {
+		f.Watches = []NamedWatch{{"", i.health.Watch}}
+	}
+	for _, namespace := range sortedKeys(i.health.Namespaces) {
+		f.Watches = append(f.Watches, NamedWatch{namespace, i.health.Namespaces[namespace]})
+	}
+	if i.view != nil {
+		memory := footprint.Of(i.view)
+		f.HasKeys, f.Indexes, f.Memory = true, i.view.Usage().Indexes, &memory
+		f.Keys, f.Found = searchKeys(i.view, f.Search)
+	}
+	return f, nil
+}
+
+// handlerRows returns the handlers of an informer.
+func (h *Handler) handlerRows(i informer) (rows []HandlerRow) {
+	name := "informer " + i.name
+	for _, handler := range i.health.Handlers {
+		row := HandlerRow{
+			Handler: handler, Delivered: h.sampler.rates(name, "delivered to "+handler.Name),
+			Backlog: h.sampler.values(name, "pending of "+handler.Name),
+		}
+		row.Rate = row.Delivered.Last()
+		row.Behind.Duration = h.sampler.behind(i.name, handler)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// searchKeys returns the first keys that contain a text, and how many do.
+func searchKeys(view inspect.View, search string) (keys []string, found int) {
+	for key := range view.Keys() {
+		if !strings.Contains(key, search) {
+			continue
+		}
+		if found++; found <= listedKeys {
+			keys = append(keys, key)
+		}
+	}
+	return keys, found
+}

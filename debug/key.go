@@ -1,0 +1,200 @@
+package debug
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/inspect"
+)
+
+// KeyFigures is the JSON form of the page of a key.
+type KeyFigures struct {
+	Key string `json:"key"`
+	// Field is a text that the shown fields contain, "" for all.
+	Field string `json:"field,omitempty"`
+	// Bodies reports whether objects are shown.
+	Bodies bool `json:"-"`
+	// Cached are the objects of the key, one for each informer that caches one.
+	Cached []Cached `json:"cached"`
+	// Absent are the informers that hold no object of the key, and Unknown those of which the
+	// pages show no keys.
+	Absent  []string `json:"absent,omitempty"`
+	Unknown []string `json:"unknown,omitempty"`
+	// Handlers are those that are being called for the key.
+	Handlers []KeyHandler `json:"handlers,omitempty"`
+	// Controllers say what they do with the key.
+	Controllers []KeyController `json:"controllers,omitempty"`
+	// Calls are the last calls of controllers for it, up to 20 of each, the newest first.
+	Calls []KeyCall `json:"calls,omitempty"`
+}
+
+// Cached is the object of a key in the cache of an informer.
+type Cached struct {
+	Informer string `json:"informer"`
+	Type     string `json:"type"`
+	UID      string `json:"uid"`
+	Version  string `json:"version"`
+	// Generation counts the changes of the specification; 0 for types that have none.
+	Generation int64     `json:"generation,omitzero"`
+	Created    time.Time `json:"created"`
+	// Deleted is when the deletion began of an object with finalizers, Finalizers what it waits for.
+	Deleted    time.Time `json:"deleted,omitzero"`
+	Finalizers []string  `json:"finalizers,omitempty"`
+	Owners     []Owner   `json:"owners,omitempty"`
+	// Managers are its writers, the last one first. There are none in caches that leave out
+	// managed fields.
+	Managers []Manager `json:"managers,omitempty"`
+	// Fields are up to 100 of their fields that contain KeyFigures.Field, those of the last writer
+	// first, and Found is the number of all.
+	Fields []FieldWriter `json:"-"`
+	Found  int           `json:"-"`
+	// Secret reports whether it is a Secret, of which no more is shown.
+	Secret bool `json:"secret,omitempty"`
+	// Body is the object as YAML, if Options.Bodies is set.
+	Body string `json:"body,omitempty"`
+}
+
+// Owner is an object that another one names as its owner.
+type Owner struct {
+	Kind       string `json:"kind"`
+	Key        string `json:"key"`
+	Controller bool   `json:"controller,omitempty"`
+}
+
+// KeyHandler is a handler that is being called for a key.
+type KeyHandler struct {
+	Informer string    `json:"informer"`
+	Name     string    `json:"name"`
+	Since    time.Time `json:"since"`
+}
+
+// KeyCall is a call of a controller.
+type KeyCall struct {
+	Controller string `json:"controller"`
+	controller.Call
+}
+
+// keyCalls bounds the calls of a controller for a key.
+const keyCalls = 20
+
+// KeyController says what a controller does with a key.
+type KeyController struct {
+	Name string `json:"name"`
+	// What is one sentence.
+	What  string    `json:"what"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+func (h *Handler) keyPage(r *http.Request) (any, error) {
+	f := KeyFigures{
+		Key: r.FormValue("key"), Field: r.FormValue("field"), Bodies: h.o.Bodies, Cached: []Cached{},
+	}
+	if f.Key == "" {
+		return nil, fmt.Errorf("name a key: ?key=namespace/name, or the name of an object without a namespace")
+	}
+	only := r.FormValue("informer")
+	if only != "" {
+		if _, err := h.informer(only); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range h.informers() {
+		for _, handler := range i.health.Handlers {
+			if handler.Running == f.Key {
+				f.Handlers = append(f.Handlers, KeyHandler{i.name, handler.Name, handler.RunningSince})
+			}
+		}
+		if only != "" && i.name != only {
+			continue
+		}
+		if i.view == nil {
+			f.Unknown = append(f.Unknown, i.name)
+			continue
+		}
+		obj, ok := i.view.Object(f.Key)
+		if !ok {
+			f.Absent = append(f.Absent, i.name)
+			continue
+		}
+		f.Cached = append(f.Cached, h.cached(i.name, i.view, obj, f.Field))
+	}
+	f.Controllers = h.keyControllers(f.Key)
+	controllers, _, _ := h.controllers()
+	for _, c := range controllers {
+		calls := h.calls(c.Name, f.Key)
+		for _, call := range calls[:min(len(calls), keyCalls)] {
+			f.Calls = append(f.Calls, KeyCall{c.Name, call})
+		}
+	}
+	return f, nil
+}
+
+func (h *Handler) cached(name string, view inspect.View, obj any, field string) Cached {
+	c := Cached{Informer: name, Type: fmt.Sprintf("%T", obj)}
+	of, ok := obj.(metav1.Object)
+	if !ok {
+		return c
+	}
+	c.UID, c.Version = string(of.GetUID()), of.GetResourceVersion()
+	c.Generation, c.Created = of.GetGeneration(), of.GetCreationTimestamp().Time
+	if at := of.GetDeletionTimestamp(); at != nil {
+		c.Deleted = at.Time
+	}
+	if c.Secret = isSecret(view, obj); c.Secret {
+		return c
+	}
+	c.Finalizers = of.GetFinalizers()
+	for _, ref := range of.GetOwnerReferences() {
+		key := ref.Name
+		if of.GetNamespace() != "" {
+			key = of.GetNamespace() + "/" + ref.Name // the owner may have no namespace
+		}
+		c.Owners = append(c.Owners, Owner{ref.Kind, key, ref.Controller != nil && *ref.Controller})
+	}
+	c.Managers = managers(of, field)
+	c.Fields, c.Found = fieldWriters(c.Managers)
+	if h.o.Bodies {
+		c.Body = body(obj)
+	}
+	return c
+}
+
+// keyControllers says what controllers do with a key at present.
+func (h *Handler) keyControllers(key string) (found []KeyController) {
+	controllers, _, _ := h.controllers()
+	for _, c := range controllers {
+		for _, r := range c.Running {
+			if r.Key == key {
+				found = append(found, KeyController{c.Name, "a call runs", now().Add(-r.For.Duration)})
+			}
+		}
+		for _, p := range c.Parked {
+			if p.Key == key {
+				found = append(found, KeyController{c.Name, fmt.Sprintf("is held back until %s shows "+
+					"its write of %s, version %s", p.Informer, p.Object, p.Version), p.Since})
+			}
+		}
+		if c.Oldest == key {
+			found = append(found, KeyController{c.Name, "has been queued for the longest time",
+				now().Add(-c.Waiting.Duration)})
+		}
+		for _, f := range c.Fights {
+			if f.Key == key || f.Object == key {
+				found = append(found, KeyController{c.Name, "fights: " + fightText(f), f.Since})
+			}
+		}
+		for _, l := range c.Looping {
+			if l.Key == key || l.Object == key {
+				found = append(found, KeyController{c.Name, "is in a loop: " + loopText(l), l.Since})
+			}
+		}
+		if c.LastErrorOf == key {
+			found = append(found, KeyController{c.Name, "has failed: " + c.LastError, c.LastErrorAt})
+		}
+	}
+	return found
+}

@@ -1,0 +1,168 @@
+package debug
+
+import (
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/footprint"
+	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/source"
+)
+
+// Overview is the JSON form of the first page.
+type Overview struct {
+	At time.Time `json:"at"`
+	// Problems is empty if all is as it should be.
+	Problems  []Problem     `json:"problems"`
+	Informers []InformerRow `json:"informers"`
+	// ByMemory has the informers whose memory is known, the largest first.
+	ByMemory    []InformerRow       `json:"-"`
+	Controllers []ControllerRow     `json:"controllers,omitempty"`
+	Elections   []ElectionRow       `json:"elections,omitempty"`
+	Skipped     map[string]string   `json:"skipped,omitempty"`
+	Sharing     []source.TableStats `json:"sharing,omitempty"`
+	Process     Process             `json:"process"`
+	// Records reports whether there is a flight recorder.
+	Records bool `json:"records,omitzero"`
+}
+
+// InformerRow is an informer of an overview.
+type InformerRow struct {
+	// Name is the name of its page. It differs from that of its health if several informers
+	// have one name.
+	Name   string          `json:"name"`
+	Health health.Informer `json:"health"`
+	// Rate is the number of notifications that its handlers received in the last second.
+	Rate float64 `json:"rate"`
+	// Events and Objects are the last two minutes of it.
+	Events  Series `json:"-"`
+	Objects Series `json:"-"`
+	// Pending is the number of notifications that wait for its handlers.
+	Pending int `json:"pending"`
+	// Handlers are those of its health, with what they received in the last second.
+	Handlers []HandlerRow `json:"handlerRates,omitempty"`
+	// Memory is missing for an informer that was released. An overview has it for ten more
+	// informers at each request.
+	Memory *Memory `json:"memory,omitempty"`
+}
+
+// Memory is an estimate of what the cache of an informer takes.
+type Memory = footprint.Memory
+
+// ControllerRow is a controller of an overview.
+type ControllerRow struct {
+	Health controller.Health `json:"health"`
+	// Rate is the number of calls in the last second.
+	Rate   float64 `json:"rate"`
+	Calls  Series  `json:"-"`
+	Queue  Series  `json:"-"`
+	Queued int     `json:"queued"`
+}
+
+// ElectionRow is a candidate for a Lease.
+type ElectionRow struct {
+	election.Health
+	LastError string `json:"lastError,omitempty"`
+	Polling   string `json:"polling,omitempty"`
+}
+
+// Process describes the process.
+type Process struct {
+	GoVersion  string `json:"goVersion"`
+	Goroutines int    `json:"goroutines"`
+	HeapBytes  uint64 `json:"heapBytes"`
+	// SystemBytes is the memory that the runtime has from the system.
+	SystemBytes uint64 `json:"systemBytes"`
+}
+
+func (h *Handler) overview(*http.Request) (any, error) {
+	now := time.Now()
+	o := Overview{
+		At: now, Problems: []Problem{}, Informers: []InformerRow{}, Process: process(),
+		Records: h.o.Recorder != nil,
+	}
+	informers := h.informers()
+	memory := h.memory(informers)
+	for _, i := range informers {
+		o.Problems = append(o.Problems, h.informerProblems(i, now)...)
+		row := h.informerRow(i)
+		if m, ok := memory[i.name]; ok {
+			row.Memory = &m
+			o.ByMemory = append(o.ByMemory, row)
+		}
+		o.Informers = append(o.Informers, row)
+	}
+	slices.SortStableFunc(o.ByMemory, func(a, b InformerRow) int { return b.Memory.Bytes - a.Memory.Bytes })
+	controllers, elections, skipped := h.controllers()
+	for _, c := range controllers {
+		o.Problems = append(o.Problems, controllerProblems(c, now)...)
+		o.Controllers = append(o.Controllers, h.controllerRow(c))
+	}
+	for _, e := range elections {
+		o.Problems = append(o.Problems, electionProblems(e)...)
+		o.Elections = append(o.Elections, ElectionRow{e, text(e.LastError), text(e.Polling)})
+	}
+	for name, missing := range skipped {
+		o.Problems = append(o.Problems, Problem{Of: "controller " + name, Link: "./",
+			What: "is skipped: " + missing})
+	}
+	o.Skipped = skipped
+	for _, f := range h.o.Factories {
+		o.Sharing = append(o.Sharing, f.SharingStats())
+	}
+	slices.SortStableFunc(o.Problems, func(a, b Problem) int { return a.Since.Compare(b.Since) })
+	return o, nil
+}
+
+// memory returns the estimates for informers by name.
+func (h *Handler) memory(informers []informer) map[string]Memory {
+	views := make(map[string]inspect.View, len(informers))
+	for _, i := range informers {
+		if i.view != nil {
+			views[i.name] = i.view
+		}
+	}
+	return h.estimates.Update(views)
+}
+
+func (h *Handler) informerRow(i informer) InformerRow {
+	name := "informer " + i.name
+	row := InformerRow{
+		Name: i.name, Health: i.health,
+		Events:  h.sampler.rates(name, "delivered"),
+		Objects: h.sampler.values(name, "objects"), Handlers: h.handlerRows(i),
+	}
+	row.Rate = row.Events.Last()
+	for _, handler := range i.health.Handlers {
+		row.Pending += handler.Pending
+	}
+	return row
+}
+
+func (h *Handler) controllerRow(c controller.Health) ControllerRow {
+	name := "controller " + c.Name
+	row := ControllerRow{
+		Health: c, Calls: h.sampler.rates(name, "calls"), Queue: h.sampler.values(name, "queued"),
+		Queued: c.Queued.Changes + c.Queued.Requeues + c.Queued.Background,
+	}
+	row.Rate = row.Calls.Last()
+	return row
+}
+
+func process() Process {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return Process{runtime.Version(), runtime.NumGoroutine(), m.HeapAlloc, m.Sys}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,91 @@
+package debug
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// functions are those of the pages.
+var functions = template.FuncMap{
+	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
+	"informer": informerLink, "controller": controllerLink, "key": keyLink, "changes": changesLink,
+	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
+}
+
+// counted returns a number with a noun, or a clause, in its form.
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return formatInt(n) + " " + several
+}
+
+func now() time.Time { return time.Now() }
+
+// ago returns how long ago a time was; "" for none.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return short(time.Since(t))
+}
+
+// short returns a duration with two units at most.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}
+
+// formatBytes returns a size, of any type of integers, in binary units.
+func formatBytes(n any) string {
+	v := reflect.ValueOf(n)
+	size := 0.0
+	if v.CanInt() {
+		size = float64(v.Int())
+	} else {
+		size = float64(v.Uint())
+	}
+	if size < 1024 {
+		return fmt.Sprintf("%.0f B", size)
+	}
+	units := [...]string{"KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for size /= 1024; size >= 1024 && unit < len(units)-1; unit++ {
+		size /= 1024
+	}
+	return fmt.Sprintf("%.1f %s", size, units[unit])
+}
+
+// formatInt returns a number with its thousands separated.
+func formatInt(n any) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }
+func controllerLink(name string) string { return "controller?name=" + url.QueryEscape(name) }
+func changesLink(name string) string    { return "changes?informer=" + url.QueryEscape(name) }
+func keyLink(key string) string         { return "key?key=" + url.QueryEscape(key) }
+
+func quoted(s string) string { return strconv.Quote(s) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

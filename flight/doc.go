@@ -1,0 +1,42 @@
+// Package flight has the flight recorder of informers: a [Recorder] keeps what they read from their
+// servers, the newest of it, and writes it to a file; [Open] reads the file, a [Recording], whose
+// tracks source.Replay plays in a test.
+//
+//	informers ── requests, answers, frames, silences, ends ──▶ Recorder ──Dump──▶ file
+//	                                                                               │
+//	informer in a test ◀── source.Replay ◀── Recording ◀─────────────────────Open──┘
+//
+// # What a recording has
+//
+//  1. A track for each informer, and for each of its namespaces if it has several.
+//  2. A track begins with its base: the identity (key, version and UID) of each object that was
+//     cached when the oldest kept record was written, and the whole object where an event of that
+//     object follows.
+//  3. Its records follow, each with its time: requests for lists and watches with their options,
+//     pages with the identities of their objects, events with their frames as they came, errors,
+//     and the ends of watches. A silence is the time between two records.
+//  4. Objects of a source without frames, such as a ListerWatcher, are encoded when the recording is
+//     written, and their records say so.
+//  5. Of a Secret, a recording has the identity alone. [Options.Cut] leaves out more.
+//
+// docs/recorder.md describes the format of the file and the costs.
+//
+// # When a recording is written
+//
+// When the program calls [Recorder.Dump] or [Recorder.DumpFile]; when a signal arrives, after
+// [Recorder.DumpOnSignal]; when the page of package debug is asked for one; and, with
+// [Options.Dir], when a handler panics or becomes stuck and when a server's versions went back.
+//
+// # Concurrency properties
+//
+// Any number of goroutines may use a Recorder, and any number of factories and informers. What an
+// informer has written goes when it stops.
+//
+// A recording in Options.Dir is written on the goroutine that has found the reason: the handler's,
+// the reflector's, or one that looks for stuck handlers every 5 seconds.
+//
+// # Memory
+//
+// [Options.MaxBytes], counted as package internal/tape says, and one frame. While a recording is
+// written, what it holds stays, and informers write to new memory.
+package flight

@@ -1,0 +1,101 @@
+package tidings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/source"
+)
+
+func init() {
+	inspect.Of = func(informer any) (inspect.Informer, error) {
+		i, ok := informer.(interface {
+			inspect() (inspect.Informer, error)
+		})
+		if !ok {
+			return nil, fmt.Errorf("tidings: %T is no *tidings.Informer", informer)
+		}
+		return i.inspect()
+	}
+	inspect.Views = func(of any) (views []inspect.View, ok bool) {
+		if f, ok := of.(*Factory); ok {
+			return f.views(), true
+		}
+		i, err := inspect.Of(of)
+		if err != nil {
+			return nil, errors.Is(err, ErrReleased)
+		}
+		return []inspect.View{i}, true
+	}
+	inspect.Served = func(ctx context.Context, factory any, gvr schema.GroupVersionResource) error {
+		_, err := factory.(*Factory).client.Resolve(ctx, source.Resource{
+			Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource,
+		})
+		return err
+	}
+}
+
+func (f *Factory) views() []inspect.View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	views := make([]inspect.View, len(f.order))
+	for i, s := range f.order {
+		views[i] = s.collection.view()
+	}
+	return views
+}
+
+func (c *collection[T]) view() inspect.View { return inspection[T]{c} }
+
+func (i *Informer[T]) inspect() (inspect.Informer, error) {
+	if i == nil {
+		return nil, fmt.Errorf("tidings: the informer is nil: ask a factory for one")
+	}
+	c, err := i.held()
+	return inspection[T]{c}, err
+}
+
+// inspection is an inspect.Informer.
+type inspection[T Object] struct{ *collection[T] }
+
+func (i inspection[T]) Server() string {
+	if i.o.client == nil {
+		return ""
+	}
+	return i.o.client.Server()
+}
+
+func (i inspection[T]) Resource() source.Resource { return i.o.holds }
+
+func (i inspection[T]) Resolve(ctx context.Context) (source.Resource, error) {
+	known := i.o.holds
+	complete := known.Name != "" && known.Kind != "" && known.Scope != source.ScopeUnknown
+	if i.o.client == nil || complete {
+		return known, nil
+	}
+	return i.o.client.Resolve(ctx, known)
+}
+
+func (i inspection[T]) Selects() bool {
+	s := i.o.selection
+	return !s.labels.Empty() || !s.fields.Empty()
+}
+
+func (i inspection[T]) Selectors() (labels, fields string) {
+	return i.o.selection.labels.String(), i.o.selection.fields.String()
+}
+
+func (i inspection[T]) Cached(key string) (version, uid string, ok bool) {
+	obj, ok := i.Store().Get(key)
+	if !ok {
+		return "", "", false
+	}
+	version, uid = describe(obj)
+	return version, uid, true
+}
+
+func (i inspection[T]) Version() string { return i.Store().Snapshot().Version() }

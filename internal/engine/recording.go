@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/source"
+)
+
+// recording is where the reads of a collection are recorded. It does not refer to the collection:
+// the log, which outlives that, reports panics through it.
+type recording struct {
+	informer string
+	ring     atomic.Pointer[tape.Ring] // nil without a recorder
+	watch    sync.Once                 // starts the search for stuck handlers
+}
+
+// event reports what may be a reason to keep a recording.
+func (r *recording) event(reason string) {
+	if ring := r.ring.Load(); ring != nil {
+		ring.Event(reason, r.informer)
+	}
+}
+
+// onPanic returns a function that reports a panic before it calls next, which may be nil.
+func (r *recording) onPanic(next func(fanout.Panic)) func(fanout.Panic) {
+	return func(p fanout.Panic) {
+		if p.Value != fanout.ErrGoexit { // a failing test
+			r.event(tape.ReasonPanic)
+		}
+		if next != nil {
+			next(p)
+		}
+	}
+}
+
+// record returns the source of a part, recorded if the options have a recorder. end ends that.
+func (c *Collection[T]) record(
+	p *part[T], src source.Source[T], o *reflector.Options[T],
+) (recorded source.Source[T], end func()) {
+	end = func() {}
+	if o.Recorder == nil || o.Recorder.Ring() == nil {
+		return src, end
+	}
+	ring := o.Recorder.Ring()
+	c.recording.ring.Store(ring)
+	o.OnRewind = func() { c.recording.event(tape.ReasonRewind) }
+	c.recording.watch.Do(c.watchHandlers)
+	return source.Record(src, ring, c.Name(), func() tape.Base { return c.base(p) })
+}
+
+// base returns the cached objects of a part.
+func (c *Collection[T]) base(p *part[T]) tape.Base {
+	snapshot, describe := c.store.Snapshot(), c.o.Describe
+	return tape.Base{
+		Version: p.health().Version,
+		Objects: func(yield func(tape.Object) bool) {
+			for key, obj := range snapshot.Prefix(p.prefix) {
+				version, uid := describe(obj)
+				if !yield(tape.Object{Key: key, Version: version, UID: uid, Object: obj}) {
+					return
+				}
+			}
+		},
+	}
+}
+
+// stuckInterval is how often recorded informers are searched for stuck handlers.
+const stuckInterval = 5 * time.Second
+
+// watchHandlers starts a goroutine that reports handlers that become stuck, until Run ends.
+func (c *Collection[T]) watchHandlers() {
+	c.parts.mu.Lock()
+	ctx := c.parts.running
+	c.parts.mu.Unlock()
+	c.parts.group.Go(func() { // its caller is in the group
+		c.label(ctx, "recorder")
+		tick := time.NewTicker(stuckInterval)
+		defer tick.Stop()
+		for stuck := 0; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			before := stuck
+			if stuck = c.stuckHandlers(); stuck > before {
+				c.recording.event(tape.ReasonStuck)
+			}
+		}
+	})
+}
+
+// stuckHandlers returns how many handlers are stuck.
+func (c *Collection[T]) stuckHandlers() (stuck int) {
+	for _, s := range c.fan.Subscriptions() {
+		if HandlerHealth(s).State == health.HandlerStuck {
+			stuck++
+		}
+	}
+	return stuck
+}

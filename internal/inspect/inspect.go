@@ -1,0 +1,41 @@
+package inspect
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Informer is an informer of any type. Its methods may be called from any goroutine.
+type Informer interface {
+	View
+	// Name returns what errors, logs and health call it.
+	Name() string
+	// Server returns the address of the API server, "" without a factory.
+	Server() string
+	// Resolve returns what it holds, and asks the server for what is not known.
+	Resolve(ctx context.Context) (source.Resource, error)
+	// Selects reports whether it has a label or field selector, so that an object may leave
+	// it without being deleted.
+	Selects() bool
+	// Selectors returns its label and field selector, "" for none.
+	Selectors() (labels, fields string)
+	// Reached returns the version up to which the cache reflects the objects of a namespace,
+	// "" before the first list. ok is false if it does not hold that namespace.
+	Reached(namespace string) (version string, ok bool)
+	// Cached returns the version and UID of a cached object.
+	Cached(key string) (version, uid string, ok bool)
+	// Version returns the version that the whole cache reflects.
+	Version() string
+	// Over returns why it follows the server no more; nil if it does or will.
+	Over() error
+}
+
+// Of returns the inspection of a *tidings.Informer, which must not have been released.
+var Of func(informer any) (Informer, error)
+
+// Served returns nil if the server of a *tidings.Factory serves a resource, and otherwise why
+// not.
+var Served func(ctx context.Context, factory any, gvr schema.GroupVersionResource) error

@@ -1,0 +1,60 @@
+package reflector
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// span is the span of a list or a watch. Without Transport.Tracer it has a context alone.
+type span struct {
+	ctx  context.Context // of the requests
+	open source.Span     // nil before the beginning and after the end
+}
+
+// startSpan starts the span of an operation.
+func (r *Reflector[T]) startSpan(ctx context.Context, operation string, attrs ...slog.Attr) span {
+	if r.o.Tracer == nil {
+		return span{ctx: ctx}
+	}
+	attrs = append(attrs, slog.String("informer", r.o.Name))
+	if namespace := strings.TrimSuffix(r.o.Partition, "/"); namespace != "" {
+		attrs = append(attrs, slog.String("namespace", namespace))
+	}
+	ctx, open := r.o.Tracer.Start(ctx, operation+" "+r.o.Name, attrs...)
+	return span{ctx, open}
+}
+
+// end ends the span, if it has not ended.
+func (s *span) end(err error, attrs ...slog.Attr) {
+	if s.open == nil {
+		return
+	}
+	s.open.End(source.Bound(err), attrs...) // not every source bounds its errors
+	s.open = nil
+}
+
+// endings are the causes of the end of a watch, as its span has them.
+var endings = [...]string{
+	stopped: "stopped", torn: "silent", finished: "finished", endless: "endless",
+	expired: "expired", lost: "lost", undecodable: "undecodable", refused: "refused",
+	busy: "busy", broken: "broken",
+}
+
+// endSpan ends the span of the watch. A watch that the server ended in good order, and one that
+// ended with Run, have no error.
+func (s *stream[T]) endSpan(ctx context.Context, err error, begun bool) {
+	if s == nil || s.span.open == nil {
+		return
+	}
+	c := classify(err, begun).cause
+	if ctx.Err() != nil {
+		c = stopped
+	}
+	if c == stopped || c == finished {
+		err = nil
+	}
+	s.span.end(err, slog.String("end", endings[c]), slog.Int("events", s.events))
+}

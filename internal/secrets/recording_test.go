@@ -1,0 +1,68 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/flight"
+	"github.com/tidings-go/tidings/source"
+)
+
+// newRecorder returns a recorder that keeps everything of a test.
+func newRecorder(t *testing.T) *flight.Recorder {
+	recorder, err := flight.New(flight.Options{})
+	must(t, err)
+	return recorder
+}
+
+// printRecording prints a recording, and what replays of it cache.
+func printRecording(t *testing.T, o *output, recorder *flight.Recorder) {
+	t.Helper()
+	var file bytes.Buffer
+	must(t, recorder.Dump(&file, "a test"))
+	recording, err := flight.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	must(t, err)
+	if len(recording.Tracks) == 0 {
+		t.Error("the recording is empty: the test sees nothing")
+	}
+	for _, track := range recording.Tracks {
+		o.print(track.Collection)
+		for _, object := range track.Base {
+			o.print(object.Key, string(object.Data))
+		}
+		for _, r := range track.Records {
+			o.print(string(r.Data), r.Key, r.Version)
+			if r.More != nil && r.More.Failure != nil {
+				o.print(r.More.Failure.Error, string(r.More.Failure.Status))
+			}
+		}
+		printReplay(t, o, track)
+	}
+}
+
+// printReplay prints the objects and the health of a replay.
+func printReplay(t *testing.T, o *output, track *flight.Track) {
+	t.Helper()
+	empty := func() *unstructured.Unstructured { return new(unstructured.Unstructured) }
+	played, err := source.Replay(track, empty, source.ReplayOptions{Speed: math.Inf(1)})
+	must(t, err)
+	informer, err := tidings.NewInformer(played, tidings.InformerOptions[*unstructured.Unstructured]{})
+	must(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- informer.Run(ctx) }()
+	<-played.Done()
+	synctest.Wait()
+	for key, object := range informer.Lister().All() {
+		o.print(key, object.Object)
+	}
+	o.print(informer.Health())
+	stop()
+	o.print(<-ran)
+}

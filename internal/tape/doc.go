@@ -1,0 +1,28 @@
+// Package tape holds what sources have brought, in memory: a [Ring] keeps the newest [Record]s of
+// any number of [Writer]s, and a [Recording] is a copy of them, with a [Track] for each writer.
+//
+//	source.Record ──▶ Writer ──┐
+//	source.Record ──▶ Writer ──┼──▶ Ring: segment, segment, …, segment ──▶ Recording
+//	source.Record ──▶ Writer ──┘         oldest               newest
+//
+// # Algorithms
+//
+//  1. A write copies the bytes of a record into the newest segment, which has room for a 128th of
+//     [Options.MaxBytes], at most 256 KiB, or for one larger record.
+//  2. With a writer's first record in a segment, the ring asks the writer for the state of its
+//     cache. This is the base of the writer if the segment becomes its oldest one.
+//  3. When the segments are larger than MaxBytes, or the newest record of the oldest
+//     segment is older than [Options.MaxAge], the oldest segment is dropped as a whole.
+//  4. A record that is larger than a quarter of MaxBytes is kept without its bytes.
+//
+// # Concurrency properties
+//
+// Any number of goroutines may use a Ring; a Writer belongs to one at a time. One mutex guards the
+// segments. It is held for a copy of bytes, and never while a recording is encoded.
+//
+// # Memory
+//
+// A record counts its bytes twice, and [recordBytes] more: a base keeps the object that the
+// record's object has replaced in the cache. The table of a cache is copied on write, and the
+// nodes of its tree that are kept for a base do not count.
+package tape

@@ -1,0 +1,219 @@
+package tape
+
+import (
+	"iter"
+	"sync"
+	"time"
+)
+
+// Options configure a [Ring]. All are required.
+type Options struct {
+	// MaxBytes bounds the memory of the ring.
+	MaxBytes int64
+	// MaxAge is how long a record is kept.
+	MaxAge time.Duration
+	// OnEvent is called with what may be a reason for a recording, and with the informer. It
+	// may be called from any goroutine.
+	OnEvent func(reason, informer string)
+}
+
+const (
+	// recordBytes is the memory of a record beside its bytes.
+	recordBytes = 128
+	// objectBytes is what an object that is not encoded counts.
+	objectBytes = 4 << 10
+	// maxSegment is the most that a segment has room for, but for one larger record.
+	maxSegment = 256 << 10
+	// segments is how many segments a full ring has at least.
+	segments = 64
+)
+
+// Ring keeps the newest records.
+type Ring struct {
+	o     Options
+	began time.Time
+	room  int // of a segment, in bytes
+
+	mu       sync.Mutex // guards the rest
+	segments []*segment // the oldest first
+	bytes    int64
+	spare    *segment         // an empty one, or nil
+	writers  map[*Writer]bool // that have not ended
+}
+
+// segment has the records of a while.
+type segment struct {
+	records []written
+	buf     []byte // their Data; it never grows
+	bases   map[*Writer]Base
+	bytes   int64
+	first   time.Duration
+	copied  bool // a recording refers to it
+}
+
+// written is a record with its writer.
+type written struct {
+	Record
+	by *Writer
+}
+
+// Base is the state of a cache.
+type Base struct {
+	// Version is up to which version the source was read.
+	Version string
+	// Objects yields what is cached, in the order of keys.
+	Objects iter.Seq[Object]
+}
+
+// WriterOptions configure a [Writer].
+type WriterOptions struct {
+	// Name is that of the informer.
+	Name string
+	// Base returns the state of the cache. It must not call the writer.
+	Base func() Base
+	// Collection returns what the source reads; nil if that is not known.
+	Collection func() Collection
+	// Decode decodes the object of a frame; nil if there are no frames.
+	Decode func(frame []byte, form Form) (any, error)
+}
+
+// Writer writes the records of one source.
+type Writer struct {
+	ring *Ring
+	o    WriterOptions
+}
+
+// New returns an empty ring.
+func New(o Options) *Ring {
+	room := int(min(o.MaxBytes/segments/2, maxSegment)) // bytes count twice
+	return &Ring{o: o, began: time.Now(), room: room, writers: map[*Writer]bool{}}
+}
+
+// Event calls Options.OnEvent.
+func (r *Ring) Event(reason, informer string) { r.o.OnEvent(reason, informer) }
+
+// NewWriter returns a writer, which [Writer.End] ends.
+func (r *Ring) NewWriter(o WriterOptions) *Writer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := &Writer{ring: r, o: o}
+	r.writers[w] = true
+	return w
+}
+
+// Write writes records that occurred now, and copies their Data.
+func (w *Writer) Write(records ...Record) {
+	r := w.ring
+	now := time.Since(r.began)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range records {
+		r.write(w, &records[i], now)
+	}
+}
+
+func (r *Ring) write(w *Writer, record *Record, now time.Duration) {
+	size := len(record.Data)
+	leftOut := int64(size) > r.o.MaxBytes/4
+	if leftOut {
+		size = 0
+	}
+	s := r.newest(size, now)
+	if _, known := s.bases[w]; !known {
+		s.bases[w] = w.o.Base()
+	}
+	s.records = append(s.records, written{*record, w})
+	kept := &s.records[len(s.records)-1]
+	kept.At, kept.LeftOut, kept.Data = now, leftOut, nil
+	if size > 0 {
+		begin := len(s.buf)
+		s.buf = append(s.buf, record.Data...)
+		kept.Data = s.buf[begin:len(s.buf):len(s.buf)]
+	}
+	count := int64(recordBytes + 2*size)
+	if record.Object != nil {
+		count += 2 * objectBytes
+	}
+	s.bytes += count
+	r.bytes += count
+	r.trim(now)
+}
+
+// newest returns the newest segment if it has room for size bytes, and is young enough that
+// segments of one age can be dropped, or a new one.
+func (r *Ring) newest(size int, now time.Duration) *segment {
+	if n := len(r.segments); n > 0 {
+		s := r.segments[n-1]
+		full := len(s.buf)+size > cap(s.buf) || s.bytes >= int64(4*r.room)
+		if !full && now-s.first < r.o.MaxAge/segments {
+			return s
+		}
+	}
+	s := r.spare
+	r.spare = nil
+	if s == nil || cap(s.buf) < size {
+		s = &segment{buf: make([]byte, 0, max(size, r.room)), bases: map[*Writer]Base{}}
+	}
+	s.first = now
+	r.segments = append(r.segments, s)
+	return s
+}
+
+// trim drops segments that are too many or too old, but for the newest.
+func (r *Ring) trim(now time.Duration) {
+	dropped := 0
+	for ; dropped < len(r.segments)-1; dropped++ {
+		oldest, next := r.segments[dropped], r.segments[dropped+1]
+		if r.bytes <= r.o.MaxBytes && now-next.first <= r.o.MaxAge {
+			break
+		}
+		r.bytes -= oldest.bytes
+		if !oldest.copied && cap(oldest.buf) == r.room {
+			clear(oldest.records)
+			clear(oldest.bases)
+			oldest.records, oldest.buf, oldest.bytes = oldest.records[:0], oldest.buf[:0], 0
+			r.spare = oldest
+		}
+	}
+	if dropped > 0 {
+		n := copy(r.segments, r.segments[dropped:])
+		clear(r.segments[n:])
+		r.segments = r.segments[:n]
+	}
+}
+
+// End drops the records of a writer that will write no more.
+func (w *Writer) End() {
+	r := w.ring
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.writers, w)
+	for _, s := range r.segments {
+		delete(s.bases, w)
+		if s.copied {
+			continue
+		}
+		for i := range s.records {
+			if s.records[i].by == w {
+				s.records[i] = written{by: w} // its bytes go with the segment
+			}
+		}
+	}
+}
+
+// Bytes returns how many bytes the ring takes by its own count.
+func (r *Ring) Bytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bytes
+}
+
+// The reasons of events.
+const (
+	// ReasonPanic is a handler that panicked.
+	ReasonPanic = "panic"
+	// ReasonStuck is a handler that has become stuck.
+	ReasonStuck = "stuck"
+	// ReasonRewind is a server whose versions went back.
+	ReasonRewind = "rewind"
+)

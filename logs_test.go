@@ -1,0 +1,81 @@
+package tidings_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/logtable"
+)
+
+// TestLogs makes an informer log each line of docs/logs.md, and no other, under an hour of faults.
+func TestLogs(t *testing.T) {
+	lines := logtable.New("informer")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{Logger: lines.Logger()}, apisim.Options{})
+		w.server.Inject(apisim.Match{}, apisim.Call(func(r *http.Request) {
+			query := r.URL.Query()
+			query.Del("labelSelector")
+			r.URL.RawQuery = query.Encode()
+		}))
+		w.server.Inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Stall(1, 0))
+		release := make(chan struct{})
+		logEverything(w, release)
+		backup := w.server.Snapshot()
+		time.Sleep(10 * time.Minute)
+		for n := range 100 {
+			w.create(fmt.Sprint("many-", n), "1")
+		}
+		w.server.SetAvailable(false)
+		time.Sleep(10 * time.Minute)
+		w.server.SetAvailable(true)
+		time.Sleep(10 * time.Minute)
+		w.server.Rewind(backup)
+		time.Sleep(30 * time.Minute)
+		w.stuck = true
+		w.end()
+		close(release)
+		synctest.Wait()
+	})
+	if err := lines.Compare("docs/logs.md", "Informers"); err != nil {
+		t.Error(err)
+	}
+	for kind, n := range lines.Kinds() {
+		if n > 25 && !strings.HasPrefix(kind, "Debug") {
+			t.Errorf("%d lines in an hour: %s", n, kind)
+		}
+	}
+}
+
+// logEverything starts an informer whose functions fail, and one of whose handlers does not return.
+func logEverything(w *world, release chan struct{}) {
+	w.create("a", "1")
+	w.create("other", "2")
+	fails := func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		if strings.HasPrefix(c.Name, "many") {
+			return nil, errors.New("no transform")
+		}
+		return c, nil
+	}
+	configs, err := tidings.For[*corev1.ConfigMap](w.factory,
+		tidings.Selection{Labels: "n=1", Transform: tidings.NewTransform(fails)})
+	w.must(err)
+	w.must(configs.AddIndex(tidings.NewIndex("broken", func(*corev1.ConfigMap) []string { panic("no index") })))
+	for _, handle := range []func(*corev1.ConfigMap, bool){
+		func(*corev1.ConfigMap, bool) { panic("no handler") },
+		func(*corev1.ConfigMap, bool) { <-release },
+	} {
+		_, err = configs.AddHandler(tidings.Funcs[*corev1.ConfigMap]{OnAdd: handle},
+			tidings.HandlerOptions{IsolatePanics: true})
+		w.must(err)
+	}
+	w.must(w.factory.Start(w.ctx))
+}

@@ -1,0 +1,110 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/tape"
+)
+
+// byReader is the cause of a request whose context had ended. A replay waits for that.
+const byReader = "ended by the reader"
+
+// causes are the errors that a recording names.
+var causes = []struct {
+	name string
+	err  error
+}{
+	{"end of the stream", io.EOF},
+	{"unexpected end", io.ErrUnexpectedEOF},
+	{"streamed list refused", ErrStreamedListRefused},
+	{"wrong scope", ErrWrongScope},
+	{"namespaced", ErrNamespaced},
+	{"silent", ErrSilent},
+	{"too large", ErrFrameTooLarge},
+	{"cut frame", ErrCutFrame},
+	{"malformed", ErrMalformed},
+	{"unknown event", ErrUnknownEvent},
+	{"redirect", ErrRedirect},
+	{"options", errOptions},
+	{"connection refused", syscall.ECONNREFUSED},
+	{"connection reset", syscall.ECONNRESET},
+}
+
+// The causes that are types of errors.
+const (
+	unexpectedObject = "unexpected object"
+	networkError     = "network"
+)
+
+// failed returns the record of an error of a request.
+func failed(ctx context.Context, err error) tape.Record {
+	f := &tape.Failure{Error: Bound(err).Error()}
+	if ctx.Err() != nil {
+		f.Causes = append(f.Causes, byReader)
+	}
+	if of, ok := errors.AsType[*Error](err); ok {
+		f.Phase, f.Error = string(of.Phase), Bound(of.Err).Error()
+	}
+	for _, c := range causes {
+		if errors.Is(err, c.err) {
+			f.Causes = append(f.Causes, c.name)
+		}
+	}
+	if _, ok := errors.AsType[*apierrors.UnexpectedObjectError](err); ok {
+		f.Causes = append(f.Causes, unexpectedObject)
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		f.Causes = append(f.Causes, networkError)
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		f.Status, _ = json.Marshal(status.Status()) // a struct of texts and numbers
+	}
+	return tape.Record{Kind: tape.Failed, More: &tape.More{Failure: f}}
+}
+
+// replayedError is an error of a recording.
+type replayedError struct {
+	text   string
+	causes []error
+}
+
+func (e *replayedError) Error() string   { return e.text }
+func (e *replayedError) Unwrap() []error { return e.causes }
+
+// failure returns the error that a record describes, of a request.
+func failure(f *tape.Failure, r request) error {
+	replayed := &replayedError{text: f.Error}
+	for _, name := range f.Causes {
+		switch name {
+		case unexpectedObject:
+			replayed.causes = append(replayed.causes, &apierrors.UnexpectedObjectError{})
+		case networkError:
+			replayed.causes = append(replayed.causes, &net.OpError{Op: r.op, Err: errors.New(f.Error)})
+		}
+		for _, c := range causes {
+			if c.name == name {
+				replayed.causes = append(replayed.causes, c.err)
+			}
+		}
+	}
+	var status metav1.Status
+	if len(f.Status) > 0 && json.Unmarshal(f.Status, &status) == nil {
+		replayed.causes = append(replayed.causes, &apierrors.StatusError{ErrStatus: status})
+	}
+	if f.Phase != "" {
+		return r.fail(Phase(f.Phase), replayed)
+	}
+	if len(replayed.causes) == 1 && replayed.causes[0] == io.EOF {
+		return io.EOF
+	}
+	return replayed
+}

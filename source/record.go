@@ -1,0 +1,268 @@
+package source
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/tape"
+)
+
+// Recorder keeps what sources bring. A *flight.Recorder is one.
+type Recorder interface {
+	// Ring returns where records are kept.
+	Ring() *tape.Ring
+}
+
+// Record returns a source that yields what src yields, and writes that to a ring until end is
+// called. name is that of the informer. base returns the state of its cache, and must not call the
+// source. Of Secrets the identity alone is written.
+//
+// An engine calls it for each source if [Transport] has a Recorder.
+func Record[T any](src Source[T], ring *tape.Ring, name string,
+	base func() tape.Base) (recorded Source[T], end func()) {
+	r := &recordedSource[T]{Source: src}
+	o := tape.WriterOptions{Name: name, Base: func() tape.Base { return r.withoutSecrets(base()) }}
+	if w, ok := src.(wired); ok {
+		o.Collection, o.Decode = w.Collection, w.DecodeFrame
+		r.collection = w.Collection
+	}
+	r.tape = ring.NewWriter(o)
+	return r, r.tape.End
+}
+
+// wired is implemented by sources that read frames, and by those that convert their objects.
+type wired interface {
+	// Collection says what is read, as far as it is known.
+	Collection() tape.Collection
+	// DecodeFrame returns the object in a frame of a stream of the source.
+	DecodeFrame(frame []byte, form tape.Form) (any, error)
+}
+
+// framed is implemented by the streams of such sources.
+type framed interface {
+	// Frames returns the frames of the events that Next has returned, until it is called again.
+	Frames() ([][]byte, tape.Form)
+}
+
+// recordedSource writes the calls of a source, and what they return. A source has one call at a
+// time.
+type recordedSource[T any] struct {
+	Source[T]
+	collection func() tape.Collection // nil if that is not known
+	tape       *tape.Writer
+}
+
+// secrecy returns a function that reports whether an object may be a Secret.
+func (r *recordedSource[T]) secrecy() func(object any) bool {
+	if r.collection != nil {
+		if of := r.collection(); of != (tape.Collection{}) {
+			secret := dedup.IsSecret(of.Group, of.Resource, of.Kind)
+			return func(any) bool { return secret }
+		}
+	}
+	return func(object any) bool { return object == nil || dedup.MayBeSecret(object, false) }
+}
+
+// withoutSecrets returns a base in which Secrets are identities.
+func (r *recordedSource[T]) withoutSecrets(base tape.Base) tape.Base {
+	objects := base.Objects
+	base.Objects = func(yield func(tape.Object) bool) {
+		mayBeSecret := r.secrecy()
+		for o := range objects {
+			if mayBeSecret(o.Object) {
+				o.Object = nil
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}
+	return base
+}
+
+// List writes the request, and the identities in the answer or its error.
+func (r *recordedSource[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
+	r.tape.Write(tape.Record{Kind: tape.List, More: &tape.More{Request: &tape.Request{
+		Version: o.Version, Limit: o.Limit, Continue: o.Continue,
+	}}})
+	var identities []byte
+	o.IsCached = noteCached(o.IsCached, &identities)
+	page, err := r.Source.List(ctx, o)
+	if err != nil {
+		r.tape.Write(failed(ctx, err))
+		return page, err
+	}
+	for i := range page.Items {
+		identities = appendItem(identities, &page.Items[i])
+	}
+	r.tape.Write(tape.Record{
+		Kind: tape.Page, Version: page.Version, Form: tape.Identity, Data: identities,
+		More: &tape.More{Continue: page.Continue, Remaining: page.Remaining},
+	})
+	return page, nil
+}
+
+// noteCached returns a function that calls isCached and notes the objects that are.
+func noteCached(isCached IsCached, identities *[]byte) IsCached {
+	if isCached == nil {
+		return nil
+	}
+	return func(key, version, uid string) bool {
+		cached := isCached(key, version, uid)
+		if cached {
+			*identities = tape.AppendIdentity(*identities, key, version, uid, "")
+		}
+		return cached
+	}
+}
+
+func appendItem[T any](identities []byte, item *Item[T]) []byte {
+	text := ""
+	if item.Err != nil {
+		text = item.Err.Error()
+	}
+	return tape.AppendIdentity(identities, item.Key, item.Version, item.UID, text)
+}
+
+// Watch writes the request, and its error if it fails.
+func (r *recordedSource[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
+	r.tape.Write(tape.Record{Kind: tape.Watch, More: &tape.More{Request: &tape.Request{
+		Version: o.Version, Timeout: o.Timeout, SendInitialEvents: o.SendInitialEvents,
+	}}})
+	s := &recordedStream[T]{tape: r.tape, ctx: ctx, listing: o.SendInitialEvents}
+	o.IsCached = noteCached(o.IsCached, &s.listed)
+	var err error
+	if s.Stream, err = r.Source.Watch(ctx, o); err != nil {
+		r.tape.Write(failed(ctx, err))
+		return nil, err
+	}
+	s.mayBeSecret = r.secrecy() // after Watch, which may have asked for the resource
+	r.tape.Write(tape.Record{Kind: tape.Begun})
+	return s, nil
+}
+
+// recordedStream writes the events of a stream.
+type recordedStream[T any] struct {
+	Stream[T]
+	tape        *tape.Writer
+	ctx         context.Context
+	mayBeSecret func(any) bool
+	listing     bool   // a list is being streamed
+	listed      []byte // its identities that were not written
+	ended       bool   // the end was written
+	records     []tape.Record
+}
+
+// Next writes what the stream brings.
+func (s *recordedStream[T]) Next() ([]Event[T], error) {
+	events, err := s.Stream.Next()
+	clear(s.records)
+	s.records = s.records[:0]
+	var frames [][]byte
+	var form tape.Form
+	if f, ok := s.Stream.(framed); ok {
+		frames, form = f.Frames()
+	}
+	for i := range events {
+		e := &events[i]
+		if s.listing && e.Type == Added {
+			s.listed = appendItem(s.listed, &e.Item)
+			continue
+		}
+		s.listing = s.listing && e.Type != InitialEventsEnd
+		s.flush()
+		var frame []byte
+		if i < len(frames) {
+			frame = frames[i]
+		}
+		s.records = append(s.records, s.record(e, frame, form))
+	}
+	s.flush()
+	if err != nil {
+		s.ended = true
+		s.records = append(s.records, failed(s.ctx, err))
+	}
+	s.tape.Write(s.records...)
+	return events, err
+}
+
+// flush adds a record of the listed objects.
+func (s *recordedStream[T]) flush() {
+	if len(s.listed) > 0 {
+		s.records = append(s.records,
+			tape.Record{Kind: tape.Listed, Form: tape.Identity, Data: s.listed})
+		s.listed = nil
+	}
+}
+
+// record describes an event. frame is nil if the stream has none.
+func (s *recordedStream[T]) record(e *Event[T], frame []byte, form tape.Form) tape.Record {
+	record := tape.Record{Kind: tape.Event, Type: uint8(e.Type), Key: e.Key, Version: e.Version}
+	switch {
+	case e.Type == Bookmark || e.Type == InitialEventsEnd:
+	case e.Err != nil || s.mayBeSecret(e.Object):
+		record.Form, record.Data = tape.Identity, appendItem(nil, &e.Item)
+	case frame != nil:
+		record.Form, record.Data = form, frame
+	default:
+		// A transform may change the object.
+		if obj, ok := any(e.Object).(runtime.Object); ok {
+			record.Form, record.Object = tape.Encoded, obj.DeepCopyObject()
+			break
+		}
+		record.Form, record.Data = tape.Identity, appendItem(nil, &e.Item)
+	}
+	return record
+}
+
+// Close writes that the stream was closed before its end.
+func (s *recordedStream[T]) Close() error {
+	if !s.ended {
+		s.ended = true
+		s.tape.Write(tape.Record{Kind: tape.Closed})
+	}
+	return s.Stream.Close()
+}
+
+// Collection says what the source reads. It does not wait for discovery.
+func (s *REST[T]) Collection() tape.Collection {
+	r := s.asked
+	select {
+	case s.lock <- struct{}{}:
+		r = s.resource
+		<-s.lock
+	default:
+	}
+	return tape.Collection{
+		Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind,
+		Namespace: s.options.Namespace, Labels: s.options.Labels, Fields: s.options.Fields,
+	}
+}
+
+// DecodeFrame returns the object in a frame that a stream of the source has returned.
+func (s *REST[T]) DecodeFrame(frame []byte, form tape.Form) (any, error) {
+	event, err := s.streamOf(form).decode(frame)
+	if err == nil {
+		err = event.Err
+	}
+	return event.Object, err
+}
+
+// streamOf returns a stream that decodes frames and reads none.
+func (s *REST[T]) streamOf(form tape.Form) *restStream[T] {
+	stream := &restStream[T]{
+		decoder: s.decoder, bookmarks: s.bookmarks, protobuf: form == tape.Protobuf,
+	}
+	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
+	return stream
+}
+
+// Frames returns the frames of the events that Next has returned.
+func (s *restStream[T]) Frames() ([][]byte, tape.Form) {
+	if s.protobuf {
+		return s.encoded, tape.Protobuf
+	}
+	return s.encoded, tape.JSON
+}

@@ -1,0 +1,344 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tidings-go/tidings/internal/tape"
+)
+
+// ReplayOptions say how a recording is played. The zero value plays it as fast as it was recorded.
+type ReplayOptions struct {
+	// Speed is how many times faster than recorded it is played; 0 means 1, and math.Inf(1) does
+	// not wait.
+	Speed float64
+}
+
+// Replayed is a [Source] that plays a track of a recording. Use [Replay].
+//
+// It answers each request as it was answered, after the same time. A request that was not recorded
+// at this place is answered from what has been played: a list with the objects as they were, a
+// watch with the events that follow, or those of the next recorded watch. [Replayed.Unplanned]
+// counts these.
+//
+// Objects that the recording has as identities have no fields beside their name, namespace, UID
+// and version, and so no labels: a replay ignores selectors. When all has been played, it is
+// silent.
+//
+// One informer may use it, once. Done and Unplanned may be called from any goroutine.
+type Replayed[T Object] struct {
+	rest      *REST[T] // decodes
+	track     *tape.Track
+	speed     float64
+	done      chan struct{} // closed when all was played
+	unplanned atomic.Int64
+
+	// The goroutine that calls List and Watch uses the rest.
+
+	next    int                // of track.Records
+	from    time.Time          // when the record at fromAt was played
+	fromAt  time.Duration      // as recorded
+	objects map[string]Item[T] // as they were at the record before next
+	version string             // that was reached there
+	listed  map[string]Item[T] // of a list whose last page has not been played
+}
+
+// Replay returns a source that plays a track: with testing/synctest in no time. empty returns an
+// empty object of the type to decode into, for example new(corev1.Pod), or an
+// *unstructured.Unstructured for custom types. What was recorded in protobuf is decoded into the
+// Go type of the resource only, or into *metav1.PartialObjectMetadata.
+//
+//	recording, err := flight.Open("testdata/rewind.zip")
+//	…
+//	track, err := recording.Track("pods.v1")
+//	…
+//	pods, err := source.Replay(track, func() *corev1.Pod { return new(corev1.Pod) },
+//		source.ReplayOptions{})
+func Replay[T Object](
+	track *tape.Track, empty func() T, o ReplayOptions,
+) (*Replayed[T], error) {
+	if o.Speed < 0 || o.Speed != o.Speed {
+		return nil, fmt.Errorf("source: Replay: ReplayOptions.Speed is %v: "+
+			"give how many times faster, or 0 for as fast as recorded", o.Speed)
+	}
+	if o.Speed == 0 {
+		o.Speed = 1
+	}
+	r := &Replayed[T]{
+		track: track, speed: o.Speed, done: make(chan struct{}), version: track.BaseVersion,
+		objects: map[string]Item[T]{}, from: time.Now(),
+	}
+	var err error
+	if r.rest, err = replayDecoder(track, empty); err != nil {
+		return nil, fmt.Errorf("source: Replay of %s: %w", track, err)
+	}
+	for _, o := range track.Base {
+		if r.objects[o.Key], err = r.item(o); err != nil {
+			return nil, fmt.Errorf("source: Replay of %s: object %s of the base: %w",
+				track, BoundText(o.Key), err)
+		}
+	}
+	return r, nil
+}
+
+// replayDecoder returns a source that decodes the objects of a track.
+func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
+	resource := Resource{Group: t.Group, Version: t.Version, Name: t.Resource, Kind: t.Kind}
+	var rest any
+	switch any(empty()).(type) {
+	case *unstructured.Unstructured:
+		rest = NewDynamic(nil, resource, RESTOptions{})
+	case *metav1.PartialObjectMetadata:
+		rest = NewMetadata(nil, resource, RESTOptions{})
+	default:
+		return NewTyped(nil, resource, empty, RESTOptions{}), nil
+	}
+	decoder, ok := rest.(*REST[T])
+	if !ok {
+		return nil, fmt.Errorf("the empty object is a %T as another type: return it as what it is", empty())
+	}
+	return decoder, nil
+}
+
+// Done is closed when all has been played, and the informer has taken it.
+func (r *Replayed[T]) Done() <-chan struct{} { return r.done }
+
+// Unplanned returns how many requests were not those that were recorded. The first one is not
+// counted: it is that of an informer that had a cache when the recording begins.
+func (r *Replayed[T]) Unplanned() int { return int(r.unplanned.Load()) }
+
+func (r *Replayed[T]) countUnplanned() {
+	if r.next > 0 {
+		r.unplanned.Add(1)
+	}
+}
+
+// peek returns the next record, or nil at the end.
+func (r *Replayed[T]) peek() *tape.Record {
+	if r.next == len(r.track.Records) {
+		return nil
+	}
+	return &r.track.Records[r.next]
+}
+
+// begin sets the time of a record to now.
+func (r *Replayed[T]) begin(record *tape.Record) { r.from, r.fromAt = time.Now(), record.At }
+
+// wait waits for the time of a record.
+func (r *Replayed[T]) wait(ctx context.Context, record *tape.Record) error {
+	due := r.from.Add(time.Duration(float64(record.At-r.fromAt) / r.speed))
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// waitForReader waits until the reader ends the request.
+func (r *Replayed[T]) waitForReader(ctx context.Context) error {
+	if r.peek() == nil {
+		select {
+		case <-r.done:
+		default:
+			close(r.done)
+		}
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// request describes a request for errors.
+func (r *Replayed[T]) request(op string) request {
+	return request{op: op, resource: r.rest.asked.String(), namespace: r.track.Namespace}
+}
+
+// List answers a request for a page.
+func (r *Replayed[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
+	active(o.OnActivity)
+	record := r.peek()
+	if record == nil || record.Kind != tape.List || !isSameList(record.More.Request, o) {
+		r.countUnplanned()
+		return r.present(o.IsCached), nil
+	}
+	r.next++
+	r.begin(record)
+	answer := r.peek()
+	if answer == nil || answer.Kind != tape.Page && answer.Kind != tape.Failed {
+		return Page[T]{}, r.request("list").fail(Connecting, r.waitForReader(ctx))
+	}
+	if err := r.answer(ctx, "list", answer); err != nil {
+		return Page[T]{}, err
+	}
+	active(o.OnActivity)
+	page := Page[T]{
+		Version: answer.Version, Continue: answer.More.Continue, Remaining: answer.More.Remaining,
+	}
+	return page, r.readPage(&page, answer, record.More.Request, o.IsCached)
+}
+
+// answer waits for the answer of a request, and returns its error.
+func (r *Replayed[T]) answer(ctx context.Context, op string, answer *tape.Record) error {
+	r.next++
+	failed := answer.Kind == tape.Failed
+	if failed && slices.Contains(answer.More.Failure.Causes, byReader) {
+		phase := Phase(answer.More.Failure.Phase)
+		return r.request(op).fail(phase, r.waitForReader(ctx))
+	}
+	if err := r.wait(ctx, answer); err != nil {
+		return r.request(op).fail(Connecting, err)
+	}
+	if failed {
+		return failure(answer.More.Failure, r.request(op))
+	}
+	return nil
+}
+
+func active(onActivity func()) {
+	if onActivity != nil {
+		onActivity()
+	}
+}
+
+// isSameList reports whether a request is the one that was recorded: a list of one object, which
+// is a check of the server's version, is no list of all.
+func isSameList(recorded *tape.Request, o ListOptions) bool {
+	return (recorded.Limit == 1) == (o.Limit == 1) &&
+		(recorded.Continue == "") == (o.Continue == "")
+}
+
+// present returns the objects as they are at this place, in the order of their keys.
+func (r *Replayed[T]) present(isCached IsCached) Page[T] {
+	page := Page[T]{Version: r.version}
+	for _, key := range slices.Sorted(maps.Keys(r.objects)) {
+		item := r.objects[key]
+		if isCached == nil || !isCached(item.Key, item.Version, item.UID) {
+			page.Items = append(page.Items, item)
+		}
+	}
+	return page
+}
+
+// readPage adds the objects of a record to a page.
+func (r *Replayed[T]) readPage(
+	page *Page[T], record *tape.Record, asked *tape.Request, isCached IsCached,
+) error {
+	if asked.Limit != 1 && goesBack(record.Version, r.version) {
+		clear(r.objects) // equal versions are not equal states
+	}
+	items, err := r.items(record.Data)
+	if err != nil {
+		return r.request("list").fail(Decoding, err)
+	}
+	r.noteList(items, record, asked)
+	for _, item := range items {
+		if item.Err == nil && isCached != nil && isCached(item.Key, item.Version, item.UID) {
+			continue
+		}
+		page.Items = append(page.Items, item)
+	}
+	return nil
+}
+
+// goesBack reports whether a list of the version comes from a server that was set back.
+func goesBack(version, reached string) bool {
+	return version != "" && (len(version) < len(reached) ||
+		len(version) == len(reached) && version < reached)
+}
+
+// noteList notes the objects of a page. A list of one object is a check.
+func (r *Replayed[T]) noteList(items []Item[T], page *tape.Record, asked *tape.Request) {
+	switch {
+	case asked.Limit == 1:
+		return
+	case asked.Continue == "":
+		r.listed = map[string]Item[T]{}
+	case r.listed == nil:
+		return // its first page is not in the recording
+	}
+	for _, item := range items {
+		if item.Err == nil {
+			r.listed[item.Key] = item
+		}
+	}
+	if page.More.Continue == "" {
+		r.objects, r.listed, r.version = r.listed, nil, page.Version
+	}
+}
+
+// items returns the objects of identities.
+func (r *Replayed[T]) items(identities []byte) ([]Item[T], error) {
+	var items []Item[T]
+	for o, err := range tape.Identities(identities) {
+		if err != nil {
+			return nil, err
+		}
+		item, err := r.item(o)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// item returns an object: as it is known, as it is encoded, or its identity.
+func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
+	if o.Err != "" {
+		return Item[T]{Key: o.Key, Version: o.Version, UID: o.UID, Err: errors.New(o.Err)}, nil
+	}
+	known, ok := r.objects[o.Key]
+	if ok && o.Data == nil && known.Version == o.Version && known.UID == o.UID {
+		return known, nil
+	}
+	data := o.Data
+	if data == nil {
+		data = r.identity(o)
+	}
+	obj, err := r.rest.decoder.json(data, true)
+	if err != nil {
+		return Item[T]{}, err
+	}
+	return Item[T]{Key: o.Key, Version: o.Version, UID: o.UID, Object: obj}, nil
+}
+
+// identity returns an object in JSON that has an identity alone.
+func (r *Replayed[T]) identity(o tape.Object) []byte {
+	namespace, name, namespaced := strings.Cut(o.Key, "/")
+	if !namespaced {
+		namespace, name = "", o.Key
+	}
+	metadata := map[string]string{"name": name}
+	for field, value := range map[string]string{
+		"namespace": namespace, "uid": o.UID, "resourceVersion": o.Version,
+	} {
+		if value != "" {
+			metadata[field] = value
+		}
+	}
+	object := map[string]any{"metadata": metadata}
+	if _, ok := any(r.rest.decoder).(*dynamicDecoder); ok {
+		gvk := r.rest.decoder.wants()
+		if gvk.Kind == "" {
+			gvk.Kind = "Unknown"
+		}
+		object["apiVersion"], object["kind"] = gvk.ToAPIVersionAndKind()
+	}
+	data, _ := json.Marshal(object) // of texts alone
+	return data
+}
+
+// DecodingStats counts the objects that were decoded.
+func (r *Replayed[T]) DecodingStats() DecodingStats { return r.rest.DecodingStats() }

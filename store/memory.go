@@ -1,0 +1,100 @@
+package store
+
+import "unsafe"
+
+// Memory is an estimate of what a state takes, in bytes, without its objects.
+type Memory struct {
+	// Keys has the keys, and what finds an object by its key. An object that is in an index
+	// takes 32 bytes more of it.
+	Keys int
+	// Indexes has each index with its values, in the order of [Snapshot.Indexes].
+	Indexes []int
+}
+
+// sampledElements is how many elements of a list are measured, up to twice as many for a short one.
+const sampledElements = 4
+
+// Memory returns an estimate from a few nodes of each tree. It takes some microseconds, whatever
+// the size of the store.
+func (s Snapshot[T]) Memory() Memory {
+	if s.state == nil {
+		return Memory{}
+	}
+	m := Memory{Keys: int(unsafe.Sizeof(*s.state)) + arraySize(s.state.byKey.slots)}
+	if root := s.state.objects.root; root != nil {
+		m.Keys += root.bytes(func(items []*item[T]) int { return sum(items, (*item[T]).bytes) })
+	}
+	for _, x := range s.state.indexes {
+		bytes := 0
+		if x.entries.root != nil {
+			bytes = x.entries.root.bytes(bytesOfEntries[T])
+		}
+		m.Indexes = append(m.Indexes, bytes)
+	}
+	return m
+}
+
+// bytes estimates what a node and the nodes below it take. of measures what entries refer to.
+func (n *node[P, E]) bytes(of func([]E) int) int {
+	return allocated(int(unsafe.Sizeof(*n))) + arraySize(n.entries) + of(n.entries) +
+		arraySize(n.children) + sum(n.children, func(c *node[P, E]) int { return c.bytes(of) })
+}
+
+func (r *item[T]) bytes() int {
+	bytes := allocated(int(unsafe.Sizeof(*r))) + allocated(len(r.key))
+	if r.anchor != nil {
+		bytes += allocated(int(unsafe.Sizeof(*r.anchor)))
+	}
+	return bytes
+}
+
+// bytesOfEntries measures the places of neighbouring entries, and each of their values once.
+func bytesOfEntries[T any](entries []entry[T]) int {
+	bytes := len(entries) * int(unsafe.Sizeof(place{}))
+	for i, e := range entries {
+		if i == 0 || unsafe.StringData(e.value) != unsafe.StringData(entries[i-1].value) {
+			bytes += allocated(len(e.value))
+		}
+	}
+	return bytes
+}
+
+// sum estimates the sum of a function over a list, from elements at equal distances.
+func sum[X any](list []X, of func(X) int) int {
+	total, n := 0, 0
+	for i := 0; i < len(list); i += max(1, len(list)/sampledElements) {
+		total += of(list[i])
+		n++
+	}
+	return total * len(list) / max(1, n)
+}
+
+func arraySize[X any](list []X) int {
+	var x X
+	return allocated(cap(list) * int(unsafe.Sizeof(x)))
+}
+
+// allocated returns about what an allocation of a size takes.
+func allocated(size int) int { return (size + 15) &^ 15 }
+
+// At returns the object at a position, from 0 to Len-1 in the order of keys. It costs a search.
+func (s Snapshot[T]) At(position int) (key string, object T) {
+	r := s.state.objects.at(position)
+	return r.key, r.object
+}
+
+// at returns the entry of a rank, which is less than len.
+func (t tree[P, E]) at(rank int) E {
+	n := t.root
+	for !n.leaf() {
+		i := 0
+		for ; rank > n.children[i].size; i++ {
+			rank -= n.children[i].size + 1
+		}
+		if rank == n.children[i].size {
+			return n.entries[i]
+		}
+		n = n.children[i]
+	}
+	return n.entries[rank]
+}
