@@ -3,6 +3,7 @@ package controller
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
@@ -22,6 +23,8 @@ type barrier[T tidings.Object] struct {
 	epoch time.Time
 	timer *time.Timer   // fires when overdue is to be called
 	asks  chan struct{} // receives when toAsk has a key
+	// records counts the calls whose writes are recorded. It changes under mu.
+	records atomic.Uint64
 
 	mu    sync.Mutex // guards the rest
 	alarm time.Duration
@@ -38,11 +41,11 @@ type change struct {
 	version string
 	deleted string // the UID of an object whose end it is
 	why     why
-	isNew   bool          // earlier failures of the key say nothing of it
-	isEcho  bool          // the last call of the key has made it
-	isOwn   bool          // a call of the controller has made it
+	isNew   bool          // earlier failures of the key say nothing of it, if others have made it
+	writer  string        // the key whose call has made it
 	sent    time.Duration // when the write of that call was sent
 	came    time.Duration // when a call that ran has kept it
+	records uint64        // the barrier's when it looked for the writer
 }
 
 func newBarrier[T tidings.Object]() *barrier[T] {
@@ -89,6 +92,7 @@ func (b *barrier[T]) record(
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.records.Add(1)
 	now := b.now()
 	p := b.obtain(key, now+echoKept)
 	for _, f := range followers() { // under the lock: forget comes before or after
@@ -130,7 +134,7 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 	} else {
 		for i := range came {
 			if came[i].objectID == w.id() && w.made(came[i]) {
-				came[i].isEcho, came[i].isOwn, came[i].sent, w.echoed = true, true, w.sent, true
+				came[i].writer, came[i].sent, w.echoed = w.of.key, w.sent, true
 				now = came[i].came
 			}
 		}
@@ -270,16 +274,17 @@ func (b *barrier[T]) overdue() (wake []string) {
 	return wake
 }
 
-// event takes note of a change, and whether a call has made it. It returns the key of that call, ""
-// if none has, and the keys that waited for the object and are held back no more.
-func (b *barrier[T]) event(ch *change) (writer string, wake []string) {
+// event takes note of a change, and sets its writer if a call has made it. It returns the keys that
+// waited for the object and are held back no more.
+func (b *barrier[T]) event(ch *change) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ch.records = b.records.Load()
 	for w, next := b.objects[ch.objectID], (*awaited)(nil); w != nil; w = next {
 		next = w.nextOfObject
 		p, open := w.of, w.of.open
 		if !w.echoed && w.made(*ch) {
-			writer, w.echoed, ch.isOwn, ch.sent = p.key, true, true, w.sent
+			ch.writer, ch.sent, w.echoed = p.key, w.sent, true
 		} else if order, ok := delta.CompareDecimal(ch.version, w.version); ok && order > 0 && !w.gone {
 			w.echoed = true // it does not come any more
 		}
@@ -289,7 +294,7 @@ func (b *barrier[T]) event(ch *change) (writer string, wake []string) {
 		}
 		b.drop(p)
 	}
-	return writer, wake
+	return wake
 }
 
 // answer is what the server says of a write.

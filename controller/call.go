@@ -54,11 +54,13 @@ func (c *calling) keep(run any, ch change) bool {
 	return true
 }
 
-// end ends the call, and returns the changes that have come.
-func (c *calling) end() (changes []change) {
+// end ends the call, and returns the changes that have come. record takes the writes of the call: a
+// change that keep refuses because the call is over finds them recorded.
+func (c *calling) end(record func(came []change)) (changes []change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changes, c.changes, c.over = c.changes, nil, true
+	record(changes)
 	return changes
 }
 
@@ -102,7 +104,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
 	defer func() {
-		r.addAll(item.Key, current.end())
+		r.addAll(item.Key, current.end(func([]change) {}))
 		r.c.callings.Delete(item.Key)
 		if r.ctx.Err() != nil {
 			r.c.wake(item.Key)
@@ -216,9 +218,9 @@ func (r *run[T]) call(
 			writes = guarded.End()
 		}
 		r.noteWrites(item.Key, began, current.loops, writes)
-		came := current.end()
-		r.barrier.record(item.Key, writes, came, r.c.all)
-		r.addAll(item.Key, came)
+		r.addAll(item.Key, current.end(func(came []change) {
+			r.barrier.record(item.Key, writes, came, r.c.all)
+		}))
 		outcome = r.outcome(item, result, err)
 		if err == nil {
 			r.succeeded(request, result)

@@ -12,7 +12,7 @@ import (
 // changed queues the key of a changed object of the controller.
 func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
 	ch := changeOf(f, e)
-	writer := r.noteEvent(&ch)
+	r.noteEvent(&ch)
 	if r.rewrites.watches(ch.objectID) {
 		noteState(r, f, ch, e)
 	}
@@ -23,12 +23,10 @@ func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
 		if r.ignores(f, e.Old, e.New) {
 			return
 		}
-		ch.isNew = writer == "" && r.asksAnew(ch.key, e.Old, e.New)
+		ch.isNew = ch.writer == "" && r.asksAnew(ch.key, e.Old, e.New)
 	}
-	ch.why = why{
-		key: ch.key, cause: causeOf(e), own: writer != "", manager: managerOf(e.Object()),
-	}
-	r.add(ch.key, ch, writer)
+	ch.why = why{key: ch.key, cause: causeOf(e), manager: managerOf(e.Object())}
+	r.add(ch.key, &ch)
 }
 
 // changeOf returns the state that an event has brought.
@@ -77,38 +75,35 @@ func (r *run[T]) asksAnew(key string, before, after T) bool {
 // bookkeeping are the fields whose change asks for nothing.
 var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
 
-// noteEvent takes note of a change that an informer's cache holds. It returns the key whose call
-// has made it, "" if none has.
-func (r *run[T]) noteEvent(ch *change) (writer string) {
-	writer, wake := r.barrier.event(ch)
-	r.wake(wake)
-	return writer
-}
+// noteEvent takes note of a change that an informer's cache holds, and finds its writer.
+func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.event(ch)) }
 
-// add asks for a call of a key because of a change, which the call of a key may have made.
-func (r *run[T]) add(key string, ch change, writer string) {
-	ch.isEcho = writer == key
+// add asks for a call of a key because of a change.
+func (r *run[T]) add(key string, ch *change) {
 	if current, ok := r.c.callings.Load(key); ok {
 		ch.came = r.barrier.now()
-		if current.(*calling).keep(r, ch) {
+		if current.(*calling).keep(r, *ch) {
 			return
 		}
 	}
-	r.addAll(key, []change{ch})
+	if ch.writer == "" && r.barrier.records.Load() != ch.records { // a call has ended meanwhile
+		r.noteEvent(ch)
+	}
+	r.addAll(key, []change{*ch})
 }
 
 // addAll asks for a call of a key because of changes.
 func (r *run[T]) addAll(key string, changes []change) {
 	for _, ch := range changes {
-		if ch.isNew && !ch.isEcho {
+		if ch.isNew && ch.writer == "" {
 			r.queue.Reset(key)
 		}
-		a := queue.Ask[why]{Reason: ch.why, Echo: ch.isEcho}
-		a.Reason.own = a.Reason.own || ch.isEcho
+		a := queue.Ask[why]{Reason: ch.why, Echo: ch.writer == key}
+		a.Reason.own = ch.writer != ""
 		if ch.why.cause == Initial || ch.why.cause == Resync {
 			a.Band = queue.Background
 		}
-		if ch.isOwn {
+		if ch.writer != "" {
 			r.writes.add(key, ch.sent)
 		}
 		r.queue.Add(key, a)

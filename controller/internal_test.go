@@ -137,6 +137,23 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 	return r
 }
 
+// TestC12_AnEventWhileItsCallEnds is read before the writes of the call are recorded, and asks for a
+// call afterwards.
+func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
+	r := newTestRun(t, 1)
+	ch := change{objectID: objectID{0, "a/x0"}, version: "2", why: why{key: "a/x0", cause: Updated}}
+	r.noteEvent(&ch)
+	r.barrier.record("a/x0", []guard.Write{{
+		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
+		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),
+	}}, nil, r.c.all)
+	r.add("a/x0", &ch)
+	item, ok := r.queue.Get(0, nil)
+	if !ok || len(item.Reasons) != 1 || !item.Reasons[0].Reason.own {
+		t.Errorf("the reasons of the call are %+v", item.Reasons)
+	}
+}
+
 // TestC03_TheBarrierForgets what is held, and own writes whose events do not come.
 func TestC03_TheBarrierForgets(t *testing.T) {
 	r := newTestRun(t, 1)
@@ -156,12 +173,14 @@ func TestC03_TheBarrierForgets(t *testing.T) {
 		t.Errorf("%d writes are awaited, want the newest one and the delete", n)
 	}
 	for _, version := range []string{"2", "3"} {
-		if writer, _ := b.event(&change{objectID: id, version: version}); writer != "a/x0" {
-			t.Errorf("version %s was written by %q", version, writer)
+		ch := change{objectID: id, version: version}
+		if b.event(&ch); ch.writer != "a/x0" {
+			t.Errorf("version %s was written by %q", version, ch.writer)
 		}
 	}
-	if writer, _ := b.event(&change{objectID: id, version: "2"}); writer != "" {
-		t.Errorf("an event was the echo of a write twice, of %q", writer)
+	ch := change{objectID: id, version: "2"}
+	if b.event(&ch); ch.writer != "" {
+		t.Errorf("an event was the echo of a write twice, of %q", ch.writer)
 	}
 	b.event(&change{objectID: id, version: "4", deleted: string(write("", true).UID)})
 	if wake := b.forget(r.c.all()[0]); !slices.Equal(wake, []string{"a/x0"}) {

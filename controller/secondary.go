@@ -167,7 +167,7 @@ func mapEvent[T, S tidings.Object](
 	r *run[T], f *follower[T], e tidings.Event[S], m mapper[S],
 ) {
 	ch := changeOf(f, e)
-	writer := r.noteEvent(&ch)
+	r.noteEvent(&ch)
 	if r.rewrites.watches(ch.objectID) {
 		noteState(r, f, ch, e)
 	}
@@ -191,12 +191,11 @@ func mapEvent[T, S tidings.Object](
 		return
 	}
 	ch.why = why{
-		key: ch.key, informer: f.number, cause: causeOf(e), own: writer != "",
-		manager: managerOf(e.Object()),
+		key: ch.key, informer: f.number, cause: causeOf(e), manager: managerOf(e.Object()),
 	}
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
-		r.add(key, ch, writer)
+		r.add(key, &ch)
 	}
 }
 
