@@ -42,8 +42,11 @@ func TestLogs(t *testing.T) {
 
 // logCalls has calls that fail for an hour, each in another way.
 func logCalls(w *world, lines *logtable.Lines) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "conflict", errLater)
-	for _, name := range []string{"terminal", "panics", "fails", "also-fails", "takes-long", "conflict"} {
+	conflict := apierrors.NewConflict(
+		schema.GroupResource{Resource: "configmaps"}, "conflict", errLater)
+	for _, name := range []string{
+		"terminal", "panics", "fails", "also-fails", "takes-long", "conflict",
+	} {
 		create(w, configMap("a", name))
 	}
 	secrets := informer[*corev1.Secret](w)

@@ -54,7 +54,7 @@ type Handler struct {
 	o       Options
 	mux     *http.ServeMux
 	sampler *sampler
-	// estimates has the memory of informers.
+	// estimates remembers how much memory each informer takes.
 	estimates footprint.Estimates
 	stopped   context.Context // ends with Close
 	stop      context.CancelFunc

@@ -21,12 +21,12 @@ var pages embed.FS
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// FormHeader is the header of every answer that has the number of the JSON form. Clients that know
-// another FormVersion cannot read the figures.
+// FormHeader is the header with which every answer says its FormVersion. Clients that know another
+// version cannot read the figures.
 const FormHeader = "Tidings-Debug-Version"
 
-// FormVersion is the number of the JSON form. A field that is new does not change it; one whose
-// meaning changes or that goes away does.
+// FormVersion is the version of the JSON form. A new field does not change it. A field that changes
+// its meaning or is removed does.
 const FormVersion = "1"
 
 // page is a page and its JSON form.

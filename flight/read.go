@@ -18,11 +18,11 @@ import (
 // Recording is the content of a file. source.Replay plays one of its tracks.
 type Recording = tape.Recording
 
-// Track has the records of one informer, or of one of its namespaces.
+// Track is the recording of one informer, or of one of its namespaces.
 type Track = tape.Track
 
-// maxBytes bounds the memory of a recording that is read: of its bytes, before what they are
-// decoded into. A recorder of 16 MiB writes less than a tenth of it.
+// maxBytes bounds the bytes of a recording that is read, after decompression and before they are
+// decoded into objects. A recorder of 16 MiB writes less than a tenth of it.
 const maxBytes = 1 << 30
 
 // ErrFormat is a file that is no recording, or one that is damaged.

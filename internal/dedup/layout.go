@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// A plan is the compiled layout of one Go type of objects, in one form, or the reason why there
-// is none. It does not change, except for its idle workers.
+// A plan is the compiled layout of one Go type of objects, in one form, or the error of its
+// compilation. It does not change, except for its idle workers.
 type plan struct {
 	err     error
 	root    *layout

@@ -41,7 +41,7 @@ func (c *compiler) ownReader(l *layout) {
 }
 
 // comparable reports whether values of a type are nothing but strings, bytes and numbers, so
-// that they can be shared whoever reads them.
+// that any reader can share them.
 func (c *compiler) comparable(l *layout) bool {
 	decoded := &compiler{plans: c.plans, plan: &plan{}, layouts: map[variant]*layout{}}
 	inside, err := decoded.layout(l.typ, fieldpath.Tree(nil))

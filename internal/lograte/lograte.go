@@ -15,8 +15,8 @@ type Limiter struct {
 	unlogged int        // lines that did not pass since
 }
 
-// Allow reports whether a line may be logged. more has the attributes of the line that count those
-// which did not pass since the last one, none without such lines.
+// Allow reports whether a line may be logged. more are attributes for the line: the number of lines
+// that did not pass since the last one, if any.
 func (l *Limiter) Allow() (more []any, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

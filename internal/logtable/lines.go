@@ -29,7 +29,8 @@ func New(subject string) *Lines {
 // Logger returns a logger whose lines are counted, those of level Debug included.
 func (l *Lines) Logger() *slog.Logger { return slog.New(&handler{of: l}) }
 
-// Kinds returns the number of lines by kind, which has the form of a row: level, text and keys.
+// Kinds returns the number of lines by kind. A kind is written as a row of the table: level, text
+// and keys.
 func (l *Lines) Kinds() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,7 +36,7 @@ func (s *scriptedSpan) End(err error, attrs ...slog.Attr) {
 	s.of = nil
 }
 
-// TestSpans has the spans of lists and watches with their ends, until Run has returned.
+// TestSpans expects the spans of lists and watches, each ended before Run returns.
 func TestSpans(t *testing.T) {
 	const (
 		list  = "list things.v1 [informer=things.v1] "

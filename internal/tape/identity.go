@@ -27,7 +27,7 @@ func AppendIdentity(b []byte, key, version, uid, err string) []byte {
 	return b
 }
 
-// Identities yields the identities in b, and an error for what is none, with which it ends.
+// Identities yields the identities in b. It ends with an error at bytes that are not an identity.
 func Identities(b []byte) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for len(b) > 0 {

@@ -107,11 +107,11 @@ type Record struct {
 	Data []byte
 	// Object is an object that will be encoded for the recording. Nothing changes it.
 	Object any
-	// More has what is rare, nil without it.
+	// More is nil in most records.
 	More *More
 }
 
-// More has the fields of rare records.
+// More are the fields that few records need.
 type More struct {
 	// Request describes a List or a Watch.
 	Request *Request `json:"request,omitempty"`

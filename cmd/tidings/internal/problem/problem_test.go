@@ -82,7 +82,7 @@ func TestLost(t *testing.T) {
 	}{
 		{refused(), true, "connection refused"},
 		{streaming(io.ErrUnexpectedEOF), true, "the connection ended"},
-		{streaming(fmt.Errorf("read: %w", syscall.ECONNRESET)), true, "connection reset by peer"},
+		{streaming(fmt.Errorf("read: %w", syscall.ECONNRESET)), true, "the connection ended"},
 		{streaming(errors.New("garbage")), false, "garbage"},
 		{apierrors.NewInternalError(errors.New("x")), false, "Internal error occurred: x"},
 	} {

@@ -208,6 +208,11 @@ func untrusted(err error) bool {
 
 // Reason describes in a few words why a server did not answer.
 func Reason(err error) string {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return "the connection ended"
+		}
+	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
 	}
@@ -216,9 +221,6 @@ func Reason(err error) string {
 	}
 	if netErr, ok := errors.AsType[net.Error](err); ok && netErr.Timeout() {
 		return "no answer in time"
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the connection ended"
 	}
 	return innermost(err).Error()
 }
