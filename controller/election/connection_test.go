@@ -78,13 +78,16 @@ func TestC10_ADeadConnectionDoesNotEndATerm(t *testing.T) {
 			defer close(served)
 			server.Serve(listener) //nolint:errcheck // it says that the listener is closed
 		}()
-		var dialed []*deafConn
+		var mu sync.Mutex
+		var dialed []*deafConn // guarded by mu
 		transport := &http.Transport{
 			Protocols: &protocols,
 			DialContext: func(context.Context, string, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				listener.conns <- theirs
 				c := &deafConn{Conn: ours, deaf: new(atomic.Bool), closed: make(chan struct{})}
+				mu.Lock()
+				defer mu.Unlock()
 				dialed = append(dialed, c)
 				return c, nil
 			},
@@ -101,12 +104,19 @@ func TestC10_ADeadConnectionDoesNotEndATerm(t *testing.T) {
 		})
 		term, _ := t.term(a, 0)
 		time.Sleep(10 * time.Second)
-		dialed[0].deaf.Store(true)
+		mu.Lock()
+		before := len(dialed)
+		for _, c := range dialed {
+			c.deaf.Store(true)
+		}
+		mu.Unlock()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if term.Err() != nil || len(dialed) != 2 {
-			t.Errorf("%d connections, and the term: %v", len(dialed), term.Err())
+		mu.Lock()
+		if term.Err() != nil || len(dialed) == before {
+			t.Errorf("%d connections, %d of them dead, and the term: %v", len(dialed), before, term.Err())
 		}
+		mu.Unlock()
 		a.stop()
 		<-a.done
 		transport.CloseIdleConnections()
