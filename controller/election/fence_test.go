@@ -205,12 +205,12 @@ func TestC10_ASuspendedHolderNoticesWithinASecond(t *testing.T) {
 
 func TestC10_ALateSuccessDoesNotReopenATerm(t *testing.T) {
 	bubble(t, func(t *world) {
-		var suspended time.Duration // no timer notices it
+		var suspended atomic.Int64 // no timer notices it
 		e := t.elector(options("a"))
-		e.clock = clock{func() time.Duration { return suspended }}
+		e.clock = clock{func() time.Duration { return time.Duration(suspended.Load()) }}
 		sent := e.clock.now()
 		term := e.newTerm(t.Context(), "a", sent, nil)
-		suspended = fence
+		suspended.Store(int64(fence))
 		term.renewed(e.clock.now())
 		if term.Remaining() != 0 || !errors.Is(term.Err(), ErrDeadline) {
 			t.Errorf("%v are left, %v", term.Remaining(), term.Err())
