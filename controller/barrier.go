@@ -418,7 +418,7 @@ func (b *barrier[T]) describe(keys []queue.KeyStats) (all []Parked) {
 		}
 		all = append(all, Parked{
 			Key: p.key, Since: b.epoch.Add(p.since), Informer: w.by.Name(), Object: w.object,
-			Version: w.version, Problem: errorText(p.problem),
+			Version: w.version, Unknown: w.unknown, Problem: errorText(p.problem),
 		})
 	}
 	return all

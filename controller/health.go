@@ -126,10 +126,12 @@ type Parked struct {
 	Key   string    `json:"key"`
 	Since time.Time `json:"since"`
 	// Informer is whose cache is behind, Object and Version what was written; Version is empty
-	// if the write had no answer.
+	// for a delete and for a write without an answer.
 	Informer string `json:"informer"`
 	Object   string `json:"object"`
 	Version  string `json:"version,omitempty"`
+	// Unknown says that the write had no answer: it may still arrive.
+	Unknown bool `json:"unknown,omitempty"`
 	// Problem is why the server could not be asked.
 	Problem string `json:"problem,omitempty"`
 }

@@ -88,7 +88,7 @@ func controllerProblems(c controller.Health, now time.Time) (found []Problem) {
 	}
 	for _, p := range c.Parked {
 		if now.Sub(p.Since) > parkedFor {
-			add(p.Since, "%s is held back: %s does not show its write of %s", p.Key, p.Informer, p.Object)
+			add(p.Since, "%s is held back: %s", p.Key, heldBy(p))
 		}
 	}
 	for _, r := range c.Running {
@@ -106,6 +106,18 @@ func controllerProblems(c controller.Health, now time.Time) (found []Problem) {
 		add(m.At, "a function has failed for %s of %s: %s", m.Object, m.Informer, m.Error)
 	}
 	return found
+}
+
+// heldBy says what a key waits for.
+func heldBy(p controller.Parked) string {
+	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
+	if p.Unknown {
+		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", p.Object)
+	}
+	if p.Problem != "" {
+		text += "; the server cannot be asked: " + p.Problem
+	}
+	return text
 }
 
 func electionProblems(e election.Health) (found []Problem) {
