@@ -2,6 +2,7 @@ package apisim
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -110,10 +111,22 @@ func (p patch) configuration(r *resource) (object, error) {
 	return obj, err
 }
 
+// setWholeSeconds leaves in the times of field managers what their encoding has room for.
+func setWholeSeconds(obj object) {
+	managers := slices.Clone(obj.GetManagedFields())
+	for i, m := range managers {
+		if m.Time != nil {
+			managers[i].Time = new(m.Time.Rfc3339Copy())
+		}
+	}
+	obj.SetManagedFields(managers)
+}
+
 // track records the manager of the fields that a write changes. An apply has done so.
 func (o writeOptions) track(r *resource, before, given, after object) error {
 	if o.applies {
 		after.SetManagedFields(given.GetManagedFields())
+		setWholeSeconds(after)
 		return nil
 	}
 	if o.manager == "" || len(before.GetManagedFields()) == 0 {
@@ -127,5 +140,6 @@ func (o writeOptions) track(r *resource, before, given, after object) error {
 	after.GetObjectKind().SetGroupVersionKind(r.gvk())
 	fields.UpdateNoErrors(withKind(clone(before), r.gvk()), after, o.manager)
 	setStoredForm(r, after)
+	setWholeSeconds(after)
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -46,6 +48,29 @@ func (b *bench) applySteps(steps []applyStep) {
 			b.Errorf("%d: the managers are %q, want %q", i, got, step.managers)
 		}
 	}
+}
+
+// TestTimesOfFieldManagers: the stored object is the one that clients receive.
+func TestTimesOfFieldManagers(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		time.Sleep(1500 * time.Millisecond)
+		const config, body = "/api/v1/namespaces/default/configmaps/x", `{"data":{"a":"2"}}`
+		apply := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: "
+		b.applySteps([]applyStep{
+			{config, "one", apply + `{a: "1"}`, 201, `"a":"1"`, "one-Apply"},
+			{config, "one", apply + `{a: "1", b: "1"}`, 200, `"b":"1"`, "one-Apply"},
+			{config, "two", body, 200, `"a":"2"`, "one-Apply two-Update"},
+		})
+		stored, err := b.server.Get(b.Context(), configMaps, "default", "x")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, m := range stored.(*corev1.ConfigMap).ManagedFields {
+			if m.Time.Nanosecond() != 0 {
+				b.Errorf("the stored time of %s is %v", m.Manager, m.Time.Time)
+			}
+		}
+	})
 }
 
 func TestServerSideApplyOfABuiltInType(t *testing.T) {

@@ -33,6 +33,9 @@ func (s *Server) create(r *resource, obj object, o writeOptions) (object, error)
 // prepare sets the fields of a new object that the system sets.
 func (s *Server) prepare(r *resource, obj object, o writeOptions) {
 	setStoredForm(r, obj)
+	if len(obj.GetManagedFields()) > 0 {
+		setWholeSeconds(obj)
+	}
 	obj.SetSelfLink("")
 	keeps := o.part == withSystemMetadata
 	if !keeps || obj.GetUID() == "" {

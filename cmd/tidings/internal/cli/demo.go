@@ -27,7 +27,7 @@ const (
 	maxDemoPods  = 200_000
 	maxDemoChurn = 10_000
 	// demoLength is the default of --for, faultsLength that with --faults: all of them happen.
-	demoLength, faultsLength = 30 * time.Second, 95 * time.Second
+	demoLength, faultsLength = 30 * time.Second, 100 * time.Second
 )
 
 func newDemo(c *common) *cobra.Command {

@@ -29,7 +29,7 @@ const (
 	// ten seconds without contact, informers ask for its version.
 	backupAge, restoring = 2 * time.Second, 11 * time.Second
 	// forbidding is how long a type is forbidden, and lateness how long events do not come.
-	forbidding, lateness = 6 * time.Second, 5 * time.Second
+	forbidding, lateness = 6 * time.Second, 8 * time.Second
 	// longestBackoff bounds the waits of the informers, so that no fault lasts long.
 	longestBackoff = 2 * time.Second
 	// recoveryTimeout bounds how long the informers may take to recover.

@@ -123,6 +123,7 @@ func (f *Fleet) newDeployment(
 ) *appsv1.Deployment {
 	d := f.templates.deployment.DeepCopy()
 	setMeta(&d.ObjectMeta, namespace, name)
+	d.ManagedFields[0].Time = new(metav1.NewTime(now).Rfc3339Copy())
 	d.Spec.Template.Labels = d.Labels
 	d.Spec.Replicas = new(replicas)
 	d.Spec.Selector.MatchLabels = map[string]string{nameLabel: name}

@@ -172,7 +172,8 @@ func (u *users) changeSpec(
 	d = d.DeepCopy()
 	change(d, a)
 	sign(d)
-	_, err = u.client.AppsV1().Deployments(d.Namespace).Update(ctx, d, metav1.UpdateOptions{})
+	_, err = u.client.AppsV1().Deployments(d.Namespace).Update(ctx, d,
+		metav1.UpdateOptions{FieldManager: "kubectl-edit"})
 	return err
 }
 
