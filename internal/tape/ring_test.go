@@ -73,6 +73,37 @@ func TestOldRecordsGo(t *testing.T) {
 	})
 }
 
+// TestOldRecordsGoAfterAPause writes once, and again after a pause that is longer than MaxAge: a
+// recording that is made during the pause, or after it, has no record from before.
+func TestOldRecordsGoAfterAPause(t *testing.T) {
+	for name, write := range map[string]bool{"during": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, written := New(Options{MaxBytes: 1 << 20, MaxAge: time.Minute}), 0
+				w := newWriter(r, "a", &written)
+				w.Write(Record{Kind: Event, Version: "before", Data: []byte("before")})
+				written = 1
+				time.Sleep(3 * time.Hour)
+				want := 0
+				if write {
+					w.Write(Record{Kind: Event, Version: "after"})
+					want = 1
+				}
+				track := r.Take().Tracks[0]
+				if n := len(track.Records); n != want || n == 1 && track.Records[0].Version != "after" {
+					t.Errorf("%d records are kept, want %d: %+v", n, want, track.Records)
+				}
+				if track.Base.Version != "1" {
+					t.Errorf("the base is that of %s records, want 1", track.Base.Version)
+				}
+				if !write && r.Bytes() != 0 {
+					t.Errorf("%d bytes of no record", r.Bytes())
+				}
+			})
+		})
+	}
+}
+
 func TestLargeRecord(t *testing.T) {
 	r, written := New(Options{MaxBytes: 1 << 20, MaxAge: time.Hour}), 0
 	w := newWriter(r, "a", &written)
