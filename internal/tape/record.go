@@ -145,6 +145,22 @@ type Failure struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
+// texts returns how many bytes the texts of a record have.
+func (r *Record) texts() int {
+	n := len(r.Key) + len(r.Version)
+	if r.More == nil {
+		return n
+	}
+	n += len(r.More.Continue)
+	if q := r.More.Request; q != nil {
+		n += len(q.Version) + len(q.Continue)
+	}
+	if f := r.More.Failure; f != nil {
+		n += len(f.Error) + len(f.Status)
+	}
+	return n
+}
+
 // Collection says what a source reads.
 type Collection struct {
 	// Group, Version, Resource and Kind name the type, as far as they are known.

@@ -131,7 +131,7 @@ func (r *Ring) write(w *Writer, record *Record, now time.Duration) {
 		s.buf = append(s.buf, record.Data...)
 		kept.Data = s.buf[begin:len(s.buf):len(s.buf)]
 	}
-	count := int64(recordBytes + 2*size)
+	count := int64(recordBytes + 2*size + record.texts())
 	if record.Object != nil {
 		count += 2 * objectBytes
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,29 @@ func TestOldRecordsGoAfterAPause(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestTextsCount writes records whose texts are larger than the rest of them.
+func TestTextsCount(t *testing.T) {
+	const most = 1 << 20
+	long := strings.Repeat("x", 2000)
+	for name, record := range map[string]Record{
+		"key":      {Kind: Event, Key: long},
+		"version":  {Kind: Page, Version: long},
+		"continue": {Kind: Page, More: &More{Continue: long}},
+		"request":  {Kind: List, More: &More{Request: &Request{Continue: long}}},
+		"error":    {Kind: Failed, More: &More{Failure: &Failure{Error: long}}},
+		"status":   {Kind: Failed, More: &More{Failure: &Failure{Status: []byte(long)}}},
+	} {
+		r, written := New(Options{MaxBytes: most, MaxAge: time.Hour}), 0
+		w := newWriter(r, "a", &written)
+		for range 2000 {
+			w.Write(record)
+		}
+		if n := len(r.Take().Tracks[0].Records); n*len(long) > most || n*len(long) < most/2 {
+			t.Errorf("%s: %d records of %d bytes are kept, in %d", name, n, len(long), most)
+		}
 	}
 }
 
