@@ -118,6 +118,8 @@ type More struct {
 	// Continue and Remaining are those of a Page.
 	Continue  string `json:"continue,omitempty"`
 	Remaining int64  `json:"remaining,omitempty"`
+	// Partial reports whether the next Page has more objects of the same answer.
+	Partial bool `json:"partial,omitempty"`
 	// Failure describes the error of a Failed.
 	Failure *Failure `json:"failure,omitempty"`
 }
