@@ -160,6 +160,36 @@ func TestCut(t *testing.T) {
 	})
 }
 
+// TestRecordingsOfEarlierProcesses panics in one process after the other, with one directory: 20
+// recordings stay, and what was begun is removed.
+func TestRecordingsOfEarlierProcesses(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"tidings-20000101T000000Z-1.part", "of-somebody-else.zip", "notes.part"} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var last string
+		for range 30 {
+			time.Sleep(5 * time.Minute)
+			recorder, err := flight.New(flight.Options{Dir: dir, Logger: quiet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorder.Ring().Event("panic", "x")
+			last = time.Now().UTC().Format("20060102T150405Z")
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "tidings-*"))
+		if err != nil || len(files) != 20 || !strings.Contains(files[19], last) {
+			t.Errorf("%d files, want 20 with that of %s: %v, %v", len(files), last, files, err)
+		}
+		if others, _ := filepath.Glob(filepath.Join(dir, "[on]*")); len(others) != 2 {
+			t.Errorf("of the files of others, %v are left", others)
+		}
+	})
+}
+
 // TestBytes writes ten times as much as the recorder keeps.
 func TestBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
