@@ -24,11 +24,13 @@ type Options struct {
 	// Cut leaves fields out of the objects in recordings. A path names fields as JSON does,
 	// joined by dots, as in "metadata.managedFields" or "spec.containers.env", and goes through
 	// lists. It has to be in metadata, spec, status or another field than the identity of the
-	// object. What Secrets hold is left out in any case.
+	// object. With a path, annotations that repeat an object are left out too. What Secrets hold
+	// is left out in any case.
 	Cut []string
 	// Dir is where recordings are written when a handler panics or becomes stuck, or when a
 	// server's versions went back; "" writes none. There is at most one a minute. The oldest of
-	// more than 20 recordings in it is removed, that of an earlier process or of DumpFile too. The directory is made if it does not exist.
+	// more than 20 recordings in it is removed, that of an earlier process or of DumpFile too. The
+	// directory is made if it does not exist.
 	Dir string
 	// Logger receives a line for each recording in Dir; nil means slog.Default().
 	// slog.DiscardHandler is for silence.

@@ -160,6 +160,45 @@ func TestCut(t *testing.T) {
 	})
 }
 
+// TestCutAnnotations cuts a field that an annotation repeats, as that of kubectl apply does.
+func TestCutAnnotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, flight.Options{MaxAge: time.Minute, Cut: []string{"data"}}, calm, false)
+		for i := range 150 {
+			c := configMap("a", fmt.Sprint("a-value-", i))
+			c.Annotations = map[string]string{
+				"note": "{stays}", corev1.LastAppliedConfigAnnotation: `{"kind":"ConfigMap","data":{"n":"a-value-` + fmt.Sprint(i) + `"}}`,
+				"list": ` [{"kind":"ConfigMap","data":{"n":"a-value-1"}}]`,
+			}
+			_, err := w.server.Update(t.Context(), c)
+			w.must(err)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		track, err := w.dump().Track("")
+		w.must(err)
+		notes := 0
+		for _, data := range append([][]byte{track.Base[0].Data}, dataOf(track)...) {
+			if bytes.Contains(data, []byte("a-value")) {
+				t.Fatalf("the field is in %s", data)
+			}
+			if bytes.Contains(data, []byte("{stays}")) {
+				notes++
+			}
+		}
+		if notes < 50 {
+			t.Errorf("%d objects have the other annotation", notes)
+		}
+	})
+}
+
+func dataOf(track *flight.Track) (all [][]byte) {
+	for _, r := range track.Records {
+		all = append(all, r.Data)
+	}
+	return all
+}
+
 // TestRecordingsOfEarlierProcesses panics in one process after the other, with one directory: 20
 // recordings stay, and what was begun is removed.
 func TestRecordingsOfEarlierProcesses(t *testing.T) {
