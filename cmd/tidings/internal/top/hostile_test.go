@@ -11,7 +11,22 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/health"
 )
+
+// TestRowsOfOneName moves the cursor over rows that nothing tells apart.
+func TestRowsOfOneName(t *testing.T) {
+	m := model{width: 80, height: 24, screen: handlersScreen}
+	twin := debug.HandlerRow{Handler: health.Handler{Name: "twin"}}
+	m.figures.Informers = []debug.InformerRow{{Name: "pods.v1", Handlers: []debug.HandlerRow{twin, twin, twin}}}
+	for i, key := range []string{"down", "down", "up", "down", "down"} {
+		m = pressed(m, key)
+		_, rows := m.table()
+		if at, want := m.screens[m.screen].at(rows), []int{1, 2, 1, 2, 2}[i]; at != want {
+			t.Errorf("after key %d, %s, the cursor is at row %d, want %d", i+1, key, at, want)
+		}
+	}
+}
 
 // TestNarrowScreens draws all screens at all sizes: each line fits.
 func TestNarrowScreens(t *testing.T) {
