@@ -19,6 +19,8 @@ const (
 	pendingChanges = 1000
 	// shownFields bounds the fields of a change, shownValue the characters of a value.
 	shownFields, shownValue = 20, 80
+	// sendTimeout is how long a client may take to read changes, before its view ends.
+	sendTimeout = time.Minute
 	// recentFor is how long a page without a script waits for changes.
 	recentFor = 5 * time.Second
 )
@@ -101,13 +103,19 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 	defer changes.remove()
 	w.Header().Set("Content-Type", "text/event-stream")
 	controller := http.NewResponseController(w)
-	for ok := true; ok; {
-		if controller.Flush() != nil {
-			return
+	deadline := func(at time.Time) bool {
+		controller.SetWriteDeadline(at) //nolint:errcheck // not all servers have deadlines
+		return h.stopped.Err() == nil
+	}
+	defer context.AfterFunc(h.stopped, func() { deadline(time.Now()) })()
+	for ok := deadline(time.Now().Add(sendTimeout)); ok; {
+		if controller.Flush() != nil || !deadline(time.Time{}) {
+			return // a connection of HTTP/2 does not outlive a deadline, even while it is idle
 		}
 		var made []inspect.Change
 		var skipped int
 		made, skipped, ok = changes.next(r.Context(), h.stopped)
+		ok = ok && deadline(time.Now().Add(sendTimeout))
 		if skipped > 0 {
 			fmt.Fprintf(w, "event: skipped\ndata: %d\n\n", skipped)
 		}
@@ -116,7 +124,9 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return
 			}
-			fmt.Fprintf(w, "data: %s\n\n", form)
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", form); err != nil {
+				return
+			}
 		}
 	}
 }

@@ -27,14 +27,14 @@ type ControllerFigures struct {
 func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	name := r.FormValue("name")
 	all, _, skipped := h.controllers()
-	for _, c := range all {
-		if c.Name == name {
+	for _, of := range all {
+		if c := of.health; c.Name == name {
 			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: controllerProblems(c, now())}
-			f.Guard = h.guardOf(name)
+			f.Guard = of.guard
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
 			}
-			f.LastCalls = h.calls(name, "")
+			f.LastCalls = of.calls("")
 			for _, call := range f.LastCalls {
 				if call.Error != "" && len(f.LastFailed) < keyCalls {
 					f.LastFailed = append(f.LastFailed, call)
@@ -50,25 +50,12 @@ func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	return nil, errors.New("there is no controller " + quoted(name) + ": there are " + namesOf(all))
 }
 
-func namesOf(all []controller.Health) string {
+func namesOf(all []controllerOf) string {
 	names := make([]string, len(all))
 	for i, c := range all {
-		names[i] = c.Name
+		names[i] = c.health.Name
 	}
 	return strings.Join(names, ", ")
-}
-
-// guardOf returns the figures of the guard of a controller, nil without a manager or a guard.
-func (h *Handler) guardOf(name string) *guard.Health {
-	for _, m := range h.o.Managers {
-		of := m.Health()
-		for _, c := range of.Controllers {
-			if c.Name == name {
-				return of.Guard
-			}
-		}
-	}
-	return nil
 }
 
 // fightText says who changes which fields of an object in turn.

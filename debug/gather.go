@@ -3,11 +3,13 @@ package debug
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/inspect"
 )
@@ -20,17 +22,17 @@ type informer struct {
 }
 
 // informers returns all informers: those of factories first, in the order in which they were asked
-// for. Of two with one name, the second is called "name#2".
+// for. Of two with one name, the second is called "name#2", and so are two handlers of an informer.
 func (h *Handler) informers() []informer {
 	var all []informer
-	seen := map[string]int{}
+	seen := names{}
 	add := func(of health.Informer, view inspect.View) {
-		seen[of.Name]++
-		name := of.Name
-		if n := seen[name]; n > 1 {
-			name = fmt.Sprintf("%s#%d", name, n)
+		of.Handlers = slices.Clone(of.Handlers)
+		handlers := names{}
+		for n := range of.Handlers {
+			of.Handlers[n].Name = handlers.distinct(of.Handlers[n].Name)
 		}
-		all = append(all, informer{name, of, view})
+		all = append(all, informer{seen.distinct(of.Name), of, view})
 	}
 	addAll := func(of any) {
 		views, _ := inspect.ViewsOf(of)
@@ -54,6 +56,20 @@ func (h *Handler) informers() []informer {
 	return all
 }
 
+// names has, for each name that was seen, how often.
+type names map[string]int
+
+// distinct returns a name that was not seen: the name itself, or the name with a number.
+func (n names) distinct(name string) string {
+	distinct := name
+	for n[distinct] > 0 {
+		n[name]++
+		distinct = fmt.Sprintf("%s#%d", name, n[name])
+	}
+	n[distinct] = 1
+	return distinct
+}
+
 // informer returns the informer of a name.
 func (h *Handler) informer(name string) (informer, error) {
 	all := h.informers()
@@ -67,39 +83,44 @@ func (h *Handler) informer(name string) (informer, error) {
 	return informer{}, fmt.Errorf("there is no informer %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// controllers returns the health of all controllers, and that of elections.
-func (h *Handler) controllers() (all []controller.Health, elections []election.Health, skipped map[string]string) {
+// controllerOf is a controller under the name that is its own among those of the pages.
+type controllerOf struct {
+	health controller.Health              // with that name
+	guard  *guard.Health                  // of its manager; nil without one
+	calls  func(string) []controller.Call // the last calls for a key, "" for all
+}
+
+// controllers returns all controllers, and the health of elections. Of two with one name, the second
+// is called "name#2".
+func (h *Handler) controllers() (all []controllerOf, elections []election.Health, skipped map[string]string) {
 	skipped = map[string]string{}
+	seen := names{}
+	add := func(of controllerOf) {
+		of.health.Name = seen.distinct(of.health.Name)
+		all = append(all, of)
+	}
 	for _, m := range h.o.Managers {
 		of := m.Health()
-		all = append(all, of.Controllers...)
+		for _, c := range of.Controllers {
+			add(controllerOf{c, of.Guard, func(key string) []controller.Call {
+				return m.Calls(c.Name, key)
+			}})
+		}
 		if of.Election != nil {
 			elections = append(elections, *of.Election)
 		}
 		maps.Copy(skipped, of.Skipped)
 	}
 	for _, c := range h.o.Controllers {
-		all = append(all, c.Health())
+		of := controllerOf{c.Health(), nil, func(string) []controller.Call { return nil }}
+		if c, ok := c.(interface {
+			Calls(key string) []controller.Call
+		}); ok {
+			of.calls = c.Calls
+		}
+		add(of)
 	}
 	return all, elections, skipped
-}
-
-// calls returns the last calls of a controller for a key, "" for all.
-func (h *Handler) calls(name, key string) []controller.Call {
-	for _, m := range h.o.Managers {
-		if calls := m.Calls(name, key); calls != nil {
-			return calls
-		}
-	}
-	for _, c := range h.o.Controllers {
-		if c, ok := c.(interface {
-			Controller
-			Calls(key string) []controller.Call
-		}); ok && c.Health().Name == name {
-			return c.Calls(key)
-		}
-	}
-	return nil
 }
 
 // sample has the figures that the pages show over time.
@@ -116,7 +137,8 @@ func (h *Handler) sample() map[string]sample {
 		all["informer "+i.name] = s
 	}
 	controllers, _, _ := h.controllers()
-	for _, c := range controllers {
+	for _, of := range controllers {
+		c := of.health
 		queued := c.Queued.Changes + c.Queued.Requeues + c.Queued.Background
 		all["controller "+c.Name] = sample{
 			"calls": float64(c.Calls), "errors": float64(c.Errors), "queued": float64(queued),

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -69,6 +70,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Allow", "GET, HEAD")
 		http.Error(w, "debug: the pages are read-only: use GET", http.StatusMethodNotAllowed)
 	default:
+		r.ParseForm() //nolint:errcheck // of the query alone: FormValue would read a form in the body
 		h.sampler.wake()
 		h.mux.ServeHTTP(w, r)
 	}
@@ -80,8 +82,14 @@ func (h *Handler) isAllowed(host string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	return net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") ||
-		slices.ContainsFunc(h.o.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".")
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+		host != "" && slices.ContainsFunc(h.o.Hosts, func(name string) bool {
+			return strings.EqualFold(strings.TrimSuffix(name, "."), host)
+		})
 }
 
 // layout has the parts that all pages share.

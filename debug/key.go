@@ -125,9 +125,9 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 	f.Controllers = h.keyControllers(f.Key)
 	controllers, _, _ := h.controllers()
 	for _, c := range controllers {
-		calls := h.calls(c.Name, f.Key)
+		calls := c.calls(f.Key)
 		for _, call := range calls[:min(len(calls), keyCalls)] {
-			f.Calls = append(f.Calls, KeyCall{c.Name, call})
+			f.Calls = append(f.Calls, KeyCall{c.health.Name, call})
 		}
 	}
 	return f, nil
@@ -166,7 +166,8 @@ func (h *Handler) cached(name string, view inspect.View, obj any, field string) 
 // keyControllers says what controllers do with a key at present.
 func (h *Handler) keyControllers(key string) (found []KeyController) {
 	controllers, _, _ := h.controllers()
-	for _, c := range controllers {
+	for _, of := range controllers {
+		c := of.health
 		for _, r := range c.Running {
 			if r.Key == key {
 				found = append(found, KeyController{c.Name, "a call runs", now().Add(-r.For.Duration)})

@@ -2,7 +2,6 @@ package debug
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -10,10 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	managed "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/fieldpath"
 	"github.com/tidings-go/tidings/internal/inspect"
 )
 
@@ -60,9 +60,9 @@ func managers(obj metav1.Object, field string) []Manager {
 			m.At = entry.Time.Time
 		}
 		if entry.FieldsV1 != nil {
-			var set fieldpath.Set
+			var set managed.Set
 			if set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) == nil {
-				set.Leaves().Iterate(func(p fieldpath.Path) {
+				set.Leaves().Iterate(func(p managed.Path) {
 					if path := p.String(); strings.Contains(path, field) {
 						m.Fields = append(m.Fields, path)
 					}
@@ -103,7 +103,7 @@ func body(obj any) string {
 func withoutObjects(value any) any {
 	switch value := value.(type) {
 	case string:
-		if repeatsObject(value) {
+		if fieldpath.RepeatsObject(value) {
 			return "(an object, which is not shown)"
 		}
 	case map[string]any:
@@ -120,14 +120,4 @@ func withoutObjects(value any) any {
 		return made
 	}
 	return value
-}
-
-// repeatsObject reports whether a text is an object, as the annotation of kubectl apply is.
-func repeatsObject(value string) bool {
-	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
-		return false
-	}
-	var object struct{ Metadata, Data, Items json.RawMessage }
-	err := json.Unmarshal([]byte(value), &object)
-	return err == nil && (object.Metadata != nil || object.Data != nil || object.Items != nil)
 }

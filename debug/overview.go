@@ -100,8 +100,8 @@ func (h *Handler) overview(*http.Request) (any, error) {
 	slices.SortStableFunc(o.ByMemory, func(a, b InformerRow) int { return b.Memory.Bytes - a.Memory.Bytes })
 	controllers, elections, skipped := h.controllers()
 	for _, c := range controllers {
-		o.Problems = append(o.Problems, controllerProblems(c, now)...)
-		o.Controllers = append(o.Controllers, h.controllerRow(c))
+		o.Problems = append(o.Problems, controllerProblems(c.health, now)...)
+		o.Controllers = append(o.Controllers, h.controllerRow(c.health))
 	}
 	for _, e := range elections {
 		o.Problems = append(o.Problems, electionProblems(e)...)

@@ -128,7 +128,11 @@ func electionProblems(e election.Health) (found []Problem) {
 		add("is read now and then, as it cannot be watched: %v", e.Polling)
 	}
 	if e.State == election.Standby && e.Holder == "" {
-		add("has no holder: %v", e.LastError)
+		what := "has no holder"
+		if e.LastError != nil {
+			what += ": " + e.LastError.Error()
+		}
+		add("%s", what)
 	}
 	return found
 }

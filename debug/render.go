@@ -29,12 +29,12 @@ func counted(n int, one, several string) string {
 
 func now() time.Time { return time.Now() }
 
-// ago returns how long ago a time was; "" for none.
+// ago returns how long ago a time was; "" for none, and 0 for one to come by the clock of a server.
 func ago(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return short(time.Since(t))
+	return short(max(0, time.Since(t)))
 }
 
 // short returns a duration with two units at most.

@@ -173,6 +173,10 @@ func (r *reader) track(number int, described indexTrack) (*Track, error) {
 	err = r.part(partName(number, recordsName), func(from *bufio.Reader) error {
 		return lines(from, described.Records, func(line recordLine) error {
 			record, err := recordOf(line)
+			if n := len(t.Records); n > 0 && isRest(&t.Records[n-1], &record) {
+				record.Data = append(t.Records[n-1].Data, record.Data...)
+				t.Records, sizes = t.Records[:n-1], sizes[:n-1]
+			}
 			t.Records, sizes = append(t.Records, record), append(sizes, line.Bytes)
 			return err
 		})
@@ -192,6 +196,12 @@ func (r *reader) track(number int, described indexTrack) (*Track, error) {
 		}
 		return nil
 	})
+}
+
+// isRest reports whether a record has more objects of the answer that the record before it is of.
+func isRest(before, r *tape.Record) bool {
+	return before.Kind == tape.Page && before.More.Partial && before.Form == tape.Identity &&
+		r.Kind == tape.Page && r.Form == tape.Identity
 }
 
 // readBytes reads so many bytes. It makes room for them as they come.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidings-go/tidings/flight"
 )
@@ -175,4 +180,66 @@ func FuzzRead(f *testing.F) {
 			playAll(t, track)
 		}
 	})
+}
+
+// FuzzRecords reads any records, base and data as those of a recording, and plays them to informers.
+func FuzzRecords(f *testing.F) {
+	const watch = `{"at":0,"kind":"watch","request":{"sendInitialEvents":true}}` + "\n" + `{"at":1,"kind":"begun"}` + "\n"
+	f.Add(`{"key":"a/b","version":"1","uid":"u","object":{"metadata":{"name":"b"}}}`+"\n",
+		watch+`{"at":2,"kind":"listed","form":"identity","items":[["a/b","1","u",""],["a/c","2","v","odd"]]}`+"\n"+
+			`{"at":3,"kind":"event","type":"INITIAL_EVENTS_END","version":"3"}`+"\n"+
+			`{"at":4,"kind":"event","type":"MODIFIED","form":"json","key":"a/b","version":"4","bytes":76}`+"\n"+
+			`{"at":5,"kind":"failed","failure":{"error":"x","phase":"Streaming","causes":["end of the stream"]}}`+"\n",
+		[]byte(`{"type":"MODIFIED","object":{"metadata":{"name":"b","resourceVersion":"4"}}}`))
+	f.Add("", `{"at":0,"kind":"list","request":{"limit":500}}`+"\n"+
+		`{"at":1,"kind":"page","version":"9","form":"identity","items":[["a/b","1","u",""]],"continue":"c","remaining":1}`+"\n"+
+		`{"at":2,"kind":"list","request":{"limit":500,"continue":"c"}}`+"\n"+
+		`{"at":3,"kind":"failed","failure":{"error":"gone","status":{"code":410,"reason":"Expired"}}}`+"\n", []byte{})
+	f.Add("", watch+`{"at":2,"kind":"event","type":"ADDED","key":"a/b","version":"4","leftOut":true}`+"\n"+
+		`{"at":9,"kind":"closed"}`+"\n", []byte{})
+	f.Fuzz(func(t *testing.T, base, records string, data []byte) {
+		file := fileOf(t, base, records, data)
+		recording, err := flight.Read(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		for _, track := range recording.Tracks {
+			playAll(t, track)
+			synctest.Test(t, func(t *testing.T) {
+				playInformer(t, track, func() *corev1.ConfigMap { return new(corev1.ConfigMap) })
+				playInformer(t, track, func() *unstructured.Unstructured { return new(unstructured.Unstructured) })
+			})
+		}
+	})
+}
+
+// fileOf returns a recording with one track.
+func fileOf(t *testing.T, base, records string, data []byte) []byte {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	archive := zip.NewWriter(&file)
+	for name, content := range map[string][]byte{
+		"index.json": fmt.Appendf(nil, `{"format":"tidings flight recording","version":1,"tracks":[{"name":"x",`+
+			`"collection":{"version":"v1","resource":"configmaps","kind":"ConfigMap"},"base":%d,"records":%d}]}`,
+			strings.Count(base, "\n"), strings.Count(records, "\n")),
+		"track-1/base.jsonl.zst":    encoder.EncodeAll([]byte(base), nil),
+		"track-1/records.jsonl.zst": encoder.EncodeAll([]byte(records), nil),
+		"track-1/data.zst":          encoder.EncodeAll(data, nil),
+	} {
+		part, err := archive.Create(name)
+		if err == nil {
+			_, err = part.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,11 +24,13 @@ type Options struct {
 	// Cut leaves fields out of the objects in recordings. A path names fields as JSON does,
 	// joined by dots, as in "metadata.managedFields" or "spec.containers.env", and goes through
 	// lists. It has to be in metadata, spec, status or another field than the identity of the
-	// object. What Secrets hold is left out in any case.
+	// object. With a path, annotations that repeat an object are left out too. What Secrets hold
+	// is left out in any case.
 	Cut []string
 	// Dir is where recordings are written when a handler panics or becomes stuck, or when a
-	// server's versions went back; "" writes none. There is at most one a minute, and the oldest
-	// of more than 20 is removed. The directory is made if it does not exist.
+	// server's versions went back; "" writes none. There is at most one a minute. The oldest of
+	// more than 20 recordings in it is removed, that of an earlier process or of DumpFile too. The
+	// directory is made if it does not exist.
 	Dir string
 	// Logger receives a line for each recording in Dir; nil means slog.Default().
 	// slog.DiscardHandler is for silence.
@@ -39,10 +42,8 @@ const (
 	leastBytes   = 1 << 20
 	defaultAge   = 10 * time.Minute
 
-	// dumpInterval is the least time between two recordings in Options.Dir, and keptDumps how
-	// many of them are kept.
+	// dumpInterval is the least time between two recordings in Options.Dir.
 	dumpInterval = time.Minute
-	keptDumps    = 20
 )
 
 // Recorder keeps what informers read. Use [New], and give it to them as Transport.Recorder.
@@ -53,7 +54,6 @@ type Recorder struct {
 
 	mu     sync.Mutex // guards the rest, and is held while a recording is written to Options.Dir
 	dumped time.Time  // when the last one was written
-	files  []string   // that were written, the oldest first
 }
 
 // New returns a recorder that has kept nothing yet.
@@ -116,8 +116,8 @@ func (r *Recorder) DumpFile(dir, reason string) (name string, err error) {
 		return "", err
 	}
 	// A pattern without a directory, so that a reason cannot lead out of dir.
-	at := time.Now().UTC().Format("20060102T150405Z")
-	f, err := os.CreateTemp(dir, "tidings-"+at+"-*.part")
+	at := time.Now().UTC().Format(fileTime)
+	f, err := os.CreateTemp(dir, filePrefix+at+"-*"+partial)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (r *Recorder) DumpFile(dir, reason string) (name string, err error) {
 	if err == nil {
 		err = f.Close()
 	}
-	name = f.Name()[:len(f.Name())-len(".part")] + ".zip"
+	name = strings.TrimSuffix(f.Name(), partial) + fileSuffix
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}
@@ -157,8 +157,5 @@ func (r *Recorder) onEvent(reason, informer string) {
 	}
 	r.o.Logger.Warn("a flight recording was written", "file", name, "reason", reason,
 		"informer", informer)
-	if r.files = append(r.files, name); len(r.files) > keptDumps {
-		os.Remove(r.files[0]) //nolint:errcheck // someone else may have removed it
-		r.files = r.files[1:]
-	}
+	prune(r.o.Dir)
 }

@@ -160,6 +160,75 @@ func TestCut(t *testing.T) {
 	})
 }
 
+// TestCutAnnotations cuts a field that an annotation repeats, as that of kubectl apply does.
+func TestCutAnnotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, flight.Options{MaxAge: time.Minute, Cut: []string{"data"}}, calm, false)
+		for i := range 150 {
+			c := configMap("a", fmt.Sprint("a-value-", i))
+			c.Annotations = map[string]string{
+				"note": "{stays}", corev1.LastAppliedConfigAnnotation: `{"kind":"ConfigMap","data":{"n":"a-value-` + fmt.Sprint(i) + `"}}`,
+				"list": ` [{"kind":"ConfigMap","data":{"n":"a-value-1"}}]`,
+			}
+			_, err := w.server.Update(t.Context(), c)
+			w.must(err)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		track, err := w.dump().Track("")
+		w.must(err)
+		notes := 0
+		for _, data := range append([][]byte{track.Base[0].Data}, dataOf(track)...) {
+			if bytes.Contains(data, []byte("a-value")) {
+				t.Fatalf("the field is in %s", data)
+			}
+			if bytes.Contains(data, []byte("{stays}")) {
+				notes++
+			}
+		}
+		if notes < 50 {
+			t.Errorf("%d objects have the other annotation", notes)
+		}
+	})
+}
+
+func dataOf(track *flight.Track) (all [][]byte) {
+	for _, r := range track.Records {
+		all = append(all, r.Data)
+	}
+	return all
+}
+
+// TestRecordingsOfEarlierProcesses panics in one process after the other, with one directory: 20
+// recordings stay, and what was begun is removed.
+func TestRecordingsOfEarlierProcesses(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"tidings-20000101T000000Z-1.part", "of-somebody-else.zip", "notes.part"} {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var last string
+		for range 30 {
+			time.Sleep(5 * time.Minute)
+			recorder, err := flight.New(flight.Options{Dir: dir, Logger: quiet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorder.Ring().Event("panic", "x")
+			last = time.Now().UTC().Format("20060102T150405Z")
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "tidings-*"))
+		if err != nil || len(files) != 20 || !strings.Contains(files[19], last) {
+			t.Errorf("%d files, want 20 with that of %s: %v, %v", len(files), last, files, err)
+		}
+		if others, _ := filepath.Glob(filepath.Join(dir, "[on]*")); len(others) != 2 {
+			t.Errorf("of the files of others, %v are left", others)
+		}
+	})
+}
+
 // TestBytes writes ten times as much as the recorder keeps.
 func TestBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -39,8 +39,16 @@ type world struct {
 // newWorld runs an informer until the test is over. The first objects are a, b and c.
 func newWorld(t *testing.T, o flight.Options, transport tidings.Transport, dynamic bool) *world {
 	t.Helper()
+	return newWorldOf(t, o, transport, dynamic, "a", "b", "c")
+}
+
+// newWorldOf does so with other objects.
+func newWorldOf(
+	t *testing.T, o flight.Options, transport tidings.Transport, dynamic bool, names ...string,
+) *world {
+	t.Helper()
 	w := &world{T: t, server: apisim.Start(t)}
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range names {
 		w.create(name)
 	}
 	var err error

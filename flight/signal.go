@@ -7,8 +7,12 @@ import (
 )
 
 // DumpOnSignal writes a recording to a new file in a directory when the process receives one of
-// the signals, and logs its name, until stop is called. Without it, no signal is handled.
+// the signals, and logs its name, until stop is called. Without it, and without signals, none is
+// handled.
 func (r *Recorder) DumpOnSignal(dir string, signals ...os.Signal) (stop func()) {
+	if len(signals) == 0 { // signal.Notify would take that for all
+		return func() {}
+	}
 	received, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(received, signals...)
 	var dumping sync.WaitGroup

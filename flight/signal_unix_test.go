@@ -5,6 +5,7 @@ package flight_test
 import (
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,4 +49,26 @@ func TestDumpOnSignal(t *testing.T) {
 		t.Errorf("%+v: %v", recording, err)
 	}
 	stop()
+}
+
+// TestDumpOnNoSignal names no signal: none is handled.
+func TestDumpOnNoSignal(t *testing.T) {
+	log := make(lines, 1)
+	recorder, err := flight.New(flight.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGUSR2) // which would end the process
+	defer signal.Stop(received)
+	dir := t.TempDir()
+	stop := recorder.DumpOnSignal(dir)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	<-received
+	stop()
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("the directory has %v: %v", files, err)
+	}
 }

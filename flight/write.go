@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -167,11 +168,23 @@ func (e objectEncoder) object(object any) ([]byte, error) {
 	if err := decoder.Decode(&fields); err != nil {
 		return nil, err
 	}
-	e.cut.Remove(fields)
+	if e.cut.Remove(fields); len(e.cut) > 0 {
+		withoutRepetitions(fields)
+	}
 	if fields["kind"] == nil && e.kind.Kind != "" {
 		fields["apiVersion"], fields["kind"] = e.kind.ToAPIVersionAndKind()
 	}
 	return json.Marshal(fields)
+}
+
+// withoutRepetitions removes annotations that repeat an object: they have the fields that are cut.
+func withoutRepetitions(fields map[string]any) {
+	metadata, _ := fields["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	maps.DeleteFunc(annotations, func(_ string, value any) bool {
+		text, ok := value.(string)
+		return ok && fieldpath.RepeatsObject(text)
+	})
 }
 
 // record encodes the object of a record where that is not encoded, or has fields that are cut. An

@@ -183,7 +183,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Unlock()
 	s := &scrape{
 		Collector: c, out: out, informerNames: names{}, controllerNames: names{},
-		guardNames: names{}, leaseNames: names{}, views: map[string]inspect.View{},
+		guardNames: names{}, leaseNames: names{}, views: map[string]inspect.View{}, published: map[health.Published]bool{},
 	}
 	for _, of := range sources {
 		if of.read(s) {
@@ -217,6 +217,8 @@ type scrape struct {
 	informerNames, controllerNames, guardNames, leaseNames names
 
 	views map[string]inspect.View // of the informers, by name
+
+	published map[health.Published]bool // the names of client-go's that were sent
 }
 
 func (s *scrape) send(f *family, l labels, value float64) {

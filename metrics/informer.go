@@ -95,7 +95,7 @@ func (s *scrape) informer(h health.Informer, views ...inspect.View) {
 			labels{}.label("handler", handlers.unique(handler.Name)).label("informer", name))
 	}
 	if s.o.ClientGo {
-		s.published(h)
+		s.clientGoNames(h)
 	}
 }
 
@@ -145,12 +145,13 @@ func newClientGoFamilies(f *families) clientGoFamilies {
 	}
 }
 
-// published sends the metrics of a drop-in informer with a name.
-func (s *scrape) published(h health.Informer) {
+// clientGoNames sends the metrics of a drop-in informer with a name, of the first one that has it.
+func (s *scrape) clientGoNames(h health.Informer) {
 	p, f := h.Published, &s.clientGo
-	if p.Name == "" {
+	if p.Name == "" || s.published[p] {
 		return
 	}
+	s.published[p] = true
 	l := labels{}.label("group", p.Group).label("name", p.Name).
 		label("resource", p.Resource).label("version", p.Version)
 	s.send(f.queued, l, float64(h.Queued))

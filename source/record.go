@@ -87,43 +87,80 @@ func (r *recordedSource[T]) List(ctx context.Context, o ListOptions) (Page[T], e
 	r.tape.Write(tape.Record{Kind: tape.List, More: &tape.More{Request: &tape.Request{
 		Version: o.Version, Limit: o.Limit, Continue: o.Continue,
 	}}})
-	var identities []byte
-	o.IsCached = noteCached(o.IsCached, &identities)
+	var listed identities
+	o.IsCached = noteCached(o.IsCached, &listed)
 	page, err := r.Source.List(ctx, o)
 	if err != nil {
 		r.tape.Write(failed(ctx, err))
 		return page, err
 	}
 	for i := range page.Items {
-		identities = appendItem(identities, &page.Items[i])
+		addItem(&listed, &page.Items[i])
 	}
-	r.tape.Write(tape.Record{
-		Kind: tape.Page, Version: page.Version, Form: tape.Identity, Data: identities,
-		More: &tape.More{Continue: page.Continue, Remaining: page.Remaining},
-	})
+	records := listed.records(tape.Page)
+	if len(records) == 0 {
+		records = append(records, tape.Record{Kind: tape.Page, Form: tape.Identity})
+	}
+	last := len(records) - 1
+	for i := range records[:last] {
+		records[i].More = &tape.More{Partial: true}
+	}
+	records[last].Version = page.Version
+	records[last].More = &tape.More{Continue: page.Continue, Remaining: page.Remaining}
+	r.tape.Write(records...)
 	return page, nil
 }
 
+// identities are those of listed objects, in parts of which each is a record: a ring leaves out
+// what is large.
+type identities [][]byte
+
+// identityPart is the size from which a part takes no more.
+const identityPart = 64 << 10
+
+func (l *identities) add(key, version, uid, err string) {
+	if n := len(*l); n == 0 || len((*l)[n-1]) >= identityPart {
+		*l = append(*l, nil)
+	}
+	part := &(*l)[len(*l)-1]
+	*part = tape.AppendIdentity(*part, key, version, uid, err)
+}
+
+// records returns a record of a kind for each part.
+func (l identities) records(kind tape.Kind) (records []tape.Record) {
+	for _, part := range l {
+		records = append(records, tape.Record{Kind: kind, Form: tape.Identity, Data: part})
+	}
+	return records
+}
+
 // noteCached returns a function that calls isCached and notes the objects that are.
-func noteCached(isCached IsCached, identities *[]byte) IsCached {
+func noteCached(isCached IsCached, listed *identities) IsCached {
 	if isCached == nil {
 		return nil
 	}
 	return func(key, version, uid string) bool {
 		cached := isCached(key, version, uid)
 		if cached {
-			*identities = tape.AppendIdentity(*identities, key, version, uid, "")
+			listed.add(key, version, uid, "")
 		}
 		return cached
 	}
 }
 
-func appendItem[T any](identities []byte, item *Item[T]) []byte {
+func addItem[T any](listed *identities, item *Item[T]) {
 	text := ""
 	if item.Err != nil {
 		text = item.Err.Error()
 	}
-	return tape.AppendIdentity(identities, item.Key, item.Version, item.UID, text)
+	listed.add(item.Key, item.Version, item.UID, text)
+}
+
+// identityOf returns the identity of an object.
+func identityOf[T any](item *Item[T]) []byte {
+	var one identities
+	addItem(&one, item)
+	return one[0]
 }
 
 // Watch writes the request, and its error if it fails.
@@ -149,9 +186,9 @@ type recordedStream[T any] struct {
 	tape        *tape.Writer
 	ctx         context.Context
 	mayBeSecret func(any) bool
-	listing     bool   // a list is being streamed
-	listed      []byte // its identities that were not written
-	ended       bool   // the end was written
+	listing     bool       // a list is being streamed
+	listed      identities // of it, that were not written
+	ended       bool       // the end was written
 	records     []tape.Record
 }
 
@@ -168,7 +205,7 @@ func (s *recordedStream[T]) Next() ([]Event[T], error) {
 	for i := range events {
 		e := &events[i]
 		if s.listing && e.Type == Added {
-			s.listed = appendItem(s.listed, &e.Item)
+			addItem(&s.listed, &e.Item)
 			continue
 		}
 		s.listing = s.listing && e.Type != InitialEventsEnd
@@ -188,13 +225,10 @@ func (s *recordedStream[T]) Next() ([]Event[T], error) {
 	return events, err
 }
 
-// flush adds a record of the listed objects.
+// flush adds records of the listed objects.
 func (s *recordedStream[T]) flush() {
-	if len(s.listed) > 0 {
-		s.records = append(s.records,
-			tape.Record{Kind: tape.Listed, Form: tape.Identity, Data: s.listed})
-		s.listed = nil
-	}
+	s.records = append(s.records, s.listed.records(tape.Listed)...)
+	s.listed = nil
 }
 
 // record describes an event. frame is nil if the stream has none.
@@ -203,7 +237,7 @@ func (s *recordedStream[T]) record(e *Event[T], frame []byte, form tape.Form) ta
 	switch {
 	case e.Type == Bookmark || e.Type == InitialEventsEnd:
 	case e.Err != nil || s.mayBeSecret(e.Object):
-		record.Form, record.Data = tape.Identity, appendItem(nil, &e.Item)
+		record.Form, record.Data = tape.Identity, identityOf(&e.Item)
 	case frame != nil:
 		record.Form, record.Data = form, frame
 	default:
@@ -212,7 +246,7 @@ func (s *recordedStream[T]) record(e *Event[T], frame []byte, form tape.Form) ta
 			record.Form, record.Object = tape.Encoded, obj.DeepCopyObject()
 			break
 		}
-		record.Form, record.Data = tape.Identity, appendItem(nil, &e.Item)
+		record.Form, record.Data = tape.Identity, identityOf(&e.Item)
 	}
 	return record
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/tidings-go/tidings/internal/tape"
@@ -232,7 +233,11 @@ func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 		event.Item, err = itemOrWrong(s.rest.decoder.json(record.Data, true))
 	default:
 		var items []Item[T]
-		if items, err = s.items(record.Data); len(items) > 0 {
+		if items, err = s.items(record.Data); err == nil && len(items) != 1 {
+			err = fmt.Errorf("the recording has %d objects of an event of %s", len(items),
+				BoundText(record.Key))
+		}
+		if err == nil {
 			event.Item = items[0]
 		}
 	}

@@ -138,7 +138,8 @@ var (
 		"debug": {
 			rooms: []string{
 				".", "controller", "controller/election", "controller/guard", "flight", "health", "source",
-				"internal/dedup", "internal/fielddiff", "internal/footprint", "internal/inspect",
+				"internal/dedup", "internal/fielddiff", "internal/fieldpath", "internal/footprint",
+				"internal/inspect",
 			},
 			others: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/structured-merge-diff/v6/fieldpath", "sigs.k8s.io/yaml"},
 			tests:  []string{"*"},

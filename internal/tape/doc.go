@@ -22,7 +22,7 @@
 //
 // # Memory
 //
-// A record counts its bytes twice, and [recordBytes] more: a base keeps the object that the
-// record's object has replaced in the cache. The table of a cache is copied on write, and the
+// A record counts its bytes twice, its texts once, and [recordBytes] more: a base keeps the object
+// that the record's object has replaced in the cache. The table of a cache is copied on write, and the
 // nodes of its tree that are kept for a base do not count.
 package tape

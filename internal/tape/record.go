@@ -118,6 +118,8 @@ type More struct {
 	// Continue and Remaining are those of a Page.
 	Continue  string `json:"continue,omitempty"`
 	Remaining int64  `json:"remaining,omitempty"`
+	// Partial reports whether the next Page has more objects of the same answer.
+	Partial bool `json:"partial,omitempty"`
 	// Failure describes the error of a Failed.
 	Failure *Failure `json:"failure,omitempty"`
 }
@@ -143,6 +145,22 @@ type Failure struct {
 	Causes []string `json:"causes,omitempty"`
 	// Status is the answer of the server, a metav1.Status, if it is one.
 	Status json.RawMessage `json:"status,omitempty"`
+}
+
+// texts returns how many bytes the texts of a record have.
+func (r *Record) texts() int {
+	n := len(r.Key) + len(r.Version)
+	if r.More == nil {
+		return n
+	}
+	n += len(r.More.Continue)
+	if q := r.More.Request; q != nil {
+		n += len(q.Version) + len(q.Continue)
+	}
+	if f := r.More.Failure; f != nil {
+		n += len(f.Error) + len(f.Status)
+	}
+	return n
 }
 
 // Collection says what a source reads.

@@ -47,8 +47,9 @@ type segment struct {
 	buf     []byte // their Data; it never grows
 	bases   map[*Writer]Base
 	bytes   int64
-	first   time.Duration
-	copied  bool // a recording refers to it
+	first   time.Duration // when its first record was written
+	last    time.Duration // and its last one
+	copied  bool          // a recording refers to it
 }
 
 // written is a record with its writer.
@@ -130,10 +131,11 @@ func (r *Ring) write(w *Writer, record *Record, now time.Duration) {
 		s.buf = append(s.buf, record.Data...)
 		kept.Data = s.buf[begin:len(s.buf):len(s.buf)]
 	}
-	count := int64(recordBytes + 2*size)
+	count := int64(recordBytes + 2*size + record.texts())
 	if record.Object != nil {
 		count += 2 * objectBytes
 	}
+	s.last = now
 	s.bytes += count
 	r.bytes += count
 	r.trim(now)
@@ -159,12 +161,12 @@ func (r *Ring) newest(size int, now time.Duration) *segment {
 	return s
 }
 
-// trim drops segments that are too many or too old, but for the newest.
+// trim drops segments that are too old, and those that are too many, but for the newest.
 func (r *Ring) trim(now time.Duration) {
 	dropped := 0
-	for ; dropped < len(r.segments)-1; dropped++ {
-		oldest, next := r.segments[dropped], r.segments[dropped+1]
-		if r.bytes <= r.o.MaxBytes && now-next.first <= r.o.MaxAge {
+	for ; dropped < len(r.segments); dropped++ {
+		oldest, isNewest := r.segments[dropped], dropped == len(r.segments)-1
+		if now-oldest.last <= r.o.MaxAge && (isNewest || r.bytes <= r.o.MaxBytes) {
 			break
 		}
 		r.bytes -= oldest.bytes

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,60 @@ func TestOldRecordsGo(t *testing.T) {
 			t.Errorf("%d records of the last minute, one a second", n)
 		}
 	})
+}
+
+// TestOldRecordsGoAfterAPause writes once, and again after a pause that is longer than MaxAge: a
+// recording that is made during the pause, or after it, has no record from before.
+func TestOldRecordsGoAfterAPause(t *testing.T) {
+	for name, write := range map[string]bool{"during": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, written := New(Options{MaxBytes: 1 << 20, MaxAge: time.Minute}), 0
+				w := newWriter(r, "a", &written)
+				w.Write(Record{Kind: Event, Version: "before", Data: []byte("before")})
+				written = 1
+				time.Sleep(3 * time.Hour)
+				want := 0
+				if write {
+					w.Write(Record{Kind: Event, Version: "after"})
+					want = 1
+				}
+				track := r.Take().Tracks[0]
+				if n := len(track.Records); n != want || n == 1 && track.Records[0].Version != "after" {
+					t.Errorf("%d records are kept, want %d: %+v", n, want, track.Records)
+				}
+				if track.Base.Version != "1" {
+					t.Errorf("the base is that of %s records, want 1", track.Base.Version)
+				}
+				if !write && r.Bytes() != 0 {
+					t.Errorf("%d bytes of no record", r.Bytes())
+				}
+			})
+		})
+	}
+}
+
+// TestTextsCount writes records whose texts are larger than the rest of them.
+func TestTextsCount(t *testing.T) {
+	const most = 1 << 20
+	long := strings.Repeat("x", 2000)
+	for name, record := range map[string]Record{
+		"key":      {Kind: Event, Key: long},
+		"version":  {Kind: Page, Version: long},
+		"continue": {Kind: Page, More: &More{Continue: long}},
+		"request":  {Kind: List, More: &More{Request: &Request{Continue: long}}},
+		"error":    {Kind: Failed, More: &More{Failure: &Failure{Error: long}}},
+		"status":   {Kind: Failed, More: &More{Failure: &Failure{Status: []byte(long)}}},
+	} {
+		r, written := New(Options{MaxBytes: most, MaxAge: time.Hour}), 0
+		w := newWriter(r, "a", &written)
+		for range 2000 {
+			w.Write(record)
+		}
+		if n := len(r.Take().Tracks[0].Records); n*len(long) > most || n*len(long) < most/2 {
+			t.Errorf("%s: %d records of %d bytes are kept, in %d", name, n, len(long), most)
+		}
+	}
 }
 
 func TestLargeRecord(t *testing.T) {

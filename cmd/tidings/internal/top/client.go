@@ -16,8 +16,11 @@ import (
 	"github.com/tidings-go/tidings/debug"
 )
 
-// requestTimeout bounds how long an answer may take.
-const requestTimeout = 5 * time.Second
+const (
+	// requestTimeout bounds how long an answer may take, and maxAnswer its bytes.
+	requestTimeout = 5 * time.Second
+	maxAnswer      = 64 << 20
+)
 
 // Client reads the pages of package debug of one process. Use [NewClient].
 type Client struct {
@@ -78,8 +81,10 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	if err := c.check(answer); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(answer.Body)
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
+	case len(body) > maxAnswer:
+		return nil, fmt.Errorf("%s answers with more than %s", c.name, view.Bytes(maxAnswer))
 	case err != nil:
 		return nil, problem.Reworded(fmt.Sprintf("%s does not answer in full: %s", c.name,
 			problem.Reason(err)), err)
@@ -97,11 +102,11 @@ func (c *Client) check(answer *http.Response) error {
 	case debug.FormVersion:
 		return nil
 	case "":
-		return fmt.Errorf("%s is not a page of Tidings' package debug: it answers with %s: name the "+
+		return fmt.Errorf("%s is not a page of Tidings' package debug: it answers with %.80s: name the "+
 			"address of the first page, with its path, as in http://localhost:8085/debug/tidings/",
 			c.name, answer.Status)
 	}
-	return fmt.Errorf("%s has its figures in version %q, and this command reads version %s: use the "+
+	return fmt.Errorf("%s has its figures in version %.40q, and this command reads version %s: use the "+
 		"command of the version of Tidings that the program is built with", c.name, version,
 		debug.FormVersion)
 }

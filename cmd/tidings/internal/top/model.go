@@ -77,18 +77,10 @@ type details struct {
 // at returns the index of the chosen line: the one with its link that is nearest to the cursor. It
 // returns -1 without lines.
 func (d details) at(lines []line) int {
-	nearest := min(d.cursor, len(lines)-1)
-	if d.chosen == "" || nearest < 0 || lines[nearest].link == d.chosen {
-		return nearest
+	if d.chosen == "" {
+		return min(d.cursor, len(lines)-1)
 	}
-	for off := range lines {
-		for _, i := range []int{d.cursor - off, d.cursor + off} {
-			if i >= 0 && i < len(lines) && lines[i].link == d.chosen {
-				return i
-			}
-		}
-	}
-	return nearest
+	return nearest(d.cursor, len(lines), func(i int) bool { return lines[i].link == d.chosen })
 }
 
 // address returns the address of a page. That of an informer has the keys that contain the filter.
@@ -185,10 +177,22 @@ func (m model) table() (table, []row) {
 	return t, matching(t.sorted(c.sorting), c.filter)
 }
 
-// at returns the index of the chosen row, -1 without rows.
+// at returns the index of the chosen row: the one with its id that is nearest to the cursor. It
+// returns -1 without rows.
 func (c choice) at(rows []row) int {
-	if i := slices.IndexFunc(rows, func(r row) bool { return r.id == c.id }); i >= 0 {
-		return i
+	return nearest(c.cursor, len(rows), func(i int) bool { return rows[i].id == c.id })
+}
+
+// nearest returns the index among n that is nearest to a cursor and is chosen, or that of the cursor
+// if none is.
+func nearest(cursor, n int, isChosen func(i int) bool) int {
+	cursor = min(cursor, n-1)
+	for off := range n {
+		for _, i := range []int{cursor - off, cursor + off} {
+			if i >= 0 && i < n && isChosen(i) {
+				return i
+			}
+		}
 	}
-	return min(c.cursor, len(rows)-1)
+	return cursor
 }
