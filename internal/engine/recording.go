@@ -53,6 +53,10 @@ func (r *recording) onPanic(next func(fanout.Panic)) func(fanout.Panic) {
 	}
 }
 
+// ReportPanic reports a handler's panic that the log does not see, because the façade recovers
+// from it.
+func (c *Collection[T]) ReportPanic() { c.recording.event(tape.ReasonPanic) }
+
 // record returns the source of a part, recorded if the options have a recorder. end ends that.
 func (c *Collection[T]) record(
 	p *part[T], src source.Source[T], o *reflector.Options[T],
