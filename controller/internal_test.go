@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/logtable"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -222,6 +225,22 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 			r.barrier.event(&change{objectID: objectID{0, fmt.Sprint("a/x", i)}, version: "2"})
 		}
 	})
+}
+
+// TestTheQueueIsOutOfStep ends a call that the queue does not know of. The line is that of
+// docs/logs.md, where nothing else leads to it.
+func TestTheQueueIsOutOfStep(t *testing.T) {
+	r, lines := newTestRun(t, 1), logtable.New("controller")
+	r.c.o.Logger = lines.Logger().With("controller", "test")
+	r.step(0, queue.Item[why]{Key: "a/x0"})
+	const line = "Error | `the queue is out of step` | `key`, `error`"
+	if kinds := lines.Kinds(); kinds[line] != 1 {
+		t.Errorf("the lines are %v", kinds)
+	}
+	page, err := os.ReadFile("../docs/logs.md")
+	if err != nil || !strings.Contains(string(page), "| "+line+" |") {
+		t.Errorf("the page does not have %q: %v", line, err)
+	}
 }
 
 // TestC03_AWriteWithoutAnEvent is forgotten after a minute.

@@ -32,8 +32,10 @@
 // Any number of goroutines may use a Recorder, and any number of factories and informers. What an
 // informer has written goes when it stops.
 //
-// A recording in Options.Dir is written on the goroutine that has found the reason: the handler's,
-// the reflector's, or one that looks for stuck handlers every 5 seconds.
+// The recording of a panic is written on the goroutine of the handler, as the process may end after
+// it. Those of stuck handlers and of servers that went back are written on a goroutine of the informer,
+// which looks for stuck handlers every 5 seconds. The Run of the informer ends it, and waits for the
+// recording that it is writing.
 //
 // # Memory
 //

@@ -137,8 +137,7 @@ func (r *Recorder) DumpFile(dir, reason string) (name string, err error) {
 	return filepath.Clean(name), nil
 }
 
-// onEvent writes a recording to Options.Dir. It runs on the goroutine that has found the reason:
-// after a panic, the process may end when it returns.
+// onEvent writes a recording to Options.Dir. After a panic, the process may end when it returns.
 func (r *Recorder) onEvent(reason, informer string) {
 	if r.o.Dir == "" {
 		return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/fieldpath"
@@ -171,8 +172,13 @@ func (e objectEncoder) object(object any) ([]byte, error) {
 	if e.cut.Remove(fields); len(e.cut) > 0 {
 		withoutRepetitions(fields)
 	}
-	if fields["kind"] == nil && e.kind.Kind != "" {
-		fields["apiVersion"], fields["kind"] = e.kind.ToAPIVersionAndKind()
+	kind := e.kind
+	_, metadata := object.(*metav1.PartialObjectMetadata)
+	if metadata { // the kind that servers send: clients may have replaced it
+		kind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	}
+	if metadata || fields["kind"] == nil && kind.Kind != "" {
+		fields["apiVersion"], fields["kind"] = kind.ToAPIVersionAndKind()
 	}
 	return json.Marshal(fields)
 }

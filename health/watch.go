@@ -65,6 +65,9 @@ type Watch struct {
 	// Lists and Watches count the lists and watches begun. A list in pages is one.
 	Lists   uint64 `json:"lists,omitzero"`
 	Watches uint64 `json:"watches,omitzero"`
+	// Bytes counts the bytes of the answers to lists and watches, without compression. 0 means
+	// that the source does not count them: a ListerWatcher does not.
+	Bytes uint64 `json:"bytes,omitzero"`
 	// Listed is how many objects the running list has brought, 0 between lists.
 	Listed int `json:"listed,omitzero"`
 	// Dropped counts objects that do not belong to the collection; LastDropped says which
@@ -112,6 +115,7 @@ func (w *Watch) Add(other Watch) {
 func (w *Watch) AddCounters(other Watch) {
 	w.Lists += other.Lists
 	w.Watches += other.Watches
+	w.Bytes += other.Bytes
 	w.Dropped += other.Dropped
 	w.TransformErrors += other.TransformErrors
 }

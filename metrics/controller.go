@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strings"
+	"time"
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
@@ -9,8 +10,8 @@ import (
 
 // controllerFamilies are the metrics of controllers.
 type controllerFamilies struct {
-	state, workers, queued, waiting, backingOff, parked, running, longest *family
-	errors, panics, loops, calls, rewritten, awaited, lag, writeLag       *family
+	state, workers, queued, waiting, backingOff, parked, held, running, longest *family
+	errors, panics, loops, calls, rewritten, awaited, lag, writeLag             *family
 }
 
 func newControllerFamilies(f *families) controllerFamilies {
@@ -29,6 +30,9 @@ func newControllerFamilies(f *families) controllerFamilies {
 			"Keys that wait after an error.", name),
 		parked: f.gauge("tidings_controller_parked_keys",
 			"Keys that wait until the caches show what their calls wrote.", name),
+		held: f.gauge("tidings_controller_longest_parked_seconds",
+			"How long the caches have not shown what the calls of a key wrote, of the key that has "+
+				"waited longest; 0 without one. Healthy: below 10.", name),
 		running: f.gauge("tidings_controller_running_calls", "Calls that run.", name),
 		longest: f.gauge("tidings_controller_longest_running_seconds",
 			"How long the longest of the running calls has taken, 0 without one.", name),
@@ -66,6 +70,7 @@ func (s *scrape) controller(h controller.Health) {
 	s.send(f.waiting, l, h.Waiting.Seconds())
 	s.send(f.backingOff, l, float64(h.BackingOff))
 	s.send(f.parked, l, float64(h.ParkedKeys))
+	s.send(f.held, l, longestParked(h))
 	s.send(f.running, l, float64(h.RunningCalls))
 	s.send(f.longest, l, longestCall(h))
 	s.send(f.errors, l.label("kind", "retry"), float64(h.Retries))
@@ -93,6 +98,14 @@ func longestCall(h controller.Health) float64 {
 		return 0
 	}
 	return h.Running[0].For.Seconds()
+}
+
+// longestParked returns for how long the key is held back that has waited longest, in seconds.
+func longestParked(h controller.Health) float64 {
+	if len(h.Parked) == 0 {
+		return 0
+	}
+	return time.Since(h.Parked[0].Since).Seconds()
 }
 
 // manager sends the metrics of the controllers, the guard and the election of a manager.

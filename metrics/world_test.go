@@ -249,3 +249,18 @@ func TestControllers(t *testing.T) {
 		fatal(t, factory.Shutdown(t.Context()))
 	})
 }
+
+// TestLongestParked has two keys that are held back.
+func TestLongestParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const metric = "tidings_controller_longest_parked_seconds"
+		m := &manager{controller.ManagerHealth{Controllers: []controller.Health{{Name: "one"}}}}
+		c := collector(t, Options{}, m)
+		expect(t, c, 0, metric, "controller=one")
+		m.health.Controllers[0].Parked = []controller.Parked{
+			{Since: time.Now()}, {Since: time.Now().Add(time.Second)},
+		}
+		time.Sleep(90 * time.Second)
+		expect(t, c, 90, metric, "controller=one")
+	})
+}

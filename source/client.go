@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -87,6 +88,8 @@ type request struct {
 	// onActivity is called when the request is sent, and with every part of the answer,
 	// unless it is nil.
 	onActivity func()
+	// received counts the bytes of the answer, unless it is nil.
+	received *atomic.Uint64
 }
 
 func (r request) fail(phase Phase, err error) error {
@@ -136,6 +139,9 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		}
 		return nil, r.fail(Connecting, withoutURL(err))
 	}
+	if r.received != nil {
+		resp.Body = countedBody{resp.Body, r.received}
+	}
 	if r.onActivity != nil {
 		r.onActivity()
 		resp.Body = &activityBody{resp.Body, ctx, r.onActivity, 0}
@@ -146,6 +152,18 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		return nil, r.fail(Answered, statusError(resp, r))
 	}
 	return resp, nil
+}
+
+// countedBody is a body whose bytes are counted.
+type countedBody struct {
+	io.ReadCloser
+	received *atomic.Uint64
+}
+
+func (c countedBody) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.received.Add(uint64(n))
+	return n, err
 }
 
 // activityBody is a body that reports when a part of it has come, and why the caller has

@@ -24,18 +24,24 @@ func Record[T any](src Source[T], ring *tape.Ring, name string,
 	base func() tape.Base) (recorded Source[T], end func()) {
 	r := &recordedSource[T]{Source: src}
 	o := tape.WriterOptions{Name: name, Base: func() tape.Base { return r.withoutSecrets(base()) }}
+	if described, ok := src.(described); ok {
+		o.Collection, r.collection = described.Collection, described.Collection
+	}
 	if w, ok := src.(wired); ok {
-		o.Collection, o.Decode = w.Collection, w.DecodeFrame
-		r.collection = w.Collection
+		o.Decode = w.DecodeFrame
 	}
 	r.tape = ring.NewWriter(o)
 	return r, r.tape.End
 }
 
-// wired is implemented by sources that read frames, and by those that convert their objects.
-type wired interface {
+// described is implemented by sources that know what they read.
+type described interface {
 	// Collection says what is read, as far as it is known.
 	Collection() tape.Collection
+}
+
+// wired is implemented by sources that read frames, and by those that convert their objects.
+type wired interface {
 	// DecodeFrame returns the object in a frame of a stream of the source.
 	DecodeFrame(frame []byte, form tape.Form) (any, error)
 }
@@ -54,11 +60,13 @@ type recordedSource[T any] struct {
 	tape       *tape.Writer
 }
 
-// secrecy returns a function that reports whether an object may be a Secret.
+// secrecy returns a function that reports whether an object may be a Secret. A resource decides
+// that for all objects. A kind alone is that of a Go type, which may hold other objects.
 func (r *recordedSource[T]) secrecy() func(object any) bool {
 	if r.collection != nil {
-		if of := r.collection(); of != (tape.Collection{}) {
-			secret := dedup.IsSecret(of.Group, of.Resource, of.Kind)
+		of := r.collection()
+		secret := dedup.IsSecret(of.Group, of.Resource, of.Kind)
+		if secret || of.Resource != "" {
 			return func(any) bool { return secret }
 		}
 	}

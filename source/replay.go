@@ -307,7 +307,7 @@ func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
 	if data == nil {
 		data = r.identity(o)
 	}
-	obj, err := r.rest.decoder.json(data, true)
+	obj, err := r.rest.decoder.json(data, false)
 	if err != nil {
 		return Item[T]{}, err
 	}

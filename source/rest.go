@@ -85,8 +85,9 @@ type REST[T Object] struct {
 	// JSON, can be read before they are decoded.
 	identifiable, identifiableInJSON bool
 
-	buffer atomic.Pointer[[]byte] // of the last page, for the next one
-	asked  Resource               // as it was given
+	buffer   atomic.Pointer[[]byte] // of the last page, for the next one
+	received atomic.Uint64          // bytes of answers
+	asked    Resource               // as it was given
 	// lock guards resource. It is a channel, because a context may end the wait for it:
 	// discovery happens under it.
 	lock     chan struct{}
@@ -243,9 +244,12 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions,
 		op: op, resource: resource.String(), namespace: s.options.Namespace,
 		path: resource.path(s.options.Namespace), query: query,
 		accept:   s.decoder.accept(op == "watch", s.client.jsonOnly),
-		nextPage: o.Continue != "", onActivity: onActivity,
+		nextPage: o.Continue != "", onActivity: onActivity, received: &s.received,
 	}, nil
 }
+
+// BytesReceived returns how many bytes the answers to lists and watches had, without compression.
+func (s *REST[T]) BytesReceived() uint64 { return s.received.Load() }
 
 // resetResource forgets the result of discovery, after an answer that the server has no
 // such resource: that may come back under another name or in another scope.

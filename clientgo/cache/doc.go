@@ -23,7 +23,7 @@
 //
 // client-go does not have [HealthOf], which returns the health of an informer, nor [IndexLabels],
 // [IndexOwners], [Select], [Owned] and [Controlled], which add indexes and find objects by them,
-// nor [WithSharing]. Everything else is client-go's own code, also a [Reflector], a [DeltaFIFO] or
+// nor [WithSharing] and [WithRecorder]. Everything else is client-go's own code, also a [Reflector], a [DeltaFIFO] or
 // a [Store] that a program makes itself. Packages such as tools/cache/testing stay client-go's.
 //
 // # How the names are forwarded

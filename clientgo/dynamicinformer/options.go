@@ -44,6 +44,11 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Table = table }
 }
 
+// WithRecorder sets a flight recorder of what the informers read, as informers.WithRecorder does.
+func WithRecorder(recorder source.Recorder) SharedInformerOption {
+	return func(o *factory.ByResource) { o.Recorder = recorder }
+}
+
 // WithDrop leaves fields of the metadata out of the objects of all informers, and
 // WithDropFor any fields out of those of one resource, as if they had never been set:
 //

@@ -82,6 +82,13 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.options.Table = table }
 }
 
+// WithRecorder sets a flight recorder of what the factory's own informers read: give one of package
+// flight of this module. nil, the default, is none. The informers of several factories may have
+// one recorder, which bounds the memory of all of them together.
+func WithRecorder(recorder source.Recorder) SharedInformerOption {
+	return func(f *sharedInformerFactory) { f.options.Recorder = recorder }
+}
+
 // WithDrop leaves fields of the metadata out of the objects of all the factory's own
 // informers, as if they had never been set; WithDropFor leaves out fields of one type:
 //

@@ -48,6 +48,11 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Table = table }
 }
 
+// WithRecorder sets a flight recorder of what the informers read, as informers.WithRecorder does.
+func WithRecorder(recorder source.Recorder) SharedInformerOption {
+	return func(o *factory.ByResource) { o.Recorder = recorder }
+}
+
 // WithDrop leaves fields out of the metadata of all informers, and WithDropFor out of that
 // of one resource, as if they had never been set:
 //

@@ -143,7 +143,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	c := &Collection[T]{
 		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
-		recording: &recording{informer: o.Name},
+		recording: newRecording(o.Name),
 	}
 	c.parts.changeMu = NewLock()
 	namespaces := o.Namespaces

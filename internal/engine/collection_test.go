@@ -39,6 +39,8 @@ func (s oneObject) DecodingStats() source.DecodingStats {
 	return source.DecodingStats{Shared: 1}
 }
 
+func (oneObject) BytesReceived() uint64 { return 10 }
+
 type idle struct{ ctx context.Context }
 
 func (idle) Close() error { return nil }
@@ -164,6 +166,9 @@ func TestRemoveNamespaceDuringTheStop(t *testing.T) {
 		}
 		if n := c.Health().Decoding.Shared; n != 3 {
 			t.Errorf("after the removal of one of three parts, %d objects were shared", n)
+		}
+		if h := c.Health(); h.Bytes != 30 || h.Namespaces["a"].Bytes != 10 {
+			t.Errorf("%d bytes were received, %d of them of a", h.Bytes, h.Namespaces["a"].Bytes)
 		}
 		counted = func() { <-pause }
 		removed := make(chan error)

@@ -55,11 +55,17 @@ type part[T any] struct {
 type runningPart[T any] struct {
 	reflector *reflector.Reflector[T]
 	decoding  decodingSource // nil if the source does not say
+	received  countingSource // nil if the source does not say
 }
 
 // decodingSource is a source that counts what it has decoded.
 type decodingSource interface {
 	DecodingStats() source.DecodingStats
+}
+
+// countingSource is a source that counts the bytes that it receives.
+type countingSource interface {
+	BytesReceived() uint64
 }
 
 func newPart[T any](namespace string) *part[T] {
@@ -76,7 +82,11 @@ func Prefix(namespace string) string {
 
 func (p *part[T]) health() health.Watch {
 	if running := p.running.Load(); running != nil {
-		return running.reflector.Health()
+		h := running.reflector.Health()
+		if running.received != nil {
+			h.Bytes = running.received.BytesReceived()
+		}
+		return h
 	}
 	return health.Watch{State: health.StatePending, Since: p.created}
 }
@@ -167,6 +177,7 @@ func (c *Collection[T]) renew(
 	src, end := c.record(p, from.Source, &o)
 	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
 	running.decoding, _ = from.Source.(decodingSource)
+	running.received, _ = from.Source.(countingSource)
 	p.running.Store(running)
 	return running.reflector, end
 }

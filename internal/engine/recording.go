@@ -17,10 +17,24 @@ import (
 type recording struct {
 	informer string
 	ring     atomic.Pointer[tape.Ring] // nil without a recorder
-	watch    sync.Once                 // starts the search for stuck handlers
+	watch    sync.Once                 // starts the goroutine of reportEvents
+	rewound  chan struct{}             // one token: the versions of the server went back
 }
 
-// event reports what may be a reason to keep a recording.
+func newRecording(informer string) *recording {
+	return &recording{informer: informer, rewound: make(chan struct{}, 1)}
+}
+
+// rewind leaves the report of a server that went back to the goroutine of reportEvents, because
+// a report takes as long as the recording that is written.
+func (r *recording) rewind() {
+	select {
+	case r.rewound <- struct{}{}:
+	default: // an earlier one waits
+	}
+}
+
+// event reports what may be a reason to keep a recording. It may block.
 func (r *recording) event(reason string) {
 	if ring := r.ring.Load(); ring != nil {
 		ring.Event(reason, r.informer)
@@ -39,6 +53,10 @@ func (r *recording) onPanic(next func(fanout.Panic)) func(fanout.Panic) {
 	}
 }
 
+// ReportPanic reports a handler's panic that the log does not see, because the façade recovers
+// from it.
+func (c *Collection[T]) ReportPanic() { c.recording.event(tape.ReasonPanic) }
+
 // record returns the source of a part, recorded if the options have a recorder. end ends that.
 func (c *Collection[T]) record(
 	p *part[T], src source.Source[T], o *reflector.Options[T],
@@ -49,8 +67,8 @@ func (c *Collection[T]) record(
 	}
 	ring := o.Recorder.Ring()
 	c.recording.ring.Store(ring)
-	o.OnRewind = func() { c.recording.event(tape.ReasonRewind) }
-	c.recording.watch.Do(c.watchHandlers)
+	o.OnRewind = c.recording.rewind
+	c.recording.watch.Do(c.reportEvents)
 	return source.Record(src, ring, c.Name(), func() tape.Base { return c.base(p) })
 }
 
@@ -73,8 +91,9 @@ func (c *Collection[T]) base(p *part[T]) tape.Base {
 // stuckInterval is how often recorded informers are searched for stuck handlers.
 const stuckInterval = 5 * time.Second
 
-// watchHandlers starts a goroutine that reports handlers that become stuck, until Run ends.
-func (c *Collection[T]) watchHandlers() {
+// reportEvents starts the goroutine that reports handlers that become stuck, and servers that went
+// back, until Run ends. Run waits for the report that it is making.
+func (c *Collection[T]) reportEvents() {
 	c.parts.mu.Lock()
 	ctx := c.parts.running
 	c.parts.mu.Unlock()
@@ -86,6 +105,9 @@ func (c *Collection[T]) watchHandlers() {
 			select {
 			case <-ctx.Done():
 				return
+			case <-c.recording.rewound:
+				c.recording.event(tape.ReasonRewind)
+				continue
 			case <-tick.C:
 			}
 			before := stuck

@@ -67,11 +67,12 @@ type settings struct {
 	table     *source.Table
 	drop      []string
 	dropFor   []string // of widgets
+	recorder  source.Recorder
 }
 
 // common reports whether client-go has all the settings.
 func (s settings) common() bool {
-	return s.transform == nil && s.sharing == 0 && s.table == nil && s.drop == nil && s.dropFor == nil
+	return s.transform == nil && s.sharing == 0 && s.table == nil && s.drop == nil && s.dropFor == nil && s.recorder == nil
 }
 
 func (s settings) typed() []informers.SharedInformerOption {
@@ -79,7 +80,7 @@ func (s settings) typed() []informers.SharedInformerOption {
 		informers.WithNamespace(s.namespace), informers.WithTweakListOptions(s.tweak),
 		informers.WithTransform(s.transform), informers.WithSharing(s.sharing),
 		informers.WithSharingAmong(s.table), informers.WithDrop(s.drop...),
-		informers.WithDropFor[*corev1.Pod](s.dropFor...),
+		informers.WithDropFor[*corev1.Pod](s.dropFor...), informers.WithRecorder(s.recorder),
 	}
 }
 
@@ -88,7 +89,7 @@ func (s settings) dynamic() []dynamicinformer.SharedInformerOption {
 		dynamicinformer.WithNamespace(s.namespace), dynamicinformer.WithTweakListOptions(s.tweak),
 		dynamicinformer.WithTransform(s.transform), dynamicinformer.WithSharing(s.sharing),
 		dynamicinformer.WithSharingAmong(s.table), dynamicinformer.WithDrop(s.drop...),
-		dynamicinformer.WithDropFor(widgets, s.dropFor...),
+		dynamicinformer.WithDropFor(widgets, s.dropFor...), dynamicinformer.WithRecorder(s.recorder),
 	}
 }
 
@@ -97,7 +98,7 @@ func (s settings) metadata() []metadatainformer.SharedInformerOption {
 		metadatainformer.WithNamespace(s.namespace), metadatainformer.WithTweakListOptions(s.tweak),
 		metadatainformer.WithTransform(s.transform), metadatainformer.WithSharing(s.sharing),
 		metadatainformer.WithSharingAmong(s.table), metadatainformer.WithDrop(s.drop...),
-		metadatainformer.WithDropFor(widgets, s.dropFor...),
+		metadatainformer.WithDropFor(widgets, s.dropFor...), metadatainformer.WithRecorder(s.recorder),
 	}
 }
 

@@ -19,6 +19,8 @@ type Reading struct {
 	// share with each other. Nil is a table of the client; without a client, of the informer.
 	Sharing source.Sharing
 	Table   *source.Table
+	// Recorder keeps what the informers read; nil keeps nothing.
+	Recorder source.Recorder
 }
 
 // Options are those of a factory with keys K. The zero value reads all objects and changes
@@ -47,10 +49,10 @@ type Spec struct {
 // New makes an informer.
 func New(s Spec) cache.SharedIndexInformer {
 	o := s.Informer
-	o.Resource = s.Resource
+	o.Resource, o.Namespace = s.Resource, s.Namespace
 	sharing := listwatch.SharingFor(s.Resource, s.Sharing, s.Table)
 	if s.Open == nil {
-		lw := listwatch.WithSharing(s.ListWatch, sharing)
+		lw := listwatch.WithRecorder(listwatch.WithSharing(s.ListWatch, sharing), s.Recorder)
 		return sharedinformer.New(sharedinformer.FromListerWatcher(lw, o, remover(o.Example, s.Drop)))
 	}
 	open := func(sharing source.Sharing) source.Source[any] {
@@ -59,7 +61,7 @@ func New(s Spec) cache.SharedIndexInformer {
 			Transport: source.Transport{Sharing: sharing, Table: s.Table},
 		})
 	}
-	o.Sharing = sharing
+	o.Sharing, o.Recorder = sharing, s.Recorder
 	o.Source = open(sharing.AtMost)
 	// A transform may write to the objects that it gets: they share strings at most.
 	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))

@@ -32,6 +32,14 @@ func (c converted[A, B]) DecodingStats() source.DecodingStats {
 	return source.DecodingStats{}
 }
 
+// BytesReceived returns how many bytes the source has received, 0 if it does not count them.
+func (c converted[A, B]) BytesReceived() uint64 {
+	if of, ok := c.of.(interface{ BytesReceived() uint64 }); ok {
+		return of.BytesReceived()
+	}
+	return 0
+}
+
 // Collection says what the source reads, as far as it is known.
 func (c converted[A, B]) Collection() tape.Collection {
 	if of, ok := c.of.(interface{ Collection() tape.Collection }); ok {

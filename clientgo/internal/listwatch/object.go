@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tidings-go/tidings/source"
 )
@@ -30,6 +31,23 @@ func kindOf(example runtime.Object) kind {
 		k.gvk = u.GroupVersionKind()
 	}
 	return k
+}
+
+// registeredKind returns the kind of an example: its own, or that of a built-in Go type.
+func registeredKind(example runtime.Object) schema.GroupVersionKind {
+	if example == nil {
+		return schema.GroupVersionKind{}
+	}
+	if _, metadata := example.(*metav1.PartialObjectMetadata); metadata {
+		return schema.GroupVersionKind{} // its kind may be its own, whatever the objects are
+	}
+	if gvk := example.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
+		return gvk
+	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(example); err == nil {
+		return kinds[0]
+	}
+	return schema.GroupVersionKind{}
 }
 
 // check returns an error if an object is not of the kind.

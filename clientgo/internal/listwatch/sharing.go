@@ -58,7 +58,21 @@ func CheckSharing(option string, atMost source.Sharing) {
 
 // WithSharing returns lw with a choice for the informers that are made of it.
 func WithSharing(lw cache.ListerWatcher, s Sharing) cache.ListerWatcher {
-	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, s}
+	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, s, RecorderOf(lw)}
+}
+
+// WithRecorder returns lw with a flight recorder for the informers that are made of it; nil is
+// none.
+func WithRecorder(lw cache.ListerWatcher, recorder source.Recorder) cache.ListerWatcher {
+	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, SharingOf(lw), recorder}
+}
+
+// RecorderOf returns the recorder of WithRecorder, nil without one.
+func RecorderOf(lw cache.ListerWatcher) source.Recorder {
+	if w, ok := lw.(*wrapper); ok {
+		return w.recorder
+	}
+	return nil
 }
 
 // SharingOf returns the choice of WithSharing, the zero value without one.
@@ -69,11 +83,12 @@ func SharingOf(lw cache.ListerWatcher) Sharing {
 	return Sharing{}
 }
 
-// wrapper is a cache.ListerWatcher with a choice.
+// wrapper is a cache.ListerWatcher with choices.
 type wrapper struct {
 	cache.ListerWatcherWithContext
-	of      cache.ListerWatcher
-	sharing Sharing
+	of       cache.ListerWatcher
+	sharing  Sharing
+	recorder source.Recorder
 }
 
 var _ cache.ListerWatcher = (*wrapper)(nil)

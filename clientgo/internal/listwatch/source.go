@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 
+	"github.com/tidings-go/tidings/internal/tape"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -26,6 +27,9 @@ type Source struct {
 type Options struct {
 	// Example is an object of the type that is accepted; nil accepts all types.
 	Example runtime.Object
+	// Resource and Namespace describe the objects in recordings, as far as they are known.
+	Resource  source.Resource
+	Namespace string
 	// Edit is called with each decoded object, before anything else reads it; nil leaves it.
 	Edit func(runtime.Object)
 	// Report receives an error for each object that is dropped because it does not belong to
@@ -44,6 +48,20 @@ func New(lw cache.ListerWatcher, o Options) (*Source, *Versions) {
 		s.versions.Distrust()
 	}
 	return s, s.versions
+}
+
+// Collection says what the source reads, as far as it is known. Without a resource, the example
+// has the kind.
+func (s *Source) Collection() tape.Collection {
+	of := s.options.Resource
+	if of.Name == "" {
+		gvk := registeredKind(s.options.Example)
+		of.Group, of.Version, of.Kind = gvk.Group, gvk.Version, gvk.Kind
+	}
+	return tape.Collection{
+		Group: of.Group, Version: of.Version, Resource: of.Name, Kind: of.Kind,
+		Namespace: s.options.Namespace,
+	}
 }
 
 // List reads one page.

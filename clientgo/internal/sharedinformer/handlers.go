@@ -1,6 +1,7 @@
 package sharedinformer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -136,13 +137,20 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 // has stopped, and its last call has returned. cache.ShutDownEventHandler waits for it.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.subscription.Done() }
 
+// reportSurvived reports a panic that ends here. The log sees the others.
+func (r *registration) reportSurvived(context.Context, any) {
+	if !utilruntime.ReallyCrash {
+		r.informer.collection.ReportPanic()
+	}
+}
+
 // deliver calls the handler. utilruntime handles its panics: by default the process crashes.
 func (r *registration) deliver(n change.Change[any]) {
 	if r.crashed {
 		time.Sleep(pauseAfterCrash)
 	}
 	r.crashed = true // until the call has returned
-	defer utilruntime.HandleCrashWithLogger(r.logger)
+	defer utilruntime.HandleCrashWithLogger(r.logger, r.reportSurvived)
 	switch n.Type {
 	case change.Added:
 		r.handler.OnAdd(n.New, n.Initial)

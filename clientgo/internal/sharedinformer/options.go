@@ -39,14 +39,18 @@ type Options struct {
 	// Sharing says which parts cached objects share: those that Source has not shared, and
 	// the results of a transform.
 	Sharing listwatch.Sharing
+	// Recorder keeps what Source brings; nil keeps nothing.
+	Recorder source.Recorder
 	// Versions decides whether the versions of Source are compared; nil compares them. A
 	// source whose versions are not compared is not asked for streamed lists.
 	Versions *listwatch.Versions
 	// Example is an object of the type that is cached; nil is any type.
 	Example runtime.Object
 	// Resource is the resource of the objects, as far as it is known. Zero takes the kind of
-	// Example.
-	Resource source.Resource
+	// Example. Namespace is the one namespace that is read, "" if there are several or it is not
+	// known.
+	Resource  source.Resource
+	Namespace string
 	// Description names the objects in logs and errors; "" is the type of Example.
 	Description string
 	// ResyncPeriod is the resync period of handlers that do not ask for another one. It is also
@@ -74,14 +78,15 @@ const minWatchTimeout = 5 * time.Minute
 // stuckReport is how often Run logs the names of handlers that delay its end.
 const stuckReport = 10 * time.Second
 
-// FromListerWatcher returns o with lw as its source, and with the Sharing of lw. edit is that of
-// listwatch.Options.
+// FromListerWatcher returns o with lw as its source, and with the Sharing and the Recorder of lw.
+// edit is that of listwatch.Options.
 func FromListerWatcher(lw cache.ListerWatcher, o Options, edit func(runtime.Object)) Options {
 	o.reports = new(reporter)
 	o.Source, o.Versions = listwatch.New(lw, listwatch.Options{
-		Example: o.Example, Edit: edit, Report: o.reports.dropped,
+		Example: o.Example, Resource: o.Resource, Namespace: o.Namespace,
+		Edit: edit, Report: o.reports.dropped,
 	})
-	o.Sharing = listwatch.SharingOf(lw)
+	o.Sharing, o.Recorder = listwatch.SharingOf(lw), listwatch.RecorderOf(lw)
 	return o
 }
 
@@ -119,9 +124,11 @@ func (i *Informer) describe(obj any) (version, uid string) {
 func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Part[any] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	transport := transport(i.o.Versions, 0, i.o.MinWatchTimeout)
+	transport.Recorder = i.o.Recorder
 	return engine.Part[any]{Source: i.o.Source, Reflector: reflector.Options[any]{
 		Transform: i.transform, AfterTransform: i.afterTransform,
-		Transport:         transport(i.o.Versions, 0, i.o.MinWatchTimeout),
+		Transport:         transport,
 		PagesAfterFailure: true,
 		Logger:            newLogger(ctx, i.reports),
 		OnFailure: watchErrorsTo(ctx, i.watchError, i.name, i.o.Example,

@@ -159,8 +159,12 @@ func (s *sheet) handlers(all []debug.HandlerRow) {
 }
 
 func (s *sheet) watch(namespace string, w health.Watch) {
-	s.add("%s: %s for %s; %s, %s", namespace, w.State, since(begun(w), s.now).text,
+	text := fmt.Sprintf("%s: %s for %s; %s, %s", namespace, w.State, since(begun(w), s.now).text,
 		view.Counted(w.Lists, "list", "lists"), view.Counted(w.Watches, "watch", "watches"))
+	if w.Bytes > 0 {
+		text += ", " + view.Bytes(w.Bytes) + " received"
+	}
+	s.add("%s", text)
 	if w.Failures > 0 {
 		s.add("  %s in a row", view.Counted(w.Failures, "failure", "failures"))
 	}

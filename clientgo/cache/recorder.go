@@ -1,0 +1,19 @@
+package cache
+
+import (
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
+	"github.com/tidings-go/tidings/source"
+)
+
+// WithRecorder returns lw with a flight recorder of what its informers read: give one of package
+// flight of this module. nil is none. Objects that lw yields are copied for the recorder, and
+// encoded when a recording is written.
+//
+//	lw = cache.WithRecorder(lw, recorder)
+//	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{})
+//
+// A controller of New records nothing: its cache is the program's.
+func WithRecorder(lw ListerWatcher, recorder source.Recorder) ListerWatcher {
+	mustHave(lw, "WithRecorder")
+	return listwatch.WithRecorder(lw, recorder)
+}

@@ -1,0 +1,36 @@
+package flight
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/tape"
+)
+
+// TestLogs makes recorders log each line of docs/logs.md, and no other.
+func TestLogs(t *testing.T) {
+	lines, file := logtable.New(""), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, dir := range []string{t.TempDir(), file} {
+			r, err := New(Options{Dir: dir, Logger: lines.Logger()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, reason := range []string{tape.ReasonPanic, tape.ReasonStuck, tape.ReasonRewind} {
+				r.Ring().Event(reason, "pods.v1")
+				time.Sleep(time.Minute)
+			}
+			r.onSignal(dir, os.Interrupt)
+		}
+	})
+	if err := lines.Compare("../docs/logs.md", "Flight recordings"); err != nil {
+		t.Error(err)
+	}
+}
