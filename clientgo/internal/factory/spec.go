@@ -59,9 +59,5 @@ func New(s Spec) cache.SharedIndexInformer {
 			Transport: source.Transport{Sharing: sharing, Table: s.Table},
 		})
 	}
-	o.Sharing = sharing
-	o.Source = open(sharing.AtMost)
-	// A transform may write to the objects that it gets: they share strings at most.
-	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))
-	return sharedinformer.New(o)
+	return sharedinformer.New(sharedinformer.FromSource(open, sharing, o))
 }
