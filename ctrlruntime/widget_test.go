@@ -23,7 +23,7 @@ func widgets() apisim.Resource {
 // Widget is a custom type.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Spec              WidgetSpec `json:"spec"`
 }
 
@@ -44,7 +44,7 @@ func (w *Widget) DeepCopyObject() runtime.Object {
 // WidgetList is a list of widgets.
 type WidgetList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata"`
 	Items           []Widget `json:"items"`
 }
 
