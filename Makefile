@@ -34,7 +34,7 @@ STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## Run every test.
@@ -82,6 +82,10 @@ tidy: ## Fail if go mod tidy would change go.mod or go.sum.
 .PHONY: check-operator
 check-operator: ## Check the module examples/operator as check does this one.
 	@cd examples/operator && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
+.PHONY: check-ctrlruntime
+check-ctrlruntime: ## Check the module ctrlruntime as check does this one.
+	@cd ctrlruntime && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: check-kubectl
 check-kubectl: ## Check the module apisim/kubectl as check does this one.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
 )
 
@@ -35,11 +36,15 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object,
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object,
 	options SharedIndexInformerOptions) SharedIndexInformer {
 	mustHave(lw, "NewSharedIndexInformer")
-	return sharedinformer.New(sharedinformer.FromListerWatcher(lw, sharedinformer.Options{
+	o := sharedinformer.Options{
 		Example: exampleObject, Description: options.ObjectDescription,
 		ResyncPeriod: options.ResyncPeriod, Indexers: options.Indexers,
 		Identifier: options.Identifier, Metrics: options.InformerMetricsProvider,
-	}, nil))
+	}
+	if of, ok := lw.(listwatch.Readable); ok {
+		return sharedinformer.New(sharedinformer.FromReadable(of, o))
+	}
+	return sharedinformer.New(sharedinformer.FromListerWatcher(lw, o, nil))
 }
 
 // mustHave panics when lw is nil. client-go panics only when the informer runs.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -47,9 +48,57 @@ func replaceImports(name string, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// replaceIn replaces the imports of the files below directories of a module whose names
-// have an ending.
-func replaceIn(module string, directories []string, ending string) error {
+// Names of the cache of controller-runtime and of its counterpart.
+const (
+	cachePackage   = "sigs.k8s.io/controller-runtime/pkg/cache"
+	newCachePlace  = "github.com/tidings-go/tidings/ctrlruntime"
+	newCacheCalled = "ctrlruntime.NewCache"
+)
+
+// replaceNewCache replaces controller-runtime's cache.New in a Go file, which goes on using other
+// names of that package.
+func replaceNewCache(name string, text []byte) ([]byte, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	local := ""
+	for _, spec := range file.Imports {
+		if spec.Path.Value == strconv.Quote(cachePackage) {
+			local = "cache"
+			if spec.Name != nil {
+				local = spec.Name.Name
+			}
+		}
+	}
+	offset := func(at token.Pos) int { return files.Position(at).Offset }
+	end := offset(file.Name.End())
+	out := bytes.NewBuffer(bytes.Clone(text[:end]))
+	fmt.Fprintf(out, "\n\nimport %q", newCachePlace)
+	written := end
+	for node := range ast.Preorder(file) {
+		s, ok := node.(*ast.SelectorExpr)
+		if !ok || s.Sel.Name != "New" {
+			continue
+		}
+		if x, ok := s.X.(*ast.Ident); ok && x.Name == local {
+			out.Write(text[written:offset(s.Pos())])
+			out.WriteString(newCacheCalled)
+			written = offset(s.End())
+		}
+	}
+	if written == end {
+		return text, nil
+	}
+	out.Write(text[written:])
+	return out.Bytes(), nil
+}
+
+// replaceIn replaces parts of the files below directories of a module whose names have an
+// ending.
+func replaceIn(module string, directories []string, ending string,
+	replace func(name string, text []byte) ([]byte, error)) error {
 	for _, dir := range directories {
 		err := filepath.WalkDir(filepath.Join(module, dir),
 			func(path string, entry fs.DirEntry, err error) error {
@@ -61,7 +110,7 @@ func replaceIn(module string, directories []string, ending string) error {
 				case entry.IsDir() || !strings.HasSuffix(path, ending):
 					return nil
 				}
-				return replaceFile(path)
+				return replaceFile(path, replace)
 			})
 		if err != nil {
 			return err
@@ -70,12 +119,12 @@ func replaceIn(module string, directories []string, ending string) error {
 	return nil
 }
 
-func replaceFile(path string) error {
+func replaceFile(path string, replace func(string, []byte) ([]byte, error)) error {
 	before, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	after, err := replaceImports(path, before)
+	after, err := replace(path, before)
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}

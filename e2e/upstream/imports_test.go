@@ -35,3 +35,25 @@ var path = "k8s.io/client-go/tools/cache"
 		t.Errorf("a file without a package name: error %v, want one that names it", err)
 	}
 }
+
+func TestReplaceNewCache(t *testing.T) {
+	const text = `package p
+
+import "sigs.k8s.io/controller-runtime/pkg/cache"
+
+var make, other = cache.New, list.New
+
+func f() (cache.Cache, error) { return cache.New(nil, cache.Options{}) }
+`
+	want := strings.NewReplacer("package p\n", "package p\n\nimport \"github.com/tidings-go/tidings/ctrlruntime\"\n",
+		"cache.New", "ctrlruntime.NewCache").Replace(text)
+	for name, c := range map[string][2]string{
+		"called": {text, want}, "not called": {"package p\n", "package p\n"},
+		"another package": {"package p\n\nvar v = cache.New\n", "package p\n\nvar v = cache.New\n"},
+	} {
+		got, err := replaceNewCache("p.go", []byte(c[0]))
+		if err != nil || string(got) != c[1] {
+			t.Errorf("%s: got\n%s\nwant\n%s\nerror %v", name, got, c[1], err)
+		}
+	}
+}

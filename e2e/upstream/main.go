@@ -83,6 +83,9 @@ func run(ctx context.Context, out io.Writer, o options) error {
 
 // runSuite runs the selected packages of a suite.
 func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
+	if o.original && s.newCache {
+		return nil // without its replacement it is the suite before it
+	}
 	dir, err := directory(s, o.original)
 	if err != nil {
 		return err
@@ -122,6 +125,9 @@ func directory(s suite, original bool) (string, error) {
 	name := path.Base(s.module)
 	if original {
 		name += "-original"
+	}
+	if s.newCache {
+		name += "-newcache"
 	}
 	dir := filepath.Join(cache, "tidings", "upstream", name)
 	if err := os.RemoveAll(dir); err != nil {

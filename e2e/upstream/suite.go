@@ -8,6 +8,9 @@ type suite struct {
 	// trees are the directories in which imports are replaced, tests those in whose tests
 	// alone they are, because the counterpart is built from the module itself.
 	trees, tests []string
+	// newCache says that calls of controller-runtime's cache.New are replaced by those of
+	// ctrlruntime.NewCache, and no imports.
+	newCache bool
 	// packages are the patterns of the packages whose tests run, below the module.
 	packages []string
 	// skip selects tests that are left out, as go test -skip does.
@@ -53,6 +56,16 @@ var suites = []suite{
 		version: "v0.25.2",
 		trees:   []string{"pkg"},
 		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/cluster", "pkg/controller", "pkg/handler",
+			"pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
+		server: true,
+	},
+	{
+		module:   "sigs.k8s.io/controller-runtime",
+		version:  "v0.25.2",
+		trees:    []string{"pkg/cluster"},
+		tests:    []string{"pkg"},
+		newCache: true,
+		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/client", "pkg/cluster", "pkg/controller",
 			"pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
 		server: true,
 	},

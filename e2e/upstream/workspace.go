@@ -43,7 +43,12 @@ func prepare(ctx context.Context, s suite, dir string, original bool) (main stri
 		return "", err
 	}
 	if !original {
-		err := errors.Join(replaceIn(main, s.trees, ".go"), replaceIn(main, s.tests, "_test.go"))
+		replace := replaceImports
+		if s.newCache {
+			replace = replaceNewCache
+		}
+		err := errors.Join(replaceIn(main, s.trees, ".go", replace),
+			replaceIn(main, s.tests, "_test.go", replace))
 		if err != nil {
 			return "", err
 		}
@@ -51,6 +56,10 @@ func prepare(ctx context.Context, s suite, dir string, original bool) (main stri
 	edits := []string{
 		"mod", "edit", "-replace=" + tidings + "=" + root,
 		"-require=" + tidings + "@v0.0.0-00010101000000-000000000000",
+	}
+	if s.newCache {
+		edits = append(edits, "-replace="+newCachePlace+"="+filepath.Join(root, "ctrlruntime"),
+			"-require="+newCachePlace+"@v0.0.0-00010101000000-000000000000")
 	}
 	if s.version == "" {
 		// The module's own go.mod may name directories that only its repository has.

@@ -61,9 +61,6 @@ func New(s Spec) cache.SharedIndexInformer {
 			Transport: source.Transport{Sharing: sharing, Table: s.Table},
 		})
 	}
-	o.Sharing, o.Recorder = sharing, s.Recorder
-	o.Source = open(sharing.AtMost)
-	// A transform may write to the objects that it gets: they share strings at most.
-	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))
-	return sharedinformer.New(o)
+	o.Recorder = s.Recorder
+	return sharedinformer.New(sharedinformer.FromSource(open, sharing, o))
 }

@@ -1,6 +1,8 @@
 package sharedinformer
 
 import (
+	"context"
+
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine"
 )
@@ -22,4 +24,11 @@ func (i *Informer) Health() health.Informer {
 		h.Handlers[n] = engine.HandlerHealth(r.subscription)
 	}
 	return h
+}
+
+// WaitFor waits until the cache reflects a version, for programs that have it only. It fails when
+// the informer stops.
+func (x *indexer) WaitFor(ctx context.Context, version string) error {
+	c := x.informer.collection
+	return c.Await(ctx, func() (bool, error) { return c.Reflects(version), nil })
 }

@@ -90,6 +90,27 @@ func FromListerWatcher(lw cache.ListerWatcher, o Options, edit func(runtime.Obje
 	return o
 }
 
+// FromSource returns o with a source of this module. open makes it for objects that share these
+// parts at most.
+func FromSource(open func(source.Sharing) source.Source[any], sharing listwatch.Sharing,
+	o Options) Options {
+	o.Sharing = sharing
+	o.Source = open(sharing.AtMost)
+	// A transform may write to the objects that it gets: they share strings at most.
+	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))
+	return o
+}
+
+// FromReadable returns o with the source that lw names.
+func FromReadable(lw listwatch.Readable, o Options) Options {
+	_, resource, options := lw.Reading()
+	o.Resource, o.Recorder = resource, options.Recorder
+	open := func(sharing source.Sharing) source.Source[any] {
+		return listwatch.Open(lw, o.Example, sharing)
+	}
+	return FromSource(open, listwatch.SharingFor(resource, options.Sharing, options.Table), o)
+}
+
 // engineOptions returns the rules of client-go for a collection.
 func (i *Informer) engineOptions() engine.Options[any] {
 	o := engine.Options[any]{

@@ -1,0 +1,45 @@
+package listwatch
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/tidings-go/tidings/source"
+)
+
+// Readable is a cache.ListerWatcher of one resource that names the source to read in its place.
+// Package ctrlruntime, a module of its own, has one.
+type Readable interface {
+	cache.ListerWatcher
+	// Reading returns a client, the resource and the options of the source.
+	Reading() (*source.Client, source.Resource, source.RESTOptions)
+}
+
+// Open returns the source that a Readable names. Its objects have the form of the example: maps,
+// metadata, or a Go type. Metadata have the kind of the resource. The objects share at most the
+// parts of sharing, and those of Secrets none.
+func Open(of Readable, example runtime.Object, sharing source.Sharing) source.Source[any] {
+	client, resource, o := of.Reading()
+	o.Sharing = sharing
+	switch example.(type) {
+	case *unstructured.Unstructured:
+		return Untyped[*unstructured.Unstructured](source.NewDynamic(client, resource, o))
+	case *metav1.PartialObjectMetadata:
+		kind := resource.GroupVersion().WithKind(resource.Kind)
+		setKind := func(obj *metav1.PartialObjectMetadata, _ source.EventType) any {
+			if obj != nil { // a bookmark has none
+				obj.SetGroupVersionKind(kind)
+			}
+			return obj
+		}
+		return Convert[*metav1.PartialObjectMetadata](
+			source.NewMetadata(client, resource, o), setKind)
+	}
+	structType := reflect.TypeOf(example).Elem()
+	newObject := func() source.Object { return reflect.New(structType).Interface().(source.Object) }
+	return Untyped[source.Object](source.NewTyped(client, resource, newObject, o))
+}

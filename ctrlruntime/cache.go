@@ -1,0 +1,72 @@
+package ctrlruntime
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+)
+
+// NewCache is controller-runtime's cache.New with the informers of this module. It is the value
+// of ctrl.Options.NewCache:
+//
+//	mgr, err := ctrl.NewManager(config, ctrl.Options{NewCache: ctrlruntime.NewCache})
+//
+// All options mean what they mean there. With opts.NewInformer the result is the cache of
+// cache.New itself.
+func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
+	if opts.NewInformer != nil {
+		return cache.New(config, opts)
+	}
+	httpClient, err := httpClientOf(config, opts.HTTPClient)
+	if err != nil {
+		return cache.New(config, opts) // whose error says the same in controller-runtime's words
+	}
+	if opts.Scheme == nil {
+		opts.Scheme = scheme.Scheme // as cache.New does
+	}
+	r := newReader(config, httpClient, opts.Scheme)
+	set := &InformerSet{scheme: opts.Scheme}
+	opts.HTTPClient = probed(httpClient)
+	opts.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object,
+		resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		lw, key := r.readable(lw, example)
+		of := tidingscache.NewSharedIndexInformerWithOptions(lw, example,
+			toolscache.SharedIndexInformerOptions{
+				ResyncPeriod: resync, Indexers: indexers, ObjectDescription: key.name,
+			})
+		set.add(of, key)
+		return newInformer(of)
+	}
+	of, err := cache.New(config, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &wrapper{of, set}, nil
+}
+
+// wrapper is controller-runtime's cache with List by labels.
+type wrapper struct {
+	cache.Cache
+	informers *InformerSet
+}
+
+// List lists objects as controller-runtime's cache does.
+func (w *wrapper) List(ctx context.Context, list client.ObjectList,
+	opts ...client.ListOption) error {
+	return w.Cache.List(ctx, list, byLabels(opts)...)
+}
+
+// NeedLeaderElection reports whether a manager starts the cache only as the leader. Without this
+// method, as caches of several namespaces are, a runnable needs the election.
+func (w *wrapper) NeedLeaderElection() bool {
+	of, ok := w.Cache.(interface{ NeedLeaderElection() bool })
+	return !ok || of.NeedLeaderElection()
+}

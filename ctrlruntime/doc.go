@@ -1,0 +1,57 @@
+// Package ctrlruntime puts Tidings behind the cache of controller-runtime's manager: [NewCache] is
+// the value of ctrl.Options.NewCache, and [Informers] returns the [InformerSet] of such a cache,
+// for health, waits, metrics and the pages of package debug.
+//
+//	ctrl.Options.NewCache ──▶ NewCache ──▶ controller-runtime's cache.New
+//	                                          │ options, namespaces, deep copies, errors
+//	                                          ▼ NewInformer
+//	                          ListerWatcher ──▶ probe ──▶ path, selectors, encoding
+//	                                          │
+//	       source.REST, one table for all ◀───┘
+//	          ▼
+//	       drop-in informer ──▶ indexer ──▶ Get, List
+//
+// The cache is controller-runtime's own: every option, method and error is that of its cache.New.
+// Three parts are of this module: what reads the API server, the memory that objects share, and
+// List by labels and owners.
+//
+// # How an informer is made
+//
+//  1. controller-runtime makes a ListerWatcher for each type, namespace and form (Go type, maps,
+//     metadata), and asks for an informer of it.
+//  2. The ListerWatcher is called once for a list and once for a watch, with a context that the
+//     transport of its HTTP client recognises. The transport records these two requests and
+//     answers them itself with 204 No Content.
+//  3. Their path, selectors, encoding and bookmarks say what a [source.REST] has to read. It
+//     decodes protobuf for built-in types and JSON for custom ones. All sources of a cache share
+//     one [source.Table].
+//  4. If the requests are not those of a list and a watch of one resource, the informer uses the
+//     ListerWatcher itself.
+//
+// # Lists by labels and owners
+//
+//  1. List with a label selector that names values of a label, as app=web or tier in (a,b), and
+//     with no field selector, receives a field selector that only the indexer of step 2 knows.
+//  2. controller-runtime's reader looks it up as an index. The indexer yields the objects under
+//     the value with the fewest objects; the first such List adds an index of a label. An informer
+//     has up to 8 of them.
+//  3. The reader tests each object with the whole selector, applies the limit, and copies.
+//
+// List with client.MatchingFields{[OwnerField]: uid} needs no IndexField.
+//
+// # Concurrency properties
+//
+// Everything may be called from any goroutine. The package starts no goroutines; those of the
+// informers end with the context of the cache's Start. Adding an index holds up List of the
+// informer for the time that its objects take.
+//
+// # Memory
+//
+// An index of a label costs about 90 bytes for each object that has it. Cached objects share equal
+// parts with all objects of the cache.
+//
+// # What a caller must do
+//
+// Never change an object that was read with UnsafeDisableDeepCopy, in none of its parts: they
+// belong to other objects too. controller-runtime asks for the same.
+package ctrlruntime

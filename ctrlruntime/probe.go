@@ -1,0 +1,72 @@
+package ctrlruntime
+
+import (
+	"context"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// probe is the value of a context whose requests are recorded and not sent.
+type probe struct{ request *http.Request }
+
+type probeKey struct{}
+
+// probeTransport answers the requests of probes itself.
+type probeTransport struct{ next http.RoundTripper }
+
+// RoundTrip answers a probe with 204, which no decoder takes for a list, and which counts as no
+// error in client-go's metrics of requests.
+func (t *probeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	p, ok := req.Context().Value(probeKey{}).(*probe)
+	if !ok {
+		return t.next.RoundTrip(req)
+	}
+	p.request = req
+	return &http.Response{
+		StatusCode: http.StatusNoContent, Header: http.Header{}, Body: http.NoBody, Request: req,
+	}, nil
+}
+
+// WrappedRoundTripper returns the transport that sends, for apimachinery's util/net.
+func (t *probeTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// probed returns a client that records probes and sends everything else as of does.
+func probed(of *http.Client) *http.Client {
+	next := of.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	client := *of
+	client.Transport = &probeTransport{next}
+	return &client
+}
+
+// httpClientOf returns the client that cache.New would use.
+func httpClientOf(config *rest.Config, given *http.Client) (*http.Client, error) {
+	if given != nil {
+		return given, nil
+	}
+	config = rest.CopyConfig(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	return rest.HTTPClientFor(config)
+}
+
+// requestsOf returns the requests that lw sends for a list and for a watch; nil if it sends none.
+func requestsOf(lw cache.ListerWatcher) (list, watch *http.Request) {
+	of := cache.ToListerWatcherWithContext(lw)
+	listProbe, watchProbe := new(probe), new(probe)
+	with := func(p *probe) context.Context {
+		return context.WithValue(context.Background(), probeKey{}, p)
+	}
+	// The errors are those of an answer without content.
+	_, _ = of.ListWithContext(with(listProbe), metav1.ListOptions{})
+	if w, err := of.WatchWithContext(with(watchProbe), metav1.ListOptions{}); err == nil {
+		w.Stop()
+	}
+	return listProbe.request, watchProbe.request
+}
