@@ -3,6 +3,8 @@
 //
 //	Run ─┬─ demo ──▶ demonstration: apisim ◀─ fleet, informers ─▶ printer
 //	     ├─ watch ─▶ watcher:       clusters ─────── informers ─▶ printer
+//	     ├─ record ▶ watcher:       clusters ─────── informers ─▶ flight.Recorder
+//	     ├─ replay ▶ replay:        a recording ──── informers ─▶ screen
 //	     ├─ serve ─▶ apisim ◀─ files, a command
 //	     ├─ top ───▶ top.Client ◀─ pages of debug, at an address or of a pod
 //	     ├─ imports ─▶ go list

@@ -33,8 +33,11 @@ func (w *watcher) showProgress(now time.Time) {
 // noteSynced prints how many objects each cluster has.
 func (w *watcher) noteSynced() {
 	next := "; now watching for changes, Ctrl-C ends"
-	if w.o.condition != nil {
+	switch {
+	case w.o.condition != nil:
 		next = "; now waiting " + w.o.awaited()
+	case w.recording != nil:
+		next = "; now recording, Ctrl-C ends"
 	}
 	for i, c := range w.clusters {
 		text := c.contents()
@@ -182,7 +185,11 @@ func (w *watcher) drawStatus(now time.Time) {
 // summarise prints the counts of the changes.
 func (w *watcher) summarise() {
 	p := w.printer.screen.NotePalette()
-	heading := p.Dim("── watched for " + view.Short(time.Since(w.began)))
+	did := "watched"
+	if w.recording != nil {
+		did = "recorded"
+	}
+	heading := p.Dim("── " + did + " for " + view.Short(time.Since(w.began)))
 	w.printer.screen.Note(heading + "\n" + view.Table(w.printer.tally.Counts(), p))
 }
 

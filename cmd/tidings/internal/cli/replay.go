@@ -76,7 +76,7 @@ has by their identity alone have no other fields.`,
 	flags.Float64Var(&o.speed, "speed", 1, "play so many times faster than recorded; 0 does not wait")
 	flags.StringVar(&o.page, "page", "",
 		"serve the pages of its informers at this address, as in localhost:8085, until Ctrl-C")
-	flags.BoolVar(&o.top, "top", false, "show its informers as \"tidings top\" does, until q")
+	flags.BoolVar(&o.top, "top", false, "show its informers in the screens of the command top, until q")
 	return cmd
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 )
 
-// query is an argument of watch: the objects of a type, or one of them.
+// query is an argument of watch and record: the objects of a type, or one of them.
 type query struct {
 	kind string // any name of the type
 	name string // of the object, "" for all
@@ -28,9 +28,9 @@ type query struct {
 // and TYPE/NAME….
 func parseQueries(command string, args []string) (queries []query, err error) {
 	if len(args) == 0 {
-		return nil, problem.Usage(command, "name a type to watch, as in "+
-			"`tidings watch pods`, `tidings watch pods,deployments` "+
-			"or `tidings watch deployment/web`")
+		verb := command[strings.LastIndexByte(command, ' ')+1:]
+		return nil, problem.Usage(command, "name a type to %[1]s, as in `tidings %[1]s pods`, "+
+			"`tidings %[1]s pods,deployments` or `tidings %[1]s deployment/web`", verb)
 	}
 	add := func(q query) {
 		if !slices.Contains(queries, q) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,9 @@ type watcher struct {
 	synced   bool        // all informers have listed
 	progress time.Time   // when progress was last printed
 	goal     *until.Goal // nil for none
-	armed    bool        // the goal can be reached
+	// recording receives what the informers read, in place of the changes; nil for a watch.
+	recording *recording
+	armed     bool // the goal can be reached
 }
 
 // watchedCluster is a cluster with its watched types.
@@ -93,12 +96,30 @@ func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags
 	if o.quiet {
 		screen = c.screenWith(cmd, io.Discard)
 	}
+	options := tidings.FactoryOptions{Logger: c.logger(warnings, secrecy)}
+	clusters, err := openClusters(cmd, screen, o, flags, options)
+	if err != nil {
+		return err
+	}
+	if clusters == nil {
+		return o.interrupted() // Ctrl-C while connecting
+	}
+	w := newWatcher(screen, o, secrecy, clusters)
+	w.warnings = warnings
+	return w.run(ctx)
+}
+
+// openClusters returns the clusters of flags with informers for the types of the queries, which do
+// not run yet; none if the command has ended meanwhile.
+func openClusters(cmd *cobra.Command, screen *view.Screen, o watchOptions, flags *clusterFlags,
+	options tidings.FactoryOptions) ([]*watchedCluster, error) {
+	ctx := cmd.Context()
 	var clusters []*watchedCluster
 	all := flags.each()
 	for _, one := range all {
 		opened, err := open(ctx, one)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		watched := &watchedCluster{cluster: opened}
 		if len(all) > 1 {
@@ -108,24 +129,21 @@ func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags
 	}
 	types, err := discoverTypes(clusters, o.queries, screen)
 	if ctx.Err() != nil {
-		return o.interrupted() // Ctrl-C while connecting
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	options := tidings.FactoryOptions{Logger: c.logger(warnings, secrecy)}
 	for i, watched := range clusters {
 		err := watched.chooseNamespaces(cmd.CommandPath(), o.allNamespaces, flags.namespaces, types[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := watched.addTypes(o, types[i], options); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	w := newWatcher(screen, o, secrecy, clusters)
-	w.warnings = warnings
-	return w.run(ctx)
+	return clusters, nil
 }
 
 // discoverTypes finds the types of queries on all clusters at once.
@@ -250,6 +268,10 @@ func (w *watcher) run(ctx context.Context) error {
 	case ctx.Err() != nil:
 		err = w.o.interrupted()
 	}
+	if err == nil && w.recording != nil { // informers that stop leave nothing
+		w.printer.screen.SetStatus("")
+		err = w.writeRecording("the end of tidings record")
+	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	var stopErr error
@@ -273,6 +295,9 @@ func (w *watcher) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if w.recording != nil {
+		ctx = context.WithoutCancel(ctx) // Ctrl-C ends the informers after they are written
+	}
 	for _, c := range w.clusters {
 		if err := c.factory.Start(ctx); err != nil {
 			return err
@@ -284,7 +309,7 @@ func (w *watcher) start(ctx context.Context) (err error) {
 // receive counts and prints a change, and passes it on to the goal. Handlers call it.
 func (w *watcher) receive(t *watchedType, c view.Change) {
 	w.printer.tally.Count(c)
-	if !c.Initial || w.o.initial {
+	if w.recording == nil && (!c.Initial || w.o.initial) {
 		w.printer.print(c)
 	}
 	if w.goal == nil {
@@ -307,6 +332,10 @@ func (w *watcher) loop(ctx context.Context) error {
 	if w.o.timeout > 0 {
 		over = time.After(w.o.timeout)
 	}
+	var asked <-chan os.Signal
+	if w.recording != nil {
+		asked = w.recording.asked
+	}
 	var reached <-chan struct{}
 	if w.goal != nil {
 		reached = w.goal.Reached()
@@ -323,6 +352,10 @@ func (w *watcher) loop(ctx context.Context) error {
 			return nil
 		case <-over:
 			return w.timedOut()
+		case s := <-asked:
+			if err := w.writeRecording("signal: " + s.String()); err != nil {
+				return err
+			}
 		case <-w.printer.failed:
 			return w.unprinted()
 		case now := <-ticker.C:
