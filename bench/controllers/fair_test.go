@@ -32,18 +32,21 @@ type longest struct {
 	mu    sync.Mutex // guards the rest
 	since map[string]time.Time
 	least map[string]int // the version that a call has to see
+	seen  map[string]int // the last version that a call has seen
 	most  time.Duration
 }
 
 func newLongest() *longest {
-	return &longest{since: map[string]time.Time{}, least: map[string]int{}}
+	return &longest{since: map[string]time.Time{}, least: map[string]int{}, seen: map[string]int{}}
 }
 
-// wants begins the wait of a key for a call that sees a version, unless it waits already.
+// wants begins the wait of a key for a call that sees a version, unless it waits already, or a call
+// was faster.
 func (l *longest) wants(key string, version int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.since[key]; !ok {
+	_, waits := l.since[key]
+	if seen, ok := l.seen[key]; !waits && (!ok || seen < version) {
 		l.since[key], l.least[key] = time.Now(), version
 	}
 }
@@ -52,6 +55,7 @@ func (l *longest) wants(key string, version int) {
 func (l *longest) called(key string, version int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.seen[key] = version
 	if since, ok := l.since[key]; ok && version >= l.least[key] {
 		l.most = max(l.most, time.Since(since))
 		delete(l.since, key)
