@@ -26,7 +26,7 @@ type Options[T tidings.Object] struct {
 	// Secondaries are the other informers that calls read, with the keys that their changes
 	// lead to.
 	Secondaries []Secondary[T]
-	// Ignore reports whether an update of the object needs no call; nil is none. An update that
+	// Ignore reports whether an update of the object needs no call; nil ignores none. An update that
 	// begins or ends a deletion, or replaces the object, is never ignored.
 	Ignore func(old, new T) bool
 	// Flow returns the flow of a key. Flows have turns, so that one with many keys does not
@@ -37,7 +37,7 @@ type Options[T tidings.Object] struct {
 	// FirstDelay is the delay after the first error of a key, and MaxDelay the longest one. The
 	// defaults are 5 milliseconds and 1,000 seconds, those of workqueue.
 	FirstDelay, MaxDelay time.Duration
-	// RateLimiter takes the place of these delays; nil is none.
+	// RateLimiter replaces these delays; nil keeps them.
 	RateLimiter workqueue.TypedRateLimiter[string]
 	// Resync is the period after which each key is called without a change; 0 is never.
 	Resync time.Duration
@@ -50,7 +50,7 @@ type Options[T tidings.Object] struct {
 	// CrashOnPanic lets a panic in a call end the process. Without it, the panic is an error of
 	// that call.
 	CrashOnPanic bool
-	// Metrics makes the metrics of workqueue, with Name as the name of the queue; nil is none.
+	// Metrics makes the metrics of workqueue, with Name as the name of the queue; nil makes none.
 	Metrics workqueue.MetricsProvider
 	// Tracer starts a span for each call; give one of package tracing. Nil starts none.
 	Tracer source.Tracer

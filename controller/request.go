@@ -58,8 +58,8 @@ func (r Request[T]) Name() string {
 
 // Result is what a call without an error asks for. The zero value asks for nothing.
 type Result struct {
-	// RequeueAfter is the delay until another call; 0 is none. It takes the place of that of an
-	// earlier result. A change of the object leads to an earlier call as well.
+	// RequeueAfter is the delay until another call; 0 asks for no other call. It replaces the delay
+	// of an earlier result. A change of the object leads to an earlier call as well.
 	RequeueAfter time.Duration
 }
 

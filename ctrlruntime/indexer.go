@@ -93,8 +93,8 @@ func newInformer(of cache.SharedIndexInformer) cache.SharedIndexInformer {
 // GetIndexer returns the cache with its indexes.
 func (i *informer) GetIndexer() cache.Indexer { return i.indexer }
 
-// AddIndexers adds indexes, all or none of them. The error of a name that exists has the text of
-// client-go's.
+// AddIndexers adds all indexes, or returns an error and adds none. The error of an existing name
+// reads as client-go's.
 func (i *informer) AddIndexers(added cache.Indexers) error {
 	present := i.indexer.metaIndexer.GetIndexers()
 	conflicts := make(map[string]struct{})

@@ -33,7 +33,7 @@ func Informers(c cache.Cache) *InformerSet {
 	return nil
 }
 
-// InformerSet has the informers of a cache that have not stopped.
+// InformerSet holds the running informers of a cache.
 type InformerSet struct {
 	scheme *runtime.Scheme
 

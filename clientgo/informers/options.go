@@ -83,8 +83,8 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 }
 
 // WithRecorder sets a flight recorder of what the factory's own informers read: give one of package
-// flight of this module. nil, the default, is none. The informers of several factories may have
-// one recorder, which bounds the memory of all of them together.
+// flight of this module. nil, the default, records nothing. Several factories may share one
+// recorder, which bounds the memory of all of them together.
 func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.options.Recorder = recorder }
 }

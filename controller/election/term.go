@@ -29,8 +29,8 @@ type Term struct {
 	timer    *time.Timer // closes the term at the fence
 }
 
-// newTerm returns a term, which is open until its fence. Its context has the values of ctx, and does
-// not end with ctx.
+// newTerm returns a term, which is open until its fence. Its context keeps the values of ctx, and
+// does not end with ctx.
 func (e *Elector) newTerm(ctx context.Context, identity string, sent instant,
 	received map[string]string) *Term {
 	t := &Term{

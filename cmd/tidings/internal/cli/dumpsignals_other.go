@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// dumpSignals returns no signals: there is none that a user could send.
+// dumpSignals returns no signals: users cannot send one here.
 func dumpSignals() []os.Signal { return nil }
