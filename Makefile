@@ -95,6 +95,10 @@ check-kubectl: ## Check the module apisim/kubectl as check does this one.
 check-rules: ## Check the module metrics/rules as check does this one.
 	@cd metrics/rules && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
+.PHONY: check-crds
+check-crds: ## Check the module internal/dedup/crds as check does this one.
+	@cd internal/dedup/crds && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
 .PHONY: check-browser
 check-browser: ## Check the module debug/browser as check does this one.
 	@cd debug/browser && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff

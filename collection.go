@@ -65,6 +65,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		Scope: o.scope,
 		Part:  c.part, StopGrace: o.stopGrace, OnNamespaces: c.namespacesChanged,
 		OnSynced: c.logSynced, OnIndexErrors: c.logIndexErrors,
+		Share:    sharingBy[T](o.sharer),
 		OnNotRun: func(err error) { c.log().Error("a reflector did not run", "error", err) },
 	}
 	for _, index := range o.indexes {
@@ -96,7 +97,9 @@ func (c *collection[T]) part(
 	o := c.o.reflector
 	o.Accept = acceptor[T](c.o.selection, namespace, scope)
 	o.Transform = c.o.transform
-	o.AfterTransform = afterTransform[T](c.o.transform != nil, c.o.sharer)
+	if c.o.transform != nil {
+		o.AfterTransform = checkIdentity[T]
+	}
 	o.Optional = o.Optional || c.o.selection.optional
 	o.Logger = c.o.logger
 	return engine.Part[T]{Source: c.o.source(namespace), Reflector: o}

@@ -149,7 +149,7 @@ func TestP15_WatchThatFallsSilentIsResumed(t *testing.T) {
 	})
 }
 
-// TestP16_QuietServerIsNotListedAgain has a server that sends no bookmarks: the look at
+// TestP16_QuietServerIsNotListedAgain has a server that sends no bookmarks: the check of
 // its version is all that silence costs. The guard is the comparison of the versions in
 // Reflector.probe.
 func TestP16_QuietServerIsNotListedAgain(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func faultsOfRequests() []faultRow {
 	return []faultRow{
 		// A look at the version that is not answered is taken again.
-		{name: "Delay of the look at the version", covers: "Delay", test: delayedLook},
+		{name: "Delay of the check of the version", covers: "Delay", test: delayedCheck},
 		// The watch begins at the version of the list.
 		{name: "Call that writes between list and watch", covers: "Call", options: paged,
 			test: func(w *world) {
@@ -133,8 +133,8 @@ func listAgain(w *world, says string, fault apisim.Fault) {
 	l.receives("Updated default/a 1→2", "Deleted default/b tombstone 1")
 }
 
-// delayedLook delays the look at the version of a server that was away, for ever.
-func delayedLook(w *world) {
+// delayedCheck delays the check of the version of a server that was away, for ever.
+func delayedCheck(w *world) {
 	l := w.has("a", "b")
 	w.server.SetAvailable(false)
 	w.after(time.Minute)

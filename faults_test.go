@@ -133,7 +133,7 @@ func TestEachFaultHasARow(t *testing.T) {
 			t.Errorf("the row %q is not complete", row.name)
 		}
 	}
-	harmless := strings.Fields("Close Config Create Delete ExpectRequests ForgetRequests Get " +
+	harmless := strings.Fields("AddInstance Balance Close Config Create Delete ExpectRequests ForgetRequests Get " +
 		"Inject List Listen ListenTLS Load LoadFrom ReadSnapshot Register Requests Seed ServeHTTP " +
 		"Update Watches")
 	for method := range reflect.TypeFor[*apisim.Server]().Methods() {

@@ -42,43 +42,32 @@ func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Share
 	})
 }
 
-// afterTransform returns a function for reflector.Options.AfterTransform, or nil. It checks the
-// result of a transform, and replaces it by an equal object that shares with others. It does
-// not write to the result, which the transform or the source may have kept.
-func afterTransform[T Object](
-	transformed bool, sharer *dedup.Sharer,
-) func(source.Item[T], T) (T, error) {
-	if !transformed && sharer == nil {
+// sharingBy returns a function for engine.Options.Share, or nil.
+func sharingBy[T Object](sharer *dedup.Sharer) func() func(T) T {
+	if sharer == nil {
 		return nil
 	}
-	return func(received source.Item[T], made T) (T, error) {
-		if transformed {
-			if err := checkIdentity(received, made); err != nil {
-				return made, err
-			}
-		}
-		if sharer == nil {
-			return made, nil
-		}
-		return sharer.Share(made).(T), nil
+	return func() func(T) T {
+		return func(obj T) T { return sharer.Share(obj).(T) }
 	}
 }
 
-// checkIdentity returns an error if an object is not a state of the one that was received.
+// checkIdentity returns an error if the result of a transform is not a state of the object that
+// was received.
 // Another name would be found under the key of the one received, and another version would
 // make later states look older.
-func checkIdentity[T Object](received source.Item[T], made T) error {
+func checkIdentity[T Object](received source.Item[T], made T) (T, error) {
 	if source.Key(made.GetNamespace(), made.GetName()) != received.Key {
-		return fmt.Errorf("it made another object of it, %q in namespace %q: "+
+		return made, fmt.Errorf("it made another object of it, %q in namespace %q: "+
 			"keep the name and the namespace", made.GetName(), made.GetNamespace())
 	}
 	if version := made.GetResourceVersion(); version != "" && version != received.Version {
-		return fmt.Errorf("it changed the resourceVersion from %q to %q: keep it or remove it",
+		return made, fmt.Errorf("it changed the resourceVersion from %q to %q: keep it or remove it",
 			received.Version, version)
 	}
 	if uid := string(made.GetUID()); uid != "" && uid != received.UID {
-		return fmt.Errorf("it changed the uid from %q to %q: keep it or remove it",
+		return made, fmt.Errorf("it changed the uid from %q to %q: keep it or remove it",
 			received.UID, uid)
 	}
-	return nil
+	return made, nil
 }

@@ -11,8 +11,11 @@ import (
 // more than once. Both kill the server, as [Server.Kill] does, and start it again at the
 // same address. After a restore resource versions continue from those of the backup, so
 // that clients see known versions again, as after a restore of etcd without
-// --bump-revision. Close deletes backups.
+// --bump-revision. Kill servers of AddInstance before a restore. Close deletes backups.
 func (s *Server) Backup(ctx context.Context) (restore func(context.Context) error, err error) {
+	if s.storage != nil {
+		return nil, errors.New("apiserver: the server has no etcd: back up the one that has")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backups++

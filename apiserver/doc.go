@@ -5,13 +5,15 @@
 //	Start(t) ──▶ Build ──▶ go build, once ──▶ the program ──▶ kube-apiserver ──▶ etcd
 //	   │          recipe/: go.mod, go.sum, main.go     ▲  one process, loopback TCP
 //	   └─▶ *Server: Config, Kill, Restart, Backup ─────┘
+//	         AddInstance ──▶ another kube-apiserver ──▶ the same etcd
 //
 // # What it costs
 //
 // The first build compiles the API server from its sources, which takes about six minutes
 // on two cores; give that first test the time with -timeout, or call [Build] before. What
 // was compiled stays in Go's build cache and the program in the user's cache directory.
-// From then on a server starts in two or three seconds, and takes about 300 MB.
+// From then on a server starts in two or three seconds, and takes about 300 MB. So does another one
+// before the same etcd.
 //
 // # What runs
 //

@@ -39,9 +39,10 @@ type Options struct {
 	Output io.Writer
 }
 
-// Server is a kube-apiserver and its etcd, in a process of their own. [New] or [Start]
-// makes it.
+// Server is a kube-apiserver and its etcd, in a process of their own. [New] and [Start]
+// make it. [Server.AddInstance] makes a server without an etcd, which uses that of another server.
 type Server struct {
+	storage   *Server // has the etcd; nil for a server with its own
 	options   Options
 	program   string
 	dir       string // has certificates, sockets and data
@@ -54,6 +55,7 @@ type Server struct {
 	backups int        // how many were made
 	running *process   // nil while it does not run
 	closed  bool
+	others  []*Server // before the same etcd
 }
 
 // New starts a server and returns when it is ready. ctx ends the wait, and not the server:
@@ -72,6 +74,32 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// AddInstance starts another kube-apiserver before the etcd of this server, with its options, in a
+// process and at an address of its own, and returns when it is ready. The server that it returns
+// may be killed and started again without the other one; it has no Backup. ctx ends the wait. Close
+// of this server, which has to run, closes it too.
+func (s *Server) AddInstance(ctx context.Context) (*Server, error) {
+	i := &Server{
+		storage: s, options: s.options, program: s.program, dir: s.dir, authority: s.authority,
+		output: output{next: s.options.Output},
+	}
+	if err := i.begin(ctx); err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others = append(s.others, i)
+	return i, nil
+}
+
+// begin starts the server for the first time.
+func (s *Server) begin(ctx context.Context) (err error) {
 	for range attempts {
 		if err = s.choosePort(); err != nil {
 			break
@@ -81,10 +109,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 			break
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return err
 }
 
 // prepare writes the certificates.
@@ -177,6 +202,17 @@ func (s *Server) killLocked() error {
 	return p.kill()
 }
 
+// Signal sends a signal to the process of the server, such as SIGSTOP, and returns an error if
+// it does not run.
+func (s *Server) Signal(signal os.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		return errors.New("apiserver: the server does not run")
+	}
+	return s.running.command.Process.Signal(signal)
+}
+
 // Restart starts the server again, with the same data and at the same address, and returns
 // when it is ready. One that runs is killed before. ctx ends the wait.
 func (s *Server) Restart(ctx context.Context) error {
@@ -204,8 +240,12 @@ func (s *Server) restartLocked(ctx context.Context) error {
 }
 
 func (s *Server) arguments() []string {
+	data := s.path("data")
+	if s.storage != nil {
+		data = ""
+	}
 	all := []string{
-		"--data", s.path("data"), "--etcd-socket", s.path("etcd"), "--",
+		"--data", data, "--etcd-socket", s.path("etcd"), "--",
 		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(s.port),
 		"--tls-cert-file=" + s.path("server.crt"), "--tls-private-key-file=" + s.path("server.key"),
 		"--client-ca-file=" + s.path("ca.crt"), "--authorization-mode=RBAC",
@@ -272,11 +312,19 @@ func ready(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// Close ends the server and deletes its data. It may be called more than once.
+// Close ends the server, and those of AddInstance, and deletes its data. It may be called more
+// than once.
 func (s *Server) Close() error {
-	err := s.Kill()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var errs []error
+	for _, other := range s.others {
+		errs = append(errs, other.Close())
+	}
+	errs = append(errs, s.killLocked())
 	s.closed = true
-	return errors.Join(err, os.RemoveAll(s.dir))
+	if s.storage == nil {
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
+	return errors.Join(errs...)
 }

@@ -68,9 +68,6 @@ func (c *collection) restore(version uint64) {
 	c.compact(version)
 }
 
-// end returns the position behind the newest event.
-func (c *collection) end() int { return c.dropped + len(c.history) }
-
 // after returns the index in history of the first event after a version.
 func (c *collection) after(version uint64) int {
 	return sort.Search(len(c.history), func(i int) bool { return c.history[i].version > version })

@@ -15,6 +15,9 @@ type pipeListener struct {
 	accepted chan net.Conn
 	closed   chan struct{} // by Close, which net/http calls once
 
+	storage *pipeListener // of an instance: nothing can be reached while that is unavailable
+	gate    *gate         // of an instance
+
 	mu        sync.Mutex // guards the rest
 	down      bool
 	downUntil time.Time
@@ -24,27 +27,39 @@ func newPipeListener() *pipeListener {
 	return &pipeListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
+// errRefused is the error of a connection to a server that is unavailable.
+var errRefused = &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
+
 // dial connects a client, as net.Dialer.DialContext does.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	refused := &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
 	if !l.isAvailable() {
-		return nil, refused
+		return nil, errRefused
 	}
 	client, server := net.Pipe()
 	select {
-	case l.accepted <- server:
+	case l.accepted <- newGatedConn(server, l.gate):
 		return client, nil
 	case <-l.closed:
-		return nil, refused
+		return nil, errRefused
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 func (l *pipeListener) isAvailable() bool {
+	if l.storage != nil && !l.storage.isAvailable() {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.down && !time.Now().Before(l.downUntil)
+}
+
+// isDown reports whether setDown has said so of this listener.
+func (l *pipeListener) isDown() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.down
 }
 
 func (l *pipeListener) setDown(down bool, until time.Time) {
@@ -82,8 +97,11 @@ type tcpListener struct {
 func (l tcpListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
-		if err != nil || l.pipe.isAvailable() {
-			return conn, err
+		if err != nil {
+			return nil, err
+		}
+		if l.pipe.isAvailable() {
+			return newGatedConn(conn, l.pipe.gate), nil
 		}
 		conn.Close() //nolint:errcheck // it was not used
 	}

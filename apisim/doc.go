@@ -1,7 +1,8 @@
 // Package apisim is a Kubernetes API server in memory, for tests and demonstrations. A
 // [Server] speaks the protocol over real HTTP, on a port or through memory, and stores
-// objects. A [Fault] makes the requests that a [Match] selects fail, [Requests] is the log
-// of requests, and a [Snapshot] is a state to go back to.
+// objects. A [Fault] makes the requests that a [Match] selects fail, an [Instance] is one of several
+// API servers before that storage, which may lag, [Requests] is the log of requests, and a [Snapshot]
+// is a state to go back to.
 //
 //	client ──HTTP──▶ log ─▶ faults ─▶ Middleware ─▶ users ─▶ routes
 //	  ▲                       │                                │
@@ -52,6 +53,11 @@
 //     504, and not carried out unless it was before.
 //  13. A binding and an eviction change a pod and are not stored. An eviction does not ask
 //     disruption budgets.
+//  14. An instance has a version, which follows that of the storage when its lag has passed. Its
+//     memory is the state at that version: later events are undone, and watches are not sent them.
+//     Writes, objects and lists without a version, exact lists and later pages are those of the
+//     storage. A streamed list without a version waits until the instance has reached the
+//     version that the storage had at the request.
 //
 // # Scope
 //
@@ -80,7 +86,8 @@
 // # Memory
 //
 // Stored objects are immutable and shared by the tree, the history, lists over HTTP,
-// snapshots and lagging replicas. The methods of [Server] take and return copies. The
+// snapshots and instances that lag. The methods of [Server] take and return copies. The
 // history of a resource keeps up to [Options].HistoryLimit events with two states each,
-// and one frame per form. The log keeps the newest 10,000 requests.
+// and one frame per form. The log keeps the newest 10,000 requests. An instance has 32 bytes per
+// write that it has not read.
 package apisim

@@ -251,12 +251,12 @@ func DropBookmarks() Fault {
 	}}
 }
 
-// Lag serves the requests from a replica without the writes since the injection, until
+// Lag serves the requests from a server without the writes since the injection, until
 // the fault is lifted. It keeps to the API: reads that ask for the newest state get it,
-// and versions that the replica does not have are waited for.
+// and versions that the server does not have are waited for. An [Instance] lags with all requests.
 func Lag() Fault {
 	return Fault{name: "Lag", lags: true, begin: func(c *call, i *Injection) {
-		c.replica = i.replica
+		c.laggard = i.laggard
 	}}
 }
 

@@ -17,10 +17,10 @@ type RestartOptions struct {
 }
 
 // Restart cuts all connections and refuses new ones for a while. Objects and the resource
-// version stay.
+// version stay. Those of instances are cut too.
 func (s *Server) Restart(o RestartOptions) {
 	s.pipe.setDown(false, time.Now().Add(o.Down))
-	s.cut()
+	s.cutAll()
 	if !o.KeepHistory {
 		s.Compact()
 	}
@@ -28,22 +28,21 @@ func (s *Server) Restart(o RestartOptions) {
 
 // CutConnections closes every open connection, also in the middle of a frame. A later
 // request of a client of [Server.Config] uses a new one; a client of a TCP address may
-// still try one that it believes to be open.
-func (s *Server) CutConnections() { s.cut() }
+// still try one that it believes to be open. Those of instances are closed too.
+func (s *Server) CutConnections() { s.cutAll() }
 
-// cut closes all connections, and makes the clients in this process forget idle ones:
-// net/http repeats a write only if nothing of it was sent, and a test that writes straight
-// after a cut would find the dead connection now and then.
-func (s *Server) cut() {
-	s.conns.cut()
-	s.transport.CloseIdleConnections()
+func (s *Server) cutAll() {
+	for _, e := range s.entrances() {
+		e.cut()
+	}
 }
 
-// SetAvailable makes the server unreachable, cutting all connections, or reachable again.
+// SetAvailable makes the server and its instances unreachable, cutting all connections, or
+// reachable again.
 func (s *Server) SetAvailable(available bool) {
 	s.pipe.setDown(!available, time.Time{})
 	if !available {
-		s.cut()
+		s.cutAll()
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func (s *Server) Inject(m Match, faults ...Fault) *Injection {
 	i := &Injection{server: s, match: m, faults: faults, lifted: make(chan struct{})}
 	if slices.ContainsFunc(faults, func(f Fault) bool { return f.lags }) {
-		i.replica = &replica{s.Snapshot(), i.lifted}
+		i.laggard = &laggard{s.Snapshot(), i.lifted}
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -33,7 +33,7 @@ type Injection struct {
 	match   Match
 	faults  []Fault
 	number  uint64   // among those of the server
-	replica *replica // the state when it was injected, if a fault needs it
+	laggard *laggard // the state when it was injected, if a fault needs it
 
 	lifting sync.Once
 	lifted  chan struct{} // closed by Lift
@@ -52,7 +52,7 @@ func (i *Injection) Lift() {
 		all.active = slices.DeleteFunc(all.active, func(other *Injection) bool { return other == i })
 		if i.met == 0 {
 			all.unused = append(all.unused, i)
-			i.replica = nil // it would keep a state of the server
+			i.laggard = nil // it would keep a state of the server
 		}
 		close(i.lifted)
 	})
@@ -111,7 +111,7 @@ type call struct {
 
 	answered      bool // the rest of the answer is discarded
 	stages        []stage
-	replica       *replica
+	laggard       *laggard
 	refuseStreams bool
 	expireTokens  bool
 	badPage       func(page *listPage, from position, token string) // nil leaves pages as they are

@@ -100,16 +100,13 @@ func (x *exchange) await(version uint64) error {
 	timeout := time.After(futureWait)
 	for {
 		x.server.mu.Lock()
-		current, advanced := x.server.version, (<-chan struct{})(x.server.advanced)
+		current, later := x.reachedLocked()
 		x.server.mu.Unlock()
-		if replica := x.replica(); replica != nil {
-			current, advanced = min(current, replica.version), replica.caughtUp
-		}
 		if version <= current {
 			return nil
 		}
 		select {
-		case <-advanced:
+		case <-later:
 		case <-timeout:
 			return errTooNew(version, current)
 		case <-x.r.Context().Done():
@@ -162,10 +159,11 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	exact := l.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
 		l.ResourceVersionMatch == "" && version > 0 && l.Limit > 0
 	if !exact {
-		if replica := x.replica(); replica != nil && l.ResourceVersion != "" {
-			return replica.objectsOfLocked(x.res), position{Version: replica.version}, nil
+		if l.ResourceVersion == "" {
+			return x.res.objects.Copy(), position{Version: x.server.version}, nil
 		}
-		return x.res.objects.Copy(), position{Version: x.server.version}, nil
+		objects, version := x.stateLocked()
+		return objects, position{Version: version}, nil
 	}
 	objects, ok := x.res.at(version)
 	if !ok {

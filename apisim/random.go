@@ -50,6 +50,13 @@ func (r *random) uid() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
+// below returns a number from 0 to n-1.
+func (r *random) below(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.source.IntN(n)
+}
+
 func (r *random) duration(from, to time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

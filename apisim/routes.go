@@ -98,6 +98,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{server: s, w: w, r: r, path: p, verb: p.verb(r), res: res, call: callOf(r)}
+	x.instance, _ = r.Context().Value(instanceKey{}).(*Instance)
 	x.serve()
 }
 
@@ -110,7 +111,9 @@ type exchange struct {
 	verb   string
 	res    *resource
 	call   *call
-	status int // of an answer that is not an error, 0 is 200
+	// instance is the server that was asked, nil for the one whose memory is the storage.
+	instance *Instance
+	status   int // of an answer that is not an error, 0 is 200
 }
 
 // answer is an object, with its kind, and the form in which it is sent.
@@ -230,23 +233,15 @@ func (x *exchange) get() (object, error) {
 	s := x.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	replica := x.replica()
-	if replica == nil || asked == "" {
+	if asked == "" {
 		return x.res.getLocked(x.path.namespace, x.path.name)
 	}
-	obj, ok := replica.objectsOfLocked(x.res).Get(key(x.path.namespace, x.path.name))
+	objects, _ := x.stateLocked()
+	obj, ok := objects.Get(key(x.path.namespace, x.path.name))
 	if !ok {
 		return nil, errNotFound(x.res, x.path.name)
 	}
 	return obj, nil
-}
-
-// replica returns the lagging replica that serves the request, nil for the newest state.
-func (x *exchange) replica() *replica {
-	if r := x.call.replica; r != nil && r.isBehind() {
-		return r
-	}
-	return nil
 }
 
 func write(w http.ResponseWriter, contentType string, code int, data []byte) {

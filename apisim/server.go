@@ -56,11 +56,8 @@ type Server struct {
 	handler http.Handler
 	random  *random
 
-	pipe      *pipeListener
-	transport *http.Transport
-	http      *http.Server
-	serving   sync.WaitGroup // the goroutines of Serve and of requests
-	conns     connections
+	entrance
+	serving sync.WaitGroup // the goroutines of Serve and of requests
 
 	mu            sync.Mutex // guards the rest; held for no I/O
 	resources     map[schema.GroupVersionResource]*resource
@@ -68,6 +65,7 @@ type Server struct {
 	advanced      chan struct{} // closed at the next write
 	refuseStreams bool          // no streamed lists
 	users         map[string]User
+	instances     []*Instance
 	closed        bool
 
 	requests requestLog
@@ -81,19 +79,18 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		o: o, random: newRandom(o.Seed), pipe: newPipeListener(),
+		o: o, random: newRandom(o.Seed),
 		resources: builtinResources(), version: 1, advanced: make(chan struct{}),
 	}
-	s.transport = &http.Transport{DialContext: s.pipe.dial, MaxIdleConnsPerHost: 100}
 	s.handler = http.HandlerFunc(s.serve)
 	if o.Middleware != nil {
 		s.handler = o.Middleware(s.handler)
 	}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute, ConnState: s.conns.observe}
 	if err := s.ensureNamespaces(initialNamespaces...); err != nil {
 		return nil, err
 	}
-	s.listen(s.pipe)
+	s.begin(s, newPipeListener(), context.Background())
+	s.listen(&s.entrance, s.pipe)
 	return s, nil
 }
 
@@ -115,16 +112,9 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// listen serves the connections of a listener until Close.
-func (s *Server) listen(l net.Listener) {
-	s.serving.Go(func() { s.http.Serve(l) }) //nolint:errcheck // the error says that l is closed
-}
-
 // Config returns a client configuration that reaches the server through memory, without a
 // port and without a rate limit. It works within a testing/synctest bubble.
-func (s *Server) Config() *rest.Config {
-	return &rest.Config{Host: "http://apisim.invalid", Transport: s.transport, QPS: -1}
-}
+func (s *Server) Config() *rest.Config { return s.config() }
 
 // Seed returns the seed of all that is random, to repeat a run.
 func (s *Server) Seed() uint64 { return s.o.Seed }
@@ -132,22 +122,26 @@ func (s *Server) Seed() uint64 { return s.o.Seed }
 // Listen makes the server reachable over TCP as well and returns its URL. An address with
 // port 0 takes a free one.
 func (s *Server) Listen(address string) (url string, err error) {
+	return s.listenTCP(&s.entrance, address)
+}
+
+func (s *Server) listenTCP(e *entrance, address string) (url string, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
 	}
-	return s.serveTCP("http", listener)
+	return s.serveTCP(e, "http", listener)
 }
 
 // serveTCP serves the connections of a TCP listener until Close, and returns its URL.
-func (s *Server) serveTCP(scheme string, listener net.Listener) (url string, err error) {
+func (s *Server) serveTCP(e *entrance, scheme string, listener net.Listener) (url string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		listener.Close() //nolint:errcheck // it was not used
 		return "", errClosed
 	}
-	s.listen(tcpListener{listener, s.pipe})
+	s.listen(e, tcpListener{listener, e.pipe})
 	return scheme + "://" + listener.Addr().String(), nil
 }
 
@@ -164,10 +158,24 @@ func (s *Server) Close() error {
 		r.wake()
 	}
 	s.mu.Unlock()
-	err := s.http.Close()
+	var errs []error
+	for _, e := range s.entrances() {
+		errs = append(errs, e.http.Close())
+		e.transport.CloseIdleConnections()
+	}
 	s.serving.Wait()
-	s.transport.CloseIdleConnections()
-	return err
+	return errors.Join(errs...)
+}
+
+// entrances returns those of the server and of its instances.
+func (s *Server) entrances() []*entrance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []*entrance{&s.entrance}
+	for _, r := range s.instances {
+		all = append(all, &r.entrance)
+	}
+	return all
 }
 
 // ServeHTTP answers a request, through the middleware.

@@ -49,13 +49,13 @@ func (t *Snapshot) Objects() int {
 // Rewind restores a snapshot, as a cluster whose storage is restored from a backup:
 // later writes are undone without an event, and resource versions continue from that of
 // the snapshot, so that later writes have versions that clients have seen before. All
-// connections are cut, and the history is empty. The snapshot must be of this server; it
-// may be restored again.
+// connections are cut, the history is empty, and instances start again. The snapshot must be of
+// this server; it may be restored again.
 func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")
 	}
-	s.cut()
+	s.cutAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
@@ -67,6 +67,9 @@ func (s *Server) Rewind(to *Snapshot) {
 	s.resources = maps.Clone(to.resources)
 	s.advanceLocked()
 	s.version = to.version
+	for _, r := range s.instances {
+		r.restartLocked()
+	}
 	for _, r := range s.resources {
 		r.retired = false
 	}
@@ -76,27 +79,4 @@ func (s *Server) Rewind(to *Snapshot) {
 		c.compact(to.version)
 		c.wake()
 	}
-}
-
-// replica is an old state of the server, which is served until it catches up.
-type replica struct {
-	*Snapshot
-	caughtUp <-chan struct{}
-}
-
-func (r *replica) isBehind() bool {
-	select {
-	case <-r.caughtUp:
-		return false
-	default:
-		return true
-	}
-}
-
-// objectsOfLocked returns the objects of a resource, none if it was not there.
-func (r *replica) objectsOfLocked(res *resource) *objectTree {
-	if c, ok := r.collections[res.collection]; ok {
-		return c.objects.Copy()
-	}
-	return &objectTree{}
 }

@@ -36,7 +36,7 @@ func (s *Server) ListenTLS(address string) (url string, authority []byte, err er
 	authority = pem.EncodeToMemory(&pem.Block{
 		Type: "CERTIFICATE", Bytes: certificate.Certificate[0],
 	})
-	url, err = s.serveTCP("https", secured)
+	url, err = s.serveTCP(&s.entrance, "https", secured)
 	return url, authority, err
 }
 

@@ -24,10 +24,9 @@ type watcher struct {
 	*exchange
 	listRequest
 	flush    func() error
-	lagging  *replica // serves the watch, nil once it has caught up
-	position int      // in the history, see collection.dropped
-	after    uint64   // events up to this version are left out; it may be in the future
-	sent     uint64   // all up to this version was sent
+	position int    // in the history, see collection.dropped
+	after    uint64 // events up to this version are left out; it may be in the future
+	sent     uint64 // all up to this version was sent
 }
 
 // errEnded ends a watch without an event.
@@ -42,9 +41,7 @@ func (x *exchange) watch() error {
 	if l.version, err = parseVersion(l.ResourceVersion); err != nil {
 		return err
 	}
-	w := &watcher{
-		exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush, lagging: x.replica(),
-	}
+	w := &watcher{exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush}
 	x.w.Header().Set("Content-Type", l.form.contentType())
 	x.w.WriteHeader(http.StatusOK)
 	if !x.call.answered { // by a fault at the head
@@ -77,9 +74,9 @@ func (w *watcher) begin() error {
 	streamed := w.SendInitialEvents != nil && *w.SendInitialEvents
 	initial := streamed || w.SendInitialEvents == nil && w.version == 0
 	if streamed {
-		if w.ResourceVersion == "" && w.lagging != nil {
+		if w.ResourceVersion == "" {
 			w.server.mu.Lock()
-			w.version = w.server.version // the replica has to catch up first
+			w.version = w.server.version // a server that lags has to catch up first
 			w.server.mu.Unlock()
 		}
 		if err := w.await(w.version); err != nil {
@@ -108,26 +105,19 @@ func (w *watcher) seek(initial bool) (*objectTree, error) {
 	res, version := w.res, w.version
 	var objects *objectTree
 	switch {
-	case initial && w.isBehind() && w.ResourceVersion != "" && version <= w.lagging.version:
-		objects, version = w.lagging.objectsOfLocked(res), w.lagging.version
+	case version == 0 && w.ResourceVersion == "":
+		objects, version = res.objects.Copy(), w.server.version
 	case initial || version == 0:
-		w.position, w.sent = res.end(), w.server.version
-		return res.objects.Copy(), nil
-	}
-	if version < res.floor {
-		return nil, errExpired(version, res.floor)
+		objects, version = w.stateLocked()
+		if version < res.floor { // of a laggard
+			return nil, errExpired(version, res.floor)
+		}
+	case version < w.oldestLocked():
+		return nil, errExpired(version, w.oldestLocked())
 	}
 	w.position = res.dropped + res.after(version)
 	w.after, w.sent = version, version
 	return objects, nil
-}
-
-// isBehind reports whether the watch is served from a replica that has not caught up.
-func (w *watcher) isBehind() bool {
-	if w.lagging != nil && !w.lagging.isBehind() {
-		w.lagging = nil
-	}
-	return w.lagging != nil
 }
 
 func (w *watcher) sendState(objects *objectTree) error {
@@ -152,7 +142,7 @@ func (w *watcher) follow(notice, end <-chan time.Time) {
 	ticker := time.NewTicker(w.server.o.BookmarkInterval)
 	defer ticker.Stop()
 	for {
-		events, changed, err := w.next()
+		events, changed, later, err := w.next()
 		if err != nil {
 			w.fail(err)
 			return
@@ -163,14 +153,10 @@ func (w *watcher) follow(notice, end <-chan time.Time) {
 			}
 			continue
 		}
-		var caughtUp <-chan struct{}
-		if w.lagging != nil {
-			caughtUp = w.lagging.caughtUp
-		}
 		select {
 		case <-changed:
 			continue
-		case <-caughtUp:
+		case <-later:
 			continue
 		case <-ticker.C:
 		case <-notice:
@@ -185,45 +171,46 @@ func (w *watcher) follow(notice, end <-chan time.Time) {
 	}
 }
 
-// next returns the events at the position, and a channel that is closed after the newest.
-func (w *watcher) next() (events []*event, changed <-chan struct{}, err error) {
+// next returns the events at the position, and channels of which one is closed when there are more.
+func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err error) {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	res := w.res
 	switch {
 	case w.server.closed || res.removed:
-		return nil, nil, errEnded
+		return nil, nil, nil, errEnded
 	case w.position < res.compacted:
-		return nil, nil, errExpired(w.sent, res.floor)
+		return nil, nil, nil, errExpired(w.sent, res.floor)
 	case w.position < res.dropped:
-		return nil, nil, errEnded // too slow: the client resumes, and gets the error then
+		return nil, nil, nil, errEnded // too slow: the client resumes, and gets the error then
 	}
 	history := res.history
-	if w.isBehind() {
-		history = history[:max(w.position-res.dropped, res.after(w.lagging.version))]
+	if reached, moved := w.reachedLocked(); reached < w.server.version {
+		history, later = history[:max(w.position-res.dropped, res.after(reached))], moved
 	}
 	events = history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
 	if len(events) == 0 && res.retired {
-		return nil, nil, errEnded
+		return nil, nil, nil, errEnded
 	}
 	w.position += len(events)
 	if len(events) > 0 {
 		w.sent = max(w.sent, events[len(events)-1].version) // a version of the future stays
 	}
-	return events, res.changed, nil
+	return events, res.changed, later, nil
 }
 
 // sendVersion sends a bookmark with the version of the newest write to any resource, if
 // nothing of this one is left to send.
 func (w *watcher) sendVersion() error {
 	w.server.mu.Lock()
-	if w.sent > w.server.version {
+	reached, _ := w.reachedLocked()
+	if w.sent > reached {
 		w.server.mu.Unlock()
 		return nil // the watch began in the future
 	}
-	if w.position == w.res.end() && !w.isBehind() {
-		w.sent = max(w.sent, w.server.version)
+	if w.position-w.res.dropped >= w.res.after(reached) {
+		w.sent = reached
 	}
 	w.server.mu.Unlock()
 	if err := w.bookmark(false); err != nil {

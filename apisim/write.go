@@ -206,6 +206,9 @@ func (s *Server) advanceLocked() {
 	s.version++
 	close(s.advanced)
 	s.advanced = make(chan struct{})
+	for _, r := range s.instances {
+		r.wroteLocked(s.version)
+	}
 }
 
 // checkPreconditions refuses a write for another state. Empty conditions are ignored.

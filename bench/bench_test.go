@@ -55,7 +55,7 @@ func runBenchmarks(t *testing.T, arguments ...string) map[string]map[string]floa
 // TestBenchmarks runs every benchmark.
 func TestBenchmarks(t *testing.T) {
 	found := runBenchmarks(t, ".", "-processes=false")
-	if want := 2 + 10*3 + 2*2 + 2*3 + 3 + 2; len(found) < want {
+	if want := 2 + 10*3 + 2*2 + 2*3 + 3 + 2 + 4*2 + 4*2 + 2*3; len(found) < want {
 		t.Errorf("%d benchmarks ran, want at least %d", len(found), want)
 	}
 	for name, values := range found {

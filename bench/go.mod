@@ -2,12 +2,16 @@ module github.com/tidings-go/tidings/bench
 
 go 1.26.0
 
-replace github.com/tidings-go/tidings => ..
+replace (
+	github.com/tidings-go/tidings => ..
+	github.com/tidings-go/tidings/ctrlruntime => ../ctrlruntime
+)
 
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/prometheus/client_golang v1.24.0
 	github.com/tidings-go/tidings v0.0.0-00010101000000-000000000000
+	github.com/tidings-go/tidings/ctrlruntime v0.0.0-00010101000000-000000000000
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1

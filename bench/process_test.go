@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/perf/benchfmt"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidings-go/tidings/bench/internal/server"
 	"github.com/tidings-go/tidings/bench/internal/stack"
@@ -34,10 +36,10 @@ const workerURL = "TIDINGS_BENCH_WORKER"
 const workerLimit = 15 * time.Minute
 
 // higher are the units of which more is better, for benchstat.
-var higher = []string{
+var higher = append([]string{
 	"objects/s", "updates/s", "notifications/s", "reads/s", "beside-writer-reads/s",
 	"events-within-limit",
-}
+}, managerReads()...)
 
 // TestMain makes each benchmark run once by default: it is long enough.
 func TestMain(m *testing.M) {
@@ -46,6 +48,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	klog.SetLogger(klog.Logger{}) // client-go logs every watch that ends
+	log.SetLogger(logr.Discard())
 	_, worker := os.LookupEnv(workerURL)
 	if f := flag.Lookup("test.bench"); !worker && f.Value.String() != "" {
 		for _, unit := range higher {
@@ -68,31 +71,36 @@ func pick[T any](tiny, quick, full T) T {
 	panic("-size is one of tiny, quick and full")
 }
 
-// onStacks runs a benchmark on each stack, with a server in this process unless spec is nil.
+// onStacks runs a benchmark on each stack. If there are specs, this process serves them, and the
+// target has the first one.
 func onStacks(
-	b *testing.B, name string, spec *server.Spec, stacks []stack.Stack,
+	b *testing.B, name string, specs []server.Spec, stacks []stack.Stack,
 	f func(b *testing.B, s stack.Stack, t stack.Target),
 ) {
 	b.Run(name, func(b *testing.B) {
 		url, worker := os.LookupEnv(workerURL)
-		var encoded *server.Encoded
-		if spec != nil && !worker {
-			var err error
-			if encoded, err = server.Encode(*spec); err != nil {
+		var encoded []*server.Encoded
+		for _, spec := range specs {
+			if worker {
+				break
+			}
+			e, err := server.Encode(spec)
+			if err != nil {
 				b.Fatal(err)
 			}
+			encoded = append(encoded, e)
 		}
 		for _, s := range stacks {
 			b.Run("stack="+s.Name, func(b *testing.B) {
 				for b.Loop() {
 					t := stack.Target{URL: url}
-					if encoded != nil {
-						served := httptest.NewServer(encoded.Handler())
+					if len(encoded) > 0 {
+						served := httptest.NewServer(server.Handler(encoded...))
 						b.Cleanup(served.Close)
 						t.URL = served.URL
 					}
-					if spec != nil {
-						t.Spec = *spec
+					if len(specs) > 0 {
+						t.Spec = specs[0]
 					}
 					if worker || !*processes {
 						f(b, s, t)

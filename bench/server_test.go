@@ -76,16 +76,27 @@ func BenchmarkDecoding(b *testing.B) {
 	})
 }
 
+// syncCase is a first list.
+type syncCase struct {
+	server.Spec
+	handlers      int
+	listerWatcher bool
+}
+
+// stacks returns the stacks that can read what the server has. The drop-in has no client that
+// decodes custom resources into structs.
+func (c *syncCase) stacks() []stack.Stack {
+	if c.Kind == objects.Databases || c.Kind == objects.UnlikeDatabases {
+		return []stack.Stack{stack.ClientGo(), stack.Native()}
+	}
+	return withListerWatcher(c.listerWatcher)
+}
+
 // BenchmarkSync is the first list of an informer, over HTTP, until every handler was notified
 // of every object.
 func BenchmarkSync(b *testing.B) {
 	n, others := pick(300, 3_000, 50_000), pick(150, 1_000, 10_000)
 	const streamed, paged = false, true
-	type syncCase struct {
-		server.Spec
-		handlers      int
-		listerWatcher bool
-	}
 	of := func(kind objects.Kind, n int, e server.Encoding, paged bool) syncCase {
 		return syncCase{server.Spec{Kind: kind, Objects: n, Encoding: e, Paged: paged}, 1, false}
 	}
@@ -106,12 +117,17 @@ func BenchmarkSync(b *testing.B) {
 		of(objects.Widgets, 2*others, server.JSON, paged),
 		decodedWidgets,
 	}
+	for _, paged := range []bool{streamed, paged} {
+		cases = append(cases, of(objects.UnlikePods, n, server.JSON, paged),
+			of(objects.Databases, 2*others, server.JSON, paged),
+			of(objects.UnlikeDatabases, 2*others, server.JSON, paged))
+	}
 	for _, n := range pick(nil, nil, []int{10_000, 200_000}) {
 		cases = append(cases, of(objects.Pods, n, server.Protobuf, streamed))
 	}
 	for _, c := range cases {
 		name := fmt.Sprintf("%s/handlers=%d", specName(c.Spec, c.listerWatcher), c.handlers)
-		onStacks(b, name, &c.Spec, withListerWatcher(c.listerWatcher),
+		onStacks(b, name, []server.Spec{c.Spec}, c.stacks(),
 			func(b *testing.B, s stack.Stack, t stack.Target) {
 				benchmarkSync(b, s, t, c.handlers, c.listerWatcher)
 			})
@@ -161,7 +177,7 @@ func BenchmarkUpdates(b *testing.B) {
 	}
 	for _, listerWatcher := range []bool{false, true} {
 		name := fmt.Sprintf("%s/updates=%d", specName(spec, listerWatcher), spec.Updates)
-		onStacks(b, name, &spec, withListerWatcher(listerWatcher),
+		onStacks(b, name, []server.Spec{spec}, withListerWatcher(listerWatcher),
 			func(b *testing.B, s stack.Stack, t stack.Target) {
 				benchmarkUpdates(b, s, t, listerWatcher)
 			})
@@ -174,7 +190,7 @@ func BenchmarkEyes(b *testing.B) {
 		Kind: objects.Pods, Objects: pick(200, 2_000, 10_000), Encoding: server.Protobuf,
 		Updates: pick(600, 20_000, 100_000),
 	}
-	onStacks(b, fmt.Sprintf("updates=%d", spec.Updates), &spec, []stack.Stack{
+	onStacks(b, fmt.Sprintf("updates=%d", spec.Updates), []server.Spec{spec}, []stack.Stack{
 		stack.Native(),
 		stack.NativeWith("metrics", stack.Eyes{Metrics: true}),
 		stack.NativeWith("pages", stack.Eyes{Pages: true}),
@@ -188,6 +204,7 @@ func benchmarkUpdates(b *testing.B, s stack.Stack, t stack.Target, listerWatcher
 	left.Store(int64(t.Objects))
 	done := make(chan struct{})
 	lastStates := server.FirstUpdate + t.Updates - t.Objects // their first version
+	before := measure.LiveHeap()
 	made, err := s.FromServer(t, stack.Options{ListerWatcher: listerWatcher})
 	informer := start(b, made, err, func(c stack.Change, _, after metav1.Object) {
 		if c != stack.Updated {
@@ -207,6 +224,10 @@ func benchmarkUpdates(b *testing.B, s stack.Stack, t stack.Target, listerWatcher
 	})
 	used.Report(b, t.Updates, "update")
 	b.ReportMetric(float64(int64(t.Updates)-notified.Load()), "conflated-updates")
+	if quiet := pick(0, 0, time.Minute); listerWatcher && quiet > 0 {
+		time.Sleep(quiet) // then objects of a ListerWatcher have shared their parts
+		b.ReportMetric((measure.LiveHeap()-before)/float64(t.Objects), "quiet-heap-B/object")
+	}
 	informer.stop()
 }
 
@@ -231,7 +252,7 @@ func BenchmarkRelist(b *testing.B) {
 			Kind: objects.Pods, Objects: pick(300, 3_000, 50_000), Encoding: server.Protobuf,
 			Paged: paged, Relist: true,
 		}
-		onStacks(b, specName(spec, false), &spec, stack.All(), benchmarkRelist)
+		onStacks(b, specName(spec, false), []server.Spec{spec}, stack.All(), benchmarkRelist)
 	}
 }
 

@@ -27,7 +27,11 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 	defer cancel()
 	answers := r.barrier.questions(key)
 	for i := range answers {
-		r.askAboutWrite(ctx, &answers[i])
+		a := &answers[i]
+		a.Answer, a.err = a.Ask(ctx, r.c.o.Guard, a.by, a.by.resource())
+		if isBehind := a.err == nil && !a.Unknown && !a.Settled; isBehind && r.barrier.now()-a.at >= askAfter {
+			a.by.SuspectWatch(a.Object, "")
+		}
 	}
 	if r.barrier.settle(key, answers) {
 		r.queue.Wake(key)
@@ -39,33 +43,9 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 		}
 		if more, ok := r.c.unasked.Allow(); ok {
 			r.c.o.Logger.Warn("a key is held back, as the server cannot be asked about a write of it",
-				append([]any{"key", key, "informer", a.by.Name(), "object", a.object,
+				append([]any{"key", key, "informer", a.by.Name(), "object", a.Object,
 					"error", a.err}, more...)...)
 		}
-	}
-}
-
-// askAboutWrite asks about one write. It is settled if the cache is as new as the server, or the
-// selection of the informer leaves the object out.
-func (r *run[T]) askAboutWrite(ctx context.Context, a *answer) {
-	server, w, gvr := r.c.o.Guard, a.write(), a.by.resource()
-	a.resolved, a.err = server.Resolve(ctx, gvr, w)
-	a.settled = a.resolved.Settled
-	if a.err != nil || a.unknown || a.settled {
-		return
-	}
-	version, uid, cached := a.by.Cached(a.object)
-	switch {
-	case a.gone && a.resolved.Gone: // the cache has yet to show it
-	case a.gone, a.resolved.Gone && !cached:
-		a.settled = true
-	case !cached && a.by.Selects() && w.Name != "":
-		var selected bool
-		labels, fields := a.by.Selectors()
-		selected, a.err = server.Selected(ctx, gvr, w, labels, fields)
-		a.settled = a.err == nil && !selected
-	default:
-		a.settled = cached && version == a.resolved.Version && (a.uid == "" || uid == a.uid)
 	}
 }
 

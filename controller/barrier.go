@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/source"
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // echoKept is how long an own write that shows is kept at least, so that its event is recognised.
@@ -109,18 +109,10 @@ func (b *barrier[T]) record(
 // awaitedOf returns the write as it is kept.
 func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, by cache) *awaited {
 	a := &awaited{
-		by: by, of: of, object: source.Key(w.Namespace, w.Name), at: b.now(),
-		sent: w.Sent.Sub(b.epoch), uid: string(w.UID), version: w.Version,
-		gone: w.Gone, unknown: w.Unknown, conflict: w.Conflict,
+		Write: written.Of(w, b.epoch), by: by, of: of, at: b.now(), sent: w.Sent.Sub(b.epoch),
 	}
-	switch {
-	case w.Unknown:
-		a.until = w.NotBefore.Sub(b.epoch)
-	case w.Conflict:
-		a.until = w.Sent.Add(conflictWait).Sub(b.epoch)
-	}
-	if a.object == of.key {
-		a.object = of.key // one string for both
+	if a.Object == of.key {
+		a.Object = of.key // one string for both
 	}
 	return a
 }
@@ -129,7 +121,7 @@ func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, by cache) *awaited {
 // changes that have come.
 func (b *barrier[T]) await(w *awaited, came []change) {
 	now := b.now()
-	if w.conflict || w.unknown {
+	if w.Conflict || w.Unknown {
 		w.echoed = true // it has no event, or one that cannot be recognised
 	} else {
 		for i := range came {
@@ -138,10 +130,10 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 				now = came[i].came
 			}
 		}
-		b.wrote(w, w.version)
+		b.wrote(w, w.Version)
 	}
 	for earlier := range w.of.writes() {
-		if w.replaces(earlier) {
+		if w.by == earlier.by && w.Replaces(&earlier.Write) {
 			b.show(earlier)
 		}
 	}
@@ -172,11 +164,11 @@ func (b *barrier[T]) show(w *awaited) {
 // before the earlier writes of the object: a cache without it may yet show them.
 func (b *barrier[T]) look(w *awaited, now time.Duration) {
 	if !w.shown {
-		if !w.held(now) || w.gone && b.follows(w) {
+		if !w.Held(w.by, now) || w.Gone && b.follows(w) {
 			return
 		}
-		if w.gone {
-			reached, _ := w.reached()
+		if w.Gone {
+			reached, _ := w.Reached(w.by)
 			b.wrote(w, reached)
 		}
 		b.measure(w, now)
@@ -222,7 +214,7 @@ func (b *barrier[T]) plan(p *pending) {
 		if w.shown {
 			continue
 		}
-		if due := w.due(p.since); due > now {
+		if due := w.Due(w.by, p.since); due > now {
 			next = min(next, due)
 		} else {
 			ask = !p.asking
@@ -285,7 +277,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 		p, open := w.of, w.of.open
 		if !w.echoed && w.made(*ch) {
 			ch.writer, ch.sent, w.echoed = p.key, w.sent, true
-		} else if order, ok := delta.CompareDecimal(ch.version, w.version); ok && order > 0 && !w.gone {
+		} else if order, ok := delta.CompareDecimal(ch.version, w.Version); ok && order > 0 && !w.Gone {
 			w.echoed = true // it does not come any more
 		}
 		b.look(w, b.now())
@@ -299,11 +291,10 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 
 // answer is what the server says of a write.
 type answer struct {
-	awaited           // as it was when the server was asked
-	record   *awaited // as it is now
-	resolved guard.Write
-	settled  bool // there is nothing to wait for
-	err      error
+	awaited // as it was when the server was asked
+	written.Answer
+	record *awaited // as it is now
+	err    error
 }
 
 // questions returns the writes of a key that the server is to be asked about now.
@@ -316,8 +307,8 @@ func (b *barrier[T]) questions(key string) (all []answer) {
 	}
 	b.prune(p)
 	for w := range p.writes() {
-		asks := w.unknown || p.parked && !w.conflict
-		if !w.shown && asks && w.due(p.since) <= b.now() {
+		asks := w.Unknown || p.parked && !w.Conflict
+		if !w.shown && asks && w.Due(w.by, p.since) <= b.now() {
 			all = append(all, answer{awaited: *w, record: w})
 		}
 	}
@@ -340,21 +331,26 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 		case w.shown || w.of != p:
 		case a.err != nil:
 			p.problem = a.err
-		case a.settled:
-			p.unshown = true
+		case a.Settled:
+			p.unshown = p.unshown || !a.Shown
 			b.show(w)
-		case w.unknown:
-			w.unknown, w.asked, w.gone = false, true, a.resolved.Gone
-			w.version, w.uid = a.resolved.Version, string(a.resolved.UID)
-			switch {
-			case !w.gone:
-				b.wrote(w, w.version)
-			case w.uid != "":
-				w.version = "" // the UID tells
+		case w.Unknown:
+			w.Take(a.Answer)
+			if w.asked = true; !w.Gone {
+				b.wrote(w, w.Version)
 			}
 		}
 	}
-	return b.prune(p)
+	if b.prune(p) {
+		return true
+	}
+	for w := range p.writes() { // an outcome that is known now may be due soon
+		if due := w.Due(w.by, p.since); !w.shown && due > b.now() && due < p.due {
+			b.schedule(p, due)
+		}
+	}
+	b.setTimer()
+	return false
 }
 
 // forget drops what concerns a cache, which shows another history of the server, or is not
@@ -393,7 +389,7 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 	for key, p := range b.keys {
 		b.prune(p)
 		for w := range p.writes() {
-			if !w.shown && (w.gone || w.unknown) {
+			if !w.shown && (w.Gone || w.Unknown) {
 				keys = append(keys, key)
 				break
 			}
@@ -417,8 +413,8 @@ func (b *barrier[T]) describe(keys []queue.KeyStats) (all []Parked) {
 			w = w.nextOfKey
 		}
 		all = append(all, Parked{
-			Key: p.key, Since: b.epoch.Add(p.since), Informer: w.by.Name(), Object: w.object,
-			Version: w.version, Unknown: w.unknown, Problem: errorText(p.problem),
+			Key: p.key, Since: b.epoch.Add(p.since), Informer: w.by.Name(), Object: w.Object,
+			Version: w.Version, Unknown: w.Unknown, Problem: errorText(p.problem),
 		})
 	}
 	return all

@@ -277,6 +277,40 @@ func TestC03_AWriteThatASelectionHides(t *testing.T) {
 	})
 }
 
+// TestC03_ACollectionInABusyCluster: the server's version grows with objects of other namespaces, so
+// that the informer of the namespace does not reach it. It is as new as the server all the same.
+func TestC03_ACollectionInABusyCluster(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		for _, namespace := range []string{"a", "b"} {
+			create(w, secret(namespace, "s"))
+		}
+		secrets, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
+		fatal(t, err)
+		var began time.Time
+		took, unshown, left, n := time.Duration(0), false, 0, 0
+		c := newController(w, options{
+			Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+		}, func(ctx context.Context, r request) (controller.Result, error) {
+			if n++; n > 1 {
+				took, unshown, left = time.Since(began), r.Unshown, controller.Read(ctx, secrets).Len()
+				return controller.Result{}, nil
+			}
+			began = time.Now()
+			err := w.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})
+			create(w, secret("b", "later"))
+			return controller.Result{RequeueAfter: time.Millisecond}, err
+		})
+		stop := start(w, c)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if n != 2 || unshown || left != 2 || took > 1100*time.Millisecond {
+			t.Errorf("%d calls, the second after %v with %d secrets, unshown %v", n, took, left, unshown)
+		}
+		fatal(t, stop())
+	})
+}
+
 // TestC03_AServerThatHangs delays the question about one key by its bound, not those about others.
 func TestC03_AServerThatHangs(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 	"unique"
@@ -123,12 +122,6 @@ func (s *failures) add(function, object string, value any) {
 // keyOf returns the key of an object.
 func keyOf(object metav1.Object) string {
 	return source.Key(object.GetNamespace(), object.GetName())
-}
-
-// splitKey returns the namespace and the name of a key.
-func splitKey(key string) (namespace, name string) {
-	i := strings.IndexByte(key, '/')
-	return key[:max(i, 0)], key[i+1:]
 }
 
 func (f *follower[T]) id() uint32 { return f.number }

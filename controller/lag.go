@@ -9,7 +9,7 @@ import (
 // writes that are settled otherwise, it counts none: conflicts, those whose version the answer did
 // not have, and those that the informer does not follow any more.
 func (b *barrier[T]) measure(w *awaited, at time.Duration) {
-	if _, ok := w.reached(); ok && !w.conflict && !w.asked && w.by.Over() == nil {
+	if _, ok := w.Reached(w.by); ok && !w.Conflict && !w.asked && w.by.Over() == nil {
 		w.by.observeLag(max(at-w.sent, 0))
 	}
 }

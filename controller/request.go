@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // Func brings the world closer to what an object asks for. It returns nil when there is nothing
@@ -46,13 +47,13 @@ type Request[T tidings.Object] struct {
 
 // Namespace returns the namespace of the key, "" if it has none.
 func (r Request[T]) Namespace() string {
-	namespace, _ := splitKey(r.Key)
+	namespace, _ := written.SplitKey(r.Key)
 	return namespace
 }
 
 // Name returns the name of the key.
 func (r Request[T]) Name() string {
-	_, name := splitKey(r.Key)
+	_, name := written.SplitKey(r.Key)
 	return name
 }
 

@@ -299,7 +299,8 @@ func (r *run[T]) checkStaleness() {
 	}
 	var stale *string
 	for _, f := range r.c.all() {
-		if r.isFollowed(f) && time.Since(f.informer.Health().LastEvent) > r.c.o.MaxStaleness {
+		last := f.informer.Health().LastEvent // zero while the first list is being applied
+		if r.isFollowed(f) && !last.IsZero() && time.Since(last) > r.c.o.MaxStaleness {
 			stale = new(f.Name())
 		}
 	}

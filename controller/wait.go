@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // broadcast wakes the waits for successful calls.
@@ -60,11 +62,11 @@ func (c *Controller[T]) isReconciled(key, version string) bool {
 	}
 	reconciled, called := r.lives.reconciled(key)
 	if called {
-		return reaches(reconciled, version)
+		return written.Reaches(reconciled, version)
 	}
 	primary := c.all()[0]
-	namespace, _ := splitKey(key)
+	namespace, _ := written.SplitKey(key)
 	reached, held := primary.Reached(namespace)
 	_, _, cached := primary.Cached(key)
-	return held && !cached && reaches(reached, version)
+	return held && !cached && written.Reaches(reached, version)
 }

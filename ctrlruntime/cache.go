@@ -32,8 +32,8 @@ func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.Scheme == nil {
 		opts.Scheme = scheme.Scheme // as cache.New does
 	}
-	r := newReader(config, httpClient, opts.Scheme)
 	set := &InformerSet{scheme: opts.Scheme}
+	r := newReader(config, httpClient, set)
 	opts.HTTPClient = probed(httpClient)
 	opts.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object,
 		resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
@@ -49,13 +49,15 @@ func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wrapper{of, set}, nil
+	return &wrapper{of, set, opts.ReaderFailOnMissingInformer}, nil
 }
 
 // wrapper is controller-runtime's cache with List by labels.
 type wrapper struct {
 	cache.Cache
 	informers *InformerSet
+	// onlyMade says that reads make no informers.
+	onlyMade bool
 }
 
 // List lists objects as controller-runtime's cache does.

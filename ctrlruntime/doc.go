@@ -1,6 +1,7 @@
 // Package ctrlruntime puts Tidings behind the cache of controller-runtime's manager: [NewCache] is
-// the value of ctrl.Options.NewCache, and [Informers] returns the [InformerSet] of such a cache,
-// for health, waits, metrics and the pages of package debug.
+// the value of ctrl.Options.NewCache, [NewClient] that of ctrl.Options.NewClient, and [Informers]
+// returns the [InformerSet] of such a cache, for health, waits, metrics and the pages of package
+// debug.
 //
 //	ctrl.Options.NewCache ──▶ NewCache ──▶ controller-runtime's cache.New
 //	                                          │ options, namespaces, deep copies, errors
@@ -39,6 +40,23 @@
 //
 // List with client.MatchingFields{[OwnerField]: uid} needs no IndexField.
 //
+// # Reads that wait for writes
+//
+//		client ── Create, … ──▶ recorder ──▶ guard ──▶ API server
+//		  │                        │ outcome               ▲
+//		  │                        ▼                       │ after 10 s, and about unknown outcomes
+//		  └── Get, List ──▶ writes that do not show ───────┘
+//		                           │ as soon as they show
+//		                           ▼
+//		                     cache of NewCache
+//
+//	 1. The transport of the client of [NewClient] notes the outcome of each write, as package
+//	    controller/guard does, before the write returns.
+//	 2. A read waits for the writes of what it reads: one after the other, in the informer that it
+//	    reads from. Package internal/written says when an informer shows a write.
+//	 3. A write is forgotten when all informers of its resource show it. Informers that are made later
+//	    read the newest state of the server first.
+//
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. The package starts no goroutines; those of the
@@ -47,7 +65,8 @@
 //
 // # Memory
 //
-// An index of a label costs about 90 bytes for each object that has it. Cached objects share equal
+// The client keeps about 300 bytes for each write that an informer does not show. An index of a
+// label costs about 90 bytes for each object that has it. Cached objects share equal
 // parts with all objects of the cache.
 //
 // # What a caller must do

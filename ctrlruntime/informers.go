@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,9 +38,11 @@ func Informers(c cache.Cache) *InformerSet {
 // InformerSet holds the running informers of a cache.
 type InformerSet struct {
 	scheme *runtime.Scheme
+	// readNewest says that an informer that is made reads the newest state of the server first.
+	readNewest atomic.Bool
 
 	mu  sync.Mutex // guards the rest
-	all []member   // as they were made
+	all []*member  // as they were made
 }
 
 // informerKey says which objects an informer holds.
@@ -47,27 +51,65 @@ type informerKey struct {
 	form      form
 	namespace string // "" is all
 	name      string // of the informer, in logs and health; "" is the Go type
+
+	resource       string // "" if it is not known
+	labels, fields string // the selectors
 }
 
+// member is an informer of a set.
 type member struct {
 	informerKey
+	progress
 	informer toolscache.SharedIndexInformer
 }
 
+// progress is what an informer of package clientgo/cache says of its cache.
+type progress interface {
+	Await(ctx context.Context, done func() (bool, error)) error
+	Over() error
+	HasStarted() bool
+	Reached(namespace string) (version string, ok bool)
+	Cached(key string) (version, uid string, ok bool)
+	Keys() iter.Seq[string]
+	SuspectWatch(key, version string)
+	WaitFor(ctx context.Context, version string) error
+}
+
+// Selects reports whether the informer has a selector.
+func (m *member) Selects() bool { return m.labels != "" || m.fields != "" }
+
+// Selectors returns the selectors of the informer.
+func (m *member) Selectors() (labels, fields string) { return m.labels, m.fields }
+
+// holds names what the informer holds.
+func (m *member) holds() schema.GroupVersionResource {
+	return m.kind.GroupVersion().WithResource(m.resource)
+}
+
+// shows reports whether the informer may hold the objects of a place.
+func (m *member) shows(at place) bool {
+	return m.holds().GroupResource() == at.resource &&
+		(m.namespace == "" || m.namespace == at.namespace)
+}
+
 func (s *InformerSet) add(informer toolscache.SharedIndexInformer, key informerKey) {
+	of, ok := informer.GetStore().(progress)
+	if !ok {
+		return // not reached: all informers of clientgo/cache are such
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, member{key, informer})
+	s.all = append(s.all, &member{key, of, informer})
 }
 
 // members returns the informers that have not stopped.
-func (s *InformerSet) members() []member {
+func (s *InformerSet) members() []*member {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = slices.DeleteFunc(s.all, func(m member) bool { return m.informer.IsStopped() })
+	s.all = slices.DeleteFunc(s.all, func(m *member) bool { return m.informer.IsStopped() })
 	return slices.Clone(s.all)
 }
 
@@ -114,14 +156,8 @@ func (s *InformerSet) WaitFor(ctx context.Context, obj client.Object) error {
 		return fmt.Errorf("ctrlruntime: WaitFor: %v in namespace %q: %w",
 			kind, obj.GetNamespace(), ErrNoInformer)
 	}
-	waiting, ok := of.GetStore().(interface {
-		WaitFor(ctx context.Context, version string) error
-	})
-	if !ok {
-		return fmt.Errorf("ctrlruntime: WaitFor: %v: a %T cannot wait", kind, of.GetStore())
-	}
-	if err := waiting.WaitFor(ctx, version); err != nil {
-		h, _ := tidingscache.HealthOf(of)
+	if err := of.WaitFor(ctx, version); err != nil {
+		h, _ := tidingscache.HealthOf(of.informer)
 		return fmt.Errorf("ctrlruntime: waiting for version %s of %v, is at %q and %s: %w",
 			version, kind, h.Version, h.State, err)
 	}
@@ -130,15 +166,28 @@ func (s *InformerSet) WaitFor(ctx context.Context, obj client.Object) error {
 
 // find returns the informer of a namespace, else that of all namespaces.
 func (s *InformerSet) find(kind schema.GroupVersionKind, of form, namespace string) (
-	found toolscache.SharedIndexInformer, ok bool) {
+	found *member, ok bool) {
 	for _, m := range s.members() {
 		switch {
 		case m.kind != kind || m.form != of:
 		case m.namespace == namespace:
-			return m.informer, true
+			return m, true
 		case m.namespace == "":
-			found, ok = m.informer, true
+			found, ok = m, true
 		}
 	}
 	return found, ok
+}
+
+// readBy returns the running informers that a read in a namespace uses; "" is all namespaces.
+func (s *InformerSet) readBy(kind schema.GroupVersionKind, of form, namespace string) (all []*member) {
+	if namespace != "" {
+		if m, ok := s.find(kind, of, namespace); ok && m.HasStarted() {
+			all = append(all, m)
+		}
+		return all
+	}
+	return slices.DeleteFunc(s.members(), func(m *member) bool {
+		return m.kind != kind || m.form != of || !m.HasStarted()
+	})
 }

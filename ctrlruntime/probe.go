@@ -35,12 +35,17 @@ func (t *probeTransport) WrappedRoundTripper() http.RoundTripper { return t.next
 
 // probed returns a client that records probes and sends everything else as of does.
 func probed(of *http.Client) *http.Client {
+	return wrapped(of, func(next http.RoundTripper) http.RoundTripper { return &probeTransport{next} })
+}
+
+// wrapped returns a client that sends through another transport, which wraps that of another one.
+func wrapped(of *http.Client, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 	next := of.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
 	client := *of
-	client.Transport = &probeTransport{next}
+	client.Transport = wrap(next)
 	return &client
 }
 

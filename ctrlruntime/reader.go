@@ -21,14 +21,14 @@ import (
 type reader struct {
 	config     *rest.Config
 	httpClient *http.Client
-	scheme     *runtime.Scheme
+	set        *InformerSet // of the informers that read
 	// All sources share objects through table, and the memory for lists in budget.
 	table  source.Table
 	budget source.Budget
 }
 
-func newReader(config *rest.Config, httpClient *http.Client, scheme *runtime.Scheme) *reader {
-	return &reader{config: rest.CopyConfig(config), httpClient: httpClient, scheme: scheme}
+func newReader(config *rest.Config, httpClient *http.Client, set *InformerSet) *reader {
+	return &reader{config: rest.CopyConfig(config), httpClient: httpClient, set: set}
 }
 
 // listWatch is a cache.ListerWatcher that names the source to read in its place.
@@ -54,6 +54,8 @@ func (r *reader) readable(lw cache.ListerWatcher,
 	if list != nil && watch != nil && r.read(l, list, watch, example) {
 		key.kind = l.resource.GroupVersion().WithKind(l.resource.Kind)
 		key.namespace, key.name = l.options.Namespace, nameOf(key.form, l.resource, l.options)
+		key.resource = l.resource.Name
+		key.labels, key.fields = l.options.Labels, l.options.Fields
 		return l, key
 	}
 	key.kind = example.GetObjectKind().GroupVersionKind()
@@ -118,7 +120,9 @@ func (r *reader) read(l *listWatch, list, watch *http.Request, example runtime.O
 	l.options = source.RESTOptions{
 		Namespace: namespace,
 		Labels:    query.Get("labelSelector"), Fields: query.Get("fieldSelector"),
-		Transport: source.Transport{Table: &r.table, ListBudget: &r.budget},
+		Transport: source.Transport{
+			Table: &r.table, ListBudget: &r.budget, ConsistentFirstList: r.set.readNewest.Load(),
+		},
 	}
 	if watch.URL.Query().Get("allowWatchBookmarks") != "true" {
 		l.options.Tweak = withoutBookmarks
@@ -175,7 +179,7 @@ func (r *reader) kindOf(example runtime.Object, gv schema.GroupVersion) (kind st
 		gvk := example.GetObjectKind().GroupVersionKind()
 		return gvk.Kind, form != otherForm && gvk.Kind != "" && gvk.GroupVersion() == gv
 	}
-	kinds, _, err := r.scheme.ObjectKinds(example)
+	kinds, _, err := r.set.scheme.ObjectKinds(example)
 	if err != nil {
 		return "", false
 	}
@@ -200,11 +204,12 @@ const (
 	otherForm // maps of another Go type
 )
 
+// formOf returns the form of an object, or that of the objects in a list.
 func formOf(obj runtime.Object) form {
 	switch obj.(type) {
-	case *unstructured.Unstructured:
+	case *unstructured.Unstructured, *unstructured.UnstructuredList:
 		return untyped
-	case *metav1.PartialObjectMetadata:
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
 		return metadata
 	case runtime.Unstructured:
 		return otherForm

@@ -69,7 +69,7 @@ func asking(client *http.Client, list, watched string) cache.ListerWatcher {
 // TestReadable: requests that are not those of one resource leave the ListerWatcher as it is.
 func TestReadable(t *testing.T) {
 	client := probed(&http.Client{})
-	r := newReader(&rest.Config{Host: "http://localhost/prefix"}, client, scheme.Scheme)
+	r := newReader(&rest.Config{Host: "http://localhost/prefix"}, client, &InformerSet{scheme: scheme.Scheme})
 	const pods = "http://localhost/prefix/api/v1/pods"
 	for name, c := range map[string]struct {
 		list, watch string

@@ -93,7 +93,13 @@ func behindProxy(t *testing.T, server *apiserver.Server) tidingstest.Server {
 // startProxy starts a proxy that ends with the test.
 func startProxy(t *testing.T, server *apiserver.Server) *proxy.Proxy {
 	t.Helper()
-	p, err := proxy.Start(server.URL())
+	return balance(t, server.URL())
+}
+
+// balance starts a proxy before some servers, which ends with the test.
+func balance(t *testing.T, urls ...string) *proxy.Proxy {
+	t.Helper()
+	p, err := proxy.Start(urls...)
 	if err != nil {
 		t.Fatal(err)
 	}

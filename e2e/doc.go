@@ -5,6 +5,8 @@
 //	crashes      kill -9 and restart under load, compaction, lost connections
 //	backups      an earlier state restored, with its resource versions
 //	silence      connections that carry nothing any more and do not break
+//	instances    two or three API servers before one etcd and behind a load balancer, of which one is
+//	             stopped, killed or slow
 //	definitions  a custom type that is deleted and installed; permissions revoked and granted
 //	conformance  the contract, for informers of every kind, in every encoding
 //	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's

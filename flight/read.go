@@ -21,9 +21,17 @@ type Recording = tape.Recording
 // Track is the recording of one informer, or of one of its namespaces.
 type Track = tape.Track
 
-// maxBytes bounds the bytes of a recording that is read, after decompression and before they are
-// decoded into objects. A recorder of 16 MiB writes less than a tenth of it.
-const maxBytes = 1 << 30
+const (
+	// maxBytes bounds the memory of a recording that is read: its bytes after decompression, and
+	// lineBytes for each line. A recorder of 16 MiB writes less than a tenth of it.
+	maxBytes = 1 << 30
+	// lineBytes is what a short line takes in memory.
+	lineBytes = 512
+	// maxIndex bounds the bytes of the index: a track takes about 300.
+	maxIndex = 8 << 20
+	// maxCauses is how many known errors an error wraps at most.
+	maxCauses = 16
+)
 
 // ErrFormat is a file that is no recording, or one that is damaged.
 var ErrFormat = errors.New("not a flight recording")
@@ -97,7 +105,8 @@ func (r *reader) index() (i index, err error) {
 		return i, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	defer part.Close() //nolint:errcheck // it was only read
-	content, err := io.ReadAll(&limited{part, &r.left})
+	left := min(r.left, maxIndex)
+	content, err := io.ReadAll(&limited{part, &left})
 	if err == nil {
 		err = json.Unmarshal(content, &i)
 	}
@@ -113,7 +122,7 @@ func (r *reader) index() (i index, err error) {
 	return i, nil
 }
 
-// limited is a reader that fails when too much was read, of all parts together.
+// limited is a reader that fails when too much was read.
 type limited struct {
 	io.Reader
 	left *int64
@@ -121,10 +130,18 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
-	if *l.left -= int64(n); *l.left < 0 {
-		return 0, fmt.Errorf("%w: it holds more bytes than a recorder writes", ErrFormat)
+	if limitErr := l.take(n); limitErr != nil {
+		return 0, limitErr
 	}
 	return n, err
+}
+
+// take takes n bytes of those that are left.
+func (l *limited) take(n int) error {
+	if *l.left -= int64(n); *l.left < 0 {
+		return fmt.Errorf("%w: it holds more bytes than a recorder writes", ErrFormat)
+	}
+	return nil
 }
 
 // part reads a compressed part.
@@ -159,7 +176,7 @@ func (r *reader) track(number int, described indexTrack) (*Track, error) {
 		Name: described.Name, Collection: described.Collection, BaseVersion: described.BaseVersion,
 	}
 	err := r.part(partName(number, baseName), func(from *bufio.Reader) error {
-		return lines(from, described.Base, func(line baseLine) error {
+		return lines(r, from, described.Base, func(line baseLine) error {
 			t.Base = append(t.Base, tape.Object{
 				Key: line.Key, Version: line.Version, UID: line.UID, Data: line.Object,
 			})
@@ -171,7 +188,7 @@ func (r *reader) track(number int, described indexTrack) (*Track, error) {
 	}
 	var sizes []int
 	err = r.part(partName(number, recordsName), func(from *bufio.Reader) error {
-		return lines(from, described.Records, func(line recordLine) error {
+		return lines(r, from, described.Records, func(line recordLine) error {
 			record, err := recordOf(line)
 			if n := len(t.Records); n > 0 && isRest(&t.Records[n-1], &record) {
 				record.Data = append(t.Records[n-1].Data, record.Data...)
@@ -214,10 +231,14 @@ func readBytes(from io.Reader, size int) ([]byte, error) {
 }
 
 // lines reads so many lines of JSON.
-func lines[L any](from *bufio.Reader, count int, add func(L) error) error {
+func lines[L any](r *reader, from *bufio.Reader, count int, add func(L) error) error {
+	memory := &limited{left: &r.left}
 	for i := range count {
 		line, err := from.ReadBytes('\n')
 		var parsed L
+		if err == nil {
+			err = memory.take(lineBytes)
+		}
 		if err == nil {
 			err = json.Unmarshal(line, &parsed)
 		}
@@ -273,6 +294,8 @@ func checkMore(r *tape.Record) error {
 	case tape.Failed:
 		if r.More == nil || r.More.Failure == nil {
 			missing = "failure"
+		} else if n := len(r.More.Failure.Causes); n > maxCauses {
+			return fmt.Errorf("a failure with %d causes", n)
 		}
 	case tape.Page:
 		if r.More == nil {

@@ -23,7 +23,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 		options.ResourceVersion = o.Version
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	r, err := s.request(ctx, "list", options, o.OnActivity)
+	r, err := s.request(ctx, "list", options, o.Key, o.OnActivity)
 	if err != nil {
 		return Page[T]{}, err
 	}

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/dedup"
@@ -277,8 +278,10 @@ func (s *REST[T]) Collection() tape.Collection {
 		<-s.lock
 	default:
 	}
+	var empty T
+	_, metadata := any(empty).(*metav1.PartialObjectMetadata)
 	return tape.Collection{
-		Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind,
+		Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind, Metadata: metadata,
 		Namespace: s.options.Namespace, Labels: s.options.Labels, Fields: s.options.Fields,
 	}
 }

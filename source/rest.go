@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -222,8 +223,8 @@ func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
 	return resource, s.fail("list", resource, wrong)
 }
 
-// request prepares a GET of the collection with the given options.
-func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions,
+// request prepares a GET of the collection, or of the object of a key, with the given options.
+func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, key string,
 	onActivity func()) (request, error) {
 	if s.invalid != nil {
 		return request{}, s.fail(op, s.asked, fmt.Errorf("%w: %w", errOptions, s.invalid))
@@ -236,16 +237,31 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions,
 	if s.options.Tweak != nil {
 		s.options.Tweak(&o)
 	}
+	namespace := s.options.Namespace
+	if key != "" {
+		namespace = narrow(&o, key)
+	}
 	query, err := queryparams.Convert(&o)
 	if err != nil {
 		return request{}, s.fail(op, resource, fmt.Errorf("its options cannot be sent: %w", err))
 	}
 	return request{
 		op: op, resource: resource.String(), namespace: s.options.Namespace,
-		path: resource.path(s.options.Namespace), query: query,
+		path: resource.path(namespace), query: query,
 		accept:   s.decoder.accept(op == "watch", s.client.jsonOnly),
 		nextPage: o.Continue != "", onActivity: onActivity, received: &s.received,
 	}, nil
+}
+
+// narrow adds the name of a key to the selectors, and returns its namespace.
+func narrow(o *metav1.ListOptions, key string) (namespace string) {
+	namespace, name, hasNamespace := strings.Cut(key, "/")
+	if !hasNamespace {
+		namespace, name = "", key
+	}
+	selector := fieldselector.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	o.FieldSelector = strings.TrimPrefix(o.FieldSelector+","+selector, ",")
+	return namespace
 }
 
 // BytesReceived returns how many bytes the answers to lists and watches had, without compression.
@@ -274,7 +290,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		options.SendInitialEvents = new(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	r, err := s.request(ctx, "watch", options, o.OnActivity)
+	r, err := s.request(ctx, "watch", options, "", o.OnActivity)
 	if err != nil {
 		return nil, err
 	}

@@ -98,8 +98,14 @@ func TestRequestsAskWhatKubernetesDocuments(t *testing.T) {
 	call(typed.Watch(ctx, WatchOptions{SendInitialEvents: true}))
 	call(metadata.List(ctx, ListOptions{}))
 	call(metadata.Watch(ctx, WatchOptions{Version: "7"}))
+	call(typed.List(ctx, ListOptions{Limit: 1, Key: "default/a"}))
+	call(metadata.List(ctx, ListOptions{Limit: 1, Key: "shop/web"}))
+	call(metadata.List(ctx, ListOptions{Limit: 1, Key: "web"}))
 	const (
 		selectors = "fieldSelector=metadata.name%3Da&labelSelector=app%3Dweb"
+		both      = "fieldSelector=metadata.name%3Da%2Cmetadata.name%3Da&labelSelector=app%3Dweb"
+		narrowed  = "fieldSelector=metadata.name%3Dweb&limit=1"
+		metaList  = " application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		typedList = " application/vnd.kubernetes.protobuf,application/json"
 		stream    = " application/vnd.kubernetes.protobuf;stream=watch,application/json"
 	)
@@ -108,8 +114,11 @@ func TestRequestsAskWhatKubernetesDocuments(t *testing.T) {
 		"/prefix/api/v1/namespaces/default/pods?continue=next&" + selectors + "&limit=500" + typedList,
 		"/prefix/api/v1/namespaces/default/pods?allowWatchBookmarks=true&" + selectors + "&resourceVersion=7&timeoutSeconds=90&watch=true" + stream,
 		"/prefix/api/v1/namespaces/default/pods?allowWatchBookmarks=true&" + selectors + "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true" + stream,
-		"/prefix/apis/apps/v1/deployments? application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+		"/prefix/apis/apps/v1/deployments?" + metaList,
 		"/prefix/apis/apps/v1/deployments?allowWatchBookmarks=true&resourceVersion=7&watch=true application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;stream=watch,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+		"/prefix/api/v1/namespaces/default/pods?" + both + "&limit=1" + typedList,
+		"/prefix/apis/apps/v1/namespaces/shop/deployments?" + narrowed + metaList,
+		"/prefix/apis/apps/v1/deployments?" + narrowed + metaList,
 	}
 	for i := range want {
 		if i >= len(asked) || asked[i] != want[i] {

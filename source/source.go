@@ -48,6 +48,9 @@ type ListOptions struct {
 	Limit int64
 	// Continue is the token of the page before, "" for the first page.
 	Continue string
+	// Key narrows the list to the object of that key; "" is no narrowing. A source that cannot
+	// narrow lists as without it.
+	Key string
 	// IsCached reports which objects the caller has already; nil means none.
 	IsCached IsCached
 	// OnActivity is called when a request is sent, and when a part of the answer has come, by the

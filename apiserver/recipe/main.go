@@ -1,10 +1,10 @@
 //go:build ignore
 
 // Command kube is a kube-apiserver and the etcd that it keeps its data in, in one
-// process. Package apiserver builds it, with the go.mod beside it, and starts it; that
+// process, or a kube-apiserver before an etcd that runs. Package apiserver builds it, with the go.mod beside it, and starts it; that
 // package's Options say what can be chosen.
 //
-//	kube --data DIR --etcd-socket FILE [-- flags of kube-apiserver]
+//	kube [--data DIR] --etcd-socket FILE [-- flags of kube-apiserver]
 //
 // When its standard input ends, it ends too, so that it does not outlive who started it.
 package main
@@ -26,7 +26,7 @@ import (
 const etcdPatience = time.Minute
 
 func main() {
-	data := flag.String("data", "", "the directory of etcd's data")
+	data := flag.String("data", "", "the directory of etcd's data; without one, etcd runs elsewhere")
 	socket := flag.String("etcd-socket", "", "the Unix socket that etcd listens on")
 	flag.Parse()
 	go func() {
@@ -40,11 +40,13 @@ func main() {
 }
 
 func run(data, socket string, arguments []string) error {
-	etcd, err := startEtcd(data, socket)
-	if err != nil {
-		return err
+	if data != "" {
+		etcd, err := startEtcd(data, socket)
+		if err != nil {
+			return err
+		}
+		defer etcd.Close()
 	}
-	defer etcd.Close()
 	server := app.NewAPIServerCommand() // it ends with SIGTERM
 	server.SetArgs(append([]string{"--etcd-servers=unix://" + socket}, arguments...))
 	return server.ExecuteContext(server.Context())

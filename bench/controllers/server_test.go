@@ -77,7 +77,7 @@ func (s served) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	reads := encoded.Handler()
+	reads := server.Handler(encoded)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPut:

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,6 +95,11 @@ func TestSharingOfDecodedObjects(t *testing.T) {
 					}
 					return obj.(*corev1.Pod)
 				}
+				if cached(60) != event {
+					t.Error("an object that was watched just now is another one than was given")
+				}
+				time.Sleep(time.Minute) // it is shared once it is quiet
+				synctest.Wait()
 				if common := &cached(38).Spec.Containers[0] == &cached(60).Spec.Containers[0]; common != tt.common {
 					t.Errorf("a listed and a watched pod have their containers in common: %v", common)
 				}

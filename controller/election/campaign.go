@@ -6,34 +6,10 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/lease"
 )
-
-// maxFailures is the number of failures in a row with the longest delay.
-const maxFailures = 3
-
-// delay returns how long to wait after so many failures in a row: a sixtieth of the duration,
-// doubled up to a fifteenth, with jitter. That is 250 ms to 1 s of 15 s. A longer time that the
-// server asks for counts up to the time between renewals.
-func (e *Elector) delay(failures int, err error) time.Duration {
-	d := e.o.Duration / 60 << (min(failures, maxFailures) - 1)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		d = max(d, min(time.Duration(seconds)*time.Second, e.o.Renew))
-	}
-	return d - rand.N(d/4+1)
-}
-
-// sleep waits until a time has passed or ctx ends, and reports whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return ctx.Err() == nil
-}
 
 // campaign waits until it has won a term, ctx ends, or only a change of the cluster could help.
 func (e *Elector) campaign(ctx context.Context) (*Term, error) {
@@ -41,17 +17,17 @@ func (e *Elector) campaign(ctx context.Context) (*Term, error) {
 	for failures := 1; e.waitFree(ctx); failures++ {
 		t, verb, err := e.take(ctx)
 		if t != nil {
-			e.writes.note(ctx, e, nil)
-			e.log.Info("the term begins", "identity", t.identity)
+			e.writes.Note(ctx, nil)
+			e.log.Info("the term begins", "identity", t.Identity())
 			return t, nil
 		}
-		if err != nil && (!isOutdated(err) || needsUser(verb, err)) {
-			e.writes.note(ctx, e, err)
-			if !e.isProven() && needsUser(verb, err) {
+		if err != nil && (!lease.IsOutdated(err) || lease.NeedsUser(verb, err)) {
+			e.writes.Note(ctx, err)
+			if !e.isProven() && lease.NeedsUser(verb, err) {
 				return nil, err
 			}
 		}
-		sleep(ctx, e.delay(failures, err))
+		lease.Sleep(ctx, e.times.Delay(failures, err))
 	}
 	return nil, nil
 }
@@ -72,7 +48,7 @@ func (e *Elector) waitFree(ctx context.Context) bool {
 			return true
 		case held <= 0:
 			waited = true
-			sleep(ctx, rand.N(e.o.Duration/60))
+			lease.Sleep(ctx, rand.N(e.o.Duration/60))
 			continue
 		}
 		waited = false
@@ -99,26 +75,26 @@ func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 	if held > 0 {
 		return nil, "", nil
 	}
-	verb, send := "create", e.leases.create
-	lease := &coordinationv1.Lease{
+	verb, send := "create", e.client.Create
+	wanted := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.o.Namespace, Name: e.o.Name},
 	}
 	var received map[string]string
 	if seen != nil {
-		verb, send, lease = "update", e.leases.update, seen.DeepCopy()
+		verb, send, wanted = "update", e.client.Update, seen.DeepCopy()
 		received, _ = handedOver(seen)
 	}
-	take(lease, identity, e.o.seconds())
-	sent := e.clock.now()
-	got, err := send(ctx, lease)
+	e.renewal(identity)(wanted) //nolint:errcheck // it returns none
+	sent := e.clock.Now()
+	got, err := send(ctx, wanted)
 	if err == nil {
 		return e.open(ctx, got, sent, received), verb, nil
 	}
-	if !isOutdated(err) || needsUser(verb, err) {
+	if !lease.IsOutdated(err) || lease.NeedsUser(verb, err) {
 		return nil, verb, err
 	}
 	if expired {
-		e.restartWatch() // it did not show a renewal
+		e.follower.Restart() // it did not show a renewal
 	}
 	if readErr := e.read(ctx); readErr != nil {
 		err = readErr
@@ -128,13 +104,13 @@ func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 
 // open opens the term that a write of the Lease has won, unless the view shows that it is lost
 // again, or the fence has passed.
-func (e *Elector) open(ctx context.Context, lease *coordinationv1.Lease, sent instant,
+func (e *Elector) open(ctx context.Context, won *coordinationv1.Lease, sent lease.Instant,
 	received map[string]string) *Term {
-	e.observe(lease, lease.ResourceVersion)
+	e.observe(won, won.ResourceVersion)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.proven = true
-	if holderOf(e.view.lease) != e.identity {
+	if lease.HolderOf(e.view.lease) != e.identity {
 		return nil
 	}
 	t := e.newTerm(ctx, e.identity, sent, received)

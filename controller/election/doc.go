@@ -76,5 +76,6 @@
 // which the server writes the holder: Run returns an error for a Lease with a strategy.
 //
 // The record, and when a Lease may be taken, are those of client-go v0.37.1, packages
-// tools/leaderelection and tools/leaderelection/resourcelock.
+// tools/leaderelection and tools/leaderelection/resourcelock. Requests, watch, renewals and fence are
+// those of internal/lease, which groups of shards use too.
 package election

@@ -8,26 +8,28 @@ import (
 	"log/slog"
 	"runtime/pprof"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 // Elector is a candidate for the terms of one Lease. Use [New]. Its methods may be called from any
 // goroutine.
 type Elector struct {
-	o      Options
-	leases *leases
-	clock  clock
-	log    *slog.Logger
+	o        Options
+	times    lease.Times
+	client   *lease.Client
+	clock    lease.Clock
+	follower *lease.Follower
+	log      *slog.Logger
 
 	changed chan struct{} // the view changed; the campaign receives it
 	renamed chan struct{} // the Lease has another holder; callOnNewLeader receives it
 
-	// writes are the requests of the goroutines that hold the Lease, one after another; reads are
-	// those of the goroutine that follows it.
-	writes, reads requests
+	failures lease.Failures
+	writes   lease.Requests // of the goroutines that hold the Lease, one after another
 
 	mu     sync.Mutex // guards the rest
 	view   view
@@ -38,10 +40,6 @@ type Elector struct {
 	// identity is for the next term, or of the present one; previous is of the last one. No other
 	// identity of this elector can be in the Lease.
 	identity, previous string
-	failures           uint64
-	failure            error // the last one
-	failedAt           time.Time
-	restart            context.CancelFunc // ends the running watch; another one begins
 }
 
 // New returns a candidate for a Lease of the server that config names. It sends nothing.
@@ -54,16 +52,24 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLeases(config, o)
-	if err != nil {
-		return nil, err
-	}
 	e := &Elector{
-		o: o, leases: l, clock: clock{bootTime}, log: o.Logger.With("lease", o.Namespace+"/"+o.Name),
-		changed: make(chan struct{}, 1), renamed: make(chan struct{}, 1),
-		state: Stopped, restart: func() {},
+		o: o, times: o.times(), clock: lease.NewClock(),
+		log:     o.Logger.With("lease", o.Namespace+"/"+o.Name),
+		changed: make(chan struct{}, 1), renamed: make(chan struct{}, 1), state: Stopped,
 	}
-	e.identity, l.onTimeout = e.newIdentity(), e.restartWatch
+	// The selection is of one Lease, so that a Role can name it.
+	e.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
+		Parameter: "fieldSelector", Value: "metadata.name=" + o.Name, Name: o.Name,
+	}, e.times, func() { e.follower.Restart() })
+	if err != nil {
+		return nil, fmt.Errorf("election: %w", err)
+	}
+	e.writes = lease.Requests{Failures: &e.failures, Log: e.log}
+	e.follower = &lease.Follower{
+		Client: e.client, Times: e.times, Requests: e.writes, List: e.list, Read: e.read,
+		Observe: e.observeEvent,
+	}
+	e.identity = e.newIdentity()
 	return e, nil
 }
 
@@ -87,7 +93,7 @@ func (e *Elector) Run(ctx context.Context, lead Lead) error {
 	if err := e.checkAccess(ctx); err != nil {
 		return fmt.Errorf("election: %w", err)
 	}
-	background.Go(func() { e.follow(e.label(following, "follower")) })
+	background.Go(func() { e.follower.Run(e.label(following, "follower")) })
 	background.Go(func() { e.callOnNewLeader(e.label(following, "observer")) })
 	for {
 		t, err := e.campaign(ctx)
@@ -100,7 +106,7 @@ func (e *Elector) Run(ctx context.Context, lead Lead) error {
 		if again, err := e.serve(ctx, t, lead); !again {
 			return err
 		}
-		sleep(ctx, e.delay(maxFailures, nil)) // a Lease that others keep deleting is no hot loop
+		lease.Sleep(ctx, e.times.Delay(lease.MaxFailures, nil)) // a Lease that others keep deleting is no hot loop
 	}
 }
 
@@ -128,73 +134,28 @@ func (e *Elector) newIdentity() string { return e.o.Identity + "_" + rand.Text()
 // checkAccess returns an error if the server does not let the program hold the Lease. It changes
 // nothing. A server that cannot be reached is no error.
 func (e *Elector) checkAccess(ctx context.Context) error {
-	lease, err := e.leases.get(ctx)
+	stored, err := e.client.Get(ctx, e.o.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil // create will show it
-	case err != nil && needsUser("get", err):
+	case err != nil && lease.NeedsUser("get", err):
 		return err
 	case err != nil:
-		e.writes.note(ctx, e, err)
+		e.writes.Note(ctx, err)
 		return nil
-	case lease.Spec.Strategy != nil:
+	case stored.Spec.Strategy != nil:
 		return fmt.Errorf("the lease %s/%s has the strategy %s, so the server chooses its holder: "+
 			"coordinated elections are not supported, give another name", e.o.Namespace, e.o.Name,
-			*lease.Spec.Strategy)
+			*stored.Spec.Strategy)
 	}
-	err = e.leases.tryUpdate(ctx, lease)
-	if err != nil && needsUser("update", err) {
+	err = e.client.TryUpdate(ctx, stored)
+	if err != nil && lease.NeedsUser("update", err) {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.proven = err == nil || isOutdated(err)
+	e.proven = err == nil || lease.IsOutdated(err)
 	return nil
-}
-
-// read reads the Lease into the view.
-func (e *Elector) read(ctx context.Context) error {
-	e.mu.Lock()
-	sentAt := e.view.version
-	e.mu.Unlock()
-	lease, err := e.leases.get(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
-		e.observeRead(nil, "", sentAt)
-		return nil
-	case err != nil:
-		return err
-	}
-	e.observeRead(lease, lease.ResourceVersion, sentAt)
-	return nil
-}
-
-// requests is whether the requests of a loop fail at present.
-type requests struct{ fail bool }
-
-// note keeps the error of a request for health. It logs the first failure after a success, and
-// the first success after a failure.
-func (r *requests) note(ctx context.Context, e *Elector, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	failed := r.fail
-	r.fail = err != nil
-	if err == nil {
-		if failed {
-			e.log.Info("requests for the lease succeed again")
-		}
-		return
-	}
-	level := slog.LevelWarn
-	if failed {
-		level = slog.LevelDebug
-	}
-	e.log.Log(ctx, level, "a request for the lease failed", "error", err)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.failures++
-	e.failure, e.failedAt = err, time.Now()
 }
 
 func (e *Elector) callOnNewLeader(ctx context.Context) {
@@ -205,7 +166,7 @@ func (e *Elector) callOnNewLeader(ctx context.Context) {
 		case <-e.renamed:
 		}
 		e.mu.Lock()
-		holder := holderOf(e.view.lease)
+		holder := lease.HolderOf(e.view.lease)
 		e.mu.Unlock()
 		if e.o.OnNewLeader != nil && (!called || holder != last) {
 			e.o.OnNewLeader(holder)

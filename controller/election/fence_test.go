@@ -13,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 const fence = duration * 4 / 5
@@ -158,7 +159,7 @@ func TestC10_TheLargerClockCounts(t *testing.T) {
 	bubble(t, func(t *world) {
 		var suspended atomic.Int64
 		a := t.elector(options("a"))
-		a.clock = clock{func() time.Duration { return time.Duration(suspended.Load()) }}
+		a.clock = lease.Clock{Boot: func() time.Duration { return time.Duration(suspended.Load()) }}
 		var term *Term
 		t.run(a, func(ctx context.Context, opened *Term) error {
 			term = opened
@@ -186,7 +187,7 @@ func TestC10_ASuspendedHolderNoticesWithinASecond(t *testing.T) {
 		var term *Term
 		a := t.elector(options("a"))
 		// The boot clock is an hour ahead after five seconds.
-		a.clock = clock{func() time.Duration {
+		a.clock = lease.Clock{Boot: func() time.Duration {
 			if passed := time.Since(began); passed > 5*time.Second {
 				return passed + time.Hour
 			}
@@ -207,11 +208,11 @@ func TestC10_ALateSuccessDoesNotReopenATerm(t *testing.T) {
 	bubble(t, func(t *world) {
 		var suspended atomic.Int64 // no timer notices it
 		e := t.elector(options("a"))
-		e.clock = clock{func() time.Duration { return time.Duration(suspended.Load()) }}
-		sent := e.clock.now()
+		e.clock = lease.Clock{Boot: func() time.Duration { return time.Duration(suspended.Load()) }}
+		sent := e.clock.Now()
 		term := e.newTerm(t.Context(), "a", sent, nil)
 		suspended.Store(int64(fence))
-		term.renewed(e.clock.now())
+		term.Renewed(e.clock.Now())
 		if term.Remaining() != 0 || !errors.Is(term.Err(), ErrDeadline) {
 			t.Errorf("%v are left, %v", term.Remaining(), term.Err())
 		}

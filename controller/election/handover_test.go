@@ -67,7 +67,7 @@ func TestC03_ATermWithoutVersionsLeavesNone(t *testing.T) {
 func TestTooManyVersionsAreAnErrorAndLeaveNone(t *testing.T) {
 	bubble(t, func(t *world) {
 		e := t.elector(options("a"))
-		term := e.newTerm(t.Context(), "a", e.clock.now(), nil)
+		term := e.newTerm(t.Context(), "a", e.clock.Now(), nil)
 		if err := term.SetHandOver(map[string]string{"pods": "1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -76,10 +76,10 @@ func TestTooManyVersionsAreAnErrorAndLeaveNone(t *testing.T) {
 			many[fmt.Sprintf("resources%d.example.com", i)] = "123456789"
 		}
 		t.wantText(term.SetHandOver(many), "the versions of 2000 resources take ")
-		if left, _ := term.leaves(); left != nil {
+		if left := term.leaves(); left != nil {
 			t.Errorf("%d versions are left to the next holder", len(left))
 		}
-		term.end(ErrReleased)
+		term.End(ErrReleased)
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 // TestMain silences what client-go logs of failures that are meant.
@@ -97,7 +98,7 @@ func (w *world) elector(o Options) *candidate {
 	if err != nil {
 		w.Fatal(err)
 	}
-	e.clock = clock{func() time.Duration { return 0 }} // the other one is virtual
+	e.clock = lease.Clock{Boot: func() time.Duration { return 0 }} // the other one is virtual
 	return &candidate{Elector: e, done: make(chan struct{})}
 }
 

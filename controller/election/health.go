@@ -1,6 +1,10 @@
 package election
 
-import "time"
+import (
+	"time"
+
+	"github.com/tidings-go/tidings/internal/lease"
+)
 
 // State is the present activity of an [Elector].
 type State string
@@ -49,15 +53,14 @@ func (e *Elector) Health() Health {
 	v := &e.view
 	h := Health{
 		Lease: e.o.Namespace + "/" + e.o.Name, State: e.state, Identity: e.identity,
-		Holder: holderOf(v.lease), Since: v.named, Polling: v.polling,
-		Failures: e.failures, LastError: e.failure, LastErrorAt: e.failedAt,
+		Holder: lease.HolderOf(v.lease), Since: v.named, Polling: e.follower.Polling(),
 	}
+	h.Failures, h.LastErrorAt, h.LastError = e.failures.Get()
 	if v.lease != nil && v.lease.Spec.LeaseTransitions != nil {
 		h.Transitions = *v.lease.Spec.LeaseTransitions
 	}
 	if t := e.term; t != nil {
-		h.Remaining = t.Remaining()
-		_, h.Renewals = t.leaves()
+		h.Remaining, h.Renewals = t.Remaining(), t.Renewals()
 	}
 	return h
 }

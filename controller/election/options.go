@@ -5,19 +5,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
-const (
-	defaultDuration = 15 * time.Second // as client-go's elector
-	// defaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
-	defaultGrace = 20 * time.Second
-)
+// defaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
+const defaultGrace = 20 * time.Second
 
 // Lead is called for each term. Its context ends when the term closes, with the term's error as
 // cause, and when the context of [Elector.Run] does. It must then return.
@@ -45,11 +43,8 @@ type Options struct {
 
 // complete returns the options with their defaults, or an error that names a field.
 func (o Options) complete() (Options, error) {
-	o.Duration = cmp.Or(o.Duration, defaultDuration)
-	if o.Duration > time.Second {
-		o.Duration = o.Duration.Truncate(time.Second)
-	}
-	o.Renew, o.Grace = cmp.Or(o.Renew, o.Duration/5), cmp.Or(o.Grace, defaultGrace)
+	times := o.times().Complete(5)
+	o.Duration, o.Renew, o.Grace = times.Duration, times.Renew, cmp.Or(o.Grace, defaultGrace)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -78,13 +73,8 @@ func (o Options) check() error {
 	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 {
 		return fmt.Errorf("election: Options.Name %.100q: %s", o.Name, strings.Join(problems, "; "))
 	}
-	if o.Duration < time.Second || o.Duration/time.Second > math.MaxInt32 {
-		return fmt.Errorf("election: Options.Duration is %v: give a second or more, "+
-			"or 0 for %v", o.Duration, defaultDuration)
-	}
-	if o.Renew < 0 || o.Renew > o.Duration*2/5 {
-		return fmt.Errorf("election: Options.Renew is %v: give at most two fifths of Options.Duration, %v, "+
-			"or 0 for %v", o.Renew, o.Duration*2/5, o.Duration/5)
+	if err := o.times().Check("election: Options"); err != nil {
+		return err
 	}
 	if o.Grace < 0 {
 		return fmt.Errorf("election: Options.Grace is %v: give a positive time, or 0 for %v", o.Grace,
@@ -93,9 +83,4 @@ func (o Options) check() error {
 	return nil
 }
 
-// seconds is the duration as the Lease holds it.
-func (o Options) seconds() int32 { return int32(o.Duration / time.Second) }
-
-// fence is the time from the sending of a renewal to the end of the term. A fifth of the duration
-// is for clocks that run at other speeds, and for requests on their way.
-func (o Options) fence() time.Duration { return o.Duration * 4 / 5 }
+func (o Options) times() lease.Times { return lease.Times{Duration: o.Duration, Renew: o.Renew} }

@@ -3,55 +3,36 @@ package election
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 // The record is that of client-go's leaderelection.LeaderElectionRecord, in the fields of a
 // Lease's spec in which client-go's resourcelock.LeaseLock keeps it.
 
-// holderOf returns the holder of a Lease, "" if it is nil or released.
-func holderOf(lease *coordinationv1.Lease) string {
-	if lease == nil || lease.Spec.HolderIdentity == nil {
-		return ""
+// renewal returns a function that writes a holder into a Lease.
+func (e *Elector) renewal(identity string) func(*coordinationv1.Lease) error {
+	return func(l *coordinationv1.Lease) error {
+		delete(l.Annotations, handOverAnnotation)
+		lease.Take(l, identity, e.times.Seconds())
+		return nil
 	}
-	return *lease.Spec.HolderIdentity
 }
 
-// take writes a holder into a Lease, which it holds for so many seconds. Like client-go's
-// elector, it counts a transition only if the Lease had another holder, or was released.
-func take(lease *coordinationv1.Lease, identity string, seconds int32) {
-	transitions := int32(0)
-	if lease.Spec.LeaseTransitions != nil {
-		transitions = *lease.Spec.LeaseTransitions
-	}
-	now := metav1.NewMicroTime(time.Now())
-	if holderOf(lease) != identity {
-		lease.Spec.AcquireTime = &now
-		if lease.ResourceVersion != "" {
-			transitions++
-		}
-	}
-	delete(lease.Annotations, handOverAnnotation)
-	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &identity, &seconds
-	lease.Spec.RenewTime, lease.Spec.LeaseTransitions = &now, &transitions
-}
-
-// release writes that a Lease has no holder, as client-go's elector does: for one second.
-func release(lease *coordinationv1.Lease, versions map[string]string) error {
-	now := metav1.NewMicroTime(time.Now())
-	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(""), new(int32(1))
-	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
+// release writes that a Lease has no holder, and the versions for the next one.
+func release(l *coordinationv1.Lease, versions map[string]string) error {
+	lease.Release(l)
 	if versions == nil {
 		return nil
 	}
-	text, err := json.Marshal(handOver{Transitions: *lease.Spec.LeaseTransitions, Versions: versions})
+	text, err := json.Marshal(handOver{Transitions: *l.Spec.LeaseTransitions, Versions: versions})
 	if err != nil {
 		return err
 	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, handOverAnnotation, string(text))
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, handOverAnnotation, string(text))
 	return nil
 }
 
@@ -84,14 +65,14 @@ func checkHandOver(versions map[string]string) error {
 }
 
 // handedOver returns the versions that the last holder left in a released Lease.
-func handedOver(lease *coordinationv1.Lease) (map[string]string, bool) {
-	text, ok := lease.Annotations[handOverAnnotation]
-	if !ok || holderOf(lease) != "" || lease.Spec.LeaseTransitions == nil {
+func handedOver(l *coordinationv1.Lease) (map[string]string, bool) {
+	text, ok := l.Annotations[handOverAnnotation]
+	if !ok || lease.HolderOf(l) != "" || l.Spec.LeaseTransitions == nil {
 		return nil, false
 	}
 	var left handOver
 	if json.Unmarshal([]byte(text), &left) != nil || left.Versions == nil ||
-		left.Transitions != *lease.Spec.LeaseTransitions {
+		left.Transitions != *l.Spec.LeaseTransitions {
 		return nil, false
 	}
 	return left.Versions, true

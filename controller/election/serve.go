@@ -8,6 +8,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 // serve calls lead for a term, renews it until lead has returned, and releases it. It reports
@@ -16,9 +18,11 @@ func (e *Elector) serve(ctx context.Context, t *Term, lead Lead) (again bool, er
 	e.enter(Leading)
 	leading, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	renewing, stop := context.WithCancel(t.ctx)
+	renewing, stop := context.WithCancel(t.Context())
 	var renewals sync.WaitGroup
-	renewals.Go(func() { e.renew(e.label(renewing, "renewer"), t) })
+	renewals.Go(func() {
+		e.holder().Renew(e.label(renewing, "renewer"), t.Term, &e.writes, nil, e.renewal(t.Identity()))
+	})
 	returned := make(chan error, 1)
 	go func() { returned <- lead(e.label(leading, "leader"), t) }() // a straggler outlives Run
 	err, inTime := e.await(ctx, t, end, returned)
@@ -28,9 +32,9 @@ func (e *Elector) serve(ctx context.Context, t *Term, lead Lead) (again bool, er
 	lost := t.Err()
 	switch {
 	case errors.Is(err, ErrStragglers):
-		t.end(ErrStragglers)
+		t.End(ErrStragglers)
 	case lost == nil:
-		t.end(ErrReleased)
+		t.End(ErrReleased)
 		e.release(ctx, t)
 	}
 	e.leave(t)
@@ -61,7 +65,7 @@ func (e *Elector) await(ctx context.Context, t *Term, end context.CancelCauseFun
 				"grace", e.o.Grace)
 		case <-grace:
 			return fmt.Errorf("election: %w %v after the end of their context: the lease %s is not released",
-				ErrStragglers, e.o.Grace, t.lease), false
+				ErrStragglers, e.o.Grace, e.o.Namespace+"/"+e.o.Name), false
 		}
 		if grace == nil {
 			e.enter(Draining)
@@ -74,30 +78,14 @@ func (e *Elector) await(ctx context.Context, t *Term, end context.CancelCauseFun
 func (e *Elector) leave(t *Term) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.term, e.previous, e.identity = nil, t.identity, e.newIdentity()
+	e.term, e.previous, e.identity = nil, t.Identity(), e.newIdentity()
 }
 
-// renew renews a term until ctx ends, which ends with the term. After a failure it tries again
-// soon.
-func (e *Elector) renew(ctx context.Context, t *Term) {
-	next := e.o.Renew
-	for failures := 0; sleep(ctx, next); {
-		sent, err := e.swap(ctx, t.identity, func(lease *coordinationv1.Lease) error {
-			take(lease, t.identity, e.o.seconds())
-			return nil
-		})
-		if err == nil {
-			t.renewed(sent)
-			e.writes.note(ctx, e, nil)
-			failures, next = 0, e.o.Renew-e.clock.since(sent)
-			continue
-		}
-		if ctx.Err() == nil {
-			t.notRenewed(err)
-			e.writes.note(ctx, e, err)
-		}
-		failures++
-		next = e.delay(failures, err)
+// holder writes the Lease during a term.
+func (e *Elector) holder() *lease.Holder {
+	return &lease.Holder{
+		Client: e.client, Times: e.times, Clock: e.clock, Observed: e.leaseOf, Read: e.read,
+		Observe: func(l *coordinationv1.Lease) { e.observe(l, l.ResourceVersion) },
 	}
 }
 
@@ -106,50 +94,21 @@ func (e *Elector) renew(ctx context.Context, t *Term) {
 func (e *Elector) release(ctx context.Context, t *Term) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Duration/3)
 	defer cancel()
-	versions, _ := t.leaves()
 	for failures := 1; ; failures++ {
-		_, err := e.swap(ctx, t.identity, func(lease *coordinationv1.Lease) error {
-			return release(lease, versions)
+		_, err := e.holder().Swap(ctx, t.Identity(), func(l *coordinationv1.Lease) error {
+			return release(l, t.leaves())
 		})
 		switch {
 		case err == nil:
-			e.log.Info("the lease is released", "identity", t.identity)
+			e.log.Info("the lease is released", "identity", t.Identity())
 			return
-		case errors.Is(err, errNotHeld):
+		case errors.Is(err, lease.ErrNotHeld):
 			return
 		}
-		e.writes.note(ctx, e, err)
-		if !sleep(ctx, e.delay(failures, err)) {
+		e.writes.Note(ctx, err)
+		if !lease.Sleep(ctx, e.times.Delay(failures, err)) {
 			e.log.Warn("the lease is not released: others wait for its duration", "error", err)
 			return
 		}
 	}
-}
-
-// swap writes a change of the Lease at the version of the view, if it has the holder. After a
-// conflict it reads the Lease and tries once more. sent is the time before the write was sent.
-func (e *Elector) swap(ctx context.Context, identity string,
-	change func(*coordinationv1.Lease) error) (sent instant, err error) {
-	for range 2 {
-		lease, ok := e.leaseOf(identity)
-		if !ok {
-			return sent, errNotHeld
-		}
-		if err := change(lease); err != nil {
-			return sent, err
-		}
-		sent = e.clock.now()
-		got, err := e.leases.update(ctx, lease)
-		if err == nil {
-			e.observe(got, got.ResourceVersion)
-			return sent, nil
-		}
-		if !isOutdated(err) {
-			return sent, err
-		}
-		if err := e.read(ctx); err != nil {
-			return sent, err
-		}
-	}
-	return sent, errOutpaced
 }

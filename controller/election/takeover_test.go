@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 func TestC11_APlannedTakeOverTakesLessThanASecond(t *testing.T) {
@@ -88,7 +89,7 @@ func TestC09_NothingIsReleasedWhenADrainDoesNotEnd(t *testing.T) {
 		t.wantErr(a.err, ErrStragglers)
 		t.wantErr(first.Err(), ErrStragglers)
 		t.wantBetween("the drain", time.Since(stopped), o.Grace, o.Grace)
-		if holder := holderOf(t.lease()); holder != first.Identity() {
+		if holder := lease.HolderOf(t.lease()); holder != first.Identity() {
 			t.Errorf("the holder is %q after the drain, want %q", holder, first.Identity())
 		}
 		_, span := t.term(b, 0)
@@ -108,7 +109,7 @@ func TestC09_ALeadThatNamesStragglersPreventsTheRelease(t *testing.T) {
 		first, _ := t.term(a, 0)
 		<-a.done
 		t.wantErr(a.err, ErrStragglers)
-		if holder := holderOf(t.lease()); holder != first.Identity() {
+		if holder := lease.HolderOf(t.lease()); holder != first.Identity() {
 			t.Errorf("the holder is %q, want %q", holder, first.Identity())
 		}
 	})
@@ -120,7 +121,7 @@ func TestC09_ALeadThatReturnsEndsRunAndReleases(t *testing.T) {
 		t.run(a, func(context.Context, *Term) error { return errLead })
 		<-a.done
 		t.wantErr(a.err, errLead)
-		if holder := holderOf(t.lease()); holder != "" {
+		if holder := lease.HolderOf(t.lease()); holder != "" {
 			t.Errorf("the holder is %q, want none", holder)
 		}
 		if h := a.Health(); h.State != Stopped {
@@ -160,7 +161,7 @@ func TestC11_AStandbyThatStopsWhileItWinsReleases(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		b.stop()
 		<-b.done
-		if holder := holderOf(t.lease()); holder != "" {
+		if holder := lease.HolderOf(t.lease()); holder != "" {
 			t.Errorf("nobody releases the lease of %s", holder)
 		}
 	})

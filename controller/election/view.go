@@ -2,96 +2,130 @@ package election
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tidings-go/tidings/internal/lease"
 )
 
 // view is the Lease as it was last observed: in a list, an event, or the answer to a request.
 type view struct {
 	version string                // "" before the first observation
 	lease   *coordinationv1.Lease // nil without one; not changed
-	since   instant               // when this record was first observed
+	since   lease.Instant         // when this record was first observed
 	// holder and length are those of the last record: a Lease that is gone is held for that long.
 	holder string
 	length time.Duration
 
-	named   time.Time // when this holder was first observed
-	polling error     // why the Lease is not watched, or nil
+	named time.Time // when this holder was first observed
 }
 
 // unknownHolder stands for the holder of a Lease that a read does not find: somebody may have held
 // it since the last observation.
 const unknownHolder = "unknown"
 
-// older reports whether a version is not newer than another. A version that cannot be compared is
-// newer.
-func older(version, than string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err == nil && order <= 0
+// read reads the Lease into the view.
+func (e *Elector) read(ctx context.Context) error {
+	sentAt := e.version()
+	got, err := e.client.Get(ctx, e.o.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		e.observeRead(nil, "", sentAt)
+		return nil
+	case err != nil:
+		return err
+	}
+	e.observeRead(got, got.ResourceVersion, sentAt)
+	return nil
+}
+
+// list lists the Lease into the view, and returns the version of the list.
+func (e *Elector) list(ctx context.Context) (version string, err error) {
+	sentAt := e.version()
+	list, err := e.client.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	var found *coordinationv1.Lease
+	version = list.ResourceVersion
+	for i := range list.Items {
+		if list.Items[i].Name == e.o.Name {
+			found, version = &list.Items[i], list.Items[i].ResourceVersion
+		}
+	}
+	e.observeRead(found, version, sentAt)
+	return list.ResourceVersion, nil
+}
+
+func (e *Elector) version() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.view.version
+}
+
+// observeEvent takes the Lease of an event into the view.
+func (e *Elector) observeEvent(l *coordinationv1.Lease, deleted bool) {
+	switch version := l.ResourceVersion; {
+	case l.Name != e.o.Name:
+	case deleted:
+		e.observe(nil, version)
+	default:
+		e.observe(l, version)
+	}
 }
 
 // observe takes the Lease of an event, or of the answer to a write, into the view. A Lease that was
 // deleted is nil. A version that is older than the view has no effect.
-func (e *Elector) observe(lease *coordinationv1.Lease, version string) {
+func (e *Elector) observe(l *coordinationv1.Lease, version string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !older(version, e.view.version) {
-		e.observeLocked(lease, version)
+	if !lease.IsOlder(version, e.view.version) {
+		e.observeLocked(l, version)
 	}
 }
 
 // observeRead takes the Lease of a consistent read into the view. A Lease that is missing is nil.
 // sentAt is the version of the view when the read was sent. If the view still has it, the read is
 // newer, even if the server has lost later versions.
-func (e *Elector) observeRead(lease *coordinationv1.Lease, version, sentAt string) {
+func (e *Elector) observeRead(l *coordinationv1.Lease, version, sentAt string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	v := &e.view
-	if v.version != sentAt && older(cmp.Or(version, sentAt), v.version) {
+	if v.version != sentAt && lease.IsOlder(cmp.Or(version, sentAt), v.version) {
 		return
 	}
-	if open := e.term != nil && e.term.Remaining() > 0; lease == nil && v.lease != nil && !open {
+	if open := e.term != nil && e.term.Remaining() > 0; l == nil && v.lease != nil && !open {
 		v.holder, v.length = unknownHolder, max(v.length, e.o.Duration)
 	}
-	e.observeLocked(lease, cmp.Or(version, sentAt))
+	e.observeLocked(l, cmp.Or(version, sentAt))
 }
 
-func (e *Elector) observeLocked(lease *coordinationv1.Lease, version string) {
+func (e *Elector) observeLocked(l *coordinationv1.Lease, version string) {
 	v := &e.view
-	if !e.seen || !sameRecord(v.lease, lease) {
-		v.since = e.clock.now()
-		if lease != nil {
-			v.holder, v.length = holderOf(lease), e.o.Duration
-			if seconds := lease.Spec.LeaseDurationSeconds; seconds != nil {
+	if !e.seen || !sameRecord(v.lease, l) {
+		v.since = e.clock.Now()
+		if l != nil {
+			v.holder, v.length = lease.HolderOf(l), e.o.Duration
+			if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
 				v.length = time.Duration(*seconds) * time.Second
 			}
 		}
 	}
-	if !e.seen || holderOf(v.lease) != holderOf(lease) {
+	if !e.seen || lease.HolderOf(v.lease) != lease.HolderOf(l) {
 		v.named = time.Now()
 		notify(e.renamed)
 	}
-	v.lease, v.version, e.seen = lease, version, true
-	if t := e.term; t != nil && holderOf(lease) != t.identity {
-		t.end(lossOf(lease))
+	v.lease, v.version, e.seen = l, version, true
+	if t := e.term; t != nil {
+		if loss := t.Loss(l); loss != nil {
+			t.End(loss)
+		}
 	}
 	notify(e.changed)
-}
-
-// lossOf returns why a term is over that a Lease, nil for none, does not name.
-func lossOf(lease *coordinationv1.Lease) error {
-	switch holder := holderOf(lease); {
-	case lease == nil:
-		return ErrDeleted
-	case holder == "":
-		return fmt.Errorf("%w: somebody removed the holder", ErrTaken)
-	default:
-		return fmt.Errorf("%w by %s", ErrTaken, holder)
-	}
 }
 
 // sameRecord reports whether two Leases say the same of their holder.
@@ -124,7 +158,7 @@ func (e *Elector) heldLocked() time.Duration {
 	case v.holder == "", v.holder == e.identity, v.holder == e.previous:
 		return 0 // the terms of own identities are closed
 	default:
-		return v.length - e.clock.since(v.since)
+		return v.length - e.clock.Since(v.since)
 	}
 }
 
@@ -132,7 +166,7 @@ func (e *Elector) heldLocked() time.Duration {
 func (e *Elector) leaseOf(identity string) (*coordinationv1.Lease, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.view.lease == nil || holderOf(e.view.lease) != identity {
+	if e.view.lease == nil || lease.HolderOf(e.view.lease) != identity {
 		return nil, false
 	}
 	return e.view.lease.DeepCopy(), true

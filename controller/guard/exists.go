@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"strings"
 
@@ -40,17 +41,50 @@ func (g *Guard) Selected(
 ) (bool, error) {
 	selector = strings.TrimPrefix(selector+","+fields.OneTermEqualSelector("metadata.name", w.Name).
 		String(), ",")
-	body, err := g.metadata("PartialObjectMetadataList").AbsPath(collectionPath(gvr, w.Namespace)).
-		Param("labelSelector", labels).Param("fieldSelector", selector).Do(ctx).Raw()
-	list := metav1.PartialObjectMetadataList{}
-	if err == nil {
-		err = json.Unmarshal(body, &list)
+	for _, err := range g.Objects(ctx, gvr, w.Namespace, labels, selector) {
+		if err != nil {
+			return false, fmt.Errorf("guard: cannot learn whether a selection has %s %s/%s: %w",
+				w.Resource, w.Namespace, w.Name, err)
+		}
+		return true, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("guard: cannot learn whether a selection has %s %s/%s: %w",
-			w.Resource, w.Namespace, w.Name, err)
+	return false, nil
+}
+
+// pageSize is the number of objects that Objects asks for at once.
+const pageSize = 500
+
+// Objects yields the metadata of the objects of a namespace, "" being all, that a label and a field
+// selector show: the newest state, through Direct. An error is the last.
+func (g *Guard) Objects(
+	ctx context.Context, gvr schema.GroupVersionResource, namespace, labels, selector string,
+) iter.Seq2[*metav1.PartialObjectMetadata, error] {
+	return func(yield func(*metav1.PartialObjectMetadata, error) bool) {
+		for token, more := "", true; more; {
+			req := g.metadata("PartialObjectMetadataList").AbsPath(collectionPath(gvr, namespace)).
+				Param("labelSelector", labels).Param("fieldSelector", selector).
+				Param("limit", fmt.Sprint(pageSize))
+			if token != "" {
+				req = req.Param("continue", token)
+			}
+			body, err := req.Do(ctx).Raw()
+			page := metav1.PartialObjectMetadataList{}
+			if err == nil {
+				err = json.Unmarshal(body, &page)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Items {
+				if !yield(&page.Items[i], nil) {
+					return
+				}
+			}
+			token = page.Continue
+			more = token != ""
+		}
 	}
-	return len(list.Items) > 0, nil
 }
 
 // Newest returns the version of a consistent list of a resource in all namespaces.

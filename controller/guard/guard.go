@@ -116,9 +116,13 @@ func serverOf(config *rest.Config) (*url.URL, error) {
 func (g *Guard) Config() *rest.Config {
 	config := rest.CopyConfig(g.config)
 	g.open.of(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{g, next} })
+	config.Wrap(g.Wrap)
 	return config
 }
+
+// Wrap returns a transport whose writes pass the guard, for a program that has an http.Client for
+// the guard's server already. Its connections stay open when a term closes.
+func (g *Guard) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{g, next} }
 
 // Client returns an HTTP client for NewForConfigAndClient, which takes no transport from the
 // rest.Config.

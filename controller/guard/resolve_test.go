@@ -1,10 +1,12 @@
 package guard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -157,6 +159,41 @@ func TestC03_ResolveInAClusterScope(t *testing.T) {
 		r.must(err)
 		if w.UID != obj.(*corev1.Node).UID || w.Name != "n" {
 			r.Errorf("it is resolved as %+v", w)
+		}
+	})
+}
+
+// TestObjects yields the objects of several pages, and an error.
+func TestObjects(t *testing.T) {
+	inBubble(t, Options{}, func(r *rig) {
+		const n = pageSize + 3
+		for i := range n {
+			m := configMap(fmt.Sprintf("m-%04d", i))
+			m.Labels = map[string]string{"even": fmt.Sprint(i%2 == 0)}
+			create(r, m)
+		}
+		count := func(labels, fields string) (found int, err error) {
+			for o, err := range r.guard.Objects(r.Context(), configMaps, "default", labels, fields) {
+				if err != nil {
+					return found, err
+				}
+				if o.UID == "" || o.ResourceVersion == "" || o.Namespace != "default" {
+					t.Fatalf("the metadata is %+v", o)
+				}
+				found++
+			}
+			return found, nil
+		}
+		for selectors, want := range map[[2]string]int{
+			{}: n, {"even=true"}: n/2 + 1, {"", "metadata.name=m-0001"}: 1, {"even=true", "metadata.name=m-0001"}: 0,
+		} {
+			if found, err := count(selectors[0], selectors[1]); found != want || err != nil {
+				t.Errorf("%q: %d objects, want %d: %v", selectors, found, want, err)
+			}
+		}
+		r.server.Inject(apisim.Match{Verb: "list", Page: 2}, apisim.Refuse(403, 0))
+		if found, err := count("", ""); found != pageSize || !apierrors.IsForbidden(err) {
+			t.Errorf("%d objects before the error %v", found, err)
 		}
 	})
 }

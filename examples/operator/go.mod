@@ -2,11 +2,15 @@ module github.com/tidings-go/tidings/examples/operator
 
 go 1.26.0
 
-replace github.com/tidings-go/tidings => ../..
+replace (
+	github.com/tidings-go/tidings => ../..
+	github.com/tidings-go/tidings/ctrlruntime => ../../ctrlruntime
+)
 
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/tidings-go/tidings v0.0.0-00010101000000-000000000000
+	github.com/tidings-go/tidings/ctrlruntime v0.0.0-00010101000000-000000000000
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
 	k8s.io/client-go v0.37.1

@@ -63,16 +63,16 @@ func informer(t *testing.T, c cache.Cache) cache.Informer {
 }
 
 func TestRemoveInformer(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
-		synctest.Test(t, func(t *testing.T) { testRemoveInformer(t, newInformer) })
+	eachCache(t, func(t *testing.T, caching string) {
+		synctest.Test(t, func(t *testing.T) { testRemoveInformer(t, caching) })
 	})
 }
 
 // testRemoveInformer stops the informer of a kind and lets it come back.
-func testRemoveInformer(t *testing.T, newInformer newInformer) {
+func testRemoveInformer(t *testing.T, caching string) {
 	server := newServer(t, apisim.Options{})
 	create(t, server, configMap("shop", "red", nil))
-	c := startCache(t, server, cache.Options{NewInformer: newInformer, ReaderFailOnMissingInformer: true}, func(c cache.Cache) { informer(t, c) })
+	c := startCache(t, server, caching, cache.Options{ReaderFailOnMissingInformer: true}, func(c cache.Cache) { informer(t, c) })
 	removed, handler := informer(t, c), &notes{}
 	if _, err := removed.AddEventHandler(handler); err != nil {
 		t.Fatal(err)

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -28,31 +25,36 @@ import (
 	webv1 "github.com/tidings-go/tidings/examples/operator/api/v1"
 )
 
-// newInformer is the type of the option that everything here is about.
-type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+// eachCache runs a test with each cache that the manager can have.
+func eachCache(t *testing.T, test func(t *testing.T, caching string)) {
+	for _, caching := range []string{stockCache, tidingsInformers, tidingsCache} {
+		t.Run(caching, func(t *testing.T) { test(t, caching) })
+	}
+}
 
-// eachInformer runs a test with the informers of client-go and with those that options
-// chooses, and fails if the latter were not used.
-func eachInformer(t *testing.T, test func(*testing.T, newInformer)) {
-	t.Run("client-go", func(t *testing.T) { test(t, nil) })
-	t.Run("Tidings", func(t *testing.T) {
-		o, err := options(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var made atomic.Int32
-		test(t, func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-			made.Add(1)
-			informer := o.Cache.NewInformer(lw, example, resync, indexers)
-			if from := reflect.TypeOf(informer).Elem().PkgPath(); !strings.HasPrefix(from, "github.com/tidings-go/tidings/") {
-				t.Errorf("the option makes informers of %s", from)
-			}
-			return informer
-		})
-		if made.Load() == 0 {
-			t.Error("no informer was asked for: the option does nothing")
-		}
-	})
+// chosen returns the options of a manager with one of the caches.
+func chosen(t *testing.T, caching string, namespaces ...string) manager.Options {
+	t.Helper()
+	o, err := options(caching, namespaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// newCache makes one of the caches.
+func newCache(t *testing.T, server *apisim.Server, caching string, o cache.Options) cache.Cache {
+	t.Helper()
+	of := chosen(t, caching)
+	o.Scheme, o.NewInformer = of.Scheme, of.Cache.NewInformer
+	if of.NewCache == nil {
+		of.NewCache = cache.New
+	}
+	c, err := of.NewCache(server.Config(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // newServer returns a server that knows websites, and has the namespaces shop, blog and
@@ -141,17 +143,9 @@ func update(t *testing.T, server *apisim.Server, obj runtime.Object) {
 
 // startCache starts a cache on the server within the current bubble, stops it when the
 // test ends, and returns it when what was asked of it so far is synced.
-func startCache(t *testing.T, server *apisim.Server, o cache.Options, before ...func(cache.Cache)) cache.Cache {
+func startCache(t *testing.T, server *apisim.Server, caching string, o cache.Options, before ...func(cache.Cache)) cache.Cache {
 	t.Helper()
-	defaults, err := options(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Scheme = defaults.Scheme
-	c, err := cache.New(server.Config(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newCache(t, server, caching, o)
 	for _, f := range before {
 		f(c)
 	}

@@ -40,16 +40,16 @@ func forms() []form {
 const byTone = "metadata.labels.tone"
 
 func TestForms(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
-		synctest.Test(t, func(t *testing.T) { testForms(t, newInformer) })
+	eachCache(t, func(t *testing.T, caching string) {
+		synctest.Test(t, func(t *testing.T) { testForms(t, caching) })
 	})
 }
 
 // testForms reads one kind in three forms from one cache, through its changes.
-func testForms(t *testing.T, newInformer newInformer) {
+func testForms(t *testing.T, caching string) {
 	server := newServer(t, apisim.Options{})
 	create(t, server, website(t, "shop", "front", "hello"))
-	c := startCache(t, server, cache.Options{NewInformer: newInformer}, func(c cache.Cache) {
+	c := startCache(t, server, caching, cache.Options{}, func(c cache.Cache) {
 		for _, f := range forms() {
 			if err := c.IndexField(t.Context(), f.one, byTone, tone); err != nil {
 				t.Fatalf("index %s: %v", f.name, err)
@@ -125,11 +125,11 @@ func pages(t *testing.T, reader client.Reader) (page, untyped string) {
 
 // TestIndexAfterStart adds an index to an informer that holds objects.
 func TestIndexAfterStart(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
+	eachCache(t, func(t *testing.T, caching string) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t, apisim.Options{})
 			create(t, server, website(t, "shop", "front", "hello"))
-			c := startCache(t, server, cache.Options{NewInformer: newInformer})
+			c := startCache(t, server, caching, cache.Options{})
 			expect(t, "all", names(t, c, &webv1.WebsiteList{}), "shop/front")
 			if err := c.IndexField(t.Context(), &webv1.Website{}, byTone, tone); err != nil {
 				t.Fatal(err)

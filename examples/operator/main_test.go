@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -73,6 +76,26 @@ func TestCommand(t *testing.T) {
 	}
 	if err := command.Wait(); err != nil {
 		t.Errorf("the operator ended with %v, want success after an interrupt", err)
+	}
+}
+
+// TestCaches checks whose informers each cache has.
+func TestCaches(t *testing.T) {
+	if _, err := options("none", nil); err == nil || !strings.Contains(err.Error(), `no cache "none"`) {
+		t.Errorf("the error for a cache that there is not: %v", err)
+	}
+	server := newServer(t, apisim.Options{})
+	for caching, of := range map[string]string{
+		stockCache: "k8s.io/client-go/", tidingsInformers: "github.com/tidings-go/tidings/clientgo/", tidingsCache: "github.com/tidings-go/tidings/ctrlruntime",
+	} {
+		c := newCache(t, server, caching, cache.Options{})
+		informer, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path := reflect.TypeOf(informer).Elem().PkgPath(); !strings.HasPrefix(path, of) {
+			t.Errorf("the cache %q has informers of %s, want %s", caching, path, of)
+		}
 	}
 }
 

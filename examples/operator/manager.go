@@ -16,14 +16,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/ctrlruntime"
 	webv1 "github.com/tidings-go/tidings/examples/operator/api/v1"
 )
 
 // ownerField is the index of Deployments and ConfigMaps by the name of the Website that controls them.
 const ownerField = "metadata.controller"
 
-// options are those of a manager whose cache sees the given namespaces; none means all.
-func options(namespaces []string) (manager.Options, error) {
+// The caches that the manager can have.
+const (
+	// stockCache is controller-runtime's.
+	stockCache = "stock"
+	// tidingsInformers is controller-runtime's, with Tidings' informers.
+	tidingsInformers = "informers"
+	// tidingsCache is Tidings', with the client whose reads wait for its writes.
+	tidingsCache = "tidings"
+)
+
+// options are those of a manager with one of the caches, which sees the given namespaces; none
+// means all.
+func options(caching string, namespaces []string) (manager.Options, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, webv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -31,11 +43,18 @@ func options(namespaces []string) (manager.Options, error) {
 		}
 	}
 	o := manager.Options{
-		Scheme: scheme,
-		Cache: cache.Options{
-			NewInformer: tidingscache.NewSharedIndexInformer, // all that it takes
-		},
+		Scheme:  scheme,
 		Metrics: server.Options{BindAddress: "0"},
+	}
+	switch caching {
+	case stockCache:
+	case tidingsInformers:
+		o.Cache.NewInformer = tidingscache.NewSharedIndexInformer // all that it takes
+	case tidingsCache:
+		o.NewCache, o.NewClient = ctrlruntime.NewCache, ctrlruntime.NewClient // likewise
+	default:
+		return manager.Options{}, fmt.Errorf("there is no cache %q: choose %s, %s or %s",
+			caching, stockCache, tidingsInformers, tidingsCache)
 	}
 	for _, namespace := range namespaces {
 		if o.Cache.DefaultNamespaces == nil {

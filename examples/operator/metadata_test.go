@@ -21,14 +21,14 @@ import (
 )
 
 func TestOnlyMetadata(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
-		synctest.Test(t, func(t *testing.T) { testOnlyMetadata(t, newInformer) })
+	eachCache(t, func(t *testing.T, caching string) {
+		synctest.Test(t, func(t *testing.T) { testOnlyMetadata(t, caching) })
 	})
 }
 
 // testOnlyMetadata runs a controller that watches the metadata of ConfigMaps, and checks
 // that nothing more than that is asked of the server.
-func testOnlyMetadata(t *testing.T, newInformer newInformer) {
+func testOnlyMetadata(t *testing.T, caching string) {
 	var whole atomic.Int32
 	server := newServer(t, apisim.Options{Middleware: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,11 +40,7 @@ func testOnlyMetadata(t *testing.T, newInformer newInformer) {
 	}})
 	create(t, server, configMap("shop", "red", map[string]string{"shade": "light"}))
 	create(t, server, configMap("attic", "old", nil))
-	o, err := options([]string{"shop", "blog"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Cache.NewInformer = newInformer
+	o := chosen(t, caching, "shop", "blog")
 	o.Controller.SkipNameValidation = new(true)
 	m, err := manager.New(server.Config(), o)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 func TestOperator(t *testing.T) {
-	eachInformer(t, testOperator)
+	eachCache(t, testOperator)
 }
 
 // world is a server with the operator at work in its namespaces shop and blog. The
@@ -34,7 +34,7 @@ type world struct {
 }
 
 // testOperator runs the operator over TCP, through all that happens to websites.
-func testOperator(t *testing.T, newInformer newInformer) {
+func testOperator(t *testing.T, caching string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	server := newServer(t, apisim.Options{})
@@ -46,11 +46,7 @@ func testOperator(t *testing.T, newInformer newInformer) {
 	create(t, server, website(t, "attic", "front", "dust"))
 	create(t, server, leftover())
 
-	o, err := options([]string{"shop", "blog"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Cache.NewInformer = newInformer
+	o := chosen(t, caching, "shop", "blog")
 	o.Controller.SkipNameValidation = new(true)
 	config := &rest.Config{Host: url, QPS: -1}
 	api, err := client.New(config, client.Options{Scheme: o.Scheme})

@@ -19,10 +19,7 @@ import (
 // uncached returns a client that reads from the server.
 func uncached(t *testing.T, server *apisim.Server) client.Client {
 	t.Helper()
-	o, err := options(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := chosen(t, stockCache)
 	api, err := client.New(server.Config(), client.Options{Scheme: o.Scheme})
 	if err != nil {
 		t.Fatal(err)

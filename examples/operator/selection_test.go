@@ -17,14 +17,14 @@ import (
 )
 
 func TestByObject(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
-		synctest.Test(t, func(t *testing.T) { testByObject(t, newInformer) })
+	eachCache(t, func(t *testing.T, caching string) {
+		synctest.Test(t, func(t *testing.T) { testByObject(t, caching) })
 	})
 }
 
 // testByObject selects ConfigMaps by label, Secrets by name, websites by namespace, and
 // keeps less of the ConfigMaps than there is.
-func testByObject(t *testing.T, newInformer newInformer) {
+func testByObject(t *testing.T, caching string) {
 	server := newServer(t, apisim.Options{})
 	create(t, server, configMap("shop", "red", map[string]string{"color": "red"}))
 	create(t, server, configMap("shop", "blue", map[string]string{"color": "blue"}))
@@ -34,7 +34,7 @@ func testByObject(t *testing.T, newInformer newInformer) {
 	create(t, server, website(t, "shop", "front", "hello"))
 	create(t, server, website(t, "blog", "side", "more"))
 
-	c := startCache(t, server, cache.Options{NewInformer: newInformer, ByObject: map[client.Object]cache.ByObject{
+	c := startCache(t, server, caching, cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.ConfigMap{}: {Label: labels.SelectorFromSet(labels.Set{"color": "red"}), Transform: withoutData},
 		&corev1.Secret{}:    {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, "key")},
 		&webv1.Website{}:    {Field: fields.OneTermEqualSelector("metadata.namespace", "blog")},
@@ -77,15 +77,14 @@ func withoutData(obj any) (any, error) {
 
 // TestNamespaceConfig gives the two namespaces of a cache different selectors.
 func TestNamespaceConfig(t *testing.T) {
-	eachInformer(t, func(t *testing.T, newInformer newInformer) {
+	eachCache(t, func(t *testing.T, caching string) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t, apisim.Options{})
 			for _, namespace := range []string{"shop", "blog", "attic"} {
 				create(t, server, configMap(namespace, "red", map[string]string{"color": "red"}))
 				create(t, server, configMap(namespace, "blue", map[string]string{"color": "blue"}))
 			}
-			c := startCache(t, server, cache.Options{
-				NewInformer:       newInformer,
+			c := startCache(t, server, caching, cache.Options{
 				DefaultTransform:  cache.TransformStripManagedFields(),
 				DefaultNamespaces: map[string]cache.Config{"shop": {LabelSelector: labels.SelectorFromSet(labels.Set{"color": "red"})}, "blog": {}},
 			})

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
@@ -45,10 +46,10 @@ func newObject(t reflect.Type) encodable { return reflect.New(t).Interface().(en
 
 // randomObject returns a random object, encoded, with values inside each other at
 // most depth deep.
-func randomObject(tb testing.TB, f *filler, t reflect.Type, depth int) []byte {
+func randomObject(tb testing.TB, f *deduptest.Filler, t reflect.Type, depth int) []byte {
 	tb.Helper()
 	v := reflect.New(t)
-	f.fill(v.Elem(), depth)
+	f.Fill(v.Elem(), depth)
 	data, err := v.Interface().(encodable).Marshal()
 	if err != nil {
 		tb.Fatalf("encode a random %v: %v", t, err)
@@ -151,7 +152,7 @@ func exact(tb testing.TB, v reflect.Value) {
 func TestEveryType(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f := newFiller(seed)
+	f := deduptest.New(seed)
 	table := new(Table)
 	dropped := 0
 	for _, typ := range everyType(t) {
@@ -162,7 +163,7 @@ func TestEveryType(t *testing.T) {
 			}
 			decoders := []*Decoder{whole}
 			for range 3 {
-				if d := f.without(t, whole); d != nil {
+				if d := without(f, t, whole); d != nil {
 					decoders = append(decoders, d)
 					dropped++
 				}
@@ -202,16 +203,16 @@ func secret(t reflect.Type) bool { return t.Name() == "Secret" || t.Name() == "S
 func TestDamagedObjects(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f := newFiller(seed)
+	f := deduptest.New(seed)
 	table := new(Table)
 	fallen, rejected := int64(0), int64(0)
 	for _, typ := range everyType(t) {
 		whole := NewDecoder(table, newObject(typ), ShareAll)
-		for _, d := range []*Decoder{whole, cmp.Or(f.without(t, whole), whole)} {
+		for _, d := range []*Decoder{whole, cmp.Or(without(f, t, whole), whole)} {
 			for range 3 {
 				data := randomObject(t, f, typ, 6)
 				for range 10 {
-					same(t, d, f.damage(data))
+					same(t, d, f.Damage(data))
 					keen(d)
 				}
 			}
@@ -221,31 +222,4 @@ func TestDamagedObjects(t *testing.T) {
 	if fallen == 0 || rejected == 0 {
 		t.Errorf("%d objects were left to the generated code and %d rejected; the damage does not show", fallen, rejected)
 	}
-}
-
-// damage returns data with one to three defects.
-func (f *filler) damage(data []byte) []byte {
-	data = slices.Clone(data)
-	for range 1 + f.random.IntN(3) {
-		if len(data) == 0 {
-			return data
-		}
-		i := f.random.IntN(len(data))
-		j := i + f.random.IntN(min(len(data)-i, 40)+1)
-		switch f.random.IntN(6) {
-		case 0:
-			data[i] ^= 1 << f.random.IntN(8)
-		case 1:
-			data[i] = byte(f.random.IntN(256))
-		case 2:
-			data = data[:i]
-		case 3:
-			data = slices.Delete(data, i, j)
-		case 4:
-			data = slices.Insert(data, i, data[i:j]...)
-		default:
-			data = append(data, data[i:j]...)
-		}
-	}
-	return data
 }

@@ -9,29 +9,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
 // dropPath returns the path of a random field of a type, "" if it has none that can be
 // left out. It knows the types by their tags and by hand, not through the tested code.
-func (f *filler) dropPath(t reflect.Type, before string) string {
+func dropPath(f *deduptest.Filler, t reflect.Type, before string) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
 	if t.Kind() != reflect.Struct || t.NumField() == 0 || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return ""
 	}
-	sf := t.Field(f.random.IntN(t.NumField()))
+	sf := t.Field(f.Random.IntN(t.NumField()))
 	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	if sf.Tag.Get("protobuf") == "" || sf.Tag.Get("protobuf") == "-" {
 		return ""
 	}
 	if sf.Anonymous && name == "" {
-		return f.dropPath(sf.Type, before)
+		return dropPath(f, sf.Type, before)
 	}
 	path := before + name
-	if f.random.IntN(3) > 0 {
-		if deeper := f.dropPath(sf.Type, path+"."); deeper != "" {
+	if f.Random.IntN(3) > 0 {
+		if deeper := dropPath(f, sf.Type, path+"."); deeper != "" {
 			return deeper
 		}
 	}
@@ -39,9 +40,9 @@ func (f *filler) dropPath(t reflect.Type, before string) string {
 }
 
 // dropPaths returns up to six random paths of a type.
-func (f *filler) dropPaths(t reflect.Type) (paths []string) {
+func dropPaths(f *deduptest.Filler, t reflect.Type) (paths []string) {
 	for range 50 {
-		path := f.dropPath(t, "")
+		path := dropPath(f, t, "")
 		if _, err := fieldpath.Parse([]string{path}); err == nil && len(paths) < 6 {
 			paths = append(paths, path)
 		}
@@ -50,8 +51,8 @@ func (f *filler) dropPaths(t reflect.Type) (paths []string) {
 }
 
 // without returns a decoder that leaves out some random fields, or nil.
-func (f *filler) without(t *testing.T, d *Decoder) *Decoder {
-	paths := f.dropPaths(d.typ)
+func without(f *deduptest.Filler, t *testing.T, d *Decoder) *Decoder {
+	paths := dropPaths(f, d.typ)
 	if len(paths) == 0 {
 		return nil
 	}

@@ -4,10 +4,12 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 )
 
 // seedsOf returns small random objects of a type, encoded.
-func seedsOf(f *testing.F, filler *filler, t reflect.Type, n int) [][]byte {
+func seedsOf(f *testing.F, filler *deduptest.Filler, t reflect.Type, n int) [][]byte {
 	var seeds [][]byte
 	for depth := 6; len(seeds) < n; {
 		data := randomObject(f, filler, t, depth)
@@ -60,7 +62,7 @@ func planOf(f *testing.F, typ reflect.Type) *plan {
 // FuzzEveryType decodes as any type of client-go's scheme: the number says which.
 func FuzzEveryType(f *testing.F) {
 	types := slices.DeleteFunc(everyType(f), secret)
-	filler := newFiller(2)
+	filler := deduptest.New(2)
 	before := make([][]byte, len(types))
 	plans := make([]*plan, len(types))
 	for i, typ := range types {

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 )
 
 // timestampOf encodes seconds, if there are any to encode, and nanoseconds.
@@ -102,7 +104,7 @@ func quantitiesIn(v reflect.Value, into map[unsafe.Pointer]bool) map[unsafe.Poin
 func TestNoQuantityIsInTwoObjects(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f := newFiller(seed)
+	f := deduptest.New(seed)
 	table := new(Table)
 	compared := 0
 	for _, typ := range slices.DeleteFunc(everyType(t), secret) {

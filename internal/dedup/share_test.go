@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 )
 
 // keenSharer makes every idle worker for objects of a type try to share everything and
@@ -49,7 +51,7 @@ func shareOne(t *testing.T, s *Sharer, given runtime.Object) runtime.Object {
 func TestShareEveryType(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f := newFiller(seed)
+	f := deduptest.New(seed)
 	table := new(Table)
 	shared := 0
 	for _, typ := range everyType(t) {
@@ -74,11 +76,11 @@ func TestShareEveryType(t *testing.T) {
 
 // shareCopies shares copies of a few random objects and returns how many parts the last
 // copies have in common with those before them.
-func shareCopies(t *testing.T, s *Sharer, f *filler, typ reflect.Type) (common int) {
+func shareCopies(t *testing.T, s *Sharer, f *deduptest.Filler, typ reflect.Type) (common int) {
 	var templates, before []runtime.Object
 	for range 4 {
 		v := reflect.New(typ)
-		f.fill(v.Elem(), 6)
+		f.Fill(v.Elem(), 6)
 		templates = append(templates, v.Interface().(runtime.Object))
 	}
 	given := map[unsafe.Pointer]int{} // the memory of what was given, with its number

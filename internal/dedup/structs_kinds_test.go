@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 )
 
 // everyKind has a field of each kind that Go structs in JSON have.
@@ -128,7 +130,7 @@ func (u *upper) UnmarshalText(text []byte) error {
 // oddFields are objects with one field of everyKind, whose value is odd in turn.
 func oddFields() (texts []string) {
 	for _, name := range append(jsonNames(reflect.TypeFor[everyKind]()), "Bool", "Both", "Picked", "Own", "Far", "Near", "Skipped", "Untagged") {
-		for _, value := range oddValues {
+		for _, value := range deduptest.OddValues {
 			texts = append(texts, `{"`+name+`":`+value+`}`, `{"`+name+`":[`+value+`,`+value+`]}`, `{"`+name+`":{"a":`+value+`,"b":`+value+`}}`)
 		}
 	}

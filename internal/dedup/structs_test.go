@@ -2,11 +2,9 @@ package dedup
 
 import (
 	"cmp"
-	"encoding/json"
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 	"github.com/tidings-go/tidings/internal/fieldpath"
-	"github.com/tidings-go/tidings/internal/wire"
 )
 
 // everyStruct returns all Go types of client-go's scheme.
@@ -79,32 +77,13 @@ func sameStruct(tb testing.TB, d *StructDecoder, data []byte) any {
 	if len(d.drop) > 0 && wantErr != nil && gotErr == nil {
 		return nil // the values of fields that are left out are not checked
 	}
-	if (wantErr == nil) != (gotErr == nil) || wantErr != nil && wantErr.Error() != gotErr.Error() {
-		tb.Fatalf("%v from %s:\nAPI machinery: %v\nthis decoder:  %v", t, data, wantErr, gotErr)
-	}
-	if wantErr != nil {
+	if !deduptest.Same(tb, data, want, got, wantErr, gotErr) {
 		return nil
-	}
-	if !reflect.DeepEqual(want, got) {
-		tb.Fatalf("%v from %s:\nAPI machinery: %+v\nthis decoder:  %+v", t, data, want, got)
 	}
 	if shared {
 		exact(tb, reflect.ValueOf(got))
 	}
 	return got
-}
-
-// jsonObject returns a random object in JSON, with values inside each other at most depth deep.
-func (f *filler) jsonObject(tb testing.TB, t reflect.Type, depth int) []byte {
-	tb.Helper()
-	f.json = true
-	v := reflect.New(t)
-	f.fill(v.Elem(), depth)
-	data, err := json.Marshal(v.Interface())
-	if err != nil {
-		tb.Fatalf("encode a random %v: %v", t, err)
-	}
-	return data
 }
 
 // TestEveryStruct decodes random objects of every type of client-go's scheme, each several times
@@ -113,7 +92,7 @@ func (f *filler) jsonObject(tb testing.TB, t reflect.Type, depth int) []byte {
 func TestEveryStruct(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f := newFiller(seed)
+	f := deduptest.New(seed)
 	table := new(Table)
 	dropped := 0
 	for _, typ := range everyStruct(t) {
@@ -124,14 +103,14 @@ func TestEveryStruct(t *testing.T) {
 			}
 			decoders := []*StructDecoder{whole, newStructDecoder(table, typ, ShareStrings)}
 			for range 2 {
-				if d := f.structWithout(t, whole); d != nil {
+				if d := structWithout(f, t, whole); d != nil {
 					decoders = append(decoders, d)
 					dropped++
 				}
 			}
 			var objects [][]byte
 			for range 2 {
-				objects = append(objects, f.jsonObject(t, typ, 4))
+				objects = append(objects, f.JSON(t, typ, 4))
 			}
 			var kept []any
 			for range 3 {
@@ -173,8 +152,8 @@ func TestEveryStruct(t *testing.T) {
 }
 
 // structWithout returns a decoder that leaves out some random fields, or nil.
-func (f *filler) structWithout(t *testing.T, d *StructDecoder) *StructDecoder {
-	paths := f.dropPaths(d.typ)
+func structWithout(f *deduptest.Filler, t *testing.T, d *StructDecoder) *StructDecoder {
+	paths := dropPaths(f, d.typ)
 	if len(paths) == 0 {
 		return nil
 	}
@@ -190,18 +169,18 @@ func (f *filler) structWithout(t *testing.T, d *StructDecoder) *StructDecoder {
 func TestOddStructs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f := newFiller(seed)
+	f := deduptest.New(seed)
 	table := new(Table)
 	var shared, fallen, rejected int64
 	for _, typ := range everyStruct(t) {
 		whole := newStructDecoder(table, typ, ShareAll)
-		for _, d := range []*StructDecoder{whole, cmp.Or(f.structWithout(t, whole), whole)} {
-			data := f.jsonObject(t, typ, 4)
+		for _, d := range []*StructDecoder{whole, cmp.Or(structWithout(f, t, whole), whole)} {
+			data := f.JSON(t, typ, 4)
 			sameStruct(t, d, data)
 			for range 6 {
-				odd := f.odd(data)
-				if f.random.IntN(4) == 0 {
-					odd = f.damage(odd)
+				odd := f.Odd(data)
+				if f.Random.IntN(4) == 0 {
+					odd = f.Damage(odd)
 				}
 				sameStruct(t, d, odd)
 				keenStructs(d)
@@ -216,96 +195,14 @@ func TestOddStructs(t *testing.T) {
 	}
 }
 
-// oddValues are values that stand in the place of others.
-var oddValues = []string{
-	"null", "true", "false", "0", "-0", "1", "-1", "1.0", "1e3", "1E-2", "127", "128", "255", "256", "-129", "32768", "2147483647", "2147483648", "-2147483649",
-	"9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1e99", "1e400", "0.1", "01", "-", "1.", "nul", "NaN", "{}", "[]", "[null]", "[[]]", "[{}]", `{"":null}`, `{"a":1,"a":{}}`,
-	`""`, `"a"`, `"1"`, `"true"`, `"null"`, `"1Gi"`, `" 1 "`, `"1e3"`, `"0.5n"`, `"1e-100000"`, `"YQ=="`, `"YQ"`, `"YW\nI="`, `"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05.123456Z"`, `"2026-01-02T03:04:05+02:00"`, `"2026-13-02T03:04:05Z"`, `"5m"`,
-	`"\u0061"`, `"\u00e9\n"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\x"`, "\"\xff\"", "\"\t\"", `"é"`, `[1,2,3]`, `["a",null,"a"]`, `{"name":"a","name":"b"}`, `{"matchLabels":{"a":"b","a":"c"}}`,
-}
-
-// odd returns a JSON text with one to three changes.
-func (f *filler) odd(data []byte) []byte {
-	for range 1 + f.random.IntN(3) {
-		var z wire.Tokens
-		if !z.Read(data) || len(z.All) < 2 {
-			return data
-		}
-		t := &z.All[1+f.random.IntN(len(z.All)-1)]
-		begin, end := int(t.Begin), int(t.End)
-		switch {
-		case f.random.IntN(12) == 0:
-			data = f.oddWhole(data)
-		case t.IsText() && end < len(data)-2 && data[end+1] == ':':
-			data = f.oddName(data, begin, end, &z.All[t.Next])
-		default:
-			if t.IsText() {
-				begin, end = begin-1, end+1
-			}
-			value := oddValues[f.random.IntN(len(oddValues))]
-			if f.random.IntN(4) == 0 {
-				other := &z.All[1+f.random.IntN(len(z.All)-1)]
-				if !other.IsText() {
-					value = string(data[other.Begin:other.End])
-				}
-			}
-			data = slices.Concat(data[:begin], []byte(value), data[end:])
-		}
-	}
-	return data
-}
-
-// oddName changes the name of a field, which is at data[begin:end], or repeats its field.
-func (f *filler) oddName(data []byte, begin, end int, value *wire.Token) []byte {
-	name := string(data[begin:end])
-	switch f.random.IntN(6) {
-	case 0:
-		name = strings.ToUpper(name)
-	case 1:
-		name = "unknown"
-	case 2:
-		name = strings.Replace(name, "a", `\u0061`, 1)
-	case 3:
-		name += "\xff"
-	case 4: // twice, with another value first or last
-		name += `":` + oddValues[f.random.IntN(len(oddValues))] + `,"` + name
-	default: // twice with the same value
-		last := int(value.End)
-		if value.IsText() {
-			last++
-		}
-		return slices.Concat(data[:begin-1], data[begin-1:last], []byte(","), data[begin-1:])
-	}
-	return slices.Concat(data[:begin], []byte(name), data[end:])
-}
-
-// oddWhole changes what is around an object, and all of it.
-func (f *filler) oddWhole(data []byte) []byte {
-	switch f.random.IntN(6) {
-	case 0:
-		return append(slices.Clone(data), " \n"...)
-	case 1:
-		return append(slices.Clone(data), "{}"...)
-	case 2:
-		return slices.Concat([]byte(" \t"), data)
-	case 3:
-		deep := []int{50, 98, 99, 100, 101, 9990}[f.random.IntN(6)]
-		return slices.Concat([]byte(`{"unknown":`+strings.Repeat("[", deep)+strings.Repeat("]", deep)+","), data[1:])
-	case 4:
-		return slices.Concat([]byte(`{"kind":"Secret",`), data[1:])
-	default:
-		return []byte(strings.ReplaceAll(string(data), `,`, " ,\n "))
-	}
-}
-
 // FuzzEveryStruct decodes as any type of client-go's scheme: the number says which.
 func FuzzEveryStruct(f *testing.F) {
 	types := everyStruct(f)
-	filler := newFiller(3)
+	filler := deduptest.New(3)
 	before := make([][]byte, len(types))
 	for i, typ := range types {
-		before[i] = filler.jsonObject(f, typ, 3)
-		f.Add(uint16(i), filler.odd(before[i]))
+		before[i] = filler.JSON(f, typ, 3)
+		f.Add(uint16(i), filler.Odd(before[i]))
 	}
 	f.Fuzz(func(t *testing.T, number uint16, data []byte) {
 		i := int(number) % len(types)

@@ -53,6 +53,9 @@ func (c *Collection[T]) write(batch *delta.Batch[T]) {
 		c.o.BeforeApply(batch)
 	}
 	c.writeStore(batch)
+	if !batch.Replaced {
+		c.noteChanged(batch.Changes)
+	}
 	if c.o.Observe != nil {
 		c.o.Observe(batch.Changes)
 	}

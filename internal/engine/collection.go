@@ -42,6 +42,10 @@ type Options[T any] struct {
 	Supervise func(ctx context.Context, run func(context.Context))
 	// ReportUnchanged publishes objects that a list found unchanged as updates.
 	ReportUnchanged bool
+	// Share returns the function that shares the parts of objects which were decoded for
+	// themselves. It returns an equal object, and is called from several goroutines. Share is
+	// called when Run begins; nil, and a nil function, share nothing.
+	Share func() func(T) T
 	// Known returns what a batch is compared with; nil is the cache.
 	Known func(cache store.Snapshot[T]) delta.Known[T]
 	// BeforeApply may correct a batch; Observe receives its changes when the cache holds
@@ -83,7 +87,7 @@ type Metrics interface {
 }
 
 // Part has the source and the options of the reflector of one namespace. The collection sets
-// the fields Name, Partition, Known, Compare and OnChange of Reflector.
+// the fields Name, Partition, Known, Compare, OnChange and Share of Reflector.
 type Part[T any] struct {
 	Source    source.Source[T]
 	Reflector reflector.Options[T]
@@ -104,6 +108,7 @@ type Collection[T any] struct {
 	fan      *fanout.Log[T]
 	progress progress
 	parts    parts[T]
+	late     lateSharing[T]
 
 	// applyMu is held while a batch is applied and published, while a handler joins, while
 	// namespaces are added and while a façade writes to the cache by hand. So the snapshot
@@ -144,6 +149,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
 		recording: newRecording(o.Name),
+		late:      lateSharing[T]{changed: map[string]struct{}{}, begun: make(chan struct{}, 1)},
 	}
 	c.parts.changeMu = NewLock()
 	namespaces := o.Namespaces

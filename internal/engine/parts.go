@@ -98,6 +98,15 @@ func (p *part[T]) decoded() source.DecodingStats {
 	return source.DecodingStats{}
 }
 
+// SuspectWatch has the part that holds a key begin its watch anew, as Reflector.SuspectWatch says.
+func (c *Collection[T]) SuspectWatch(key, version string) {
+	for _, p := range c.parts.present() {
+		if running := p.running.Load(); running != nil && strings.HasPrefix(key, p.prefix) {
+			running.reflector.SuspectWatch(key, version)
+		}
+	}
+}
+
 // present returns the parts in the order of their namespaces.
 func (p *parts[T]) present() []*part[T] {
 	p.mu.Lock()
@@ -122,6 +131,9 @@ func (c *Collection[T]) startParts(ctx context.Context) {
 	if c.o.Resync.Period != nil {
 		c.resyncPeriod = c.o.Resync.Period()
 	}
+	if c.o.Share != nil {
+		c.late.share = c.o.Share()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = ctx
@@ -130,6 +142,9 @@ func (c *Collection[T]) startParts(ctx context.Context) {
 		c.startPartLocked(part)
 	}
 	c.startResyncTimerLocked()
+	if c.late.share != nil {
+		p.group.Go(func() { c.shareLate(ctx) })
+	}
 	for _, f := range c.o.Background {
 		p.group.Go(func() { f(ctx) })
 	}
@@ -173,7 +188,7 @@ func (c *Collection[T]) renew(
 	from := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
-	o.OnChange = c.progress.wake
+	o.OnChange, o.Share = c.progress.wake, c.late.share
 	src, end := c.record(p, from.Source, &o)
 	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
 	running.decoding, _ = from.Source.(decodingSource)

@@ -37,13 +37,14 @@ var (
 	// walls has an entry for every package, lowest first: the one source of what it may
 	// import. One of a directory holds for what is below it and has none of its own.
 	walls = map[string]wall{
-		"store":              {tests: []string{"store", "pgregory.net/rapid"}},
-		"internal/change":    {},
-		"internal/histogram": {},
-		"internal/delta":     {rooms: []string{"internal/change"}, tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
-		"internal/fanout":    {rooms: []string{"internal/change", "internal/histogram"}, tests: []string{"internal/fanout", "pgregory.net/rapid"}},
-		"internal/dedup":     {rooms: []string{"internal/fieldpath", "internal/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
-		"internal/tape":      {},
+		"store":                    {tests: []string{"store", "pgregory.net/rapid"}},
+		"internal/change":          {},
+		"internal/histogram":       {},
+		"internal/delta":           {rooms: []string{"internal/change"}, tests: []string{"internal/delta", "store", "pgregory.net/rapid"}},
+		"internal/fanout":          {rooms: []string{"internal/change", "internal/histogram"}, tests: []string{"internal/fanout", "pgregory.net/rapid"}},
+		"internal/dedup":           {rooms: []string{"internal/fieldpath", "internal/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
+		"internal/dedup/deduptest": {rooms: []string{"internal/wire"}, others: []string{"k8s.io/apimachinery"}, tests: []string{"*"}},
+		"internal/tape":            {},
 		"flight": {
 			rooms:  []string{"internal/fieldpath", "internal/tape"},
 			others: []string{"github.com/klauspost/compress/zstd", "k8s.io/apimachinery"},
@@ -97,15 +98,25 @@ var (
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
 		},
-		"controller/election": {
+		"internal/lease": {
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "golang.org/x/sys/unix"},
+			tests:  []string{"*"},
+		},
+		"internal/written": {
+			rooms:  []string{"controller/guard", "internal/delta", "source"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"controller/election": {
+			rooms:  []string{"internal/lease"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
 		},
 		"controller": {
 			rooms: []string{
 				".", "controller/guard", "controller/internal/queue", "controller/election",
 				"health", "internal/dedup", "internal/delta", "internal/fielddiff", "internal/histogram",
-				"internal/inspect", "internal/lograte", "source",
+				"internal/inspect", "internal/lograte", "internal/written", "source",
 			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue"},
 			tests:  []string{"*"},
@@ -122,6 +133,14 @@ var (
 			},
 			tests: []string{"*"},
 		},
+		"internal/slot": {tests: []string{"internal/slot", "k8s.io/apimachinery"}},
+		"shard": {
+			rooms:  []string{"internal/lease", "internal/slot", "shard/internal/plan", "shard/internal/protocol"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest"},
+			tests:  []string{"*"},
+		},
+		"shard/internal/protocol": {},
+		"shard/internal/plan":     {rooms: []string{"shard/internal/protocol"}, tests: []string{"internal/seeds"}},
 		"metrics": {
 			rooms: []string{
 				"health", "controller", "controller/election", "controller/guard", "internal/footprint",

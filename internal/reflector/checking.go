@@ -24,9 +24,11 @@ const (
 // errUnanswered is a check of the server's version without an answer.
 var errUnanswered = errors.New("the server did not answer a list of one object in time")
 
-// checking asks for the server's version, with a list of one object. Out of it lead:
+// checking asks for the server's version, with a list of one object: that of the last change. Out
+// of it lead:
 //
 //	an older version than the reached one → a list, which begins a new history
+//	an older state of that object         → a list, which begins a new history
 //	any other version                     → watching, or opening if no watch has begun
 //	an error, with a watch                → watching: its events show a rewind as well
 //	an error, without a watch             → backingOff, then opening
@@ -42,7 +44,7 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	if s.stream != nil {
 		s.recorder.enter(health.StateWatching)
 	}
-	version, err := s.checkServerVersion(ctx)
+	page, err := s.listLast(ctx)
 	if err != nil {
 		return s.failed(ctx, err)
 	}
@@ -50,20 +52,44 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	h.suspectRewind, h.failedChecks = false, 0
 	s.attempts.answered = true
 	s.server.lastContact = time.Now()
-	if !h.goesBack(version) {
-		return s.watch()
+	if err := s.rewindOf(page); err != nil {
+		return s.wentBack(ctx, err, s.stream)
 	}
-	err = h.rewindError(version)
-	s.stream.endSpan(ctx, err, true)
-	s.close()
-	h.rewound = true
-	s.o.OnRewind()
-	if s.attempts.lists > 1 { // no watch has lasted since the last list
-		return s.retry(ctx, err, s.list())
+	return s.watch()
+}
+
+// rewindOf returns why an answer is that of a server which was set back, nil if it is not.
+func (s *checking[T]) rewindOf(page source.Page[T]) error {
+	h := &s.history
+	if h.goesBack(page.Version) {
+		return h.rewindError(page.Version)
 	}
-	s.noteError(err)
-	s.recorder.log.Warn("the versions of the server went back; the collection is listed again", "error", err)
-	return s.list()
+	h.absent = absence{}
+	for _, item := range page.Items {
+		if item.Key == h.last.key && h.isOlder(item.Version, h.last.version) {
+			return passedError(item.Key, h.last.version, page.Version)
+		}
+	}
+	known := h.last.key != "" && !h.last.deleted
+	if known && len(page.Items) == 0 && page.Continue == "" && isNumber(page.Version) {
+		h.absent = absence{h.last.key, page.Version}
+	}
+	return nil
+}
+
+// wentBack is called when the server was found to have gone back. It closes the watch, which may be
+// nil, and returns the next state.
+func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T]) state[T] {
+	stream.endSpan(ctx, err, true)
+	stream.close()
+	r.history.rewound = true
+	r.o.OnRewind()
+	if r.attempts.lists > 1 { // no watch has lasted since the last list
+		return r.retry(ctx, err, r.list())
+	}
+	r.noteError(err)
+	r.recorder.log.Warn("the versions of the server went back; the collection is listed again", "error", err)
+	return r.list()
 }
 
 // watch returns the state that goes on with the watch, or begins one.
@@ -93,13 +119,18 @@ func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 	}
 }
 
-// checkServerVersion lists one object.
-func (s *checking[T]) checkServerVersion(ctx context.Context) (string, error) {
+// listLast lists the object of the last change. A server that cannot select it is asked for any.
+func (s *checking[T]) listLast(ctx context.Context) (source.Page[T], error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
 	defer cancel()
-	page, err := s.source.List(ctx, source.ListOptions{Limit: 1})
+	o := source.ListOptions{Limit: 1, Key: s.history.last.key}
+	page, err := s.source.List(ctx, o)
+	if o.Key != "" && err != nil && classify(err, false).cause == undecodable {
+		o.Key = ""
+		page, err = s.source.List(ctx, o)
+	}
 	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
 		err = errUnanswered
 	}
-	return page.Version, err
+	return page, err
 }

@@ -13,7 +13,7 @@
 //	    ▼        ▼    a rewind may be ▼ │                  │
 //	  watching ◀─────────────────── checking               │
 //	    │                               │                  │
-//	    │ expired, lost,                │ an older version │ finished, torn, busy, broken
+//	    │ expired, lost,                │ a rewind         │ finished, torn, busy, broken
 //	    │ undecodable twice,            │                  │
 //	    ▼ useless three times           ▼                  │
 //	 a list (streaming or paging) ◀─────┘     watching ────┘
@@ -47,16 +47,20 @@
 //     lasted and brought nothing, not even a bookmark; a bookmark older than the reached version;
 //     an event older than the newest, without a newer one after it; and ten seconds without
 //     contact before a watch begins. Contact is an event, a page, an orderly end or an answer
-//     below 500.
+//     below 500. The object is the one that changed last: if the server has it in an older state,
+//     or has it not and the watch never brings its end, the server has passed the reached version
+//     after it was set back.
 //  6. backingOff waits: twice as long after each failure, with jitter, and never shorter than the
 //     server's Retry-After, up to 5 minutes. A watch that makes progress resets the wait.
 //
 // # Silence
 //
 // A watch is closed and resumed when it outlives its timeout by 30 seconds, and when it brings
-// nothing for four times its own longest wait between two bookmarks, at least 30 seconds.
-// Only waits for the stream are timed, not those for the queue (P15). A list is ended when it
-// brings nothing for [Options.MaxSilence].
+// nothing for four times its own longest wait between two bookmarks, at least 30 seconds. Before it
+// has had two bookmarks, that is the wait of an earlier watch, and at least four minutes. Only waits
+// for the stream are timed, not those for the queue (P15). A list is ended when it brings nothing for
+// [Options.MaxSilence], and so is a watch that does not begin. [Reflector.SuspectWatch] closes a watch
+// that is known to be behind.
 //
 // # Missing resources
 //
@@ -70,7 +74,8 @@
 // counted; a cached object of that key has left the collection and is deleted. A transform that
 // fails leaves the known state. A delete is handed on even then. A consistent list whose version
 // is lower than the reached one, or that follows a check which found so, begins a new history
-// (P16).
+// (P16). So does one that has an object in an older state than the cache has, at a version before
+// that of the list.
 //
 // Lists after the first have the source ask whether the cache has an object with the same UID
 // and version. If it has, the cached object is staged, and the source does not decode its own.
@@ -80,7 +85,7 @@
 // # Concurrency properties
 //
 // Run is the only goroutine. It calls the functions of [Options]; Known also while the source
-// reads. Health may be called from any goroutine.
+// reads. Health and SuspectWatch may be called from any goroutine.
 //
 // # Memory
 //

@@ -21,7 +21,7 @@ type cause uint8
 const (
 	// stopped is the end of the queue, and so of Run.
 	stopped cause = iota
-	// torn is a watch that the reflector ended because it was silent.
+	// torn is a watch that the reflector ended because it was silent, or suspected of lagging.
 	torn
 	// finished is a watch that the server ended in good order.
 	finished
@@ -82,7 +82,7 @@ func classify(err error, begun bool) ending {
 	switch {
 	case errors.Is(err, delta.ErrClosed):
 		end.cause = stopped
-	case errors.Is(err, errOutlived) || errors.Is(err, errQuiet):
+	case isTorn(err):
 		end.cause = torn
 	case begun && errors.Is(err, io.EOF):
 		end.cause = finished
@@ -107,6 +107,11 @@ func classify(err error, begun bool) ending {
 		end.transient = !noEnd && !errors.Is(err, source.ErrFrameTooLarge)
 	}
 	return end
+}
+
+// isTorn reports whether the reflector ended a watch for this error.
+func isTorn(err error) bool {
+	return errors.Is(err, errOutlived) || errors.Is(err, errQuiet) || errors.Is(err, errSuspected)
 }
 
 // isDecoding reports whether an answer could not be understood. Not every source returns a

@@ -17,6 +17,20 @@ type position struct {
 	version string // up to which everything was handed on
 	resume  string // where the next watch begins: version, or the version before it
 	highest string // of all objects, events and lists of this history, in whatever order
+	last    lastChange
+}
+
+// lastChange is the latest state of all objects, or the end of one. A server that was set back to a
+// state before it does not have it, whatever version it has reached since.
+type lastChange struct {
+	key, version string
+	deleted      bool
+}
+
+// absence is an object that a check did not find, and that no event has ended yet.
+type absence struct {
+	key   string // "" for none
+	until string // the version of the check; a watch that has reached it has brought the end
 }
 
 // history is what a reflector knows about the server's versions.
@@ -30,6 +44,7 @@ type history struct {
 	// older state (P16). failedChecks counts checks that failed since a watch last began.
 	suspectRewind bool
 	failedChecks  int
+	absent        absence
 	// rewound is set when a rewind was found, until a list begins the new history.
 	rewound bool
 }
@@ -52,6 +67,12 @@ func (h *history) goesBack(version string) bool {
 func (h *history) rewindError(to string) error {
 	from := h.higher(h.version, h.highest)
 	return source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, from, to)) // of any length
+}
+
+// passedError says that a server which went back has passed the reached version since.
+func passedError(key, was, version string) error {
+	return source.Bound(fmt.Errorf("%w, and have grown since: at %s, %s is older than it was at %s",
+		errRewound, version, key, was))
 }
 
 // higher returns b if it is known to be after a, or if a is a version that cannot be compared.

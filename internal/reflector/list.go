@@ -67,6 +67,9 @@ func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) 
 		return false
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
+	if ok && r.history.listed {
+		l.compare(item.Key, item.Version, version)
+	}
 	// Without a UID an equal version proves nothing: fakes have one version for everything.
 	sameState := ok && version != "" && version == item.Version && item.UID != "" && uid == item.UID
 	if sameState && !r.history.rewound {
@@ -75,38 +78,60 @@ func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) 
 	} else if r.transform(&item) != nil {
 		l.stays[item.Key] = true
 		return true
+	} else if r.o.Share != nil {
+		item.Object = r.o.Share(item.Object)
 	}
 	l.add(delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
 	return true
 }
 
+// rewindIn returns why a consistent list begins a new history, nil if it does not.
+func (r *Reflector[T]) rewindIn(l *staged[T], version string) error {
+	if r.history.goesBack(version) {
+		return r.history.rewindError(version)
+	}
+	if key, cached, found := l.contradicts(version); found {
+		return passedError(key, cached, version)
+	}
+	return nil
+}
+
 // endList hands on the staged objects as one Replace. The next watch starts at version.
 //
 // A consistent list of a version before the reached one begins a new history, in which the
-// versions of the old one mean nothing. If it has cached objects in the place of listed ones, it
+// versions of the old one mean nothing. So does one that has an object in an older state than the
+// cache has at a version before the list. If it has cached objects in the place of listed ones, it
 // fails, and the next list has none.
 func (r *Reflector[T]) endList(
 	ctx context.Context, l *staged[T], version string, consistent bool,
 ) error {
 	h := &r.history
+	var rewind error
+	if consistent && !h.rewound { // otherwise a check has found it
+		if rewind = r.rewindIn(l, version); rewind != nil {
+			r.o.OnRewind()
+		}
+	}
 	o := delta.ReplaceOptions{
 		Stays:      slices.Sorted(maps.Keys(l.stays)),
-		NewHistory: consistent && (h.rewound || h.goesBack(version)),
+		NewHistory: consistent && h.rewound || rewind != nil,
 	}
-	if o.NewHistory && !h.rewound { // otherwise a check has found it
-		r.o.OnRewind()
-	}
-	if o.NewHistory && l.reused {
+	if rewind != nil && l.reused {
 		h.rewound = true
-		return h.rewindError(version)
+		return rewind
 	}
 	items, highest := l.take(), version
 	if !o.NewHistory {
 		highest = h.higher(h.highest, version)
 	}
+	newest := delta.Item[T]{}
 	for i := range items {
 		highest = h.higher(highest, items[i].Version)
+		if h.higher(newest.Version, items[i].Version) != newest.Version {
+			newest = items[i]
+		}
 	}
+	last := lastChange{key: strings.Clone(newest.Key), version: newest.Version}
 	r.lastListed = len(items)
 	if err := r.queue.Replace(ctx, r.o.Partition, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
@@ -114,7 +139,8 @@ func (r *Reflector[T]) endList(
 		}
 		return err
 	}
-	h.position = position{version, version, highest}
+	h.position = position{version, version, highest, last}
+	h.absent = absence{}
 	h.recent.clear()
 	h.listed, h.rewound, h.suspectRewind = true, false, false
 	r.server.emptied, r.server.lastContact = false, time.Now()

@@ -26,6 +26,8 @@ type Options[T any] struct {
 	// The result is not nil. received is what came from the source; Transform may have written
 	// to its object. An error is treated as one of Transform. nil leaves the result.
 	AfterTransform func(received source.Item[T], made T) (T, error)
+	// Share replaces an object of a list by an equal one; nil leaves it.
+	Share func(T) T
 	// Known returns the cached object of a key with its version and UID. It must not keep the
 	// key, which is valid during the call only. nil knows no object: lists decode everything.
 	Known func(key string) (obj T, version, uid string, ok bool)

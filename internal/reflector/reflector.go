@@ -27,12 +27,13 @@ type Queue[T any] interface {
 
 // Reflector keeps one partition of a queue in step with one source. Create it with [New].
 type Reflector[T any] struct {
-	source   source.Source[T]
-	queue    Queue[T]
-	o        Options[T]
-	invalid  error // why the options cannot be used, nil if they can
-	recorder *healthRecorder
-	ran      atomic.Bool
+	source    source.Source[T]
+	queue     Queue[T]
+	o         Options[T]
+	invalid   error // why the options cannot be used, nil if they can
+	recorder  *healthRecorder
+	suspicion suspicion
+	ran       atomic.Bool
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
 
@@ -49,8 +50,10 @@ type server struct {
 	noStreams     bool      // it does not stream lists
 	failedStreams int       // streamed lists that failed in a row
 	silentStreams int       // streamed lists in a row that fell silent before a list in pages
-	missingSince  time.Time // since when it answers that there is no such resource
-	emptied       bool      // the collection was handed on as empty because of that
+	// betweenBookmarks is the longest wait between two bookmarks of the last watch that had two.
+	betweenBookmarks time.Duration
+	missingSince     time.Time // since when it answers that there is no such resource
+	emptied          bool      // the collection was handed on as empty because of that
 }
 
 // attempts has the counters that decide how long to wait and when to list again.
@@ -254,7 +257,7 @@ func (r *Reflector[T]) handleMissing(ctx context.Context, end ending) error {
 	if err != nil {
 		return err
 	}
-	r.server.emptied, r.history.position = true, position{}
+	r.server.emptied, r.history.position, r.history.absent = true, position{}, absence{}
 	r.recorder.change(func(h *health.Watch) { h.Version = "" })
 	return nil
 }

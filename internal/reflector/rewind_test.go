@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/delta"
@@ -155,6 +157,74 @@ func TestP16_Rewinds(t *testing.T) {
 	})
 }
 
+// lookedAt answers a check of the server's version with the objects of a text.
+func lookedAt(version, items string) answer { return page(look, version, items, "") }
+
+// TestP16_ServerThatHasPassedTheReachedVersion has the server set back, and write new states until
+// its version is beyond the reached one.
+func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
+	// away is 12 s without the server, after some events.
+	away := func(events, from string, then ...answer) []answer {
+		before := []answer{listed(sends(events), fails(errCut))}
+		for range 3 {
+			before = append(before, failed("watch "+from, errRefused))
+		}
+		return append(before, then...)
+	}
+	changed := func(then ...answer) []answer { return away("~a@6 ~b@8", "8", then...) }
+	known := Options[object]{Known: knows("a@6", "b@8")}
+	pushed := "push 8: set a@6 set b@8"
+	narrowed := func(keys ...string) checker {
+		return func(t *testing.T, _ *Reflector[object], s *script, _ *journal) {
+			same(t, "keys asked for", s.keys, keys...)
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"list with an older state": {
+			o: known, answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@9 =20"), sends("*21"))},
+			queue: []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@9", "bookmark 21"},
+		},
+		"list with an older state, whose other objects are cached": {
+			asks: true, o: known,
+			answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@8 =20")), streamed(sends("+a@3 +b@8 =20"))},
+			queue:   []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@8"},
+		},
+		// A stream may begin with a state that its server had, and bring the later ones.
+		"streamed list that catches up": {
+			o: known, answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@7"), sends("~a@6 ~b@8 =20"))},
+			queue: []string{replaced5, "push 8: set b@8", "replace 20: a@3 b@7 a@6 as known b@8 as known"},
+		},
+		"look at an older state of the last object": {
+			answers: changed(watched("8"), lookedAt("20", "+b@2"), streamed(sends("+b@2 =20"))),
+			queue:   []string{replaced5, pushed, "replace 20, new history: b@2"}, check: narrowed("b"),
+		},
+		"look at the last object": {
+			answers: changed(watched("8"), lookedAt("20", "+b@8")), queue: []string{replaced5, pushed}, check: narrowed("b"),
+		},
+		"look at a later state of it":                            {answers: changed(watched("8"), lookedAt("20", "+b@15"))},
+		"look at another object, of a server that cannot narrow": {answers: changed(watched("8"), page(look, "20", "+a@1", "more"))},
+		"look that is refused": {
+			answers: changed(watched("8"), failed(look, status(400, metav1.StatusReasonBadRequest)), checked("20")), check: narrowed("b"),
+		},
+		"look without the last object, which is gone by an event": {
+			answers: changed(watched("8", sendsAfter(time.Second, "-b@15"), sendsAfter(time.Second, "*21")), lookedAt("20", "")),
+			queue:   []string{replaced5, pushed, "push 15: delete b@15", "bookmark 21"},
+		},
+		"look without the last object, which no event ends": {
+			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), sendsAfter(time.Second, "*21")), lookedAt("20", ""), streamed(sends("+c@19 =22"))),
+			queue:   []string{replaced5, pushed, "push 19: set c@19", "bookmark 21", "replace 22, new history: c@19"},
+		},
+		"look without the last object, which was deleted": {
+			answers: away("-b@9", "5", watched("5", sendsAfter(time.Second, "*21")), lookedAt("20", "")),
+			queue:   []string{replaced5, "push 9: delete b@9", "bookmark 21"}, check: narrowed("b"),
+		},
+		"look at the deleted object": {
+			answers: away("-b@9", "5", watched("5"), lookedAt("20", "+b@2"), streamed(sends("+b@2 =20"))),
+			queue:   []string{replaced5, "push 9: delete b@9", "replace 20, new history: b@2"},
+		},
+	})
+}
+
 // TestP16_RefusalsAreContactAndFailuresAreNot has the server, or a proxy, answer with an error
 // for a while.
 func TestP16_RefusalsAreContactAndFailuresAreNot(t *testing.T) {
@@ -234,14 +304,33 @@ func TestP15_SilentWatches(t *testing.T) {
 		"quiet for four periods": {
 			answers: []answer{
 				listed(sendsAfter(time.Minute, "*6"), sendsAfter(50*time.Second, "*7"), sendsAfter(time.Minute, "*8")),
-				watched("8", sendsAfter(time.Minute, "*9")), checked("8"),
+				watched("8", sendsAfter(time.Minute, "*9")), checked("8"), watched("9"), checked("9"),
 			},
 			check: lastError(errQuiet),
 			during: func(_ *Reflector[object], s *script) {
 				after(170*time.Second + 4*time.Minute - time.Second)
 				same(t, "requests after four periods", s.requests(), "stream")
+				after(5 * time.Minute)
+				same(t, "requests after a bookmark", s.requests(), "stream", "watch 8", look)
 			},
-			pass: 30 * time.Minute, // the next watch has no period yet
+			pass: 3 * time.Minute,
+		},
+		"quiet for four periods of the watch before": {
+			answers: []answer{
+				listed(sendsAfter(time.Minute, "*6"), sendsAfter(time.Minute, "*7"), fails(errCut)),
+				watched("7", sendsAfter(time.Minute, "~a@8")),
+				watched("8", sendsAfter(time.Minute, "*9"), sendsAfter(2*time.Minute, "*10")), checked("8"),
+				watched("10"), checked("10"),
+			},
+			check: lastError(errQuiet), pass: (2+5+3+8)*time.Minute + 30*time.Second,
+		},
+		"is not begun": {
+			answers: []answer{listed(fails(errCut)), {expect: "watch 5", hang: true}, watched("5"), checked("5")},
+			check:   lastError(source.ErrSilent),
+			during: func(_ *Reflector[object], s *script) {
+				after(2 * time.Minute)
+				same(t, "requests", s.requests(), "stream", "watch 5")
+			},
 		},
 		"keeps its period":         {answers: []answer{listed(regular...)}, pass: 48 * time.Minute},
 		"bookmarks close together": {answers: []answer{listed(sendsAfter(time.Second, "*6"), sendsAfter(time.Millisecond, "*7"), sendsAfter(29*time.Second, "*8"))}, pass: time.Minute},
@@ -249,6 +338,35 @@ func TestP15_SilentWatches(t *testing.T) {
 			j:       &journal{full: 20 * time.Minute},
 			answers: []answer{listed(sendsAfter(time.Minute, "*6"), sendsAfter(time.Minute, "*7"), sends("~a@8"), sendsAfter(time.Minute, "*9"))},
 			pass:    24 * time.Minute, queue: []string{replaced5, "bookmark 6", "bookmark 7", "push 8: set a@8", "bookmark 9"},
+		},
+	})
+}
+
+// TestDoubtBeginsTheWatchAnew has a read show that the watch is behind, or that the server was set
+// back. A watch that has just begun goes on.
+func TestDoubtBeginsTheWatchAnew(t *testing.T) {
+	suspects := func(at time.Duration, version string) func(*Reflector[object], *script) {
+		return func(r *Reflector[object], _ *script) {
+			r.SuspectWatch("a", version) // too early
+			after(at)
+			r.SuspectWatch("a", version)
+			r.SuspectWatch("a", version)
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"too early": {answers: []answer{listed()}, during: suspects(20*time.Second, "")},
+		"behind": {
+			answers: []answer{listed(sendsAfter(25*time.Second, "*6")), watched("6")}, during: suspects(30*time.Second, ""),
+			check: unless(func(h health.Watch) bool { return !errors.Is(h.LastError, errSuspected) }),
+		},
+		"of another history": {
+			answers: []answer{listed(sendsAfter(25*time.Second, "~b@6")), lookedAt("20", "+a@2"), streamed(sends("+a@2 =20"))},
+			during:  suspects(30*time.Second, "3"), queue: []string{replaced5, "push 6: set b@6", "replace 20, new history: a@2"},
+			check: func(t *testing.T, _ *Reflector[object], s *script, _ *journal) { same(t, "keys", s.keys, "a") },
+		},
+		"of this history": {
+			answers: []answer{listed(sendsAfter(25*time.Second, "~b@6")), lookedAt("20", "+a@7"), watched("6")},
+			during:  suspects(30*time.Second, "3"),
 		},
 	})
 }

@@ -71,7 +71,7 @@ type answer struct {
 	page   source.Page[object]
 	err    error
 	reads  []read          // of the stream
-	hang   bool            // a list that is not answered, or not to its end
+	hang   bool            // a list or a watch that is not answered, or not to its end
 	signs  []time.Duration // between the signs of activity of a list, before its answer or the silence
 }
 
@@ -96,7 +96,7 @@ const (
 )
 
 // checked answers a check of the server's version.
-func checked(version string) answer { return page(look, version, "+a@1", "more") }
+func checked(version string) answer { return page(look, version, "+other@1", "more") }
 
 // script is a source that answers one request after the other. Requests after the last answer
 // are not answered.
@@ -107,6 +107,7 @@ type script struct {
 	answers []answer
 	asked   []string
 	cached  []string // the objects that it takes for cached
+	keys    []string // that lists were narrowed to
 	open    int      // streams
 	under   []string // the span of each request, "" for none
 }
@@ -143,6 +144,15 @@ func (s *script) next(ctx context.Context, request string) (answer, bool) {
 	return a, true
 }
 
+// note notes the key that a list is narrowed to.
+func (s *script) note(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key != "" {
+		s.keys = append(s.keys, key)
+	}
+}
+
 func (s *script) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,6 +161,7 @@ func (s *script) requests() []string {
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
 	a, ok := s.next(ctx, fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
+	s.note(o.Key)
 	if o.OnActivity != nil {
 		o.OnActivity()
 	}
@@ -178,6 +189,13 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 		request = "stream" + o.Version
 	}
 	a, ok := s.next(ctx, request)
+	if o.OnActivity != nil {
+		o.OnActivity()
+	}
+	if a.hang {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
 	if ok && a.err != nil {
 		return nil, a.err
 	}

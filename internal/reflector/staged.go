@@ -21,12 +21,47 @@ type staged[T any] struct {
 	room     int             // the number of objects at which repeated ones are looked for
 	index    map[string]int  // nil until it is needed
 	isOlder  func(a, b string) bool
+	ahead    map[string]string // the cached versions of objects that are listed in an older one
 }
 
 // leastRoom is how many objects of a stream are staged before repeated ones are looked for.
 const leastRoom = 16 << 10
 
 func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
+
+// compare notes an object that is older than the cached one. A stream may bring other states of it
+// as well.
+func (s *staged[T]) compare(key, version, cached string) {
+	if !s.isOlder(version, cached) {
+		return
+	}
+	if s.ahead == nil {
+		s.ahead = map[string]string{}
+	}
+	s.ahead[key] = cached
+}
+
+// contradicts looks for an object that the list has only in states older than the cached one,
+// although the cached state is not later than the version of the list. Within one history that is
+// impossible.
+func (s *staged[T]) contradicts(version string) (key, cached string, found bool) {
+	if len(s.ahead) == 0 {
+		return "", "", false
+	}
+	for _, items := range [][]delta.Item[T]{s.decoded, s.cached} {
+		for i := range items {
+			if cached, ok := s.ahead[items[i].Key]; ok && !s.isOlder(items[i].Version, cached) {
+				delete(s.ahead, items[i].Key)
+			}
+		}
+	}
+	for key, cached := range s.ahead {
+		if _, ok := delta.CompareDecimal(version, cached); ok && !s.isOlder(version, cached) {
+			return key, cached, true
+		}
+	}
+	return "", "", false
+}
 
 // add stages a decoded object.
 func (s *staged[T]) add(item delta.Item[T]) {
@@ -99,6 +134,7 @@ func (s *staged[T]) remove(key string) {
 		s.makeIndex()
 	}
 	delete(s.stays, key)
+	delete(s.ahead, key)
 	i, found := s.index[key]
 	if !found {
 		return

@@ -15,21 +15,26 @@ import (
 const (
 	// grace is how much longer than its timeout a watch may last.
 	grace = 30 * time.Second
-	// quietPeriods is how many times the longest wait between two of its bookmarks a watch may
-	// be quiet. API servers send bookmarks about once a minute, with a quarter of jitter: a
-	// healthy watch is closed only if three in a row are missing.
+	// quietPeriods is how many times the longest wait between two bookmarks a watch may be
+	// quiet: of its own, or of an earlier watch while it has not had two. API servers send
+	// bookmarks about once a minute, with a quarter of jitter: a healthy watch is closed only if
+	// three in a row are missing.
 	quietPeriods = 4
 	// leastQuiet is the least time that a watch may be quiet, for servers and proxies that
 	// send a few bookmarks close together.
 	leastQuiet = 30 * time.Second
+	// leastQuietFirst is the least time that a watch may be quiet before it has had two bookmarks. Of
+	// several servers, one that lags sends none to a watch from a version that it does not have, and
+	// some may send none at all.
+	leastQuietFirst = 4 * time.Minute
 )
 
 var (
 	// errOutlived is a watch that the server should have ended.
 	errOutlived = errors.New("the watch outlived the timeout it was opened with: " +
 		"its connection is taken for dead")
-	// errQuiet is a watch that has ceased to bring bookmarks.
-	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two of its "+
+	// errQuiet is a watch that brings no bookmarks, or no more of them.
+	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two "+
 		"bookmarks: its connection is taken for dead", quietPeriods)
 )
 
@@ -84,16 +89,21 @@ type stream[T any] struct {
 	moved      bool                 // it brought something new
 	replays    map[recentEvent]bool // events that were handed on before it began
 
+	opening  bool          // the server has not begun it
 	listing  bool          // it streams a list
-	idle     idleTimer     // of the list, and then of the watch
+	idle     idleTimer     // of the opening, of the list, and then of the watch
 	bookmark time.Time     // when the last bookmark came
 	longest  time.Duration // between two bookmarks of this watch, 0 before the second
+	earlier  time.Duration // between two bookmarks of earlier watches
 }
 
 // open begins a watch.
 func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream[T], error) {
 	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
-	s := &stream[T]{name: r.o.Name, at: o.Version, listing: o.SendInitialEvents}
+	s := &stream[T]{
+		name: r.o.Name, at: o.Version, opening: true, listing: o.SendInitialEvents,
+		earlier: r.server.betweenBookmarks,
+	}
 	run := ctx
 	if !s.listing {
 		s.span = r.startSpan(ctx, "watch", slog.String("version", o.Version))
@@ -102,12 +112,9 @@ func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream
 	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.idle.cancel = s.cancel
-	if s.listing {
-		s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
-		o.OnActivity = s.active
-	} else {
-		s.behind = o.Version != r.history.version
-	}
+	s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
+	o.OnActivity = s.active
+	s.behind = !s.listing && o.Version != r.history.version
 	r.recorder.change(func(h *health.Watch) { h.Watches++ })
 	var err error
 	s.Stream, err = r.source.Watch(s.ctx, o)
@@ -117,6 +124,10 @@ func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream
 		s.free()
 		s.endSpan(run, err, false)
 		return nil, err
+	}
+	s.opening = false
+	if !s.listing {
+		s.limitQuiet()
 	}
 	return s, nil
 }
@@ -137,9 +148,9 @@ func (s *stream[T]) free() {
 	s.end()
 }
 
-// active restarts the timer while a list is streamed.
+// active restarts the timer while a watch is opened and while a list is streamed.
 func (s *stream[T]) active() {
-	if s != nil && s.listing {
+	if s != nil && (s.opening || s.listing) {
 		s.idle.restart()
 	}
 }
@@ -147,14 +158,21 @@ func (s *stream[T]) active() {
 // endList makes the timer that of the watch.
 func (s *stream[T]) endList() {
 	s.listing = false
-	s.idle.set(0, nil)
 	s.limitQuiet()
 }
 
-// limitQuiet sets the time that a watch may be quiet, once the wait between two bookmarks is known.
+// limitQuiet sets the time that a watch may be quiet, if the wait between two bookmarks is known.
 func (s *stream[T]) limitQuiet() {
-	if !s.listing && s.longest > 0 {
+	if s.listing {
+		return
+	}
+	switch {
+	case s.longest > 0:
 		s.idle.set(max(quietPeriods*s.longest, leastQuiet), errQuiet)
+	case s.earlier > 0:
+		s.idle.set(max(quietPeriods*s.earlier, leastQuietFirst), errQuiet)
+	default:
+		s.idle.set(0, nil)
 	}
 }
 
@@ -191,7 +209,7 @@ func (s *stream[T]) noteBookmark() {
 // causeOf returns why the reflector ended the watch, or err if it did not.
 func (s *stream[T]) causeOf(err error) error {
 	switch cause := context.Cause(s.ctx); {
-	case errors.Is(cause, errOutlived) || errors.Is(cause, errQuiet):
+	case isTorn(cause):
 		return cause
 	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent):
 		// Not every source returns the cause.

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,10 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	if (h.version == "" || h.version == "0") && !s.afterList {
 		return s.list()
 	}
+	if older := s.suspicion.take(); older.key != "" {
+		h.last = older
+		h.suspect()
+	}
 	if h.suspectRewind && h.failedChecks < mostChecks {
 		return &checking[T]{Reflector: s.Reflector}
 	}
@@ -83,6 +88,7 @@ type watching[T any] struct {
 
 func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.recorder.enter(health.StateWatching)
+	s.suspicion.watches(s.stream.cancel, s.stream.opened)
 	if err := s.handOn(ctx, s.rest); err != nil {
 		s.stream.endSpan(ctx, err, true)
 		s.close()
@@ -94,8 +100,11 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 			s.server.lastContact = time.Now()
 			err = s.handOn(ctx, events)
 		}
-		if err != nil {
+		switch h := &s.history; {
+		case err != nil:
 			return s.watchEnded(ctx, err, s.stream)
+		case h.absent.key != "" && !h.isOlder(h.version, h.absent.until):
+			return s.wentBack(ctx, passedError(h.absent.key, h.last.version, h.version), s.stream)
 		}
 	}
 }
@@ -110,6 +119,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 	if w.begun {
 		step, progressed = RunningWatch, stream.progressed
 		w.lasted, w.moved = time.Since(stream.opened) >= shortWatch, stream.moved
+		r.server.betweenBookmarks = cmp.Or(stream.longest, r.server.betweenBookmarks)
 		stream.endSpan(ctx, err, true)
 		stream.close()
 	}
@@ -214,6 +224,7 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	}
 	to := s.history.position
 	var bad error
+	absent := s.history.absent
 	s.changes = s.changes[:0]
 	for i := range events {
 		event := &events[i]
@@ -223,6 +234,9 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 		}
 		s.stream.behind = s.stream.behind && event.Version == ""
 		s.moveTo(&to, event)
+		if event.Key == absent.key {
+			absent = absence{}
+		}
 		switch {
 		case s.isReplay(event):
 		case event.Type == source.Added, event.Type == source.Modified:
@@ -242,6 +256,7 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	if err != nil {
 		return err
 	}
+	s.history.absent = absent
 	s.handedOn(to, changed)
 	if errors.Is(bad, errBackwards) {
 		s.history.suspect()
@@ -272,6 +287,9 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	to.highest = s.history.higher(to.highest, event.Version)
 	if event.Version == "" {
 		return
+	}
+	if event.Type <= source.Deleted && !s.history.isOlder(event.Version, to.last.version) {
+		to.last = lastChange{event.Key, event.Version, event.Type == source.Deleted}
 	}
 	before := s.stream.at
 	s.stream.at = event.Version

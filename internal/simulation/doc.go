@@ -12,6 +12,7 @@
 //	world_test.go      the day of one seed, its schedule and its history
 //	writelog_test.go   the writes, and the adds and deletes that follow for each informer
 //	faults_test.go     faults of requests; outages_test.go those of the whole server
+//	instances_test.go  several servers, of which some lag, stand still or end
 //	usercode_test.go   functions of the user that fail
 //	subject_test.go    an informer of any kind; native_test.go and dropin_test.go make them
 //	checker_test.go    a handler that follows it (package follow), and the ends of objects

@@ -23,8 +23,12 @@ func (w *world) persist(name, how string, lift func()) {
 	w.active = append(w.active, &activeFault{name: name, lift: lift})
 }
 
-// outage disturbs the server as a whole.
+// outage disturbs the server as a whole, or one of several.
 func (w *world) outage() {
+	if len(w.instances) > 0 && w.random.IntN(3) > 0 {
+		w.disturbInstance()
+		return
+	}
 	switch n := w.random.IntN(8); n {
 	case 0, 1:
 		w.cut()

@@ -36,18 +36,20 @@ var namespaces = []string{"a", "b", "c"}
 // world is the day of one seed.
 type world struct {
 	*testing.T
-	seed     uint64
-	random   *rand.Rand // of the schedule, which is one goroutine
-	server   *apisim.Server
-	writeLog writeLog
-	subjects []*subject
-	active   []*activeFault
-	backup   *apisim.Snapshot
-	written  int
-	touched  int
-	joined   int
-	history  []string
-	totals   *totals
+	seed   uint64
+	random *rand.Rand // of the schedule, which is one goroutine
+	server *apisim.Server
+	// instances are what the informers reach, by a load balancer; none means that it is server.
+	instances []*apisim.Instance
+	writeLog  writeLog
+	subjects  []*subject
+	active    []*activeFault
+	backup    *apisim.Snapshot
+	written   int
+	touched   int
+	joined    int
+	history   []string
+	totals    *totals
 }
 
 // runDay runs the day of a seed and counts it.
@@ -93,6 +95,7 @@ func (w *world) begin() {
 		w.write()
 	}
 	w.allow()
+	w.addInstances()
 	w.subjects = subjects()
 	w.random.Shuffle(len(w.subjects), func(i, j int) {
 		w.subjects[i], w.subjects[j] = w.subjects[j], w.subjects[i]
@@ -122,6 +125,9 @@ func (w *world) between(least, most int) time.Duration {
 
 func (w *world) config(userAgent string) *rest.Config {
 	config := w.server.Config()
+	if len(w.instances) > 0 {
+		config = w.server.Balance(w.instances...)
+	}
 	config.QPS, config.UserAgent, config.BearerToken = -1, userAgent, token
 	return config
 }

@@ -7,8 +7,8 @@
 //
 // # Algorithms
 //
-//  1. A write copies the bytes of a record into the newest segment, which has room for a 128th of
-//     [Options.MaxBytes], at most 256 KiB, or for one larger record.
+//  1. A write encodes a record into the newest segment, which has room for a 32nd of
+//     [Options.MaxBytes], or for one larger record.
 //  2. With a writer's first record in a segment, the ring asks the writer for the state of its
 //     cache. This is the base of the writer if the segment becomes its oldest one.
 //  3. When the segments are larger than MaxBytes, or the newest record of the oldest
@@ -22,7 +22,8 @@
 //
 // # Memory
 //
-// A record counts its bytes twice, its texts once, and [recordBytes] more: a base keeps the object
-// that the record's object has replaced in the cache. The table of a cache is copied on write, and the
-// nodes of its tree that are kept for a base do not count.
+// A record counts its encoded bytes and, a second time, its data: a base keeps the object that the
+// record's object has replaced in the cache. What is not encoded counts [extraBytes] and its texts.
+// The table of a cache is copied on write, and the nodes of its tree that are kept for a base do
+// not count.
 package tape

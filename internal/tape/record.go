@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -147,17 +148,16 @@ type Failure struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
-// texts returns how many bytes the texts of a record have.
-func (r *Record) texts() int {
-	n := len(r.Key) + len(r.Version)
-	if r.More == nil {
-		return n
+// texts returns how many bytes the texts of m have.
+func (m *More) texts() int {
+	if m == nil {
+		return 0
 	}
-	n += len(r.More.Continue)
-	if q := r.More.Request; q != nil {
+	n := len(m.Continue)
+	if q := m.Request; q != nil {
 		n += len(q.Version) + len(q.Continue)
 	}
-	if f := r.More.Failure; f != nil {
+	if f := m.Failure; f != nil {
 		n += len(f.Error) + len(f.Status)
 	}
 	return n
@@ -170,6 +170,8 @@ type Collection struct {
 	Version  string `json:"version,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	Kind     string `json:"kind,omitempty"`
+	// Metadata reports whether objects are read without their other fields.
+	Metadata bool `json:"metadata,omitempty"`
 	// Namespace is "" for all.
 	Namespace string `json:"namespace,omitempty"`
 	// Labels and Fields are selectors.
@@ -215,9 +217,9 @@ func (r *Recording) Track(name string) (*Track, error) {
 		len(found), name, names)
 }
 
-// String returns the name of the informer, with the namespace if it reads one.
+// String returns the name of the informer, with the namespace if it reads one. The name may have it.
 func (t *Track) String() string {
-	if t.Namespace == "" {
+	if t.Namespace == "" || strings.HasSuffix(t.Name, "[in "+t.Namespace+"]") {
 		return t.Name
 	}
 	return t.Name + " in " + t.Namespace

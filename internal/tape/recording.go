@@ -27,21 +27,20 @@ func (r *Ring) Take() Take {
 	take := Take{Began: r.began, Made: time.Now()}
 	tracks := map[*Writer]int{}
 	for _, s := range segments {
-		for i := range s.records {
-			w := s.records[i].by
-			base, known := s.bases[w]
-			if !known || s.records[i].Kind == 0 {
-				continue // the writer has ended
+		for number, record := range s.records() {
+			w := s.parts[number].by
+			if w == nil {
+				continue // it has ended
 			}
 			at, begun := tracks[w]
 			if !begun {
 				at = len(take.Tracks)
 				tracks[w] = at
-				track := TakenTrack{WriterOptions: w.o, Base: base}
+				track := TakenTrack{WriterOptions: w.o, Base: s.parts[number].base}
 				take.Tracks = append(take.Tracks, track)
 			}
 			track := &take.Tracks[at]
-			track.Records = append(track.Records, s.records[i].Record)
+			track.Records = append(track.Records, record)
 		}
 	}
 	for _, w := range writers {
@@ -52,8 +51,8 @@ func (r *Ring) Take() Take {
 	return take
 }
 
-// copy returns the segments as they are. Records are only appended, and the segments will not
-// be used again.
+// copy returns the segments as they are. Encoded records are only appended, and the segments will
+// not be used again.
 func (r *Ring) copy() ([]segment, []*Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +60,9 @@ func (r *Ring) copy() ([]segment, []*Writer) {
 	copied := make([]segment, len(r.segments))
 	for i, s := range r.segments {
 		s.copied = true
-		copied[i] = segment{records: s.records[:len(s.records):len(s.records)], bases: map[*Writer]Base{}}
-		maps.Copy(copied[i].bases, s.bases)
+		copied[i] = segment{
+			buf: slices.Clip(s.buf), extras: slices.Clone(s.extras), parts: slices.Clone(s.parts),
+		}
 	}
 	byName := func(a, b *Writer) int { return strings.Compare(a.o.Name, b.o.Name) }
 	return copied, slices.SortedFunc(maps.Keys(r.writers), byName)

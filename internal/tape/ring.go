@@ -2,6 +2,7 @@ package tape
 
 import (
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,14 +19,12 @@ type Options struct {
 }
 
 const (
-	// recordBytes is the memory of a record beside its bytes.
-	recordBytes = 128
+	// extraBytes is the memory of what is kept beside the bytes of a record, but for its texts.
+	extraBytes = 256
 	// objectBytes is what an object that is not encoded counts.
 	objectBytes = 4 << 10
-	// maxSegment is the most that a segment has room for, but for one larger record.
-	maxSegment = 256 << 10
 	// segments is how many segments a full ring has at least.
-	segments = 64
+	segments = 16
 )
 
 // Ring keeps the newest records.
@@ -36,6 +35,7 @@ type Ring struct {
 
 	mu       sync.Mutex // guards the rest
 	segments []*segment // the oldest first
+	begun    int        // how many segments there have been
 	bytes    int64
 	spare    *segment         // an empty one, or nil
 	writers  map[*Writer]bool // that have not ended
@@ -43,19 +43,20 @@ type Ring struct {
 
 // segment has the records of a while.
 type segment struct {
-	records []written
-	buf     []byte // their Data; it never grows
-	bases   map[*Writer]Base
-	bytes   int64
-	first   time.Duration // when its first record was written
-	last    time.Duration // and its last one
-	copied  bool          // a recording refers to it
+	number int     // of Ring.begun
+	buf    []byte  // the encoded records; it never grows
+	extras []extra // what is not encoded, in the order of records
+	parts  []part  // by the number that a record has of its writer
+	bytes  int64
+	first  time.Duration // when its first record was written
+	last   time.Duration // and its last one
+	copied bool          // a recording refers to it
 }
 
-// written is a record with its writer.
-type written struct {
-	Record
-	by *Writer
+// part is what a segment knows of a writer.
+type part struct {
+	by   *Writer // nil if it has ended
+	base Base
 }
 
 // Base is the state of a cache.
@@ -82,11 +83,15 @@ type WriterOptions struct {
 type Writer struct {
 	ring *Ring
 	o    WriterOptions
+
+	// Guarded by Ring.mu.
+	segment int // the number of the newest segment that it has written to
+	part    int // its number there
 }
 
 // New returns an empty ring.
 func New(o Options) *Ring {
-	room := int(min(o.MaxBytes/segments/2, maxSegment)) // bytes count twice
+	room := int(o.MaxBytes / segments / 2) // bytes count twice
 	return &Ring{o: o, began: time.Now(), room: room, writers: map[*Writer]bool{}}
 }
 
@@ -114,25 +119,24 @@ func (w *Writer) Write(records ...Record) {
 }
 
 func (r *Ring) write(w *Writer, record *Record, now time.Duration) {
-	size := len(record.Data)
-	leftOut := int64(size) > r.o.MaxBytes/4
-	if leftOut {
-		size = 0
+	kept := *record
+	kept.At = now
+	if int64(len(kept.Data)) > r.o.MaxBytes/4 {
+		kept.LeftOut, kept.Data = true, nil
 	}
-	s := r.newest(size, now)
-	if _, known := s.bases[w]; !known {
-		s.bases[w] = w.o.Base()
+	s := r.newest(kept.maxSize(), now)
+	if w.segment != s.number {
+		w.segment, w.part = s.number, len(s.parts)
+		s.parts = append(s.parts, part{by: w, base: w.o.Base()})
 	}
-	s.records = append(s.records, written{*record, w})
-	kept := &s.records[len(s.records)-1]
-	kept.At, kept.LeftOut, kept.Data = now, leftOut, nil
-	if size > 0 {
-		begin := len(s.buf)
-		s.buf = append(s.buf, record.Data...)
-		kept.Data = s.buf[begin:len(s.buf):len(s.buf)]
+	before := len(s.buf)
+	s.buf = kept.appendTo(s.buf, w.part)
+	count := int64(len(s.buf) - before + len(kept.Data))
+	if kept.More != nil || kept.Object != nil {
+		s.extras = append(s.extras, extra{part: w.part, more: kept.More, object: kept.Object})
+		count += int64(extraBytes + kept.More.texts())
 	}
-	count := int64(recordBytes + 2*size + record.texts())
-	if record.Object != nil {
+	if kept.Object != nil {
 		count += 2 * objectBytes
 	}
 	s.last = now
@@ -154,9 +158,10 @@ func (r *Ring) newest(size int, now time.Duration) *segment {
 	s := r.spare
 	r.spare = nil
 	if s == nil || cap(s.buf) < size {
-		s = &segment{buf: make([]byte, 0, max(size, r.room)), bases: map[*Writer]Base{}}
+		s = &segment{buf: make([]byte, 0, max(size, r.room))}
 	}
-	s.first = now
+	r.begun++
+	s.number, s.first = r.begun, now
 	r.segments = append(r.segments, s)
 	return s
 }
@@ -171,9 +176,10 @@ func (r *Ring) trim(now time.Duration) {
 		}
 		r.bytes -= oldest.bytes
 		if !oldest.copied && cap(oldest.buf) == r.room {
-			clear(oldest.records)
-			clear(oldest.bases)
-			oldest.records, oldest.buf, oldest.bytes = oldest.records[:0], oldest.buf[:0], 0
+			clear(oldest.extras)
+			clear(oldest.parts)
+			oldest.extras, oldest.parts = oldest.extras[:0], oldest.parts[:0]
+			oldest.buf, oldest.bytes = oldest.buf[:0], 0
 			r.spare = oldest
 		}
 	}
@@ -191,13 +197,14 @@ func (w *Writer) End() {
 	defer r.mu.Unlock()
 	delete(r.writers, w)
 	for _, s := range r.segments {
-		delete(s.bases, w)
-		if s.copied {
+		at := slices.IndexFunc(s.parts, func(p part) bool { return p.by == w })
+		if at < 0 {
 			continue
 		}
-		for i := range s.records {
-			if s.records[i].by == w {
-				s.records[i] = written{by: w} // its bytes go with the segment
+		s.parts[at] = part{}
+		for i := range s.extras {
+			if s.extras[i].part == at {
+				s.extras[i] = extra{part: at} // its bytes go with the segment
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 // Package objects makes the objects that the benchmarks work on: [Pod], [Deployment],
-// [ConfigMap] and [Widget] return the object of a number, as clusters have them, and
-// [Kind] names the four.
+// [ConfigMap], [Widget] and those of [Database] are the objects of a number, as clusters have
+// them, and [Kind] names their kinds.
 //
 //	number ──▶ workload = number / 40, replica = number % 40
 //	              │                       │

@@ -20,6 +20,17 @@ func UnlikePod(number int) *corev1.Pod {
 	return pod
 }
 
+// unlikeDatabase overwrites a database as UnlikePod does a pod.
+func unlikeDatabase(o Object, number int) Object {
+	namespace, version := o.GetNamespace(), o.GetResourceVersion()
+	gvk := o.GetObjectKind().GroupVersionKind()
+	randomOf("unlike database", number).scramble(reflect.ValueOf(o).Elem())
+	o.SetNamespace(namespace)
+	o.SetResourceVersion(version)
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	return o
+}
+
 // scramble overwrites all values in v with random ones, but for booleans and empty values. Strings
 // keep their length, from eight characters on.
 func (r random) scramble(v reflect.Value) {

@@ -1,12 +1,12 @@
 // Package server serves the objects of a benchmark over HTTP: [Encode] makes the [Encoded]
-// objects of a [Spec], and [Encoded.Handler] an http.Handler that answers lists and watches by
-// writing bytes that are encoded already, so that it costs next to nothing beside a client.
+// objects of a [Spec], and [Handler] an http.Handler that answers lists and watches by writing
+// bytes that are encoded already, so that it costs next to nothing beside a client.
 //
 //	GET path?watch&sendInitialEvents ──▶ frames of all objects, a bookmark, then silence
 //	GET path?watch                   ──▶ silence
 //	GET path?limit&continue          ──▶ a page
-//	POST /updates                    ──▶ the watches send the updates
-//	POST /relist                     ──▶ ends the watches with 410 Gone; the next list differs
+//	POST /updates                    ──▶ all watches send their updates
+//	POST /relist                     ──▶ ends all watches with 410 Gone; the next lists differ
 //
 // # The list after a relist
 //

@@ -165,7 +165,7 @@ func (s Spec) pages(version string, object func(int) objects.Object) (l list, er
 		var items []runtime.Object
 		for i := first; i < last; i++ {
 			o := object(i)
-			if s.Kind != objects.Widgets { // in a typed list, items do not repeat their kind
+			if !s.Kind.IsCustom() { // in a typed list, items do not repeat their kind
 				o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 			}
 			items = append(items, o)
@@ -195,13 +195,16 @@ func (s Spec) pages(version string, object func(int) objects.Object) (l list, er
 	return l, nil
 }
 
+// types has the Go types of the kinds.
+var types = objects.Scheme()
+
 // empty returns an object of the kind, or its list for the suffix List, without any field.
 func (s Spec) empty(suffix string) (o runtime.Object, err error) {
 	gvk := s.Kind.GroupVersionKind()
 	gvk.Kind += suffix
 	switch {
 	case s.Kind != objects.Widgets:
-		o, err = scheme.Scheme.New(gvk)
+		o, err = types.New(gvk)
 	case suffix == "":
 		o = &unstructured.Unstructured{}
 	default:

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -25,21 +27,67 @@ type handler struct {
 	relistOnce, updatedOnce sync.Once
 }
 
-// Handler returns a server in its first state: neither relisted nor updated.
-func (e *Encoded) Handler() http.Handler {
-	return &handler{Encoded: e, relisted: make(chan struct{}), updated: make(chan struct{})}
+// Handler returns a server of several resources in its first state: neither relisted nor updated.
+func Handler(all ...*Encoded) http.Handler {
+	mux := http.NewServeMux()
+	var handlers []*handler
+	for _, e := range all {
+		h := &handler{Encoded: e, relisted: make(chan struct{}), updated: make(chan struct{})}
+		handlers = append(handlers, h)
+		mux.Handle("GET "+e.spec.Kind.Path(), h)
+	}
+	post := func(path string, prepared func(Spec) bool, do func(*handler)) {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			for _, h := range handlers {
+				if !prepared(h.spec) {
+					http.NotFound(w, r)
+					return
+				}
+				do(h)
+			}
+		})
+	}
+	post("/relist", func(s Spec) bool { return s.Relist }, func(h *handler) {
+		h.relistOnce.Do(func() { close(h.relisted) })
+	})
+	post("/updates", func(s Spec) bool { return s.Updates > 0 }, func(h *handler) {
+		h.updatedOnce.Do(func() { close(h.updated) })
+	})
+	discovery(mux, all)
+	return mux
 }
 
-// ServeHTTP answers one request.
+// discovery answers what a client asks to find the resources of a group and version.
+func discovery(mux *http.ServeMux, all []*Encoded) {
+	lists := map[string]*metav1.APIResourceList{}
+	for _, e := range all {
+		gvk := e.spec.Kind.GroupVersionKind()
+		path := strings.TrimSuffix(e.spec.Kind.Path(), "/"+e.spec.Kind.Resource().Resource)
+		if lists[path] == nil {
+			lists[path] = &metav1.APIResourceList{
+				TypeMeta:     metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"},
+				GroupVersion: gvk.GroupVersion().String(),
+			}
+		}
+		lists[path].APIResources = append(lists[path].APIResources, metav1.APIResource{
+			Name: e.spec.Kind.Resource().Resource, Kind: gvk.Kind, Namespaced: true,
+			Verbs: metav1.Verbs{"get", "list", "watch"},
+		})
+	}
+	for path, list := range lists {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentTypes[JSON])
+			if err := json.NewEncoder(w).Encode(list); err != nil {
+				return // the client has gone
+			}
+		})
+	}
+}
+
+// ServeHTTP answers a list or a watch.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch watching := query.Get("watch") == "true" || query.Get("watch") == "1"; {
-	case r.URL.Path == "/relist" && r.Method == http.MethodPost && h.spec.Relist:
-		h.relistOnce.Do(func() { close(h.relisted) })
-	case r.URL.Path == "/updates" && r.Method == http.MethodPost && h.spec.Updates > 0:
-		h.updatedOnce.Do(func() { close(h.updated) })
-	case r.URL.Path != h.spec.Kind.Path() || r.Method != http.MethodGet:
-		http.NotFound(w, r)
 	case watching:
 		h.watch(w, r, query.Get("sendInitialEvents") == "true")
 	case h.spec.Paged:

@@ -47,7 +47,9 @@ func nativeFromServer(t Target, o Options, e Eyes) (Informer, error) {
 	if err := e.record(&transport); err != nil {
 		return nil, err
 	}
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Transport: transport})
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
+		Scheme: objects.Scheme(), Transport: transport,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +60,8 @@ func nativeFromServer(t Target, o Options, e Eyes) (Informer, error) {
 		return fromFactory[*appsv1.Deployment](factory, o, e)
 	case objects.ConfigMaps:
 		return fromFactory[*corev1.ConfigMap](factory, o, e)
+	case objects.Databases, objects.UnlikeDatabases:
+		return fromFactory[*objects.Database[[0]byte]](factory, o, e)
 	case objects.Widgets:
 		informer, err := tidings.Dynamic(factory, t.Kind.Resource(), tidings.Selection{})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
@@ -117,10 +118,11 @@ func (c constructors) fromServer(t Target, o Options) (Informer, error) {
 	factory := c.factory(client, 0)
 	switch {
 	case t.Kind == objects.Pods && o.ListerWatcher:
-		pods := client.CoreV1().RESTClient()
-		lw := cache.NewListWatchFromClient(pods, "pods", metav1.NamespaceAll, fields.Everything())
+		lw := listerWatcher(client.CoreV1().RESTClient(), t.Kind)
 		informer := c.informer(lw, &corev1.Pod{}, 0, cache.Indexers{})
 		return newShared[*corev1.Pod](informer, t.Kind, o)
+	case t.Kind == objects.Databases || t.Kind == objects.UnlikeDatabases:
+		return c.databases(config, t.Kind, o)
 	case o.ListerWatcher:
 		return nil, errUnsupported(t.Kind)
 	case t.Kind == objects.Pods || t.Kind == objects.UnlikePods:
@@ -132,6 +134,28 @@ func (c constructors) fromServer(t Target, o Options) (Informer, error) {
 		return newShared[*corev1.ConfigMap](factory.Core().V1().ConfigMaps().Informer(), t.Kind, o)
 	}
 	return nil, errUnsupported(t.Kind)
+}
+
+func listerWatcher(client rest.Interface, kind objects.Kind) cache.ListerWatcher {
+	resource := kind.Resource().Resource
+	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
+}
+
+// databases returns an informer of a custom resource in Go structs. What it reads is decoded by the
+// API machinery.
+func (c constructors) databases(
+	config *rest.Config, kind objects.Kind, o Options,
+) (Informer, error) {
+	gv := kind.Resource().GroupVersion()
+	config.APIPath, config.GroupVersion = "/apis", &gv
+	config.NegotiatedSerializer = serializer.NewCodecFactory(objects.Scheme()).WithoutConversion()
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	type database = objects.Database[[0]byte]
+	informer := c.informer(listerWatcher(client, kind), &database{}, 0, cache.Indexers{})
+	return newShared[*database](informer, kind, o)
 }
 
 // sharedInformer is an Informer on client-go's interface.
@@ -160,11 +184,9 @@ func newShared[T objects.Object](
 	return &sharedInformer[T]{informer, lister, synced}, nil
 }
 
-func (i *sharedInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {
-	if policy != tidings.PolicyConflateUpdates {
-		return fmt.Errorf("stack: client-go's handlers have no policy %v", policy)
-	}
-	r, err := i.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+// EventHandler returns a handler as client-go has them.
+func EventHandler[T objects.Object](h Handler) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { h(Added, nil, object.(T)) },
 		UpdateFunc: func(before, after any) { h(Updated, before.(T), after.(T)) },
 		DeleteFunc: func(object any) {
@@ -173,7 +195,14 @@ func (i *sharedInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {
 			}
 			h(Deleted, nil, object.(T))
 		},
-	})
+	}
+}
+
+func (i *sharedInformer[T]) AddHandler(h Handler, policy tidings.Policy) error {
+	if policy != tidings.PolicyConflateUpdates {
+		return fmt.Errorf("stack: client-go's handlers have no policy %v", policy)
+	}
+	r, err := i.informer.AddEventHandler(EventHandler[T](h))
 	if err != nil {
 		return err
 	}

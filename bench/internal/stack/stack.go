@@ -6,11 +6,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
+	"github.com/tidings-go/tidings/ctrlruntime"
 )
 
 // Stack makes informers.
@@ -24,6 +26,16 @@ type Stack struct {
 	// Decoder returns a function that makes a pod of a protobuf message without an
 	// envelope; nil where the stack uses the decoder of another one.
 	Decoder func() func(message []byte) (metav1.Object, error)
+	// NewCache makes the cache of a manager of controller-runtime; nil where a stack has none.
+	NewCache cache.NewCacheFunc
+}
+
+// Managers returns the stacks that make caches of managers: controller-runtime's own first.
+func Managers() []Stack {
+	return []Stack{
+		{Name: "controller-runtime", NewCache: cache.New},
+		{Name: "NewCache", NewCache: ctrlruntime.NewCache},
+	}
 }
 
 // All returns the stacks, client-go's first.

@@ -58,8 +58,9 @@ func (s *Source) Collection() tape.Collection {
 		gvk := registeredKind(s.options.Example)
 		of.Group, of.Version, of.Kind = gvk.Group, gvk.Version, gvk.Kind
 	}
+	_, metadata := s.options.Example.(*metav1.PartialObjectMetadata)
 	return tape.Collection{
-		Group: of.Group, Version: of.Version, Resource: of.Name, Kind: of.Kind,
+		Group: of.Group, Version: of.Version, Resource: of.Name, Kind: of.Kind, Metadata: metadata,
 		Namespace: s.options.Namespace,
 	}
 }

@@ -118,6 +118,7 @@ func (i *Informer) engineOptions() engine.Options[any] {
 		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part,
 		Supervise:       supervise,
 		ReportUnchanged: true, BeforeApply: i.beforeApply, Observe: i.observe,
+		Share:      i.sharing,
 		Background: []func(context.Context){func(ctx context.Context) { i.detector.Run(ctx.Done()) }},
 		Resync:     engine.ResyncRule{Period: i.startResyncs, Due: i.dueForResync, Apply: i.resync},
 		StopGrace:  stuckReport, OnStuck: i.logStuck, AfterDecoding: i.afterDecoding,
@@ -167,16 +168,20 @@ func transport(v *listwatch.Versions, pageSize int64, minTimeout time.Duration) 
 	}
 }
 
-// afterTransform returns the result of a transform, which shares equal parts with other cached
-// objects from now on. It notes whether the transform has changed the version.
+// afterTransform notes whether a transform has changed the version.
 func (i *Informer) afterTransform(received source.Item[any], made any) (any, error) {
 	if version, _ := versionAndUID(made); version != "" && version != received.Version {
 		i.ownVersions.Store(true)
 	}
-	if sharer := i.sharer.Load(); sharer != nil {
-		return sharer.Share(made), nil
-	}
 	return made, nil
+}
+
+// sharing returns the function that shares the parts of objects; nil without a sharer.
+func (i *Informer) sharing() func(any) any {
+	if sharer := i.sharer.Load(); sharer != nil {
+		return sharer.Share
+	}
+	return nil
 }
 
 func (i *Informer) afterDecoding() source.SharerStats {

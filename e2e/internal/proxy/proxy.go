@@ -1,6 +1,7 @@
-// Package proxy is a TCP [Proxy] that cuts connections, and delays or swallows their bytes.
+// Package proxy is a TCP [Proxy] that cuts connections, and delays or swallows their bytes. Before
+// several servers it balances: a connection is to the next one that accepts it.
 //
-//	client ──▶ Proxy ──▶ server       Cut      breaks every connection
+//	client ──▶ Proxy ──▶ servers      Cut      breaks every connection
 //	       ◀── delay ◀──              Delay    delays the server's bytes
 //	                                  Swallow  withholds the server's bytes until Cut
 //	                                  Silence  drops the bytes of the existing connections
@@ -16,13 +17,15 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Proxy is a proxy before one server.
+// Proxy is a proxy before one or more servers.
 type Proxy struct {
 	listener net.Listener
-	target   string
+	targets  []string
+	next     atomic.Uint64 // counts the connections
 	running  sync.WaitGroup
 
 	mu      sync.Mutex // guards the rest
@@ -33,17 +36,21 @@ type Proxy struct {
 	silence chan struct{} // closed when the existing connections fall silent
 }
 
-// Start starts a proxy before the server of a URL.
-func Start(server string) (*Proxy, error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return nil, fmt.Errorf("proxy: %w", err)
+// Start starts a proxy before the servers of some URLs.
+func Start(servers ...string) (*Proxy, error) {
+	var targets []string
+	for _, server := range servers {
+		u, err := url.Parse(server)
+		if err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		targets = append(targets, u.Host)
 	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	p := &Proxy{listener: l, target: u.Host, conns: map[net.Conn]bool{}, silence: make(chan struct{})}
+	p := &Proxy{listener: l, targets: targets, conns: map[net.Conn]bool{}, silence: make(chan struct{})}
 	p.running.Go(p.accept)
 	return p, nil
 }
@@ -118,7 +125,7 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp4", p.target)
+	server, err := p.dial()
 	if err != nil {
 		return // to the client it looks as if the server had refused
 	}
@@ -132,6 +139,18 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Go(func() { p.pipe(client, server, false, silence) })
 	both.Go(func() { p.pipe(server, client, true, silence) })
 	both.Wait()
+}
+
+// dial connects to the next server, or to one after it if that refuses.
+func (p *Proxy) dial() (server net.Conn, err error) {
+	first := p.next.Add(1)
+	for n := range p.targets {
+		target := p.targets[(first+uint64(n))%uint64(len(p.targets))]
+		if server, err = net.Dial("tcp4", target); err == nil {
+			return server, nil
+		}
+	}
+	return nil, err
 }
 
 // pipe copies until either end fails, and then breaks both. Once silent it only reads, to

@@ -98,3 +98,30 @@ func TestCut(t *testing.T) {
 		t.Errorf("a new connection: %d bytes, %v", n, err)
 	}
 }
+
+// TestBalance checks that connections go to all servers in turn, past those that refuse them.
+func TestBalance(t *testing.T) {
+	gone, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	one, err := Start(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	p, err := Start(one.URL(), echo(t), "https://"+gone.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for range 6 {
+		if n, err := ask(dial(t, p)); n != 1 {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	}
+	if n := one.next.Load(); n < 2 || n > 4 {
+		t.Errorf("one of two servers has had %d of 6 connections", n)
+	}
+}

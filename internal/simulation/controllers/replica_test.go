@@ -84,6 +84,9 @@ type callKey struct{}
 func newReplica(w *world, name string) *replica {
 	r := &replica{world: w, name: name, ended: make(chan error, 1), calls: map[string]*keyLog{}}
 	config := w.server.Config()
+	if len(w.instances) > 0 {
+		config = w.server.Balance(w.instances...)
+	}
 	config.UserAgent, config.QPS = name, -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return sending{r, next} })
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})

@@ -58,9 +58,11 @@ type world struct {
 	*testing.T
 	random *rand.Rand // of the schedule, which is one goroutine
 	server *apisim.Server
-	totals *totals
-	faults []*apisim.Injection
-	made   int
+	// instances are what the replicas reach, by a load balancer; none means that it is server.
+	instances []*apisim.Instance
+	totals    *totals
+	faults    []*apisim.Injection
+	made      int
 
 	mu  sync.Mutex // guards all
 	all []*replica
@@ -86,6 +88,9 @@ func runHour(t *testing.T, seed uint64, all *totals) {
 	for _, name := range append([]string{"ops"}, namespaces...) {
 		_, err := w.server.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		w.must(err)
+	}
+	for range []int{0, 2, 3}[w.random.IntN(3)] {
+		w.instances = append(w.instances, w.server.AddInstance())
 	}
 	for began := time.Now(); time.Since(began) < time.Hour && !t.Failed(); {
 		w.step()
@@ -122,6 +127,8 @@ func (w *world) step() {
 		w.lift(w.random.IntN(len(w.faults)))
 	case n < 88:
 		w.collectGarbage()
+	case n < 91 && len(w.instances) > 0:
+		w.disturbInstance(w.instances[w.random.IntN(len(w.instances))])
 	case n < 94 && len(w.replicas()) < maxReplicas:
 		w.startReplica()
 	case n >= 97 && len(w.replicas()) > 0:
@@ -129,6 +136,30 @@ func (w *world) step() {
 	}
 	time.Sleep(time.Duration(w.random.Int64N(int64([]time.Duration{
 		time.Millisecond, time.Second, 20 * time.Second}[w.random.IntN(3)]))))
+}
+
+// disturbInstance makes an API server lag, stand still or end for a while, or ends that.
+func (w *world) disturbInstance(i *apisim.Instance) {
+	w.totals.faults.Add(1)
+	switch w.random.IntN(6) {
+	case 0:
+		i.SetPaused(true)
+	case 1:
+		i.SetAvailable(false)
+	case 2:
+		i.SetLag(apisim.Frozen)
+	case 3:
+		i.SetLag(time.Duration(w.random.Int64N(int64(time.Minute))))
+	default:
+		heal(i)
+	}
+}
+
+// heal ends what disturbs an API server.
+func heal(i *apisim.Instance) {
+	i.SetPaused(false)
+	i.SetAvailable(true)
+	i.SetLag(0)
 }
 
 func (w *world) startReplica() {
@@ -255,6 +286,9 @@ func (w *world) lift(n int) {
 func (w *world) settle() {
 	for len(w.faults) > 0 {
 		w.lift(0)
+	}
+	for _, i := range w.instances {
+		heal(i)
 	}
 	if len(w.replicas()) == 0 {
 		w.startReplica()

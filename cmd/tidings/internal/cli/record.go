@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,13 +77,7 @@ func newRecord(c *common) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVarP(&clusters.namespaces, "namespace", "n", nil,
-		"record this namespace, or several separated by commas, instead of the context's")
-	flags.BoolVarP(&o.watch.allNamespaces, "all-namespaces", "A", false, "record all namespaces")
-	flags.StringVarP(&o.watch.labels, "selector", "l", "",
-		"record only objects with these labels, as in app=web,tier!=cache")
-	flags.StringVar(&o.watch.fields, "field-selector", "",
-		"record only objects with these fields, as in spec.nodeName=node-1")
+	o.watch.addSelection(flags, clusters, "record")
 	flags.BoolVarP(&o.watch.quiet, "quiet", "q", false,
 		"print the name of the file only: no notes, status line or summary")
 	flags.DurationVar(&o.length, "for", 0, "how long to record, as in 30s or 5m; 0 until Ctrl-C")
@@ -121,7 +116,7 @@ func (o *recordOptions) check(command string) error {
 			o.age)
 	}
 	if _, err := o.recorder(); err != nil {
-		return problem.Usage(command, "--cut: %v", err)
+		return problem.Usage(command, "--cut: %v", errors.Unwrap(err))
 	}
 	w.timeout = o.length
 	return nil

@@ -73,7 +73,7 @@ func TestRecord(t *testing.T) {
 	if info, err := os.Stat(last); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("others may read it: %v, %v", info, err)
 	}
-	if out := run(t, 0, "replay", last, "--speed", "0").out.String(); !strings.Contains(out, "Dynamic pods.v1 [in shop] in shop updated shop/web at ") {
+	if out := run(t, 0, "replay", last, "--speed", "0").out.String(); !strings.Contains(out, "Dynamic pods.v1 [in shop] updated shop/web at ") {
 		t.Errorf("the replay prints %s", out)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -162,7 +163,11 @@ func (r *replay) start(ctx context.Context, recording *flight.Recording) error {
 	for _, track := range recording.Tracks {
 		gvk := schema.GroupVersionKind{Group: track.Group, Version: track.Version, Kind: track.Kind}
 		var err error
-		if _, known := newObject(gvk); known {
+		if track.Metadata {
+			err = play(ctx, r, track, func() *metav1.PartialObjectMetadata {
+				return new(metav1.PartialObjectMetadata)
+			})
+		} else if _, known := newObject(gvk); known {
 			err = play(ctx, r, track, func() tidings.Object {
 				object, _ := newObject(gvk)
 				return object

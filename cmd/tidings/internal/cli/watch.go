@@ -102,13 +102,7 @@ func newWatch(c *common) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringSliceVarP(&clusters.namespaces, "namespace", "n", nil,
-		"watch this namespace, or several separated by commas, instead of the context's")
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "watch all namespaces")
-	flags.StringVarP(&o.labels, "selector", "l", "",
-		"watch only objects with these labels, as in app=web,tier!=cache")
-	flags.StringVar(&o.fields, "field-selector", "",
-		"watch only objects with these fields, as in spec.nodeName=node-1")
+	o.addSelection(flags, clusters, "watch")
 	flags.BoolVarP(&o.quiet, "quiet", "q", false,
 		"print objects and changes only: no notes, status line or summary")
 	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist at the start")
@@ -176,6 +170,17 @@ func (f *clusterFlags) completeTypes(
 		names[i] = typed[:last] + names[i]
 	}
 	return names, none
+}
+
+// addSelection adds the flags that choose objects. verb is what the command does with them.
+func (o *watchOptions) addSelection(flags *pflag.FlagSet, clusters *clusterFlags, verb string) {
+	flags.StringSliceVarP(&clusters.namespaces, "namespace", "n", nil,
+		verb+" this namespace, or several separated by commas, instead of the context's")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, verb+" all namespaces")
+	flags.StringVarP(&o.labels, "selector", "l", "",
+		verb+" only objects with these labels, as in app=web,tier!=cache")
+	flags.StringVar(&o.fields, "field-selector", "",
+		verb+" only objects with these fields, as in spec.nodeName=node-1")
 }
 
 // check returns an error for invalid flags, before the cluster is asked.

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package election
+package lease
 
 import "time"
 

@@ -1,0 +1,162 @@
+package apisim
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Frozen is the lag of a [Instance] whose watch caches stand still.
+const Frozen time.Duration = 1<<63 - 1
+
+// Instance is one of several API servers before the storage of a [Server]. It writes to the
+// storage, and reads from there what has to be of the newest state: objects and lists without a
+// resource version. Anything else it reads from watch caches of its own, which may lag. A request
+// for a version that they do not have waits up to three seconds, and is then 504 with the cause
+// ResourceVersionTooLarge; a watch from such a version waits for it. Its methods may be called from
+// any goroutine.
+type Instance struct {
+	server *Server
+	entrance
+	gate gate
+
+	// The server's lock guards the rest.
+
+	lag     time.Duration
+	version uint64 // that the watch caches have
+	// began is the version at which the instance started: its watch caches have no events up to
+	// it.
+	began  uint64
+	unread []writeTime   // the writes that the watch caches do not have
+	timer  *time.Timer   // of the next of them
+	later  chan struct{} // closed when version changes
+}
+
+// writeTime is when the storage reached a version.
+type writeTime struct {
+	version uint64
+	at      time.Time
+}
+
+type instanceKey struct{}
+
+// AddInstance adds an API server, without lag. Like one that has just started, it answers a watch
+// from an earlier version with 410. Close of the server closes it too.
+func (s *Server) AddInstance() *Instance {
+	r := &Instance{server: s, later: make(chan struct{})}
+	pipe := newPipeListener()
+	pipe.storage, pipe.gate = s.pipe, &r.gate
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.version, r.began = s.version, s.version
+	r.begin(s, pipe, context.WithValue(context.Background(), instanceKey{}, r))
+	if s.closed {
+		pipe.Close() //nolint:errcheck // it has no error
+		return r
+	}
+	s.instances = append(s.instances, r)
+	s.listen(&r.entrance, pipe)
+	return r
+}
+
+// Config returns a client configuration that reaches the instance, as [Server.Config] does.
+func (r *Instance) Config() *rest.Config { return r.config() }
+
+// Listen makes the instance reachable over TCP as well, as [Server.Listen] does.
+func (r *Instance) Listen(address string) (url string, err error) {
+	return r.server.listenTCP(&r.entrance, address)
+}
+
+// SetLag makes the watch caches lag behind the storage, by [Frozen] for good. A shorter lag than
+// before lets them catch up at once; a longer one lets them stand still first.
+func (r *Instance) SetLag(lag time.Duration) {
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	r.lag = lag
+	r.readLocked()
+}
+
+// SetPaused makes the process of the instance stand still, as SIGSTOP does, or go on. An instance
+// that stands still accepts connections and answers nothing. What it had begun may be carried
+// out.
+func (r *Instance) SetPaused(paused bool) { r.gate.set(paused) }
+
+// SetAvailable kills the instance, cutting its connections, or starts it again.
+func (r *Instance) SetAvailable(available bool) {
+	if available && r.pipe.isDown() {
+		r.server.mu.Lock()
+		r.restartLocked()
+		r.server.mu.Unlock()
+	}
+	r.setDown(!available)
+}
+
+// CutConnections closes every open connection of the instance.
+func (r *Instance) CutConnections() { r.cut() }
+
+// restartLocked makes the watch caches read the present state.
+func (r *Instance) restartLocked() {
+	r.unread = nil
+	r.began = r.server.version
+	r.reachLocked(r.server.version)
+}
+
+// readLocked makes the watch caches read what is older than the lag, and comes back in time for
+// the next write.
+func (r *Instance) readLocked() {
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	now := time.Now()
+	due := 0
+	for due < len(r.unread) && now.Sub(r.unread[due].at) >= r.lag {
+		due++
+	}
+	if due > 0 {
+		version := r.unread[due-1].version
+		r.unread = slices.Delete(r.unread, 0, due)
+		r.reachLocked(version)
+	}
+	if len(r.unread) > 0 && r.lag != Frozen && !r.server.closed {
+		r.timer = time.AfterFunc(r.lag-now.Sub(r.unread[0].at), func() {
+			r.server.mu.Lock()
+			defer r.server.mu.Unlock()
+			r.readLocked()
+		})
+	}
+}
+
+// reachLocked sets the version of the watch caches.
+func (r *Instance) reachLocked(version uint64) {
+	r.version = version
+	close(r.later)
+	r.later = make(chan struct{})
+}
+
+// wroteLocked notes a write.
+func (r *Instance) wroteLocked(version uint64) {
+	r.unread = append(r.unread, writeTime{version, time.Now()})
+	r.readLocked()
+}
+
+// Balance returns a client configuration that reaches the instances like a load balancer for TCP:
+// each request is a connection of its own, to one of those that accept connections. The seed of the
+// server decides which.
+func (s *Server) Balance(instances ...*Instance) *rest.Config {
+	return clientConfig(&http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			up := slices.DeleteFunc(slices.Clone(instances), func(r *Instance) bool {
+				return !r.pipe.isAvailable()
+			})
+			if len(up) == 0 {
+				return nil, errRefused
+			}
+			return up[s.random.below(len(up))].pipe.dial(ctx, network, address)
+		},
+	})
+}

@@ -1,0 +1,193 @@
+package ctrlruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/tidings-go/tidings/controller/guard"
+)
+
+// ErrBehind is the error of a read whose cache does not show a write of the client after 30
+// seconds, although it could.
+var ErrBehind = errors.New("the cache is behind a write of this client: read again later")
+
+// NewClient is controller-runtime's client.New for a cache of [NewCache]. Its reads from the cache
+// wait until the cache shows what the client has written. It is the value of
+// ctrl.Options.NewClient:
+//
+//	mgr, err := ctrl.NewManager(config, ctrl.Options{
+//		NewCache: ctrlruntime.NewCache, NewClient: ctrlruntime.NewClient,
+//	})
+//
+// A Get waits for the writes of its object, a List for those of its type in its namespace, each in
+// the form (Go type, maps, metadata) in which it reads. They wait for writes that have returned
+// before: not for those of other clients, nor of other processes. A write with a status or another
+// subresource is one of the object. A wait ends with the context. After 10 seconds the server is
+// asked whether the cache can show the write at all, and if it can, after 30 seconds the error is
+// ErrBehind. The server is asked also about a write whose outcome the client does not know.
+// That needs the verbs get and list on what is written.
+//
+// Writes have a timeout of 34 seconds. A read with client.DisableReadYourWritesConsistency does not
+// wait. A write ignores that option. NewClient ignores
+// options.Cache.EnableReadYourWritesConsistency, which has the same purpose. Without options.Cache,
+// it returns the client of client.New.
+func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	if options.Cache == nil || options.Cache.Reader == nil {
+		return client.New(config, options)
+	}
+	of, ok := options.Cache.Reader.(*wrapper)
+	if !ok {
+		return nil, fmt.Errorf("ctrlruntime: NewClient: the cache is a %T: "+
+			"set ctrl.Options.NewCache to ctrlruntime.NewCache", options.Cache.Reader)
+	}
+	server, err := guard.New(config, guard.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("ctrlruntime: NewClient: %w", err)
+	}
+	httpClient, err := httpClientOf(config, options.HTTPClient)
+	if err != nil {
+		return nil, fmt.Errorf("ctrlruntime: NewClient: %w", err)
+	}
+	of.informers.readNewest.Store(true)
+	w := newWrites(server, of.informers)
+	options.HTTPClient = wrapped(httpClient, func(next http.RoundTripper) http.RoundTripper {
+		return &recorder{server.Wrap(next), w}
+	})
+	cacheOptions := *options.Cache
+	cacheOptions.Reader, cacheOptions.EnableReadYourWritesConsistency = &waitingReader{of, w}, nil
+	options.Cache = &cacheOptions
+	return client.New(config, options)
+}
+
+// recorder records the writes of an HTTP client.
+type recorder struct {
+	next   http.RoundTripper // that of the guard
+	writes *writes
+}
+
+// WrappedRoundTripper returns the transport that sends, for apimachinery's util/net.
+func (r *recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// RoundTrip sends a request. Its writes are recorded before the caller has read the answer to its
+// end, or has the error.
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet {
+		return r.next.RoundTrip(req)
+	}
+	ctx, call := r.writes.server.Begin(req.Context(), nil)
+	resp, err := r.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		r.writes.record(call.End())
+		return nil, err
+	}
+	end := sync.OnceFunc(func() { r.writes.record(call.End()) })
+	resp.Body = &recordedBody{resp.Body, end}
+	return resp, nil
+}
+
+// recordedBody is the body of an answer to a write. The guard below it knows the outcome at its
+// end.
+type recordedBody struct {
+	io.ReadCloser
+	end func()
+}
+
+// Read reads the next part.
+func (b *recordedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (b *recordedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.end()
+	return err
+}
+
+// waitingReader reads the cache once it shows what was written.
+type waitingReader struct {
+	*wrapper
+	writes *writes
+}
+
+// Get reads an object.
+func (r *waitingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
+	opts ...client.GetOption) error {
+	var o client.GetOptions
+	if o.ApplyOptions(opts); !o.DisableReadYourWritesConsistency {
+		if err := r.await(ctx, obj, formOf(obj), key.Namespace, key.Name); err != nil {
+			return fmt.Errorf("ctrlruntime: get %T %v: %w", obj, key, err)
+		}
+	}
+	return r.wrapper.Get(ctx, key, obj, opts...)
+}
+
+// List lists objects.
+func (r *waitingReader) List(ctx context.Context, list client.ObjectList,
+	opts ...client.ListOption) error {
+	var o client.ListOptions
+	if o.ApplyOptions(opts); !o.DisableReadYourWritesConsistency {
+		if err := r.await(ctx, list, formOf(list), o.Namespace, ""); err != nil {
+			return fmt.Errorf("ctrlruntime: list %T in namespace %q: %w", list, o.Namespace, err)
+		}
+	}
+	return r.wrapper.List(ctx, list, opts...)
+}
+
+// await waits for the writes of what is read: of an object, or of all in a namespace for the name
+// "", or of all.
+func (r *waitingReader) await(ctx context.Context, read runtime.Object, of form,
+	namespace, name string) error {
+	if r.writes.none() {
+		return nil
+	}
+	kind, err := apiutil.GVKForObject(read, r.informers.scheme)
+	if err != nil {
+		return nil // the read has the same error
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	if _, ok := r.informers.find(kind, of, namespace); !ok && !r.onlyMade {
+		if obj := r.emptyOf(kind, of); obj != nil {
+			// The read would make the informer. Its error is that of the read.
+			_, _ = r.GetInformer(ctx, obj)
+		}
+	}
+	return r.writes.await(ctx, kind, of, namespace, name)
+}
+
+// emptyOf returns an empty object of a kind in a form. It is nil if the scheme lacks the kind.
+func (r *waitingReader) emptyOf(kind schema.GroupVersionKind, of form) client.Object {
+	switch of {
+	case untyped:
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(kind)
+		return u
+	case metadata:
+		m := &metav1.PartialObjectMetadata{}
+		m.SetGroupVersionKind(kind)
+		return m
+	}
+	made, err := r.informers.scheme.New(kind)
+	if err != nil {
+		return nil
+	}
+	obj, _ := made.(client.Object)
+	return obj
+}

@@ -1,0 +1,256 @@
+package ctrlruntime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/internal/written"
+)
+
+const (
+	// behindAfter is how long a read waits for a cache that could show a write.
+	behindAfter = 30 * time.Second
+	// sweepAfter is how often reads forget the writes of places where nothing is read or written.
+	sweepAfter = time.Second
+)
+
+// writes has what a client has written, until the caches show it. Times are since epoch.
+type writes struct {
+	server    *guard.Guard
+	informers *InformerSet
+	epoch     time.Time
+	open      atomic.Int64 // the number of writes
+
+	mu     sync.Mutex         // guards the rest; taken before that of informers
+	places map[place][]*write // in the order in which they were recorded
+	swept  time.Duration
+}
+
+// place is where an object is: its resource and its namespace.
+type place struct {
+	resource  schema.GroupResource
+	namespace string
+}
+
+// write is a write that an informer may not show.
+type write struct {
+	place
+	written.Write               // the mutex of writes guards it
+	settled       []*member     // informers that need not show it; likewise
+	asking        chan struct{} // has a value while the server is being asked
+}
+
+func newWrites(server *guard.Guard, informers *InformerSet) *writes {
+	return &writes{
+		server: server, informers: informers, epoch: time.Now(), places: map[place][]*write{},
+	}
+}
+
+func (s *writes) now() time.Duration { return time.Since(s.epoch) }
+
+// none reports whether there is nothing to wait for.
+func (s *writes) none() bool { return s.open.Load() == 0 }
+
+// record adds writes, in the place of earlier ones of the same object.
+func (s *writes) record(all []guard.Write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range all {
+		w := &write{
+			place: place{all[i].Resource, all[i].Namespace},
+			Write: written.Of(&all[i], s.epoch), asking: make(chan struct{}, 1),
+		}
+		kept := slices.DeleteFunc(s.places[w.place], func(earlier *write) bool {
+			isReplaced := w.Replaces(&earlier.Write)
+			if isReplaced {
+				s.open.Add(-1)
+			}
+			return isReplaced
+		})
+		s.places[w.place] = append(kept, w)
+		s.open.Add(1)
+		s.pruneLocked(w.place)
+	}
+}
+
+// pruneLocked forgets the writes of a place that all informers show. One that is made later reads
+// the newest state first, so it shows every write whose request has ended. The end of an object is
+// not forgotten before its earlier writes: an informer without the object may yet show them.
+func (s *writes) pruneLocked(at place) {
+	holders := s.informers.members()
+	holders = slices.DeleteFunc(holders, func(m *member) bool { return !m.shows(at) })
+	open := map[string]bool{}
+	kept := slices.DeleteFunc(s.places[at], func(w *write) bool {
+		isShown := !(w.Gone && open[w.Object])
+		if len(holders) == 0 {
+			isShown = !w.Unknown || s.now() >= w.Until
+		}
+		for _, m := range holders {
+			isShown = isShown && s.isShownLocked(m, w)
+		}
+		open[w.Object] = open[w.Object] || !isShown
+		if isShown {
+			s.open.Add(-1)
+		}
+		return isShown
+	})
+	if s.places[at] = kept; len(kept) == 0 {
+		delete(s.places, at)
+	}
+}
+
+func (s *writes) isShownLocked(m *member, w *write) bool {
+	return slices.Contains(w.settled, m) || w.Held(m, s.now())
+}
+
+func (s *writes) isShown(m *member, w *write) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isShownLocked(m, w)
+}
+
+// state returns a write as it is now.
+func (s *writes) state(w *write) written.Write {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.Write
+}
+
+// await waits until the informers of a kind in a form show the writes in a namespace, or in all of
+// them for "": those of the object of a name, or all for "".
+func (s *writes) await(ctx context.Context, kind schema.GroupVersionKind, of form,
+	namespace, name string) error {
+	for _, m := range s.informers.readBy(kind, of, namespace) {
+		for _, w := range s.unshown(m, namespace, name) {
+			if err := s.awaitOne(ctx, m, w); err != nil {
+				return err
+			}
+		}
+	}
+	s.sweep()
+	return nil
+}
+
+// unshown returns the writes that a read of an informer waits for.
+func (s *writes) unshown(m *member, namespace, name string) (all []*write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := func(at place) {
+		for _, w := range s.places[at] {
+			_, of := written.SplitKey(w.Object)
+			if name == "" || of == "" || of == name {
+				all = append(all, w)
+			}
+		}
+	}
+	if at := (place{m.holds().GroupResource(), namespace}); namespace != "" {
+		in(at)
+		return all
+	}
+	for at := range s.places {
+		if m.shows(at) {
+			in(at)
+		}
+	}
+	return all
+}
+
+// sweep forgets, now and then, what all informers show.
+func (s *writes) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.now(); now-s.swept >= sweepAfter {
+		s.swept = now
+		for at := range s.places {
+			s.pruneLocked(at)
+		}
+	}
+}
+
+// awaitOne waits until an informer shows a write.
+func (s *writes) awaitOne(ctx context.Context, m *member, w *write) error {
+	began := s.now()
+	state := s.state(w)
+	due := state.Due(m, began)
+	var problem error
+	for {
+		end := max(began, state.Until) + behindAfter
+		wait, cancel := context.WithTimeout(ctx, min(due, end)-s.now())
+		err := m.Await(wait, func() (bool, error) { return s.isShown(m, w), nil })
+		cancel()
+		switch {
+		case err == nil || m.Over() != nil || s.isShown(m, w):
+			s.mu.Lock()
+			s.pruneLocked(w.place)
+			s.mu.Unlock()
+			return nil
+		case ctx.Err() != nil:
+			return behind(m, w.resource, state, context.Cause(ctx), problem)
+		case s.now() >= end:
+			return behind(m, w.resource, state, ErrBehind, problem)
+		}
+		problem = s.ask(ctx, m, w, state)
+		asked := state
+		if state = s.state(w); state != asked {
+			due = state.Due(m, s.now())
+		} else {
+			if problem == nil && !state.Unknown && s.now()-began >= written.AskAfter {
+				m.SuspectWatch(state.Object, "")
+			}
+			due = s.now() + written.AskAfter
+		}
+	}
+}
+
+// behind returns the error of a read that has not waited to the end. problem is that of the question
+// to the server, if there was one.
+func behind(m *member, of schema.GroupResource, state written.Write, err, problem error) error {
+	h, _ := tidingscache.HealthOf(m.informer)
+	what := fmt.Sprintf("version %s", state.Version)
+	switch {
+	case state.Unknown:
+		what = "a write whose outcome is not known"
+	case state.Gone:
+		what = fmt.Sprintf("the end of UID %s", state.UID)
+	}
+	if problem != nil {
+		err = fmt.Errorf("%w (%w)", err, problem)
+	}
+	return fmt.Errorf("the cache has to show %s of %s %s first, is at %q and %s: %w",
+		what, of, state.Object, h.Version, h.State, err)
+}
+
+// ask asks the server about a write, unless its state is another one by now.
+func (s *writes) ask(ctx context.Context, m *member, w *write, state written.Write) error {
+	select {
+	case w.asking <- struct{}{}:
+		defer func() { <-w.asking }()
+	case <-ctx.Done():
+		return nil
+	}
+	if s.isShown(m, w) || s.state(w) != state {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, written.AskAfter)
+	defer cancel()
+	a, err := state.Ask(ctx, s.server, m, m.holds())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		return err
+	case a.Settled:
+		w.settled = append(w.settled, m)
+	case w.Unknown:
+		w.Take(a)
+	}
+	return nil
+}

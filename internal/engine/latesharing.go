@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/store"
+)
+
+const (
+	// quietTime is how long an object stays unchanged before its parts are shared, at least.
+	quietTime = 10 * time.Second
+	// sharedAtOnce is how many shared objects are cached together. Batches wait meanwhile:
+	// about 0.1 ms.
+	sharedAtOnce = 32
+)
+
+// lateSharing shares the parts of objects that watches have brought, when they have not changed
+// for a while: most states of an object that changes often are replaced before that pays.
+type lateSharing[T any] struct {
+	share   func(T) T           // nil shares nothing
+	changed map[string]struct{} // keys since the last round; guarded by applyMu
+	begun   chan struct{}       // one token: changed has a first key
+}
+
+// noteChanged notes the objects that a watch has brought. The lists' are shared already.
+func (c *Collection[T]) noteChanged(changes []change.Change[T]) {
+	l := &c.late
+	if l.share == nil {
+		return
+	}
+	for i := range changes {
+		if changes[i].Type != change.Deleted {
+			l.changed[changes[i].Key] = struct{}{}
+		}
+	}
+	if len(l.changed) > 0 {
+		select {
+		case l.begun <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// shareLate shares, once in quietTime, the objects that have changed before it alone.
+func (c *Collection[T]) shareLate(ctx context.Context) {
+	c.label(ctx, "sharing")
+	var before map[string]struct{}
+	for {
+		if len(before) == 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.late.begun:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(quietTime):
+		}
+		changed := c.takeChanged()
+		maps.DeleteFunc(before, func(key string, _ struct{}) bool {
+			_, again := changed[key]
+			return again
+		})
+		c.shareParts(ctx, before)
+		before = changed
+	}
+}
+
+// takeChanged returns the keys that have changed since the last call.
+func (c *Collection[T]) takeChanged() map[string]struct{} {
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	changed := c.late.changed
+	c.late.changed = map[string]struct{}{}
+	return changed
+}
+
+// shareParts shares the parts of the cached objects of some keys.
+func (c *Collection[T]) shareParts(ctx context.Context, keys map[string]struct{}) {
+	var found []change.Change[T]
+	for key := range keys {
+		obj, ok := c.store.Get(key)
+		if !ok {
+			continue
+		}
+		shared := c.late.share(obj)
+		if areSame(shared, obj) {
+			continue
+		}
+		found = append(found, change.Change[T]{Type: change.Updated, Key: key, Old: obj, New: shared})
+		if len(found) == sharedAtOnce {
+			c.replaceEqual(found)
+			found = found[:0]
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	c.replaceEqual(found)
+}
+
+// replaceEqual caches New where Old, which equals it, is still cached. No handler receives that.
+func (c *Collection[T]) replaceEqual(equal []change.Change[T]) {
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	replaced := equal[:0]
+	c.store.Update(func(b *store.Batch[T]) {
+		for _, e := range equal {
+			if cached, ok := b.Get(e.Key); ok && areSame(cached, e.Old) {
+				b.Set(e.Key, e.New)
+				replaced = append(replaced, e)
+			}
+		}
+	})
+	if c.o.Observe != nil {
+		c.o.Observe(replaced)
+	}
+}
+
+// areSame reports whether two objects are one. Only those behind pointers can be.
+func areSame[T any](a, b T) bool {
+	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
+	return v.Kind() == reflect.Pointer && w.Kind() == reflect.Pointer && v.Pointer() == w.Pointer()
+}

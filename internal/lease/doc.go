@@ -1,0 +1,30 @@
+// Package lease has what every holder of Leases does, one of an election or a member of a group of
+// shards: a [Client] sends requests of Leases, a [Follower] watches them, a [Holder] renews one,
+// and a [Term] is the time during which its holder may write.
+//
+//	sent                                 fence          expired
+//	  │◀───────── 4/5 of the duration ─────▶│◀── 1/5 ──▶│
+//	  │  the term is open                   │ closed    │ others may take the Lease
+//
+// # Rules
+//
+//  1. A term is open until its fence: the time before the last successful renewal was sent, plus
+//     the whole seconds of the record, minus a fifth. The time is the larger one of Go's clock and
+//     CLOCK_BOOTTIME. A closed term stays closed.
+//  2. A renewal has the version that was observed last. After a conflict the Lease is read, and the
+//     renewal is sent once more if it has the same holder.
+//  3. Each request ends after a fifth of the duration. After one without an answer, the next uses
+//     another connection. A failure is followed by another try after a sixtieth of the duration,
+//     doubled up to a fifteenth.
+//  4. The watch resumes where it ended. While list or watch are forbidden, the Leases are read
+//     every fifth of the duration.
+//
+// # Concurrency properties
+//
+// A Client, a Term and Failures may be used from any goroutine. A Follower runs in one goroutine, and
+// its Restart may be called from any.
+//
+// # Memory
+//
+// Nothing is kept but the last failure.
+package lease

@@ -1,0 +1,79 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// DefaultDuration is that of client-go's elector.
+const DefaultDuration = 15 * time.Second
+
+// MaxFailures is the number of failures in a row with the longest delay.
+const MaxFailures = 3
+
+// Times say how long a Lease is held, and how often it is renewed.
+type Times struct {
+	Duration, Renew time.Duration
+}
+
+// Complete returns the times with their defaults, where those are 0: DefaultDuration, and a part of
+// the duration. The duration counts in whole seconds.
+func (t Times) Complete(part time.Duration) Times {
+	t.Duration = cmp.Or(t.Duration, DefaultDuration)
+	if t.Duration > time.Second {
+		t.Duration = t.Duration.Truncate(time.Second)
+	}
+	t.Renew = cmp.Or(t.Renew, t.Duration/part)
+	return t
+}
+
+// Check returns an error about the field of a struct, such as election: Options.
+func (t Times) Check(options string) error {
+	if t.Duration < time.Second || t.Duration/time.Second > math.MaxInt32 {
+		return fmt.Errorf("%s.Duration is %v: give a second or more, or 0 for %v", options, t.Duration,
+			DefaultDuration)
+	}
+	if t.Renew < 0 || t.Renew > t.Duration*2/5 {
+		return fmt.Errorf("%s.Renew is %v: give at most two fifths of Duration, %v, or 0 for the default",
+			options, t.Renew, t.Duration*2/5)
+	}
+	return nil
+}
+
+// Seconds is the duration as a Lease holds it.
+func (t Times) Seconds() int32 { return int32(t.Duration / time.Second) }
+
+// Fence is the time from the sending of a renewal to the end of the term. A fifth of the duration
+// is for clocks that run at other speeds, and for requests on their way.
+func (t Times) Fence() time.Duration { return t.Duration * 4 / 5 }
+
+// Timeout is how long a request may take, but for a watch.
+func (t Times) Timeout() time.Duration { return t.Duration / 5 }
+
+// Delay returns how long to wait after so many failures in a row: a sixtieth of the duration,
+// doubled up to a fifteenth, with jitter. That is 250 ms to 1 s of 15 s. A longer time that the
+// server asks for counts up to the time between renewals.
+func (t Times) Delay(failures int, err error) time.Duration {
+	d := t.Duration / 60 << (min(failures, MaxFailures) - 1)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		d = max(d, min(time.Duration(seconds)*time.Second, t.Renew))
+	}
+	return d - rand.N(d/4+1)
+}
+
+// Sleep waits until a time has passed or ctx ends, and reports whether ctx goes on.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,24 @@
+// Package slot divides objects into 256 slots, by UID or by namespace: a [Set] holds some of them,
+// and [Key] says which of the two names an object is divided by.
+//
+//	UID ───────▶ FNV-1a ──────────────▶ top 8 bits ─▶ slot    a slot is a range of hashes
+//	namespace ─▶ FNV-1a ─▶ finaliser ─▶ top 8 bits ─▶ slot    a slot is no range
+//
+// # Algorithms
+//
+//  1. The hash of a UID is that of Kubernetes' shard selectors, FNV-1a of 64 bits, so that the
+//     server can select slots: adjacent ones are one range of the selector.
+//  2. FNV-1a barely changes its high bits between names that differ at their end, as namespaces do.
+//     The finaliser of SplitMix64 spreads them. The server can select a namespace by a range of one
+//     hash, while the selector stays under 4 KB.
+//
+// The selector is that of k8s.io/apimachinery v0.37.1, package pkg/sharding.
+//
+// # Concurrency properties
+//
+// A Set is a value.
+//
+// # Memory
+//
+// A Set has 32 bytes.
+package slot

@@ -1,0 +1,48 @@
+package slot
+
+// Count is the number of slots.
+const Count = 256
+
+// Key is what objects are divided by.
+type Key string
+
+// The keys.
+const (
+	// UID divides by metadata.uid: evenly, and without regard to what belongs together.
+	UID Key = "uid"
+	// Namespace divides by metadata.namespace, so that all objects of a namespace are in one slot.
+	Namespace Key = "namespace"
+)
+
+// Of returns the slot of an object with a UID and a namespace.
+func (k Key) Of(uid, namespace string) int {
+	if k == Namespace {
+		return int(mix(hash(namespace)) >> 56)
+	}
+	return int(hash(uid) >> 56)
+}
+
+// OfBytes is Of for names that are parts of undecoded objects.
+func (k Key) OfBytes(uid, namespace []byte) int {
+	if k == Namespace {
+		return int(mix(hash(namespace)) >> 56)
+	}
+	return int(hash(uid) >> 56)
+}
+
+// hash is FNV-1a of 64 bits.
+func hash[T string | []byte](value T) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(value) {
+		h = (h ^ uint64(value[i])) * 1099511628211
+	}
+	return h
+}
+
+// mix is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+// Generators, 2014).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}

@@ -1,0 +1,93 @@
+package written
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/source"
+)
+
+// Answer is what the server says of a write.
+type Answer struct {
+	// Settled says that there is nothing to wait for, and Shown that this is because the cache
+	// shows the write, as far as one can know.
+	Settled, Shown bool
+	resolved       guard.Write
+}
+
+// Ask asks the server about a write of a resource. It is settled if a cache is as new as the server,
+// or the selection of the cache leaves the object out.
+func (w Write) Ask(
+	ctx context.Context, server *guard.Guard, by Cache, gvr schema.GroupVersionResource,
+) (a Answer, err error) {
+	namespace, name := SplitKey(w.Object)
+	asked := guard.Write{
+		Resource: gvr.GroupResource(), Namespace: namespace, Name: name, UID: types.UID(w.UID),
+		Version: w.Version, Gone: w.Gone, Unknown: w.Unknown,
+	}
+	before, _, known := by.Cached(w.Object)
+	a.resolved, err = server.Resolve(ctx, gvr, asked)
+	a.Settled = a.resolved.Settled
+	if got := a.resolved; err == nil && known && name != "" && !got.Gone && got.Version != "" &&
+		!Reaches(got.Version, before) {
+		by.SuspectWatch(w.Object, before)
+	}
+	if err != nil || w.Unknown || a.Settled {
+		return a, err
+	}
+	version, uid, cached := by.Cached(w.Object)
+	switch {
+	case name == "":
+		a.Shown, err = isNew(ctx, server, by, gvr, namespace)
+		a.Settled = a.Shown
+	case w.Gone && a.resolved.Gone: // the cache has yet to show it
+	case w.Gone, a.resolved.Gone && !cached:
+		a.Settled = true
+	case !cached && by.Selects():
+		var selected bool
+		labels, fields := by.Selectors()
+		selected, err = server.Selected(ctx, gvr, asked, labels, fields)
+		a.Settled = err == nil && !selected
+	default:
+		a.Settled = cached && version == a.resolved.Version && (w.UID == "" || uid == w.UID)
+	}
+	return a, err
+}
+
+// isNew reports whether a cache has the objects of a namespace as the server has them. The version of
+// the cache does not tell, because objects of other namespaces raise the version of the server.
+func isNew(
+	ctx context.Context, server *guard.Guard, by Cache, gvr schema.GroupVersionResource,
+	namespace string,
+) (bool, error) {
+	labels, fields := by.Selectors()
+	stored, cached := 0, 0
+	for o, err := range server.Objects(ctx, gvr, namespace, labels, fields) {
+		if err != nil {
+			return false, err
+		}
+		stored++
+		version, uid, ok := by.Cached(source.Key(o.Namespace, o.Name))
+		if !ok || uid != string(o.UID) || !Reaches(version, o.ResourceVersion) {
+			return false, nil
+		}
+	}
+	for key := range by.Keys() {
+		if in, _ := SplitKey(key); in == namespace || namespace == "" {
+			cached++
+		}
+	}
+	return stored == cached, nil
+}
+
+// Take takes in the answer to an unknown write.
+func (w *Write) Take(a Answer) {
+	w.Unknown, w.Gone = false, a.resolved.Gone
+	w.Version, w.UID = a.resolved.Version, string(a.resolved.UID)
+	if w.Gone && w.UID != "" {
+		w.Version = "" // the UID tells
+	}
+}

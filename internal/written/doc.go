@@ -1,0 +1,33 @@
+// Package written says whether a [Cache] shows what a client has written: a [Write] is held by a
+// cache, or the server is asked about it, whose [Answer] says whether the cache can show it at all.
+//
+//	guard.Write ──▶ Write ──Held──▶ Cache
+//	                  │                yes: a call or a read may begin
+//	                  └──Ask, when it is Due──▶ guard ──▶ Answer ──Take──▶ Write
+//
+// # When a write is held
+//
+//	object        the cached object has its version or a later one, or the cache has passed it
+//	deletion      the object is not cached, or another one of its name is; a deletion without a
+//	              UID is one of whatever object had the name
+//	conflict      the cached object has another version than the request, or a second is over
+//	unknown       never: the server is asked at the time at which it has ended the request
+//
+// A cache that does not hold the namespace of the object shows nothing of it, nor does one that has
+// stopped: then every write is held.
+//
+// # When the server is asked
+//
+// After ten seconds, and after one second if no event may come: a selector of the cache may hide the
+// object, or a collection was written, of which a version is known that no object of the namespace
+// has. The answer settles a write that the cache cannot show: the selector leaves the object out, the
+// object is gone and not cached, or the cached object, or all objects of the namespace, are the newest.
+//
+// # Concurrency properties
+//
+// A Write is a value without locks. Its methods read the cache, which may change meanwhile.
+//
+// # Memory
+//
+// A Write has about 80 bytes, and the text of its key, UID and version.
+package written

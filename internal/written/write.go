@@ -1,0 +1,140 @@
+package written
+
+import (
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/source"
+)
+
+const (
+	// AskAfter is how long a write is waited for before the server is asked whether the cache is
+	// behind it.
+	AskAfter = 10 * time.Second
+	// conflictWait is how long the state is waited for that a write was in conflict with.
+	conflictWait = time.Second
+	// hiddenWait is how long is waited for what may bring no event, before the server is asked: an
+	// object that the selection of the cache may leave out, and a version of a collection.
+	hiddenWait = time.Second
+)
+
+// Cache is the cache of an informer.
+type Cache interface {
+	// Selects reports whether it has a label or field selector, and Selectors returns them.
+	Selects() bool
+	Selectors() (labels, fields string)
+	// Over returns why it follows the server no more; nil if it does or will.
+	Over() error
+	// Reached returns the version up to which it reflects the objects of a namespace. ok is false
+	// if it does not hold that namespace.
+	Reached(namespace string) (version string, ok bool)
+	// Cached returns the version and UID of a cached object.
+	Cached(key string) (version, uid string, ok bool)
+	// Keys yields the keys of all cached objects.
+	Keys() iter.Seq[string]
+	// SuspectWatch says that a consistent read has shown another state of an object than is
+	// cached: one before version, or a later one for "".
+	SuspectWatch(key, version string)
+}
+
+// Write is a write that a cache may not show. Times are those since an epoch that the caller has
+// chosen.
+type Write struct {
+	Object string // the key of the object
+	// UID and Version are as a guard.Write has them.
+	UID, Version string
+	// Until is the end of the wait for a conflict, and the time at which an unknown write can be
+	// resolved.
+	Until                   time.Duration
+	Gone, Unknown, Conflict bool
+}
+
+// Of returns a write that a guard has noted.
+func Of(w *guard.Write, epoch time.Time) Write {
+	made := Write{
+		Object: source.Key(w.Namespace, w.Name), UID: string(w.UID), Version: w.Version,
+		Gone: w.Gone, Unknown: w.Unknown, Conflict: w.Conflict,
+	}
+	switch {
+	case w.Unknown:
+		made.Until = w.NotBefore.Sub(epoch)
+	case w.Conflict:
+		made.Until = w.Sent.Add(conflictWait).Sub(epoch)
+	}
+	return made
+}
+
+// SplitKey returns the namespace and the name of a key.
+func SplitKey(key string) (namespace, name string) {
+	i := strings.IndexByte(key, '/')
+	return key[:max(i, 0)], key[i+1:]
+}
+
+// Reached returns the version up to which a cache reflects the namespace of the object. ok is
+// false if the cache does not hold that namespace.
+func (w *Write) Reached(by Cache) (version string, ok bool) {
+	namespace, _ := SplitKey(w.Object)
+	return by.Reached(namespace)
+}
+
+// Held reports whether a cache shows the write, or something later.
+func (w *Write) Held(by Cache, now time.Duration) bool {
+	reached, ok := w.Reached(by)
+	if !ok || by.Over() != nil {
+		return true // it does not hold that namespace, or follows the server no more
+	}
+	if w.Unknown {
+		return false
+	}
+	version, uid, cached := by.Cached(w.Object)
+	shown := cached && Reaches(version, w.Version) || Reaches(reached, w.Version)
+	switch {
+	case w.Gone && w.UID == "":
+		return !cached || shown
+	case w.Gone:
+		return (!cached || uid != w.UID) && (w.Version == "" || shown)
+	case w.Conflict && now >= w.Until:
+		return true
+	case w.Conflict:
+		order, ok := delta.CompareDecimal(version, w.Version)
+		return cached && (!ok || order > 0)
+	}
+	return shown
+}
+
+// Due returns when a wait that began at since has taken so long that the server is asked. What was
+// written may bring no event: then the server is asked earlier.
+func (w *Write) Due(by Cache, since time.Duration) time.Duration {
+	_, name := SplitKey(w.Object)
+	switch {
+	case w.Unknown, w.Conflict:
+		return w.Until
+	case name == "":
+		return since + hiddenWait
+	case by.Selects() && !w.Gone:
+		if _, _, cached := by.Cached(w.Object); !cached {
+			return since + hiddenWait
+		}
+	}
+	return since + AskAfter
+}
+
+// Replaces reports whether the write makes an earlier one one that is not waited for.
+func (w *Write) Replaces(earlier *Write) bool {
+	return w.Object == earlier.Object && w.UID == earlier.UID &&
+		!w.Unknown && !earlier.Unknown && w.Gone == earlier.Gone &&
+		w.Conflict == earlier.Conflict && (w.Gone || Reaches(w.Version, earlier.Version))
+}
+
+// Reaches reports whether a version is another one or later. Versions that are not decimal
+// have no order: then nothing is waited for.
+func Reaches(version, other string) bool {
+	if version == "" {
+		return false
+	}
+	order, ok := delta.CompareDecimal(version, other)
+	return !ok || order >= 0
+}

@@ -1,0 +1,60 @@
+// Package shard divides the objects of a controller among several processes: a [Group] is the part
+// of one process, a [Handler] what it is told to do, and a [Term] the time of one membership.
+//
+//	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
+//	┌───────────────┐       ┌──────────────┐      ┌──────────────┐
+//	│ slot 0    a   │       │ holder  a    │      │ holder  b    │
+//	│ slot 1    a→b │       │ renewed 5 s  │      │ renewed 5 s  │
+//	│ …             │       │ serving, load│      │ serving, load│
+//	│ slot 255  b   │       └──────▲───────┘      └──────▲───────┘
+//	└──────▲────────┘              │ only a              │ only b
+//	       └── compare-and-swap by a and b ──────────────┘
+//
+// Everything is Leases of coordination.k8s.io/v1 in one namespace, which one watch follows: the map,
+// and one for each member.
+//
+// # Rules
+//
+//  1. An object belongs to one of 256 slots, by its UID or by its namespace. The map has the owner
+//     of each slot, with an epoch that rises with each change of it. Each change of the map is one
+//     compare-and-swap, so that gaps and overlaps cannot be written.
+//  2. A hand-over: the planner names the next owner, which warms and writes that it is ready. The
+//     owner drains and makes the other the owner, with the versions of its last writes. One that is
+//     not done in Options.HandOver is taken back, counted, and tried again after a minute.
+//  3. A member renews its Lease every third of its duration, 5 s of 15 s. Its term closes at the
+//     fence, 4/5 of the duration after the last renewal was sent. A closed term stays closed: the
+//     process drops everything and joins anew with another identity, owning nothing.
+//  4. A Lease that has not changed for its duration is released by another member, at that version.
+//     Then its member has ended, and its slots are given away. Others let the member with the
+//     lowest identity act first.
+//  5. The live member with the lowest identity plans: what leavers own goes to the newest
+//     generation; loads move beyond 20 % of the mean and two minutes, two slots per member at a
+//     time. See the package internal/plan.
+//  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
+//     that name the old one are released, or have run out.
+//
+// Rules 1, 2 and 4 are pure functions in internal/protocol, whose test explores all that crashes,
+// pauses, lost answers and stale reads can lead to.
+//
+// # What is not guaranteed
+//
+// A write that was sent before the fence may be applied after it: the server knows no fence.
+// Preconditions on UID and version close that gap; see the package controller/guard. A process whose
+// clocks all stood still, as in a virtual machine that was paused, keeps its term until its next
+// renewal fails. What a call does outside of Kubernetes is not fenced.
+//
+// # Concurrency properties
+//
+// A Group has a goroutine for the watch, one that decides, and during a membership one that renews,
+// and one for each call of Warm, Drain or a write that is on its way. [Group.Wait] waits for all of
+// them. No request is sent, and no method of the handler is called, under a lock.
+//
+// # Memory
+//
+// A Group keeps the Leases of its group: a map of some kilobytes, and one kilobyte per member.
+//
+// # Duties of the caller
+//
+// Filter by slots in the handler's caches. Make all writes under the term. End the process when
+// Wait returns [ErrStragglers].
+package shard

@@ -1,0 +1,263 @@
+package shard
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+// Group is the part of one process in a group. Use [Join]. Its methods may be called from any
+// goroutine.
+type Group struct {
+	o        Options
+	times    lease.Times
+	handler  Handler
+	client   *lease.Client
+	follower *lease.Follower
+	clock    lease.Clock
+	log      *slog.Logger
+	failures lease.Failures
+
+	changed chan struct{} // the view or the membership changed; the loop receives it
+	done    chan struct{} // closed when the group was left, with err
+
+	mu        sync.Mutex // guards the rest
+	view      view
+	present   *membership // nil between two
+	plan      planner
+	state     State
+	moves     Moves
+	uncovered map[int]lease.Instant // slots, since when
+	alarm     time.Time             // when they were logged last
+	err       error
+}
+
+// Join makes this process a member of the group that the options name, until ctx ends. Then its
+// slots are handed over, its calls end, and it leaves. A membership that is lost is followed by
+// another one, with another term.
+//
+// It sends nothing before it returns. The server's refusals are in Health and the log.
+func Join(ctx context.Context, config *rest.Config, handler Handler, o Options) (*Group, error) {
+	g, err := newGroup(config, handler, o)
+	if err != nil {
+		return nil, err
+	}
+	go g.run(ctx) // Wait waits for it
+	return g, nil
+}
+
+func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
+	if config == nil || handler == nil {
+		return nil, errors.New("shard: Join needs a rest.Config and a Handler")
+	}
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	g := &Group{
+		o: o, times: o.times(), handler: handler, clock: lease.NewClock(), state: Joining,
+		log:     o.Logger.With("lease", o.Namespace+"/"+o.Name),
+		changed: make(chan struct{}, 1), done: make(chan struct{}),
+		view: view{members: map[protocol.ID]*observed{}}, uncovered: map[int]lease.Instant{},
+	}
+	g.plan.tried = map[protocol.Move]time.Time{}
+	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
+		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
+	}, g.times, func() { g.follower.Restart() })
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	g.follower = &lease.Follower{
+		Client: g.client, Times: g.times, Requests: g.requests(), List: g.list, Observe: g.observe,
+		Read: func(ctx context.Context) error {
+			_, err := g.list(ctx)
+			return err
+		},
+	}
+	return g, nil
+}
+
+func (g *Group) requests() lease.Requests {
+	return lease.Requests{Failures: &g.failures, Log: g.log}
+}
+
+// Wait returns when the group was left, and why, if not because ctx ended: an error that wraps
+// [ErrStragglers].
+func (g *Group) Wait() error {
+	<-g.done
+	return g.err
+}
+
+// label sets the labels of the goroutine in profiles, and returns a context with them.
+func (g *Group) label(ctx context.Context, does string) context.Context {
+	ctx = pprof.WithLabels(ctx, pprof.Labels("lease", g.o.Namespace+"/"+g.o.Name, "does", does))
+	pprof.SetGoroutineLabels(ctx)
+	return ctx
+}
+
+// run has one membership after the other, until ctx ends.
+func (g *Group) run(ctx context.Context) {
+	defer close(g.done)
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	background.Go(func() { g.follower.Run(g.label(following, "follower")) })
+	requests := g.requests()
+	name := g.newIdentity()
+	for failures, lost := 0, 0; ctx.Err() == nil; {
+		m, err := g.join(ctx, name)
+		requests.Note(ctx, err)
+		if errors.Is(err, lease.ErrNotHeld) {
+			name = g.newIdentity() // others have ended it before it began
+		}
+		if err != nil {
+			failures++
+			lease.Sleep(ctx, g.times.Delay(failures, err))
+			continue
+		}
+		g.log.Info("the membership begins", "identity", m.id)
+		began := time.Now()
+		if g.err = g.serve(ctx, m); g.err != nil {
+			break
+		}
+		failures, name = 0, g.newIdentity()
+		if lost++; time.Since(began) > g.o.Duration {
+			lost = 1
+		}
+		// Each lost membership may leave a Lease that others wait for.
+		lease.Sleep(ctx, min(g.o.Duration/60<<min(lost-1, 6), g.o.Duration))
+	}
+	stop()
+	background.Wait()
+	g.enter(Stopped)
+}
+
+// newIdentity returns the name of a Lease that no membership has had.
+func (g *Group) newIdentity() string {
+	return fmt.Sprintf("%s.%s-%s", g.o.Name, g.o.Identity, strings.ToLower(rand.Text()[:10]))
+}
+
+// join creates a Lease with a new identity, or takes the one that an attempt without an answer has
+// created. The end of ctx does not end the request, which would leave a member that others wait for.
+func (g *Group) join(ctx context.Context, name string) (*membership, error) {
+	g.enter(Joining)
+	m := newMembership(g, protocol.ID(name))
+	l, send := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: g.o.Namespace, Name: name, Labels: map[string]string{groupLabel: g.o.Name},
+	}}, g.client.Create
+	g.mu.Lock()
+	if seen := g.observedLocked(m.id).lease; seen != nil {
+		l, send = seen.DeepCopy(), g.client.Update
+	}
+	g.mu.Unlock()
+	if l.ResourceVersion != "" && lease.HolderOf(l) != name {
+		return nil, fmt.Errorf("the lease %s: %w", name, lease.ErrNotHeld)
+	}
+	m.write(l)
+	sent := g.clock.Now()
+	got, err := send(context.WithoutCancel(ctx), l)
+	if lease.IsOutdated(err) {
+		g.read(context.WithoutCancel(ctx), name) //nolint:errcheck // the next attempt shows it
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.term = lease.NewTerm(ctx, g.o.Namespace+"/"+name, name, g.times, g.clock, sent)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.present = m
+	g.observeLocked(name, got, got.ResourceVersion)
+	g.state = Member
+	return m, nil
+}
+
+func (g *Group) enter(s State) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state = s
+}
+
+// serve is one membership, until its term closes or the group is left. It returns an error if calls
+// still run.
+func (g *Group) serve(ctx context.Context, m *membership) error {
+	g.handler.Begin(&Term{m.term})
+	renewing, stop := context.WithCancel(m.term.Context())
+	var background sync.WaitGroup
+	background.Go(func() {
+		requests := g.requests()
+		g.holder(m).Renew(g.label(renewing, "renewer"), m.term, &requests, m.soon, m.renewal)
+	})
+	g.loop(ctx, m)
+	if err := m.term.Err(); err != nil {
+		g.log.Error("the membership is lost", "error", err)
+	}
+	drained := m.drainAll()
+	stop()
+	background.Wait()
+	m.running.Wait()
+	if drained {
+		m.term.End(errLeft)
+		g.release(ctx, m)
+	}
+	m.term.End(ErrStragglers)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.present, g.state = nil, Joining
+	if !drained {
+		return fmt.Errorf("shard: %w %v after the end of the membership: the lease %s/%s is not released",
+			ErrStragglers, g.o.Grace, g.o.Namespace, m.id)
+	}
+	return nil
+}
+
+// holder writes the member's own Lease.
+func (g *Group) holder(m *membership) *lease.Holder {
+	return &lease.Holder{
+		Client: g.client, Times: g.times, Clock: g.clock,
+		Observed: func(string) (*coordinationv1.Lease, bool) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			l := g.observedLocked(m.id).lease
+			if lease.HolderOf(l) != string(m.id) {
+				return nil, false
+			}
+			return l.DeepCopy(), true
+		},
+		Observe: func(l *coordinationv1.Lease) { g.observe(l, false) },
+		Read:    func(ctx context.Context) error { return g.read(ctx, string(m.id)) },
+	}
+}
+
+// release writes that the member has ended, so that others need not wait. It tries for a third of
+// the duration.
+func (g *Group) release(ctx context.Context, m *membership) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.o.Duration/3)
+	defer cancel()
+	requests := g.requests()
+	for failures := 1; ; failures++ {
+		_, err := g.holder(m).Swap(ctx, string(m.id), func(l *coordinationv1.Lease) error {
+			lease.Release(l)
+			return nil
+		})
+		if err == nil || errors.Is(err, lease.ErrNotHeld) {
+			return
+		}
+		requests.Note(ctx, err)
+		if !lease.Sleep(ctx, g.times.Delay(failures, err)) {
+			g.log.Warn("the membership is not released: others wait for its duration", "error", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package shard
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// Set is a set of slots.
+type Set = slot.Set
+
+// Count is the number of slots of a group.
+const Count = slot.Count
+
+// Term is the time of one membership, during which its process may write for the slots that it
+// serves. It is a controller.Term of this module: it has Remaining, Done and Err, and Identity and
+// AfterFunc too. A closed term stays closed; a process that comes back is another member, with
+// another identity and term.
+type Term struct{ *lease.Term }
+
+// Slot is a slot that this member owns.
+type Slot struct {
+	Number int
+	// Epoch rises with each change of the owner.
+	Epoch uint64
+	// Versions are those by resource at which the last owner saw its own writes: no call may begin
+	// before the caches have reached them. Nil says that they are not known, as after a crash: the
+	// server's are to be asked for.
+	Versions map[string]string
+}
+
+// Handler is the work of a member: what fills caches and makes calls. Its methods are called for
+// disjoint sets of slots. Begin, Serve and Drop must not block; Warm and Drain may be called at the
+// same time as all others.
+//
+//	Begin ─▶ Warm ─▶ Serve ─▶ Drain ─▶ Drop
+//	           │       ▲        │        ▲
+//	           │       └────────┘        │  the hand-over was taken back
+//	           └─────────────────────────┘  the slots went elsewhere
+type Handler interface {
+	// Begin begins a membership. Calls and writes of it are made under the term.
+	Begin(t *Term)
+	// Warm fills the caches with the objects of slots, and returns once they are synced. ctx ends
+	// when none of them is wanted any more. After an error it is called again.
+	Warm(ctx context.Context, slots Set) error
+	// Serve begins to take the keys of slots, and calls each of them once.
+	Serve(slots []Slot)
+	// Drain takes no more keys of slots, and returns once no call for them runs, and the caches
+	// show what such calls have written. The versions, by resource, are those of the events that
+	// showed it; nil are not known. ctx ends with the term, and when the hand-over is taken back:
+	// then Serve may be called again for the slots.
+	Drain(ctx context.Context, slots Set) (versions map[string]string, err error)
+	// Drop forgets slots that are held no longer. Their objects have moved: they are not deleted.
+	Drop(slots Set)
+}
+
+// Reporter is what a [Handler] may be as well. Without it, all slots that Serve was called for are
+// in order, and have no load.
+type Reporter interface {
+	// Report returns the slots that are in order: synced, the versions reached, and the oldest key
+	// that waits younger than a bound; and the load by slot, in any unit that all members share.
+	// It is called with each renewal.
+	Report() (inOrder Set, loads [Count]float64)
+}
+
+// ErrStragglers says that calls still run after the grace that they had to return. What they do
+// outside of Kubernetes cannot be stopped: end the process.
+var ErrStragglers = errors.New("calls of the membership still run")
+
+var (
+	errLeft       = errors.New("the member has left the group")
+	errMapDeleted = errors.New("the map of the group was deleted or replaced")
+)

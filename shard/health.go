@@ -1,0 +1,142 @@
+package shard
+
+import (
+	"time"
+
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+// State is the present activity of a [Group].
+type State string
+
+// The states.
+const (
+	// Joining: this process is no member yet, or no longer.
+	Joining State = "Joining"
+	// Member: it owns what the map says.
+	Member State = "Member"
+	// Leaving: its slots are handed over.
+	Leaving State = "Leaving"
+	// Stopped: it has left.
+	Stopped State = "Stopped"
+)
+
+// Moves count changes of owners that this process took part in, since Join.
+type Moves struct {
+	// In and Out are the slots that came and went.
+	In  uint64 `json:"in"`
+	Out uint64 `json:"out"`
+	// TakenBack are hand-overs of own slots that failed. Healthy: not growing.
+	TakenBack uint64 `json:"takenBack"`
+}
+
+// MemberHealth describes a member as this process sees it.
+type MemberHealth struct {
+	Identity   string `json:"identity"`
+	Generation string `json:"generation,omitzero"`
+	Leaving    bool   `json:"leaving,omitzero"`
+	// Slots is the number of slots that it owns, and Load the sum of what it reports of them.
+	Slots int     `json:"slots"`
+	Load  float64 `json:"load"`
+	// Age is for how long its Lease has not changed. Healthy: less than half of the duration.
+	Age time.Duration `json:"age"`
+}
+
+// Health describes a [Group].
+type Health struct {
+	// Lease is the namespace and the name of the map's Lease.
+	Lease    string `json:"lease"`
+	State    State  `json:"state"`
+	Identity string `json:"identity,omitzero"`
+	// Planner is the member that plans, "" if none is known.
+	Planner string         `json:"planner,omitzero"`
+	Members []MemberHealth `json:"members,omitempty"`
+	// Owned are the slots that this process owns, and Serving those that it calls for.
+	Owned   int `json:"owned"`
+	Serving int `json:"serving"`
+	// Remaining is how long the term stays open without another renewal.
+	Remaining time.Duration `json:"remaining,omitzero"`
+	// Covered is the share of slots whose owner is live and reports them in order, as of its last
+	// renewal. Healthy: 1. Uncovered are the others, with ranges; "" for none.
+	Covered   float64 `json:"covered"`
+	Uncovered string  `json:"uncovered,omitzero"`
+	// UncoveredFor is for how long the slot is uncovered that is so the longest. Healthy: less than
+	// a hand-over takes, or after a crash, the duration of a Lease and two seconds.
+	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
+	// Moving is the number of slots that have a next owner.
+	Moving int   `json:"moving"`
+	Moves  Moves `json:"moves"`
+	// Map says why the map cannot be read; nil: it can.
+	Map error `json:"-"`
+	// Polling says why the Leases are read now and then in the place of a watch; nil: they are
+	// watched.
+	Polling error `json:"-"`
+	// Failures counts the requests that failed since Join. LastError is the last failure and
+	// LastErrorAt its time. They stay after the recovery.
+	Failures    uint64    `json:"failures,omitzero"`
+	LastError   error     `json:"-"`
+	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+}
+
+// Health describes the group as this process sees it.
+func (g *Group) Health() Health {
+	h := Health{Lease: g.o.Namespace + "/" + g.o.Name, Polling: g.follower.Polling()}
+	h.Failures, h.LastErrorAt, h.LastError = g.failures.Get()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h.State, h.Moves, h.Map = g.state, g.moves, g.view.broken
+	owned, loads := map[protocol.ID]int{}, map[protocol.ID]float64{}
+	for i, e := range g.view.entries {
+		owned[e.Owner]++
+		loads[e.Owner] += g.observedLocked(e.Owner).record.loads[i]
+		if e.Next != "" {
+			h.Moving++
+		}
+	}
+	live := g.membersLocked()
+	for _, id := range live {
+		s := g.observedLocked(id)
+		h.Members = append(h.Members, MemberHealth{
+			Identity: string(id), Generation: s.record.generation, Leaving: s.record.leaving,
+			Slots: owned[id], Load: loads[id], Age: g.clock.Since(s.since),
+		})
+	}
+	h.Planner = string(protocol.Planner(live, g.standingLocked))
+	if m := g.present; m != nil {
+		h.Identity, h.Remaining = string(m.id), m.term.Remaining()
+		h.Owned, h.Serving = owned[m.id], m.serving.Len()
+	}
+	uncovered := g.uncoveredLocked()
+	if g.view.table != nil {
+		h.Covered = 1 - float64(uncovered.Len())/Count
+		h.Uncovered, h.UncoveredFor = uncovered.String(), g.uncoveredForLocked()
+	}
+	return h
+}
+
+// Entry is a slot of the map, as this process sees it.
+type Entry struct {
+	Slot  int    `json:"slot"`
+	Owner string `json:"owner,omitzero"`
+	Epoch uint64 `json:"epoch,omitzero"`
+	// Next is to be the owner, and Ready says that it has warmed.
+	Next  string `json:"next,omitzero"`
+	Ready bool   `json:"ready,omitzero"`
+	// Covered says that the owner is live and reports the slot in order.
+	Covered bool `json:"covered"`
+}
+
+// Map returns the entries of the map, by slot. It is nil before there is a map.
+func (g *Group) Map() []Entry {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	uncovered := g.uncoveredLocked()
+	var all []Entry
+	for i, e := range g.view.entries {
+		all = append(all, Entry{
+			Slot: i, Owner: string(e.Owner), Epoch: e.Epoch, Next: string(e.Next), Ready: e.Ready,
+			Covered: !uncovered.Has(i),
+		})
+	}
+	return all
+}

@@ -1,0 +1,246 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+const (
+	// Patience is how long weights are uneven before entries move.
+	Patience = 2 * time.Minute
+	// tolerance is the part of the mean weight by which a member may differ.
+	tolerance = 0.2
+	// inMotion bounds the moves that a member takes part in, but for those of leavers.
+	inMotion = 2
+)
+
+// Member is one that is live.
+type Member struct {
+	ID protocol.ID
+	// Generation names the version of the program.
+	Generation string
+	// Joined is when it joined, by the server's clock.
+	Joined time.Time
+	// Leaving says that it wants to own nothing.
+	Leaving bool
+}
+
+// Input is what the planner sees.
+type Input struct {
+	Entries []protocol.Entry
+	Members []Member
+	// Loads are those of the entries, in any unit; a missing one is 0.
+	Loads []float64
+	// Uneven is for how long [Input.IsUneven] was true.
+	Uneven time.Duration
+	// Avoid reports whether a move was tried a short while ago, and failed. Nil is never.
+	Avoid func(protocol.Move) bool
+}
+
+// member is a Member with what it will own.
+type member struct {
+	Member
+	weight float64
+	motion int
+}
+
+// board is an input in the form in which moves are chosen.
+type board struct {
+	Input
+	weights []float64
+	members []*member // that may get entries, by identity
+	all     map[protocol.ID]*member
+	mean    float64
+	mixed   bool // two generations live
+}
+
+func (in Input) board() *board {
+	b := &board{Input: in, weights: in.weights(), all: map[protocol.ID]*member{}}
+	newest := in.newest()
+	for _, m := range in.Members {
+		b.mixed = b.mixed || m.Generation != in.Members[0].Generation
+		kept := &member{Member: m}
+		b.all[m.ID] = kept
+		if !m.Leaving && m.Generation == newest {
+			b.members = append(b.members, kept)
+		}
+	}
+	slices.SortFunc(b.members, func(x, y *member) int { return cmp.Compare(x.ID, y.ID) })
+	for i, e := range in.Entries {
+		owner, next := b.all[e.Owner], b.all[e.Next]
+		if next != nil {
+			next.motion++
+			if owner != nil {
+				owner.motion++
+			}
+			owner = next
+		}
+		if owner != nil {
+			owner.weight += b.weights[i]
+		}
+		b.mean += b.weights[i] / float64(max(len(b.members), 1))
+	}
+	return b
+}
+
+// weights returns those of the entries, whose sum is above 0.
+func (in Input) weights() []float64 {
+	weights := make([]float64, len(in.Entries))
+	base := 0.0
+	for i := range min(len(in.Loads), len(weights)) {
+		weights[i] = max(in.Loads[i], 0)
+		base += weights[i] / float64(4*len(weights))
+	}
+	if base == 0 {
+		base = 1
+	}
+	for i := range weights {
+		weights[i] += base
+	}
+	return weights
+}
+
+// newest returns the generation of the member that joined last, of those that stay.
+func (in Input) newest() string {
+	var last Member
+	for _, m := range in.Members {
+		order := cmp.Or(m.Joined.Compare(last.Joined), cmp.Compare(m.ID, last.ID))
+		if !m.Leaving && (last.ID == "" || order > 0) {
+			last = m
+		}
+	}
+	return last.Generation
+}
+
+// Heirs returns who gets the entries of owners that have ended, by entry. It has no entry if no
+// member stays.
+func (in Input) Heirs(ended func(protocol.ID) bool) map[int]protocol.ID {
+	b, heirs := in.board(), map[int]protocol.ID{}
+	orphans := b.heaviestFirst(func(e protocol.Entry) bool { return e.Owner == "" || ended(e.Owner) })
+	for _, i := range orphans {
+		if m := b.lightest(); m != nil {
+			m.weight += b.weights[i]
+			heirs[i] = m.ID
+		}
+	}
+	return heirs
+}
+
+// heaviestFirst returns the entries for which a function is true.
+func (b *board) heaviestFirst(is func(protocol.Entry) bool) (entries []int) {
+	for i, e := range b.Entries {
+		if is(e) {
+			entries = append(entries, i)
+		}
+	}
+	slices.SortStableFunc(entries, func(x, y int) int { return cmp.Compare(b.weights[y], b.weights[x]) })
+	return entries
+}
+
+func (b *board) lightest() *member {
+	if len(b.members) == 0 {
+		return nil
+	}
+	return slices.MinFunc(b.members, func(x, y *member) int { return cmp.Compare(x.weight, y.weight) })
+}
+
+func (b *board) heaviest() *member {
+	return slices.MaxFunc(b.members, func(x, y *member) int {
+		return cmp.Or(cmp.Compare(x.weight, y.weight), cmp.Compare(y.ID, x.ID))
+	})
+}
+
+// IsUneven reports whether a member differs from the mean by more than 20 %, and a move would help.
+func (in Input) IsUneven() bool {
+	b := in.board()
+	_, ok := b.next(b.members)
+	return ok && !b.mixed
+}
+
+// Moves returns the moves that are to begin now.
+func (in Input) Moves() []protocol.Move {
+	b := in.board()
+	if len(b.members) == 0 {
+		return nil
+	}
+	moves := b.leaving()
+	for !b.mixed {
+		free := slices.DeleteFunc(slices.Clone(b.members), func(m *member) bool {
+			return m.motion >= inMotion
+		})
+		move, ok := b.next(free)
+		if !ok || b.Uneven < Patience && b.all[move.To].weight >= b.mean/2 {
+			break
+		}
+		moves = append(moves, b.begin(move))
+	}
+	return moves
+}
+
+// leaving returns the moves of what leavers own.
+func (b *board) leaving() (moves []protocol.Move) {
+	owned := b.heaviestFirst(func(e protocol.Entry) bool {
+		owner := b.all[e.Owner]
+		return owner != nil && owner.Leaving && e.Next == ""
+	})
+	for _, i := range owned {
+		move := protocol.Move{Entry: i, To: b.lightest().ID}
+		if !b.avoids(move) {
+			moves = append(moves, b.begin(move))
+		}
+	}
+	return moves
+}
+
+func (b *board) avoids(move protocol.Move) bool { return b.Avoid != nil && b.Avoid(move) }
+
+// begin takes a move into the weights.
+func (b *board) begin(move protocol.Move) protocol.Move {
+	from, to := b.all[b.Entries[move.Entry].Owner], b.all[move.To]
+	from.weight -= b.weights[move.Entry]
+	to.weight += b.weights[move.Entry]
+	from.motion++
+	to.motion++
+	b.Entries = slices.Clone(b.Entries)
+	b.Entries[move.Entry].Next = move.To
+	return move
+}
+
+// next returns the move from the heaviest to the lightest of some members that helps most, if one
+// of the two differs too much from the mean.
+func (b *board) next(among []*member) (best protocol.Move, ok bool) {
+	if len(among) < 2 {
+		return best, false
+	}
+	part := board{members: among}
+	from, to := part.heaviest(), part.lightest()
+	if from.weight <= b.mean*(1+tolerance) && to.weight >= b.mean*(1-tolerance) {
+		return best, false
+	}
+	difference := from.weight - to.weight
+	for i, e := range b.Entries {
+		move := protocol.Move{Entry: i, To: to.ID}
+		if e.Owner != from.ID || e.Next != "" || b.weights[i] >= difference || b.avoids(move) {
+			continue
+		}
+		if !ok || b.isBetter(i, best.Entry, difference) {
+			best, ok = move, true
+		}
+	}
+	return best, ok
+}
+
+// isBetter reports whether an entry is to move rather than another one.
+func (b *board) isBetter(i, than int, difference float64) bool {
+	x, y := b.weights[i], b.weights[than]
+	switch fits, other := x <= difference/2, y <= difference/2; {
+	case fits != other:
+		return fits
+	case x != y:
+		return fits == (x > y)
+	}
+	return b.Entries[i].Epoch < b.Entries[than].Epoch
+}

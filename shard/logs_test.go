@@ -1,0 +1,90 @@
+package shard
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/logtable"
+)
+
+// TestLogs makes groups log the lines of docs/logs.md, and no other.
+func TestLogs(t *testing.T) {
+	lines := logtable.New("lease")
+	logged := func(p *process) { p.logger = lines.Logger() }
+	bubble(t, func(w *world) { // a member that cannot warm, and then is away for a minute
+		a := w.start("a", "1", logged)
+		w.covered(a)
+		b := w.start("b", "1", logged, func(p *process) { p.neverWarm = true })
+		time.Sleep(40 * time.Second)
+		away := w.server.Inject(by("b", ""), apisim.Drop())
+		time.Sleep(time.Minute)
+		away.Lift()
+		time.Sleep(time.Minute)
+		b.leave()
+		a.mu.Lock()
+		a.warm = Set{} // it reports nothing in order
+		a.mu.Unlock()
+		time.Sleep(time.Minute)
+		a.mu.Lock()
+		a.warm = allSlots()
+		a.mu.Unlock()
+	})
+	err := lines.Compare("../docs/logs.md", "Shards", "slots cannot be warmed", "slots cannot be drained",
+		"the membership is not released: others wait for its duration")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheRoleIsWhatAGroupNeeds runs members with the rights of the manifest.
+func TestTheRoleIsWhatAGroupNeeds(t *testing.T) {
+	data, err := os.ReadFile("testdata/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbacv1.Role
+	if err := yaml.UnmarshalStrict(data, &role); err != nil {
+		t.Fatal(err)
+	}
+	bubble(t, func(w *world) {
+		rule := apisim.Rule{
+			Verbs: role.Rules[0].Verbs, Namespaces: []string{role.Namespace},
+			Resources: []string{"leases.coordination.k8s.io"},
+		}
+		err := w.server.SetUsers(apisim.User{Name: "a", Token: "a", Allow: []apisim.Rule{rule}},
+			apisim.User{Name: "b", Token: "b", Allow: []apisim.Rule{rule}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := w.start("a", "1"), w.start("b", "1")
+		time.Sleep(time.Minute)
+		w.covered(a, b)
+		dropped := w.server.Inject(by("b", ""), apisim.Delay(30*time.Second))
+		w.covered(a)
+		dropped.Lift()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		used := map[string]bool{}
+		for _, request := range w.server.Requests() {
+			if request.Status == 403 {
+				t.Errorf("the role does not allow %v", request)
+			}
+			used[request.Verb] = true
+		}
+		for _, verb := range role.Rules[0].Verbs {
+			if !used[verb] {
+				t.Errorf("the role grants the verb %s, which no request needed", verb)
+			}
+		}
+		if h := a.Health(); errors.Join(h.Polling, h.LastError) != nil {
+			t.Errorf("the health is %+v", h)
+		}
+	})
+}

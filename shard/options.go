@@ -1,0 +1,88 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tidings-go/tidings/internal/lease"
+)
+
+const (
+	// defaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
+	defaultGrace    = 20 * time.Second
+	defaultHandOver = 30 * time.Second
+	// maxName leaves room for the identities of members in the names of Leases.
+	maxName = 63
+)
+
+// Options name a group and say how a process is a member of it. Namespace and Name are required.
+type Options struct {
+	// Namespace is that of the group's Leases. Name is that of the Lease with the map, and the
+	// value of the label of all of them.
+	Namespace, Name string
+	// Identity begins the names of this process's Leases; "" is the host's name. Each membership
+	// adds a random part.
+	Identity string
+	// Generation names the version of the program, such as the hash of a pod template. While
+	// members of two generations live, slots move to the newer one only.
+	Generation string
+	// Duration is how long others wait for a member that does not renew. It counts in whole
+	// seconds; 0 is 15 s, the minimum 1 s.
+	Duration time.Duration
+	// Renew is the time between renewals; 0 is a third of Duration, the maximum two fifths.
+	Renew time.Duration
+	// HandOver is how long a hand-over may take before it is taken back; 0 is 30 s.
+	HandOver time.Duration
+	// Grace is how long a member that leaves waits for its slots to be taken and its calls to
+	// return; 0 is 20 s.
+	Grace time.Duration
+	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
+	Logger *slog.Logger
+}
+
+// complete returns the options with their defaults, or an error that names a field.
+func (o Options) complete() (Options, error) {
+	times := o.times().Complete(3)
+	o.Duration, o.Renew = times.Duration, times.Renew
+	o.Grace, o.HandOver = cmp.Or(o.Grace, defaultGrace), cmp.Or(o.HandOver, defaultHandOver)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return o, fmt.Errorf("shard: Options.Identity is empty and the host has no name: "+
+				"give the name of the pod: %w", err)
+		}
+		o.Identity = strings.ToLower(host)
+	}
+	return o, o.check()
+}
+
+func (o Options) check() error {
+	for field, value := range map[string]string{"Namespace": o.Namespace, "Name": o.Name} {
+		if problems := validation.IsDNS1123Label(value); len(problems) > 0 {
+			return fmt.Errorf("shard: Options.%s %.100q: %s", field, value, strings.Join(problems, "; "))
+		}
+	}
+	if problems := validation.IsDNS1123Subdomain(o.Identity); len(problems) > 0 {
+		return fmt.Errorf("shard: Options.Identity %.100q: %s", o.Identity, strings.Join(problems, "; "))
+	}
+	if len(o.Identity) > 253-2*maxName {
+		return fmt.Errorf("shard: Options.Identity has %d bytes: give at most %d", len(o.Identity),
+			253-2*maxName)
+	}
+	if o.Grace < 0 || o.HandOver < 0 {
+		return errors.New("shard: Options.Grace and HandOver: give a positive time, or 0")
+	}
+	return o.times().Check("shard: Options")
+}
+
+func (o Options) times() lease.Times { return lease.Times{Duration: o.Duration, Renew: o.Renew} }

@@ -1,0 +1,99 @@
+package shard
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+var maps = seeds.New("map", "TestS1_AMapIsReadAsItWasWritten", 50)
+
+func TestS1_AMapIsReadAsItWasWritten(t *testing.T) {
+	for seed := range maps.All() {
+		random := rand.New(rand.NewPCG(seed, 0))
+		ids := []protocol.ID{"", "rollout.a-x", "rollout.b-y", "rollout.c-z"}
+		versions := []map[string]string{nil, {}, {"pods": "12"}, {"pods": "12", "deployments.apps": "7"}}
+		entries := make([]protocol.Entry, Count)
+		for i := range entries {
+			entries[i] = protocol.Entry{
+				Owner: ids[random.IntN(4)], Epoch: uint64(random.IntN(3)), Next: ids[random.IntN(4)],
+				Ready: random.IntN(2) == 0, Versions: versions[random.IntN(4)],
+			}
+		}
+		text, err := encode(entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := new(coordinationv1.Lease)
+		l.Annotations = map[string]string{entriesAnnotation: text}
+		if got, err := decode(l); err != nil || !reflect.DeepEqual(got, entries) {
+			t.Fatalf("seed %d: %v, %v, want %v", seed, got, err, entries)
+		}
+	}
+}
+
+func TestS1_AMapThatCannotBeReadIsAnError(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "cannot be read",
+		`{"entries":[]}`:                       "has 0 entries",
+		`{"entries":[[1]` + empty(255):         "wrong entry 0",
+		`{"entries":[[0,0,0,0,9]` + empty(255): "wrong entry 0",
+	} {
+		l := new(coordinationv1.Lease)
+		l.Annotations = map[string]string{entriesAnnotation: text}
+		if _, err := decode(l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40s: the error is %v, want %q", text, err, want)
+		}
+	}
+}
+
+func empty(n int) string { return strings.Repeat(",[]", n) + "]}" }
+
+func TestS5_ARecordIsReadAsItWasWritten(t *testing.T) {
+	want := record{
+		generation: "7f9c", mapUID: "uid", leaving: true, serving: Set{1, 2, 3, 1 << 63},
+		loads: map[int]float64{0: 1.5, 255: round(123456)},
+	}
+	l := new(coordinationv1.Lease)
+	want.write(l)
+	if got := readRecord(l); !reflect.DeepEqual(got, want) {
+		t.Errorf("the record is %+v, want %+v", got, want)
+	}
+	l.Annotations = map[string]string{servingAnnotation: "zz", loadsAnnotation: "["}
+	if got := readRecord(l); !reflect.DeepEqual(got, record{}) {
+		t.Errorf("a record that cannot be read is %+v", got)
+	}
+	if round(123456) != 120000 || round(-1) != 0 || round(0.0123) != 0.012 {
+		t.Errorf("rounded: %v, %v, %v", round(123456), round(-1), round(0.0123))
+	}
+}
+
+func TestOptionsThatCannotBeUsedAreErrors(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"Namespace":                   func(o *Options) { o.Namespace = "" },
+		`Name "My Group"`:             func(o *Options) { o.Name = "My Group" },
+		`Identity "A_B"`:              func(o *Options) { o.Identity = "A_B" },
+		"Identity has 240 bytes":      func(o *Options) { o.Identity = strings.Repeat("a", 240) },
+		"Grace and HandOver":          func(o *Options) { o.HandOver = -1 },
+		"Duration is 500ms: give a":   func(o *Options) { o.Duration = 500 * time.Millisecond },
+		"Renew is 7s: give at most t": func(o *Options) { o.Renew = 7 * time.Second },
+	} {
+		o := Options{Namespace: "ops", Name: "rollout", Identity: "a"}
+		change(&o)
+		_, err := Join(t.Context(), &rest.Config{}, new(process), o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+	if _, err := Join(t.Context(), nil, new(process), Options{}); err == nil {
+		t.Error("a nil rest.Config is no error")
+	}
+}

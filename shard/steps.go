@@ -1,0 +1,294 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+// loop acts on what changes, until the term closes or the member has left.
+func (g *Group) loop(ctx context.Context, m *membership) {
+	stopped := ctx.Done()
+	var leaveBy time.Time
+	for {
+		g.mu.Lock()
+		if stopped == nil && !m.leaving {
+			m.leaving, g.state, leaveBy = true, Leaving, time.Now().Add(g.o.Grace)
+			notify(m.soon)
+		}
+		c := m.reconcileLocked()
+		over := m.term.Remaining() <= 0 ||
+			m.leaving && (!m.isNeededLocked() || !time.Now().Before(leaveBy))
+		var send func(context.Context) error
+		if !over {
+			send = m.nextWriteLocked()
+		}
+		g.watchCoverLocked()
+		timer := time.NewTimer(m.patienceLocked())
+		g.mu.Unlock()
+		m.make(c)
+		if over {
+			timer.Stop()
+			return
+		}
+		if send != nil {
+			m.running.Go(func() { m.send(send) })
+		}
+		select {
+		case <-g.changed:
+		case <-timer.C:
+		case <-m.term.Done():
+		case <-stopped:
+			stopped = nil
+		}
+		timer.Stop()
+	}
+}
+
+// make makes the handler's calls.
+func (m *membership) make(c calls) {
+	if len(c.serve) > 0 {
+		m.group.handler.Serve(c.serve)
+		notify(m.soon) // it says that they are in order
+	}
+	if !c.drop.IsEmpty() {
+		m.group.handler.Drop(c.drop)
+	}
+}
+
+// isNeededLocked reports whether a member that leaves has to wait: it owns slots, and somebody can
+// take them.
+func (m *membership) isNeededLocked() bool {
+	heirs := slices.ContainsFunc(m.group.membersLocked(), func(id protocol.ID) bool {
+		return id != m.id && !m.group.observedLocked(id).record.leaving
+	})
+	owns := slices.ContainsFunc(m.member.Entries(), func(e protocol.Entry) bool {
+		return e.Owner == m.id
+	})
+	return owns && heirs || m.writing
+}
+
+// patienceLocked returns how long to wait for the next change.
+func (m *membership) patienceLocked() time.Duration {
+	g := m.group
+	wait := g.o.Duration / 15
+	if paused := time.Until(m.paused); paused > 0 {
+		wait = min(wait, paused)
+	}
+	for _, s := range g.view.members {
+		if left := m.turnLocked() - g.expiredLocked(s); !s.ended && left > 0 {
+			wait = min(wait, left)
+		}
+	}
+	return wait
+}
+
+// turnLocked returns how long this member lets others act first on what all see: those that are
+// live and have a lower identity.
+func (m *membership) turnLocked() time.Duration {
+	rank := 0
+	for _, id := range m.group.membersLocked() {
+		if id < m.id {
+			rank++
+		}
+	}
+	return min(time.Duration(rank)*m.group.o.Duration/60, m.group.o.Duration/15)
+}
+
+// membersLocked returns the live members, in order.
+func (g *Group) membersLocked() (live []protocol.ID) {
+	for id := range g.view.members {
+		if g.standingLocked(id) == protocol.Live {
+			live = append(live, id)
+		}
+	}
+	slices.Sort(live)
+	return live
+}
+
+// send sends a write, and waits a while after a failure that is not the first conflict.
+func (m *membership) send(write func(context.Context) error) {
+	g := m.group
+	ctx := g.label(m.term.Context(), "writer")
+	err := write(ctx)
+	requests := lease.Requests{Failures: &g.failures, Log: g.log}
+	if err != nil && !lease.IsOutdated(err) {
+		requests.Note(ctx, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.writing = false
+	m.failures++
+	switch {
+	case err == nil:
+		m.failures = 0
+	case m.failures > 1 || !lease.IsOutdated(err):
+		m.paused = time.Now().Add(g.times.Delay(m.failures, err))
+	}
+	notify(g.changed)
+}
+
+// nextWriteLocked returns the write that is to be sent now, nil if there is none.
+func (m *membership) nextWriteLocked() func(context.Context) error {
+	g := m.group
+	if m.writing || !g.view.seen || g.view.broken != nil || time.Now().Before(m.paused) {
+		return nil
+	}
+	write := m.endLocked()
+	if write == nil && g.view.table == nil {
+		write = m.createLocked()
+	} else if write == nil {
+		write = m.changeLocked()
+	}
+	if write == nil {
+		write = m.cleanLocked()
+	}
+	m.writing = write != nil
+	return write
+}
+
+// endLocked returns a write that ends a member whose Lease has not changed for its duration, at the
+// version that has not changed. Of a Lease that is gone, the server is asked once more.
+func (m *membership) endLocked() func(context.Context) error {
+	g := m.group
+	for id, s := range g.view.members {
+		if s.ended || id == m.id || g.expiredLocked(s) < m.turnLocked() {
+			continue
+		}
+		if s.lease == nil {
+			return func(ctx context.Context) error { return g.confirm(ctx, id) }
+		}
+		ended := s.lease.DeepCopy()
+		lease.Release(ended)
+		return func(ctx context.Context) error {
+			g.log.Info("a member is ended: its lease has run out", "member", id)
+			return g.swap(ctx, ended)
+		}
+	}
+	return nil
+}
+
+// confirm asks the server whether a Lease that was not observed for its duration exists.
+func (g *Group) confirm(ctx context.Context, id protocol.ID) error {
+	if err := g.read(ctx, string(id)); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.observedLocked(id)
+	s.ended = s.ended || s.lease == nil
+	return nil
+}
+
+// swap writes a Lease at the version that it has. If that fails, the Lease is read.
+func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
+	got, err := g.client.Update(ctx, l)
+	if err != nil {
+		g.read(ctx, l.Name) //nolint:errcheck // the watch brings it too
+		return err
+	}
+	g.observe(got, false)
+	return nil
+}
+
+// createLocked returns a write that creates the map. While a member is not known to have ended that
+// goes by a map that was deleted, there is none: it may call.
+func (m *membership) createLocked() func(context.Context) error {
+	g := m.group
+	for id, s := range g.view.members {
+		if id != m.id && !s.ended && s.record.mapUID != "" {
+			return nil
+		}
+	}
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: g.o.Namespace, Name: g.o.Name, Labels: map[string]string{groupLabel: g.o.Name},
+	}}
+	return func(ctx context.Context) error {
+		text, err := encode(make([]protocol.Entry, slot.Count))
+		if err != nil {
+			return err
+		}
+		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
+		got, err := g.client.Create(ctx, l)
+		if err != nil {
+			g.read(ctx, l.Name) //nolint:errcheck // the watch brings it too
+			return err
+		}
+		g.observe(got, false)
+		return nil
+	}
+}
+
+// changeLocked returns a write of the map, nil if nothing is to change.
+func (m *membership) changeLocked() func(context.Context) error {
+	g := m.group
+	if m.member.Version() != g.view.sequence {
+		return nil
+	}
+	m.findLateLocked()
+	heirs, moves := m.planLocked()
+	assign := func(i int) protocol.ID { return heirs[i] }
+	entries, changed := m.member.Next(g.standingLocked, assign, moves)
+	if !changed {
+		return nil
+	}
+	l := g.view.table.DeepCopy()
+	return func(ctx context.Context) error {
+		text, err := encode(entries)
+		if err != nil {
+			return fmt.Errorf("shard: the map cannot be written: %w", err)
+		}
+		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
+		if err := g.swap(ctx, l); err != nil {
+			return err
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, move := range moves {
+			g.plan.tried[move] = time.Now()
+		}
+		return nil
+	}
+}
+
+// findLateLocked takes back the hand-overs that take too long, or whose next owner leaves.
+func (m *membership) findLateLocked() {
+	g := m.group
+	for i, since := range m.moving {
+		next := g.observedLocked(m.member.Entries()[i].Next)
+		if g.clock.Since(since) >= g.o.HandOver || next.record.leaving {
+			m.member.Late(i)
+		}
+	}
+}
+
+// cleanLocked returns a write that deletes the Lease of a member that ended a while ago, if this
+// member plans. It forgets members that are gone.
+func (m *membership) cleanLocked() func(context.Context) error {
+	g := m.group
+	named := map[protocol.ID]bool{m.id: true}
+	for _, e := range m.member.Entries() {
+		named[e.Owner], named[e.Next] = true, true
+	}
+	for id, s := range g.view.members {
+		if named[id] || !s.ended || g.expiredLocked(s) < 0 {
+			continue
+		}
+		if s.lease == nil {
+			delete(g.view.members, id)
+			continue
+		}
+		if version := s.version; m.turnLocked() == 0 {
+			return func(ctx context.Context) error { return g.client.Delete(ctx, string(id), version) }
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package shard
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+// observed is a member's Lease as it was last observed.
+type observed struct {
+	lease   *coordinationv1.Lease // nil: it is gone, or was never observed
+	version string
+	record  record
+	since   lease.Instant // when this record was first observed
+	length  time.Duration // that a Lease which does not change is held for
+	ended   bool          // and never comes back
+}
+
+// view is what was observed of the group's Leases.
+type view struct {
+	version string // the newest one of all
+	seen    bool   // they were listed
+	members map[protocol.ID]*observed
+
+	table    *coordinationv1.Lease // the Lease with the map; nil without one
+	sequence uint64                // counts the versions of the map
+	entries  []protocol.Entry
+	broken   error // why the map cannot be read
+}
+
+// list lists the Leases into the view.
+func (g *Group) list(ctx context.Context) (version string, err error) {
+	g.mu.Lock()
+	sentAt := g.view.version
+	g.mu.Unlock()
+	list, err := g.client.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// Without an observation meanwhile the list is newer, even if the server has lost versions.
+	isNewest := g.view.version == sentAt
+	listed := map[string]bool{}
+	for i := range list.Items {
+		l := &list.Items[i]
+		listed[l.Name] = true
+		if isNewest || !lease.IsOlder(l.ResourceVersion, g.versionLocked(l.Name)) {
+			g.observeLocked(l.Name, l, l.ResourceVersion)
+		}
+	}
+	for name := range g.knownLocked() {
+		if !listed[name] && (isNewest || !lease.IsOlder(list.ResourceVersion, g.versionLocked(name))) {
+			g.observeLocked(name, nil, list.ResourceVersion)
+		}
+	}
+	g.view.seen = true
+	notify(g.changed)
+	return list.ResourceVersion, nil
+}
+
+// knownLocked returns the names of the Leases that exist by the view.
+func (g *Group) knownLocked() map[string]bool {
+	known := map[string]bool{}
+	if g.view.table != nil {
+		known[g.o.Name] = true
+	}
+	for id, s := range g.view.members {
+		if s.lease != nil {
+			known[string(id)] = true
+		}
+	}
+	return known
+}
+
+// versionLocked returns the version of a Lease in the view, "" without one.
+func (g *Group) versionLocked(name string) string {
+	if name == g.o.Name && g.view.table != nil {
+		return g.view.table.ResourceVersion
+	}
+	if s := g.view.members[protocol.ID(name)]; s != nil {
+		return s.version
+	}
+	return ""
+}
+
+// read reads one Lease into the view. It returns an error if the answer says neither what it is nor
+// that it is gone.
+func (g *Group) read(ctx context.Context, name string) error {
+	g.mu.Lock()
+	sentAt := g.versionLocked(name)
+	g.mu.Unlock()
+	l, err := g.client.Get(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.versionLocked(name) == sentAt {
+			g.observeLocked(name, nil, sentAt)
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := g.versionLocked(name); now == sentAt || !lease.IsOlder(l.ResourceVersion, now) {
+		g.observeLocked(name, l, l.ResourceVersion)
+	}
+	return nil
+}
+
+// observe takes the Lease of an event, or of the answer to a write, into the view. A version that
+// is older than the view has no effect.
+func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch version := l.ResourceVersion; {
+	case lease.IsOlder(version, g.versionLocked(l.Name)):
+	case deleted:
+		g.observeLocked(l.Name, nil, version)
+	default:
+		g.observeLocked(l.Name, l, version)
+	}
+}
+
+// observeLocked takes a Lease into the view, nil for one that does not exist.
+func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version string) {
+	if !lease.IsOlder(version, g.view.version) {
+		g.view.version = version
+	}
+	notify(g.changed)
+	if name == g.o.Name {
+		g.observeMapLocked(l)
+		return
+	}
+	id := protocol.ID(name)
+	s := g.observedLocked(id)
+	if s.lease == nil || l == nil || !equality.Semantic.DeepEqual(s.lease.Spec, l.Spec) {
+		s.since = g.clock.Now()
+	}
+	s.lease, s.version = l, version
+	if l != nil {
+		s.record = readRecord(l)
+		s.length = g.o.Duration
+		if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
+			s.length = max(s.length, time.Duration(*seconds)*time.Second)
+		}
+		s.ended = lease.HolderOf(l) != name
+	}
+	if m := g.present; m != nil && m.id == id {
+		if loss := m.term.Loss(l); loss != nil {
+			m.term.End(loss)
+		}
+	}
+}
+
+// observedLocked returns what is known of a member. One that was never observed is held from now on.
+func (g *Group) observedLocked(id protocol.ID) *observed {
+	s := g.view.members[id]
+	if id == "" {
+		return &observed{}
+	}
+	if s == nil {
+		s = &observed{since: g.clock.Now(), length: g.o.Duration}
+		g.view.members[id] = s
+	}
+	return s
+}
+
+// observeMapLocked takes a map into the view. A map that is deleted or replaced ends the membership:
+// what was given away meanwhile is not known.
+func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
+	before := g.view.table
+	g.view.table = l
+	if m := g.present; m != nil && before != nil && (l == nil || l.UID != before.UID) {
+		m.term.End(errMapDeleted)
+	}
+	if l == nil {
+		g.view.entries = nil
+		return
+	}
+	entries, err := decode(l)
+	if g.view.broken = err; err == nil {
+		g.view.entries = entries
+		g.view.sequence++
+	}
+}
+
+// standingLocked returns what is known of a member.
+func (g *Group) standingLocked(id protocol.ID) protocol.Standing {
+	if m := g.present; m != nil && m.id == id {
+		return protocol.Live
+	}
+	switch s := g.observedLocked(id); {
+	case s.ended:
+		return protocol.Ended
+	case s.lease == nil || g.expiredLocked(s) >= 0:
+		return protocol.Held
+	default:
+		return protocol.Live
+	}
+}
+
+// expiredLocked returns for how long a member's Lease has not changed, beyond its duration.
+func (g *Group) expiredLocked(s *observed) time.Duration { return g.clock.Since(s.since) - s.length }
+
+// notify wakes the receiver of a channel that holds one notification.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
