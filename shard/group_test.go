@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
 func TestS1_MembersShareAllSlots(t *testing.T) {
@@ -360,9 +361,5 @@ func TestS7_LeasesOfEndedMembersAreDeleted(t *testing.T) {
 // lease returns a stored Lease.
 func (w *world) lease(name string) *coordinationv1.Lease {
 	w.Helper()
-	stored, err := w.server.Get(w.Context(), leaseResource, "ops", name)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return stored.(*coordinationv1.Lease)
+	return leasetest.Get(w.T, w.server, name)
 }

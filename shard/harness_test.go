@@ -3,41 +3,25 @@ package shard
 import (
 	"context"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
-
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
-// TestMain silences what client-go logs of failures that are meant.
-func TestMain(m *testing.M) {
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
-		func(context.Context, error, string, ...any) {},
-	}
-	klog.SetLogger(logr.Discard())
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { leasetest.Main(m) }
 
-const duration = 15 * time.Second
+const duration = lease.DefaultDuration
 
-var leaseResource = coordinationv1.SchemeGroupVersion.WithResource("leases")
+var leaseResource = leasetest.Resource
 
 // by matches the requests of a process for Leases.
-func by(name, verb string) apisim.Match {
-	return apisim.Match{Resource: "leases.coordination.k8s.io", UserAgent: name, Verb: verb}
-}
+func by(name, verb string) apisim.Match { return leasetest.By(name, verb) }
 
 // span is a time in which a process calls for a slot.
 type span struct {
@@ -82,12 +66,7 @@ type process struct {
 
 func newWorld(t *testing.T, o apisim.Options) *world {
 	t.Helper()
-	w := &world{T: t, server: o.Start(t)}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ops"}}
-	if _, err := w.server.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return &world{T: t, server: leasetest.Start(t, o)}
 }
 
 // bubble runs a test in a bubble with a world, and checks its spans at the end.
@@ -109,9 +88,7 @@ func (w *world) start(name, generation string, change ...func(*process)) *proces
 	for _, f := range change {
 		f(p)
 	}
-	config := w.server.Config()
-	config.UserAgent, config.BearerToken = name, name
-	g, err := newGroup(config, p, Options{
+	g, err := newGroup(leasetest.Config(w.server, name), p, Options{
 		Namespace: "ops", Name: "rollout", Identity: name, Generation: generation,
 		Logger: p.logger,
 	})
@@ -334,7 +311,5 @@ func (w *world) moved(since time.Time) (moves [Count]int) {
 
 func (w *world) wantBetween(name string, got, least, most time.Duration) {
 	w.Helper()
-	if got < least || got > most {
-		w.Errorf("%s: %v, want between %v and %v", name, got, least, most)
-	}
+	leasetest.WantBetween(w.T, name, got, least, most)
 }

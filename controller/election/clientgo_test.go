@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
 // original is client-go's elector, as the core components run it.
@@ -23,7 +24,7 @@ type original struct {
 
 func (w *world) original(name string, release bool) *original {
 	w.Helper()
-	client, err := kubernetes.NewForConfig(w.config(name))
+	client, err := kubernetes.NewForConfig(leasetest.Config(w.server, name))
 	if err != nil {
 		w.Fatal(err)
 	}

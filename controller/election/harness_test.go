@@ -4,44 +4,29 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
-// TestMain silences what client-go logs of failures that are meant.
-func TestMain(m *testing.M) {
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
-		func(context.Context, error, string, ...any) {},
-	}
-	klog.SetLogger(logr.Discard())
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { leasetest.Main(m) }
 
 // errLead is an error of a lead.
 var errLead = errors.New("lead failed")
 
-const duration = 15 * time.Second
+const duration = lease.DefaultDuration
 
-var leaseResource = coordinationv1.SchemeGroupVersion.WithResource("leases")
+var leaseResource = leasetest.Resource
 
 // by matches the requests of a candidate for the Lease.
-func by(name, verb string) apisim.Match {
-	return apisim.Match{Resource: "leases.coordination.k8s.io", UserAgent: name, Verb: verb}
-}
+func by(name, verb string) apisim.Match { return leasetest.By(name, verb) }
 
 // span is the time of a term, as its holder saw it.
 type span struct {
@@ -70,12 +55,7 @@ type world struct {
 
 func newWorld(t *testing.T, o apisim.Options) *world {
 	t.Helper()
-	w := &world{t, o.Start(t)}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ops"}}
-	if _, err := w.server.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return &world{t, leasetest.Start(t, o)}
 }
 
 // options are those of a candidate, without lines of log.
@@ -85,16 +65,10 @@ func options(name string) Options {
 	}
 }
 
-func (w *world) config(name string) *rest.Config {
-	config := w.server.Config()
-	config.UserAgent, config.BearerToken = name, name
-	return config
-}
-
 // elector returns a candidate that does not run.
 func (w *world) elector(o Options) *candidate {
 	w.Helper()
-	e, err := New(w.config(o.Identity), o)
+	e, err := New(leasetest.Config(w.server, o.Identity), o)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -163,21 +137,13 @@ func (w *world) term(c *candidate, n int) (*Term, *span) {
 // lease returns the stored Lease.
 func (w *world) lease() *coordinationv1.Lease {
 	w.Helper()
-	stored, err := w.server.Get(w.Context(), leaseResource, "ops", "rollout")
-	if err != nil {
-		w.Fatal(err)
-	}
-	return stored.(*coordinationv1.Lease)
+	return leasetest.Get(w.T, w.server, "rollout")
 }
 
 // change writes the Lease past all candidates.
 func (w *world) change(change func(*coordinationv1.Lease)) {
 	w.Helper()
-	lease := w.lease()
-	change(lease)
-	if _, err := w.server.Update(w.Context(), lease); err != nil {
-		w.Fatal(err)
-	}
+	leasetest.Change(w.T, w.server, "rollout", change)
 }
 
 func (w *world) wantErr(err, want error) {
@@ -190,9 +156,7 @@ func (w *world) wantErr(err, want error) {
 // wantBetween checks a duration.
 func (w *world) wantBetween(name string, got, least, most time.Duration) {
 	w.Helper()
-	if got < least || got > most {
-		w.Errorf("%s: %v, want between %v and %v", name, got, least, most)
-	}
+	leasetest.WantBetween(w.T, name, got, least, most)
 }
 
 // bubble runs a test in a bubble with a world.

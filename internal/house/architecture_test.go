@@ -102,6 +102,13 @@ var (
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "golang.org/x/sys/unix"},
 			tests:  []string{"*"},
 		},
+		"internal/lease/leasetest": {
+			rooms: []string{"apisim", "internal/seeds"},
+			others: []string{
+				"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest", "k8s.io/klog/v2",
+				"github.com/go-logr/logr",
+			},
+		},
 		"internal/written": {
 			rooms:  []string{"controller/guard", "internal/delta", "source"},
 			others: []string{"k8s.io/apimachinery"},
