@@ -20,17 +20,7 @@ func TestLaggingReplica(t *testing.T) {
 		b.create("b")
 		newest := b.version()
 		maps := client.CoreV1().ConfigMaps("default")
-		names := func(o metav1.ListOptions) string {
-			list, err := maps.List(b.ctx, o)
-			if err != nil {
-				return fmt.Sprint(apierrors.ReasonForError(err))
-			}
-			var names []string
-			for _, item := range list.Items {
-				names = append(names, item.Name)
-			}
-			return fmt.Sprint(names, "@", list.ResourceVersion)
-		}
+		names := func(o metav1.ListOptions) string { return b.listOf(client, o) }
 		if got := names(metav1.ListOptions{}); got != "[a b]@"+newest {
 			b.Errorf("a list of the newest state: %s", got)
 		}
