@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -256,31 +255,12 @@ func (c *managedCache) lists(
 // managerUpdates is new states of all objects, as fast as the cache takes them, until each handler
 // was notified of the last state of each object.
 func managerUpdates(b *testing.B, c *managedCache) {
-	var left, notified atomic.Int64
-	left.Store(int64(c.objects()))
-	done, updates := make(chan struct{}), 0
+	last, updates := newLastStates(c.objects()), 0
 	c.start(b, func(spec server.Spec) stack.Handler {
 		updates += spec.Updates
-		lastStates := server.FirstUpdate + spec.Updates - spec.Objects // their first version
-		return func(change stack.Change, _, after metav1.Object) {
-			if change != stack.Updated {
-				return
-			}
-			notified.Add(1)
-			version, err := strconv.Atoi(after.GetResourceVersion())
-			if err == nil && version >= lastStates && left.Add(-1) == 0 {
-				close(done)
-			}
-		}
+		return last.handler(spec.Updates, spec.Objects)
 	})
-	used := measure.Of(b, func() {
-		post(b, c.url+"/updates")
-		await(b, done, func() string {
-			return fmt.Sprintf("the handlers lack the last state of %d objects", left.Load())
-		})
-	})
-	used.Report(b, updates, "update")
-	b.ReportMetric(float64(int64(updates)-notified.Load()), "conflated-updates")
+	last.measure(b, c.url, updates)
 	c.stop()
 }
 

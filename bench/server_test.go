@@ -200,35 +200,56 @@ func BenchmarkEyes(b *testing.B) {
 }
 
 func benchmarkUpdates(b *testing.B, s stack.Stack, t stack.Target, listerWatcher bool) {
-	var notified, left atomic.Int64
-	left.Store(int64(t.Objects))
-	done := make(chan struct{})
-	lastStates := server.FirstUpdate + t.Updates - t.Objects // their first version
+	last := newLastStates(t.Objects)
 	before := measure.LiveHeap()
 	made, err := s.FromServer(t, stack.Options{ListerWatcher: listerWatcher})
-	informer := start(b, made, err, func(c stack.Change, _, after metav1.Object) {
-		if c != stack.Updated {
-			return
-		}
-		notified.Add(1)
-		version, err := strconv.Atoi(after.GetResourceVersion())
-		if err == nil && version >= lastStates && left.Add(-1) == 0 {
-			close(done)
-		}
-	})
-	used := measure.Of(b, func() {
-		post(b, t.URL+"/updates")
-		await(b, done, func() string {
-			return fmt.Sprintf("the handler lacks the last state of %d objects", left.Load())
-		})
-	})
-	used.Report(b, t.Updates, "update")
-	b.ReportMetric(float64(int64(t.Updates)-notified.Load()), "conflated-updates")
+	informer := start(b, made, err, last.handler(t.Updates, t.Objects))
+	last.measure(b, t.URL, t.Updates)
 	if quiet := pick(0, 0, time.Minute); listerWatcher && quiet > 0 {
 		time.Sleep(quiet) // then objects of a ListerWatcher have shared their parts
 		b.ReportMetric((measure.LiveHeap()-before)/float64(t.Objects), "quiet-heap-B/object")
 	}
 	informer.stop()
+}
+
+// lastStates waits until handlers were notified of the last state of each object.
+type lastStates struct {
+	notified atomic.Int64  // updates
+	left     atomic.Int64  // objects
+	done     chan struct{} // closed when none is left
+}
+
+func newLastStates(objects int) *lastStates {
+	l := &lastStates{done: make(chan struct{})}
+	l.left.Store(int64(objects))
+	return l
+}
+
+// handler returns a handler of objects with so many updates in all.
+func (l *lastStates) handler(updates, objects int) stack.Handler {
+	first := server.FirstUpdate + updates - objects // the first version of a last state
+	return func(c stack.Change, _, after metav1.Object) {
+		if c != stack.Updated {
+			return
+		}
+		l.notified.Add(1)
+		version, err := strconv.Atoi(after.GetResourceVersion())
+		if err == nil && version >= first && l.left.Add(-1) == 0 {
+			close(l.done)
+		}
+	}
+}
+
+// measure has a server make its updates, and reports their costs.
+func (l *lastStates) measure(b *testing.B, url string, updates int) {
+	used := measure.Of(b, func() {
+		post(b, url+"/updates")
+		await(b, l.done, func() string {
+			return fmt.Sprintf("the handlers lack the last state of %d objects", l.left.Load())
+		})
+	})
+	used.Report(b, updates, "update")
+	b.ReportMetric(float64(int64(updates)-l.notified.Load()), "conflated-updates")
 }
 
 // post asks the server for something.
