@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -15,8 +14,6 @@ import (
 )
 
 const (
-	// defaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
-	defaultGrace    = 20 * time.Second
 	defaultHandOver = 30 * time.Second
 	// maxName leaves room for the identities of members in the names of Leases.
 	maxName = 63
@@ -51,15 +48,14 @@ type Options struct {
 func (o Options) complete() (Options, error) {
 	times := o.times().Complete(3)
 	o.Duration, o.Renew = times.Duration, times.Renew
-	o.Grace, o.HandOver = cmp.Or(o.Grace, defaultGrace), cmp.Or(o.HandOver, defaultHandOver)
+	o.Grace, o.HandOver = cmp.Or(o.Grace, lease.DefaultGrace), cmp.Or(o.HandOver, defaultHandOver)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	if o.Identity == "" {
-		host, err := os.Hostname()
+		host, err := lease.HostName("shard: Options")
 		if err != nil {
-			return o, fmt.Errorf("shard: Options.Identity is empty and the host has no name: "+
-				"give the name of the pod: %w", err)
+			return o, err
 		}
 		o.Identity = strings.ToLower(host)
 	}

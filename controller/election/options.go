@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 
 	"github.com/tidings-go/tidings/internal/lease"
 )
-
-// defaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
-const defaultGrace = 20 * time.Second
 
 // Lead is called for each term. Its context ends when the term closes, with the term's error as
 // cause, and when the context of [Elector.Run] does. It must then return.
@@ -44,15 +40,14 @@ type Options struct {
 // complete returns the options with their defaults, or an error that names a field.
 func (o Options) complete() (Options, error) {
 	times := o.times().Complete(5)
-	o.Duration, o.Renew, o.Grace = times.Duration, times.Renew, cmp.Or(o.Grace, defaultGrace)
+	o.Duration, o.Renew, o.Grace = times.Duration, times.Renew, cmp.Or(o.Grace, lease.DefaultGrace)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	if o.Identity == "" {
-		host, err := os.Hostname()
+		host, err := lease.HostName("election: Options")
 		if err != nil {
-			return o, fmt.Errorf("election: Options.Identity is empty and the host has no name: "+
-				"give the name of the pod: %w", err)
+			return o, err
 		}
 		o.Identity = host
 	}
@@ -78,7 +73,7 @@ func (o Options) check() error {
 	}
 	if o.Grace < 0 {
 		return fmt.Errorf("election: Options.Grace is %v: give a positive time, or 0 for %v", o.Grace,
-			defaultGrace)
+			lease.DefaultGrace)
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 // DefaultDuration is that of client-go's elector.
 const DefaultDuration = 15 * time.Second
 
+// DefaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
+const DefaultGrace = 20 * time.Second
+
 // MaxFailures is the number of failures in a row with the longest delay.
 const MaxFailures = 3
 
