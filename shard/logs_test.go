@@ -2,6 +2,7 @@ package shard
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
 	"github.com/tidings-go/tidings/internal/logtable"
 )
 
@@ -66,6 +69,11 @@ func TestTheRoleIsWhatAGroupNeeds(t *testing.T) {
 		a, b := w.start("a", "1"), w.start("b", "1")
 		time.Sleep(time.Minute)
 		w.covered(a, b)
+		renewal := by("a", "update")
+		renewal.Name = a.Health().Identity
+		w.server.Inject(renewal.Nth(1), apisim.Call(func(*http.Request) { // a conflict, and then a get
+			leasetest.Change(t, w.server, renewal.Name, func(l *lease.Lease) { l.Labels["of"] = "another" })
+		}))
 		dropped := w.server.Inject(by("b", ""), apisim.Delay(30*time.Second))
 		w.covered(a)
 		dropped.Lift()
