@@ -12,7 +12,8 @@
 //     the whole seconds of the record, minus a fifth. The time is the larger one of Go's clock and
 //     CLOCK_BOOTTIME. A closed term stays closed.
 //  2. A renewal has the version that was observed last. After a conflict the Lease is read, and the
-//     renewal is sent once more if it has the same holder.
+//     renewal is sent once more if it has the same holder. The time between renewals counts from
+//     the sending of the last success, the write that won the term included.
 //  3. Each request ends after a fifth of the duration. After one without an answer, the next uses
 //     another connection. A failure is followed by another try after a sixtieth of the duration,
 //     doubled up to a fifteenth.

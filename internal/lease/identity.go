@@ -10,8 +10,8 @@ import (
 func HostName(options string) (string, error) {
 	name, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("%s.Identity is empty and the host has no name: give the name of the pod: %w",
-			options, err)
+		return "", fmt.Errorf("%s.Identity is empty and the host has no name: "+
+			"give the name of the pod: %w", options, err)
 	}
 	return name, nil
 }

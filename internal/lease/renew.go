@@ -93,17 +93,19 @@ func (h *Holder) Swap(ctx context.Context, identity string,
 	return sent, errOutpaced
 }
 
-// Renew renews a term until ctx ends, which ends with the term. After a failure it tries again
-// soon. change writes a renewal into the Lease. soon asks for one before its time; it may be nil.
+// Renew renews a term until ctx ends, which ends with the term. The time between renewals counts
+// from the sending of the last success, the write that won the term included. After a failure it
+// tries again soon. change writes a renewal into the Lease. soon asks for one before its time; it
+// may be nil.
 func (h *Holder) Renew(ctx context.Context, t *Term, requests *Requests, soon <-chan struct{},
 	change func(*Lease) error) {
-	next := h.Times.Renew
+	next := h.Times.Renew - t.sinceSent()
 	for failures := 0; wait(ctx, next, soon); {
 		sent, err := h.Swap(ctx, t.Identity(), change)
 		if err == nil {
 			t.Renewed(sent)
 			requests.Note(ctx, nil)
-			failures, next = 0, h.Times.Renew-h.Clock.Since(sent)
+			failures, next = 0, h.Times.Renew-t.sinceSent()
 			continue
 		}
 		if ctx.Err() == nil {

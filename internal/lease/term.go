@@ -107,6 +107,13 @@ func (t *Term) Renewed(sent Instant) {
 	}
 }
 
+// sinceSent returns the time since the last successful renewal was sent.
+func (t *Term) sinceSent() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock.Since(t.sent)
+}
+
 // notRenewed remembers why a renewal failed, for the error of the term.
 func (t *Term) notRenewed(err error) {
 	t.mu.Lock()

@@ -1,5 +1,5 @@
-// Package leasetest has the test rig of the packages that hold Leases: [Start] a server for them, and
-// let a [History] of random faults happen to their processes. Only tests use it.
+// Package leasetest has the test rig of the packages that hold Leases: [Start] returns a server for
+// them, and a [History] runs their processes under random faults. Only tests use it.
 //
 //	Start ─▶ server with the namespace ops ◀─ Config("a"), Config("b"), Config("c")
 //	                  ▲

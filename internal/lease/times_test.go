@@ -1,0 +1,66 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func TestTimesHaveDefaultsAndWholeSeconds(t *testing.T) {
+	for given, want := range map[Times]Times{
+		{}:                                     {15 * time.Second, 3 * time.Second},
+		{Duration: 20*time.Second + 1}:         {20 * time.Second, 4 * time.Second},
+		{Duration: 30 * time.Second, Renew: 1}: {30 * time.Second, 1},
+		{Duration: 900 * time.Millisecond, Renew: -1}: {900 * time.Millisecond, -1},
+	} {
+		if got := given.Complete(5); got != want {
+			t.Errorf("%v is completed to %v, want %v", given, got, want)
+		}
+	}
+}
+
+func TestTimesThatCannotBeUsedAreErrors(t *testing.T) {
+	for given, want := range map[Times]string{
+		{Duration: time.Second, Renew: 400 * time.Millisecond}: "",
+		{Duration: math.MaxInt32 * time.Second}:                "",
+		{Duration: 900 * time.Millisecond}:                     "Options.Duration is 900ms: give a ",
+		{Duration: (math.MaxInt32 + 1) * time.Second}:          "Options.Duration is 596523h14m8s: ",
+		{Duration: time.Minute, Renew: -1}:                     "Options.Renew is -1ns: give at most",
+		{Duration: time.Minute, Renew: 24*time.Second + 1}:     "two fifths of Duration, 24s",
+	} {
+		err := given.Check("Options")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", given, err, want)
+		}
+	}
+}
+
+func TestDelaysDoubleUpToAFifteenth(t *testing.T) {
+	times := Times{Duration: 15 * time.Second, Renew: 5 * time.Second}
+	after := func(seconds int) error {
+		return fmt.Errorf("wrapped: %w", apierrors.NewTooManyRequests("later", seconds))
+	}
+	for _, test := range []struct {
+		failures int
+		err      error
+		most     time.Duration
+	}{
+		{1, nil, 250 * time.Millisecond},
+		{2, errors.New("any"), 500 * time.Millisecond},
+		{3, nil, time.Second},
+		{1000, nil, time.Second},
+		{1, after(2), 2 * time.Second},
+		{1, after(3600), times.Renew}, // a server cannot end a term with it
+	} {
+		for range 1000 {
+			if d := times.Delay(test.failures, test.err); d < test.most*3/4 || d > test.most {
+				t.Fatalf("%v after %d failures, %v: want at most %v", d, test.failures, test.err, test.most)
+			}
+		}
+	}
+}
