@@ -98,6 +98,7 @@ func (c *Client) List(ctx context.Context) (*coordinationv1.LeaseList, error) {
 }
 
 func (c *Client) watch(ctx context.Context, version string) (watch.Interface, error) {
+	c.leaveSuspect()
 	w, err := c.selected(c.rest.Get()).Namespace(c.namespace).Resource("leases").
 		Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).MaxRetries(0).Watch(ctx)
@@ -114,13 +115,17 @@ func (c *Client) one(ctx context.Context, verb, name string,
 	return l, c.do(ctx, verb, name, r, l)
 }
 
-// do sends a request once. Its timeout is a parameter too, so that the server ends it as well.
-// After a request without an answer, the next one uses another connection.
-func (c *Client) do(ctx context.Context, verb, name string, r *rest.Request,
-	into runtime.Object) error {
+// leaveSuspect makes the next request use another connection, after one without an answer.
+func (c *Client) leaveSuspect() {
 	if c.suspect.Swap(false) {
 		utilnet.CloseIdleConnectionsFor(c.http.Transport)
 	}
+}
+
+// do sends a request once. Its timeout is a parameter too, so that the server ends it as well.
+func (c *Client) do(ctx context.Context, verb, name string, r *rest.Request,
+	into runtime.Object) error {
+	c.leaveSuspect()
 	err := r.Namespace(c.namespace).Resource("leases").MaxRetries(0).Timeout(c.timeout).
 		Do(ctx).Into(into)
 	if IsTimeout(err) {
