@@ -254,7 +254,7 @@ func TestS5_AMapThatIsMissingOrFullOfHolesIsRead(t *testing.T) {
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "rollout", Operation: "Update", APIVersion: "coordination.k8s.io/v1",
 				Time: new(metav1.NewTime(time.Now().Add(-2 * time.Minute))), FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)},
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`),
 			}},
 		}}
 		if _, err := w.server.Create(w.Context(), written); err != nil {
