@@ -15,6 +15,7 @@ import (
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/footprint"
 	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/shard"
 )
 
 // Informer is an informer that is in no factory of Options: a *tidings.Informer that
@@ -23,6 +24,12 @@ type Informer interface{ Health() health.Informer }
 
 // Controller is a controller that is in no manager of Options: a *controller.Controller.
 type Controller interface{ Health() controller.Health }
+
+// Group is a group of shards: a *shard.Group.
+type Group interface {
+	Health() shard.Health
+	Map() []shard.Entry
+}
 
 // Options say what the pages show.
 type Options struct {
@@ -38,6 +45,8 @@ type Options struct {
 	Managers []*controller.Manager
 	// Controllers are others.
 	Controllers []Controller
+	// Groups are the groups of shards that this process is a member of.
+	Groups []Group
 	// Bodies shows objects and the values of fields that have changed, but for what Secrets hold.
 	// Who may read the pages may then read every cached object.
 	Bodies bool
@@ -80,6 +89,9 @@ func New(o Options) (*Handler, error) {
 	if slices.Contains(o.Controllers, nil) {
 		return nil, errors.New("debug: New: Options.Controllers has a nil controller")
 	}
+	if slices.Contains(o.Groups, nil) {
+		return nil, errors.New("debug: New: Options.Groups has a nil group")
+	}
 	for _, of := range o.DropIns {
 		if _, ok := inspect.ViewsOf(of); !ok {
 			return nil, fmt.Errorf("debug: New: Options.DropIns has a %T: pass a factory of "+
@@ -87,7 +99,8 @@ func New(o Options) (*Handler, error) {
 				"clientgo/cache; of a wrapper of an informer, pass GetStore()", of)
 		}
 	}
-	if len(o.Factories)+len(o.Informers)+len(o.DropIns)+len(o.Managers)+len(o.Controllers) == 0 {
+	if len(o.Factories)+len(o.Informers)+len(o.DropIns)+len(o.Managers)+len(o.Controllers)+
+		len(o.Groups) == 0 {
 		return nil, errors.New("debug: New: Options name nothing to show: " +
 			"set Factories, DropIns or Managers")
 	}

@@ -413,6 +413,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		"nil manager":     {Managers: []*controller.Manager{nil}},
 		"nil informer":    {Informers: []Informer{nil}},
 		"nil controller":  {Controllers: []Controller{nil}},
+		"nil group":       {Groups: []Group{nil}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

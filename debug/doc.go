@@ -1,9 +1,10 @@
-// Package debug has the pages on which an operator sees what informers and controllers do, and the
-// same figures as JSON.
+// Package debug has the pages on which an operator sees what informers, controllers and groups of
+// shards do, and the same figures as JSON.
 //
 //	factories, informers, managers ──▶ Handler ──┬── overview      /
 //	                                     ▲       ├── informer      /informer?name=
 //	                                     │       ├── controller    /controller?name=
+//	                                     │       ├── group         /group?name=
 //	                         sampler ────┘       ├── key           /key?key=
 //	                  (one sample a second)      └── changes       /changes?informer=
 //

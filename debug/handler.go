@@ -43,6 +43,7 @@ func (h *Handler) routes() *http.ServeMux {
 		"/{$}":        {"overview.html", h.overview},
 		"/informer":   {"informer.html", h.informerPage},
 		"/controller": {"controller.html", h.controllerPage},
+		"/group":      {"group.html", h.groupPage},
 		"/key":        {"key.html", h.keyPage},
 		"/changes":    {"changes.html", h.changesPage},
 	} {

@@ -24,6 +24,7 @@ type Overview struct {
 	ByMemory    []InformerRow       `json:"-"`
 	Controllers []ControllerRow     `json:"controllers,omitempty"`
 	Elections   []ElectionRow       `json:"elections,omitempty"`
+	Groups      []GroupRow          `json:"groups,omitempty"`
 	Skipped     map[string]string   `json:"skipped,omitempty"`
 	Sharing     []source.TableStats `json:"sharing,omitempty"`
 	Process     Process             `json:"process"`
@@ -106,6 +107,11 @@ func (h *Handler) overview(*http.Request) (any, error) {
 	for _, e := range elections {
 		o.Problems = append(o.Problems, electionProblems(e)...)
 		o.Elections = append(o.Elections, ElectionRow{e, text(e.LastError), text(e.Polling)})
+	}
+	for _, g := range h.o.Groups {
+		row := groupRow(g)
+		o.Problems = append(o.Problems, groupProblems(row.Health, now)...)
+		o.Groups = append(o.Groups, row)
 	}
 	for name, missing := range skipped {
 		o.Problems = append(o.Problems, Problem{Of: "controller " + name, Link: "./",

@@ -15,8 +15,9 @@ import (
 // functions are those of the pages.
 var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
-	"informer": informerLink, "controller": controllerLink, "key": keyLink, "changes": changesLink,
+	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
+	"percent": percent,
 }
 
 // counted returns a number with a noun, or a clause, in its form.
@@ -83,6 +84,7 @@ func formatInt(n any) string {
 
 func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }
 func controllerLink(name string) string { return "controller?name=" + url.QueryEscape(name) }
+func groupLink(lease string) string     { return "group?name=" + url.QueryEscape(lease) }
 func changesLink(name string) string    { return "changes?informer=" + url.QueryEscape(name) }
 func keyLink(key string) string         { return "key?key=" + url.QueryEscape(key) }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/footprint"
 	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/shard"
 )
 
 // Options are the choices of a [Collector]. The zero value is ready.
@@ -32,8 +33,8 @@ type Options struct {
 	ClientGo bool
 }
 
-// Collector is a prometheus.Collector of factories, informers, controllers, guards and elections.
-// Use [New].
+// Collector is a prometheus.Collector of factories, informers, controllers, guards, elections and
+// groups of shards. Use [New].
 type Collector struct {
 	o           Options
 	families    families
@@ -41,6 +42,7 @@ type Collector struct {
 	controllers controllerFamilies
 	guards      guardFamilies
 	elections   electionFamilies
+	groups      groupFamilies
 	runtime     runtimeFamilies  // without families unless Options.ControllerRuntime is set
 	clientGo    clientGoFamilies // without families unless Options.ClientGo is set
 	memory      footprint.Estimates
@@ -65,6 +67,7 @@ func New(o Options) *Collector {
 	c.controllers = newControllerFamilies(&c.families)
 	c.guards = newGuardFamilies(&c.families)
 	c.elections = newElectionFamilies(&c.families)
+	c.groups = newGroupFamilies(&c.families)
 	if o.ControllerRuntime {
 		c.runtime = newRuntimeFamilies(&c.families)
 	}
@@ -76,7 +79,8 @@ func New(o Options) *Collector {
 
 // Add adds sources: each is a *tidings.Factory, a factory of a drop-in package, an informer of
 // either that has no factory, a *controller.Manager, a *controller.Controller without a manager,
-// or a *controller.Guard or *election.Elector without one. A wrapper of a drop-in informer is added by its GetStore.
+// a *controller.Guard or *election.Elector without one, or a *shard.Group. A wrapper of a drop-in
+// informer is added by its GetStore.
 // A source that was added before is left alone. With an error, no source is added.
 func (c *Collector) Add(sources ...any) error {
 	var all []source
@@ -161,10 +165,12 @@ func sourceOf(of any) (source, error) {
 			s.election(of.Health())
 			return false
 		}
+	case interface{ Health() shard.Health }:
+		s.read = func(s *scrape) bool { return s.group(of.Health()) }
 	default:
 		return source{}, fmt.Errorf("a %T has no health: pass a factory, an informer, "+
-			"a controller.Manager, a controller.Controller, a controller.Guard or an "+
-			"election.Elector of this module; of a wrapper of a drop-in informer, pass GetStore()", of)
+			"a controller.Manager, a controller.Controller, a controller.Guard, an "+
+			"election.Elector or a shard.Group of this module; of a wrapper of a drop-in informer, pass GetStore()", of)
 	}
 	return s, nil
 }
@@ -183,7 +189,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Unlock()
 	s := &scrape{
 		Collector: c, out: out, informerNames: names{}, controllerNames: names{},
-		guardNames: names{}, leaseNames: names{}, views: map[string]inspect.View{}, published: map[health.Published]bool{},
+		guardNames: names{}, leaseNames: names{}, groupNames: names{}, views: map[string]inspect.View{}, published: map[health.Published]bool{},
 	}
 	for _, of := range sources {
 		if of.read(s) {
@@ -214,7 +220,7 @@ type scrape struct {
 	*Collector
 	out chan<- prometheus.Metric
 
-	informerNames, controllerNames, guardNames, leaseNames names
+	informerNames, controllerNames, guardNames, leaseNames, groupNames names
 
 	views map[string]inspect.View // of the informers, by name
 

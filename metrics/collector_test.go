@@ -306,8 +306,8 @@ func TestConcurrentScrapes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(c.sources) != 2 {
-		t.Errorf("%d sources are left, want 2", len(c.sources))
+	if want := len(everything()); len(c.sources) != want {
+		t.Errorf("%d sources are left, want %d", len(c.sources), want)
 	}
 }
 

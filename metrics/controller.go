@@ -142,7 +142,7 @@ func newElectionFamilies(f *families) electionFamilies {
 // election sends the metrics of a candidate. The label is the name of the Lease without its
 // namespace.
 func (s *scrape) election(h election.Health) {
-	lease := s.leaseNames.unique(h.Lease[strings.LastIndex(h.Lease, "/")+1:])
+	lease := s.leaseNames.unique(nameOfLease(h.Lease))
 	f, l := &s.elections, labels{}.label("lease", lease)
 	leading := oneIf(h.State == election.Leading || h.State == election.Draining)
 	s.send(f.leading, l, leading)
@@ -153,3 +153,6 @@ func (s *scrape) election(h election.Health) {
 		s.send(s.runtime.leader, labels{}.label("name", lease), leading)
 	}
 }
+
+// nameOfLease returns the name of a Lease without its namespace.
+func nameOfLease(lease string) string { return lease[strings.LastIndex(lease, "/")+1:] }

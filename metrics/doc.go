@@ -1,10 +1,10 @@
 // Package metrics is for Prometheus. A [Collector] turns the health of factories, informers,
-// controllers, guards and elections into metrics, each time that it is scraped.
+// controllers, guards, elections and groups of shards into metrics, each time that it is scraped.
 //
 //	factories ────────────────────┐
 //	informers without a factory ──┤ Health             ┌─▶ tidings_…
 //	controllers, managers ────────┼────────▶ Collector ┼─▶ controller_runtime_…, workqueue_…
-//	guards, electors ─────────────┘            ▲       └─▶ informer_…
+//	guards, electors, groups ─────┘            ▲       └─▶ informer_…
 //	                                         scrape
 //
 //	collector := metrics.New(metrics.Options{})
@@ -17,7 +17,7 @@
 //
 // The label informer is the name of the informer up to its selection, so that it has no
 // namespace; Options.Selections keeps the selection. If two sources have one name, the second one
-// has a number: "pods.v1#2". No label has the key of an object.
+// has a number: "pods.v1#2". No label has the key of an object, nor the identity of a member.
 //
 // # Histograms
 //
@@ -36,5 +36,5 @@
 // A collector keeps its sources, and an estimate of the memory of each informer of the last scrape.
 // An informer that was released from
 // its factory has no metrics at the next scrape. One that was added by itself leaves the collector
-// when it has stopped.
+// when it has stopped, and a group when it was left.
 package metrics

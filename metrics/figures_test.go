@@ -14,6 +14,7 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/shard"
 )
 
 // factory is a source of informers.
@@ -53,9 +54,20 @@ func informerWith(name string, handlers int) health.Informer {
 	return h
 }
 
+// group is a source of a group of shards.
+type group struct{ health shard.Health }
+
+func (g *group) Health() shard.Health { return g.health }
+
 // everything are sources that have each metric.
 func everything() []any {
 	return []any{
+		&group{shard.Health{
+			Lease: "ops/rollout", State: shard.Member, Owned: 86, Serving: 85, Covered: 0.75,
+			Remaining: 10 * time.Second, UncoveredFor: 20 * time.Second, Moving: 2,
+			MovingFor: 3 * time.Second, Moves: shard.Moves{In: 100, Out: 14, TakenBack: 1}, Failures: 4,
+			Members: []shard.MemberHealth{{Live: true}, {Live: true}, {}},
+		}},
 		&viewed{factory{[]health.Informer{informerWith("deployments.v1.apps [in default]", 1)}}},
 		&manager{controller.ManagerHealth{
 			Controllers: []controller.Health{{

@@ -26,6 +26,8 @@ var sections = []struct {
 	{"Guards", "Each guard of a manager, and each that is added, has these. The label is the address of the server.",
 		[]string{"tidings_guard_"}},
 	{"Elections", "Each candidate for a Lease has these.", []string{"tidings_election_"}},
+	{"Groups of shards", "Each `shard.Group` that is added has these, until it was left. The label is " +
+		"the name of the group.", []string{"tidings_shard_"}},
 	{"Names of controller-runtime", "With `Options.ControllerRuntime`, controllers and elections " +
 		"have these as well. The labels `name` and `controller` of a `workqueue_…` are both the " +
 		"name of the controller.",

@@ -7,8 +7,12 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// uncoveredLocked returns the slots without a live owner that reports them in order.
+// uncoveredLocked returns the slots without a live owner that reports them in order: all of them
+// without a map.
 func (g *Group) uncoveredLocked() (uncovered slot.Set) {
+	if g.view.entries == nil {
+		return slot.All()
+	}
 	for i, e := range g.view.entries {
 		inOrder := g.observedLocked(e.Owner).record.serving.Has(i)
 		if !inOrder || g.standingLocked(e.Owner) != protocol.Live {
@@ -18,10 +22,13 @@ func (g *Group) uncoveredLocked() (uncovered slot.Set) {
 	return uncovered
 }
 
-// watchCoverLocked takes note of since when slots are uncovered. It logs those that a crash and a
-// hand-over do not explain, once a minute.
-func (g *Group) watchCoverLocked() {
-	uncovered, long := g.uncoveredLocked(), slot.Set{}
+// tolerated is how long a slot may be uncovered: while a crash is found, and a hand-over runs.
+func (g *Group) tolerated() time.Duration { return g.o.HandOver + g.o.Duration }
+
+// noteCoverLocked takes note of since when slots are uncovered, and returns those that are, and
+// those that are so for longer than tolerated.
+func (g *Group) noteCoverLocked() (uncovered, long slot.Set) {
+	uncovered = g.uncoveredLocked()
 	for i := range slot.Count {
 		if !uncovered.Has(i) {
 			delete(g.uncovered, i)
@@ -30,10 +37,16 @@ func (g *Group) watchCoverLocked() {
 		if _, ok := g.uncovered[i]; !ok {
 			g.uncovered[i] = g.clock.Now()
 		}
-		if g.clock.Since(g.uncovered[i]) > g.o.HandOver+g.o.Duration {
+		if g.clock.Since(g.uncovered[i]) > g.tolerated() {
 			long.Add(i)
 		}
 	}
+	return uncovered, long
+}
+
+// watchCoverLocked logs slots that are uncovered for longer than tolerated, once a minute.
+func (g *Group) watchCoverLocked() {
+	_, long := g.noteCoverLocked()
 	if !long.IsEmpty() && time.Since(g.alarm) >= time.Minute {
 		g.alarm = time.Now()
 		g.log.Error("slots are covered by no member", "slots", long.String(), "for", g.uncoveredForLocked())

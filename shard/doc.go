@@ -1,5 +1,6 @@
 // Package shard divides the objects of a controller among several processes: a [Group] is the part
-// of one process, a [Handler] what it is told to do, and a [Term] the time of one membership.
+// of one process, a [Handler] what it is told to do, and a [Term] the time of one membership. [Read]
+// describes a group to processes that are no members.
 //
 //	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
 //	┌───────────────┐       ┌──────────────┐      ┌──────────────┐
@@ -42,6 +43,12 @@
 // Preconditions on UID and version close that gap; see the package controller/guard. A process whose
 // clocks all stood still, as in a virtual machine that was paused, keeps its term until its next
 // renewal fails. What a call does outside of Kubernetes is not fenced.
+//
+// # Health
+//
+// A slot is covered when its owner is live and reports it in order with its renewals. Each member
+// knows since when slots are uncovered, and logs those that a crash and a hand-over do not explain.
+// Read has no past: it knows the times that are written in Leases alone.
 //
 // # Concurrency properties
 //

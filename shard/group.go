@@ -63,12 +63,22 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 	if config == nil || handler == nil {
 		return nil, errors.New("shard: Join needs a rest.Config and a Handler")
 	}
+	g, err := newObserver(config, o)
+	if err != nil {
+		return nil, err
+	}
+	g.handler = handler
+	return g, nil
+}
+
+// newObserver returns a group without a handler, which is no member and never will be.
+func newObserver(config *rest.Config, o Options) (*Group, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
 	g := &Group{
-		o: o, times: o.times(), handler: handler, clock: lease.NewClock(), state: Joining,
+		o: o, times: o.times(), clock: lease.NewClock(), state: Joining,
 		log:     o.Logger.With("lease", o.Namespace+"/"+o.Name),
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 		view: view{members: map[protocol.ID]*observed{}}, uncovered: map[int]lease.Instant{},

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidings-go/tidings/shard/internal/protocol"
@@ -34,7 +36,9 @@ type Moves struct {
 type MemberHealth struct {
 	Identity   string `json:"identity"`
 	Generation string `json:"generation,omitzero"`
-	Leaving    bool   `json:"leaving,omitzero"`
+	// Live members renew their Lease. Others own slots that are about to be given away.
+	Live    bool `json:"live"`
+	Leaving bool `json:"leaving,omitzero"`
 	// Slots is the number of slots that it owns, and Load the sum of what it reports of them.
 	Slots int     `json:"slots"`
 	Load  float64 `json:"load"`
@@ -49,7 +53,8 @@ type Health struct {
 	State    State  `json:"state"`
 	Identity string `json:"identity,omitzero"`
 	// Planner is the member that plans, "" if none is known.
-	Planner string         `json:"planner,omitzero"`
+	Planner string `json:"planner,omitzero"`
+	// Members are those that live, and those that still own slots, by identity.
 	Members []MemberHealth `json:"members,omitempty"`
 	// Owned are the slots that this process owns, and Serving those that it calls for.
 	Owned   int `json:"owned"`
@@ -57,15 +62,18 @@ type Health struct {
 	// Remaining is how long the term stays open without another renewal.
 	Remaining time.Duration `json:"remaining,omitzero"`
 	// Covered is the share of slots whose owner is live and reports them in order, as of its last
-	// renewal. Healthy: 1. Uncovered are the others, with ranges; "" for none.
+	// renewal; 0 without a map. Healthy: 1. Uncovered are the others, with ranges; "" for none.
 	Covered   float64 `json:"covered"`
 	Uncovered string  `json:"uncovered,omitzero"`
-	// UncoveredFor is for how long the slot is uncovered that is so the longest. Healthy: less than
-	// a hand-over takes, or after a crash, the duration of a Lease and two seconds.
+	// UncoveredFor is for how long the slot is uncovered that is so the longest, as this process has
+	// seen it. Healthy: up to Tolerated, in which a crash is found and a hand-over ends.
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
-	// Moving is the number of slots that have a next owner.
-	Moving int   `json:"moving"`
-	Moves  Moves `json:"moves"`
+	Tolerated    time.Duration `json:"tolerated"`
+	// Moving is the number of slots that have a next owner, and MovingFor is for how long the one has
+	// it that moves the longest. Healthy: less than Options.HandOver.
+	Moving    int           `json:"moving"`
+	MovingFor time.Duration `json:"movingFor,omitzero"`
+	Moves     Moves         `json:"moves"`
 	// Map says why the map cannot be read; nil: it can.
 	Map error `json:"-"`
 	// Polling says why the Leases are read now and then in the place of a watch; nil: they are
@@ -80,7 +88,9 @@ type Health struct {
 
 // Health describes the group as this process sees it.
 func (g *Group) Health() Health {
-	h := Health{Lease: g.o.Namespace + "/" + g.o.Name, Polling: g.follower.Polling()}
+	h := Health{
+		Lease: g.o.Namespace + "/" + g.o.Name, Tolerated: g.tolerated(), Polling: g.follower.Polling(),
+	}
 	h.Failures, h.LastErrorAt, h.LastError = g.failures.Get()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -91,52 +101,73 @@ func (g *Group) Health() Health {
 		loads[e.Owner] += g.observedLocked(e.Owner).record.loads[i]
 		if e.Next != "" {
 			h.Moving++
+			h.MovingFor = max(h.MovingFor, g.clock.Since(g.view.times[i].next))
 		}
 	}
-	live := g.membersLocked()
-	for _, id := range live {
-		s := g.observedLocked(id)
+	for id := range g.view.members {
+		s, isLive := g.observedLocked(id), g.standingLocked(id) == protocol.Live
+		if !isLive && owned[id] == 0 && (s.ended || s.lease == nil) {
+			continue
+		}
 		h.Members = append(h.Members, MemberHealth{
-			Identity: string(id), Generation: s.record.generation, Leaving: s.record.leaving,
-			Slots: owned[id], Load: loads[id], Age: g.clock.Since(s.since),
+			Identity: string(id), Generation: s.record.generation, Live: isLive,
+			Leaving: s.record.leaving, Slots: owned[id], Load: loads[id], Age: g.clock.Since(s.since),
 		})
 	}
-	h.Planner = string(protocol.Planner(live, g.standingLocked))
+	slices.SortFunc(h.Members, func(a, b MemberHealth) int {
+		return strings.Compare(a.Identity, b.Identity)
+	})
+	h.Planner = string(protocol.Planner(g.membersLocked(), g.standingLocked))
 	if m := g.present; m != nil {
 		h.Identity, h.Remaining = string(m.id), m.term.Remaining()
 		h.Owned, h.Serving = owned[m.id], m.serving.Len()
 	}
-	uncovered := g.uncoveredLocked()
-	if g.view.table != nil {
-		h.Covered = 1 - float64(uncovered.Len())/Count
-		h.Uncovered, h.UncoveredFor = uncovered.String(), g.uncoveredForLocked()
-	}
+	uncovered, _ := g.noteCoverLocked()
+	h.Covered = float64(Count-uncovered.Len()) / Count
+	h.Uncovered, h.UncoveredFor = uncovered.String(), g.uncoveredForLocked()
 	return h
 }
 
-// Entry is a slot of the map, as this process sees it.
+// Entry is a slot of the map, as this process sees it. The times are those for which it has seen it
+// so.
 type Entry struct {
 	Slot  int    `json:"slot"`
 	Owner string `json:"owner,omitzero"`
 	Epoch uint64 `json:"epoch,omitzero"`
-	// Next is to be the owner, and Ready says that it has warmed.
-	Next  string `json:"next,omitzero"`
-	Ready bool   `json:"ready,omitzero"`
-	// Covered says that the owner is live and reports the slot in order.
-	Covered bool `json:"covered"`
+	// Age is for how long the owner has had it.
+	Age time.Duration `json:"age,omitzero"`
+	// Load is what the owner reports of it.
+	Load float64 `json:"load,omitzero"`
+	// Next is to be the owner, and Ready says that it has warmed. MovingFor is for how long it is
+	// to be the owner.
+	Next      string        `json:"next,omitzero"`
+	Ready     bool          `json:"ready,omitzero"`
+	MovingFor time.Duration `json:"movingFor,omitzero"`
+	// Covered says that the owner is live and reports the slot in order. UncoveredFor is for how
+	// long that is not so.
+	Covered      bool          `json:"covered"`
+	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 }
 
 // Map returns the entries of the map, by slot. It is nil before there is a map.
 func (g *Group) Map() []Entry {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	uncovered := g.uncoveredLocked()
+	uncovered, _ := g.noteCoverLocked()
 	var all []Entry
 	for i, e := range g.view.entries {
-		all = append(all, Entry{
-			Slot: i, Owner: string(e.Owner), Epoch: e.Epoch, Next: string(e.Next), Ready: e.Ready,
+		entry := Entry{
+			Slot: i, Owner: string(e.Owner), Epoch: e.Epoch, Age: g.clock.Since(g.view.times[i].owner),
+			Load: g.observedLocked(e.Owner).record.loads[i], Next: string(e.Next), Ready: e.Ready,
 			Covered: !uncovered.Has(i),
-		})
+		}
+		if e.Next != "" {
+			entry.MovingFor = g.clock.Since(g.view.times[i].next)
+		}
+		if !entry.Covered {
+			entry.UncoveredFor = g.clock.Since(g.uncovered[i])
+		}
+		all = append(all, entry)
 	}
 	return all
 }

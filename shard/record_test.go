@@ -14,10 +14,10 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-var maps = seeds.New("map", "TestS1_AMapIsReadAsItWasWritten", 50)
+var mapSeeds = seeds.New("map", "TestS1_AMapIsReadAsItWasWritten", 50)
 
 func TestS1_AMapIsReadAsItWasWritten(t *testing.T) {
-	for seed := range maps.All() {
+	for seed := range mapSeeds.All() {
 		random := rand.New(rand.NewPCG(seed, 0))
 		ids := []protocol.ID{"", "rollout.a-x", "rollout.b-y", "rollout.c-z"}
 		versions := []map[string]string{nil, {}, {"pods": "12"}, {"pods": "12", "deployments.apps": "7"}}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
@@ -22,6 +23,12 @@ type observed struct {
 	ended   bool          // and never comes back
 }
 
+// entryTimes say since when this process has observed an entry as it is.
+type entryTimes struct {
+	owner lease.Instant // has the present owner and epoch
+	next  lease.Instant // has the present next owner
+}
+
 // view is what was observed of the group's Leases.
 type view struct {
 	version string // the newest one of all
@@ -31,6 +38,7 @@ type view struct {
 	table    *coordinationv1.Lease // the Lease with the map; nil without one
 	sequence uint64                // counts the versions of the map
 	entries  []protocol.Entry
+	times    [slot.Count]entryTimes
 	broken   error // why the map cannot be read
 }
 
@@ -188,8 +196,25 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	}
 	entries, err := decode(l)
 	if g.view.broken = err; err == nil {
+		g.timeEntriesLocked(entries)
 		g.view.entries = entries
 		g.view.sequence++
+	}
+}
+
+// timeEntriesLocked takes note of the time of what changes with the entries of a map.
+func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
+	now, first := g.clock.Now(), g.view.entries == nil
+	for i, e := range entries {
+		var before protocol.Entry
+		if !first {
+			before = g.view.entries[i]
+		}
+		if t := &g.view.times[i]; first || before.Owner != e.Owner || before.Epoch != e.Epoch {
+			*t = entryTimes{now, now}
+		} else if before.Next != e.Next {
+			t.next = now
+		}
 	}
 }
 

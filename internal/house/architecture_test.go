@@ -151,7 +151,7 @@ var (
 		"metrics": {
 			rooms: []string{
 				"health", "controller", "controller/election", "controller/guard", "internal/footprint",
-				"internal/histogram", "internal/inspect",
+				"internal/histogram", "internal/inspect", "shard",
 			},
 			others: []string{"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model"},
 			tests:  []string{"*"},
@@ -165,7 +165,7 @@ var (
 			rooms: []string{
 				".", "controller", "controller/election", "controller/guard", "flight", "health", "source",
 				"internal/dedup", "internal/fielddiff", "internal/fieldpath", "internal/footprint",
-				"internal/inspect",
+				"internal/inspect", "shard",
 			},
 			others: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/structured-merge-diff/v6/fieldpath", "sigs.k8s.io/yaml"},
 			tests:  []string{"*"},

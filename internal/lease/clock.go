@@ -21,5 +21,8 @@ type Instant struct {
 // Now returns the present moment.
 func (c Clock) Now() Instant { return Instant{time.Now(), c.Boot()} }
 
+// Ago returns the moment that was some time before the present one.
+func (c Clock) Ago(d time.Duration) Instant { return Instant{time.Now().Add(-d), c.Boot() - d} }
+
 // Since returns the larger of the times that have passed on the two clocks.
 func (c Clock) Since(i Instant) time.Duration { return max(time.Since(i.at), c.Boot()-i.boot) }

@@ -117,7 +117,7 @@ shows every change as it happens, with the fields that changed.`,
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newTop(c), newRecord(c), newReplay(c),
-		newImports(c), newVersion())
+		newShards(c), newImports(c), newVersion())
 	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl completes for its plugins
 	root.InitDefaultCompletionCmd()
 	root.Example = s.named(root.Example)
@@ -145,7 +145,7 @@ const pluginName = "kubectl tidings"
 
 // commandLine matches the beginning of a command line of this program.
 var commandLine = regexp.MustCompile(
-	`(?:kubectl )?tidings (watch|demo|serve|top|record|replay|imports|completion|version)\b`)
+	`(?:kubectl )?tidings (watch|demo|serve|top|shards|record|replay|imports|completion|version)\b`)
 
 // named returns a text in which command lines begin with the name that users call the command by.
 func (s Streams) named(text string) string {

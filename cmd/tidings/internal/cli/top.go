@@ -46,8 +46,8 @@ them as JSON, from an address (` + defaultPages + ` by default),
 or from a pod: TYPE/NAME names it, or a workload or service that selects it. For a pod, top forwards
 a port as "kubectl port-forward" does: the credentials need the verb create on pods/portforward.
 
-The first screen has the problems, others the informers, handlers, controllers and leases. Enter
-shows details, g those of a key: who wrote its fields, and why it was reconciled.
+The first screen has the problems, others the informers, handlers, controllers, leases and groups of
+shards. Enter shows details, g those of a key: who wrote its fields, and why it was reconciled.
 
 With --once, top prints all tables, or with -o json the figures of the first page, and ends. The
 exit code is 1 if the program does not answer, or if its answer is not one of package debug or has

@@ -123,7 +123,7 @@ func (c *Client) read(ctx context.Context, path string, figures any) error {
 	return nil
 }
 
-// page returns the figures of a page with details: of an informer, a controller or a key.
+// page returns the figures of a page with details: of an informer, a controller, a group or a key.
 func (c *Client) page(ctx context.Context, path string) (any, error) {
 	var figures any
 	switch kind, _, _ := strings.Cut(path, "?"); kind {
@@ -131,6 +131,8 @@ func (c *Client) page(ctx context.Context, path string) (any, error) {
 		figures = new(debug.InformerFigures)
 	case "controller":
 		figures = new(debug.ControllerFigures)
+	case "group":
+		figures = new(debug.GroupFigures)
 	case "key":
 		figures = new(debug.KeyFigures)
 	default:

@@ -38,6 +38,8 @@ func detailsOf(page any, now time.Time, width int) []line {
 		s.informer(page)
 	case *debug.ControllerFigures:
 		s.controller(page)
+	case *debug.GroupFigures:
+		s.group(page)
 	case *debug.KeyFigures:
 		s.key(page)
 	}

@@ -1,8 +1,9 @@
 // Package top shows the figures of package debug in a terminal: a [Client] reads the pages of one
 // process as JSON and returns them as text, and [Run] shows them until the user ends it.
 //
-//	process ─▶ Client ─┬─▶ Run: model ─▶ screens: problems, informers, handlers, controllers, leases
-//	                   │                  └─ Enter ─▶ details: an informer, a controller, a key
+//	process ─▶ Client ─┬─▶ Run: model ─▶ screens: problems, informers, handlers, controllers, leases,
+//	                   │                  │           shards
+//	                   │                  └─ Enter ─▶ details: an informer, a controller, a group, a key
 //	                   └─▶ Client.Tables, Client.JSON
 //
 // # The screens

@@ -21,7 +21,7 @@ func (m model) press(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	switch name {
 	case "q":
 		return m, tea.Quit
-	case "1", "2", "3", "4", "5":
+	case "1", "2", "3", "4", "5", "6":
 		m.screen, m.opened = int(name[0]-'1'), nil
 	case "tab":
 		m.screen, m.opened = (m.screen+1)%len(m.screens), nil

@@ -23,7 +23,7 @@ type model struct {
 	failure       error // of the last refresh; nil if it succeeded
 
 	screen  int
-	screens [leasesScreen + 1]choice
+	screens [groupsScreen + 1]choice
 	opened  []details // the last one is shown; none: a screen is
 	typing  prompt
 	typed   string

@@ -55,10 +55,10 @@ func (m model) title() string {
 func (m model) tabs() string {
 	var tabs []string
 	for i, t := range m.figures.screens() {
-		tab := fmt.Sprintf(" %d %s %d ", i+1, t.name, len(t.rows))
+		tab := fmt.Sprintf(" %d %s %d", i+1, t.name, len(t.rows))
 		switch {
 		case i == m.screen:
-			tab = m.palette.Bold("[" + tab[1:len(tab)-1] + "]")
+			tab = m.palette.Bold("[" + tab[1:] + "]")
 		case i == problemsScreen && len(t.rows) > 0:
 			tab = m.palette.Red(tab)
 		}
@@ -87,9 +87,9 @@ func (m model) help() string {
 	case m.typing != typesNothing:
 		return "enter takes the text  esc leaves it out"
 	case len(m.opened) > 0:
-		return "↑↓ move  enter opens a › line  esc back  / filter  g key  1-5 screen  q quit"
+		return "↑↓ move  enter opens a › line  esc back  / filter  g key  1-6 screen  q quit"
 	}
-	return "↑↓ move  enter open  / filter  g key  A-Z sort  1-5 screen  q quit"
+	return "↑↓ move  enter open  / filter  g key  A-Z sort  1-6 screen  q quit"
 }
 
 // drawTable returns the names of the columns and the rows around the chosen one.

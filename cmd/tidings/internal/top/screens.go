@@ -21,16 +21,20 @@ const (
 	handlersScreen
 	controllersScreen
 	leasesScreen
+	groupsScreen
 )
 
 // screens returns the tables of all screens, in the order of their numbers.
 func (f figures) screens() []table {
-	return []table{f.problems(), f.informers(), f.handlers(), f.controllers(), f.leases()}
+	return []table{
+		f.problems(), f.informers(), f.handlers(), f.controllers(), f.leases(), f.groups(),
+	}
 }
 
 // informerLink and the others are the pages of debug, relative to the first one.
 func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }
 func controllerLink(name string) string { return "controller?name=" + url.QueryEscape(name) }
+func groupLink(lease string) string     { return "group?name=" + url.QueryEscape(lease) }
 func keyLink(key string) string         { return "key?key=" + url.QueryEscape(key) }
 
 func (f figures) problems() table {
@@ -168,6 +172,34 @@ func (f figures) leases() table {
 				duration(e.Remaining), count(e.Transitions), text(e.LastError),
 			},
 			id: e.Lease, bad: f.hasProblem("lease " + e.Lease),
+		})
+	}
+	return t
+}
+
+func (f figures) groups() table {
+	t := table{
+		name: "shards", empty: "No groups of shards.",
+		columns: []column{
+			{name: "GROUP", grows: true}, {name: "STATE"}, {name: "COVERED", number: true},
+			{name: "UNCOVERED", number: true}, {name: "OWNED", number: true},
+			{name: "MOVING", number: true}, {name: "LIVE", number: true},
+			{name: "REMAINING", number: true}, {name: "ERROR", grows: true},
+		},
+	}
+	for _, g := range f.Groups {
+		live := 0
+		for _, m := range g.Members {
+			if m.Live {
+				live++
+			}
+		}
+		t.rows = append(t.rows, row{
+			cells: []cell{
+				text(g.Lease), text(string(g.State)), percent(g.Covered), duration(g.UncoveredFor),
+				number(g.Owned), count(g.Moving), number(live), duration(g.Remaining), text(g.LastError),
+			},
+			id: g.Lease, link: groupLink(g.Lease), bad: f.hasProblem("group " + g.Lease),
 		})
 	}
 	return t

@@ -74,6 +74,11 @@ func rate(perSecond float64) cell {
 	return cell{view.Count(int64(math.Round(perSecond))), perSecond}
 }
 
+// percent returns a cell with a share of 1, rounded down: 100 % is all.
+func percent(share float64) cell {
+	return cell{fmt.Sprintf("%d %%", int(share*100)), share}
+}
+
 // duration returns a cell with a time, which is empty for 0.
 func duration(d time.Duration) cell {
 	if d <= 0 {

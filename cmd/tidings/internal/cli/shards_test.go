@@ -1,0 +1,99 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/shard"
+)
+
+// shardsArgs returns the arguments of a reading of a group of a server.
+func shardsArgs(t *testing.T, url string, args ...string) []string {
+	t.Helper()
+	return append([]string{"shards", "--kubeconfig", kubeconfig(t, url), "--cache-dir", t.TempDir()}, args...)
+}
+
+// groupLease returns a Lease of the group rollout, which its holder holds for an hour.
+func groupLease(name, holder string, annotations map[string]string) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, Labels: map[string]string{"tidings-go.github.io/shard-group": "rollout"},
+		Annotations: map[string]string{},
+	}}
+	for key, value := range annotations {
+		l.Annotations["tidings-go.github.io/"+key] = value
+	}
+	if name != "rollout" {
+		l.Spec = coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, LeaseDurationSeconds: new(int32(3600)),
+			RenewTime: new(metav1.NewMicroTime(time.Now())),
+		}
+	}
+	return l
+}
+
+// groupOfOne returns the Leases of a group whose one member, if it holds its Lease, covers all slots.
+func groupOfOne(holder string) (table, member *coordinationv1.Lease) {
+	table = groupLease("rollout", "", map[string]string{
+		"entries": `{"members":["rollout.web"],"entries":[[1,1]` + strings.Repeat(",[1,1]", shard.Count-1) + `]}`,
+	})
+	member = groupLease("rollout.web", holder, map[string]string{
+		"generation": "v1", "leaving": "false", "serving": strings.Repeat("f", 64), "loads": `{"7":2.5}`,
+	})
+	return table, member
+}
+
+func TestShards(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	table, member := groupOfOne("rollout.web")
+	c.create(table, member)
+	text := run(t, 0, shardsArgs(t, c.url, "shop/rollout")...).out.String()
+	for _, part := range []string{
+		"GROUP shop/rollout: 100 % covered, 1 member, 0 moving\n", "rollout.web  v1          lives, plans  ",
+		"  256    2.5\n", "rollout.web  0-255\n", "No problems: each slot has a live owner that reports it in order.\n",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+	var r shard.Report
+	text = run(t, 0, shardsArgs(t, c.url, "rollout", "-o", "json")...).out.String()
+	if err := json.Unmarshal([]byte(text), &r); err != nil || len(r.Slots) != shard.Count || r.Problems == nil ||
+		r.Members[0].Load != 2.5 || r.Slots[7].Load != 2.5 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestShardsOfAGroupThatWasLeft(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	table, member := groupOfOne("")
+	c.create(table, member)
+	for output, part := range map[string]string{
+		"table": "\nPROBLEMS\nNo member lives.\n256 slots (0-255) are uncovered for ",
+		"json":  `"No member lives.",`,
+	} {
+		s := start(t, shardsArgs(t, c.url, "shop/rollout", "-o", output)...)
+		s.expect(t, 1, "tidings: the group shop/rollout has 2 problems\n")
+		if !strings.Contains(s.out.String(), part) {
+			t.Errorf("%q is not in\n%s", part, s.out)
+		}
+	}
+}
+
+func TestShardsErrors(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	fails(t, shardsArgs(t, c.url, "rollout"), "there is no such group: the namespace shop has no Lease with the label "+
+		"tidings-go.github.io/shard-group=rollout: check the name and the namespace, and whether its program runs")
+	fails(t, shardsArgs(t, "http://127.0.0.1:9", "shop/rollout"), "does not answer: connection refused")
+	fails(t, shardsArgs(t, c.url, "shop/rollout", "--context", "gone"), `no context "gone": it has staging`)
+	c.Inject(apisim.Match{Resource: "leases.coordination.k8s.io"}, apisim.Refuse(403, 0))
+	fails(t, shardsArgs(t, c.url, "shop/rollout"), "forbids it to these credentials", "kubectl auth can-i --list")
+}

@@ -1,0 +1,111 @@
+package debug
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidings-go/tidings/shard"
+)
+
+// group is a group of shards with a health and a map.
+type group struct {
+	health shard.Health
+	slots  []shard.Entry
+}
+
+func (g *group) Health() shard.Health { return g.health }
+func (g *group) Map() []shard.Entry   { return g.slots }
+
+// groupOf returns a group of two members, of which b has crashed: it owns the odd slots.
+func groupOf() *group {
+	g := &group{health: shard.Health{
+		Lease: "ops/rollout", State: shard.Member, Identity: "rollout.a", Planner: "rollout.a",
+		Members: []shard.MemberHealth{
+			{Identity: "rollout.a", Generation: "v1<", Live: true, Slots: 128, Load: 2.5, Age: 2 * time.Second},
+			{Identity: "rollout.b", Generation: "v2", Slots: 128, Age: time.Minute},
+		},
+		Owned: 128, Serving: 127, Remaining: 9 * time.Second, Covered: 0.5, Uncovered: "1,3,5",
+		UncoveredFor: 46 * time.Second, Tolerated: 45 * time.Second, Moving: 1, MovingFor: 3 * time.Second,
+		Moves: shard.Moves{In: 128, TakenBack: 7}, Failures: 2, LastError: errors.New("no route"),
+	}}
+	for i := range shard.Count {
+		e := shard.Entry{Slot: i, Owner: "rollout.a", Epoch: 3, Age: time.Hour, Load: 0.5, Covered: true}
+		if i%2 == 1 {
+			e.Owner, e.Covered, e.UncoveredFor = "rollout.b", false, 46*time.Second
+		}
+		g.slots = append(g.slots, e)
+	}
+	g.slots[0].Next, g.slots[0].MovingFor = "rollout.<b>", 3*time.Second
+	g.slots[2].Owner = ""
+	return g
+}
+
+const groupPath = "/group?name=ops%2Frollout"
+
+// groupPages returns a world whose pages show a group alone.
+func groupPages(t *testing.T, g Group) *world {
+	w := &world{T: t}
+	var err error
+	w.pages, err = New(Options{Groups: []Group{g}})
+	w.fatal(err)
+	t.Cleanup(w.pages.Close)
+	return w
+}
+
+func TestGroupPage(t *testing.T) {
+	w := groupPages(t, groupOf())
+	w.has("/", true, "Groups of shards", `href="group?name=ops%2Frollout"`, "50 %", "no route",
+		"has uncovered slots: 1,3,5")
+	w.has(groupPath, true, "has uncovered slots: 1,3,5", "uncovered: 1,3,5, for up to 46s", "v1&lt;", "2.5",
+		"does not renew", "128 in, 0 out, 7 taken back", "and 97 more", "slot 2: no owner",
+		"slot 0: rollout.a for 1h0m, epoch 3, load 0.5, moves to rollout.&lt;b&gt; for 3s",
+		"slot 1: rollout.b for 1h0m, epoch 3, load 0.5, uncovered for 46s")
+	w.has(groupPath, false, "<b>")
+	page := w.get(groupPath)
+	for part, want := range map[string]int{
+		`<rect class="owner0" x`: 127, `<rect class="owner1 uncovered" x`: 128, `<rect class="unowned" x`: 1,
+		"<circle": 1,
+	} {
+		if got := strings.Count(page, part); got != want {
+			t.Errorf("the page has %q %d times, want %d", part, got, want)
+		}
+	}
+	f := getJSON[GroupFigures](w, groupPath)
+	if len(f.Slots) != shard.Count || f.Slots[1].UncoveredFor != 46*time.Second || f.LastError != "no route" ||
+		len(f.Members) != 2 || f.Covered != 0.5 || len(f.Problems) != 1 {
+		t.Errorf("the figures are %+v", f.GroupRow)
+	}
+	if o := getJSON[Overview](w, "/"); len(o.Groups) != 1 || o.Groups[0].Lease != "ops/rollout" || len(o.Problems) != 1 {
+		t.Errorf("the overview has %+v", o.Groups)
+	}
+	answer := httptest.NewRecorder()
+	w.pages.ServeHTTP(answer, request("/group?name=x"))
+	if want := `there is no group "x": there are ops/rollout`; answer.Code != http.StatusNotFound ||
+		!strings.Contains(answer.Body.String(), want) {
+		t.Errorf("%d %s, want %q", answer.Code, answer.Body, want)
+	}
+}
+
+func TestGroupWithoutAMap(t *testing.T) {
+	g := &group{health: shard.Health{
+		Lease: "ops/rollout", State: shard.Joining, Map: errors.New("the map has no end"),
+		LastError: errors.New("forbidden"), LastErrorAt: time.Now(), Polling: errors.New("no watch"),
+	}}
+	w := groupPages(t, g)
+	w.has(groupPath, true, "There is no map that can be read: the map has no end", "cannot be joined: forbidden",
+		"its Leases cannot be watched: no watch")
+	g.health.State = shard.Stopped
+	w.has("/", false, "cannot be joined")
+}
+
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{0: "0 %", 255.0 / 256: "99 %", 1: "100 %"} {
+		if got := percent(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package metrics
+
+import "github.com/tidings-go/tidings/shard"
+
+// groupFamilies are the metrics of groups of shards.
+type groupFamilies struct {
+	covered, uncoveredFor, owned, serving, moving, movingFor, members, moves *family
+	remaining, failures                                                      *family
+}
+
+func newGroupFamilies(f *families) groupFamilies {
+	const name = "group"
+	return groupFamilies{
+		covered: f.gauge("tidings_shard_covered_ratio", "Share of slots whose owner is live and "+
+			"reports them in order, as this replica sees it. Healthy: 1.", name),
+		uncoveredFor: f.gauge("tidings_shard_uncovered_seconds",
+			"For how long the slot is uncovered that is so the longest, 0 without one. "+
+				"Healthy: less than a hand-over and the duration of a Lease, 45 by default.", name),
+		owned: f.gauge("tidings_shard_owned_slots", "Slots that this replica owns.", name),
+		serving: f.gauge("tidings_shard_serving_slots", "Slots that this replica calls for. "+
+			"Healthy: the owned ones, but for those that come or go.", name),
+		moving: f.gauge("tidings_shard_moving_slots",
+			"Slots of the group that have a next owner. Healthy: falling back to 0.", name),
+		movingFor: f.gauge("tidings_shard_longest_move_seconds", "For how long the slot has its next "+
+			"owner that moves the longest, 0 without one. Healthy: less than a hand-over, 30 by "+
+			"default.", name),
+		members: f.gauge("tidings_shard_members", "Members that renew their Lease, as this replica "+
+			"sees it. Healthy: the replicas.", name),
+		moves: f.counter("tidings_shard_moves_total", "Slots that changed their owner, by what came of "+
+			"it for this replica: in, out, or taken_back, an own hand-over that failed. Healthy: "+
+			"taken_back not growing.", name, "kind"),
+		remaining: f.gauge("tidings_shard_remaining_seconds",
+			"How long the term stays open without another renewal, 0 without a membership. "+
+				"Healthy: more than half of the duration of the Lease.", name),
+		failures: f.counter("tidings_shard_failures_total",
+			"Requests for the Leases of the group that failed. Healthy: not growing.", name),
+	}
+}
+
+// group sends the metrics of a group, and reports whether it was left. The label is the name of the
+// group without its namespace.
+func (s *scrape) group(h shard.Health) (over bool) {
+	if h.State == shard.Stopped {
+		return true
+	}
+	f, l := &s.groups, labels{}.label("group", s.groupNames.unique(nameOfLease(h.Lease)))
+	s.send(f.covered, l, h.Covered)
+	s.send(f.uncoveredFor, l, h.UncoveredFor.Seconds())
+	s.send(f.owned, l, float64(h.Owned))
+	s.send(f.serving, l, float64(h.Serving))
+	s.send(f.moving, l, float64(h.Moving))
+	s.send(f.movingFor, l, h.MovingFor.Seconds())
+	members := 0
+	for _, m := range h.Members {
+		if m.Live {
+			members++
+		}
+	}
+	s.send(f.members, l, float64(members))
+	s.send(f.moves, l.label("kind", "in"), float64(h.Moves.In))
+	s.send(f.moves, l.label("kind", "out"), float64(h.Moves.Out))
+	s.send(f.moves, l.label("kind", "taken_back"), float64(h.Moves.TakenBack))
+	s.send(f.remaining, l, h.Remaining.Seconds())
+	s.send(f.failures, l, float64(h.Failures))
+	return false
+}

@@ -1,0 +1,137 @@
+package shard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+// hangs is how long the map of a group with hand-overs may stay as it is. They are taken back
+// earlier, unless Options.HandOver is longer than a minute.
+const hangs = 2 * defaultHandOver
+
+// problemsLocked says what is wrong with the group.
+func (g *Group) problemsLocked() []string {
+	problems := []string{}
+	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	live := g.membersLocked()
+	if len(live) == 0 {
+		add("No member lives.")
+	}
+	for _, id := range slices.Sorted(maps.Keys(g.view.members)) {
+		s := g.observedLocked(id)
+		if over := g.expiredLocked(s); !s.ended && s.lease != nil && over >= 0 {
+			add("The Lease of %s ran out %v ago, and no member has ended it.", id, over.Round(time.Second))
+		}
+	}
+	switch {
+	case g.view.broken != nil:
+		add("%s%s. No member acts on it.", strings.ToUpper(g.view.broken.Error()[:1]),
+			g.view.broken.Error()[1:])
+	case g.view.table == nil:
+		add("There is no map, so that no slot has an owner. Members make one once all Leases that name " +
+			"the old one are released, or have run out.")
+	default:
+		problems = append(problems, g.uncoveredProblemsLocked()...)
+	}
+	if generations := g.generationsLocked(live); len(generations) > 1 {
+		add("Members of %d generations live, and slots move to the newest one alone: %s.",
+			len(generations), strings.Join(generations, "; "))
+	}
+	if moving, written := g.movingLocked(), lastWrite(g.view.table); !moving.IsEmpty() &&
+		!written.IsZero() && time.Since(written) >= hangs {
+		add("%s to another member for %v or longer.", slotsText(moving, "moves", "move"),
+			time.Since(written).Round(time.Second))
+	}
+	return problems
+}
+
+// maxSlotsText bounds the bytes of the numbers of slots in a sentence.
+const maxSlotsText = 60
+
+// slotsText returns slots with a verb in its form.
+func slotsText(s slot.Set, one, several string) string {
+	if n := s.Len(); n > 1 {
+		numbers := s.String()
+		if len(numbers) > maxSlotsText {
+			numbers = numbers[:strings.LastIndexByte(numbers[:maxSlotsText], ',')+1] + "…"
+		}
+		return fmt.Sprintf("%d slots (%s) %s", n, numbers, several)
+	}
+	return fmt.Sprintf("Slot %v %s", s, one)
+}
+
+// uncoveredProblemsLocked says why slots are uncovered, by owner.
+func (g *Group) uncoveredProblemsLocked() (problems []string) {
+	byOwner := map[protocol.ID]slot.Set{}
+	for i := range g.uncoveredLocked().Slots() {
+		owner := g.view.entries[i].Owner
+		slots := byOwner[owner]
+		slots.Add(i)
+		byOwner[owner] = slots
+	}
+	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
+		s, text := g.observedLocked(owner), slotsText(byOwner[owner], "is uncovered", "are uncovered")
+		switch {
+		case owner == "":
+			text += ": no member owns them."
+		case s.lease == nil:
+			text += fmt.Sprintf(": the Lease of the owner %s is gone.", owner)
+		case s.ended:
+			text += fmt.Sprintf(" for %v: the owner %s has ended.", g.clock.Since(s.since).Round(time.Second),
+				owner)
+		case g.expiredLocked(s) >= 0:
+			text += fmt.Sprintf(" for %v: the Lease of the owner %s has run out.",
+				g.expiredLocked(s).Round(time.Second), owner)
+		default:
+			text += fmt.Sprintf(": the owner %s does not report them in order.", owner)
+		}
+		problems = append(problems, text)
+	}
+	return problems
+}
+
+// generationsLocked returns the generations of members, each with those.
+func (g *Group) generationsLocked(live []protocol.ID) (texts []string) {
+	members := map[string][]string{}
+	for _, id := range live {
+		generation := g.observedLocked(id).record.generation
+		members[generation] = append(members[generation], string(id))
+	}
+	for _, generation := range slices.Sorted(maps.Keys(members)) {
+		texts = append(texts, fmt.Sprintf("%q has %s", generation,
+			strings.Join(members[generation], ", ")))
+	}
+	return texts
+}
+
+// movingLocked returns the slots that have a next owner.
+func (g *Group) movingLocked() (moving slot.Set) {
+	for i, e := range g.view.entries {
+		if e.Next != "" {
+			moving.Add(i)
+		}
+	}
+	return moving
+}
+
+// lastWrite returns the time of the last write of a Lease by the clock of the server, zero if that is
+// not known.
+func lastWrite(l *coordinationv1.Lease) (last time.Time) {
+	if l == nil {
+		return last
+	}
+	for _, m := range l.ManagedFields {
+		if m.Time != nil && m.Time.After(last) {
+			last = m.Time.Time
+		}
+	}
+	return last
+}

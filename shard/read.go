@@ -1,0 +1,110 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/lease"
+)
+
+// ErrNoGroup says that there is no Lease of a group.
+var ErrNoGroup = errors.New("there is no such group")
+
+// Report describes a group by its Leases, as [Read] returns it.
+type Report struct {
+	// Lease is the namespace and the name of the map's Lease.
+	Lease string `json:"lease"`
+	// Problems are sentences about what is not as it should be. It is empty if all is well.
+	Problems []string `json:"problems"`
+	// Planner, Members, Covered, Uncovered and Moving are as in Health. The Age of a member is that
+	// of its renewTime.
+	Planner   string         `json:"planner,omitzero"`
+	Members   []MemberHealth `json:"members,omitempty"`
+	Covered   float64        `json:"covered"`
+	Uncovered string         `json:"uncovered,omitzero"`
+	Moving    int            `json:"moving"`
+	// Slots are the entries of the map, without times; nil if there is no map, or one that cannot be
+	// read.
+	Slots []Entry `json:"slots,omitempty"`
+}
+
+// Read describes a group without joining it. It sends lists and writes nothing; the credentials need
+// the verb list on Leases. An error that wraps [ErrNoGroup] says that no Lease has the group's label.
+//
+// The ages of Leases are those of their renewTime, which members write by their own clocks, by the
+// clock of this machine. If one is older than half of the Lease's duration, or lies in the future,
+// its member has crashed or the clocks differ: then Read waits for half of the duration and lists
+// once more. A member whose Lease has changed meanwhile lives, whatever the clocks say.
+func Read(ctx context.Context, config *rest.Config, namespace, name string) (Report, error) {
+	if config == nil {
+		return Report{}, errors.New("shard: Read needs a rest.Config")
+	}
+	g, err := newObserver(config, Options{Namespace: namespace, Name: name, Identity: "reader"})
+	if err != nil {
+		return Report{}, err
+	}
+	g.o.Duration = 0 // the Leases say for how long they are held
+	if _, err := g.list(ctx); err != nil {
+		return Report{}, fmt.Errorf("shard: Read: %w", err)
+	}
+	wait := g.dateByRecords()
+	if g.view.table == nil && len(g.view.members) == 0 {
+		return Report{}, fmt.Errorf("shard: Read: %w: the namespace %s has no Lease with the label %s=%s",
+			ErrNoGroup, namespace, groupLabel, name)
+	}
+	if wait > 0 {
+		if !lease.Sleep(ctx, wait) {
+			return Report{}, fmt.Errorf("shard: Read: %w", context.Cause(ctx))
+		}
+		if _, err := g.list(ctx); err != nil {
+			return Report{}, fmt.Errorf("shard: Read: %w", err)
+		}
+	}
+	return g.report(), nil
+}
+
+// clockTolerance is how far in the future a renewTime may lie without a second list.
+const clockTolerance = time.Second
+
+// dateByRecords gives the Leases the ages of their renewTime. It returns how long to wait before a
+// list that shows whether those of unlikely ages change; 0 without any.
+func (g *Group) dateByRecords() (wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.view.members {
+		if s.lease == nil || s.lease.Spec.RenewTime == nil {
+			continue
+		}
+		age := time.Since(s.lease.Spec.RenewTime.Time)
+		switch half := s.length / 2; {
+		case s.ended:
+		case age < -clockTolerance:
+			age, wait = half, max(wait, half) // without a change, it has run out after the wait
+		case age > half:
+			wait = max(wait, half)
+		}
+		s.since = g.clock.Ago(max(age, 0))
+	}
+	return wait
+}
+
+// report describes the group by what was listed.
+func (g *Group) report() Report {
+	h := g.Health()
+	r := Report{
+		Lease: h.Lease, Planner: h.Planner, Members: h.Members, Covered: h.Covered,
+		Uncovered: h.Uncovered, Moving: h.Moving, Slots: g.Map(),
+	}
+	for i := range r.Slots {
+		e := &r.Slots[i]
+		e.Age, e.MovingFor, e.UncoveredFor = 0, 0, 0 // of this reading
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r.Problems = g.problemsLocked()
+	return r
+}
