@@ -194,8 +194,8 @@ func acceptor[T Object](
 				obj.GetNamespace())
 		case scope == source.ScopeNamespaced && obj.GetNamespace() == "":
 			return fmt.Errorf("it has no namespace, objects of its type have one")
-		case s.slots != nil && s.slots.Key() == ByNamespace && obj.GetNamespace() == "":
-			return errNoSlot
+		case s.slots != nil && s.slots.Check(obj.GetNamespace()) != nil:
+			return s.slots.Check(obj.GetNamespace())
 		case byName && obj.GetName() != name:
 			return fmt.Errorf("its name is not %q, which is selected", name)
 		case byNamespace && obj.GetNamespace() != inNamespace:

@@ -1,6 +1,7 @@
 package tidings
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tidings-go/tidings/internal/slot"
@@ -42,18 +43,16 @@ func checkSlots(slots *Slots, scope source.Scope) error {
 	case slots.Key() != ByUID && slots.Key() != ByNamespace:
 		return fmt.Errorf("Slots are divided by %q: give NewSlots ByUID or ByNamespace", slots.Key())
 	case slots.Key() == ByNamespace && scope == source.ScopeCluster:
-		return errNoSlot
+		return errors.New("Slots are divided by namespace, and objects of the type have none: use ByUID")
 	}
 	return nil
 }
-
-var errNoSlot = fmt.Errorf("Slots are divided by namespace, and objects of the type have none: use ByUID")
 
 // keepUID returns an error if the result of a transform has no UID, by which its slot is known.
 func keepUID[T Object](received source.Item[T], made T) (T, error) {
 	made, err := checkIdentity(received, made)
 	if err == nil && made.GetUID() == "" {
-		err = fmt.Errorf("it removed the uid, by which objects are divided into slots: keep it")
+		err = slot.ErrNoUID
 	}
 	return made, err
 }

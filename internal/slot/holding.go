@@ -60,6 +60,22 @@ func (h *Holding) Has(uid, namespace string) bool {
 	return h.held.Load().set.Has(h.key.Of(uid, namespace))
 }
 
+// ErrNoNamespace is an object without a namespace where objects are divided by that, and ErrNoUID the
+// result of a transform without the UID that they are divided by.
+var (
+	ErrNoNamespace = errors.New("the slots are divided by namespace, and the object has none: " +
+		"divide them by UID")
+	ErrNoUID = errors.New("it removed the uid, by which objects are divided into slots: keep it")
+)
+
+// Check returns an error for an object that has no slot.
+func (h *Holding) Check(namespace string) error {
+	if h.key == Namespace && namespace == "" {
+		return ErrNoNamespace
+	}
+	return nil
+}
+
 // Add adds slots, and returns when the caches of all informers that run have their objects: each
 // lists them once, while its watch goes on. The first list of an informer that starts later has
 // them. After an error the slots are held, and the caches may have a part of their objects: call Add
