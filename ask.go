@@ -115,6 +115,7 @@ func ask[T Object](
 	}
 	key := shareKey{
 		form: form, resource: resource, selection: checked.String(), transform: s.Transform,
+		slots: s.Slots,
 	}
 	transport := f.o.Transport
 	transport.Sharing = sharingFor(transport.Sharing, s.Transform)

@@ -62,8 +62,8 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		Name: o.name, Describe: describe[T],
 		Indexes:    make(map[any]store.IndexFunc[T], len(o.indexes)),
 		Namespaces: o.selection.namespaces, NamespacesByDefault: o.selection.byDefault,
-		Scope: o.scope,
-		Part:  c.part, StopGrace: o.stopGrace, OnNamespaces: c.namespacesChanged,
+		Scope: o.scope, Slots: o.selection.slots,
+		Part: c.part, StopGrace: o.stopGrace, OnNamespaces: c.namespacesChanged,
 		OnSynced: c.logSynced, OnIndexErrors: c.logIndexErrors,
 		Share:    sharingBy[T](o.sharer),
 		OnNotRun: func(err error) { c.log().Error("a reflector did not run", "error", err) },
@@ -99,6 +99,9 @@ func (c *collection[T]) part(
 	o.Transform = c.o.transform
 	if c.o.transform != nil {
 		o.AfterTransform = checkIdentity[T]
+		if slots := c.o.selection.slots; slots != nil && slots.Key() == ByUID {
+			o.AfterTransform = keepUID[T]
+		}
 	}
 	o.Optional = o.Optional || c.o.selection.optional
 	o.Logger = c.o.logger

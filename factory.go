@@ -97,6 +97,7 @@ type shareKey struct {
 	resource  source.Resource
 	selection string
 	transform *Transform
+	slots     *Slots
 }
 
 // shared is a collection with the number of its handles.

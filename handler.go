@@ -33,6 +33,8 @@ type Event[T Object] struct {
 	// was found by a list, or because the transform failed for that state or the
 	// object left the selection: Old is the last known state.
 	Tombstone bool
+	// Moved marks a Tombstone of an object that exists: its slot has left Selection.Slots.
+	Moved bool
 	// Resync marks an Updated that repeats the cached state: Old and New are the
 	// same object.
 	Resync bool
@@ -167,7 +169,7 @@ func checkHandler[T Object](h Handler[T]) error {
 // eventOf returns the event that a handler receives for a change of the log.
 func eventOf[T Object](n change.Change[T]) Event[T] {
 	e := Event[T]{
-		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Resync: n.Resync,
+		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Moved: n.Moved, Resync: n.Resync,
 		Old: n.Old, New: n.New,
 	}
 	if n.Type == change.Deleted {

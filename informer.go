@@ -51,6 +51,8 @@ type InformerOptions[T Object] struct {
 	// change the object that it receives if the source permits that: a source of package
 	// source must then be made with ShareStrings or ShareNothing as RESTOptions.Sharing.
 	Transform func(T) (T, error)
+	// Slots are those of which the informer has the objects, as in Selection; nil is all objects.
+	Slots *Slots
 	// Transport tunes lists and watches, as far as informers do. With Sharing, the objects
 	// that the source yields, or the results of a transform, are replaced by equal objects
 	// that share, and not written to; with ShareNothing they are cached themselves, as Secrets
@@ -81,7 +83,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 	if err := o.Transport.Check("InformerOptions.Transport"); err != nil {
 		return nil, informerError(o.Name, err)
 	}
-	everything, err := Selection{}.check(source.ScopeUnknown, nil)
+	everything, err := Selection{Slots: o.Slots}.check(source.ScopeUnknown, nil)
 	if err != nil {
 		return nil, informerError(o.Name, err)
 	}

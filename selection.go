@@ -50,6 +50,10 @@ type Selection struct {
 	// Transform replaces objects before they are cached, without the fields of Drop; nil
 	// leaves them. It is compared by identity: make it once to share an informer.
 	Transform *Transform
+	// Slots are those of which the informer has the objects; nil is all objects. They may change
+	// while it runs: it lists slots that come, and keeps its watch. Handlers receive the objects of
+	// slots that go as deletes with the mark Moved.
+	Slots *Slots
 	// Optional takes a type that the server does not have for a type without objects,
 	// so that no wait is for it: the informer is synced and empty as soon as the
 	// server has said so. Health says NoSuchResource, and the objects come as adds
@@ -82,6 +86,7 @@ type selection struct {
 	fields     fields.Selector
 	drop       fieldpath.Tree
 	transform  *Transform
+	slots      *Slots
 	optional   bool
 }
 
@@ -120,7 +125,10 @@ func (s Selection) check(scope source.Scope, byDefault []string) (selection, err
 	if checked.fields, err = fields.ParseSelector(s.Fields); err != nil {
 		return invalid("fields %q: %w", s.Fields, err)
 	}
-	checked.transform, checked.optional = s.Transform, s.Optional
+	if err := checkSlots(s.Slots, scope); err != nil {
+		return invalid("%w", err)
+	}
+	checked.transform, checked.slots, checked.optional = s.Transform, s.Slots, s.Optional
 	return checked, nil
 }
 
@@ -155,6 +163,9 @@ func (s selection) String() string {
 	if s.transform != nil {
 		parts = append(parts, "transformed")
 	}
+	if s.slots != nil {
+		parts = append(parts, "slots by "+string(s.slots.Key()))
+	}
 	if s.optional {
 		parts = append(parts, "optional")
 	}
@@ -183,6 +194,8 @@ func acceptor[T Object](
 				obj.GetNamespace())
 		case scope == source.ScopeNamespaced && obj.GetNamespace() == "":
 			return fmt.Errorf("it has no namespace, objects of its type have one")
+		case s.slots != nil && s.slots.Check(obj.GetNamespace()) != nil:
+			return s.slots.Check(obj.GetNamespace())
 		case byName && obj.GetName() != name:
 			return fmt.Errorf("its name is not %q, which is selected", name)
 		case byNamespace && obj.GetNamespace() != inNamespace:

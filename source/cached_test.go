@@ -155,7 +155,7 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 // TestHeldAllocatesNothing: to recognise a cached object costs no allocation.
 func TestHeldAllocatesNothing(t *testing.T) {
 	raw := marshal(t, withUID("a", "3"))
-	filter := &cacheFilter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
+	filter := &filter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
 	if n := testing.AllocsPerRun(100, func() {
 		if !filter.drops(raw) {
 			t.Error("it is not held")

@@ -22,6 +22,8 @@
 //  5. Before an object is decoded, [IsCached] is called with key, version and UID, which are
 //     read from the encoded metadata. A cached object is neither decoded nor yielded. Objects
 //     whose encoding is unusual are always decoded.
+//     So are [Selects]' with UID and namespace: an object that it does not want is not decoded, and
+//     an event of one has a version alone.
 //  6. An object of another kind or without a name becomes an event whose Err is set.
 //     Everything else that cannot be understood ends the watch with an [*Error] that describes
 //     it: a frame over the limit, a cut frame, garbage, an ERROR event, an unknown event type.
@@ -37,8 +39,8 @@
 //
 // # Concurrency properties
 //
-// Any number of sources may use a Client at once. A Source may have one List and one Watch
-// running at a time. A Stream belongs to the goroutine that calls Next; any goroutine may call
+// Any number of sources may use a Client at once. A Source may have one Watch and several
+// Lists running at a time. A Stream belongs to the goroutine that calls Next; any goroutine may call
 // Close, which makes a waiting Next return.
 //
 // List and Next start goroutines for decoding, which have ended when they return. These call

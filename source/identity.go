@@ -90,33 +90,41 @@ func ascending(b []byte, i int, last uint64) bool {
 	return true
 }
 
-// A cacheFilter drops encoded objects that the caller has cached. A nil one drops nothing.
-type cacheFilter struct {
-	isCached IsCached
+// A filter drops encoded objects that the caller does not want, or has cached. A nil one drops
+// nothing.
+type filter struct {
+	selects  Selects  // nil selects all
+	isCached IsCached // nil has none
 	identify func(object []byte) (identity, bool)
 	key      []byte // scratch
 }
 
-// filterFor returns nil if nothing is cached or the objects' identity cannot be read.
-func (s *REST[T]) filterFor(isCached IsCached, protobuf bool) *cacheFilter {
+// filterFor returns nil if there is nothing to drop or the objects' identity cannot be read.
+func (s *REST[T]) filterFor(selects Selects, isCached IsCached, protobuf bool) *filter {
 	switch {
-	case isCached == nil:
+	case selects == nil && isCached == nil:
 		return nil
 	case protobuf && s.identifiable:
-		return &cacheFilter{isCached: isCached, identify: identify}
+		return &filter{selects: selects, isCached: isCached, identify: identify}
 	case !protobuf && s.identifiableInJSON && s.decoder.wants().Kind != "":
-		return &cacheFilter{isCached: isCached, identify: jsonKindOf(s.decoder.wants()).identify}
+		identify := jsonKindOf(s.decoder.wants()).identify
+		return &filter{selects: selects, isCached: isCached, identify: identify}
 	}
 	return nil
 }
 
-// drops reports whether an object is cached.
-func (f *cacheFilter) drops(object []byte) bool {
+// drops reports whether an object is not wanted or cached.
+func (f *filter) drops(object []byte) bool {
 	if f == nil {
 		return false
 	}
 	id, ok := f.identify(object)
-	if !ok {
+	switch {
+	case !ok:
+		return false
+	case f.selects != nil && !f.selects(view(id.uid), view(id.namespace)):
+		return true
+	case f.isCached == nil:
 		return false
 	}
 	key := id.name

@@ -64,9 +64,9 @@ func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
 	defer r.done()
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
-		return s.readProtobufPage(r, o.IsCached)
+		return s.readProtobufPage(r, s.filterFor(o.Selects, o.IsCached, true))
 	case jsonType:
-		return s.readJSONPage(r, o.IsCached)
+		return s.readJSONPage(r, s.filterFor(o.Selects, o.IsCached, false))
 	default:
 		if _, err := readBody(r); err != nil {
 			return Page[T]{}, err
@@ -75,8 +75,8 @@ func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
 	}
 }
 
-// readJSONPage reads a list in JSON and decodes its items, except the cached ones.
-func (s *REST[T]) readJSONPage(r *pageReader, isCached IsCached) (page Page[T], err error) {
+// readJSONPage reads a list in JSON and decodes its items, except those that are dropped.
+func (s *REST[T]) readJSONPage(r *pageReader, filter *filter) (page Page[T], err error) {
 	body, err := readBody(r)
 	if err != nil {
 		return page, err
@@ -95,7 +95,6 @@ func (s *REST[T]) readJSONPage(r *pageReader, isCached IsCached) (page Page[T], 
 		}
 	}
 	page.setMeta(&list.ListMeta)
-	filter := s.filterFor(isCached, false)
 	items, size := make([][]byte, 0, len(list.Items)), 0
 	for _, item := range list.Items {
 		if !filter.drops(item) {

@@ -145,13 +145,13 @@ func (l *protobufList) trailer(buf []byte) (taken int, err error) {
 
 // readProtobufPage reads a list in protobuf from a body and decodes its items as they
 // arrive. The body is in memory as a whole only if it begins in an unusual way.
-func (s *REST[T]) readProtobufPage(body *pageReader, isCached IsCached) (Page[T], error) {
+func (s *REST[T]) readProtobufPage(body *pageReader, filter *filter) (Page[T], error) {
 	list := &protobufList{check: s.checkListKind}
 	frames := newFrames(body, list, body.limit)
 	if buf := s.buffer.Swap(nil); buf != nil {
 		frames.buf = *buf
 	}
-	page, err := s.readItems(body, frames, list, s.filterFor(isCached, true))
+	page, err := s.readItems(body, frames, list, filter)
 	switch {
 	case !list.begun && err != nil:
 		return s.readUnusualPage(body, frames.rest())
@@ -162,9 +162,9 @@ func (s *REST[T]) readProtobufPage(body *pageReader, isCached IsCached) (Page[T]
 	return page, err
 }
 
-// readItems decodes the items of a list, except the cached ones.
+// readItems decodes the items of a list, except those that are dropped.
 func (s *REST[T]) readItems(body *pageReader, frames *frames, list *protobufList,
-	filter *cacheFilter) (page Page[T], err error) {
+	filter *filter) (page Page[T], err error) {
 	var items [][]byte
 	for {
 		clear(items)

@@ -208,7 +208,7 @@ func TestListIsNotHeldWhole(t *testing.T) {
 	var page Page[*corev1.Pod]
 	var err error
 	n, _ := allocated(func() {
-		page, err = s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(body), nil), func(string, string, string) bool { return true })
+		page, err = s.readProtobufPage(s.pageReader(t.Context(), strings.NewReader(body), nil), &filter{isCached: func(string, string, string) bool { return true }, identify: identify})
 	})
 	if err != nil || len(page.Items) != 0 {
 		t.Fatalf("%d items, %v", len(page.Items), err)

@@ -312,8 +312,9 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		return nil, r.fail(Decoding, err)
 	}
 	if o.SendInitialEvents {
-		stream.filter = s.filterFor(o.IsCached, stream.protobuf)
+		stream.filter = s.filterFor(o.Selects, o.IsCached, stream.protobuf)
 	}
+	stream.selection = s.filterFor(o.Selects, nil, stream.protobuf)
 	return stream, nil
 }
 

@@ -51,6 +51,8 @@ type ListOptions struct {
 	// Key narrows the list to the object of that key; "" is no narrowing. A source that cannot
 	// narrow lists as without it.
 	Key string
+	// Selects reports which objects are wanted; nil means all.
+	Selects Selects
 	// IsCached reports which objects the caller has already; nil means none.
 	IsCached IsCached
 	// OnActivity is called when a request is sent, and when a part of the answer has come, by the
@@ -70,6 +72,9 @@ type WatchOptions struct {
 	// SendInitialEvents asks for the whole collection first, as Added events
 	// that end with an InitialEventsEnd event: a streamed list.
 	SendInitialEvents bool
+	// Selects reports the objects of which events are wanted; nil means all. Of others the stream
+	// yields events that are Unselected.
+	Selects Selects
 	// IsCached reports which objects of a streamed list the caller has already; nil means
 	// none. It is called for Added events, until the first event of another type.
 	IsCached IsCached
@@ -77,6 +82,11 @@ type WatchOptions struct {
 	// or Next.
 	OnActivity func()
 }
+
+// Selects reports, before an object is decoded, whether the caller wants objects with a UID and a
+// namespace. The strings are valid during the call only. It may be called from several goroutines.
+// A source need not call it, and yields what it cannot tell before it is decoded.
+type Selects func(uid, namespace string) bool
 
 // IsCached reports, before an object is decoded, whether the caller has that state of it.
 // Then the object is neither decoded nor yielded, and the caller has noted that it is in the
@@ -151,6 +161,9 @@ func (t EventType) String() string {
 // Event is one event of a watch. A Bookmark and an InitialEventsEnd have a Version only.
 type Event[T any] struct {
 	Type EventType
+	// Unselected says that WatchOptions.Selects does not want the object: of the Item, only the
+	// Version is set.
+	Unselected bool
 	Item[T]
 }
 

@@ -22,7 +22,8 @@ type restStream[T Object] struct {
 	frames           *frames
 	body             io.Closer
 	cancel           context.CancelFunc
-	filter           *cacheFilter // of the objects of a streamed list; nil afterwards
+	filter           *filter // of the objects of a streamed list; nil afterwards
+	selection        *filter // of the objects of events
 	encoded          [][]byte
 	batch            []Event[T]
 	decodeAt         func(i int) error // makes batch[i] of encoded[i]
@@ -143,14 +144,33 @@ func (s *restStream[T]) drops(frame []byte) bool {
 		s.filter = nil
 		return false
 	}
-	if s.protobuf {
-		e, err := openEnvelope(object)
-		if err != nil || !e.describes(s.apiVersion, s.kind) {
-			return false
-		}
-		object = e.raw
+	object, ok = s.encodedObject(object)
+	return ok && s.filter.drops(object)
+}
+
+// encodedObject returns an object of the source's kind without its envelope.
+func (s *restStream[T]) encodedObject(data []byte) (object []byte, ok bool) {
+	if !s.protobuf {
+		return data, true
 	}
-	return s.filter.drops(object)
+	e, err := openEnvelope(data)
+	return e.raw, err == nil && e.describes(s.apiVersion, s.kind)
+}
+
+// unselected reports whether the caller does not want an object, and returns its version then.
+func (s *restStream[T]) unselected(data []byte) (version string, unselected bool) {
+	if s.selection == nil {
+		return "", false
+	}
+	object, ok := s.encodedObject(data)
+	if !ok {
+		return "", false
+	}
+	id, ok := s.selection.identify(object)
+	if !ok || s.selection.selects(view(id.uid), view(id.namespace)) {
+		return "", false
+	}
+	return string(id.version), true
 }
 
 // describe adds the phase in which the stream failed; its orderly end stays io.EOF.
@@ -184,6 +204,11 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	decoder := s.decoder
 	if event.Type == Bookmark && s.bookmarks != nil {
 		decoder = s.bookmarks
+	}
+	if event.Type != Bookmark {
+		if event.Version, event.Unselected = s.unselected(object); event.Unselected {
+			return event, nil
+		}
 	}
 	obj, err := s.decodeObject(decoder, object)
 	if event.Type == Bookmark {

@@ -49,6 +49,11 @@ func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Recorder = recorder }
 }
 
+// WithSlots has the informers hold the objects of some slots alone, as informers.WithSlots does.
+func WithSlots(slots *tidings.Slots) SharedInformerOption {
+	return func(o *factory.ByResource) { o.Slots = slots }
+}
+
 // WithDrop leaves fields of the metadata out of the objects of all informers, and
 // WithDropFor any fields out of those of one resource, as if they had never been set:
 //

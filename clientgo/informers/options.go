@@ -89,6 +89,17 @@ func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.options.Recorder = recorder }
 }
 
+// WithSlots has the factory's own informers hold the objects of some slots alone, which may change
+// while they run: package shard divides the slots among processes. OnDelete receives a [cache.Moved]
+// for an object whose slot goes. Objects of other slots are not decoded by our own source; those
+// that another client has decoded are left out. nil, the default, is all objects.
+//
+// With slots by namespace, objects without a namespace are left out, with an error for each. With
+// slots by UID, a transform must keep the UID.
+func WithSlots(slots *tidings.Slots) SharedInformerOption {
+	return func(f *sharedInformerFactory) { f.options.Slots = slots }
+}
+
 // WithDrop leaves fields of the metadata out of the objects of all the factory's own
 // informers, as if they had never been set; WithDropFor leaves out fields of one type:
 //

@@ -37,6 +37,9 @@ type Change[T any] struct {
 	// Tombstone marks a Deleted whose final state is unknown: a list did not have the
 	// object, or its final state could not be used. New is the last known state.
 	Tombstone bool
+	// Moved marks a Tombstone of an object that exists, and has left what the collection selects
+	// because its slot has.
+	Moved bool
 	// Unchanged marks an Updated of a list that has the version and the UID that were known.
 	Unchanged bool
 	// Resync marks an Updated that repeats a state: Old and New are the same.

@@ -38,6 +38,11 @@
 //     state instead of the final one. Versions that [Options.Compare] cannot compare are not
 //     compared: what arrives is applied (P2).
 //
+//  6. A Merged is a Set from a list of some objects of the partition, beside its watch. It may be
+//     older than the partition's last list, which did not ask for that object.
+//  7. [Queue.Leave] ends known objects that exist, and are not wanted any more: tombstones that are
+//     marked as moved. The memory of deletes does not have them.
+//
 // # What a Replace does
 //
 //  1. A list older than the version its partition has reached, counting what is pending, is

@@ -22,6 +22,9 @@ const (
 	// Gone means that the object is gone and that its final state cannot be used. The state
 	// known at that point is used as a tombstone; the Object of the Item means nothing.
 	Gone
+	// Merged means that a list of some objects of the partition has the object in this state. It is
+	// a Set that may be older than the last list of the partition, which did not ask for it.
+	Merged
 )
 
 // Event is one event of a watch.

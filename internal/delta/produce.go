@@ -22,9 +22,9 @@ func (q *Queue[T]) Push(ctx context.Context, partition, version string, events [
 		if err := p.checkKey(operation, events[i].Key); err != nil {
 			return err
 		}
-		if t := events[i].Type; t != Set && t != Delete && t != Gone {
+		if t := events[i].Type; t < Set || t > Merged {
 			return fmt.Errorf("delta: push of partition %q with key %q: "+
-				"event type %d is none of Set, Delete and Gone", partition, events[i].Key, t)
+				"event type %d is none of Set, Delete, Gone and Merged", partition, events[i].Key, t)
 		}
 	}
 	if err := q.admit(ctx, operation, p); err != nil {
@@ -117,6 +117,20 @@ func (q *Queue[T]) Resync(token any) error {
 	}
 	s := q.lastLocked()
 	s.tokens = append(s.tokens, token)
+	q.settleLocked()
+	return nil
+}
+
+// Leave queues a batch that ends all known objects that leaves selects, by key and UID. They are
+// marked Moved. Changes that were pushed before come before it. Leave does not wait. Errors:
+// ErrClosed.
+func (q *Queue[T]) Leave(leaves func(key, uid string) bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed != nil {
+		return q.closed
+	}
+	q.openLocked().leaves = leaves
 	q.settleLocked()
 	return nil
 }

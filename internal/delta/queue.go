@@ -188,6 +188,8 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 			b.Removed = append(b.Removed, p.prefix)
 		}
 		b.Changes = r.remove(b.Removed)
+	case s.leaves != nil:
+		b.Changes = r.leave(s.leaves)
 	default:
 		b.Changes = r.run(s)
 	}

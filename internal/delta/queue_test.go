@@ -59,7 +59,7 @@ func TestP20_ForeignKeysAreRefusedByName(t *testing.T) {
 		}
 	}
 	err := r.Push(t.Context(), "n1/", "1", []delta.Event[*object]{{Item: item(good)}})
-	if err == nil || !strings.Contains(err.Error(), `"n1/a"`) || !strings.Contains(err.Error(), "none of Set, Delete and Gone") {
+	if err == nil || !strings.Contains(err.Error(), `"n1/a"`) || !strings.Contains(err.Error(), "none of Set, Delete, Gone and Merged") {
 		t.Errorf("event type 0: %v", err)
 	}
 	if err := r.Pop(t.Context(), nil); err == nil {

@@ -57,9 +57,12 @@ func (r *resolver[T]) run(s *segment[T]) []change.Change[T] {
 		for ; i < span.end; i++ {
 			e := &s.events[i]
 			before := r.before(s.events, i, long)
-			if e.Type == Set {
+			switch e.Type {
+			case Set:
 				e.applied = r.set(&e.Item, before, span.partition.listed)
-			} else {
+			case Merged:
+				e.applied = r.set(&e.Item, before, "")
+			default:
 				e.applied = r.delete(e, before)
 			}
 			if long && e.applied {
@@ -92,7 +95,7 @@ func (r *resolver[T]) before(events []entry[T], i int, long bool) state[T] {
 		return r.stateOf(object)
 	}
 	e := &events[earlier]
-	if e.Type != Set {
+	if e.Type == Delete || e.Type == Gone {
 		return state[T]{}
 	}
 	return state[T]{e.Object, e.Version, e.UID, true}
@@ -262,6 +265,18 @@ func (r *resolver[T]) remove(prefixes []string) []change.Change[T] {
 			r.tombstone(key, object, false)
 		}
 		r.deletes.reset(prefix)
+	}
+	return r.changes
+}
+
+// leave resolves the removal of objects that have moved. Deletes of them are not remembered: they
+// may come back in the same state.
+func (r *resolver[T]) leave(leaves func(key, uid string) bool) []change.Change[T] {
+	for key, object := range r.known.Prefix("") {
+		if _, uid := r.describe(object); leaves(key, uid) {
+			r.tombstone(key, object, false)
+			r.changes[len(r.changes)-1].Moved = true
+		}
 	}
 	return r.changes
 }

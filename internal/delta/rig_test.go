@@ -49,6 +49,11 @@ func del(o *object) delta.Event[*object] {
 	return delta.Event[*object]{Type: delta.Delete, Item: item(o)}
 }
 
+// merged is a state from a list of a part of the partition.
+func merged(o *object) delta.Event[*object] {
+	return delta.Event[*object]{Type: delta.Merged, Item: item(o)}
+}
+
 // gone is the end of an object without a final state.
 func gone(o *object) delta.Event[*object] {
 	return delta.Event[*object]{Type: delta.Gone, Item: delta.Item[*object]{Key: o.key, Version: o.version, UID: o.uid}}
@@ -128,6 +133,9 @@ func text(d change.Change[*object]) string {
 	}
 	if d.Tombstone {
 		s += " t"
+	}
+	if d.Moved {
+		s += " moved"
 	}
 	if d.Unchanged {
 		s += " ="

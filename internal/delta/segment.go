@@ -11,13 +11,14 @@ type entry[T any] struct {
 	Item[T]
 }
 
-// segment is a part of the queue that becomes one batch: a run of events, one Replace, or the
-// removal of partitions. Only the last segment of the queue is added to.
+// segment is a part of the queue that becomes one batch: a run of events, one Replace, the removal
+// of partitions, or that of some objects. Only the last segment of the queue is added to.
 type segment[T any] struct {
-	events  []entry[T]   // of a run
-	spans   []span       // of a run: the partitions of its events
-	list    *list[T]     // of a Replace
-	removal []*partition // of the removal of partitions
+	events  []entry[T]                 // of a run
+	spans   []span                     // of a run: the partitions of its events
+	list    *list[T]                   // of a Replace
+	removal []*partition               // of the removal of partitions
+	leaves  func(key, uid string) bool // of the removal of objects
 	marks   []Mark
 	tokens  []any // resyncs that follow the events
 }
@@ -39,7 +40,7 @@ type list[T any] struct {
 
 // open reports whether events may still be added to the segment.
 func (s *segment[T]) open() bool {
-	return s.list == nil && len(s.removal) == 0 && len(s.tokens) == 0
+	return s.list == nil && len(s.removal) == 0 && s.leaves == nil && len(s.tokens) == 0
 }
 
 // size is the number of changes that the segment counts for.

@@ -12,6 +12,7 @@ import (
 	"github.com/tidings-go/tidings/internal/fanout"
 	"github.com/tidings-go/tidings/internal/histogram"
 	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -31,6 +32,8 @@ type Options[T any] struct {
 	Indexes map[any]store.IndexFunc[T]
 	// Namespaces have a part each; none means one part for everything.
 	Namespaces []string
+	// Slots are those of which the collection has the objects; nil means all objects.
+	Slots *slot.Holding
 	// Scope is the known scope of the type. With NamespacesByDefault, Namespaces give way to
 	// one part for everything while the server says that objects of the type have none.
 	Scope               source.Scope
@@ -224,6 +227,9 @@ func (c *Collection[T]) End(released bool) {
 func (c *Collection[T]) Run(ctx context.Context) (err error) {
 	defer func() { c.finish(err, stuckIn(c.fan)) }()
 	c.fan.Start()
+	if c.o.Slots != nil {
+		defer slot.Attach(c.o.Slots, c)()
+	}
 	c.startParts(ctx)
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() {

@@ -48,14 +48,16 @@ type part[T any] struct {
 	created   time.Time
 	running   atomic.Pointer[runningPart[T]] // nil before it runs
 	stop      context.CancelFunc             // nil before it runs
+	begun     chan struct{}                  // closed when running is set for the first time
 	ended     chan struct{}                  // closed when the reflector has returned
 }
 
 // runningPart is replaced when a reflector takes the place of one that panicked.
 type runningPart[T any] struct {
 	reflector *reflector.Reflector[T]
-	decoding  decodingSource // nil if the source does not say
-	received  countingSource // nil if the source does not say
+	source    source.Source[T] // of the reflector, not recorded
+	decoding  decodingSource   // nil if the source does not say
+	received  countingSource   // nil if the source does not say
 }
 
 // decodingSource is a source that counts what it has decoded.
@@ -69,7 +71,10 @@ type countingSource interface {
 }
 
 func newPart[T any](namespace string) *part[T] {
-	return &part[T]{namespace: namespace, prefix: Prefix(namespace), created: time.Now()}
+	return &part[T]{
+		namespace: namespace, prefix: Prefix(namespace), created: time.Now(),
+		begun: make(chan struct{}), ended: make(chan struct{}),
+	}
 }
 
 // Prefix returns the prefix of the keys of a namespace, "" being all.
@@ -153,7 +158,7 @@ func (c *Collection[T]) startParts(ctx context.Context) {
 // startPartLocked runs the reflector of a part until Run ends or the part is removed.
 func (c *Collection[T]) startPartLocked(p *part[T]) {
 	ctx, stop := context.WithCancel(c.parts.running)
-	p.stop, p.ended = stop, make(chan struct{})
+	p.stop = stop
 	c.parts.group.Go(func() {
 		c.label(ctx, "reflector")
 		defer close(p.ended)
@@ -188,12 +193,17 @@ func (c *Collection[T]) renew(
 	from := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
-	o.OnChange, o.Share = c.progress.wake, c.late.share
+	o.OnChange, o.Share, o.Slots = c.progress.wake, c.late.share, c.o.Slots
 	src, end := c.record(p, from.Source, &o)
-	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
+	running := &runningPart[T]{
+		reflector: reflector.New(c.followsScope(src), c.queue, o), source: c.followsScope(from.Source),
+	}
 	running.decoding, _ = from.Source.(decodingSource)
 	running.received, _ = from.Source.(countingSource)
 	p.running.Store(running)
+	if !isClosed(p.begun) {
+		close(p.begun)
+	}
 	return running.reflector, end
 }
 

@@ -80,6 +80,10 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 
 // resync replays the cache to the handler of a token.
 func (c *Collection[T]) resync(token any) {
+	if applied, ok := token.(merged); ok {
+		close(applied)
+		return
+	}
 	if subscription, ok := token.(*fanout.Subscription[T]); ok {
 		c.Replay(subscription)
 		return

@@ -108,7 +108,7 @@ func (b *backlog[T]) addState(n *change.Change[T]) {
 		b.folded += 2
 	case n.Type == change.Deleted:
 		b.leaveOut(p)
-		p.Type, p.Tombstone, p.fresh = change.Deleted, n.Tombstone, false
+		p.Type, p.Tombstone, p.Moved, p.fresh = change.Deleted, n.Tombstone, n.Moved, false
 		p.New = n.New
 		b.folded++
 	default:
@@ -128,7 +128,7 @@ func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 	if p.Type != change.Added {
 		p.Type = change.Updated
 	}
-	p.Tombstone, p.New = false, n.New
+	p.Tombstone, p.Moved, p.New = false, false, n.New
 	b.folded++
 }
 

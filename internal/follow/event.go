@@ -41,6 +41,7 @@ func UID(state string) string {
 type Event struct {
 	Type                       tidings.EventType
 	Initial, Tombstone, Resync bool
+	Moved                      bool // of a Tombstone
 	Key                        string
 	Old, New                   string // states; "" for an absent one
 	Same                       bool   // Old and New are one object
@@ -50,7 +51,8 @@ type Event struct {
 func EventOf[T tidings.Object](e tidings.Event[T]) Event {
 	event := Event{
 		Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync, Key: e.Key(),
-		Same: any(e.Old) == any(e.New),
+		Moved: e.Moved,
+		Same:  any(e.Old) == any(e.New),
 	}
 	if e.Type != tidings.Added {
 		event.Old = StateOf(e.Old)
@@ -69,6 +71,8 @@ func (e Event) String() string {
 		text += " resync"
 	case e.Initial:
 		text += " initial"
+	case e.Moved:
+		text += " moved"
 	case e.Tombstone:
 		text += " tombstone"
 	}

@@ -60,11 +60,11 @@ var (
 		},
 		"health": {rooms: []string{"source", "internal/histogram"}},
 		"internal/engine": {
-			rooms: []string{"store", "health", "internal/change", "internal/delta", "internal/fanout", "internal/histogram", "internal/dedup", "internal/inspect", "internal/tape", "source", "internal/reflector"},
+			rooms: []string{"store", "health", "internal/change", "internal/delta", "internal/fanout", "internal/histogram", "internal/dedup", "internal/inspect", "internal/slot", "internal/tape", "source", "internal/reflector"},
 			tests: []string{"*"},
 		},
 		"internal/reflector": {
-			rooms:  []string{"internal/lograte", "health", "source", "internal/delta"},
+			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/slot"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
@@ -88,7 +88,7 @@ var (
 		"internal/footprint": {rooms: []string{"internal/inspect"}, tests: []string{"*"}},
 		"internal/inspect":   {rooms: []string{"health", "internal/change", "source"}, others: []string{"k8s.io/apimachinery"}},
 		".": {
-			rooms:  []string{"internal/lograte", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/inspect", "internal/metaindex"},
+			rooms:  []string{"internal/lograte", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/inspect", "internal/metaindex", "internal/slot"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
@@ -194,12 +194,12 @@ var (
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/sharedinformer": {
-			rooms:  append([]string{"clientgo/internal/listwatch", "internal/inspect", "internal/lograte", "internal/metaindex"}, informerRooms...),
+			rooms:  append([]string{"clientgo/internal/listwatch", "internal/inspect", "internal/lograte", "internal/metaindex", "internal/slot"}, informerRooms...),
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/klog/v2", "github.com/go-logr/logr"},
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"clientgo/internal/factory": {
-			rooms:  []string{"clientgo/cache", "clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "internal/inspect", "health", "source", "internal/dedup"},
+			rooms:  []string{"clientgo/cache", "clientgo/internal/listwatch", "clientgo/internal/sharedinformer", "internal/fieldpath", "internal/inspect", "internal/slot", "health", "source", "internal/dedup"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go"},
 			tests:  []string{"*"}, dropIn: true,
 		},

@@ -65,6 +65,9 @@ func (s *checking[T]) rewindOf(page source.Page[T]) error {
 		return h.rewindError(page.Version)
 	}
 	h.absent = absence{}
+	if h.last.uid != "" && !s.holdsSlot(h.last.key, h.last.uid) {
+		return nil // its changes are ignored
+	}
 	for _, item := range page.Items {
 		if item.Key == h.last.key && h.isOlder(item.Version, h.last.version) {
 			return passedError(item.Key, h.last.version, page.Version)
@@ -72,7 +75,7 @@ func (s *checking[T]) rewindOf(page source.Page[T]) error {
 	}
 	known := h.last.key != "" && !h.last.deleted
 	if known && len(page.Items) == 0 && page.Continue == "" && isNumber(page.Version) {
-		h.absent = absence{h.last.key, page.Version}
+		h.absent = absence{h.last.key, h.last.uid, page.Version}
 	}
 	return nil
 }

@@ -62,6 +62,20 @@
 // [Options.MaxSilence], and so is a watch that does not begin. [Reflector.SuspectWatch] closes a watch
 // that is known to be behind.
 //
+// # Slots
+//
+// With [Options.Slots], objects of other slots are left out: by the source before they are decoded,
+// or else after that.
+//
+//  1. Slots come into the Holding first, and then [Reflector.Merge] lists their objects beside the
+//     watch. The watch brings them from that moment on, and the list is consistent: so each change
+//     is in one of both. A state that the watch has brought wins if it is later, and the end of an
+//     object if it is not earlier.
+//  2. A list of Run that began before slots came is void, and one that began after it takes the
+//     place of the merge.
+//  3. Slots go from the Holding first. [Reflector.Settle] returns when no event that was decoded
+//     before is on its way: then their objects can leave the cache.
+//
 // # Missing resources
 //
 // A resource that the server does not have is asked for again after each backoff. With
@@ -85,7 +99,9 @@
 // # Concurrency properties
 //
 // Run is the only goroutine. It calls the functions of [Options]; Known also while the source
-// reads. Health and SuspectWatch may be called from any goroutine.
+// reads. Health, SuspectWatch, Merge and Settle may be called from any goroutine. A list and a
+// merge are handed on under one lock, and so are the events of a collection with slots: Merge calls
+// Accept, Transform and Share on its own goroutine.
 //
 // # Memory
 //

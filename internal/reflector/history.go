@@ -24,12 +24,14 @@ type position struct {
 // state before it does not have it, whatever version it has reached since.
 type lastChange struct {
 	key, version string
+	uid          string // "" if it is not known
 	deleted      bool
 }
 
 // absence is an object that a check did not find, and that no event has ended yet.
 type absence struct {
 	key   string // "" for none
+	uid   string
 	until string // the version of the check; a watch that has reached it has brought the end
 }
 

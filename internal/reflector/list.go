@@ -22,7 +22,11 @@ func (r *Reflector[T]) beginList() *staged[T] {
 		h.Lists++
 	})
 	r.recorder.enter(health.StateListing)
-	return &staged[T]{stays: map[string]bool{}, expected: r.lastListed, isOlder: r.history.isOlder}
+	l := &staged[T]{stays: map[string]bool{}, expected: r.lastListed, isOlder: r.history.isOlder}
+	if r.o.Slots != nil {
+		l.adds = r.o.Slots.Adds()
+	}
+	return l
 }
 
 // countListed sets the number of staged objects in health.
@@ -63,7 +67,7 @@ func (r *Reflector[T]) stageCached(l *staged[T], key, version, uid string) bool 
 
 // stage stages a decoded object. It reports whether the object belongs to the collection.
 func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) {
-	if r.accept(item, false) != nil {
+	if r.ignores(&item) || r.accept(item, false) != nil {
 		return false
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
@@ -131,9 +135,9 @@ func (r *Reflector[T]) endList(
 			newest = items[i]
 		}
 	}
-	last := lastChange{key: strings.Clone(newest.Key), version: newest.Version}
+	last := lastChange{key: strings.Clone(newest.Key), version: newest.Version, uid: strings.Clone(newest.UID)}
 	r.lastListed = len(items)
-	if err := r.queue.Replace(ctx, r.o.Partition, version, items, o); err != nil {
+	if err := r.replace(ctx, l.adds, version, items, o); err != nil {
 		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
 			r.o.ConsistentFirstList, h.rewound = true, consistent
 		}

@@ -48,10 +48,15 @@ func (s *watching[T]) gone(item source.Item[T]) {
 }
 
 func (s *watching[T]) add(t delta.EventType, item source.Item[T]) {
-	s.changes = append(s.changes, delta.Event[T]{
+	s.changes = append(s.changes, event(t, item))
+}
+
+// event returns an event for the queue.
+func event[T any](t delta.EventType, item source.Item[T]) delta.Event[T] {
+	return delta.Event[T]{
 		Type: t,
 		Item: delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object},
-	})
+	}
 }
 
 // accept returns why an object does not belong to the collection, and counts it, or returns

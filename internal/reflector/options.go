@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -19,6 +20,8 @@ type Options[T any] struct {
 	// Accept returns why an object does not belong to the collection, or nil. For a deleted
 	// object it may use only what cannot change. nil accepts all objects.
 	Accept func(item source.Item[T], deleted bool) error
+	// Slots are those of which the objects are wanted; nil wants all objects.
+	Slots *slot.Holding
 	// Transform replaces an object before it is handed on; nil leaves it. An error, a panic
 	// and a nil result leave the cached state as it is.
 	Transform func(T) (T, error)

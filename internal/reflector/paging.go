@@ -3,6 +3,7 @@ package reflector
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -140,6 +141,7 @@ func (s *paging[T]) fetch() (source.Page[T], error) {
 	defer idle.stop()
 	return s.source.List(ctx, source.ListOptions{
 		Version: s.from, Limit: s.limit, Continue: s.token,
+		Selects: s.selects(),
 		IsCached: s.unlessRewound(func(key, version, uid string) bool {
 			return s.stageCached(s.staged, key, version, uid)
 		}),
@@ -198,6 +200,9 @@ func (s *paging[T]) complete(ctx context.Context) state[T] {
 	objects := s.staged.len() // endList takes them
 	err := s.endList(ctx, s.staged, s.version, s.from == "")
 	s.endSpan(err, objects)
+	if errors.Is(err, errSlotsCame) {
+		return s.list()
+	}
 	if err != nil {
 		s.report(ctx, PagedList, err)
 		return s.retry(ctx, err, s.list())

@@ -33,6 +33,7 @@ type Reflector[T any] struct {
 	invalid   error // why the options cannot be used, nil if they can
 	recorder  *healthRecorder
 	suspicion suspicion
+	merging   merging
 	ran       atomic.Bool
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
@@ -87,7 +88,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	recent := recentEvents{off: o.Compare == nil}
 	o = o.withDefaults()
 	return &Reflector[T]{
-		source: src, queue: queue, o: o, invalid: invalid,
+		source: src, queue: queue, o: o, invalid: invalid, merging: merging{lock: make(chan struct{}, 1)},
 		history:  history{compare: o.Compare, recent: recent},
 		server:   server{noStreams: o.NoStreamedLists},
 		recorder: newHealthRecorder(failureLevel, o.OnChange),
@@ -110,6 +111,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	// Not in New: a logger may use the informer, which does not exist then.
 	r.recorder.log = r.o.Logger.With("informer", r.o.Name)
 	defer r.recorder.enter(health.StateStopped)
+	defer r.merging.end()
 	now := r.list()
 	defer func() { // a step may panic
 		if s, ok := now.(interface{ close() }); ok {

@@ -277,7 +277,7 @@ func (j *journal) read() []string {
 	return slices.Clone(j.entries)
 }
 
-var eventNames = map[delta.EventType]string{delta.Set: "set", delta.Delete: "delete", delta.Gone: "gone"}
+var eventNames = map[delta.EventType]string{delta.Set: "set", delta.Delete: "delete", delta.Gone: "gone", delta.Merged: "merged"}
 
 func (j *journal) Push(_ context.Context, _, version string, changes []delta.Event[object]) error {
 	time.Sleep(j.full)

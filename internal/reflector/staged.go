@@ -21,6 +21,7 @@ type staged[T any] struct {
 	room     int             // the number of objects at which repeated ones are looked for
 	index    map[string]int  // nil until it is needed
 	isOlder  func(a, b string) bool
+	adds     uint64            // additions of slots before the list began
 	ahead    map[string]string // the cached versions of objects that are listed in an older one
 }
 

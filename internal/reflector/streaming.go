@@ -44,6 +44,7 @@ func (s *streaming[T]) step(ctx context.Context) state[T] {
 	var err error
 	s.stream, err = s.open(s.span.ctx, source.WatchOptions{
 		SendInitialEvents: true,
+		Selects:           s.selects(),
 		IsCached:          s.unlessRewound(s.isCached),
 	})
 	if errors.Is(err, source.ErrStreamedListRefused) {
@@ -107,6 +108,10 @@ func (s *streaming[T]) complete(
 	objects := s.staged.len() // endList takes them
 	err := s.endList(ctx, s.staged, version, true)
 	s.endSpan(err, version, objects)
+	if errors.Is(err, errSlotsCame) {
+		s.close()
+		return s.list()
+	}
 	if err != nil {
 		s.close()
 		return s.retry(ctx, err, s.list())

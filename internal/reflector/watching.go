@@ -56,7 +56,7 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		return &checking[T]{Reflector: s.Reflector}
 	}
 	s.afterList = false
-	stream, err := s.open(ctx, source.WatchOptions{Version: h.resume})
+	stream, err := s.open(ctx, source.WatchOptions{Version: h.resume, Selects: s.selects()})
 	if err != nil {
 		return s.watchEnded(ctx, err, nil)
 	}
@@ -103,13 +103,23 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 		switch h := &s.history; {
 		case err != nil:
 			return s.watchEnded(ctx, err, s.stream)
-		case h.absent.key != "" && !h.isOlder(h.version, h.absent.until):
+		case s.lacksEnd():
 			return s.wentBack(ctx, passedError(h.absent.key, h.last.version, h.version), s.stream)
 		}
 	}
 }
 
 func (s *watching[T]) close() { s.stream.close() }
+
+// lacksEnd reports whether the watch has passed the version at which an object was found absent,
+// without the end of the object.
+func (s *watching[T]) lacksEnd() bool {
+	h := &s.history
+	if h.absent.key == "" || h.isOlder(h.version, h.absent.until) {
+		return false
+	}
+	return s.holdsSlot(h.absent.key, h.absent.uid)
+}
 
 // watchEnded closes a watch that has ended, records how it ended, and returns the state that
 // follows. stream is nil if the watch did not begin.
@@ -238,7 +248,7 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 			absent = absence{}
 		}
 		switch {
-		case s.isReplay(event):
+		case event.Unselected, s.ignores(&event.Item), s.isReplay(event):
 		case event.Type == source.Added, event.Type == source.Modified:
 			s.changed(event.Item)
 		case event.Type == source.Deleted:
@@ -248,7 +258,7 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	changed := len(s.changes) > 0
 	var err error
 	if changed {
-		err = s.queue.Push(ctx, s.o.Partition, to.version, s.changes)
+		err = s.push(ctx, to.version)
 	} else {
 		err = s.queue.Bookmark(ctx, s.o.Partition, to.version)
 	}
@@ -288,8 +298,8 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	if event.Version == "" {
 		return
 	}
-	if event.Type <= source.Deleted && !s.history.isOlder(event.Version, to.last.version) {
-		to.last = lastChange{event.Key, event.Version, event.Type == source.Deleted}
+	if event.Type <= source.Deleted && event.Key != "" && !s.history.isOlder(event.Version, to.last.version) {
+		to.last = lastChange{event.Key, event.Version, event.UID, event.Type == source.Deleted}
 	}
 	before := s.stream.at
 	s.stream.at = event.Version

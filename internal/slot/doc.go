@@ -1,5 +1,6 @@
 // Package slot divides objects into 256 slots, by UID or by namespace: a [Set] holds some of them,
-// and [Key] says which of the two names an object is divided by.
+// and [Key] says which of the two names an object is divided by. A [Holding] is the slots that a
+// process holds at present, and has its collections follow their changes.
 //
 //	UID ───────▶ FNV-1a ──────────────▶ top 8 bits ─▶ slot    a slot is a range of hashes
 //	namespace ─▶ FNV-1a ─▶ finaliser ─▶ top 8 bits ─▶ slot    a slot is no range
@@ -16,7 +17,8 @@
 //
 // # Concurrency properties
 //
-// A Set is a value.
+// A Set is a value. The methods of a Holding may be called from any goroutine. Its changes are made
+// one after the other; Has and Slots do not wait for them.
 //
 // # Memory
 //

@@ -68,11 +68,12 @@ type settings struct {
 	drop      []string
 	dropFor   []string // of widgets
 	recorder  source.Recorder
+	slots     *tidings.Slots
 }
 
 // common reports whether client-go has all the settings.
 func (s settings) common() bool {
-	return s.transform == nil && s.sharing == 0 && s.table == nil && s.drop == nil && s.dropFor == nil && s.recorder == nil
+	return s.transform == nil && s.sharing == 0 && s.table == nil && s.drop == nil && s.dropFor == nil && s.recorder == nil && s.slots == nil
 }
 
 func (s settings) typed() []informers.SharedInformerOption {
@@ -81,6 +82,7 @@ func (s settings) typed() []informers.SharedInformerOption {
 		informers.WithTransform(s.transform), informers.WithSharing(s.sharing),
 		informers.WithSharingAmong(s.table), informers.WithDrop(s.drop...),
 		informers.WithDropFor[*corev1.Pod](s.dropFor...), informers.WithRecorder(s.recorder),
+		informers.WithSlots(s.slots),
 	}
 }
 
@@ -90,6 +92,7 @@ func (s settings) dynamic() []dynamicinformer.SharedInformerOption {
 		dynamicinformer.WithTransform(s.transform), dynamicinformer.WithSharing(s.sharing),
 		dynamicinformer.WithSharingAmong(s.table), dynamicinformer.WithDrop(s.drop...),
 		dynamicinformer.WithDropFor(widgets, s.dropFor...), dynamicinformer.WithRecorder(s.recorder),
+		dynamicinformer.WithSlots(s.slots),
 	}
 }
 
@@ -99,6 +102,7 @@ func (s settings) metadata() []metadatainformer.SharedInformerOption {
 		metadatainformer.WithTransform(s.transform), metadatainformer.WithSharing(s.sharing),
 		metadatainformer.WithSharingAmong(s.table), metadatainformer.WithDrop(s.drop...),
 		metadatainformer.WithDropFor(widgets, s.dropFor...), metadatainformer.WithRecorder(s.recorder),
+		metadatainformer.WithSlots(s.slots),
 	}
 }
 

@@ -28,7 +28,8 @@ var twins = []struct {
 
 var addedToBoth = []string{
 	"Client", "NewClient", "ReadWith",
-	"WithDrop", "WithDropFor", "WithNamespace", "WithRecorder", "WithSharing", "WithSharingAmong", "WithTweakListOptions",
+	"WithDrop", "WithDropFor", "WithNamespace", "WithRecorder", "WithSharing", "WithSharingAmong",
+	"WithSlots", "WithTweakListOptions",
 }
 
 // TestNames asks for every exported name of client-go, with its type, and for no other than

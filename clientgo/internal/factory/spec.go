@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -21,6 +22,8 @@ type Reading struct {
 	Table   *source.Table
 	// Recorder keeps what the informers read; nil keeps nothing.
 	Recorder source.Recorder
+	// Slots are those of which the informers have the objects; nil is all objects.
+	Slots *slot.Holding
 }
 
 // Options are those of a factory with keys K. The zero value reads all objects and changes
@@ -49,7 +52,7 @@ type Spec struct {
 // New makes an informer.
 func New(s Spec) cache.SharedIndexInformer {
 	o := s.Informer
-	o.Resource, o.Namespace = s.Resource, s.Namespace
+	o.Resource, o.Namespace, o.Slots = s.Resource, s.Namespace, s.Slots
 	sharing := listwatch.SharingFor(s.Resource, s.Sharing, s.Table)
 	if s.Open == nil {
 		lw := listwatch.WithRecorder(listwatch.WithSharing(s.ListWatch, sharing), s.Recorder)

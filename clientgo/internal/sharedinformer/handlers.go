@@ -137,6 +137,14 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 // has stopped, and its last call has returned. cache.ShutDownEventHandler waits for it.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.subscription.Done() }
 
+// Moved is what OnDelete receives for an object that exists, and whose slot has left the informer:
+// another process follows it. See informers.WithSlots.
+type Moved struct {
+	Key string
+	// Object is the last state that was cached.
+	Object any
+}
+
 // reportSurvived reports a panic that ends here. The log sees the others.
 func (r *registration) reportSurvived(context.Context, any) {
 	if !utilruntime.ReallyCrash {
@@ -159,7 +167,9 @@ func (r *registration) deliver(n change.Change[any]) {
 			r.handler.OnUpdate(n.Old, n.New)
 		}
 	case change.Deleted:
-		if n.Tombstone {
+		if n.Moved {
+			r.handler.OnDelete(Moved{Key: n.Key, Object: n.Old})
+		} else if n.Tombstone {
 			r.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: n.Key, Obj: n.Old})
 		} else {
 			r.handler.OnDelete(n.New)

@@ -16,6 +16,7 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	Sharing listwatch.Sharing
 	// Recorder keeps what Source brings; nil keeps nothing.
 	Recorder source.Recorder
+	// Slots are those of which the informer has the objects; nil is all objects.
+	Slots *slot.Holding
 	// Versions decides whether the versions of Source are compared; nil compares them. A
 	// source whose versions are not compared is not asked for streamed lists.
 	Versions *listwatch.Versions
@@ -118,7 +121,7 @@ func (i *Informer) engineOptions() engine.Options[any] {
 		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part,
 		Supervise:       supervise,
 		ReportUnchanged: true, BeforeApply: i.beforeApply, Observe: i.observe,
-		Share:      i.sharing,
+		Share: i.sharing, Slots: i.o.Slots,
 		Background: []func(context.Context){func(ctx context.Context) { i.detector.Run(ctx.Done()) }},
 		Resync:     engine.ResyncRule{Period: i.startResyncs, Due: i.dueForResync, Apply: i.resync},
 		StopGrace:  stuckReport, OnStuck: i.logStuck, AfterDecoding: i.afterDecoding,
@@ -149,13 +152,21 @@ func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Pa
 	transport := transport(i.o.Versions, 0, i.o.MinWatchTimeout)
 	transport.Recorder = i.o.Recorder
 	return engine.Part[any]{Source: i.o.Source, Reflector: reflector.Options[any]{
-		Transform: i.transform, AfterTransform: i.afterTransform,
+		Accept: i.hasSlot, Transform: i.transform, AfterTransform: i.afterTransform,
 		Transport:         transport,
 		PagesAfterFailure: true,
 		Logger:            newLogger(ctx, i.reports),
 		OnFailure: watchErrorsTo(ctx, i.watchError, i.name, i.o.Example,
 			i.LastSyncResourceVersion),
 	}}
+}
+
+// hasSlot returns an error for an object that has no slot.
+func (i *Informer) hasSlot(item source.Item[any], _ bool) error {
+	if i.o.Slots == nil {
+		return nil
+	}
+	return i.o.Slots.Check(slot.NamespaceOf(item.Key))
 }
 
 // transport returns the transport of a reflector. As in client-go, a page size below 0 means
@@ -172,6 +183,11 @@ func transport(v *listwatch.Versions, pageSize int64, minTimeout time.Duration) 
 func (i *Informer) afterTransform(received source.Item[any], made any) (any, error) {
 	if version, _ := versionAndUID(made); version != "" && version != received.Version {
 		i.ownVersions.Store(true)
+	}
+	if slots := i.o.Slots; slots != nil && slots.Key() == slot.UID {
+		if _, uid := versionAndUID(made); uid == "" {
+			return made, slot.ErrNoUID
+		}
 	}
 	return made, nil
 }

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// merged is a token of the queue. It is closed when everything before it is applied.
+type merged chan struct{}
+
+// Merge lists the objects of slots that have come into Options.Slots, and returns when they are
+// cached. A collection that does not run has them in its first list. A Holding calls it.
+func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
+	c.parts.mu.Lock()
+	running, list := c.parts.running, c.parts.list
+	c.parts.mu.Unlock()
+	if running == nil || running.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
+	errs := make([]error, len(list))
+	var merging sync.WaitGroup
+	for i, p := range list {
+		merging.Go(func() { errs[i] = p.merge(ctx, slots) })
+	}
+	merging.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("informer %s: %w", c.Name(), err)
+	}
+	applied := make(merged)
+	if c.queue.Resync(applied) != nil {
+		return nil // it has stopped
+	}
+	select {
+	case <-applied:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("informer %s: %w", c.Name(), context.Cause(ctx))
+	}
+}
+
+// merge has the reflector of a part list the objects of slots. The part may have been removed
+// meanwhile, and then has none.
+func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
+	select {
+	case <-p.begun:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	running := p.running.Load()
+	err := running.reflector.Merge(ctx, running.source, slots)
+	if err != nil && isClosed(p.ended) {
+		return nil
+	}
+	return err
+}
+
+// Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes
+// that are marked as moved. A Holding calls it.
+func (c *Collection[T]) Leave(slots slot.Set) {
+	for _, p := range c.parts.present() {
+		if running := p.running.Load(); running != nil {
+			running.reflector.Settle()
+		}
+	}
+	key := c.o.Slots.Key()
+	c.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue has nothing to hand on
+		return slots.Has(key.Of(uid, slot.NamespaceOf(objectKey)))
+	})
+}

@@ -1,0 +1,292 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/source"
+)
+
+var (
+	// errSlotsCame is a list that began before slots came, so that it may lack their objects.
+	errSlotsCame = errors.New("slots came during the list")
+	// errNotRunning is a merge into a collection that is not followed any more.
+	errNotRunning = errors.New("the reflector has ended")
+	// errOlderList is a list before the version that the watch had reached when it was asked for.
+	errOlderList = errors.New("the server listed an older state than the watch has reached")
+)
+
+// merging is what Merge shares with the goroutine of Run.
+type merging struct {
+	// lock is held while lists and events are handed on, which may wait for room in the queue. It
+	// guards the rest. It has room for one token.
+	lock   chan struct{}
+	listed bool          // a list was handed on
+	next   chan struct{} // closed by the next complete list, and by the end of Run
+	over   bool          // Run has ended
+	// deleted has the versions at which objects were deleted since the merge began; nil: no merge.
+	deleted map[string]string
+}
+
+// Merge lists the objects of slots that have come, and hands them on while the watch goes on: src is
+// that of the reflector. It returns when the queue has them, by its own list or by one of Run that
+// began after they came.
+//
+// The slots are held before Merge is called, so that the watch brings each change after the list,
+// which is consistent. An object that the watch has brought in a later state, or has deleted since,
+// stays so. Only one Merge may run at a time.
+func (r *Reflector[T]) Merge(ctx context.Context, src source.Source[T], slots slot.Set) error {
+	m := &r.merging
+	if err := m.acquire(ctx); err != nil {
+		return err
+	}
+	next := make(chan struct{})
+	m.next, m.deleted = next, map[string]string{}
+	listed, over := m.listed, m.over
+	m.release()
+	defer func() {
+		m.lock <- struct{}{}
+		defer m.release()
+		m.next, m.deleted = nil, nil
+	}()
+	if over {
+		return errNotRunning
+	}
+	if listed {
+		err := r.mergeList(ctx, src, slots, next)
+		if err == nil || !isClosed(next) {
+			return err
+		}
+	}
+	select {
+	case <-next:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	m.lock <- struct{}{}
+	defer m.release()
+	if m.over {
+		return errNotRunning
+	}
+	return nil
+}
+
+// mergeList lists the objects of slots and hands them on, unless next is closed before.
+func (r *Reflector[T]) mergeList(
+	ctx context.Context, src source.Source[T], slots slot.Set, next <-chan struct{},
+) error {
+	listing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // it ends with this call
+		select {
+		case <-next:
+			cancel()
+		case <-listing.Done():
+		}
+	}()
+	items, err := r.listSlots(listing, src, slots)
+	if err != nil {
+		return err
+	}
+	return r.handOnMerged(ctx, next, items)
+}
+
+func (m *merging) acquire(ctx context.Context) error {
+	select {
+	case m.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m *merging) release() { <-m.lock }
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// listSlots lists the objects of slots, page by page.
+func (r *Reflector[T]) listSlots(
+	ctx context.Context, src source.Source[T], slots slot.Set,
+) ([]delta.Event[T], error) {
+	reached := r.recorder.snapshot().Version
+	key := r.o.Slots.Key()
+	o := source.ListOptions{Limit: r.o.PageSize, Selects: func(uid, namespace string) bool {
+		return slots.Has(key.Of(uid, namespace))
+	}}
+	var items []delta.Event[T]
+	for {
+		page, err := r.listPage(ctx, src, o)
+		if err != nil && o.Continue != "" && classify(err, false).cause == expired {
+			o.Continue, o.Limit, items = "", 0, nil
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if order, ok := delta.CompareDecimal(page.Version, reached); o.Continue == "" && ok && order < 0 {
+			return nil, fmt.Errorf("%w: %s, and %s", errOlderList, page.Version, reached)
+		}
+		for _, item := range page.Items {
+			if item.Err == nil && !o.Selects(item.UID, slot.NamespaceOf(item.Key)) {
+				continue
+			}
+			if r.accept(item, false) != nil || r.transform(&item) != nil {
+				continue
+			}
+			if r.o.Share != nil {
+				item.Object = r.o.Share(item.Object)
+			}
+			items = append(items, event(delta.Merged, item))
+		}
+		if page.Continue == "" {
+			return items, nil
+		}
+		if page.Continue == o.Continue {
+			return nil, errRepeatedToken
+		}
+		o.Continue = page.Continue
+	}
+}
+
+// listPage asks for a page. The request ends if it is silent for Options.MaxSilence.
+func (r *Reflector[T]) listPage(
+	ctx context.Context, src source.Source[T], o source.ListOptions,
+) (source.Page[T], error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := idleTimer{cancel: cancel}
+	idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
+	defer idle.stop()
+	o.OnActivity = idle.restart
+	return src.List(ctx, o)
+}
+
+// handOnMerged pushes listed objects, unless Run has handed on a list meanwhile.
+func (r *Reflector[T]) handOnMerged(
+	ctx context.Context, next <-chan struct{}, items []delta.Event[T],
+) error {
+	m := &r.merging
+	if err := m.acquire(ctx); err != nil {
+		return err
+	}
+	defer m.release()
+	if isClosed(next) {
+		return nil
+	}
+	kept := items[:0]
+	for _, item := range items {
+		deleted, ok := m.deleted[item.Key]
+		if r.holds(item.Item) && !(ok && !r.history.isOlder(deleted, item.Version)) {
+			kept = append(kept, item)
+		}
+	}
+	clear(items[len(kept):])
+	return r.queue.Push(ctx, r.o.Partition, "", kept)
+}
+
+// selects returns what a source is to yield.
+func (r *Reflector[T]) selects() source.Selects {
+	if r.o.Slots == nil {
+		return nil
+	}
+	return r.o.Slots.Has
+}
+
+// ignores reports whether an object is in a slot that is not held.
+func (r *Reflector[T]) ignores(item *source.Item[T]) bool {
+	return item.Err == nil && !r.holdsSlot(item.Key, item.UID)
+}
+
+// holds reports whether the slot of an object is held.
+func (r *Reflector[T]) holds(item delta.Item[T]) bool { return r.holdsSlot(item.Key, item.UID) }
+
+func (r *Reflector[T]) holdsSlot(key, uid string) bool {
+	return r.o.Slots == nil || r.o.Slots.Has(uid, slot.NamespaceOf(key))
+}
+
+// push hands on the changes of a watch, except those of slots that have gone since they were
+// decoded.
+func (s *watching[T]) push(ctx context.Context, version string) error {
+	if s.o.Slots == nil {
+		return s.queue.Push(ctx, s.o.Partition, version, s.changes)
+	}
+	m := &s.merging
+	if err := m.acquire(ctx); err != nil {
+		return err
+	}
+	defer m.release()
+	kept := s.changes[:0]
+	for _, e := range s.changes {
+		if !s.holds(e.Item) {
+			continue
+		}
+		if m.deleted != nil && e.Type != delta.Set {
+			m.deleted[e.Key] = e.Version
+		}
+		kept = append(kept, e)
+	}
+	return s.queue.Push(ctx, s.o.Partition, version, kept)
+}
+
+// replace hands on a list, without the objects of slots that have gone since it began. adds is the
+// number of additions of slots then.
+func (r *Reflector[T]) replace(
+	ctx context.Context, adds uint64, version string, items []delta.Item[T], o delta.ReplaceOptions,
+) error {
+	if r.o.Slots == nil {
+		return r.queue.Replace(ctx, r.o.Partition, version, items, o)
+	}
+	m := &r.merging
+	if err := m.acquire(ctx); err != nil {
+		return err
+	}
+	defer m.release()
+	if r.o.Slots.Adds() != adds {
+		return errSlotsCame
+	}
+	kept := items[:0]
+	for _, item := range items {
+		if r.holds(item) {
+			kept = append(kept, item)
+		}
+	}
+	clear(items[len(kept):])
+	if err := r.queue.Replace(ctx, r.o.Partition, version, kept, o); err != nil {
+		return err
+	}
+	m.listed = true
+	m.covered()
+	return nil
+}
+
+// covered ends a merge, which a list has made needless. The caller holds lock.
+func (m *merging) covered() {
+	if m.next != nil && !isClosed(m.next) {
+		close(m.next)
+	}
+}
+
+// end is called when Run has ended.
+func (m *merging) end() {
+	m.lock <- struct{}{}
+	defer m.release()
+	m.over = true
+	m.covered()
+}
+
+// Settle returns when the events that were decoded before are handed on. Those of slots that have
+// gone by now are not handed on afterwards.
+func (r *Reflector[T]) Settle() {
+	r.merging.lock <- struct{}{}
+	r.merging.release()
+}

@@ -1,0 +1,245 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/source"
+)
+
+// slotsOf returns the slots of scripted objects.
+func slotsOf(names ...string) (set slot.Set) {
+	for _, name := range names {
+		set.Add(slot.UID.Of("uid-"+name, ""))
+	}
+	return set
+}
+
+// lists is a source of lists alone, which come one after the other. A list takes a time.
+type lists struct {
+	source.Source[object]
+	takes time.Duration
+	pages []answer
+	asked []string
+}
+
+func (l *lists) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
+	l.asked = append(l.asked, fmt.Sprintf("%d %q", o.Limit, o.Continue))
+	o.OnActivity()
+	select {
+	case <-time.After(l.takes):
+	case <-ctx.Done():
+		return source.Page[object]{}, context.Cause(ctx)
+	}
+	a := l.pages[0]
+	l.pages = l.pages[1:]
+	return a.page, a.err
+}
+
+// merges begins to merge slots that come, and returns where the result will be.
+func merges(t *testing.T, r *Reflector[object], l *lists, slots slot.Set) chan error {
+	t.Helper()
+	if err := r.o.Slots.Add(context.Background(), slots); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.Merge(context.Background(), l, slots) }()
+	return done
+}
+
+// TestS6_SlotsOfAReflector has slots come and go at each moment of a list and of a merge.
+func TestS6_SlotsOfAReflector(t *testing.T) {
+	bcd := []answer{page("", "6", "+bb@2 +ccc@3 +dddd@4", "")}
+	var merged chan error
+	returns := func(want error) checker {
+		return func(t *testing.T, _ *Reflector[object], _ *script, _ *journal) {
+			select {
+			case err := <-merged:
+				if !errors.Is(err, want) {
+					t.Errorf("Merge: %v, want %v", err, want)
+				}
+			default:
+				t.Error("Merge has not returned")
+			}
+		}
+	}
+	holds := func(names ...string) Options[object] {
+		return Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf(names...))}
+	}
+	for name, c := range map[string]func(t *testing.T) scenario{
+		"changes during the merge": func(t *testing.T) scenario {
+			return scenario{
+				o:       holds("a"),
+				answers: []answer{listed(sendsAfter(time.Second, "-bb@7 +eeeee@8"), sendsAfter(time.Second, "~ccc@9"))},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: 5 * time.Second, pages: bcd}, slotsOf("bb", "ccc", "dddd"))
+				},
+				queue: []string{replaced5, "push 8: delete bb@7", "push 9: set ccc@9", "push : merged ccc@3 merged dddd@4"},
+				check: returns(nil),
+			}
+		},
+		"created again during the merge": func(t *testing.T) scenario {
+			return scenario{
+				o:       holds("a"),
+				answers: []answer{listed(sendsAfter(time.Second, "-bb@7"))},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: 5 * time.Second, pages: []answer{page("", "9", "+bb@8", "")}}, slotsOf("bb"))
+				},
+				queue: []string{replaced5, "push 7: delete bb@7", "push : merged bb@8"},
+				check: returns(nil),
+			}
+		},
+		"slots go during the merge": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed()},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: 5 * time.Second, pages: bcd}, slotsOf("bb", "ccc", "dddd"))
+					after(time.Second)
+					r.o.Slots.Remove(slotsOf("ccc"))
+				},
+				queue: []string{replaced5, "push : merged bb@2 merged dddd@4"},
+				check: returns(nil),
+			}
+		},
+		"slots come during a streamed list": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"),
+				answers: []answer{
+					streamed(sends("+a@3"), sendsAfter(2*time.Second, "=5")), streamed(sends("+a@3 +bb@2 =5")),
+				},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{}, slotsOf("bb"))
+				},
+				queue: []string{"replace 5: a@3 bb@2"},
+				check: returns(nil),
+			}
+		},
+		"slots come during a list in pages": func(t *testing.T) scenario {
+			o := holds("a")
+			o.NoStreamedLists = true
+			return scenario{
+				o: o,
+				answers: []answer{
+					{expect: first, page: page("", "5", "+a@3", "").page, signs: []time.Duration{time.Second}},
+					page(first, "5", "+a@3 +bb@2", ""), watched("5"),
+				},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{}, slotsOf("bb"))
+				},
+				queue: []string{"replace 5: a@3 bb@2"},
+				check: returns(nil),
+			}
+		},
+		"slots go during a list": func(*testing.T) scenario {
+			return scenario{
+				o:       holds("a", "bb"),
+				answers: []answer{streamed(sends("+a@3 +bb@2"), sendsAfter(2*time.Second, "=5"))},
+				during:  func(r *Reflector[object], _ *script) { r.o.Slots.Remove(slotsOf("bb")) },
+				queue:   []string{replaced5},
+			}
+		},
+		"a list comes before the merge": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"),
+				answers: []answer{
+					listed(failsAfter(2*time.Second, errExpired)), streamed(sends("+a@3 +bb@2 =9")),
+				},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: time.Hour, pages: bcd}, slotsOf("bb"))
+				},
+				queue: []string{replaced5, "replace 9: a@3 bb@2"},
+				check: returns(nil),
+			}
+		},
+		"a token expires": func(t *testing.T) scenario {
+			l := &lists{pages: []answer{page("", "6", "+bb@2", "next"), {err: errExpired}, bcd[0]}}
+			return scenario{
+				o: holds("a"), answers: []answer{listed()},
+				during: func(r *Reflector[object], _ *script) { merged = merges(t, r, l, slotsOf("bb", "ccc", "dddd")) },
+				queue:  []string{replaced5, "push : merged bb@2 merged ccc@3 merged dddd@4"},
+				check: func(t *testing.T, r *Reflector[object], s *script, j *journal) {
+					same(t, "lists", l.asked, `500 ""`, `500 "next"`, `0 ""`)
+					returns(nil)(t, r, s, j)
+				},
+			}
+		},
+		"a token comes twice": func(t *testing.T) scenario {
+			next := page("", "6", "+bb@2", "next")
+			return scenario{
+				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{pages: []answer{next, next}}, slotsOf("bb"))
+				},
+				check: returns(errRepeatedToken),
+			}
+		},
+		"an older list": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{pages: []answer{page("", "4", "+bb@2", "")}}, slotsOf("bb"))
+				},
+				check: returns(errOlderList),
+			}
+		},
+		"a silent list": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: time.Hour}, slotsOf("bb"))
+				},
+				check: returns(source.ErrSilent),
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { c(t).run(t) })
+	}
+}
+
+// TestS6_EventsOnTheWay removes a slot while an event of it waits to be handed on, behind a merge.
+func TestS6_EventsOnTheWay(t *testing.T) {
+	j := &journal{}
+	scenario{
+		o: Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}, j: j,
+		answers: []answer{listed(sendsAfter(time.Second, "~a@9"))},
+		during: func(r *Reflector[object], _ *script) {
+			j.full = 3 * time.Second
+			merged := merges(t, r, &lists{pages: []answer{page("", "6", "+bb@2", "")}}, slotsOf("bb"))
+			after(2 * time.Second) // the event has come
+			r.o.Slots.Remove(slotsOf("a"))
+			r.Settle()
+			same(t, "before Settle has returned", j.read(), replaced5, "push : merged bb@2", "push 9:")
+			if err := <-merged; err != nil {
+				t.Error(err)
+			}
+		},
+	}.run(t)
+}
+
+// TestS6_MergeIntoAReflectorThatEnds ends Run while a merge waits for its list.
+func TestS6_MergeIntoAReflectorThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t, answers: []answer{streamed(sends("+a@3"))}}
+		r := New(s, &journal{}, Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		merged := merges(t, r, &lists{}, slotsOf("bb"))
+		synctest.Wait()
+		cancel()
+		if err := <-merged; !errors.Is(err, errNotRunning) {
+			t.Errorf("Merge: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := r.Merge(t.Context(), &lists{}, slotsOf("bb")); !errors.Is(err, errNotRunning) {
+			t.Errorf("Merge after Run: %v", err)
+		}
+	})
+}
