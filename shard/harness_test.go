@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/lease"
 )
 
@@ -138,7 +139,8 @@ func (p *process) leave() {
 	}
 }
 
-func (p *process) Begin(t *Term) {
+func (p *process) Begin(given controller.Term) {
+	t := given.(*Term)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.warm.IsEmpty() || len(p.calls) > 0 {
