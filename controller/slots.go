@@ -29,6 +29,8 @@ const (
 	// loadHalf is the time after which a call counts half for the load of its slot. It is that for
 	// which a planner watches loads.
 	loadHalf = 2 * time.Minute
+	// loadBase is what each slot that is served counts beside its calls, so that few calls move nothing.
+	loadBase = 10
 	// lateAfter is how long a key of a slot that is in order waits at most.
 	lateAfter = time.Minute
 	// leaveGrace is how long a controller goes on after the end of Run's context, until the others
@@ -249,7 +251,8 @@ func (s *Slots) Drop(slots slot.Set) {
 // Report returns the slots that are in order in all controllers: the informers are synced and have
 // reached the versions, and no key has been ready or held back for longer than a minute.
 //
-// The load of a slot is the number of its calls, each of which counts half as much every two minutes.
+// The load of a slot is ten and the number of its calls, each of which counts half as much every two
+// minutes. Without the ten, a few calls of an idle group would move its slots to and fro.
 // Calls are what a move takes along: unlike their durations, they do not depend on the machine, and
 // unlike the number of objects they say which namespaces are busy. A call counts if something else has
 // led to it than the move of the slot or the echo of an own write: a move makes such calls, and must
@@ -270,6 +273,9 @@ func (s *Slots) Report() (inOrder slot.Set, loads [slot.Count]float64) {
 	s.aged = now
 	for n := range s.loads {
 		s.loads[n] = s.loads[n]*kept + made[n]
+		if _, ok := s.owned[n]; ok {
+			loads[n] = s.loads[n] + loadBase
+		}
 	}
-	return inOrder, s.loads
+	return inOrder, loads
 }

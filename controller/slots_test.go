@@ -80,11 +80,11 @@ func TestS1_KeysOfServedSlotsAreCalled(t *testing.T) {
 			t.Errorf("the health is %+v, want the slots %s", h, want)
 		}
 		inOrder, loads := s.Report()
-		if inOrder != slotsOf("a") || loads[slotOf("a")] != 1 || loads[slotOf("b")] != 0 {
+		if inOrder != slotsOf("a") || loads[slotOf("a")] != 11 || loads[slotOf("b")] != 0 {
 			t.Errorf("in order are %v, with the loads %v and %v", inOrder, loads[slotOf("a")], loads[slotOf("b")])
 		}
 		time.Sleep(2 * time.Minute)
-		if _, loads := s.Report(); loads[slotOf("a")] != 0.5 {
+		if _, loads := s.Report(); loads[slotOf("a")] != 10.5 {
 			t.Errorf("the load is %v after two minutes", loads[slotOf("a")])
 		}
 	})

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -35,7 +36,9 @@ type fleet struct {
 // fleetCall is a call of a controller.
 type fleetCall struct {
 	key, process string
-	began, ended time.Time // ended is zero while it runs
+	// ended is when it returned or its context ended: from then on it writes nothing. It is zero
+	// before.
+	began, ended time.Time
 	reasons      []controller.Reason
 	gone         bool
 }
@@ -115,7 +118,7 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 	r.client = must[kubernetes.Interface](f)(kubernetes.NewForConfig(guard.Config()))
 	r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
 		controller.Options[*corev1.ConfigMap]{
-			Name: "counter", Workers: 4, Guard: guard, Slots: r.slots, Logger: silent,
+			Name: "counter", Workers: 64, Guard: guard, Slots: r.slots, Logger: silent,
 		}, r.reconcile))
 	leases := f.server.Config()
 	leases.UserAgent, leases.BearerToken = name, name
@@ -158,19 +161,23 @@ func (r *replica) reconcile(
 	}
 	f.calls = append(f.calls, c)
 	f.mu.Unlock()
-	defer func() {
+	end := func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		c.ended = time.Now()
-	}()
+		if c.ended.IsZero() {
+			c.ended = time.Now()
+		}
+	}
+	defer end()
+	defer context.AfterFunc(ctx, end)()
 	r.mu.Lock()
 	takes, ignores := r.takes, r.ignores
 	r.mu.Unlock()
-	if sleepCtx := ctx; takes > 0 {
-		if ignores {
-			sleepCtx = context.WithoutCancel(ctx)
-		}
-		lease.Sleep(sleepCtx, takes)
+	if ignores {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if takes > 0 {
+		lease.Sleep(ctx, takes)
 	}
 	if q.Gone {
 		return controller.Result{}, nil
@@ -323,4 +330,156 @@ func TestS1_ControllersShareKeys(t *testing.T) {
 			})
 		})
 	}
+}
+
+// moved returns the number of calls of each key by a process for the move of its slot, since a
+// moment, and the time until the last of the keys was called.
+func (f *fleet) moved(at time.Time, process string) (counts map[string]int, last time.Duration) {
+	counts = map[string]int{}
+	for key, calls := range f.since(at) {
+		first := time.Duration(0)
+		for _, c := range calls {
+			if c.process != process {
+				continue
+			}
+			if first == 0 {
+				first = c.began.Sub(at)
+			}
+			for _, reason := range c.reasons {
+				if reason.Cause == controller.Moved {
+					counts[key]++
+				}
+			}
+		}
+		last = max(last, first)
+	}
+	return counts, last
+}
+
+// wantAllMoved wants one call of each key for the move of its slot since a process joined, and the
+// last first call of a key within a time after a moment.
+func (f *fleet) wantAllMoved(joined, at time.Time, process string, least, most time.Duration) {
+	f.Helper()
+	counts, _ := f.moved(joined, process)
+	_, last := f.moved(at, process)
+	for i := range f.objects {
+		if key := fmt.Sprint(namespaceOf(i), "/c", i); counts[key] != 1 {
+			f.Errorf("%s has %d calls for the move", key, counts[key])
+		}
+	}
+	f.wantBetween("the last first call", last, least, most)
+}
+
+// TestS2_APlannedHandOverOfControllers has a member leave while its calls run, and objects change.
+// The caches of the next owner lag: its first call of each key still begins with the last write.
+func TestS2_APlannedHandOverOfControllers(t *testing.T) {
+	const takes = 2 * time.Second
+	for _, lag := range []time.Duration{0, 3 * time.Second} {
+		t.Run(lag.String(), func(t *testing.T) {
+			inFleet(t, 48, func(f *fleet) {
+				a := f.join("a", controller.ByNamespace)
+				f.served(a)
+				joined := time.Now()
+				b := f.join("b", controller.ByNamespace)
+				time.Sleep(5 * time.Second)
+				a.set(func(a *replica) { a.takes = takes })
+				b.server.SetLag(lag)
+				left := time.Now()
+				for i := range f.objects {
+					f.ask(i, 1)
+				}
+				time.Sleep(100 * time.Millisecond)
+				a.stop()
+				f.served(b)
+				time.Sleep(10 * time.Second)
+				f.wantAllMoved(joined, left.Add(time.Millisecond), "b", takes-time.Second, takes+time.Second+lag)
+				if err := a.Wait(); err != nil {
+					t.Error(err)
+				}
+				if h := b.Health(); h.Moves.TakenBack != 0 || h.Covered != 1 {
+					t.Errorf("the health is %+v", h)
+				}
+			})
+		})
+	}
+}
+
+// TestS3_TheKeysOfACrashedControllerAreCalledInTime cuts a process off, whose calls run on.
+func TestS3_TheKeysOfACrashedControllerAreCalledInTime(t *testing.T) {
+	inFleet(t, 48, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		joined := time.Now()
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(5 * time.Second)
+		a.set(func(a *replica) { a.takes = time.Minute })
+		for i := range f.objects {
+			f.ask(i, 1)
+		}
+		time.Sleep(time.Second)
+		crashed := time.Now()
+		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
+		for b.serves().Len() < Count/2 && time.Since(crashed) < time.Minute {
+			time.Sleep(50 * time.Millisecond)
+		}
+		f.served(b)
+		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
+		time.Sleep(time.Second)
+		f.wantAllMoved(joined, crashed, "b", duration/2, duration+2*time.Second)
+	})
+}
+
+// TestS3_APausedControllerWritesNothing delays the renewals of a process whose calls do not heed
+// their contexts: their writes are refused, and the process is to be ended.
+func TestS3_APausedControllerWritesNothing(t *testing.T) {
+	inFleet(t, 24, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(5 * time.Second)
+		a.set(func(a *replica) { a.takes, a.ignores = time.Minute, true })
+		for i := range f.objects {
+			f.ask(i, 1)
+		}
+		time.Sleep(time.Second)
+		f.server.Inject(by("a", ""), apisim.Delay(time.Hour))
+		time.Sleep(2 * duration)
+		f.served(b)
+		before := len(f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "a", Verb: "update"}))
+		time.Sleep(2 * time.Minute)
+		after := len(f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "a", Verb: "update"}))
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if after != before || !errors.Is(a.refused, lease.ErrDeadline) {
+			t.Errorf("a sent %d writes; the last refusal is %v", after-before, a.refused)
+		}
+		if err := a.Wait(); !errors.Is(err, ErrStragglers) {
+			t.Errorf("the group of a ended with %v", err)
+		}
+	})
+}
+
+// TestS3_AControllerThatWasPausedTakesPartAgain delays the renewals of a process for a minute.
+func TestS3_AControllerThatWasPausedTakesPartAgain(t *testing.T) {
+	inFleet(t, 24, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(5 * time.Second)
+		paused := time.Now()
+		pause := f.server.Inject(by("a", ""), apisim.Delay(time.Minute))
+		time.Sleep(2 * duration)
+		f.served(b)
+		if got := a.control.Health(); got.State != controller.StateWaiting || !a.serves().IsEmpty() {
+			t.Errorf("a serves %v: %+v", a.serves(), got)
+		}
+		time.Sleep(30 * time.Second)
+		pause.Lift()
+		time.Sleep(time.Minute)
+		left := time.Now()
+		b.stop()
+		f.served(a)
+		time.Sleep(10 * time.Second)
+		f.wantAllMoved(paused, left, "a", 0, time.Second)
+	})
 }
