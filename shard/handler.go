@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
 )
@@ -26,18 +26,18 @@ type Term struct{ *lease.Term }
 // known, as after a crash.
 type Slot = slot.Owned
 
-// Handler is the work of a member: what fills caches and makes calls. A controller.Slots is one, for
-// controllers. Its methods are called for
-// disjoint sets of slots. Begin, Serve and Drop must not block; Warm and Drain may be called at the
-// same time as all others.
+// Handler is the work of a member: what fills caches and makes calls. A controller.Slots is one. Its
+// methods are called for disjoint sets of slots. Begin, Serve and Drop must not block; Warm and Drain
+// may be called at the same time as all others.
 //
 //	Begin ─▶ Warm ─▶ Serve ─▶ Drain ─▶ Drop
 //	           │       ▲        │        ▲
 //	           │       └────────┘        │  the hand-over was taken back
 //	           └─────────────────────────┘  the slots went elsewhere
 type Handler interface {
-	// Begin begins a membership. Calls and writes of it are made under the term, which is a *Term.
-	Begin(t controller.Term)
+	// Begin begins a membership. Calls and writes of it are made under the term, which is a *Term. The
+	// type of the parameter is also called controller.Term.
+	Begin(t guard.Term)
 	// Warm fills the caches with the objects of slots, and returns once they are synced. ctx ends
 	// when none of them is wanted any more. After an error it is called again.
 	Warm(ctx context.Context, slots Set) error

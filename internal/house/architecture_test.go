@@ -116,7 +116,7 @@ var (
 			rooms: []string{
 				".", "controller/guard", "controller/internal/queue", "controller/election",
 				"health", "internal/dedup", "internal/delta", "internal/fielddiff", "internal/histogram",
-				"internal/inspect", "internal/lograte", "internal/written", "source",
+				"internal/inspect", "internal/lograte", "internal/slot", "internal/written", "source",
 			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue"},
 			tests:  []string{"*"},
@@ -135,7 +135,10 @@ var (
 		},
 		"internal/slot": {tests: []string{"internal/slot", "k8s.io/apimachinery"}},
 		"shard": {
-			rooms:  []string{"internal/lease", "internal/slot", "shard/internal/plan", "shard/internal/protocol"},
+			rooms: []string{
+				"controller/guard", "internal/lease", "internal/slot", "shard/internal/plan",
+				"shard/internal/protocol",
+			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
 		},
