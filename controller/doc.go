@@ -51,19 +51,19 @@
 // With Options.Slots, a run of a controller is one membership of a group (package shard), which gives
 // slots of objects to the process and takes them:
 //
-//	Serve ─▶ expected ──the caches have the versions──▶ open ──Drain──▶ closed ──Drop──▶ forgotten
-//	             ▲                                                         │
-//	             └────────────────────────── Serve ────────────────────────┘
+//		Serve ─▶ expected ──the caches have the versions──▶ open ──Drain──▶ closed ──Drop──▶ forgotten
+//		             ▲                                                         │
+//		             └────────────────────────── Serve ────────────────────────┘
 //
-//  1. Keys of open slots alone are queued and called. The informers hold all objects.
-//  2. A slot opens when the caches have reached the versions that its last owner has left; after a
-//     crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
-//     called once.
-//  3. A drain lets no more calls begin, waits for those that run, and then until the barrier holds no
-//     key of the slots back. It leaves the newest versions that showed own writes, or were waited for.
-//  4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
-//     served again. Drop forgets them: an end whose call had not succeeded is then for finalizers.
-//     Writes that do not show stay in the barrier until they do.
+//	 1. Keys of open slots alone are queued and called. The informers hold all objects.
+//	 2. A slot opens when the caches have reached the versions that its last owner has left; after a
+//	    crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
+//	    called once.
+//	 3. A drain lets no more calls begin, waits for those that run, and then until the barrier holds no
+//	    key of the slots back. It leaves the newest versions that showed own writes, or were waited for.
+//	 4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
+//	    served again. Drop forgets them: an end whose call had not succeeded is then for finalizers.
+//	    Writes that do not show stay in the barrier until they do.
 //
 // # Concurrency properties
 //

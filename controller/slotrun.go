@@ -19,7 +19,9 @@ const drainPeriod = 20 * time.Millisecond
 
 // errTerm is returned for a run under the term of an election.
 var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
-	"run it without another term, on each replica")
+	"run it without an election, on each replica")
+
+func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
 
 // runSlots has one run for each membership of the group, until ctx ends and the slots are taken.
 func (c *Controller[T]) runSlots(ctx context.Context) error {

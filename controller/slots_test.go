@@ -388,6 +388,14 @@ func TestS6_SlotsThatCannotBe(t *testing.T) {
 		if err := x.RunTerm(w.ctx, newTerm()); err == nil || !strings.Contains(err.Error(), "group") {
 			t.Errorf("the error of RunTerm is %v", err)
 		}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
+			Guard: w.guard, Logger: discard, Election: &controller.Election{Name: "test", Namespace: "a"},
+		})
+		fatal(t, err)
+		fatal(t, m.AddController(x))
+		if err := m.Run(w.ctx); err == nil || !strings.Contains(err.Error(), "without an election") {
+			t.Errorf("the error of Manager.Run is %v", err)
+		}
 	})
 }
 
