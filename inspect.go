@@ -89,6 +89,13 @@ func (i inspection[T]) Selectors() (labels, fields string) {
 	return i.o.selection.labels.String(), i.o.selection.fields.String()
 }
 
+func (i inspection[T]) Slots() *Slots { return i.o.selection.slots }
+
+func (i inspection[T]) Holds(uid, namespace string) bool {
+	slots := i.o.selection.slots
+	return slots == nil || slots.Has(uid, namespace)
+}
+
 func (i inspection[T]) Cached(key string) (version, uid string, ok bool) {
 	obj, ok := i.Store().Get(key)
 	if !ok {

@@ -381,6 +381,27 @@ func (b *barrier[T]) written() map[string]string {
 	return maps.Clone(b.newest)
 }
 
+// reached takes note of versions that the caches were waited for to reach.
+func (b *barrier[T]) reached(versions map[string]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for resource, version := range versions {
+		raise(b.newest, resource, version)
+	}
+}
+
+// unshown returns the keys with a write that does not show.
+func (b *barrier[T]) unshown() (keys []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, p := range b.keys {
+		if p.open > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // withoutVersion returns the keys with a write whose version is not among those of written: that of
 // a delete which does not show, or of a write whose outcome is not known.
 func (b *barrier[T]) withoutVersion() (keys []string) {

@@ -28,7 +28,8 @@ var (
 // calling is a key that is with a worker. It keeps the changes that ask for another call until
 // the call has ended: then it is known which of them the call itself has made.
 type calling struct {
-	run any // that of the worker
+	run  any // that of the worker
+	slot int // with Options.Slots, that of the object
 
 	mu      sync.Mutex // guards the rest
 	changes []change
@@ -113,15 +114,27 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 	if r.ctx.Err() != nil || r.stale.Load() != nil || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}
 	}
+	if r.c.slots != nil {
+		var served bool
+		if current.slot, served = r.enter(item.Key); !served {
+			return r.leaveOut(item.Key)
+		}
+		defer r.c.slots.end(current.slot)
+	}
 	parked, unshown := r.barrier.hold(item.Key)
 	if parked {
 		return queue.Outcome{Result: queue.Park}
 	}
+	return r.processObject(item, unshown, current)
+}
+
+// processObject decides which object a call is for, and makes it.
+func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *calling) queue.Outcome {
 	lister := r.c.primary.Lister()
 	object, next := r.lives.begin(item.Key, func() (T, bool) {
 		lister = lister.Frozen()
 		object, err := lister.Get(item.Key)
-		return object, err == nil
+		return object, err == nil && r.isIn(current.slot, object)
 	})
 	request := Request[T]{
 		Key: item.Key, Object: object, Failures: item.Failures, Waited: item.Waited,
@@ -146,6 +159,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 		r.c.count(func(h *Health) { h.Loops++ })
 	}
 	current.lag = r.lagOf(item.Key, item.Failures)
+	r.countLoad(current.slot, item.Reasons)
 	return r.call(item, request, lister, current)
 }
 
@@ -238,7 +252,8 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 		r.lives.succeeded(request.Key, request.Object.GetResourceVersion())
 	case result.RequeueAfter == 0:
 		r.lives.over(request.Key)
-		if _, err := r.c.primary.Lister().Get(request.Key); err == nil { // another object
+		_, err := r.c.primary.Lister().Get(request.Key)
+		if err == nil && r.isServed(request.Key) { // another object
 			r.queue.Add(request.Key, queue.Ask[why]{Reason: why{cause: Added}})
 		}
 	}

@@ -36,6 +36,7 @@ type Controller[T tidings.Object] struct {
 	primary   *tidings.Informer[T]
 	succeeded broadcast
 	barrier   *barrier[T]
+	slots     *slotCalls // nil without Options.Slots
 	// callings has the *calling of each key that is with a worker, also of one of an earlier run
 	// that did not return in time.
 	callings sync.Map
@@ -61,6 +62,8 @@ type Controller[T tidings.Object] struct {
 	running *run[T]
 	workers int
 	last    error // why the last run ended; nil while one runs
+	// takesPart says that Run waits for memberships of the group, or runs in one.
+	takesPart bool
 }
 
 // New returns a controller of the objects of an informer. It does nothing before Run. What the
@@ -98,10 +101,16 @@ func New[T tidings.Object](
 	if err := c.follow(f); err != nil {
 		return fail(err)
 	}
+	if o.Slots != nil {
+		c.slots = &slotCalls{}
+	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
 			return nil, err
 		}
+	}
+	if o.Slots != nil {
+		o.Slots.add(c)
 	}
 	return c, nil
 }
@@ -131,6 +140,9 @@ func (c *Controller[T]) openSecondary(s Secondary[T]) (*follower[T], error) {
 	}
 	f, err := s.open(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.o.Slots.checkSecondary(f); err != nil {
 		return nil, err
 	}
 	f.optional = s.optional
@@ -185,11 +197,11 @@ func (c *Controller[T]) RemoveSecondary(informer any) error {
 }
 
 // Enqueue asks for a call of a key now, in the place of an earlier RequeueAfter. It does nothing
-// while the controller does not run.
+// while the controller does not run, or for a key of a slot that is not served.
 func (c *Controller[T]) Enqueue(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running != nil {
+	if c.running != nil && c.running.isServed(key) {
 		c.running.queue.Requeue(key)
 	}
 }
@@ -213,6 +225,10 @@ func (c *Controller[T]) SetWorkers(n int) error {
 // their contexts end with [ErrStopping], and after as long again Run returns ErrCallsRunning
 // with their keys. Run returns an error that is tidings.ErrStopped when an informer stops, and
 // may be called again after it has returned.
+//
+// With Options.Slots, calls begin when this process is a member of the group and serves slots. After
+// the end of ctx, Run goes on for up to 30 seconds until the group has taken the slots: end the
+// context of the group before, or with it.
 func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, nil) }
 
 // RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at
@@ -223,15 +239,28 @@ func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, n
 // Reached(map[string]string), that receives the newest versions by resource that the calls have
 // written, and nil if these are not known.
 func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
-	r, err := c.begin(ctx, term)
-	if err == nil {
-		err = r.run(ctx)
-		c.end(err)
+	var err error
+	switch {
+	case c.o.Slots == nil:
+		err = c.runTerm(ctx, term)
+	case term != nil:
+		err = errTerm
+	default:
+		err = c.runSlots(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("controller %q: %w", c.o.Name, err)
 	}
 	return nil
+}
+
+func (c *Controller[T]) runTerm(ctx context.Context, term Term) error {
+	r, err := c.begin(ctx, term)
+	if err == nil {
+		err = r.run(ctx)
+		c.end(err)
+	}
+	return err
 }
 
 // all returns the followers. They must not be written to.
@@ -249,6 +278,7 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 		return nil, ErrRunning
 	}
 	c.barrier.restart()
+	c.closeSlots()
 	c.running, c.last = newRun(ctx, c, term), nil
 	return c.running, nil
 }
@@ -259,6 +289,14 @@ func (c *Controller[T]) end(err error) {
 	dropped := uint64(bandsOf(c.running.queue.Stats()).sum())
 	c.count(func(h *Health) { h.Added += dropped })
 	c.running, c.last = nil, err
+	c.closeSlots()
+}
+
+// closeSlots closes all slots, at the beginning and at the end of a run.
+func (c *Controller[T]) closeSlots() {
+	if c.slots != nil {
+		c.slots.reset()
+	}
 }
 
 // wake queues a key that the present run has parked because a call of an earlier run was running.

@@ -1,7 +1,8 @@
 // Package controller runs Kubernetes controllers on informers. A [Controller]
 // calls a function for each object of its informer, when the object or one of its secondaries
 // has changed. A [Secondary] is another informer that calls read. A [Guard] wraps the clients
-// that calls write with. A [Manager] runs controllers by name, in one replica at a time.
+// that calls write with. A [Manager] runs controllers by name, in one replica at a time. With [Slots],
+// each of several replicas calls for a part of the objects.
 //
 //	informer ──▶ handler ────────────────┐
 //	informer ──▶ handler ─▶ mapping ─────┼─▶ queue ─▶ worker ─▶ barrier ─▶ call of the function
@@ -45,14 +46,37 @@
 // each key. The barrier outlives runs, as the caches do: what a term wrote is waited for in the next
 // one of the same process.
 //
+// # Slots
+//
+// With Options.Slots, a run of a controller is one membership of a group (package shard), which gives
+// slots of objects to the process and takes them:
+//
+//		Serve ─▶ expected ──the caches have the versions──▶ open ──Drain──▶ closed ──Drop──▶ forgotten
+//		             ▲                                                         │
+//		             └────────────────────────── Serve ────────────────────────┘
+//
+//	 1. Keys of open slots alone are queued and called. Informers with Slots.Held have the objects of
+//	    the slots that this process serves or is to serve, others all objects.
+//	 2. A slot opens when the caches have reached the versions that its last owner has left; after a
+//	    crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
+//	    called once.
+//	 3. A drain lets no more calls begin, waits for those that run, and then until the barrier holds no
+//	    key of the slots back. It leaves the newest versions that showed own writes, or were waited for.
+//	 4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
+//	    served again. Drop forgets them: an end whose call had not succeeded is then for finalizers.
+//	    Writes that do not show stay in the barrier until they do.
+//
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. A run has one goroutine per worker, one that looks
 // for what no event reports, and with a guard one that asks the server. Run waits for all of them
 // but calls that do not return, which it names. Locks are taken in this order: Controller.mu,
-// run.mu, then those of the barrier, the lives and the queue, of which no two are held together.
+// run.mu, then those of the barrier, the lives, the queue and the slots, of which no two are held
+// together. No lock of a controller is taken under that of [Slots].
 //
 // # Memory
+//
+// Keys of slots that are not served take nothing.
 //
 // A key that calls were made for takes 73 bytes: its UID and the version of its last successful
 // call. Package queue describes what queued keys take. A key that is held back takes about

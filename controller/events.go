@@ -19,6 +19,9 @@ func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
 	if r.lives.changed(ch.key, e) {
 		r.queue.Wake(ch.key)
 	}
+	if !r.isServed(ch.key) {
+		return
+	}
 	if e.Type == tidings.Updated && !e.Resync {
 		if r.ignores(f, e.Old, e.New) {
 			return
@@ -26,7 +29,7 @@ func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
 		ch.isNew = ch.writer == "" && r.asksAnew(ch.key, e.Old, e.New)
 	}
 	ch.why = why{key: ch.key, cause: causeOf(e), manager: managerOf(e.Object())}
-	r.add(ch.key, &ch)
+	r.addServed(ch.key, &ch)
 }
 
 // changeOf returns the state that an event has brought.
@@ -78,8 +81,14 @@ var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourc
 // noteEvent takes note of a change that an informer's cache holds, and finds its writer.
 func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.event(ch)) }
 
-// add asks for a call of a key because of a change.
+// add asks for a call of a key because of a change, if the key is served.
 func (r *run[T]) add(key string, ch *change) {
+	if r.isServed(key) {
+		r.addServed(key, ch)
+	}
+}
+
+func (r *run[T]) addServed(key string, ch *change) {
 	if current, ok := r.c.callings.Load(key); ok {
 		ch.came = r.barrier.now()
 		if current.(*calling).keep(r, *ch) {

@@ -93,7 +93,11 @@ func addHandler[T, S tidings.Object](
 	if f.number == 0 {
 		o.Resync = r.c.o.Resync
 	}
-	return informer.AddHandler(tidings.HandlerFunc[S](handle), o)
+	return informer.AddHandler(tidings.HandlerFunc[S](func(e tidings.Event[S]) {
+		if !e.Moved { // the object exists, and another process calls for it
+			handle(e)
+		}
+	}), o)
 }
 
 // failure is a panic of a function that tells which keys a change concerns.

@@ -33,9 +33,14 @@ const (
 type Health struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// WaitingFor are the informers that the controller waits for, or the one that is stale.
+	// WaitingFor are the informers that the controller waits for, or the one that is stale; with
+	// Options.Slots also a membership of the group.
 	WaitingFor []string `json:"waitingFor,omitempty"`
 	Workers    int      `json:"workers"`
+	// Slots are those of Options.Slots for whose keys calls are made, with ranges. SlotsExpected are
+	// served once the caches have reached the versions of their last owners. Healthy: none for long.
+	Slots         string `json:"slots,omitempty"`
+	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
 	Queued Bands `json:"queued"`
 	// BackingOff is the number of keys that wait after an error.
@@ -172,7 +177,13 @@ func (c *Controller[T]) Health() Health {
 	c.mu.Lock()
 	r := c.running
 	h.Name, h.State, h.Workers, h.Ended = c.o.Name, StateStopped, c.workers, errorText(c.last)
+	if c.takesPart && r == nil {
+		h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
+	}
 	c.mu.Unlock()
+	if c.slots != nil {
+		c.slots.describe(&h)
+	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
 	h.AwaitedWrites = c.barrier.awaitedWrites()
 	for _, f := range c.all() {

@@ -67,6 +67,11 @@ func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
 	if err != nil {
 		return err
 	}
+	if s := r.c.o.Slots; s != nil {
+		if err := s.checkScope(r.c.all()[0].Name(), primary); err != nil {
+			return err
+		}
+	}
 	registration, err := f.subscribe(r, primary)
 	if err != nil {
 		return err

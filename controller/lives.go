@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,6 +81,35 @@ func (l *lives[T]) changed(key string, e tidings.Event[T]) bool {
 	}
 	l.ended[key] = e.Old
 	return true
+}
+
+// uid returns the UID of the object that calls of a key were made for.
+func (l *lives[T]) uid(key string) (uid types.UID, called bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	life, called := l.called[key]
+	return life.uid, called
+}
+
+// gone returns the keys of objects that have ended, and whose end was not called for.
+func (l *lives[T]) gone() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.ended))
+}
+
+// forget forgets the objects that calls were made for and that has reports. It returns their keys.
+func (l *lives[T]) forget(has func(key string, uid types.UID) bool) (keys []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, life := range l.called {
+		if has(key, life.uid) {
+			keys = append(keys, key)
+			delete(l.called, key)
+			delete(l.ended, key)
+		}
+	}
+	return keys
 }
 
 // over ends a life: its last call has succeeded.

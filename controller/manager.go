@@ -56,7 +56,8 @@ type ManagerOptions struct {
 	// Guard is that of the controllers. An Election needs it.
 	Guard *Guard
 	// Election makes the controllers run in one replica at a time. The caches of the others are
-	// warm. Nil is no election.
+	// warm. Nil is no election. Controllers with Options.Slots run on every replica: give them a
+	// manager without one.
 	Election *Election
 	// OnStragglers is called when calls still run after their term was lost and StopGrace is
 	// over: what they do outside of Kubernetes cannot be stopped. Nil ends the process with a
@@ -240,6 +241,9 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 		if runner.Name() != u.Name {
 			return fmt.Errorf("Descriptor.New of %q has made a controller of the name %q",
 				u.Name, runner.Name())
+		}
+		if s, ok := runner.(interface{ hasSlots() bool }); ok && s.hasSlots() && m.elector != nil {
+			return fmt.Errorf("controller %q: %w", u.Name, errTerm)
 		}
 	}
 	m.mu.Lock()

@@ -23,6 +23,9 @@ type Options[T tidings.Object] struct {
 	// Guard is the guard of the clients that the calls write with. Then a call begins only when
 	// the caches show what the earlier calls of its key wrote. Nil: calls may read stale caches.
 	Guard *Guard
+	// Slots divides the objects among several processes, which have one call per key at a time
+	// together; nil does not. It needs a Guard.
+	Slots *Slots
 	// Secondaries are the other informers that calls read, with the keys that their changes
 	// lead to.
 	Secondaries []Secondary[T]
@@ -77,6 +80,12 @@ func (o Options[T]) check(primary inspect.Informer) error {
 	case o.Guard == nil && primary.Selects():
 		return errors.New("the informer has a label or field selector, and the server reports " +
 			"an object that leaves it as deleted: set Options.Guard, which asks whether it exists")
+	case o.Slots == nil && primary.Slots() != nil:
+		return fmt.Errorf("informer %s has Selection.Slots: set Options.Slots, and give the informer "+
+			"its Held()", primary.Name())
+	}
+	if o.Slots != nil {
+		return o.Slots.check(primary, o.Guard != nil)
 	}
 	return nil
 }

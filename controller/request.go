@@ -118,6 +118,8 @@ const (
 	// Everything is a change that may concern every object: a secondary that has come, a
 	// mapping that failed, or a server that was restored from a backup.
 	Everything
+	// Moved is the slot of the object, which this process has begun to serve.
+	Moved
 )
 
 // String returns the name of the cause.
@@ -139,6 +141,7 @@ func (c *Cause) UnmarshalText(text []byte) error {
 
 var causes = [...]string{
 	"", "Added", "Updated", "Deleted", "Initial", "Resync", "Requeue", "Retry", "Everything",
+	"Moved",
 }
 
 // terminalError waits for a change.

@@ -109,6 +109,10 @@ func (r *run[T]) run(ctx context.Context) error {
 	}
 	err := r.start()
 	if err == nil {
+		if slots := r.c.o.Slots; slots != nil {
+			r.serve(slots.serving())
+			r.c.slots.changed.send()
+		}
 		<-r.ctx.Done()
 	}
 	if r.ctx.Err() != nil {
@@ -211,7 +215,9 @@ func (r *run[T]) leaves(n int) bool {
 // everything asks for a call of every key.
 func (r *run[T]) everything() {
 	for key := range r.c.primary.Lister().All() {
-		r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Everything}})
+		if r.isServed(key) {
+			r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Everything}})
+		}
 	}
 }
 

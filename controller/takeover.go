@@ -25,11 +25,16 @@ func (r *run[T]) takeOver() {
 	if !ok {
 		return
 	}
+	r.reach(t.HandOver())
+}
+
+// reach waits, bounded, until the caches show the state of versions by resource; of the server's if
+// they are not known. It returns what it has waited for.
+func (r *run[T]) reach(versions map[string]string, known bool) map[string]string {
 	level, bound := slog.LevelInfo, handOverWait
-	versions, left := t.HandOver()
-	if !left {
+	if !known {
 		if r.c.o.Guard == nil {
-			return
+			return nil
 		}
 		versions, level, bound = r.newest(), slog.LevelDebug, crashWait
 	}
@@ -37,6 +42,7 @@ func (r *run[T]) takeOver() {
 		r.c.o.Logger.Log(r.ctx, level, "calls begin before caches have reached the version that the "+
 			"server had at the beginning of the term", "informers", behind)
 	}
+	return versions
 }
 
 // catchUp waits, for bound at most, until the informers that hold a resource have reached its

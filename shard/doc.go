@@ -37,6 +37,17 @@
 // Rules 1, 2 and 4 are pure functions in internal/protocol, whose test explores all that crashes,
 // pauses, lost answers and stale reads can lead to.
 //
+// # Controllers
+//
+// A controller.Slots is the [Handler] of controllers, by one option:
+//
+//	slots := controller.NewSlots(controller.ByNamespace)
+//	c, err := controller.New(pods, controller.Options[*corev1.Pod]{…, Guard: guard, Slots: slots}, f)
+//	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "rollout"})
+//	err = c.Run(ctx)
+//
+// Its informers hold the objects of all slots, and it filters by itself.
+//
 // # What is not guaranteed
 //
 // A write that was sent before the fence may be applied after it: the server knows no fence.
@@ -62,6 +73,6 @@
 //
 // # Duties of the caller
 //
-// Filter by slots in the handler's caches. Make all writes under the term. End the process when
+// Filter by slots in a handler of your own. Make all writes under the term. End the process when
 // Wait returns [ErrStragglers].
 package shard

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
 )
@@ -20,28 +21,23 @@ const Count = slot.Count
 // another identity and term.
 type Term struct{ *lease.Term }
 
-// Slot is a slot that this member owns.
-type Slot struct {
-	Number int
-	// Epoch rises with each change of the owner.
-	Epoch uint64
-	// Versions are those by resource at which the last owner saw its own writes: no call may begin
-	// before the caches have reached them. Nil says that they are not known, as after a crash: the
-	// server's are to be asked for.
-	Versions map[string]string
-}
+// Slot is a slot that this member owns: its Number, the Epoch, which rises with each change of the
+// owner, and the Versions by resource at which the last owner saw its own writes; nil if they are not
+// known, as after a crash.
+type Slot = slot.Owned
 
-// Handler is the work of a member: what fills caches and makes calls. Its methods are called for
-// disjoint sets of slots. Begin, Serve and Drop must not block; Warm and Drain may be called at the
-// same time as all others.
+// Handler is the work of a member: what fills caches and makes calls. A controller.Slots is one. Its
+// methods are called for disjoint sets of slots. Begin, Serve and Drop must not block; Warm and Drain
+// may be called at the same time as all others.
 //
 //	Begin ─▶ Warm ─▶ Serve ─▶ Drain ─▶ Drop
 //	           │       ▲        │        ▲
 //	           │       └────────┘        │  the hand-over was taken back
 //	           └─────────────────────────┘  the slots went elsewhere
 type Handler interface {
-	// Begin begins a membership. Calls and writes of it are made under the term.
-	Begin(t *Term)
+	// Begin begins a membership. Calls and writes of it are made under the term, which is a *Term. The
+	// type of the parameter is also called controller.Term.
+	Begin(t guard.Term)
 	// Warm fills the caches with the objects of slots, and returns once they are synced. ctx ends
 	// when none of them is wanted any more. After an error it is called again.
 	Warm(ctx context.Context, slots Set) error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
@@ -115,7 +116,8 @@ func (p *process) leave() {
 	}
 }
 
-func (p *process) Begin(t *Term) {
+func (p *process) Begin(given controller.Term) {
+	t := given.(*Term)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.warm.IsEmpty() || len(p.calls) > 0 {

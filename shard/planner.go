@@ -17,7 +17,7 @@ const (
 
 // planner is what the plan remembers.
 type planner struct {
-	tried  map[protocol.Move]time.Time // moves that were written
+	tried  map[protocol.Move]time.Time // moves that were written, and have not succeeded
 	uneven time.Time                   // since when loads are uneven; zero if they are not
 }
 
@@ -75,9 +75,9 @@ func (g *Group) inputLocked() plan.Input {
 	}
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {
-		if e := in.Entries[move.Entry]; time.Since(at) >= retry {
-			delete(g.plan.tried, move)
-		} else if e.Owner != move.To && e.Next != move.To {
+		if e := in.Entries[move.Entry]; time.Since(at) >= retry || e.Owner == move.To {
+			delete(g.plan.tried, move) // one that succeeded may be wanted again, as when its member leaves
+		} else if e.Next != move.To {
 			failed[move.To]++
 		}
 	}

@@ -86,7 +86,7 @@ var (
 		"internal/lograte":   {},
 		"internal/logtable":  {},
 		"internal/footprint": {rooms: []string{"internal/inspect"}, tests: []string{"*"}},
-		"internal/inspect":   {rooms: []string{"health", "internal/change", "source"}, others: []string{"k8s.io/apimachinery"}},
+		"internal/inspect":   {rooms: []string{"health", "internal/change", "internal/slot", "source"}, others: []string{"k8s.io/apimachinery"}},
 		".": {
 			rooms:  []string{"internal/lograte", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector", "internal/builtin", "internal/fielddiff", "internal/fieldpath", "internal/inspect", "internal/metaindex", "internal/slot"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
@@ -123,7 +123,7 @@ var (
 			rooms: []string{
 				".", "controller/guard", "controller/internal/queue", "controller/election",
 				"health", "internal/dedup", "internal/delta", "internal/fielddiff", "internal/histogram",
-				"internal/inspect", "internal/lograte", "internal/written", "source",
+				"internal/inspect", "internal/lograte", "internal/slot", "internal/written", "source",
 			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue"},
 			tests:  []string{"*"},
@@ -142,7 +142,10 @@ var (
 		},
 		"internal/slot": {tests: []string{"internal/slot", "k8s.io/apimachinery"}},
 		"shard": {
-			rooms:  []string{"internal/lease", "internal/slot", "shard/internal/plan", "shard/internal/protocol"},
+			rooms: []string{
+				"controller/guard", "internal/lease", "internal/slot", "shard/internal/plan",
+				"shard/internal/protocol",
+			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
 		},

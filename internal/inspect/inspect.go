@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -22,6 +23,10 @@ type Informer interface {
 	Selects() bool
 	// Selectors returns its label and field selector, "" for none.
 	Selectors() (labels, fields string)
+	// Slots are those of which it has the objects, nil for all objects, and Holds reports whether
+	// an object with a UID and a namespace is in one of them.
+	Slots() *slot.Holding
+	Holds(uid, namespace string) bool
 	// Reached returns the version up to which the cache reflects the objects of a namespace,
 	// "" before the first list. ok is false if it does not hold that namespace.
 	Reached(namespace string) (version string, ok bool)

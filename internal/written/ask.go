@@ -69,6 +69,9 @@ func isNew(
 		if err != nil {
 			return false, err
 		}
+		if !by.Holds(string(o.UID), o.Namespace) {
+			continue
+		}
 		stored++
 		version, uid, ok := by.Cached(source.Key(o.Namespace, o.Name))
 		if !ok || uid != string(o.UID) || !Reaches(version, o.ResourceVersion) {

@@ -26,6 +26,8 @@ type Cache interface {
 	// Selects reports whether it has a label or field selector, and Selectors returns them.
 	Selects() bool
 	Selectors() (labels, fields string)
+	// Holds reports whether an object with a UID and a namespace is in a slot that it holds.
+	Holds(uid, namespace string) bool
 	// Over returns why it follows the server no more; nil if it does or will.
 	Over() error
 	// Reached returns the version up to which it reflects the objects of a namespace. ok is false

@@ -33,10 +33,7 @@ func (m *metrics) depth(queued [bands]int) {
 	if m == nil {
 		return
 	}
-	n := 0
-	for _, q := range queued {
-		n += q
-	}
+	n := total(queued)
 	for ; m.shown < n; m.shown++ {
 		m.adds.Inc()
 		m.depths.Inc()
@@ -44,6 +41,13 @@ func (m *metrics) depth(queued [bands]int) {
 	for ; m.shown > n; m.shown-- {
 		m.depths.Dec()
 	}
+}
+
+func total(queued [bands]int) (n int) {
+	for _, q := range queued {
+		n += q
+	}
+	return n
 }
 
 func (m *metrics) started(waited time.Duration) {

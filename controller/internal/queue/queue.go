@@ -134,6 +134,32 @@ func (q *Queue[R]) Reset(key string) {
 	q.s.reset(key)
 }
 
+// All returns the keys that are not idle, or wait for a requeue.
+func (q *Queue[R]) All() (keys []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, place := range q.s.index.slots {
+		if place.entry != 0 {
+			keys = append(keys, q.s.entries.at(place.entry-1).key)
+		}
+	}
+	return keys
+}
+
+// Forget forgets keys, but those that run. It returns how many of them were queued.
+func (q *Queue[R]) Forget(keys []string) (queued int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := total(q.s.queued)
+	for _, key := range keys {
+		if i, ok := q.s.index.get(key); ok && q.s.entries.at(i).state != Running {
+			q.s.erase(i)
+		}
+	}
+	q.changed()
+	return before - total(q.s.queued)
+}
+
 // SetWorkers changes the number of workers. Those beyond it leave with their next Get.
 func (q *Queue[R]) SetWorkers(n int) {
 	q.mu.Lock()

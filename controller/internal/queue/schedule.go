@@ -102,6 +102,24 @@ func (s *schedule[R]) forget(i uint32) {
 	s.index.release(i)
 }
 
+// erase forgets a key that does not run, with what is asked for it and its failures.
+func (s *schedule[R]) erase(i uint32) {
+	e := s.entries.at(i)
+	s.takeReasons(e, nil)
+	s.timers.stop(i)
+	switch e.state {
+	case Queued:
+		s.dequeue(i)
+		s.settle(e.flow)
+	case Parked, BackingOff:
+		s.lists[e.state].remove(&s.entries, i)
+	}
+	if s.o.Limiter != nil {
+		s.o.Limiter.Forget(e.key)
+	}
+	s.forget(i)
+}
+
 // enqueue puts an entry that is in no list behind the others of its flow and band.
 func (s *schedule[R]) enqueue(now int64, i uint32, b Band) {
 	e := s.entries.at(i)

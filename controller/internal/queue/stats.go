@@ -67,6 +67,29 @@ func (q *Queue[R]) Stats() Stats {
 	return st
 }
 
+// Late returns the keys that have been queued in their band, or parked, for longer than d.
+func (q *Queue[R]) Late(d time.Duration) (late []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := q.now() - int64(d)
+	visit := func(l list) {
+		for i := l.first; i != nobody; {
+			e := q.s.entries.at(i)
+			if e.since >= before {
+				return
+			}
+			late, i = append(late, e.key), e.next
+		}
+	}
+	visit(q.s.lists[Parked])
+	for _, f := range q.s.flows {
+		for _, band := range f.bands {
+			visit(band)
+		}
+	}
+	return late
+}
+
 // Keys returns up to limit keys in a state other than Idle and Queued, those that have been in it
 // for the longest time first.
 func (q *Queue[R]) Keys(state State, limit int) []KeyStats {

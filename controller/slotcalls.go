@@ -1,0 +1,171 @@
+package controller
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// slotCalls are the calls of a controller by slot, and the slots for which calls may begin. It
+// outlives runs, as a call may.
+type slotCalls struct {
+	changed broadcast // a slot has become idle, or a run has started or ended
+
+	mu      sync.Mutex // guards the rest
+	open    slot.Set   // calls may begin
+	opening [slot.Count]*opening
+	running [slot.Count]int
+	made    [slot.Count]float64 // since the last report
+}
+
+// opening is a wait for the versions that the last owners of slots have left.
+type opening struct {
+	slots    slot.Set
+	versions map[string]string // nil: they are not known
+}
+
+// reset closes all slots.
+func (s *slotCalls) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open, s.opening = slot.Set{}, [slot.Count]*opening{}
+	s.changed.send()
+}
+
+// expect begins the wait for slots that are closed: one for all with versions, and one for others.
+func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, unknown := &opening{versions: map[string]string{}}, &opening{}
+	for _, o := range owned {
+		if s.open.Has(o.Number) || s.opening[o.Number] != nil {
+			continue
+		}
+		w := unknown
+		if o.Versions != nil {
+			w = known
+		}
+		w.slots.Add(o.Number)
+		s.opening[o.Number] = w
+		for resource, version := range o.Versions {
+			raise(w.versions, resource, version)
+		}
+	}
+	for _, w := range []*opening{known, unknown} {
+		if !w.slots.IsEmpty() {
+			waits = append(waits, w)
+		}
+	}
+	return waits
+}
+
+// opened ends a wait. It returns the slots that are still expected by it, which are open now.
+func (s *slotCalls) opened(w *opening) (slots slot.Set) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range w.slots.Slots() {
+		if s.opening[n] == w {
+			s.opening[n] = nil
+			slots.Add(n)
+		}
+	}
+	s.open = s.open.Union(slots)
+	return slots
+}
+
+// close lets no more calls begin for slots. It reports false if the versions of one of them are not
+// known yet.
+func (s *slotCalls) close(slots slot.Set) (known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open, known = s.open.Minus(slots), true
+	for n := range slots.Slots() {
+		known = known && (s.opening[n] == nil || s.opening[n].versions != nil)
+		s.opening[n] = nil
+	}
+	return known
+}
+
+// isOpen reports whether calls may begin for a slot.
+func (s *slotCalls) isOpen(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open.Has(n)
+}
+
+// begin begins a call for a slot. It reports false if the slot is closed.
+func (s *slotCalls) begin(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open.Has(n) {
+		s.running[n]++
+	}
+	return s.open.Has(n)
+}
+
+// count counts a call for a slot.
+func (s *slotCalls) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made[n]++
+}
+
+// end ends a call for a slot.
+func (s *slotCalls) end(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[n]--; s.running[n] == 0 {
+		s.changed.send()
+	}
+}
+
+// awaitIdle waits until no call runs for slots. It returns false if ctx ends before.
+func (s *slotCalls) awaitIdle(ctx context.Context, slots slot.Set) bool {
+	for {
+		changed := s.changed.wait()
+		if s.isIdle(slots) {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (s *slotCalls) isIdle(slots slot.Set) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range slots.Slots() {
+		if s.running[n] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// report adds the calls since the last report, and returns the open slots.
+func (s *slotCalls) report(made *[slot.Count]float64) slot.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range s.made {
+		made[n] += s.made[n]
+	}
+	s.made = [slot.Count]float64{}
+	return s.open
+}
+
+// describe says which slots are open and which are expected.
+func (s *slotCalls) describe(h *Health) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var expected slot.Set
+	for n, w := range s.opening {
+		if w != nil {
+			expected.Add(n)
+		}
+	}
+	h.Slots, h.SlotsExpected = s.open.String(), expected.String()
+}

@@ -1,0 +1,271 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/written"
+)
+
+// drainPeriod is how often a drain looks whether the caches show the writes of its keys.
+const drainPeriod = 20 * time.Millisecond
+
+// errTerm is returned for a run under the term of an election.
+var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
+	"run it without an election, on each replica")
+
+func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
+
+// runSlots has one run for each membership of the group, until ctx ends and the slots are taken.
+func (c *Controller[T]) runSlots(ctx context.Context) error {
+	c.mu.Lock()
+	if c.takesPart {
+		c.mu.Unlock()
+		return ErrRunning
+	}
+	c.takesPart, c.last = true, nil
+	c.mu.Unlock()
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() {
+		bounded, cancel := context.WithTimeout(lasting, leaveGrace)
+		defer cancel()
+		c.o.Slots.awaitTaken(bounded)
+		stop()
+	})()
+	var err error
+	for last := Term(nil); err == nil; {
+		term := c.o.Slots.next(lasting, last)
+		if term == nil {
+			break
+		}
+		err = c.runTerm(lasting, term)
+		if last = term; err != nil && term.Err() != nil && !errors.Is(err, ErrCallsRunning) {
+			err = nil // it ended with the term
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.takesPart, c.last = false, err
+	c.slots.changed.send()
+	return err
+}
+
+// current returns the present run, nil without one.
+func (c *Controller[T]) current() *run[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running
+}
+
+func (c *Controller[T]) setDefaultTerm(t Term) { c.o.Guard.SetDefaultTerm(t) }
+
+// warm waits until the run of a term has started.
+func (c *Controller[T]) warm(ctx context.Context, t Term) error {
+	for {
+		changed := c.slots.changed.wait()
+		c.mu.Lock()
+		r, ended := c.running, c.last
+		if c.takesPart {
+			ended = nil // with another term
+		}
+		c.mu.Unlock()
+		switch {
+		case r != nil && r.term == t && r.hasStarted():
+			return nil
+		case ended != nil:
+			return fmt.Errorf("it runs no more: %w", ended)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *Controller[T]) serve(owned []slot.Owned) {
+	if r := c.current(); r != nil {
+		r.serve(owned)
+	}
+}
+
+func (c *Controller[T]) pause(slots slot.Set) (known bool) { return c.slots.close(slots) }
+
+// drain waits until no call for slots runs, and the caches show what such calls have written. It
+// returns the newest versions by resource. If the term is closed, it waits for the calls alone.
+func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error) {
+	if !c.slots.awaitIdle(ctx, slots) {
+		return nil, fmt.Errorf("%w: %w", ErrCallsRunning, context.Cause(ctx))
+	}
+	ticker := time.NewTicker(drainPeriod)
+	defer ticker.Stop()
+	for t != nil && t.Err() == nil {
+		open := slices.DeleteFunc(c.barrier.unshown(), func(key string) bool {
+			n, ok := c.slotOf(c.current(), key)
+			return ok && !slots.Has(n)
+		})
+		open = slices.DeleteFunc(open, func(key string) bool {
+			held, _ := c.barrier.hold(key) // and the server is asked when it is due
+			return !held
+		})
+		if len(open) == 0 {
+			return c.barrier.written(), nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("caches do not show what the calls of %d keys have written: %w",
+				len(open), context.Cause(ctx))
+		}
+	}
+	return nil, nil
+}
+
+func (c *Controller[T]) drop(slots slot.Set) {
+	c.slots.close(slots)
+	if r := c.current(); r != nil {
+		r.drop(slots)
+	}
+}
+
+// report adds the calls since the last report, and returns the slots that are in order.
+func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
+	open := c.slots.report(made)
+	r := c.current()
+	if r == nil || r.stale.Load() != nil || r.isTermOver() {
+		return slot.Set{}
+	}
+	for _, key := range r.queue.Late(lateAfter) {
+		if n, ok := c.slotOf(r, key); ok {
+			open.Remove(n)
+		}
+	}
+	return open
+}
+
+// slotOf returns the slot of the object that the next call of a key is for: by UID, that of the
+// object that calls of the run were made for, or else of the cached one. ok is false without either.
+func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
+	by := c.o.Slots.by
+	if by == ByNamespace {
+		namespace, _ := written.SplitKey(key)
+		return by.Of("", namespace), true
+	}
+	if r != nil {
+		if uid, called := r.lives.uid(key); called {
+			return by.Of(string(uid), ""), true
+		}
+	}
+	_, uid, ok := c.all()[0].Cached(key)
+	return by.Of(uid, ""), ok
+}
+
+// isServed reports whether changes of a key lead to a call.
+func (r *run[T]) isServed(key string) bool {
+	if r.c.slots == nil {
+		return true
+	}
+	n, ok := r.c.slotOf(r, key)
+	return ok && r.c.slots.isOpen(n)
+}
+
+// serve begins to serve slots, if the run has started and does not end.
+func (r *run[T]) serve(owned []slot.Owned) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.started || r.ending {
+		return
+	}
+	for _, w := range r.c.slots.expect(owned) {
+		r.goes("opener", func() { r.open(w) })
+	}
+}
+
+// open waits until the caches have reached the versions of slots, and calls each of their keys once.
+func (r *run[T]) open(w *opening) {
+	versions := r.reach(w.versions, w.versions != nil)
+	r.barrier.reached(versions) // the next owner has to reach them too
+	if r.ctx.Err() != nil {
+		return
+	}
+	slots := r.c.slots.opened(w)
+	add := func(key string) {
+		if n, ok := r.c.slotOf(r, key); ok && slots.Has(n) {
+			r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Moved}})
+			r.queue.Wake(key)
+		}
+	}
+	for key := range r.c.primary.Lister().All() {
+		add(key)
+	}
+	for _, key := range r.lives.gone() { // of slots that were paused
+		if _, _, cached := r.c.all()[0].Cached(key); !cached {
+			add(key)
+		}
+	}
+}
+
+// enter begins a call for a slot. It reports false if the key is not served.
+func (r *run[T]) enter(key string) (n int, ok bool) {
+	n, ok = r.c.slotOf(r, key)
+	return n, ok && r.c.slots.begin(n)
+}
+
+// leaveOut keeps a key whose slot is closed, if calls were made for it: the slot may be served again.
+func (r *run[T]) leaveOut(key string) queue.Outcome {
+	if _, called := r.lives.reconciled(key); called {
+		return queue.Outcome{Result: queue.Park}
+	}
+	r.writes.take(key)
+	r.c.succeeded.send()
+	return queue.Outcome{}
+}
+
+// isIn reports whether an object is in a slot; always without Options.Slots.
+func (r *run[T]) isIn(n int, object T) bool {
+	s := r.c.o.Slots
+	return s == nil || s.by.Of(string(object.GetUID()), object.GetNamespace()) == n
+}
+
+// countLoad counts a call for its slot, if something else has led to it than the move of the slot and
+// the echo of own writes.
+func (r *run[T]) countLoad(n int, whys []queue.Counted[why]) {
+	asked := func(w queue.Counted[why]) bool { return w.Reason.cause != Moved && !w.Reason.own }
+	if r.c.slots != nil && slices.ContainsFunc(whys, asked) {
+		r.c.slots.count(n)
+	}
+}
+
+// drop forgets the keys of slots.
+func (r *run[T]) drop(slots slot.Set) {
+	var keys []string
+	for _, key := range r.queue.All() {
+		if n, ok := r.c.slotOf(r, key); ok && slots.Has(n) {
+			keys = append(keys, key)
+		}
+	}
+	dropped := r.queue.Forget(keys)
+	r.c.count(func(h *Health) { h.Added += uint64(dropped) })
+	by := r.c.o.Slots.by
+	called := r.lives.forget(func(key string, uid types.UID) bool {
+		namespace, _ := written.SplitKey(key)
+		return slots.Has(by.Of(string(uid), namespace))
+	})
+	for _, key := range append(keys, called...) {
+		r.writes.take(key)
+		r.c.panicked.Delete(key)
+	}
+	for _, key := range called {
+		if r.isServed(key) { // by UID: the key has another object, whose slot is served
+			r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Moved}})
+		}
+	}
+}

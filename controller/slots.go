@@ -1,0 +1,322 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/source"
+)
+
+// What the objects of controllers are divided by.
+const (
+	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those
+	// that it owns.
+	ByNamespace = slot.Namespace
+	// ByUID divides evenly, also objects without a namespace. An object that is created again has
+	// another slot: the call for the end of one and those for the next may be made by two
+	// processes at a time.
+	ByUID = slot.UID
+)
+
+const (
+	// loadHalf is the time after which a call counts half for the load of its slot. It is that for
+	// which a planner watches loads.
+	loadHalf = 2 * time.Minute
+	// loadBase is what each slot that is served counts beside its calls, so that few calls move nothing.
+	loadBase = 10
+	// lateAfter is how long a key of a slot that is in order waits at most.
+	lateAfter = time.Minute
+	// leaveGrace is how long a controller goes on after the end of Run's context, until the others
+	// of the group have taken its slots. A kubelet gives a pod as long.
+	leaveGrace = 30 * time.Second
+)
+
+// Slots divides the objects of controllers among several processes. It is the shard.Handler of its
+// process, for all controllers that have it as Options.Slots:
+//
+//	slots := controller.NewSlots(controller.ByNamespace)
+//	c, err := controller.New(pods, controller.Options[*corev1.Pod]{…, Slots: slots}, reconcile)
+//	group, err := shard.Join(ctx, config, slots, shard.Options{…})
+//	err = c.Run(ctx)
+//
+// Begin, Warm, Serve, Drain, Drop and Report are for the group. Make the controllers before Join: a
+// slot is taken once they all run.
+//
+// Informers hold the objects of all slots, unless their Selection has Slots.Held.
+type Slots struct {
+	by   slot.Key
+	held *tidings.Slots
+
+	changed broadcast // of term and owned
+
+	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
+	members []slotted
+	term    Term               // that of the last membership, nil before
+	owned   map[int]slot.Owned // those served, until they are drained
+	paused  slot.Set           // of these, the ones that are being drained, or whose drain failed
+	loads   [slot.Count]float64
+	aged    time.Time // when the loads were brought up to date
+}
+
+// slotted is a controller of a Slots.
+type slotted interface {
+	Name() string
+	setDefaultTerm(t Term)
+	warm(ctx context.Context, t Term) error
+	serve(owned []slot.Owned)
+	pause(slots slot.Set) (known bool)
+	drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error)
+	drop(slots slot.Set)
+	report(made *[slot.Count]float64) (inOrder slot.Set)
+}
+
+// NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
+// served before a group gives one to it.
+func NewSlots(by slot.Key) *Slots {
+	return &Slots{by: by, held: tidings.NewSlots(by, slot.Set{}), owned: map[int]slot.Owned{}}
+}
+
+// Held returns the slots that this process serves or is to serve, for the Selection of informers that
+// need the objects of these slots alone:
+//
+//	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{Slots: slots.Held()})
+//
+// By namespace, that may be the informer of the controller and all others whose objects are in the
+// namespaces of those that they lead to. By UID, it may be that of the controller alone: what an
+// object owns has other UIDs.
+func (s *Slots) Held() *tidings.Slots { return s.held }
+
+// check returns an error if objects cannot be divided by the key.
+func (s *Slots) check(primary inspect.Informer, hasGuard bool) error {
+	switch {
+	case s.by != ByNamespace && s.by != ByUID:
+		return errors.New("Options.Slots has no key: make it with NewSlots(ByNamespace) or NewSlots(ByUID)")
+	case !hasGuard:
+		return errors.New("Options.Slots needs Options.Guard, which keeps back what is written for a " +
+			"slot that another process has taken: make one with NewGuard")
+	}
+	if held := primary.Slots(); held != nil && held != s.held {
+		return fmt.Errorf("informer %s has other Selection.Slots than the controller: "+
+			"give it Options.Slots.Held()", primary.Name())
+	}
+	return s.checkScope(primary.Name(), primary.Resource())
+}
+
+// checkSecondary returns an error if the objects of a secondary that a key needs may be with another
+// process. s may be nil.
+func (s *Slots) checkSecondary(f inspect.Informer) error {
+	held := f.Slots()
+	switch {
+	case held == nil:
+		return nil
+	case s == nil || held != s.held:
+		return fmt.Errorf("informer %s has Selection.Slots, and not those of Options.Slots.Held(): it lacks "+
+			"objects that calls need", f.Name())
+	case s.by == ByUID:
+		return fmt.Errorf("informer %s is divided by UID, so that its objects are with other processes than "+
+			"those that they belong to: leave Selection.Slots out, or divide by namespace", f.Name())
+	}
+	return nil
+}
+
+// checkScope returns an error if the objects of a resource are known to have no key.
+func (s *Slots) checkScope(informer string, r source.Resource) error {
+	if s.by == ByNamespace && r.Scope == source.ScopeCluster {
+		return fmt.Errorf("the objects of informer %s have no namespace, and Options.Slots divides "+
+			"by it: use NewSlots(ByUID)", informer)
+	}
+	return nil
+}
+
+func (s *Slots) add(c slotted) {
+	s.mu.Lock()
+	s.members = append(s.members, c)
+	term := s.term
+	s.mu.Unlock()
+	if term != nil {
+		c.setDefaultTerm(term)
+	}
+}
+
+// snapshot returns the controllers and the term.
+func (s *Slots) snapshot() ([]slotted, Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.members), s.term
+}
+
+// Begin begins a membership. Calls and writes of it are made under the term.
+func (s *Slots) Begin(t Term) {
+	s.mu.Lock()
+	s.term = t
+	s.mu.Unlock()
+	members, _ := s.snapshot()
+	for _, c := range members {
+		c.setDefaultTerm(t)
+	}
+	s.changed.send()
+}
+
+// next waits for a membership after the last one. It returns nil if ctx ends before.
+func (s *Slots) next(ctx context.Context, last Term) Term {
+	for {
+		changed := s.changed.wait()
+		if _, term := s.snapshot(); term != nil && term != last && term.Err() == nil {
+			return term
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// awaitTaken waits until the group has taken all slots.
+func (s *Slots) awaitTaken(ctx context.Context) {
+	for {
+		changed := s.changed.wait()
+		if len(s.serving()) == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Warm returns once all controllers follow their informers, which are synced and have the objects of
+// the slots.
+func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
+	if err := s.held.Add(ctx, slots); err != nil {
+		return err
+	}
+	members, term := s.snapshot()
+	for _, c := range members {
+		if err := c.warm(ctx, term); err != nil {
+			return fmt.Errorf("controller %q: %w", c.Name(), err)
+		}
+	}
+	return nil
+}
+
+// Serve begins to call the keys of slots, each of them once: as soon as the caches have reached the
+// versions, bounded as at the beginning of an election's term.
+func (s *Slots) Serve(owned []slot.Owned) {
+	s.mu.Lock()
+	for _, o := range owned {
+		s.owned[o.Number] = o
+		s.paused.Remove(o.Number)
+	}
+	s.mu.Unlock()
+	members, _ := s.snapshot()
+	for _, c := range members {
+		c.serve(owned)
+	}
+}
+
+// serving returns the slots that are served, and not paused.
+func (s *Slots) serving() (owned []slot.Owned) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, o := range s.owned {
+		if !s.paused.Has(n) {
+			owned = append(owned, o)
+		}
+	}
+	return owned
+}
+
+// Drain takes no more keys of slots. It returns once no call for them runs and the caches show what
+// their calls have written, with versions that the next owner has to reach: those at which the writes
+// of this process showed, and those that it has itself waited for. Nil are not known. After an error,
+// Serve may be called again.
+func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, error) {
+	s.mu.Lock()
+	s.paused = s.paused.Union(slots)
+	s.mu.Unlock()
+	members, term := s.snapshot()
+	known := true
+	for _, c := range members {
+		known = c.pause(slots) && known
+	}
+	versions := map[string]string{}
+	for _, c := range members {
+		reached, err := c.drain(ctx, term, slots)
+		if err != nil {
+			return nil, fmt.Errorf("controller %q: %w", c.Name(), err)
+		}
+		known = known && reached != nil
+		for resource, version := range reached {
+			raise(versions, resource, version)
+		}
+	}
+	if !known {
+		versions = nil
+	}
+	s.mu.Lock()
+	for n := range slots.Slots() {
+		delete(s.owned, n)
+	}
+	s.paused = s.paused.Minus(slots)
+	s.mu.Unlock()
+	s.changed.send()
+	return versions, nil
+}
+
+// Drop forgets the keys of slots. Their objects leave the informers with Held, and are not taken for
+// deleted.
+func (s *Slots) Drop(slots slot.Set) {
+	s.mu.Lock()
+	for n := range slots.Slots() {
+		s.loads[n] = 0
+	}
+	s.mu.Unlock()
+	members, _ := s.snapshot()
+	for _, c := range members {
+		c.drop(slots)
+	}
+	s.held.Remove(slots)
+}
+
+// Report returns the slots that are in order in all controllers: the informers are synced and have
+// reached the versions, and no key has been ready or held back for longer than a minute.
+//
+// The load of a slot is ten and the number of its calls, each of which counts half as much every two
+// minutes. Without the ten, a few calls of an idle group would move its slots to and fro.
+// Calls are what a move takes along: unlike their durations, they do not depend on the machine, and
+// unlike the number of objects they say which namespaces are busy. A call counts if something else has
+// led to it than the move of the slot or the echo of an own write: a move makes such calls, and must
+// not lead to the next move.
+func (s *Slots) Report() (inOrder slot.Set, loads [slot.Count]float64) {
+	for _, o := range s.serving() {
+		inOrder.Add(o.Number)
+	}
+	members, _ := s.snapshot()
+	var made [slot.Count]float64
+	for _, c := range members {
+		inOrder = inOrder.Minus(inOrder.Minus(c.report(&made)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	kept := math.Exp2(-now.Sub(s.aged).Seconds() / loadHalf.Seconds())
+	s.aged = now
+	for n := range s.loads {
+		s.loads[n] = s.loads[n]*kept + made[n]
+		if _, ok := s.owned[n]; ok {
+			loads[n] = s.loads[n] + loadBase
+		}
+	}
+	return inOrder, loads
+}

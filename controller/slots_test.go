@@ -1,0 +1,409 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// slotOf returns the slot of a namespace.
+func slotOf(namespace string) int { return slot.Namespace.Of("", namespace) }
+
+func slotsOf(namespaces ...string) (s slot.Set) {
+	for _, name := range namespaces {
+		s.Add(slotOf(name))
+	}
+	return s
+}
+
+// owned returns slots with versions that are known, and are those of nothing.
+func owned(s slot.Set) (all []slot.Owned) {
+	for n := range s.Slots() {
+		all = append(all, slot.Owned{Number: n, Epoch: 1, Versions: map[string]string{}})
+	}
+	return all
+}
+
+// inSlots runs a test with a controller whose Slots have begun a membership.
+func inSlots(
+	t *testing.T, by slot.Key, o options, f func(context.Context, request) (controller.Result, error),
+	test func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], term *testTerm),
+) {
+	t.Helper()
+	inWorld(t, func(w *world) {
+		s := controller.NewSlots(by)
+		o.Slots = s
+		c := newController(w, o, f)
+		stop := start(w, c)
+		term := newTerm()
+		s.Begin(term)
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		test(w, s, c, term)
+		term.end(errors.New("the test is over"))
+		_, err := s.Drain(w.ctx, slot.All())
+		fatal(t, err)
+		fatal(t, stop())
+	})
+}
+
+func TestS1_KeysOfServedSlotsAreCalled(t *testing.T) {
+	var log calls
+	inSlots(t, controller.ByNamespace, options{}, isCalled(&log), func(
+		w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm,
+	) {
+		x := create(w, configMap("a", "x"))
+		create(w, configMap("b", "y"))
+		log.expect(t)
+		s.Serve(owned(slotsOf("a")))
+		log.expect(t, "a/x")
+		if got := c.Calls("a/x")[0].Reasons; len(got) != 1 || got[0].Cause != controller.Moved || got[0].Count != 1 {
+			t.Errorf("the reasons are %v", got)
+		}
+		create(w, configMap("b", "z"))
+		update(w, withState(x, "2"))
+		log.expect(t, "a/x")
+		c.Enqueue("b/y")
+		log.expect(t)
+		h := c.Health()
+		if want := slotsOf("a").String(); h.Slots != want || h.Queued != (controller.Bands{}) || h.ParkedKeys != 0 {
+			t.Errorf("the health is %+v, want the slots %s", h, want)
+		}
+		inOrder, loads := s.Report()
+		if inOrder != slotsOf("a") || loads[slotOf("a")] != 11 || loads[slotOf("b")] != 0 {
+			t.Errorf("in order are %v, with the loads %v and %v", inOrder, loads[slotOf("a")], loads[slotOf("b")])
+		}
+		time.Sleep(2 * time.Minute)
+		if _, loads := s.Report(); loads[slotOf("a")] != 10.5 {
+			t.Errorf("the load is %v after two minutes", loads[slotOf("a")])
+		}
+	})
+}
+
+// TestS2_ADrainWaitsForCallsAndTheirWrites drains a slot whose call writes late, with a cache that
+// lags.
+func TestS2_ADrainWaitsForCallsAndTheirWrites(t *testing.T) {
+	inWorld(t, func(w *world) {
+		x := create(w, configMap("a", "x"))
+		delayWatches(w, "configmaps", 300*time.Millisecond)
+		s, version := controller.NewSlots(controller.ByNamespace), ""
+		c := newController(w, options{Slots: s}, func(ctx context.Context, r request) (controller.Result, error) {
+			if r.Object.Data["state"] != "" {
+				return controller.Result{}, nil
+			}
+			time.Sleep(2 * time.Second)
+			got, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(x, "1"), updateNow)
+			fatal(t, err)
+			version = got.ResourceVersion
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		term := newTerm()
+		s.Begin(term)
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		s.Serve(owned(slotsOf("a")))
+		synctest.Wait()
+		began := time.Now()
+		versions, err := s.Drain(w.ctx, slotsOf("a"))
+		fatal(t, err)
+		if got := time.Since(began); got < 2300*time.Millisecond || got > 2400*time.Millisecond {
+			t.Errorf("the drain took %v", got)
+		}
+		if versions["configmaps"] != version || version == "" {
+			t.Errorf("the versions are %v, want %q", versions, version)
+		}
+		s.Drop(slotsOf("a"))
+		fatal(t, stop())
+	})
+}
+
+// TestS2_VersionsArePassedOn drains a slot whose calls have written nothing: the next owner has to
+// reach what this one had to reach.
+func TestS2_VersionsArePassedOn(t *testing.T) {
+	var log calls
+	inSlots(t, controller.ByNamespace, options{}, isCalled(&log), func(
+		w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm,
+	) {
+		x := create(w, configMap("a", "x"))
+		synctest.Wait()
+		given := owned(slotsOf("a"))
+		given[0].Versions["configmaps"] = x.ResourceVersion
+		s.Serve(given)
+		log.expect(t, "a/x")
+		versions, err := s.Drain(w.ctx, slotsOf("a"))
+		fatal(t, err)
+		if versions["configmaps"] != x.ResourceVersion {
+			t.Errorf("the versions are %v, want %s", versions, x.ResourceVersion)
+		}
+		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}}) // after a crash
+		if versions, err = s.Drain(w.ctx, slotsOf("a")); err != nil || versions != nil {
+			t.Errorf("the versions are %v, %v before the server was asked", versions, err)
+		}
+	})
+}
+
+// TestS2_NoCallBeforeTheVersions serves slots with versions that the cache has yet to reach.
+func TestS2_NoCallBeforeTheVersions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		delayWatches(w, "configmaps", 3*time.Second)
+		s := controller.NewSlots(controller.ByNamespace)
+		var log calls
+		c := newController(w, options{Slots: s}, func(_ context.Context, r request) (controller.Result, error) {
+			log.add("%s %s", r.Key, r.Object.Data["state"])
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		x := update(w, withState(configMap("a", "x"), "2"))
+		given := owned(slotsOf("a"))
+		given[0].Versions["configmaps"] = x.ResourceVersion
+		s.Serve(given)
+		time.Sleep(2 * time.Second)
+		log.expect(t)
+		if inOrder, _ := s.Report(); !inOrder.IsEmpty() || c.Health().SlotsExpected != slotsOf("a").String() {
+			t.Errorf("in order are %v; the health is %+v", inOrder, c.Health())
+		}
+		time.Sleep(2 * time.Second)
+		log.expect(t, "a/x 2", "a/x 2") // the move, and the event that ended the wait
+		_, err := s.Drain(w.ctx, slotsOf("a"))
+		fatal(t, err)
+		fatal(t, stop())
+	})
+}
+
+func TestS2_ADrainThatIsGivenUpLeadsBackToCalls(t *testing.T) {
+	var log calls
+	inSlots(t, controller.ByNamespace, options{Workers: 2}, func(_ context.Context, r request) (controller.Result, error) {
+		if r.Gone {
+			log.add("%s gone", r.Key)
+			return controller.Result{}, nil
+		}
+		log.add("%s", r.Key)
+		if r.Key == "a/long" {
+			time.Sleep(40 * time.Second)
+		}
+		return controller.Result{}, nil
+	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
+		create(w, configMap("a", "x"))
+		s.Serve(owned(slotsOf("a")))
+		log.expect(t, "a/x")
+		create(w, configMap("a", "long"))
+		log.expect(t, "a/long")
+		ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Drain(ctx, slotsOf("a"))
+			ended <- err
+		}()
+		time.Sleep(time.Second)
+		deleted(w, "a", "x")
+		create(w, configMap("a", "new"))
+		log.expect(t)
+		if err := <-ended; !errors.Is(err, controller.ErrCallsRunning) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the drain ended with %v", err)
+		}
+		s.Serve(owned(slotsOf("a")))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		got := log.take()
+		slices.Sort(got)
+		if want := []string{"a/long", "a/new", "a/x gone"}; !slices.Equal(got, want) {
+			t.Errorf("calls: %q, want %q", got, want)
+		}
+	})
+}
+
+// TestS2_ADroppedSlotIsForgotten drops a slot with a key that backs off, one that waits for a requeue
+// and one whose object is deleted.
+func TestS2_ADroppedSlotIsForgotten(t *testing.T) {
+	var log calls
+	inSlots(t, controller.ByNamespace, options{FirstDelay: time.Minute}, func(_ context.Context, r request) (controller.Result, error) {
+		log.add("%s %d %v", r.Key, r.Failures, r.Gone)
+		if r.Name() == "fails" {
+			return controller.Result{}, errors.New("not yet")
+		}
+		return controller.Result{RequeueAfter: time.Hour}, nil
+	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
+		create(w, configMap("a", "fails"))
+		create(w, configMap("a", "x"))
+		s.Serve(owned(slotsOf("a", "b")))
+		log.expect(t, "a/fails 0 false", "a/x 0 false")
+		_, err := s.Drain(w.ctx, slotsOf("a"))
+		fatal(t, err)
+		s.Drop(slotsOf("a"))
+		deleted(w, "a", "x")
+		time.Sleep(2 * time.Hour)
+		log.expect(t)
+		if h := c.Health(); h.BackingOff != 0 || h.ParkedKeys != 0 || h.Queued != (controller.Bands{}) ||
+			h.Slots != slotsOf("b").String() {
+			t.Errorf("the health is %+v", h)
+		}
+		s.Serve(owned(slotsOf("a")))
+		log.expect(t, "a/fails 0 false")
+	})
+}
+
+// TestS6_ByUIDARecreatedObjectHasAnotherSlot serves the slot of an object, and not that of the object
+// that is created next under its key.
+func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
+	var log calls
+	inSlots(t, controller.ByUID, options{}, func(_ context.Context, r request) (controller.Result, error) {
+		log.add("%s %s %v", r.Key, r.Object.Data["state"], r.Gone)
+		return controller.Result{}, nil
+	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
+		first := create(w, withState(configMap("a", "x"), "1"))
+		at := func(o metav1.Object) slot.Set { return slot.Of(slot.UID.Of(string(o.GetUID()), "")) }
+		s.Serve(owned(at(first)))
+		log.expect(t, "a/x 1 false")
+		deleted(w, "a", "x")
+		second := create(w, withState(configMap("a", "x"), "2"))
+		if at(first) == at(second) {
+			t.Fatal("both objects have one slot: choose another seed")
+		}
+		log.expect(t, "a/x 1 true")
+		update(w, withState(second, "3"))
+		log.expect(t)
+		s.Serve(owned(at(second)))
+		log.expect(t, "a/x 3 false")
+		// The end is not called for once the slot is drained: it is forgotten, and the next object of
+		// the key is called for.
+		_, err := s.Drain(w.ctx, at(second))
+		fatal(t, err)
+		deleted(w, "a", "x")
+		third := create(w, withState(configMap("a", "x"), "4"))
+		s.Serve(owned(at(third)))
+		log.expect(t)
+		s.Drop(at(second))
+		log.expect(t, "a/x 4 false")
+	})
+}
+
+// TestS1_SecondariesLeadToServedSlots changes a Secret that both an object of a served slot and one
+// of another slot refer to.
+func TestS1_SecondariesLeadToServedSlots(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := controller.NewSlots(controller.ByNamespace)
+		var log calls
+		secrets := informer[*corev1.Secret](w)
+		c := newController(w, options{Slots: s, Secondaries: []secondary{
+			controller.References(secrets, func(*corev1.ConfigMap) []string { return []string{"a/s"} }),
+		}}, isCalled(&log))
+		create(w, configMap("a", "x"))
+		create(w, configMap("b", "y"))
+		stop := start(w, c)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		s.Serve(owned(slotsOf("b")))
+		log.expect(t, "b/y")
+		create(w, secret("a", "s"))
+		log.expect(t, "b/y")
+		_, err := s.Drain(w.ctx, slotsOf("b"))
+		fatal(t, err)
+		fatal(t, stop())
+	})
+}
+
+// TestC10_AMembershipThatIsLostStopsAllCalls closes a term, and begins the next one.
+func TestC10_AMembershipThatIsLostStopsAllCalls(t *testing.T) {
+	var log calls
+	lost := errors.New("the lease is lost")
+	inWorld(t, func(w *world) {
+		s := controller.NewSlots(controller.ByNamespace)
+		x := create(w, configMap("a", "x"))
+		c := newController(w, options{Slots: s}, func(ctx context.Context, r request) (controller.Result, error) {
+			log.add("%s", r.Key)
+			<-ctx.Done()
+			_, err := w.client.CoreV1().ConfigMaps("a").Update(context.WithoutCancel(ctx), x, updateNow)
+			log.add("%v %v", context.Cause(ctx), errors.Is(err, lost))
+			return controller.Result{}, err
+		})
+		if h := c.Health(); h.State != controller.StateStopped {
+			t.Errorf("the health is %+v", h)
+		}
+		stop := start(w, c)
+		synctest.Wait()
+		if h := c.Health(); h.State != controller.StateWaiting || !slices.Equal(h.WaitingFor, []string{"a membership of the group"}) {
+			t.Errorf("the health is %+v", h)
+		}
+		for range 2 {
+			term := newTerm()
+			s.Begin(term)
+			fatal(t, s.Warm(w.ctx, slot.All()))
+			s.Serve(owned(slot.All()))
+			log.expect(t, "a/x")
+			term.end(lost)
+			log.expect(t, "the lease is lost true")
+			if inOrder, _ := s.Report(); !inOrder.IsEmpty() {
+				t.Errorf("in order are %v", inOrder)
+			}
+			if versions, err := s.Drain(w.ctx, slot.All()); err != nil || versions != nil {
+				t.Errorf("the drain returns %v, %v", versions, err)
+			}
+			s.Drop(slot.All())
+			time.Sleep(time.Minute)
+			log.expect(t)
+		}
+		fatal(t, stop())
+	})
+}
+
+func TestS6_SlotsThatCannotBe(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		nothing := func(context.Context, request) (controller.Result, error) { return controller.Result{}, nil }
+		maps := informer[*corev1.ConfigMap](w)
+		for want, o := range map[string]options{
+			"NewSlots(ByNamespace)": {Slots: &controller.Slots{}, Guard: w.guard},
+			"Options.Guard":         {Slots: controller.NewSlots(controller.ByNamespace)},
+		} {
+			o.Name = "test"
+			if _, err := controller.New(maps, o, nothing); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want %q in it", err, want)
+			}
+		}
+		s := controller.NewSlots(controller.ByNamespace)
+		nodes := informer[*corev1.Node](w)
+		_, err := controller.New(nodes, controller.Options[*corev1.Node]{
+			Name: "nodes", Guard: w.guard, Slots: s, Logger: discard,
+		}, func(context.Context, controller.Request[*corev1.Node]) (controller.Result, error) {
+			return controller.Result{}, nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "NewSlots(ByUID)") {
+			t.Errorf("the error is %v", err)
+		}
+		x := newController(w, options{Slots: controller.NewSlots(controller.ByNamespace)}, nothing)
+		if err := x.RunTerm(w.ctx, newTerm()); err == nil || !strings.Contains(err.Error(), "group") {
+			t.Errorf("the error of RunTerm is %v", err)
+		}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
+			Guard: w.guard, Logger: discard, Election: &controller.Election{Name: "test", Namespace: "a"},
+		})
+		fatal(t, err)
+		fatal(t, m.AddController(x))
+		if err := m.Run(w.ctx); err == nil || !strings.Contains(err.Error(), "without an election") {
+			t.Errorf("the error of Manager.Run is %v", err)
+		}
+	})
+}
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// deleted deletes a ConfigMap past the clients.
+func deleted(w *world, namespace, name string) {
+	w.Helper()
+	_, err := w.server.Delete(w.ctx, configMaps, namespace, name)
+	fatal(w.T, err)
+}

@@ -1,0 +1,485 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// fleet is a server with objects, and processes whose controllers take part in one group.
+type fleet struct {
+	*world
+	objects int
+
+	mu    sync.Mutex // guards the rest
+	calls []*fleetCall
+	// wrote is the version of the last write of a call by key.
+	wrote map[string]uint64
+}
+
+// fleetCall is a call of a controller.
+type fleetCall struct {
+	key, process string
+	// ended is when it returned or its context ended: from then on it writes nothing. It is zero
+	// before.
+	began, ended time.Time
+	reasons      []controller.Reason
+	gone         bool
+}
+
+// replica is a process of a fleet.
+type replica struct {
+	*Group
+	f        *fleet
+	name     string
+	server   *apisim.Instance
+	client   kubernetes.Interface
+	slots    *controller.Slots
+	control  *controller.Controller[*corev1.ConfigMap]
+	informer *tidings.Informer[*corev1.ConfigMap]
+	stop     context.CancelFunc
+	ended    chan error // of the controller's Run
+
+	mu sync.Mutex // guards the rest
+	// takes is how long a call takes, and ignores says that it runs on after its context.
+	takes   time.Duration
+	ignores bool
+	// refused is the last error of a write that the guard has not sent.
+	refused error
+}
+
+const fleetNamespaces = 24
+
+func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i%fleetNamespaces) }
+
+// inFleet runs a test in a bubble with a server of objects, and checks the calls at the end.
+func inFleet(t *testing.T, objects int, test func(f *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, wrote: map[string]uint64{}}
+		for i := range fleetNamespaces {
+			f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
+		}
+		for i := range objects {
+			f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespaceOf(i), Name: fmt.Sprint("c", i),
+			}})
+		}
+		test(f)
+		f.checkCalls()
+	})
+}
+
+func (f *fleet) create(obj tidings.Object) {
+	f.Helper()
+	if _, err := apisim.Create(f.Context(), f.server, obj); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func must[V any](f *fleet) func(V, error) V {
+	return func(value V, err error) V {
+		f.Helper()
+		if err != nil {
+			f.Fatal(err)
+		}
+		return value
+	}
+}
+
+// join starts a process until stop, or the end of the test.
+func (f *fleet) join(name string, by slot.Key) *replica {
+	f.Helper()
+	r := &replica{f: f, name: name, server: f.server.AddInstance(), ended: make(chan error, 1),
+		slots: controller.NewSlots(by)}
+	config := r.server.Config()
+	config.UserAgent, config.QPS = name, -1
+	silent := slog.New(slog.DiscardHandler)
+	factory := must[*tidings.Factory](f)(tidings.NewFactory(config, tidings.FactoryOptions{Logger: silent}))
+	r.informer = must[*tidings.Informer[*corev1.ConfigMap]](f)(
+		tidings.For[*corev1.ConfigMap](factory, tidings.Selection{}))
+	guard := must[*controller.Guard](f)(controller.NewGuard(config, controller.GuardOptions{}))
+	r.client = must[kubernetes.Interface](f)(kubernetes.NewForConfig(guard.Config()))
+	r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
+		controller.Options[*corev1.ConfigMap]{
+			Name: "counter", Workers: 64, Guard: guard, Slots: r.slots, Logger: silent,
+		}, r.reconcile))
+	leases := f.server.Config()
+	leases.UserAgent, leases.BearerToken = name, name
+	r.Group = must[*Group](f)(newGroup(leases, r.slots, Options{
+		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent,
+	}))
+	r.clock = lease.Clock{Boot: func() time.Duration { return 0 }}
+	ctx, stop := context.WithCancel(f.Context())
+	informers, stopInformers := context.WithCancel(context.Background())
+	r.stop = stop
+	if err := factory.Start(informers); err != nil {
+		f.Fatal(err)
+	}
+	go r.run(ctx)
+	go func() { r.ended <- r.control.Run(ctx) }()
+	f.Cleanup(func() {
+		stop()
+		<-r.done
+		<-r.ended
+		stopInformers()
+		if err := factory.Shutdown(context.Background()); err != nil {
+			f.Error(err)
+		}
+		guard.SetDefaultTerm(nil)
+	})
+	return r
+}
+
+// reconcile counts its calls in the object. It checks that it begins with the last write of any
+// process, and that no other call of the key runs.
+func (r *replica) reconcile(
+	ctx context.Context, q controller.Request[*corev1.ConfigMap],
+) (controller.Result, error) {
+	f, c := r.f, &fleetCall{key: q.Key, process: r.name, began: time.Now(), reasons: q.Reasons, gone: q.Gone}
+	version, err := strconv.ParseUint(q.Object.ResourceVersion, 10, 64)
+	f.mu.Lock()
+	if err != nil || !q.Gone && version < f.wrote[q.Key] {
+		f.Errorf("a call of %s by %s begins with version %d, and %d was written before", q.Key, r.name,
+			version, f.wrote[q.Key])
+	}
+	f.calls = append(f.calls, c)
+	f.mu.Unlock()
+	end := func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if c.ended.IsZero() {
+			c.ended = time.Now()
+		}
+	}
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	r.mu.Lock()
+	takes, ignores := r.takes, r.ignores
+	r.mu.Unlock()
+	if ignores {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if takes > 0 {
+		lease.Sleep(ctx, takes)
+	}
+	if q.Gone {
+		return controller.Result{}, nil
+	}
+	next := q.Object.DeepCopy()
+	if next.Data["seen"] == next.Data["asked"] && next.Data["by"] == r.name {
+		return controller.Result{}, nil
+	}
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data["seen"], next.Data["by"] = next.Data["asked"], r.name
+	got, err := r.client.CoreV1().ConfigMaps(q.Namespace()).Update(ctx, next, metav1.UpdateOptions{})
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.refused = err
+		return controller.Result{}, err
+	}
+	version, err = strconv.ParseUint(got.ResourceVersion, 10, 64)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wrote[q.Key] = max(f.wrote[q.Key], version)
+	return controller.Result{}, err
+}
+
+// set changes what the calls of a process do.
+func (r *replica) set(change func(*replica)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r)
+}
+
+// checkCalls wants no two calls of a key at a time.
+func (f *fleet) checkCalls() {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := map[string]*fleetCall{}
+	for _, c := range f.calls { // in the order in which they began
+		if before := last[c.key]; before != nil && (before.ended.IsZero() || before.ended.After(c.began)) {
+			f.Errorf("%s calls %s at %v, while %s calls it from %v to %v", c.process, c.key, c.began,
+				before.process, before.began, before.ended)
+		}
+		last[c.key] = c
+	}
+}
+
+// served waits until the controllers serve all slots, and returns how long that took.
+func (f *fleet) served(replicas ...*replica) time.Duration {
+	f.Helper()
+	began := time.Now()
+	for range 3000 {
+		synctest.Wait()
+		n := 0
+		for _, r := range replicas {
+			n += r.serves().Len()
+		}
+		if n == Count {
+			return time.Since(began)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, r := range replicas {
+		f.Logf("%s: %+v %+v", r.name, r.Health(), r.control.Health())
+	}
+	f.Fatal("not all slots are served after minutes")
+	return 0
+}
+
+// serves returns the slots that the controller says it serves.
+func (r *replica) serves() (s Set) {
+	inOrder, _ := r.slots.Report()
+	return inOrder
+}
+
+// ask changes an object, so that it has to be called for.
+func (f *fleet) ask(i, number int) {
+	f.Helper()
+	obj, err := f.server.Get(f.Context(), corev1.SchemeGroupVersion.WithResource("configmaps"),
+		namespaceOf(i), fmt.Sprint("c", i))
+	if err != nil {
+		f.Fatal(err)
+	}
+	next := obj.(*corev1.ConfigMap).DeepCopy()
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data["asked"] = fmt.Sprint(number)
+	if _, err := apisim.Update(f.Context(), f.server, next); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// since returns the calls that have begun since a moment, by key.
+func (f *fleet) since(at time.Time) map[string][]*fleetCall {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := map[string][]*fleetCall{}
+	for _, c := range f.calls {
+		if !c.began.Before(at) {
+			calls[c.key] = append(calls[c.key], c)
+		}
+	}
+	return calls
+}
+
+// two starts processes and waits until they share the slots.
+func (f *fleet) two(by slot.Key) (a, b *replica) {
+	f.Helper()
+	a = f.join("a", by)
+	f.served(a)
+	b = f.join("b", by)
+	time.Sleep(4 * time.Minute)
+	f.served(a, b)
+	if n := b.serves().Len(); n < Count/3 {
+		f.Fatalf("b serves %d slots", n)
+	}
+	return a, b
+}
+
+func TestS1_ControllersShareKeys(t *testing.T) {
+	for _, by := range []slot.Key{controller.ByNamespace, controller.ByUID} {
+		t.Run(string(by), func(t *testing.T) {
+			inFleet(t, 96, func(f *fleet) {
+				a, b := f.two(by)
+				asked := time.Now()
+				for i := range f.objects {
+					f.ask(i, 1)
+				}
+				time.Sleep(10 * time.Second)
+				calls, shares := f.since(asked), map[string]int{}
+				for i := range f.objects {
+					made := calls[fmt.Sprint(namespaceOf(i), "/c", i)]
+					if len(made) == 0 {
+						t.Errorf("c%d is not called", i)
+						continue
+					}
+					shares[made[0].process]++
+				}
+				if shares["a"] < 20 || shares["b"] < 20 {
+					t.Errorf("the shares are %v", shares)
+				}
+				if got := a.control.Health().Slots; got != a.serves().String() {
+					t.Errorf("a serves %s, and its health says %s", a.serves(), got)
+				}
+				if h := b.Health(); h.Covered != 1 {
+					t.Errorf("the health is %+v", h)
+				}
+			})
+		})
+	}
+}
+
+// moved returns the number of calls of each key by a process for the move of its slot, since a
+// moment, and the time until the last of the keys was called.
+func (f *fleet) moved(at time.Time, process string) (counts map[string]int, last time.Duration) {
+	counts = map[string]int{}
+	for key, calls := range f.since(at) {
+		first := time.Duration(0)
+		for _, c := range calls {
+			if c.process != process {
+				continue
+			}
+			if first == 0 {
+				first = c.began.Sub(at)
+			}
+			for _, reason := range c.reasons {
+				if reason.Cause == controller.Moved {
+					counts[key]++
+				}
+			}
+		}
+		last = max(last, first)
+	}
+	return counts, last
+}
+
+// wantAllMoved wants one call of each key for the move of its slot since a process joined, and the
+// last first call of a key within a time after a moment.
+func (f *fleet) wantAllMoved(joined, at time.Time, process string, least, most time.Duration) {
+	f.Helper()
+	counts, _ := f.moved(joined, process)
+	_, last := f.moved(at, process)
+	for i := range f.objects {
+		if key := fmt.Sprint(namespaceOf(i), "/c", i); counts[key] != 1 {
+			f.Errorf("%s has %d calls for the move", key, counts[key])
+		}
+	}
+	f.wantBetween("the last first call", last, least, most)
+}
+
+// TestS2_APlannedHandOverOfControllers has a member leave while its calls run, and objects change.
+// The caches of the next owner lag: its first call of each key still begins with the last write.
+func TestS2_APlannedHandOverOfControllers(t *testing.T) {
+	const takes = 2 * time.Second
+	for _, lag := range []time.Duration{0, 3 * time.Second} {
+		t.Run(lag.String(), func(t *testing.T) {
+			inFleet(t, 48, func(f *fleet) {
+				a := f.join("a", controller.ByNamespace)
+				f.served(a)
+				joined := time.Now()
+				b := f.join("b", controller.ByNamespace)
+				time.Sleep(5 * time.Second)
+				a.set(func(a *replica) { a.takes = takes })
+				b.server.SetLag(lag)
+				left := time.Now()
+				for i := range f.objects {
+					f.ask(i, 1)
+				}
+				time.Sleep(100 * time.Millisecond)
+				a.stop()
+				f.served(b)
+				time.Sleep(10 * time.Second)
+				f.wantAllMoved(joined, left.Add(time.Millisecond), "b", takes-time.Second, takes+time.Second+lag)
+				if err := a.Wait(); err != nil {
+					t.Error(err)
+				}
+				if h := b.Health(); h.Moves.TakenBack != 0 || h.Covered != 1 {
+					t.Errorf("the health is %+v", h)
+				}
+			})
+		})
+	}
+}
+
+// TestS3_TheKeysOfACrashedControllerAreCalledInTime cuts a process off, whose calls run on.
+func TestS3_TheKeysOfACrashedControllerAreCalledInTime(t *testing.T) {
+	inFleet(t, 48, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		joined := time.Now()
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(5 * time.Second)
+		a.set(func(a *replica) { a.takes = time.Minute })
+		for i := range f.objects {
+			f.ask(i, 1)
+		}
+		time.Sleep(time.Second)
+		crashed := time.Now()
+		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
+		for b.serves().Len() < Count/2 && time.Since(crashed) < time.Minute {
+			time.Sleep(50 * time.Millisecond)
+		}
+		f.served(b)
+		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
+		time.Sleep(time.Second)
+		f.wantAllMoved(joined, crashed, "b", duration/2, duration+2*time.Second)
+	})
+}
+
+// TestS3_APausedControllerWritesNothing delays the renewals of a process whose calls do not heed
+// their contexts: their writes are refused, and the process is to be ended.
+func TestS3_APausedControllerWritesNothing(t *testing.T) {
+	inFleet(t, 24, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(5 * time.Second)
+		a.set(func(a *replica) { a.takes, a.ignores = time.Minute, true })
+		for i := range f.objects {
+			f.ask(i, 1)
+		}
+		time.Sleep(time.Second)
+		f.server.Inject(by("a", ""), apisim.Delay(time.Hour))
+		time.Sleep(2 * duration)
+		f.served(b)
+		before := len(f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "a", Verb: "update"}))
+		time.Sleep(2 * time.Minute)
+		after := len(f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "a", Verb: "update"}))
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if after != before || !errors.Is(a.refused, lease.ErrDeadline) {
+			t.Errorf("a sent %d writes; the last refusal is %v", after-before, a.refused)
+		}
+		if err := a.Wait(); !errors.Is(err, ErrStragglers) {
+			t.Errorf("the group of a ended with %v", err)
+		}
+	})
+}
+
+// TestS3_AControllerThatWasPausedTakesPartAgain delays the renewals of a process for a minute.
+func TestS3_AControllerThatWasPausedTakesPartAgain(t *testing.T) {
+	inFleet(t, 24, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(5 * time.Second)
+		paused := time.Now()
+		pause := f.server.Inject(by("a", ""), apisim.Delay(time.Minute))
+		time.Sleep(2 * duration)
+		f.served(b)
+		if got := a.control.Health(); got.State != controller.StateWaiting || !a.serves().IsEmpty() {
+			t.Errorf("a serves %v: %+v", a.serves(), got)
+		}
+		time.Sleep(30 * time.Second)
+		pause.Lift()
+		time.Sleep(time.Minute)
+		left := time.Now()
+		b.stop()
+		f.served(a)
+		time.Sleep(10 * time.Second)
+		f.wantAllMoved(paused, left, "a", 0, time.Second)
+	})
+}
