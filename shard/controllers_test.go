@@ -26,6 +26,7 @@ import (
 type fleet struct {
 	*world
 	objects int
+	held    bool // informers hold the objects of their slots alone
 
 	mu    sync.Mutex // guards the rest
 	calls []*fleetCall
@@ -68,11 +69,18 @@ const fleetNamespaces = 24
 
 func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i%fleetNamespaces) }
 
-// inFleet runs a test in a bubble with a server of objects, and checks the calls at the end.
+// inFleet runs a test in a bubble with a server of objects, and checks the calls at the end: with
+// informers of all objects, and with those of slots.
 func inFleet(t *testing.T, objects int, test func(f *fleet)) {
 	t.Helper()
+	for name, held := range map[string]bool{"all objects": false, "slots": true} {
+		t.Run(name, func(t *testing.T) { inOneFleet(t, objects, held, test) })
+	}
+}
+
+func inOneFleet(t *testing.T, objects int, held bool, test func(f *fleet)) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, wrote: map[string]uint64{}}
+		f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, held: held, wrote: map[string]uint64{}}
 		for i := range fleetNamespaces {
 			f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
 		}
@@ -112,8 +120,12 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 	config.UserAgent, config.QPS = name, -1
 	silent := slog.New(slog.DiscardHandler)
 	factory := must[*tidings.Factory](f)(tidings.NewFactory(config, tidings.FactoryOptions{Logger: silent}))
+	selection := tidings.Selection{}
+	if f.held {
+		selection.Slots = r.slots.Held()
+	}
 	r.informer = must[*tidings.Informer[*corev1.ConfigMap]](f)(
-		tidings.For[*corev1.ConfigMap](factory, tidings.Selection{}))
+		tidings.For[*corev1.ConfigMap](factory, selection))
 	guard := must[*controller.Guard](f)(controller.NewGuard(config, controller.GuardOptions{}))
 	r.client = must[kubernetes.Interface](f)(kubernetes.NewForConfig(guard.Config()))
 	r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,

@@ -23,17 +23,13 @@
 //  1. Push adds events to the run at the end of the queue. A Replace (a relist) is a segment
 //     of its own, so it is staged and atomic. A Resync token ends the run it is added to. A
 //     Bookmark only moves the version of the last segment.
-//
 //  2. Pop takes the first segment and calls Known once. Each event of a run is resolved
 //     against the state that the events before it leave.
-//
 //  3. A Set of a known key is Updated, of an unknown one Added. A changed UID under one key
 //     is an Updated whose Old and New differ in UID (P19).
-//
 //  4. A Delete of a known key is Deleted: Old is the known state, New the final one. A Gone
 //     is the same where the final state cannot be used: Old and New are the known state, and
 //     the change is a tombstone.
-//
 //  5. Events that say nothing new are dropped and counted, see [Queue.Stale]: an event older
 //     than the known state; a Set of the same non-empty UID and an equal version; the Delete
 //     or Gone of an unknown key; a Set of an unknown key that is not newer than its recent
@@ -41,10 +37,8 @@
 //     A Delete whose version equals the known one is applied: some servers send the last
 //     state instead of the final one. Versions that [Options.Compare] cannot compare are not
 //     compared: what arrives is applied (P2).
-//
 //  6. A Merged is a Set from a list of some objects of the partition, beside its watch. It may be
 //     older than the partition's last list, which did not ask for that object.
-//
 //  7. [Queue.Leave] ends known objects that exist, and are not wanted any more: tombstones that are
 //     marked as moved. The memory of deletes does not have them.
 //
