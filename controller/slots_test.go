@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
 )
@@ -388,6 +389,7 @@ func TestS6_SlotsThatCannotBe(t *testing.T) {
 		if err := x.RunTerm(w.ctx, newTerm()); err == nil || !strings.Contains(err.Error(), "group") {
 			t.Errorf("the error of RunTerm is %v", err)
 		}
+		refusesInformersOfOtherSlots(w, nothing)
 		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
 			Guard: w.guard, Logger: discard, Election: &controller.Election{Name: "test", Namespace: "a"},
 		})
@@ -397,6 +399,40 @@ func TestS6_SlotsThatCannotBe(t *testing.T) {
 			t.Errorf("the error of Manager.Run is %v", err)
 		}
 	})
+}
+
+// refusesInformersOfOtherSlots makes controllers of informers that lack objects that calls need.
+func refusesInformersOfOtherSlots(
+	w *world, reconcile func(context.Context, request) (controller.Result, error),
+) {
+	w.Helper()
+	of := func(slots *tidings.Slots) *tidings.Informer[*corev1.ConfigMap] {
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Slots: slots})
+		fatal(w.T, err)
+		return i
+	}
+	reads := func(i *tidings.Informer[*corev1.ConfigMap]) []controller.Secondary[*corev1.ConfigMap] {
+		return []controller.Secondary[*corev1.ConfigMap]{controller.Reads[*corev1.ConfigMap](i)}
+	}
+	byUID, byNamespace := controller.NewSlots(controller.ByUID), controller.NewSlots(controller.ByNamespace)
+	for name, test := range map[string]struct {
+		primary *tidings.Slots
+		options options
+		want    string // "" for no error
+	}{
+		"slots without Options.Slots": {byUID.Held(), options{}, "set Options.Slots"},
+		"other slots":                 {byUID.Held(), options{Slots: byNamespace}, "Options.Slots.Held()"},
+		"a secondary by UID":          {byUID.Held(), options{Slots: byUID, Secondaries: reads(of(byUID.Held()))}, "divide by namespace"},
+		"a secondary of other slots":  {nil, options{Slots: byUID, Secondaries: reads(of(byNamespace.Held()))}, "it lacks objects"},
+		"a secondary by namespace":    {byNamespace.Held(), options{Slots: byNamespace, Secondaries: reads(of(byNamespace.Held()))}, ""},
+		"a secondary held whole":      {byUID.Held(), options{Slots: byUID, Secondaries: reads(of(nil))}, ""},
+	} {
+		test.options.Name, test.options.Guard, test.options.Logger = "test", w.guard, discard
+		_, err := controller.New(of(test.primary), test.options, reconcile)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			w.Errorf("%s: the error is %v, want %q in it", name, err, test.want)
+		}
+	}
 }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

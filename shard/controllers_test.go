@@ -339,8 +339,29 @@ func TestS1_ControllersShareKeys(t *testing.T) {
 				if h := b.Health(); h.Covered != 1 {
 					t.Errorf("the health is %+v", h)
 				}
+				f.wantHeld(a, b)
 			})
 		})
+	}
+}
+
+// wantHeld wants each object in the cache of one process, with informers of slots, or of all.
+func (f *fleet) wantHeld(replicas ...*replica) {
+	f.Helper()
+	copies := map[string]int{}
+	for _, r := range replicas {
+		for key := range r.informer.Lister().All() {
+			copies[key]++
+		}
+	}
+	want := len(replicas)
+	if f.held {
+		want = 1
+	}
+	for i := range f.objects {
+		if key := fmt.Sprint(namespaceOf(i), "/c", i); copies[key] != want {
+			f.Errorf("%s is in the caches of %d processes, want %d", key, copies[key], want)
+		}
 	}
 }
 
