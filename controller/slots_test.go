@@ -200,6 +200,7 @@ func TestS2_ADrainThatIsGivenUpLeadsBackToCalls(t *testing.T) {
 		return controller.Result{}, nil
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
 		create(w, configMap("a", "x"))
+		synctest.Wait()
 		s.Serve(owned(slotsOf("a")))
 		log.expect(t, "a/x")
 		create(w, configMap("a", "long"))
@@ -242,6 +243,7 @@ func TestS2_ADroppedSlotIsForgotten(t *testing.T) {
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
 		create(w, configMap("a", "fails"))
 		create(w, configMap("a", "x"))
+		synctest.Wait()
 		s.Serve(owned(slotsOf("a", "b")))
 		log.expect(t, "a/fails 0 false", "a/x 0 false")
 		_, err := s.Drain(w.ctx, slotsOf("a"))
@@ -269,6 +271,7 @@ func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
 		at := func(o metav1.Object) slot.Set { return slot.Of(slot.UID.Of(string(o.GetUID()), "")) }
 		first := create(w, withState(configMap("a", "x"), "1"))
+		synctest.Wait()
 		s.Serve(owned(at(first)))
 		log.expect(t, "a/x 1 false")
 		deleted(w, "a", "x")
