@@ -177,7 +177,10 @@ func TestS2_NoCallBeforeTheVersions(t *testing.T) {
 			t.Errorf("in order are %v; the health is %+v", inOrder, c.Health())
 		}
 		time.Sleep(2 * time.Second)
-		log.expect(t, "a/x 2", "a/x 2") // the move, and the event that ended the wait
+		// The event that has ended the wait may be another reason of the call, or lead to one more.
+		if got := slices.Compact(log.take()); !slices.Equal(got, []string{"a/x 2"}) {
+			t.Errorf("calls: %q", got)
+		}
 		_, err := s.Drain(w.ctx, slotsOf("a"))
 		fatal(t, err)
 		fatal(t, stop())
@@ -198,6 +201,7 @@ func TestS2_ADrainThatIsGivenUpLeadsBackToCalls(t *testing.T) {
 		return controller.Result{}, nil
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
 		create(w, configMap("a", "x"))
+		synctest.Wait()
 		s.Serve(owned(slotsOf("a")))
 		log.expect(t, "a/x")
 		create(w, configMap("a", "long"))
@@ -240,6 +244,7 @@ func TestS2_ADroppedSlotIsForgotten(t *testing.T) {
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
 		create(w, configMap("a", "fails"))
 		create(w, configMap("a", "x"))
+		synctest.Wait()
 		s.Serve(owned(slotsOf("a", "b")))
 		log.expect(t, "a/fails 0 false", "a/x 0 false")
 		_, err := s.Drain(w.ctx, slotsOf("a"))
@@ -265,15 +270,13 @@ func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 		log.add("%s %s %v", r.Key, r.Object.Data["state"], r.Gone)
 		return controller.Result{}, nil
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
-		first := create(w, withState(configMap("a", "x"), "1"))
 		at := func(o metav1.Object) slot.Set { return slot.Of(slot.UID.Of(string(o.GetUID()), "")) }
+		first := create(w, withState(configMap("a", "x"), "1"))
+		synctest.Wait()
 		s.Serve(owned(at(first)))
 		log.expect(t, "a/x 1 false")
 		deleted(w, "a", "x")
-		second := create(w, withState(configMap("a", "x"), "2"))
-		if at(first) == at(second) {
-			t.Fatal("both objects have one slot: choose another seed")
-		}
+		second := createOutside(w, at(first), "2")
 		log.expect(t, "a/x 1 true")
 		update(w, withState(second, "3"))
 		log.expect(t)
@@ -284,12 +287,24 @@ func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 		_, err := s.Drain(w.ctx, at(second))
 		fatal(t, err)
 		deleted(w, "a", "x")
-		third := create(w, withState(configMap("a", "x"), "4"))
+		third := createOutside(w, at(second), "4")
 		s.Serve(owned(at(third)))
 		log.expect(t)
 		s.Drop(at(second))
 		log.expect(t, "a/x 4 false")
 	})
+}
+
+// createOutside creates the ConfigMap a/x, as often as needed until it is not in some slots.
+func createOutside(w *world, slots slot.Set, state string) *corev1.ConfigMap {
+	w.Helper()
+	for {
+		made := create(w, withState(configMap("a", "x"), state))
+		if !slots.Has(slot.UID.Of(string(made.UID), "")) {
+			return made
+		}
+		deleted(w, "a", "x")
+	}
 }
 
 // TestS1_SecondariesLeadToServedSlots changes a Secret that both an object of a served slot and one
