@@ -30,6 +30,8 @@ func (c fakeCache) Cached(key string) (version, uid string, ok bool) {
 	return c.version, c.uid, key == "shop/x" && c.version != ""
 }
 
+func (c fakeCache) Holds(string, string) bool { return true }
+
 func (c fakeCache) Keys() iter.Seq[string] { return slices.Values([]string{"shop/x"}) }
 
 func (c fakeCache) SuspectWatch(string, string) {}
