@@ -59,18 +59,45 @@ func TestArchitectureContract(t *testing.T) {
 var (
 	controllerRow  = regexp.MustCompile(`(?m)^\| C(\d+) ([^|]*)\|([^|]*)\|$`)
 	controllerTest = regexp.MustCompile(`(?m)^func TestC(\d\d)_\w+\(t \*testing\.T\)`)
+	shardRow       = regexp.MustCompile(`(?m)^\| S(\d) ([^|]*)\|([^|]*)\|$`)
+	shardTest      = regexp.MustCompile(`(?m)^func TestS(\d)_\w+\(t \*testing\.T\)`)
 )
+
+// TestShardsContract checks that every property of shards has a place in the code, which exists, and
+// a test that carries its number.
+func TestShardsContract(t *testing.T) {
+	enterRoot(t)
+	found := numbersOfTests(t, shardTest)
+	const page = "docs/guides/scale.md"
+	rows := shardRow.FindAllStringSubmatch(readFile(t, page), -1)
+	if len(rows) != 7 {
+		t.Errorf("%s has %d rows of properties, want 7", page, len(rows))
+	}
+	for _, row := range rows {
+		if !found[row[1]] {
+			t.Errorf("no test carries the number of S%s", row[1])
+		}
+		checkPlaces(t, page, "S"+row[1], row[3])
+	}
+}
+
+// numbersOfTests returns the numbers in the names of tests.
+func numbersOfTests(t *testing.T, name *regexp.Regexp) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	walk(t, "_test.go", func(file string) {
+		for _, match := range name.FindAllStringSubmatch(readFile(t, file), -1) {
+			found[match[1]] = true
+		}
+	})
+	return found
+}
 
 // TestControllersContract checks that every property of a controller has a section, a place in
 // the code, which exists, and a test that carries its number.
 func TestControllersContract(t *testing.T) {
 	enterRoot(t)
-	found := map[string]bool{}
-	walk(t, "_test.go", func(name string) {
-		for _, match := range controllerTest.FindAllStringSubmatch(readFile(t, name), -1) {
-			found[match[1]] = true
-		}
-	})
+	found := numbersOfTests(t, controllerTest)
 	page := "docs/controllers.md"
 	text := readFile(t, page)
 	rows := controllerRow.FindAllStringSubmatch(text, -1)

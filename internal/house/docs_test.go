@@ -187,6 +187,7 @@ var packages = map[string]string{
 	"rest":           "k8s.io/client-go/rest",
 	"schema":         "k8s.io/apimachinery/pkg/runtime/schema",
 	"slog":           "log/slog",
+	"shard":          module + "/shard",
 	"source":         module + "/source",
 	"synctest":       "testing/synctest",
 	"testing":        "testing",
