@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,17 +25,11 @@ func withSlots(
 	t *testing.T, o tidings.FactoryOptions, first tidings.SlotSet, test func(s *slotted),
 ) {
 	t.Helper()
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, kinds[name], o, apisim.Options{})
-				defer w.end()
-				s := &slotted{world: w, slots: tidings.NewSlots(tidings.ByUID, first)}
-				w.probe = w.ask(t, w.factory, tidings.Selection{Namespace: "default", Slots: s.slots})
-				test(s)
-			})
-		})
-	}
+	withKinds(t, o, func(w *world) {
+		s := &slotted{world: w, slots: tidings.NewSlots(tidings.ByUID, first)}
+		w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default", Slots: s.slots})
+		test(s)
+	})
 }
 
 // slotted is a world whose informer has slots.

@@ -82,12 +82,20 @@ func propertyWith(
 	t *testing.T, o tidings.FactoryOptions, s tidings.Selection, test func(w *world),
 ) {
 	t.Helper()
+	withKinds(t, o, func(w *world) {
+		w.probe = w.ask(w.T, w.factory, s)
+		test(w)
+	})
+}
+
+// withKinds runs a test for every kind of informer, without one.
+func withKinds(t *testing.T, o tidings.FactoryOptions, test func(w *world)) {
+	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, kinds[name], o, apisim.Options{})
 				defer w.end()
-				w.probe = w.ask(t, w.factory, s)
 				test(w)
 			})
 		})
