@@ -158,7 +158,8 @@ func TestS6_RandomSlots(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			withSlots(t, o, randomSlots(random), func(s *slotted) {
-				(&slotHistory{slotted: s, random: random, exists: map[string]bool{}}).run()
+				h := &slotHistory{slotted: s, random: random, exists: map[string]bool{}, deleted: map[string]bool{}}
+				h.run()
 			})
 		})
 	}
@@ -176,9 +177,19 @@ func randomSlots(random *rand.Rand) (set tidings.SlotSet) {
 // slotHistory is a random history.
 type slotHistory struct {
 	*slotted
-	random *rand.Rand
-	exists map[string]bool
-	steps  []string
+	random  *rand.Rand
+	exists  map[string]bool
+	deleted map[string]bool // by UID
+	steps   []string
+}
+
+// checkDeletes checks that objects which have moved are not told as deleted.
+func (h *slotHistory) checkDeletes(l *ledger) {
+	for _, e := range l.Take() {
+		if e.Type == tidings.Deleted && !e.Moved && !h.deleted[follow.UID(e.Old)] {
+			h.Errorf("%v of %s, which was not deleted", e, e.Old)
+		}
+	}
 }
 
 func (h *slotHistory) run() {
@@ -204,6 +215,7 @@ func (h *slotHistory) run() {
 		}
 		synctest.Wait()
 		h.agree(l)
+		h.checkDeletes(l)
 		if wrong := l.Wrong(); h.Failed() || len(wrong) > 0 {
 			h.Fatalf("%v\nafter\n  %s", wrong, strings.Join(h.steps, "\n  "))
 		}
@@ -276,6 +288,7 @@ func (h *slotHistory) write() {
 		h.exists[name] = true
 	case h.random.IntN(3) == 0:
 		h.note("remove %s", name)
+		h.deleted[h.uids[name]] = true
 		h.remove(name)
 		h.exists[name] = false
 	default:

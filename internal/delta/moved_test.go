@@ -55,3 +55,13 @@ func TestS6_Leave(t *testing.T) {
 		t.Errorf("Leave of a closed queue: %v", err)
 	}
 }
+
+// TestS6_ListOfSlots replaces a list by one without objects that have moved.
+func TestS6_ListOfSlots(t *testing.T) {
+	r := newRig(t, delta.Options[*object]{})
+	r.list("5", state("a", 1, "A"), state("b", 2, "B"), state("c", 3, "C"))
+	r.expect("+a@1#A i", "+b@2#B i", "+c@3#C i")
+	moved := func(key, _ string) bool { return key == "b" }
+	r.must(r.Replace(t.Context(), "", "9", items(state("a", 1, "A")), delta.ReplaceOptions{Moved: moved}))
+	r.expect("-b@2#B/b@2#B t moved", "-c@3#C/c@3#C t")
+}

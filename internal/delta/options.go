@@ -54,6 +54,9 @@ type ReplaceOptions struct {
 	// known at that point stays, unless the list begins a new history. If a key is also that of
 	// an item, the item's state counts.
 	Stays []string
+	// Moved reports whether an object that is known and not in the list has left the collection,
+	// and may still exist: its end is marked Moved. nil says so of none.
+	Moved func(key, uid string) bool
 }
 
 // settled returns the options with defaults in place of zeros, or an error that names the

@@ -80,7 +80,7 @@ func (q *Queue[T]) Replace(
 			ErrOlder, partition, version, p.reached)
 	}
 	s := q.openLocked()
-	s.list = &list[T]{p, version, o.NewHistory, items, slices.Sorted(slices.Values(o.Stays))}
+	s.list = &list[T]{p, version, o.NewHistory, items, slices.Sorted(slices.Values(o.Stays)), o.Moved}
 	q.pending += len(items)
 	p.reached = version
 	s.mark(p, version)

@@ -252,6 +252,10 @@ func (r *resolver[T]) deleteUnlisted(l *list[T], key string, before state[T], in
 		return
 	}
 	r.tombstone(key, before.object, initial)
+	if l.moved != nil && l.moved(key, before.uid) {
+		r.changes[len(r.changes)-1].Moved = true
+		return
+	}
 	if _, comparable := r.compare(l.version, l.version); !comparable && !l.newHistory {
 		// Otherwise the version of the list tells replays.
 		r.deletes.remember(key, before.version, before.uid)

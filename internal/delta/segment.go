@@ -34,8 +34,9 @@ type list[T any] struct {
 	partition  *partition
 	version    string
 	newHistory bool
-	items      []Item[T] // strictly ascending by key
-	stays      []string  // ascending: keys whose known state stays
+	items      []Item[T]                  // strictly ascending by key
+	stays      []string                   // ascending: keys whose known state stays
+	moved      func(key, uid string) bool // nil for none
 }
 
 // open reports whether events may still be added to the segment.

@@ -47,7 +47,8 @@ type part[T any] struct {
 	prefix    string // of its keys, and its partition in the queue
 	created   time.Time
 	running   atomic.Pointer[runningPart[T]] // nil before it runs
-	stop      context.CancelFunc             // nil before it runs
+	ctx       context.Context                // of its reflector; nil before it runs
+	stop      context.CancelFunc             // ends ctx; nil before it runs
 	begun     chan struct{}                  // closed when running is set for the first time
 	ended     chan struct{}                  // closed when the reflector has returned
 }
@@ -158,7 +159,7 @@ func (c *Collection[T]) startParts(ctx context.Context) {
 // startPartLocked runs the reflector of a part until Run ends or the part is removed.
 func (c *Collection[T]) startPartLocked(p *part[T]) {
 	ctx, stop := context.WithCancel(c.parts.running)
-	p.stop = stop
+	p.ctx, p.stop = ctx, stop
 	c.parts.group.Go(func() {
 		c.label(ctx, "reflector")
 		defer close(p.ended)

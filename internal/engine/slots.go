@@ -13,7 +13,8 @@ import (
 type merged chan struct{}
 
 // Merge lists the objects of slots that have come into Options.Slots, and returns when they are
-// cached. A collection that does not run has them in its first list. A Holding calls it.
+// cached. A collection that does not run has them in its first list, and one that stops meanwhile
+// needs none. A Holding calls it.
 func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 	c.parts.mu.Lock()
 	running, list := c.parts.running, c.parts.list
@@ -30,7 +31,7 @@ func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 		merging.Go(func() { errs[i] = p.merge(ctx, slots) })
 	}
 	merging.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(errs...); err != nil && running.Err() == nil {
 		return fmt.Errorf("informer %s: %w", c.Name(), err)
 	}
 	applied := make(merged)
@@ -41,6 +42,9 @@ func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 	case <-applied:
 		return nil
 	case <-ctx.Done():
+		if running.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("informer %s: %w", c.Name(), context.Cause(ctx))
 	}
 }
@@ -55,22 +59,26 @@ func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
 	}
 	running := p.running.Load()
 	err := running.reflector.Merge(ctx, running.source, slots)
-	if err != nil && isClosed(p.ended) {
+	if err != nil && p.ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
 // Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes
-// that are marked as moved. A Holding calls it.
-func (c *Collection[T]) Leave(slots slot.Set) {
+// that are marked as moved. An error is that of the context, while the queue is full. A Holding
+// calls it.
+func (c *Collection[T]) Leave(ctx context.Context, slots slot.Set) error {
 	for _, p := range c.parts.present() {
 		if running := p.running.Load(); running != nil {
-			running.reflector.Settle()
+			if err := running.reflector.Settle(ctx); err != nil {
+				return fmt.Errorf("informer %s: %w", c.Name(), err)
+			}
 		}
 	}
 	key := c.o.Slots.Key()
 	c.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue has nothing to hand on
 		return slots.Has(key.Of(uid, slot.NamespaceOf(objectKey)))
 	})
+	return nil
 }

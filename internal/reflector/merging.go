@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/slot"
@@ -22,13 +23,17 @@ var (
 // merging is what Merge shares with the goroutine of Run.
 type merging struct {
 	// lock is held while lists and events are handed on, which may wait for room in the queue. It
-	// guards the rest. It has room for one token.
-	lock   chan struct{}
+	// has room for one token.
+	lock chan struct{}
+
+	mu     sync.Mutex    // guards the rest, and comes after lock
 	listed bool          // a list was handed on
+	absent bool          // the server has no such resource, which was handed on as no objects
 	next   chan struct{} // closed by the next complete list, and by the end of Run
 	over   bool          // Run has ended
-	// deleted has the versions at which objects were deleted since the merge began; nil: no merge.
-	deleted map[string]string
+	// ended has the versions of objects that the merge may not bring in the listed state, because
+	// they were deleted since it began, or changed where versions say no order; nil: no merge.
+	ended map[string]string
 }
 
 // Merge lists the objects of slots that have come, and hands them on while the watch goes on: src is
@@ -43,21 +48,15 @@ func (r *Reflector[T]) Merge(ctx context.Context, src source.Source[T], slots sl
 	if err := m.acquire(ctx); err != nil {
 		return err
 	}
-	next := make(chan struct{})
-	m.next, m.deleted = next, map[string]string{}
-	listed, over := m.listed, m.over
+	next, listed, err := m.begin()
 	m.release()
-	defer func() {
-		m.lock <- struct{}{}
-		defer m.release()
-		m.next, m.deleted = nil, nil
-	}()
-	if over {
-		return errNotRunning
+	if next == nil {
+		return err
 	}
+	defer m.finish()
 	if listed {
 		err := r.mergeList(ctx, src, slots, next)
-		if err == nil || !isClosed(next) {
+		if !isClosed(next) {
 			return err
 		}
 	}
@@ -66,12 +65,32 @@ func (r *Reflector[T]) Merge(ctx context.Context, src source.Source[T], slots sl
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	m.lock <- struct{}{}
-	defer m.release()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.over {
 		return errNotRunning
 	}
 	return nil
+}
+
+// begin begins a merge. next is nil if there is nothing to merge, or nothing to merge into.
+func (m *merging) begin() (next chan struct{}, listed bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.over:
+		return nil, false, errNotRunning
+	case m.absent:
+		return nil, false, nil
+	}
+	m.next, m.ended = make(chan struct{}), map[string]string{}
+	return m.next, m.listed, nil
+}
+
+func (m *merging) finish() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.next, m.ended = nil, nil
 }
 
 // mergeList lists the objects of slots and hands them on, unless next is closed before.
@@ -91,7 +110,7 @@ func (r *Reflector[T]) mergeList(
 	if err != nil {
 		return err
 	}
-	return r.handOnMerged(ctx, next, items)
+	return r.handOnMerged(listing, next, items)
 }
 
 func (m *merging) acquire(ctx context.Context) error {
@@ -183,15 +202,36 @@ func (r *Reflector[T]) handOnMerged(
 	if isClosed(next) {
 		return nil
 	}
+	return r.queue.Push(ctx, r.o.Partition, "", r.stillWanted(items))
+}
+
+// stillWanted returns the listed objects whose slots are held, and that have not ended.
+func (r *Reflector[T]) stillWanted(items []delta.Event[T]) []delta.Event[T] {
+	m := &r.merging
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	kept := items[:0]
 	for _, item := range items {
-		deleted, ok := m.deleted[item.Key]
-		if r.holds(item.Item) && !(ok && !r.history.isOlder(deleted, item.Version)) {
+		ended, ok := m.ended[item.Key]
+		if r.holds(item.Item) && !(ok && !r.history.isOlder(ended, item.Version)) {
 			kept = append(kept, item)
 		}
 	}
 	clear(items[len(kept):])
-	return r.queue.Push(ctx, r.o.Partition, "", kept)
+	return kept
+}
+
+// note notes a change of a watch for the merge.
+func (r *Reflector[T]) note(e delta.Event[T]) {
+	if _, ordered := r.o.Compare(e.Version, e.Version); ordered && e.Type == delta.Set {
+		return // the queue tells which state is later
+	}
+	m := &r.merging
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended != nil {
+		m.ended[e.Key] = e.Version
+	}
 }
 
 // selects returns what a source is to yield.
@@ -230,9 +270,7 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 		if !s.holds(e.Item) {
 			continue
 		}
-		if m.deleted != nil && e.Type != delta.Set {
-			m.deleted[e.Key] = e.Version
-		}
+		s.note(e)
 		kept = append(kept, e)
 	}
 	return s.queue.Push(ctx, s.o.Partition, version, kept)
@@ -254,39 +292,78 @@ func (r *Reflector[T]) replace(
 	if r.o.Slots.Adds() != adds {
 		return errSlotsCame
 	}
+	held := r.o.Slots.Slots()
 	kept := items[:0]
 	for _, item := range items {
-		if r.holds(item) {
+		if r.isIn(held, item.Key, item.UID) {
 			kept = append(kept, item)
 		}
 	}
 	clear(items[len(kept):])
+	o.Moved = func(key, uid string) bool { return !r.isIn(held, key, uid) }
 	if err := r.queue.Replace(ctx, r.o.Partition, version, kept, o); err != nil {
 		return err
 	}
-	m.listed = true
-	m.covered()
+	m.coveredBy(false)
 	return nil
 }
 
-// covered ends a merge, which a list has made needless. The caller holds lock.
-func (m *merging) covered() {
+// replaceByNothing hands on that the server has no such resource.
+func (r *Reflector[T]) replaceByNothing(ctx context.Context) error {
+	o := delta.ReplaceOptions{NewHistory: true}
+	if r.o.Slots == nil {
+		return r.queue.Replace(ctx, r.o.Partition, "", nil, o)
+	}
+	m := &r.merging
+	if err := m.acquire(ctx); err != nil {
+		return err
+	}
+	defer m.release()
+	held := r.o.Slots.Slots()
+	o.Moved = func(key, uid string) bool { return !r.isIn(held, key, uid) }
+	if err := r.queue.Replace(ctx, r.o.Partition, "", nil, o); err != nil {
+		return err
+	}
+	m.coveredBy(true)
+	return nil
+}
+
+// isIn reports whether an object is in a set of slots.
+func (r *Reflector[T]) isIn(set slot.Set, key, uid string) bool {
+	namespace := slot.NamespaceOf(key)
+	return r.o.Slots.Check(namespace) != nil || set.Has(r.o.Slots.Key().Of(uid, namespace))
+}
+
+// coveredBy ends a merge, which a list has made needless, or the absence of the resource.
+func (m *merging) coveredBy(absence bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.listed, m.absent = m.listed || !absence, absence
+	m.coverLocked()
+}
+
+func (m *merging) coverLocked() {
 	if m.next != nil && !isClosed(m.next) {
 		close(m.next)
 	}
 }
 
-// end is called when Run has ended.
+// end is called when Run has ended. It ends a merge, and waits until that hands on nothing more.
 func (m *merging) end() {
-	m.lock <- struct{}{}
-	defer m.release()
+	m.mu.Lock()
 	m.over = true
-	m.covered()
+	m.coverLocked()
+	m.mu.Unlock()
+	m.lock <- struct{}{}
+	m.release()
 }
 
 // Settle returns when the events that were decoded before are handed on. Those of slots that have
-// gone by now are not handed on afterwards.
-func (r *Reflector[T]) Settle() {
-	r.merging.lock <- struct{}{}
+// gone by now are not handed on afterwards. An error is that of the context.
+func (r *Reflector[T]) Settle(ctx context.Context) error {
+	if err := r.merging.acquire(ctx); err != nil {
+		return err
+	}
 	r.merging.release()
+	return nil
 }

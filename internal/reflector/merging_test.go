@@ -94,6 +94,18 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 				check: returns(nil),
 			}
 		},
+		"changes without an order": func(t *testing.T) scenario {
+			o := holds("a")
+			o.Compare = func(string, string) (int, bool) { return 0, false }
+			return scenario{
+				o: o, answers: []answer{listed(sendsAfter(time.Second, "~bb@7"))},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: 5 * time.Second, pages: bcd}, slotsOf("bb", "ccc", "dddd"))
+				},
+				queue: []string{replaced5, "push 7: set bb@7", "push : merged ccc@3 merged dddd@4"},
+				check: returns(nil),
+			}
+		},
 		"slots go during the merge": func(t *testing.T) scenario {
 			return scenario{
 				o: holds("a"), answers: []answer{listed()},
@@ -212,7 +224,9 @@ func TestS6_EventsOnTheWay(t *testing.T) {
 			merged := merges(t, r, &lists{pages: []answer{page("", "6", "+bb@2", "")}}, slotsOf("bb"))
 			after(2 * time.Second) // the event has come
 			r.o.Slots.Remove(slotsOf("a"))
-			r.Settle()
+			if err := r.Settle(context.Background()); err != nil {
+				t.Error(err)
+			}
 			same(t, "before Settle has returned", j.read(), replaced5, "push : merged bb@2", "push 9:")
 			if err := <-merged; err != nil {
 				t.Error(err)

@@ -255,8 +255,7 @@ func (r *Reflector[T]) handleMissing(ctx context.Context, end ending) error {
 	}
 	// When the definition comes back, the server may have been restored from a backup. Versions
 	// of the old objects do not compare with those of the new ones.
-	err := r.queue.Replace(ctx, r.o.Partition, "", nil, delta.ReplaceOptions{NewHistory: true})
-	if err != nil {
+	if err := r.replaceByNothing(ctx); err != nil {
 		return err
 	}
 	r.server.emptied, r.history.position, r.history.absent = true, position{}, absence{}

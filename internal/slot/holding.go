@@ -15,10 +15,13 @@ type Holding struct {
 	key  Key
 	held atomic.Pointer[held]
 
-	changing chan struct{} // has room for one token: a lock that a context may end the wait for
-	mu       sync.Mutex    // guards the rest
-	left     Set           // that collections may still have
-	members  map[Member]struct{}
+	// adding is held by Add, and leaving while members drop slots, which comes after it. They have
+	// room for one token: locks that a context may end the wait for.
+	adding, leaving chan struct{}
+
+	mu      sync.Mutex // guards the rest; held is written under it
+	left    Set        // that members may still have; none of them is held
+	members map[Member]struct{}
 }
 
 // held is a state of a holding.
@@ -31,13 +34,16 @@ type held struct {
 type Member interface {
 	// Merge returns when the objects of slots that have come are cached.
 	Merge(ctx context.Context, slots Set) error
-	// Leave queues the end of the objects of slots that have gone.
-	Leave(slots Set)
+	// Leave queues the end of the objects of slots that have gone. An error is that of the context.
+	Leave(ctx context.Context, slots Set) error
 }
 
 // NewHolding returns a holding of some slots.
 func NewHolding(key Key, slots Set) *Holding {
-	h := &Holding{key: key, changing: make(chan struct{}, 1), members: map[Member]struct{}{}}
+	h := &Holding{
+		key: key, adding: make(chan struct{}, 1), leaving: make(chan struct{}, 1),
+		members: map[Member]struct{}{},
+	}
 	h.held.Store(&held{set: slots})
 	return h
 }
@@ -79,19 +85,20 @@ func (h *Holding) Check(namespace string) error {
 // Add adds slots, and returns when the caches of all informers that run have their objects: each
 // lists them once, while its watch goes on. The first list of an informer that starts later has
 // them. After an error the slots are held, and the caches may have a part of their objects: call Add
-// again, or Remove. One call of Add is at work at a time.
+// again, or Remove. One call of Add is at work at a time. Slots that are removed meanwhile leave at
+// once.
 func (h *Holding) Add(ctx context.Context, slots Set) error {
 	select {
-	case h.changing <- struct{}{}:
-		defer func() { <-h.changing }()
+	case h.adding <- struct{}{}:
+		defer func() { <-h.adding }()
 	case <-ctx.Done():
 		return fmt.Errorf("add the slots %v: %w", slots, context.Cause(ctx))
 	}
-	h.leave() // before they may come again
-	h.change(func(now *held) {
-		now.set = now.set.Union(slots)
-		now.adds++
-	})
+	for !h.hold(slots) {
+		if err := h.leave(ctx); err != nil {
+			return fmt.Errorf("add the slots %v, which have not left yet: %w", slots, err)
+		}
+	}
 	members := h.attached()
 	errs := make([]error, len(members))
 	var merging sync.WaitGroup
@@ -110,37 +117,52 @@ func (h *Holding) Add(ctx context.Context, slots Set) error {
 // not wait.
 func (h *Holding) Remove(slots Set) {
 	h.mu.Lock()
-	h.left = h.left.Union(slots)
-	h.mu.Unlock()
-	h.change(func(now *held) { now.set = now.set.Minus(slots) })
-	go func() { // it ends when the handlers that informers wait for have made room
-		h.changing <- struct{}{}
-		defer func() { <-h.changing }()
-		h.leave()
-	}()
-}
-
-// change replaces the state.
-func (h *Holding) change(f func(*held)) {
-	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := *h.held.Load()
-	f(&now)
+	now.set = now.set.Minus(slots)
 	h.held.Store(&now)
+	h.left = h.left.Union(slots)
+	// It ends when the handlers that informers wait for have made room.
+	go h.leave(context.Background()) //nolint:errcheck // the context does not end
 }
 
-// leave has the members drop the slots that have gone. The caller holds changing.
-func (h *Holding) leave() {
+// hold adds slots to those that are held, and reports whether it could: members may still have some.
+func (h *Holding) hold(slots Set) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.left.Minus(slots) != h.left {
+		return false
+	}
+	now := *h.held.Load()
+	now.set = now.set.Union(slots)
+	now.adds++
+	h.held.Store(&now)
+	return true
+}
+
+// leave makes the members drop the slots that have gone.
+func (h *Holding) leave(ctx context.Context) error {
+	select {
+	case h.leaving <- struct{}{}:
+		defer func() { <-h.leaving }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	h.mu.Lock()
 	left := h.left
-	h.left = Set{}
 	h.mu.Unlock()
 	if left.IsEmpty() {
-		return
+		return nil
 	}
 	for _, m := range h.attached() {
-		m.Leave(left)
+		if err := m.Leave(ctx, left); err != nil {
+			return err
+		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left = h.left.Minus(left)
+	return nil
 }
 
 func (h *Holding) attached() (members []Member) {
