@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	teams        = 40
-	perTeam      = 10
+	teams        = 200
+	perTeam      = 2
 	changePeriod = 50 * time.Millisecond
 )
 

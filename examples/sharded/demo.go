@@ -80,7 +80,8 @@ func (d *demo) greet() {
 		d.printf("Replica %s is process %d, with pages at %s\n", p.name, p.command.Process.Pid, p.pages)
 	}
 	d.printf("End one and see its slots move: kill -9 %d\n", d.replicas[0].command.Process.Pid)
-	d.printf("Ask the Leases: go run ./cmd/tidings shards %s/%s --server %s\n", d.namespace, name, d.url)
+	d.printf("Ask the Leases: go run ./cmd/tidings shards %s/%s --server %s\n",
+		d.namespace, name, d.url)
 	d.printf("Ctrl-C ends all.\n\n")
 }
 

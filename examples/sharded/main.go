@@ -1,6 +1,6 @@
-// Command sharded divides the objects of a controller among its replicas. Without flags it starts an
-// API server in memory and three replicas, each of which is a process, and prints which of them has
-// which slots:
+// Command sharded divides the objects of a controller among its replicas. Without flags it starts
+// an API server in memory and three replicas, each of which is a process, and prints which of them
+// has which slots:
 //
 //	go run ./examples/sharded
 //
