@@ -225,6 +225,11 @@ var (
 		"examples":            {rooms: []string{"."}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/controller": {rooms: []string{".", "controller", "controller/objects", "controller/recorder", "metrics"}, others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"}, tests: []string{"*"}},
 		"examples/manager":    {rooms: []string{".", "controller", "controller/objects", "examples/clientgo/command"}, others: []string{"k8s.io"}, tests: []string{"*"}},
+		"examples/sharded": {
+			rooms:  []string{".", "apisim", "controller", "debug", "metrics", "shard"},
+			others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"},
+			tests:  []string{"*"},
+		},
 		"examples/customtype": {rooms: []string{".", "examples/clientgo/customtype/apis"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/clientgo": {
 			rooms:  []string{"clientgo/cache", "clientgo/informers", "clientgo/dynamicinformer", "clientgo/metadatainformer", "examples/clientgo"},

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// rules reads the rights of the manifest. A Role and a ClusterRole have the same fields.
+func rules(t *testing.T) (all []apisim.Rule) {
+	t.Helper()
+	manifest, err := os.ReadFile("rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		var role rbacv1.Role
+		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range role.Rules {
+			rule := apisim.Rule{Verbs: r.Verbs}
+			if role.Namespace != "" {
+				rule.Namespaces = []string{role.Namespace}
+			}
+			for _, resource := range r.Resources {
+				if r.APIGroups[0] != "" {
+					resource += "." + r.APIGroups[0]
+				}
+				rule.Resources = append(rule.Resources, resource)
+			}
+			all = append(all, rule)
+		}
+	}
+	return all
+}
+
+// TestTheRolesAreWhatAReplicaNeeds runs two replicas with the rights of the manifest, one after the
+// other, the first of which crashes.
+func TestTheRolesAreWhatAReplicaNeeds(t *testing.T) {
+	granted := rules(t)
+	slog.SetLogLoggerLevel(slog.LevelError + 1)
+	t.Cleanup(func() { slog.SetLogLoggerLevel(slog.LevelInfo) })
+	synctest.Test(t, func(t *testing.T) {
+		server := apisim.Start(t)
+		c := &cluster{Server: server}
+		if err := c.fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		err := server.SetUsers(apisim.User{Name: "a", Token: "a", Allow: granted},
+			apisim.User{Name: "b", Token: "b", Allow: granted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := func(token string) (stop func() error) {
+			config := server.Config()
+			config.QPS, config.BearerToken, config.UserAgent = -1, token, token
+			r, err := newReplica(config, options{namespace: "default", identity: token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(ctx, func(http.Handler) {}) }()
+			return func() error {
+				cancel()
+				return <-ended
+			}
+		}
+		stopA := start("a")
+		time.Sleep(10 * time.Second)
+		cut := server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
+		stopB := start("b")
+		time.Sleep(time.Minute)
+		server.Inject(apisim.Match{Verb: "patch", UserAgent: "b", Times: 1}, apisim.RefuseApplied(500))
+		configMap, err := apisim.Get[*corev1.ConfigMap](t.Context(), server, teamOf(0), settingsOf(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		metav1.SetMetaDataAnnotation(&configMap.ObjectMeta, sumAnnotation, "")
+		if _, err := server.Update(t.Context(), configMap); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if n, err := c.waiting(t.Context()); n > 0 || err != nil {
+			t.Errorf("%d ConfigMaps have no checksum; the error is %v", n, err)
+		}
+		cut.Lift()
+		for _, stop := range []func() error{stopA, stopB} {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if held, err := c.held(t.Context(), "default"); len(held) > 0 || err != nil {
+			t.Errorf("the Leases %v are held; the error is %v", held, err)
+		}
+		checkRights(t, server, granted)
+	})
+}
+
+// checkRights wants no request to have been refused, and each right to have been used.
+func checkRights(t *testing.T, server *apisim.Server, granted []apisim.Rule) {
+	t.Helper()
+	requests := server.Requests()
+	for _, r := range requests {
+		if r.Status == http.StatusForbidden || r.Status == http.StatusUnauthorized {
+			t.Errorf("the roles do not allow %v", r)
+		}
+	}
+	for _, rule := range granted {
+		for _, verb := range rule.Verbs {
+			for _, resource := range rule.Resources {
+				if len(requests.Of(apisim.Match{Verb: verb, Resource: resource})) == 0 {
+					t.Errorf("the roles grant %s on %s, which no request needed", verb, resource)
+				}
+			}
+		}
+	}
+}
