@@ -46,7 +46,8 @@
 //	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "rollout"})
 //	err = c.Run(ctx)
 //
-// Its informers hold the objects of all slots, and it filters by itself.
+// It filters by itself. Informers with its Held in their Selection have the objects of its slots alone,
+// others all.
 //
 // # What is not guaranteed
 //
