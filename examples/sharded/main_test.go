@@ -58,7 +58,7 @@ type run struct {
 func start(t *testing.T, program string) *run {
 	t.Helper()
 	r := &run{
-		T: t, command: exec.Command(program, "-lease", "3s"),
+		T: t, command: exec.Command(program, "-lease", "10s"),
 		lines: make(chan string, 10000), stderr: make(chan string, 1),
 	}
 	stdout, err := r.command.StdoutPipe()
