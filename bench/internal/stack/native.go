@@ -81,7 +81,7 @@ func nativeDecoder() func([]byte) (metav1.Object, error) {
 }
 
 func fromFactory[T objects.Object](factory *tidings.Factory, o Options, e Eyes) (Informer, error) {
-	informer, err := tidings.For[T](factory, tidings.Selection{})
+	informer, err := tidings.For[T](factory, tidings.Selection{Slots: o.Slots})
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,8 @@ type Options struct {
 	// stack has such indexes.
 	Labels []string
 	Owners bool
+	// Slots are those of which an informer of the native API has the objects; nil is all.
+	Slots *tidings.Slots
 }
 
 // Target says where a server is and how it sends.
