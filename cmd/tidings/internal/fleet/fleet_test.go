@@ -189,6 +189,7 @@ func TestNodesThatTakeNoPodsGetNone(t *testing.T) {
 		for _, node := range nodes {
 			write(r, node, cordon(true))
 		}
+		r.pass(time.Second) // the nodes and the pods come by different watches
 		_, err := r.server.Create(r.Context(), hello())
 		r.fatal(err)
 		r.pass(time.Minute)
