@@ -100,6 +100,16 @@ func (r *Reflector[T]) rewindIn(l *staged[T], version string) error {
 	return nil
 }
 
+// isVoid reports whether a list was not handed on for a reason that the next one does not have. Then
+// there is no wait between them: the server answers.
+func (r *Reflector[T]) isVoid(err error) bool {
+	if errors.Is(err, errRewound) {
+		r.noteError(err)
+		return true
+	}
+	return errors.Is(err, errSlotsCame)
+}
+
 // endList hands on the staged objects as one Replace. The next watch starts at version.
 //
 // A consistent list of a version before the reached one begins a new history, in which the

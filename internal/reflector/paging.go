@@ -3,7 +3,6 @@ package reflector
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -200,7 +199,7 @@ func (s *paging[T]) complete(ctx context.Context) state[T] {
 	objects := s.staged.len() // endList takes them
 	err := s.endList(ctx, s.staged, s.version, s.from == "")
 	s.endSpan(err, objects)
-	if errors.Is(err, errSlotsCame) {
+	if s.isVoid(err) {
 		return s.list()
 	}
 	if err != nil {

@@ -189,6 +189,22 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 			answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@8 =20")), streamed(sends("+a@3 +b@8 =20"))},
 			queue:   []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@8"},
 		},
+		"the same after a minute without the server": { // the next list does not wait
+			asks: true, o: known,
+			answers: append(slices.Concat([]answer{listed(sends("~b@8"), fails(errCut))},
+				slices.Repeat([]answer{failed("watch 8", errRefused)}, 6)),
+				failed("watch 8", errExpired), streamed(sends("+a@3 +b@8 =20")), streamed(sends("+a@3 +b@8 =20"))),
+			during: func(_ *Reflector[object], s *script) {
+				for len(s.requests()) < 9 {
+					after(time.Second)
+				}
+				after(time.Second)
+				if n := len(s.requests()); n != 10 {
+					t.Errorf("%d requests", n)
+				}
+			},
+			queue: []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@8"},
+		},
 		// A stream may begin with a state that its server had, and bring the later ones.
 		"streamed list that catches up": {
 			o: known, answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@7"), sends("~a@6 ~b@8 =20"))},

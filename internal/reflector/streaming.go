@@ -108,7 +108,7 @@ func (s *streaming[T]) complete(
 	objects := s.staged.len() // endList takes them
 	err := s.endList(ctx, s.staged, version, true)
 	s.endSpan(err, version, objects)
-	if errors.Is(err, errSlotsCame) {
+	if s.isVoid(err) {
 		s.close()
 		return s.list()
 	}
