@@ -3,6 +3,7 @@ package tidings_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"strings"
@@ -337,5 +338,26 @@ func TestS6_AddEndsWithItsContext(t *testing.T) {
 		s.must(s.slots.Add(s.ctx, half(1)))
 		synctest.Wait()
 		s.agree(l)
+	})
+}
+
+// TestS6_TransformsKeepTheUID has a transform remove what objects are divided by.
+func TestS6_TransformsKeepTheUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{Logger: slog.New(slog.DiscardHandler)}, apisim.Options{})
+		defer w.end()
+		w.create("a", "1")
+		w.probe = w.ask(t, w.factory, tidings.Selection{
+			Slots: tidings.NewSlots(tidings.ByUID, tidings.AllSlots()),
+			Transform: tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+				c.UID = ""
+				return c, nil
+			}),
+		})
+		w.start()
+		h := w.health()
+		if h.TransformErrors != 1 || !strings.Contains(h.LastTransformError.Error(), "divided into slots: keep it") {
+			t.Errorf("%d errors of the transform, the last is %v", h.TransformErrors, h.LastTransformError)
+		}
 	})
 }

@@ -67,11 +67,11 @@ func (h *Holding) Has(uid, namespace string) bool {
 }
 
 // ErrNoNamespace is an object without a namespace where objects are divided by that, and ErrNoUID the
-// result of a transform without the UID that they are divided by.
+// result of a transform without the UID that they are divided by, or with another one.
 var (
 	ErrNoNamespace = errors.New("the slots are divided by namespace, and the object has none: " +
 		"divide them by UID")
-	ErrNoUID = errors.New("it removed the uid, by which objects are divided into slots: keep it")
+	ErrNoUID = errors.New("it removed or changed the uid, by which objects are divided into slots: keep it")
 )
 
 // Check returns an error for an object that has no slot.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
@@ -54,6 +56,26 @@ func TestS6_SlotsOfADropIn(t *testing.T) {
 		}
 		if moved, ok := deletes[0].(owncache.Moved); !ok || moved.Key != "a/one" || moved.Object == nil {
 			t.Errorf("OnDelete received %#v", deletes[0])
+		}
+	})
+}
+
+// TestS6_TransformsOfADropInKeepTheUID has a transform remove what objects are divided by. Fakes give
+// objects no UID.
+func TestS6_TransformsOfADropInKeepTheUID(t *testing.T) {
+	eachOfOurs(t, func(t *testing.T, l library, w world) {
+		w.create(t, widget("a", "one", "red"))
+		informer := started(t, l, w, settings{
+			slots: tidings.NewSlots(tidings.ByUID, tidings.AllSlots()),
+			transform: func(obj any) (any, error) {
+				copied := obj.(runtime.Object).DeepCopyObject()
+				copied.(metav1.Object).SetUID("")
+				return copied, nil
+			},
+		})
+		_, isFake := w.(*fakeWorld)
+		if got := len(informer.GetStore().List()); (got == 1) != isFake {
+			t.Errorf("%d objects are cached", got)
 		}
 	})
 }

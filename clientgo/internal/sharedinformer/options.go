@@ -185,7 +185,7 @@ func (i *Informer) afterTransform(received source.Item[any], made any) (any, err
 		i.ownVersions.Store(true)
 	}
 	if slots := i.o.Slots; slots != nil && slots.Key() == slot.UID {
-		if _, uid := versionAndUID(made); uid == "" {
+		if _, uid := versionAndUID(made); uid != received.UID {
 			return made, slot.ErrNoUID
 		}
 	}
