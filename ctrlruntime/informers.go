@@ -81,7 +81,7 @@ func (m *member) Selects() bool { return m.labels != "" || m.fields != "" }
 // Selectors returns the selectors of the informer.
 func (m *member) Selectors() (labels, fields string) { return m.labels, m.fields }
 
-// Holds reports whether the informer has the objects of a slot: it has all.
+// Holds reports true: the informer holds the objects of all slots.
 func (m *member) Holds(string, string) bool { return true }
 
 // holds names what the informer holds.

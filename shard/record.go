@@ -85,7 +85,7 @@ type document struct {
 	Members  []protocol.ID       `json:"members"`
 	Versions []map[string]string `json:"versions,omitempty"`
 	// Entries are owner, epoch, next owner, 1 if that is ready, and versions. Members and versions
-	// count from 1; 0 is none. Zeros at the end are left out.
+	// count from 1, and 0 means none. Zeros at the end are left out.
 	Entries [][]uint64 `json:"entries"`
 }
 

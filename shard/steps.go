@@ -136,7 +136,7 @@ func (m *membership) send(write func(context.Context) error) {
 	notify(g.changed)
 }
 
-// nextWriteLocked returns the write that is to be sent now, nil if there is none.
+// nextWriteLocked returns the write to send now, or nil.
 func (m *membership) nextWriteLocked() func(context.Context) error {
 	g := m.group
 	if m.writing || !g.view.seen || g.view.broken != nil || time.Now().Before(m.paused) {

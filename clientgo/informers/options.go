@@ -89,8 +89,8 @@ func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.options.Recorder = recorder }
 }
 
-// WithSlots has the factory's own informers hold the objects of some slots alone, which may change
-// while they run: package shard divides the slots among processes. OnDelete receives a [cache.Moved]
+// WithSlots limits the factory's own informers to the objects of some slots, which may change while
+// they run: package shard divides the slots among processes. OnDelete receives a [cache.Moved]
 // for an object whose slot goes. Objects of other slots are not decoded by our own source; those
 // that another client has decoded are left out. nil, the default, is all objects.
 //

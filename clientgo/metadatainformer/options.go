@@ -53,7 +53,7 @@ func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Recorder = recorder }
 }
 
-// WithSlots has the informers hold the objects of some slots alone, as informers.WithSlots does.
+// WithSlots limits the informers to the objects of some slots, as informers.WithSlots does.
 func WithSlots(slots *tidings.Slots) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Slots = slots }
 }

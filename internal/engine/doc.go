@@ -24,8 +24,8 @@
 //  6. Objects that something else has decoded share their parts: those of lists before they are
 //     cached, those of watches when they have been quiet (latesharing.go). Then an equal object
 //     takes their place in the cache, and no handler receives that.
-//  7. With Options.Slots, a collection has the objects of some slots alone. Slots that come are one
-//     list per part beside its watch, and slots that go a batch of deletes (slots.go).
+//  7. With Options.Slots, a collection holds only the objects of some slots. Slots that come are
+//     one list per part beside its watch, and slots that go are a batch of deletes (slots.go).
 //  8. The stop ends the reflectors first, then the processor, then the handlers.
 //
 // # Concurrency properties

@@ -49,8 +49,8 @@ func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 	}
 }
 
-// merge has the reflector of a part list the objects of slots. The part may have been removed
-// meanwhile, and then has none.
+// merge lists the objects of slots by the reflector of a part. A part that was removed meanwhile
+// needs none.
 func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
 	select {
 	case <-p.begun:

@@ -31,8 +31,8 @@ type merging struct {
 	absent bool          // the server has no such resource, which was handed on as no objects
 	next   chan struct{} // closed by the next complete list, and by the end of Run
 	over   bool          // Run has ended
-	// ended has the versions of objects that the merge may not bring in the listed state, because
-	// they were deleted since it began, or changed where versions say no order; nil: no merge.
+	// ended has the versions of objects whose listed state is out of date: they were deleted since
+	// the merge began, or changed where versions have no order. It is nil without a merge.
 	ended map[string]string
 }
 

@@ -174,7 +174,7 @@ func (h *Holding) attached() (members []Member) {
 	return members
 }
 
-// Attach adds a member, which is told of changes until detach is called.
+// Attach adds a member. It follows the changes until detach is called.
 func Attach(h *Holding, m Member) (detach func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

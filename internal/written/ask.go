@@ -57,7 +57,7 @@ func (w Write) Ask(
 	return a, err
 }
 
-// isNew reports whether a cache has the objects of a namespace as the server has them. The version of
+// isNew reports whether a cache is as new as the server for the objects of a namespace. The version of
 // the cache does not tell, because objects of other namespaces raise the version of the server.
 func isNew(
 	ctx context.Context, server *guard.Guard, by Cache, gvr schema.GroupVersionResource,

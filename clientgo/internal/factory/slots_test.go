@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// TestS6_SlotsOfADropIn has the slot of a namespace come, and that of another go.
+// TestS6_SlotsOfADropIn adds the slot of one namespace and removes that of another.
 func TestS6_SlotsOfADropIn(t *testing.T) {
 	slotOf := func(namespace string) tidings.SlotSet { return slot.Of(slot.Namespace.Of("", namespace)) }
 	eachOfOurs(t, func(t *testing.T, l library, w world) {

@@ -102,7 +102,7 @@ func (s *schedule[R]) forget(i uint32) {
 	s.index.release(i)
 }
 
-// erase forgets a key that does not run, with what is asked for it and its failures.
+// erase forgets a key that does not run, with its requests and failures.
 func (s *schedule[R]) erase(i uint32) {
 	e := s.entries.at(i)
 	s.takeReasons(e, nil)

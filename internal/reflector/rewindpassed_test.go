@@ -1,0 +1,93 @@
+package reflector
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// lookedAt answers a check of the server's version with the objects of a text.
+func lookedAt(version, items string) answer { return page(look, version, items, "") }
+
+// TestP16_ServerThatHasPassedTheReachedVersion has the server set back, and write new states until
+// its version is beyond the reached one.
+func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
+	// away is 12 s without the server, after some events.
+	away := func(events, from string, then ...answer) []answer {
+		before := []answer{listed(sends(events), fails(errCut))}
+		for range 3 {
+			before = append(before, failed("watch "+from, errRefused))
+		}
+		return append(before, then...)
+	}
+	changed := func(then ...answer) []answer { return away("~a@6 ~b@8", "8", then...) }
+	known := Options[object]{Known: knows("a@6", "b@8")}
+	pushed := "push 8: set a@6 set b@8"
+	narrowed := func(keys ...string) checker {
+		return func(t *testing.T, _ *Reflector[object], s *script, _ *journal) {
+			same(t, "keys asked for", s.keys, keys...)
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"list with an older state": {
+			o: known, answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@9 =20"), sends("*21"))},
+			queue: []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@9", "bookmark 21"},
+		},
+		"list with an older state, whose other objects are cached": {
+			asks: true, o: known,
+			answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@8 =20")), streamed(sends("+a@3 +b@8 =20"))},
+			queue:   []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@8"},
+		},
+		"the same after a minute without the server": { // the next list does not wait
+			asks: true, o: known,
+			answers: append(slices.Concat([]answer{listed(sends("~b@8"), fails(errCut))},
+				slices.Repeat([]answer{failed("watch 8", errRefused)}, 6)),
+				failed("watch 8", errExpired), streamed(sends("+a@3 +b@8 =20")), streamed(sends("+a@3 +b@8 =20"))),
+			during: func(_ *Reflector[object], s *script) {
+				for len(s.requests()) < 9 {
+					after(time.Second)
+				}
+				after(time.Second)
+				if n := len(s.requests()); n != 10 {
+					t.Errorf("%d requests", n)
+				}
+			},
+			queue: []string{replaced5, "push 8: set b@8", "replace 20, new history: a@3 b@8"},
+		},
+		// A stream may begin with a state that its server had, and bring the later ones.
+		"streamed list that catches up": {
+			o: known, answers: []answer{listed(sends("~b@8"), fails(errExpired)), streamed(sends("+a@3 +b@7"), sends("~a@6 ~b@8 =20"))},
+			queue: []string{replaced5, "push 8: set b@8", "replace 20: a@3 b@7 a@6 as known b@8 as known"},
+		},
+		"look at an older state of the last object": {
+			answers: changed(watched("8"), lookedAt("20", "+b@2"), streamed(sends("+b@2 =20"))),
+			queue:   []string{replaced5, pushed, "replace 20, new history: b@2"}, check: narrowed("b"),
+		},
+		"look at the last object": {
+			answers: changed(watched("8"), lookedAt("20", "+b@8")), queue: []string{replaced5, pushed}, check: narrowed("b"),
+		},
+		"look at a later state of it":                            {answers: changed(watched("8"), lookedAt("20", "+b@15"))},
+		"look at another object, of a server that cannot narrow": {answers: changed(watched("8"), page(look, "20", "+a@1", "more"))},
+		"look that is refused": {
+			answers: changed(watched("8"), failed(look, status(400, metav1.StatusReasonBadRequest)), checked("20")), check: narrowed("b"),
+		},
+		"look without the last object, which is gone by an event": {
+			answers: changed(watched("8", sendsAfter(time.Second, "-b@15"), sendsAfter(time.Second, "*21")), lookedAt("20", "")),
+			queue:   []string{replaced5, pushed, "push 15: delete b@15", "bookmark 21"},
+		},
+		"look without the last object, which no event ends": {
+			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), sendsAfter(time.Second, "*21")), lookedAt("20", ""), streamed(sends("+c@19 =22"))),
+			queue:   []string{replaced5, pushed, "push 19: set c@19", "bookmark 21", "replace 22, new history: c@19"},
+		},
+		"look without the last object, which was deleted": {
+			answers: away("-b@9", "5", watched("5", sendsAfter(time.Second, "*21")), lookedAt("20", "")),
+			queue:   []string{replaced5, "push 9: delete b@9", "bookmark 21"}, check: narrowed("b"),
+		},
+		"look at the deleted object": {
+			answers: away("-b@9", "5", watched("5"), lookedAt("20", "+b@2"), streamed(sends("+b@2 =20"))),
+			queue:   []string{replaced5, "push 9: delete b@9", "replace 20, new history: b@2"},
+		},
+	})
+}

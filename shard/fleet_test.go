@@ -1,0 +1,311 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// fleet is a server with objects, and processes whose controllers take part in one group.
+type fleet struct {
+	*world
+	objects int
+	held    bool // informers hold the objects of their slots alone
+
+	mu    sync.Mutex // guards the rest
+	calls []*fleetCall
+	// wrote is the version of the last write of a call by key.
+	wrote map[string]uint64
+}
+
+// fleetCall is a call of a controller.
+type fleetCall struct {
+	key, process string
+	// ended is when it returned or its context ended: from then on it writes nothing. It is zero
+	// before.
+	began, ended time.Time
+	reasons      []controller.Reason
+	gone         bool
+}
+
+// replica is a process of a fleet.
+type replica struct {
+	*Group
+	f        *fleet
+	name     string
+	server   *apisim.Instance
+	client   kubernetes.Interface
+	slots    *controller.Slots
+	control  *controller.Controller[*corev1.ConfigMap]
+	informer *tidings.Informer[*corev1.ConfigMap]
+	stop     context.CancelFunc
+	ended    chan error // of the controller's Run
+
+	mu sync.Mutex // guards the rest
+	// takes is how long a call takes, and ignores says that it runs on after its context.
+	takes   time.Duration
+	ignores bool
+	// refused is the last error of a write that the guard has not sent.
+	refused error
+}
+
+const fleetNamespaces = 24
+
+func namespaceOf(i int) string { return fmt.Sprintf("team-%03d", i%fleetNamespaces) }
+
+// inFleet runs a test in a bubble with a server of objects, and checks the calls at the end: with
+// informers of all objects, and with those of slots.
+func inFleet(t *testing.T, objects int, test func(f *fleet)) {
+	t.Helper()
+	for name, held := range map[string]bool{"all objects": false, "slots": true} {
+		t.Run(name, func(t *testing.T) { inOneFleet(t, objects, held, test) })
+	}
+}
+
+func inOneFleet(t *testing.T, objects int, held bool, test func(f *fleet)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, held: held, wrote: map[string]uint64{}}
+		for i := range fleetNamespaces {
+			f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
+		}
+		for i := range objects {
+			f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespaceOf(i), Name: fmt.Sprint("c", i),
+			}})
+		}
+		test(f)
+		f.checkCalls()
+	})
+}
+
+func (f *fleet) create(obj tidings.Object) {
+	f.Helper()
+	if _, err := apisim.Create(f.Context(), f.server, obj); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func must[V any](f *fleet) func(V, error) V {
+	return func(value V, err error) V {
+		f.Helper()
+		if err != nil {
+			f.Fatal(err)
+		}
+		return value
+	}
+}
+
+// join starts a process until stop, or the end of the test.
+func (f *fleet) join(name string, by slot.Key) *replica {
+	f.Helper()
+	r := &replica{f: f, name: name, server: f.server.AddInstance(), ended: make(chan error, 1),
+		slots: controller.NewSlots(by)}
+	config := r.server.Config()
+	config.UserAgent, config.QPS = name, -1
+	silent := slog.New(slog.DiscardHandler)
+	factory := must[*tidings.Factory](f)(tidings.NewFactory(config, tidings.FactoryOptions{Logger: silent}))
+	selection := tidings.Selection{}
+	if f.held {
+		selection.Slots = r.slots.Held()
+	}
+	r.informer = must[*tidings.Informer[*corev1.ConfigMap]](f)(
+		tidings.For[*corev1.ConfigMap](factory, selection))
+	guard := must[*controller.Guard](f)(controller.NewGuard(config, controller.GuardOptions{}))
+	r.client = must[kubernetes.Interface](f)(kubernetes.NewForConfig(guard.Config()))
+	r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
+		controller.Options[*corev1.ConfigMap]{
+			Name: "counter", Workers: 64, Guard: guard, Slots: r.slots, Logger: silent,
+		}, r.reconcile))
+	leases := f.server.Config()
+	leases.UserAgent, leases.BearerToken = name, name
+	r.Group = must[*Group](f)(newGroup(leases, r.slots, Options{
+		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent,
+	}))
+	r.clock = lease.Clock{Boot: func() time.Duration { return 0 }}
+	ctx, stop := context.WithCancel(f.Context())
+	informers, stopInformers := context.WithCancel(context.Background())
+	r.stop = stop
+	if err := factory.Start(informers); err != nil {
+		f.Fatal(err)
+	}
+	go r.run(ctx)
+	go func() { r.ended <- r.control.Run(ctx) }()
+	f.Cleanup(func() {
+		stop()
+		<-r.done
+		<-r.ended
+		stopInformers()
+		if err := factory.Shutdown(context.Background()); err != nil {
+			f.Error(err)
+		}
+		guard.SetDefaultTerm(nil)
+	})
+	return r
+}
+
+// reconcile counts its calls in the object. It checks that it begins with the last write of any
+// process, and that no other call of the key runs.
+func (r *replica) reconcile(
+	ctx context.Context, q controller.Request[*corev1.ConfigMap],
+) (controller.Result, error) {
+	f, c := r.f, &fleetCall{key: q.Key, process: r.name, began: time.Now(), reasons: q.Reasons, gone: q.Gone}
+	version, err := strconv.ParseUint(q.Object.ResourceVersion, 10, 64)
+	f.mu.Lock()
+	if err != nil || !q.Gone && version < f.wrote[q.Key] {
+		f.Errorf("a call of %s by %s begins with version %d, and %d was written before", q.Key, r.name,
+			version, f.wrote[q.Key])
+	}
+	f.calls = append(f.calls, c)
+	f.mu.Unlock()
+	end := func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if c.ended.IsZero() {
+			c.ended = time.Now()
+		}
+	}
+	defer end()
+	defer context.AfterFunc(ctx, end)()
+	r.mu.Lock()
+	takes, ignores := r.takes, r.ignores
+	r.mu.Unlock()
+	if ignores {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if takes > 0 {
+		lease.Sleep(ctx, takes)
+	}
+	if q.Gone {
+		return controller.Result{}, nil
+	}
+	next := q.Object.DeepCopy()
+	if next.Data["seen"] == next.Data["asked"] && next.Data["by"] == r.name {
+		return controller.Result{}, nil
+	}
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data["seen"], next.Data["by"] = next.Data["asked"], r.name
+	got, err := r.client.CoreV1().ConfigMaps(q.Namespace()).Update(ctx, next, metav1.UpdateOptions{})
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.refused = err
+		return controller.Result{}, err
+	}
+	version, err = strconv.ParseUint(got.ResourceVersion, 10, 64)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wrote[q.Key] = max(f.wrote[q.Key], version)
+	return controller.Result{}, err
+}
+
+// set changes what the calls of a process do.
+func (r *replica) set(change func(*replica)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r)
+}
+
+// checkCalls wants no two calls of a key at a time.
+func (f *fleet) checkCalls() {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := map[string]*fleetCall{}
+	for _, c := range f.calls { // in the order in which they began
+		if before := last[c.key]; before != nil && (before.ended.IsZero() || before.ended.After(c.began)) {
+			f.Errorf("%s calls %s at %v, while %s calls it from %v to %v", c.process, c.key, c.began,
+				before.process, before.began, before.ended)
+		}
+		last[c.key] = c
+	}
+}
+
+// served waits until the controllers serve all slots, and returns how long that took.
+func (f *fleet) served(replicas ...*replica) time.Duration {
+	f.Helper()
+	began := time.Now()
+	for range 3000 {
+		synctest.Wait()
+		n := 0
+		for _, r := range replicas {
+			n += r.serves().Len()
+		}
+		if n == Count {
+			return time.Since(began)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, r := range replicas {
+		f.Logf("%s: %+v %+v", r.name, r.Health(), r.control.Health())
+	}
+	f.Fatal("not all slots are served after minutes")
+	return 0
+}
+
+// serves returns the slots that the controller says it serves.
+func (r *replica) serves() (s Set) {
+	inOrder, _ := r.slots.Report()
+	return inOrder
+}
+
+// ask changes an object, so that it has to be called for.
+func (f *fleet) ask(i, number int) {
+	f.Helper()
+	obj, err := f.server.Get(f.Context(), corev1.SchemeGroupVersion.WithResource("configmaps"),
+		namespaceOf(i), fmt.Sprint("c", i))
+	if err != nil {
+		f.Fatal(err)
+	}
+	next := obj.(*corev1.ConfigMap).DeepCopy()
+	if next.Data == nil {
+		next.Data = map[string]string{}
+	}
+	next.Data["asked"] = fmt.Sprint(number)
+	if _, err := apisim.Update(f.Context(), f.server, next); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// since returns the calls that have begun since a moment, by key.
+func (f *fleet) since(at time.Time) map[string][]*fleetCall {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := map[string][]*fleetCall{}
+	for _, c := range f.calls {
+		if !c.began.Before(at) {
+			calls[c.key] = append(calls[c.key], c)
+		}
+	}
+	return calls
+}
+
+// two starts processes and waits until they share the slots.
+func (f *fleet) two(by slot.Key) (a, b *replica) {
+	f.Helper()
+	a = f.join("a", by)
+	f.served(a)
+	b = f.join("b", by)
+	time.Sleep(4 * time.Minute)
+	f.served(a, b)
+	if n := b.serves().Len(); n < Count/3 {
+		f.Fatalf("b serves %d slots", n)
+	}
+	return a, b
+}
