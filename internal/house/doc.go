@@ -1,7 +1,7 @@
 // Package house has no code of its own. Its tests hold the repository to what its
 // pages say of it, and the pages to the code:
 //
-//	architecture_test.go   the import walls, the comment of every package, and the
+//	architecture_test.go   the import walls (walls_test.go), the comment of every package, and the
 //	                       packages in ARCHITECTURE.md
 //	contract_test.go       the contracts of informers and of controllers, with their places
 //	                       in the code and their tests
