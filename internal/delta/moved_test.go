@@ -2,6 +2,7 @@ package delta_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/tidings-go/tidings/internal/delta"
@@ -10,12 +11,7 @@ import (
 // leaving selects keys, whatever their UID.
 func leaving(keys ...string) func(key, uid string) bool {
 	return func(key, _ string) bool {
-		for _, k := range keys {
-			if k == key {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(keys, key)
 	}
 }
 
