@@ -17,7 +17,7 @@
 //
 // The label informer is the name of the informer up to its selection, so that it has no
 // namespace; Options.Selections keeps the selection. If two sources have one name, the second one
-// has a number: "pods.v1#2". No label has the key of an object, nor the identity of a member.
+// has a number: "pods.v1#2". Labels never contain keys of objects or identities of members.
 //
 // # Histograms
 //

@@ -199,8 +199,8 @@ func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
 	return nil
 }
 
-// createLocked returns a write that creates the map. While a member is not known to have ended that
-// goes by a map that was deleted, there is none: it may call.
+// createLocked returns a write that creates the map. It returns nil while a member of a deleted map
+// may still call: one that is not known to have ended.
 func (m *membership) createLocked() func(context.Context) error {
 	g := m.group
 	for id, s := range g.view.members {

@@ -31,13 +31,13 @@ type merging struct {
 	absent bool          // the server has no such resource, which was handed on as no objects
 	next   chan struct{} // closed by the next complete list, and by the end of Run
 	over   bool          // Run has ended
-	// ended has the versions of objects whose listed state is out of date: they were deleted since
-	// the merge began, or changed where versions have no order. It is nil without a merge.
+	// ended maps the keys of objects that were deleted since the merge began to their versions, and
+	// where versions have no order, those of changed objects too. It is nil without a merge.
 	ended map[string]string
 }
 
-// Merge lists the objects of slots that have come, and hands them on while the watch goes on: src is
-// that of the reflector. It returns when the queue has them, by its own list or by one of Run that
+// Merge lists the objects of slots that have come, and hands them on while the watch goes on. src is
+// the source of the reflector. It returns when the queue has them, by its own list or by one of Run that
 // began after they came.
 //
 // The slots are held before Merge is called, so that the watch brings each change after the list,
