@@ -36,9 +36,9 @@ type merging struct {
 	ended map[string]string
 }
 
-// Merge lists the objects of slots that have come, and hands them on while the watch goes on. src is
-// the source of the reflector. It returns when the queue has them, by its own list or by one of Run that
-// began after they came.
+// Merge lists the objects of slots that have come, and hands them on while the watch goes on. src
+// is the source of the reflector. It returns when the queue has them, by its own list or by one of
+// Run that began after they came.
 //
 // The slots are held before Merge is called, so that the watch brings each change after the list,
 // which is consistent. An object that the watch has brought in a later state, or has deleted since,
