@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -63,7 +64,7 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 	if config == nil || handler == nil {
 		return nil, errors.New("shard: Join needs a rest.Config and a Handler")
 	}
-	g, err := newObserver(config, o)
+	g, err := newObserver(config, o, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +72,9 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 	return g, nil
 }
 
-// newObserver returns a group without a handler, which is no member and never will be.
-func newObserver(config *rest.Config, o Options) (*Group, error) {
+// newObserver returns a group without a handler, which is no member and never will be. timeout is that
+// of a request; 0 is a fifth of the duration.
+func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func newObserver(config *rest.Config, o Options) (*Group, error) {
 	g.plan.tried = map[protocol.Move]time.Time{}
 	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
-	}, g.times, func() { g.follower.Restart() })
+	}, cmp.Or(timeout, g.times.Timeout()), func() { g.follower.Restart() })
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}

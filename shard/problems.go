@@ -17,9 +17,13 @@ import (
 // earlier, unless Options.HandOver is longer than a minute.
 const hangs = 2 * defaultHandOver
 
-// problemsLocked says what is wrong with the group.
-func (g *Group) problemsLocked() []string {
-	problems := []string{}
+// stalled is for how long members of two generations may live without another that joins. It is the
+// default of progressDeadlineSeconds, after which a Deployment reports that its rollout has stalled.
+const stalled = 10 * time.Minute
+
+// problemsLocked says what is wrong with the group, and what is normal for a while.
+func (g *Group) problemsLocked() (problems, remarks []string) {
+	problems = []string{}
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	live := g.membersLocked()
 	if len(live) == 0 {
@@ -41,16 +45,22 @@ func (g *Group) problemsLocked() []string {
 	default:
 		problems = append(problems, g.uncoveredProblemsLocked()...)
 	}
-	if generations := g.generationsLocked(live); len(generations) > 1 {
-		add("Members of %d generations live, and slots move to the newest one alone: %s.",
-			len(generations), strings.Join(generations, "; "))
+	if generations, age := g.generationsLocked(live); len(generations) > 1 {
+		text := fmt.Sprintf("Members of %d generations live, the newest one for %v, and slots move to its "+
+			"generation alone: %s.", len(generations), age.Round(time.Second),
+			strings.Join(generations, "; "))
+		if age < stalled {
+			remarks = append(remarks, text)
+		} else {
+			problems = append(problems, text)
+		}
 	}
 	if moving, written := g.movingLocked(), lastWrite(g.view.table); !moving.IsEmpty() &&
 		!written.IsZero() && time.Since(written) >= hangs {
 		add("%s to another member for %v or longer.", slotsText(moving, "moves", "move"),
 			time.Since(written).Round(time.Second))
 	}
-	return problems
+	return problems, remarks
 }
 
 // maxSlotsText bounds the bytes of the numbers of slots in a sentence.
@@ -98,18 +108,23 @@ func (g *Group) uncoveredProblemsLocked() (problems []string) {
 	return problems
 }
 
-// generationsLocked returns the generations of members, each with those.
-func (g *Group) generationsLocked(live []protocol.ID) (texts []string) {
+// generationsLocked returns the generations of members, each with those, and the age of the newest
+// member's Lease.
+func (g *Group) generationsLocked(live []protocol.ID) (texts []string, age time.Duration) {
 	members := map[string][]string{}
+	var newest time.Time
 	for _, id := range live {
-		generation := g.observedLocked(id).record.generation
-		members[generation] = append(members[generation], string(id))
+		s := g.observedLocked(id)
+		members[s.record.generation] = append(members[s.record.generation], string(id))
+		if created := s.lease.CreationTimestamp.Time; created.After(newest) {
+			newest = created
+		}
 	}
 	for _, generation := range slices.Sorted(maps.Keys(members)) {
 		texts = append(texts, fmt.Sprintf("%q has %s", generation,
 			strings.Join(members[generation], ", ")))
 	}
-	return texts
+	return texts, max(0, time.Since(newest))
 }
 
 // movingLocked returns the slots that have a next owner.

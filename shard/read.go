@@ -20,6 +20,8 @@ type Report struct {
 	Lease string `json:"lease"`
 	// Problems are sentences about what is not as it should be. It is empty if all is well.
 	Problems []string `json:"problems"`
+	// Remarks are sentences about what is normal for a while, such as members of two generations.
+	Remarks []string `json:"remarks,omitempty"`
 	// Planner, Members, Covered, Uncovered and Moving are as in Health. The Age of a member is that
 	// of its renewTime.
 	Planner   string         `json:"planner,omitzero"`
@@ -39,11 +41,17 @@ type Report struct {
 // clock of this machine. If one is older than half of the Lease's duration, or lies in the future,
 // its member has crashed or the clocks differ: then Read waits for half of the duration and lists
 // once more. A member whose Lease has changed meanwhile lives, whatever the clocks say.
+//
+// Members of two generations are a problem if the Lease of the newest member was created ten minutes
+// ago or earlier, and a remark until then.
+//
+// A list may take as long as the Timeout of config says; 0 is 3 s.
 func Read(ctx context.Context, config *rest.Config, namespace, name string) (Report, error) {
 	if config == nil {
 		return Report{}, errors.New("shard: Read needs a rest.Config")
 	}
-	g, err := newObserver(config, Options{Namespace: namespace, Name: name, Identity: "reader"})
+	g, err := newObserver(config, Options{Namespace: namespace, Name: name, Identity: "reader"},
+		config.Timeout)
 	if err != nil {
 		return Report{}, err
 	}
@@ -105,6 +113,6 @@ func (g *Group) report() Report {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r.Problems = g.problemsLocked()
+	r.Problems, r.Remarks = g.problemsLocked()
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -150,6 +151,37 @@ func TestS5_AGroupInOrderIsReadAtOnce(t *testing.T) {
 	})
 }
 
+// TestS4_ARollingUpdateIsNoProblemUntilItStops has members of two generations. Each new member shows
+// that the update goes on.
+func TestS4_ARollingUpdateIsNoProblemUntilItStops(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.covered(w.start("a", "1"))
+		w.wantRemarks(w.read(), "")
+		w.covered(w.start("b", "2"))
+		time.Sleep(stalled - time.Second)
+		w.wantRemarks(w.read(), `Members of 2 generations live, the newest one for 9m59s, and slots move to its `+
+			`generation alone: "1" has rollout.a-`)
+		w.start("c", "2")
+		time.Sleep(stalled - time.Second)
+		w.wantRemarks(w.read(), "the newest one for 9m59s")
+		time.Sleep(2 * time.Second)
+		r := w.read()
+		w.wantProblems(r, "Members of 2 generations live, the newest one for 10m1s")
+		if len(r.Remarks) > 0 {
+			t.Errorf("there are the remarks %q too", r.Remarks)
+		}
+	})
+}
+
+// wantRemarks wants no problems, and a remark with a text; none for "".
+func (w *world) wantRemarks(r Report, part string) {
+	w.Helper()
+	w.wantProblems(r)
+	if text := strings.Join(r.Remarks, "\n"); !strings.Contains(text, part) || (text == "") != (part == "") {
+		w.Errorf("the remarks are %q, want %q", r.Remarks, part)
+	}
+}
+
 // TestS5_ClocksThatDifferAreNotBelieved has a member whose renewTime is an hour ahead, and another
 // one's an hour behind, as the clock of the reader sees them.
 func TestS5_ClocksThatDifferAreNotBelieved(t *testing.T) {
@@ -196,8 +228,7 @@ func TestS5_ProblemsOfAReading(t *testing.T) {
 		w.covered(a)
 		b := w.start("b", "2", func(p *process) { p.neverWarm = true })
 		time.Sleep(10 * time.Second)
-		w.wantProblems(w.read(), `Members of 2 generations live, and slots move to the newest one alone: "1" has `+
-			a.Health().Identity+`; "2" has `+b.Health().Identity+`.`)
+		w.wantProblems(w.read())
 		b.leave()
 		a.mu.Lock()
 		a.warm = Set{}
@@ -295,6 +326,29 @@ func TestSlotsText(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+func TestReadHasTheTimeoutOfTheConfig(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.covered(w.start("a", "1"))
+		config := w.server.Config()
+		config.UserAgent = "eyes"
+		w.server.Inject(by("eyes", "list"), apisim.Delay(10*time.Second))
+		for timeout, took := range map[time.Duration]time.Duration{0: 3 * time.Second, time.Second: time.Second} {
+			config.Timeout = timeout
+			began := time.Now()
+			// The server ends the request at the same time as the client.
+			_, err := Read(w.Context(), config, "ops", "rollout")
+			if !errors.Is(err, context.DeadlineExceeded) && !apierrors.IsTimeout(err) {
+				t.Errorf("with %v the error is %v", timeout, err)
+			}
+			w.wantBetween("the reading", time.Since(began), took, took)
+		}
+		config.Timeout = time.Minute
+		if _, err := Read(w.Context(), config, "ops", "rollout"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestReadRefuses(t *testing.T) {

@@ -60,7 +60,7 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 	// The selection is of one Lease, so that a Role can name it.
 	e.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "fieldSelector", Value: "metadata.name=" + o.Name, Name: o.Name,
-	}, e.times, func() { e.follower.Restart() })
+	}, e.times.Timeout(), func() { e.follower.Restart() })
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
 	}

@@ -38,8 +38,9 @@ type Client struct {
 }
 
 // NewClient returns a client without the rate limit of config, whose tokens others may have
-// used. The loops limit themselves. onTimeout is called when a request had no answer in time.
-func NewClient(config *rest.Config, namespace string, s Selection, t Times,
+// used. The loops limit themselves. A request but a watch may take timeout. onTimeout is called when
+// one had no answer in time.
+func NewClient(config *rest.Config, namespace string, s Selection, timeout time.Duration,
 	onTimeout func()) (*Client, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
@@ -58,7 +59,7 @@ func NewClient(config *rest.Config, namespace string, s Selection, t Times,
 		return nil, fmt.Errorf("the rest.Config cannot be used: %w", err)
 	}
 	return &Client{
-		rest: client, http: httpClient, namespace: namespace, selection: s, timeout: t.Timeout(),
+		rest: client, http: httpClient, namespace: namespace, selection: s, timeout: timeout,
 		onTimeout: onTimeout,
 	}, nil
 }

@@ -46,7 +46,7 @@ func bubble(t *testing.T, test func(w *world)) {
 		config := leasetest.Config(w.server, "a")
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &wire{w, next} })
 		selected := Selection{Parameter: "fieldSelector", Value: "metadata.name=rollout", Name: "rollout"}
-		client, err := NewClient(config, leasetest.Namespace, selected, times, func() {
+		client, err := NewClient(config, leasetest.Namespace, selected, times.Timeout(), func() {
 			w.timeouts.Add(1)
 			w.follower.Restart()
 		})

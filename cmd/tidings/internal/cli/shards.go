@@ -33,7 +33,8 @@ It reads the Leases once and writes nothing: the credentials need the verb list 
 a renewal is that of the member's own clock. If one is older than half of the Lease's duration, the
 command waits for as long and reads again, so that clocks that differ make no member dead.
 
-The exit code is 1 if something is wrong.`
+The exit code is 1 if something is wrong. Remarks are about what is normal for a while, such as a
+rolling update.`
 
 const shardsExample = `  # the group "rollout" of the namespace "ops"
   tidings shards ops/rollout
@@ -162,13 +163,21 @@ func shardsText(r shard.Report) string {
 	writeTable(&text, rows)
 	writeTable(&text, moving)
 	if len(r.Problems) == 0 {
-		return text.String() + "\nNo problems: each slot has a live owner that reports it in order.\n"
+		text.WriteString("\nNo problems: each slot has a live owner that reports it in order.\n")
 	}
-	text.WriteString("\nPROBLEMS\n")
-	for _, p := range r.Problems {
-		text.WriteString(view.Printable(p) + "\n")
-	}
+	writeSentences(&text, "PROBLEMS", r.Problems)
+	writeSentences(&text, "REMARKS", r.Remarks)
 	return text.String()
+}
+
+// writeSentences writes sentences below a heading, if there are any.
+func writeSentences(text *strings.Builder, heading string, sentences []string) {
+	if len(sentences) > 0 {
+		text.WriteString("\n" + heading + "\n")
+	}
+	for _, s := range sentences {
+		text.WriteString(view.Printable(s) + "\n")
+	}
 }
 
 // coveredText returns the covered share, rounded down: 100 % is all.

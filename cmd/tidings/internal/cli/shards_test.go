@@ -94,6 +94,9 @@ func TestShardsErrors(t *testing.T) {
 		"tidings-go.github.io/shard-group=rollout: check the name and the namespace, and whether its program runs")
 	fails(t, shardsArgs(t, "http://127.0.0.1:9", "shop/rollout"), "does not answer: connection refused")
 	fails(t, shardsArgs(t, c.url, "shop/rollout", "--context", "gone"), `no context "gone": it has staging`)
+	late := c.Inject(apisim.Match{Resource: "leases.coordination.k8s.io"}, apisim.Delay(time.Minute))
+	fails(t, shardsArgs(t, c.url, "shop/rollout", "--request-timeout", "50ms"), "does not answer")
+	late.Lift()
 	c.Inject(apisim.Match{Resource: "leases.coordination.k8s.io"}, apisim.Refuse(403, 0))
 	fails(t, shardsArgs(t, c.url, "shop/rollout"), "forbids it to these credentials", "kubectl auth can-i --list")
 }

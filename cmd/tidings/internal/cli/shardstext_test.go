@@ -16,6 +16,7 @@ func TestShardsText(t *testing.T) {
 			{Identity: "rollout.c", Slots: 64, Age: 3 * time.Minute},
 		},
 		Problems: []string{"The Lease of rollout.c ran out 2m45s ago, and no member has ended it."},
+		Remarks:  []string{"Members of 2 generations live."},
 	}
 	for i := range 4 {
 		owner := []string{"rollout.a", "rollout.b", "rollout.c", ""}[i]
@@ -44,6 +45,9 @@ SLOT  FROM       TO         READY
 
 PROBLEMS
 The Lease of rollout.c ran out 2m45s ago, and no member has ended it.
+
+REMARKS
+Members of 2 generations live.
 `
 	if got := shardsText(r); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

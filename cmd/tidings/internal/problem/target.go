@@ -191,7 +191,7 @@ func unreachable(err error) bool {
 		return true
 	}
 	return utilnet.IsConnectionRefused(err) || errors.Is(err, syscall.EHOSTUNREACH) ||
-		errors.Is(err, context.DeadlineExceeded)
+		errors.Is(err, context.DeadlineExceeded) || apierrors.IsTimeout(err)
 }
 
 // untrusted reports whether err is about the certificate of the server.
