@@ -12,7 +12,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,6 +22,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tidings-go/tidings/internal/replicas"
 )
 
 // flags are the command line.
@@ -74,10 +75,7 @@ func (f *flags) run() error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second Ctrl-C ends the program at once
 	if f.untilEOF {
-		go func() {
-			io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end is an end
-			stop()
-		}()
+		ctx = replicas.UntilEOF(ctx, os.Stdin)
 	}
 	if !f.isReplica {
 		return f.runDemo(ctx)
@@ -117,12 +115,9 @@ func (f *flags) serve(ctx context.Context) error {
 				slog.Error("requests are not answered any more", "error", err)
 			}
 		}()
-		fmt.Printf("%s%s/\n", pagesAt, listener.Addr())
+		replicas.Announce(os.Stdout, fmt.Sprintf("http://%s/", listener.Addr())) //nolint:errcheck // nobody reads it
 	})
 }
-
-// pagesAt begins the line that a replica prints.
-const pagesAt = "the pages are at http://"
 
 // config returns how to reach the cluster.
 func (f *flags) config() (*rest.Config, error) {

@@ -203,7 +203,7 @@ var (
 		"examples/controller": {rooms: []string{".", "controller", "controller/objects", "controller/recorder", "metrics"}, others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"}, tests: []string{"*"}},
 		"examples/manager":    {rooms: []string{".", "controller", "controller/objects", "examples/clientgo/command"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/sharded": {
-			rooms:  []string{".", "apisim", "controller", "debug", "metrics", "shard"},
+			rooms:  []string{".", "apisim", "controller", "debug", "internal/replicas", "metrics", "shard"},
 			others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"},
 			tests:  []string{"*"},
 		},
@@ -219,6 +219,7 @@ var (
 		"internal/rollout":    {tests: []string{"*"}, dropIn: true},
 		"internal/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/seeds":      {},
+		"internal/replicas":   {rooms: []string{"shard"}, tests: []string{"*"}},
 		"internal/mutants":    {rooms: []string{"internal/gen"}},
 		"internal/house":      {},
 	}

@@ -1,4 +1,4 @@
-package main
+package replicas
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/tidings-go/tidings/shard"
@@ -32,12 +31,17 @@ type figures struct {
 	Slots []shard.Entry `json:"slots"`
 }
 
+// GroupPage returns the address of the page with the map of a group.
+func (p *Process) GroupPage(lease string) string {
+	return p.Pages + "group?name=" + url.QueryEscape(lease)
+}
+
 // ask asks a replica for its figures.
-func (p *process) ask(ctx context.Context, group string) (f figures, err error) {
+func (p *Process) ask(ctx context.Context, lease string) (f figures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageWait)
 	defer cancel()
-	for _, page := range []string{"?format=json", "group?format=json&name=" + url.QueryEscape(group)} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.pages+page, nil)
+	for _, page := range []string{p.Pages + "?format=json", p.GroupPage(lease) + "&format=json"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 		if err != nil {
 			return f, err
 		}
@@ -47,23 +51,30 @@ func (p *process) ask(ctx context.Context, group string) (f figures, err error) 
 		}
 		defer answer.Body.Close() //nolint:errcheck // it is only read
 		if answer.StatusCode != http.StatusOK {
-			return f, fmt.Errorf("%s answers %s", request.URL, answer.Status)
+			return f, fmt.Errorf("%s answers %s", page, answer.Status)
 		}
 		if err := json.NewDecoder(answer.Body).Decode(&f); err != nil {
-			return f, fmt.Errorf("%s: %w", request.URL, err)
+			return f, fmt.Errorf("%s: %w", page, err)
 		}
 	}
-	if len(f.Informers) == 0 || len(f.Controllers) == 0 || len(f.Groups) == 0 {
-		return f, fmt.Errorf("%s lacks the informer, the controller or the group", p.pages)
+	if len(f.Groups) == 0 {
+		return f, fmt.Errorf("%s lacks the group", p.Pages)
 	}
 	return f, nil
 }
 
-// nameOf returns the name of the replica that a member of the group is.
-func nameOf(member string) string {
-	identity := strings.TrimPrefix(member, name+".")
-	if i := strings.LastIndex(identity, "-"); i >= 0 {
-		return identity[:i]
+// objects returns the number of cached objects.
+func (f figures) objects() (n int) {
+	for _, i := range f.Informers {
+		n += i.Health.Objects
 	}
-	return identity
+	return n
+}
+
+// calls returns the number of calls of all controllers.
+func (f figures) calls() (n uint64) {
+	for _, c := range f.Controllers {
+		n += c.Health.Calls
+	}
+	return n
 }

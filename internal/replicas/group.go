@@ -1,0 +1,190 @@
+package replicas
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidings-go/tidings/shard"
+)
+
+const (
+	// Duration is that of the Leases of a demonstration, so that a crash is found sooner.
+	Duration = 5 * time.Second
+
+	period = time.Second
+	// quietPeriods is after how many of them a line is printed in any case.
+	quietPeriods = 10
+	// maxSlots is how many characters of a set of slots are printed.
+	maxSlots = 40
+)
+
+// Group prints what becomes of the slots of replicas. All fields but Rest are required.
+type Group struct {
+	// Lease is the namespace and the name of the Lease with the map, and Duration that of the Leases.
+	Lease    string
+	Duration time.Duration
+	Replicas []*Process
+	// Print prints a line.
+	Print func(line string) error
+	// Rest returns the end of the line about all replicas.
+	Rest func(ctx context.Context) (string, error)
+
+	owners [shard.Count]string
+	lost   time.Time // when a replica has ended unasked, until all slots are covered
+	last   string    // owned and covered slots of the last line
+	quiet  int       // periods since it was printed
+	err    error     // of Print
+}
+
+func (g *Group) printf(format string, arguments ...any) {
+	if g.err == nil {
+		g.err = g.Print(fmt.Sprintf(format, arguments...))
+	}
+}
+
+// Follow prints what changes until ctx ends, or the last replica does, which is an error.
+func (g *Group) Follow(ctx context.Context) error {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := g.report(ctx); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(g.Replicas, func(p *Process) bool { return !p.hasEnded() }) {
+			return errors.New("no replica is left")
+		}
+	}
+}
+
+// End ends one replica after the other, so that each hands its slots over, and the last one releases
+// its Lease. It ends all of them also if one fails.
+func (g *Group) End(ctx context.Context) (err error) {
+	for _, p := range g.Replicas {
+		if p.hasEnded() {
+			continue
+		}
+		g.printf("replica %s is asked to end", p.Name)
+		p.stop()
+		p.told = true
+		if p.err != nil {
+			err = errors.Join(err, fmt.Errorf("replica %s: %w", p.Name, p.err))
+		}
+		err = errors.Join(err, g.report(ctx))
+	}
+	return err
+}
+
+// report prints what has changed since the last report.
+func (g *Group) report(ctx context.Context) error {
+	for _, p := range g.Replicas {
+		if p.hasEnded() && !p.told {
+			p.told = true
+			g.printf("replica %s has ended (%v): others wait for its Lease, %v since its last renewal",
+				p.Name, p.command.ProcessState, g.Duration)
+			g.lost = time.Now()
+		}
+	}
+	parts, steady, covered, moved := g.ask(ctx)
+	if covered < 0 {
+		return g.err
+	}
+	if g.Rest != nil {
+		rest, err := g.Rest(ctx)
+		if err != nil {
+			return err
+		}
+		parts[len(parts)-1] += rest
+	}
+	if covered == 1 && !g.lost.IsZero() && !g.ownedByEnded() {
+		g.printf("all slots are covered again, after %.1fs", time.Since(g.lost).Seconds())
+		g.lost = time.Time{}
+	}
+	// While slots move each second, the moves are enough.
+	line := strings.Join(steady, "; ")
+	if line != g.last && !moved || g.quiet >= quietPeriods {
+		g.last, g.quiet = line, 0
+		g.printf("%s", strings.Join(parts, " | "))
+	}
+	g.quiet++
+	return g.err
+}
+
+// ask returns what the replicas say, with and without what always changes, and the share of slots
+// that are covered; below 0 is not known. It prints moves, and reports whether there are any.
+func (g *Group) ask(ctx context.Context) (parts, steady []string, covered float64, moved bool) {
+	covered = -1
+	for _, p := range g.Replicas {
+		if p.hasEnded() {
+			continue
+		}
+		f, err := p.ask(ctx, g.Lease)
+		if err != nil {
+			parts, steady = append(parts, p.Name+" does not answer"), append(steady, p.Name)
+			continue
+		}
+		group := f.Groups[0]
+		if covered < 0 && len(f.Slots) > 0 {
+			moved = g.printMoves(f.Slots)
+			covered = group.Covered
+		}
+		part := fmt.Sprintf("%s %d slots", p.Name, group.Owned)
+		steady = append(steady, part)
+		parts = append(parts, fmt.Sprintf("%s, %d objects, %d calls", part, f.objects(), f.calls()))
+	}
+	all := fmt.Sprintf("%.0f of %d slots covered", covered*shard.Count, shard.Count)
+	return append(parts, all), append(steady, all), covered, moved
+}
+
+// ownedByEnded reports whether the map still has a replica that has ended.
+func (g *Group) ownedByEnded() bool {
+	return slices.ContainsFunc(g.Replicas, func(p *Process) bool {
+		return p.hasEnded() && slices.Contains(g.owners[:], p.Name)
+	})
+}
+
+// printMoves prints which slots have other owners than before, and reports whether any has.
+func (g *Group) printMoves(entries []shard.Entry) bool {
+	type move struct{ from, to string }
+	moved := map[move]shard.Set{}
+	for _, e := range entries {
+		if owner := g.replicaOf(e.Owner); owner != g.owners[e.Slot] {
+			m := move{g.owners[e.Slot], owner}
+			slots := moved[m]
+			slots.Add(e.Slot)
+			moved[m], g.owners[e.Slot] = slots, owner
+		}
+	}
+	byNames := func(x, y move) int {
+		return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to))
+	}
+	for _, m := range slices.SortedFunc(maps.Keys(moved), byNames) {
+		slots := moved[m]
+		text := slots.String()
+		if len(text) > maxSlots {
+			text = text[:maxSlots] + "…"
+		}
+		g.printf("%s → %s: slots %s (%d)", cmp.Or(m.from, "nobody"), m.to, text, slots.Len())
+	}
+	return len(moved) > 0
+}
+
+// replicaOf returns the name of the replica that a member of the group is.
+func (g *Group) replicaOf(member string) string {
+	_, name, _ := strings.Cut(g.Lease, "/")
+	identity := strings.TrimPrefix(member, name+".")
+	if i := strings.LastIndex(identity, "-"); i >= 0 {
+		return identity[:i]
+	}
+	return identity
+}
