@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +68,7 @@ func TestEnds(t *testing.T) {
 	t.Run("the reader goes away", func(t *testing.T) { readerGoesAway(t, binary) })
 	t.Run("the terminal is closed", func(t *testing.T) { terminalIsClosed(t, binary) })
 	t.Run("it is a plugin", func(t *testing.T) { pluginHelps(t, binary) })
+	t.Run("a replica of a demo is killed", func(t *testing.T) { replicaIsKilled(t, binary) })
 	t.Run("a command of serve ends", func(t *testing.T) { commandEnds(t, binary) })
 	t.Run("a command of serve gets a signal", func(t *testing.T) { commandGetsSignal(t, binary) })
 }
@@ -76,6 +79,49 @@ func readerGoesAway(t *testing.T, binary string) {
 	if err := p.out.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if err := p.Wait(); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	p.tidy(t)
+}
+
+// expect reads lines until one matches, and returns its submatches.
+func (p *process) expect(t *testing.T, pattern string) []string {
+	t.Helper()
+	for p.lines.Scan() {
+		if match := regexp.MustCompile(pattern).FindStringSubmatch(p.lines.Text()); match != nil {
+			return match
+		}
+	}
+	t.Fatalf("no line matches %q: %s", pattern, p.err.String())
+	return nil
+}
+
+// replicaIsKilled expects the slots of a replica to move to the others, and these to end with the
+// demo.
+func replicaIsKilled(t *testing.T, binary string) {
+	p := start(t, binary, "demo", "--replicas", "3", "--pods", "60", "--churn", "20")
+	pid, err := strconv.Atoi(p.expect(t, `kill -9 (\d+)$`)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.expect(t, `a \d+ slots, .* \| b \d+ slots, .* \| c \d+ slots, .* \| 256 of 256 slots covered$`)
+	killed, err := os.FindProcess(pid)
+	if err == nil {
+		err = killed.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.expect(t, `replica a has ended \(signal: killed\)`)
+	p.expect(t, `all slots are covered again`)
+	p.expect(t, ` b (\d+) slots, .* \| c (\d+) slots, .* 256 of 256 slots covered$`)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.expect(t, `replica b is asked to end`)
+	p.expect(t, `replica c is asked to end`)
+	p.expect(t, `comparison .*match the server`)
 	if err := p.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
 	}

@@ -117,7 +117,7 @@ shows every change as it happens, with the fields that changed.`,
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newTop(c), newRecord(c), newReplay(c),
-		newShards(c), newImports(c), newVersion())
+		newShards(c), newImports(c), newVersion(), newReplica(c))
 	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl completes for its plugins
 	root.InitDefaultCompletionCmd()
 	root.Example = s.named(root.Example)

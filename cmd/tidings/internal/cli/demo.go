@@ -18,6 +18,8 @@ type demoOptions struct {
 	length     time.Duration
 	seed       uint64
 	faults     bool
+	replicas   int
+	isDivided  bool // --replicas is given
 	listen     string
 	page       string
 	kubeconfig string
@@ -45,6 +47,10 @@ With --faults, connections break or fall silent, the server forgets its history 
 a type or is restored from a backup, a handler is slow, and events are late. Demo prints what each
 fault cost, as the health of the informers and controllers says.
 
+With --replicas, the cluster's controllers run in several processes, which divide its namespaces
+among them. Demo prints which process has which slots in the place of the changes. Kill one, and its
+slots move to the others.
+
 Demo prints the address of a page that shows how the informers, their handlers and the cluster's
 controllers are doing, live.
 
@@ -64,6 +70,9 @@ Nothing needs to be installed, and nothing leaves this machine.`,
   # what informers do when connections break, and more
   tidings demo --faults
 
+  # controllers in three processes, one of which you may kill
+  tidings demo --replicas 3
+
   # the same cluster again, with the same users
   tidings demo --seed 42
 
@@ -74,8 +83,13 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 			if !cmd.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
 			}
-			if o.faults && !cmd.Flags().Changed("for") {
+			o.isDivided = cmd.Flags().Changed("replicas")
+			switch {
+			case cmd.Flags().Changed("for"):
+			case o.faults:
 				o.length = faultsLength
+			case o.isDivided:
+				o.length = 0
 			}
 			if err := o.check(cmd.CommandPath()); err != nil {
 				return err
@@ -90,8 +104,11 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 		"about how many changes there are per second; 0 for none except reactions to yours")
 	flags.BoolVar(&o.faults, "faults", false,
 		"every few seconds, something goes wrong; print what it cost the informers")
+	flags.IntVar(&o.replicas, "replicas", 0,
+		"run the controllers in so many processes, which divide the namespaces among them")
 	flags.DurationVar(&o.length, "for", demoLength,
-		"how long to run; 0 until Ctrl-C; "+view.Short(faultsLength)+" by default with --faults")
+		"how long to run; 0 until Ctrl-C; "+view.Short(faultsLength)+
+			" by default with --faults, 0 with --replicas")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides the objects, and what users do (default random; it is printed)")
 	flags.StringVar(&o.listen, "listen", anyPort,
@@ -115,6 +132,11 @@ func (o demoOptions) check(command string) error {
 			strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
 	case o.faults && o.churn == 0:
 		return problem.Usage(command, "--faults needs changes: choose a --churn above 0")
+	case o.isDivided && (o.replicas < minReplicas || o.replicas > maxReplicas):
+		return problem.Usage(command, "--replicas %d: choose a number from %d to %d, or leave it out "+
+			"to run the controllers in this process", o.replicas, minReplicas, maxReplicas)
+	case o.isDivided && o.faults:
+		return problem.Usage(command, "--replicas and --faults do not go together: choose one")
 	case o.length < 0:
 		return problem.Usage(command, "--for %v is negative: 0 means until Ctrl-C", o.length)
 	}

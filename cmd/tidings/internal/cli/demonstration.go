@@ -27,6 +27,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/flight"
+	"github.com/tidings-go/tidings/internal/replicas"
 )
 
 const (
@@ -57,7 +58,9 @@ type demonstration struct {
 	recorder *flight.Recorder
 	types    []demoType
 	printer  *printer
-	faults   *faults // nil without --faults
+	faults   *faults         // nil without --faults
+	replicas *replicas.Group // nil without --replicas
+	made     atomic.Uint64   // writes that count
 	lag      view.Lag
 	counts   atomic.Bool   // writes count: the objects of the beginning exist
 	peak     uint64        // largest heap size
@@ -85,6 +88,7 @@ func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
 	if err == nil {
 		err = d.run(ctx)
 	}
+	err = errors.Join(err, d.endReplicas(ctx)) // unless run has
 	d.closePages()
 	if d.server.Server != nil {
 		err = errors.Join(err, d.server.close())
@@ -124,7 +128,10 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if d.cluster, err = d.fleet.Manager(d.o.churn); err != nil {
 		return err
 	}
-	return d.servePages()
+	if err := d.servePages(); err != nil || !d.o.isDivided {
+		return err
+	}
+	return d.startReplicas(c)
 }
 
 // newServer creates the server and its fleet.
@@ -139,9 +146,7 @@ func (d *demonstration) newServer(c *common) (err error) {
 	if err != nil {
 		return err
 	}
-	d.fleet = fleet.New(d.server.Server, fleet.Options{
-		Seed: d.o.seed, Pods: d.o.pods, Logger: c.logger(d.screen, view.Secrecy{}),
-	})
+	d.fleet = fleet.New(d.server.Server, d.fleetOptions(c.logger(d.screen, view.Secrecy{})))
 	return nil
 }
 
@@ -149,6 +154,7 @@ func (d *demonstration) newServer(c *common) (err error) {
 func (d *demonstration) written(gvr schema.GroupVersionResource, version string) {
 	isOf := func(t demoType) bool { return t.resource == gvr }
 	if d.counts.Load() && slices.ContainsFunc(d.types, isOf) {
+		d.made.Add(1)
 		d.lag.Written(version, time.Now())
 	}
 }
@@ -231,7 +237,9 @@ func (d *demonstration) receive(c view.Change) {
 	same := c.Event == tidings.Updated && equality.Semantic.DeepEqual(c.Old, c.New)
 	if !c.Initial && !same {
 		d.lag.Seen(c.Object().GetResourceVersion(), c.At)
-		d.printer.print(c)
+		if !d.o.isDivided {
+			d.printer.print(c)
+		}
 	}
 }
 
@@ -247,6 +255,7 @@ func (d *demonstration) run(ctx context.Context) error {
 		began := time.Now()
 		err = d.churn(ctx)
 		lasted = time.Since(began)
+		err = errors.Join(err, d.endReplicas(ctx))
 	}
 	if err == nil {
 		err = d.settle(following)
@@ -315,6 +324,8 @@ func (d *demonstration) churn(ctx context.Context) error {
 		defer faults.Wait()
 		defer stop()
 	}
+	failed, unfollow := d.follow(ctx)
+	defer unfollow()
 	every := statusLineEvery
 	if d.screen.Live() {
 		every = statusEvery
@@ -324,6 +335,10 @@ func (d *demonstration) churn(ctx context.Context) error {
 	for {
 		select {
 		case err := <-done:
+			return err
+		case err := <-failed:
+			stop()
+			<-done
 			return err
 		case <-d.printer.failed:
 			stop()
@@ -371,6 +386,9 @@ func (d *demonstration) openKeys() (<-chan rune, func(), error) {
 		keyboard.Close() //nolint:errcheck // the terminal has gone
 		d.screen.SetRaw(false)
 	}
+	if d.o.isDivided {
+		return keyboard.Keys(), closeKeys, say(d.screen, "q ends")
+	}
 	return keyboard.Keys(), closeKeys, say(d.screen, "p pauses, / filters, q ends")
 }
 
@@ -389,6 +407,9 @@ func (d *demonstration) drawStatus(now, began time.Time) {
 	if d.screen.Live() {
 		d.screen.SetStatus(line)
 		return
+	}
+	if d.o.isDivided {
+		return // the lines about the replicas say enough
 	}
 	d.screen.Print(line + "\n") //nolint:errcheck // the next change fails, too
 }

@@ -50,7 +50,9 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	root := newRoot(Streams{})
 	texts[root.CommandPath()] = root.Example
 	for _, c := range root.Commands() {
-		texts[c.CommandPath()] = c.Example
+		if !c.Hidden {
+			texts[c.CommandPath()] = c.Example
+		}
 	}
 	for from, text := range texts {
 		found := command.FindAllStringSubmatch(strings.ReplaceAll(text, "\n  ", "\n"), -1)

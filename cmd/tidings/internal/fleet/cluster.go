@@ -35,6 +35,7 @@ type cluster struct {
 	logger  *slog.Logger
 	factory *tidings.Factory
 	guard   *controller.Guard
+	slots   *controller.Slots // nil: the controllers are not divided
 	client  kubernetes.Interface
 	dynamic dynamic.NamespaceableResourceInterface // of the databases
 
@@ -45,8 +46,11 @@ type cluster struct {
 	databases   *tidings.Informer[*unstructured.Unstructured]
 }
 
-// newCluster makes the clients and the informers for a server.
-func newCluster(config *rest.Config, logger *slog.Logger) (*cluster, error) {
+// newCluster makes the clients and the informers for a server. With slots, the informers hold the
+// objects of these, and all nodes.
+func newCluster(
+	config *rest.Config, logger *slog.Logger, slots *controller.Slots,
+) (*cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent, config.QPS = UserAgent, -1
 	o := tidings.FactoryOptions{Logger: logger}
@@ -70,15 +74,19 @@ func newCluster(config *rest.Config, logger *slog.Logger) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{
-		logger: logger, factory: factory, guard: guard, client: client,
+		logger: logger, factory: factory, guard: guard, slots: slots, client: client,
 		dynamic: dynamicClient.Resource(Databases),
+	}
+	var held tidings.Selection
+	if slots != nil {
+		held.Slots = slots.Held()
 	}
 	var errs [5]error
 	c.nodes, errs[0] = tidings.For[*corev1.Node](factory, tidings.Selection{})
-	c.deployments, errs[1] = tidings.For[*appsv1.Deployment](factory, tidings.Selection{})
-	c.sets, errs[2] = tidings.For[*appsv1.ReplicaSet](factory, tidings.Selection{})
-	c.pods, errs[3] = tidings.For[*corev1.Pod](factory, tidings.Selection{})
-	c.databases, errs[4] = tidings.Dynamic(factory, Databases, tidings.Selection{})
+	c.deployments, errs[1] = tidings.For[*appsv1.Deployment](factory, held)
+	c.sets, errs[2] = tidings.For[*appsv1.ReplicaSet](factory, held)
+	c.pods, errs[3] = tidings.For[*corev1.Pod](factory, held)
+	c.databases, errs[4] = tidings.Dynamic(factory, Databases, held)
 	return c, errors.Join(errs[:]...)
 }
 
@@ -87,7 +95,7 @@ func options[T tidings.Object](
 	c *cluster, name string, secondaries ...controller.Secondary[T],
 ) controller.Options[T] {
 	return controller.Options[T]{
-		Name: name, Workers: workers, Guard: c.guard, Logger: c.logger,
+		Name: name, Workers: workers, Guard: c.guard, Logger: c.logger, Slots: c.slots,
 		Secondaries: secondaries, MaxDelay: longestWait,
 	}
 }

@@ -9,7 +9,8 @@
 // # Controllers
 //
 // They are written with package controller, on one factory with one guard, and one manager runs
-// them. They react to everybody's writes, through their informers.
+// them: that of [Fleet.Manager], or those of [NewReplica] in several processes, which divide the
+// namespaces. They react to everybody's writes, through their informers.
 //
 //  1. deployments: each template has a replica set with a revision, which is the newest one
 //     after an old template has returned. A rollout moves one pod after the other to it, when
@@ -28,7 +29,7 @@
 //
 // Users release images, scale, break and evict pods, make databases fail over, and configure. They
 // write while there are fewer writes a second than [Fleet.Manager] is given; those of the controllers
-// count. After a time of many writes they wait for at most twenty seconds. They neither scale nor
+// count, also of replicas. After a time of many writes they wait for at most twenty seconds. They neither scale nor
 // update a deployment whose spec another client has changed.
 //
 // # What the seed decides

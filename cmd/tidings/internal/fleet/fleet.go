@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -25,6 +26,11 @@ type Options struct {
 	// Pods is how many pods Populate creates, and about how many there are later; less than 1
 	// means 1.
 	Pods int
+	// Namespaces is how many Populate creates; 0 is one for 250 pods.
+	Namespaces int
+	// Written says that replicas run the controllers (see NewReplica), and counts the writes of all.
+	// nil: Manager runs the controllers.
+	Written func() uint64
 	// Logger receives what goes wrong; nil is slog.Default().
 	Logger *slog.Logger
 }
@@ -72,7 +78,7 @@ func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
 		node := f.newNode(i, now)
 		f.nodes, objects = append(f.nodes, node.Name), append(objects, node)
 	}
-	for i := range min(max(2, f.o.Pods/podsPerNamespace), maxNamespaces) {
+	for i := range cmp.Or(f.o.Namespaces, min(max(2, f.o.Pods/podsPerNamespace), maxNamespaces)) {
 		namespace := f.newNamespace(i)
 		f.namespaces = append(f.namespaces, namespace.Name)
 		objects = append(objects, namespace)
@@ -144,31 +150,63 @@ func (f *Fleet) createApp(ctx context.Context, i int, size int32, now time.Time)
 // Health describes the informers of the controllers. Call it after Manager.
 func (f *Fleet) Health() []tidings.Health { return f.factory.Health() }
 
-// Manager returns a manager of the cluster's controllers. While it runs, nodes send heartbeats, and
-// users write, while there are fewer than so many writes a second, those of the controllers included;
-// 0 is neither. Call it after Populate. Of several managers, one runs at a time.
+// Manager returns a manager of the cluster's controllers, unless replicas run them. While it runs,
+// nodes send heartbeats, and users write, while there are fewer than so many writes a second, those of
+// the controllers included; 0 is neither. Call it after Populate. Of several managers, one runs at a
+// time.
 func (f *Fleet) Manager(perSecond float64) (*controller.Manager, error) {
-	c, err := newCluster(f.server.Config(), f.o.Logger)
+	c, err := newCluster(f.server.Config(), f.o.Logger, nil)
 	if err != nil {
 		return nil, err
 	}
 	f.factory = c.factory
-	all := []func() (controller.Runner, error){
+	var runners []newRunner
+	if f.o.Written == nil {
+		runners = c.controllers()
+	}
+	if perSecond > 0 {
+		runners = append(runners,
+			func() (controller.Runner, error) { return c.newNodes(len(f.nodes), perSecond) })
+	}
+	if perSecond > 0 || f.o.Written != nil {
+		runners = append(runners,
+			func() (controller.Runner, error) { return newUsers(f, c, perSecond), nil })
+	}
+	return c.newManager(runners)
+}
+
+// NewReplica returns a manager of the cluster's controllers for the slots of one of several processes,
+// and its factory. Slots are by namespace.
+func NewReplica(
+	config *rest.Config, logger *slog.Logger, slots *controller.Slots,
+) (*controller.Manager, *tidings.Factory, error) {
+	c, err := newCluster(config, logger, slots)
+	if err != nil {
+		return nil, nil, err
+	}
+	manager, err := c.newManager(c.controllers())
+	return manager, c.factory, err
+}
+
+// newRunner makes a part of a manager.
+type newRunner func() (controller.Runner, error)
+
+// controllers returns what may be divided among replicas.
+func (c *cluster) controllers() []newRunner {
+	return []newRunner{
 		c.newDeployments, c.newReplicaSets, c.newPods, c.newDatabases,
 		c.newGarbageOfDeployments, c.newGarbageOfReplicaSets,
 	}
-	if perSecond > 0 {
-		all = append(all,
-			func() (controller.Runner, error) { return c.newNodes(len(f.nodes), perSecond) },
-			func() (controller.Runner, error) { return newUsers(f, c, perSecond), nil })
-	}
+}
+
+func (c *cluster) newManager(runners []newRunner) (*controller.Manager, error) {
 	manager, err := controller.NewManager(c.factory, controller.ManagerOptions{
 		Guard: c.guard, Logger: c.logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, newRunner := range all {
+	for _, newRunner := range runners {
 		runner, err := newRunner()
 		if err == nil {
 			err = manager.AddController(runner)

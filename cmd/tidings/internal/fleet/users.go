@@ -41,10 +41,17 @@ type users struct {
 	apps      []string // the keys of the deployments that Populate has created
 	size      int      // about how many pods there are to be
 	perSecond float64
+	written   func() uint64 // counts the writes of users and controllers
 }
 
 func newUsers(f *Fleet, c *cluster, perSecond float64) *users {
-	return &users{cluster: c, rng: f.rng, apps: f.apps, size: f.o.Pods, perSecond: perSecond}
+	u := &users{
+		cluster: c, rng: f.rng, apps: f.apps, size: f.o.Pods, perSecond: perSecond, written: f.o.Written,
+	}
+	if u.written == nil {
+		u.written = func() uint64 { return c.guard.Stats().Sent }
+	}
+	return u
 }
 
 // Name returns what the manager calls the users.
@@ -60,11 +67,15 @@ func (u *users) RunTerm(ctx context.Context, _ controller.Term) error {
 	if err := u.factory.WaitForSync(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
+	if u.perSecond == 0 {
+		<-ctx.Done()
+		return nil
+	}
 	most := 1 + int(mostCounted*u.perSecond)
 	limiter := rate.NewLimiter(rate.Limit(u.perSecond), most)
 	limiter.AllowN(time.Now(), most) // none in advance
-	for counted := u.guard.Stats().Sent; ; {
-		sent := u.guard.Stats().Sent
+	for counted := u.written(); ; {
+		sent := u.written()
 		writes := max(1, sent-counted) // an act may find nothing to do
 		counted = sent
 		if limiter.WaitN(ctx, min(int(writes), most)) != nil {
