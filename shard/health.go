@@ -25,10 +25,10 @@ const (
 
 // Moves count changes of owners that this process took part in, since Join.
 type Moves struct {
-	// In and Out are the slots that came and went.
+	// In and Out are the slots and controllers that came and went.
 	In  uint64 `json:"in"`
 	Out uint64 `json:"out"`
-	// TakenBack are hand-overs of own slots that failed. Healthy: not growing.
+	// TakenBack are hand-overs of own ones that failed. Healthy: not growing.
 	TakenBack uint64 `json:"takenBack"`
 }
 
