@@ -66,6 +66,9 @@
 //	    served again. Drop forgets them: an end whose call had not succeeded is then for finalizers.
 //	    Writes that do not show stay in the barrier until they do.
 //
+// With ManagerOptions.Slots, a run of a controller without slots is the time in which the group has this
+// process lead it: from Lead, whose versions it waits for, to Resign, which waits for its calls.
+//
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. A run has one goroutine per worker, one that looks

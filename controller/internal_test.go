@@ -268,13 +268,13 @@ func TestC03_ATermSharesItsVersions(t *testing.T) {
 	held := newHeldTerm(nil)
 	held.Reached(map[string]string{"pods": "9", "secrets": "3"})
 	held.Reached(map[string]string{"pods": "10", "secrets": "2"})
-	if want := map[string]string{"pods": "10", "secrets": "3"}; !maps.Equal(held.reached, want) {
-		t.Errorf("the term has %v, want %v", held.reached, want)
+	if want := map[string]string{"pods": "10", "secrets": "3"}; !maps.Equal(held.versions, want) {
+		t.Errorf("the term has %v, want %v", held.versions, want)
 	}
 	held.Reached(nil)
 	held.Reached(map[string]string{"pods": "11"})
-	if held.reached != nil {
-		t.Errorf("the term has %v, want nil", held.reached)
+	if held.versions != nil {
+		t.Errorf("the term has %v, want nil", held.versions)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // Runner is what a [Manager] runs. A [Controller] is one.
@@ -59,6 +60,15 @@ type ManagerOptions struct {
 	// warm. Nil is no election. Controllers with Options.Slots run on every replica: give them a
 	// manager without one.
 	Election *Election
+	// Slots makes each controller run in one replica at a time too, but not all in the same: the
+	// members of a group share the controllers as they share slots, by number. It needs a Guard.
+	// Those with Options.Slots run on every member, for its slots.
+	//
+	//	slots := controller.NewSlots(controller.ByNamespace)
+	//	manager, err := controller.NewManager(factory, controller.ManagerOptions{Guard: guard, Slots: slots})
+	//	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "operator"})
+	//	err = manager.Run(ctx)
+	Slots *Slots
 	// OnStragglers is called when calls still run after their term was lost and StopGrace is
 	// over: what they do outside of Kubernetes cannot be stopped. Nil ends the process with a
 	// panic that names them.
@@ -92,6 +102,9 @@ type Manager struct {
 	running     bool
 	units       []*unit
 	informers   context.Context // that of the informers, once Run was called
+	ended       bool            // Run is over
+
+	made chan struct{} // closed when the units are made
 }
 
 // unit is a controller that is to run.
@@ -100,6 +113,7 @@ type unit struct {
 	runner  Runner // nil until it is made
 	missing string // the resource that is waited for
 	ended   error  // why its last run has ended, if not with its term
+	single  single
 }
 
 // NewManager returns a manager of controllers whose informers come from a factory. The manager
@@ -111,13 +125,21 @@ func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	m := &Manager{factory: factory, o: o}
-	if o.Election == nil {
+	m := &Manager{factory: factory, o: o, made: make(chan struct{})}
+	switch {
+	case o.Election == nil && o.Slots == nil:
 		return m, nil
-	}
-	if o.Guard == nil {
-		return nil, errors.New("controller: NewManager: an election needs ManagerOptions.Guard, " +
+	case o.Election != nil && o.Slots != nil:
+		return nil, errors.New("controller: NewManager: ManagerOptions has an Election and Slots: leave " +
+			"the Election out, as a group leads each controller singly")
+	case o.Guard == nil:
+		return nil, errors.New("controller: NewManager: an election, and Slots, need ManagerOptions.Guard, " +
 			"which keeps back what a replica writes after its term: make one with NewGuard")
+	case o.Slots != nil:
+		if err := o.Slots.setManager(m); err != nil {
+			return nil, fmt.Errorf("controller: NewManager: %w", err)
+		}
+		return m, nil
 	}
 	options := *o.Election
 	options.Grace = cmp.Or(options.Grace, leadGrace)
@@ -170,7 +192,9 @@ func (m *Manager) AddController(c Runner) error {
 }
 
 // Run makes the controllers, starts the factory and runs the controllers until ctx ends. With an
-// election it runs them while this replica holds the Lease. At the end, the calls end first, then
+// election it runs them while this replica holds the Lease, and with Slots each of them while the group
+// has this replica lead it; then it goes on for up to 30 seconds after the end of ctx until the group
+// has given them away: end the context of the group before, or with it. At the end, the calls end first, then
 // the Lease is released, and then the informers stop. It runs once. If a controller fails, the
 // others are stopped and its error is returned.
 func (m *Manager) Run(ctx context.Context) error {
@@ -194,6 +218,8 @@ func (m *Manager) run(ctx context.Context) error {
 	if err := m.factory.Start(informers); err != nil {
 		return err
 	}
+	close(m.made)
+	defer m.end()
 	var err error
 	if m.elector == nil {
 		err = m.lead(ctx, nil)
@@ -222,6 +248,9 @@ func (m *Manager) claim(informers context.Context) error {
 	if len(enabled) == 0 {
 		return fmt.Errorf("no controller is to run: the names are %s", namesOf(m.descriptors))
 	}
+	if m.o.Slots != nil && len(enabled) > slot.MaxControllers {
+		return fmt.Errorf("%d controllers are to run: a group leads at most %d", len(enabled), slot.MaxControllers)
+	}
 	m.running, m.informers = true, informers
 	for _, d := range enabled {
 		m.units = append(m.units, &unit{Descriptor: d})
@@ -242,7 +271,7 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 			return fmt.Errorf("Descriptor.New of %q has made a controller of the name %q",
 				u.Name, runner.Name())
 		}
-		if s, ok := runner.(interface{ hasSlots() bool }); ok && s.hasSlots() && m.elector != nil {
+		if hasSlots(runner) && m.elector != nil {
 			return fmt.Errorf("controller %q: %w", u.Name, errTerm)
 		}
 	}
@@ -281,7 +310,7 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	if t.Err() != nil && ctx.Err() != nil {
 		return nil // the term was lost: the elector waits for the next one
 	}
-	return errors.Join(err, t.SetHandOver(held.reached))
+	return errors.Join(err, t.SetHandOver(held.versions))
 }
 
 // stragglers ends the process, as calls of a lost term still run.
@@ -297,17 +326,32 @@ func (m *Manager) stragglers(err error) {
 func (m *Manager) lead(ctx context.Context, t Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	lasting, stop := m.lasting(ctx)
+	defer stop()
 	var group sync.WaitGroup
 	errs := make([]error, len(m.units))
 	for i, u := range m.units {
 		group.Go(func() {
-			if errs[i] = m.runUnit(ctx, u, t); errs[i] != nil {
+			if m.o.Slots != nil {
+				errs[i] = m.runMember(ctx, lasting, u)
+			} else {
+				errs[i] = m.runUnit(ctx, u, t)
+			}
+			if errs[i] != nil {
 				cancel(errs[i])
+				stop()
 			}
 		})
 	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// end takes note that Run is over.
+func (m *Manager) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
 }
 
 // runUnit runs one controller, once its resources are served.

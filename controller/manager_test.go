@@ -3,6 +3,9 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -18,6 +21,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // table returns a descriptor of a controller of ConfigMaps that logs its calls.
@@ -119,9 +123,71 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 		if err := m.Run(t.Context()); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
-		_, err = controller.NewManager(w.factory, controller.ManagerOptions{Election: &controller.Election{}})
-		if err == nil || !strings.Contains(err.Error(), "an election needs ManagerOptions.Guard") {
-			t.Errorf("the error is %v", err)
+		used := controller.NewSlots(controller.ByUID)
+		_, err = controller.NewManager(w.factory, controller.ManagerOptions{Slots: used, Guard: w.guard})
+		fatal(t, err)
+		for want, o := range map[string]controller.ManagerOptions{
+			"need ManagerOptions.Guard":  {Election: &controller.Election{}},
+			"and Slots, need Manager":    {Slots: controller.NewSlots(controller.ByUID)},
+			"leave the Election out":     {Slots: used, Election: &controller.Election{}, Guard: w.guard},
+			"Slots belong to another ma": {Slots: used, Guard: w.guard},
+		} {
+			if _, err = controller.NewManager(w.factory, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want %s", err, want)
+			}
+		}
+		m, err = controller.NewManager(w.factory, controller.ManagerOptions{
+			Slots: controller.NewSlots(controller.ByUID), Guard: w.guard,
+		})
+		fatal(t, err)
+		for i := range 65 {
+			fatal(t, m.Add(table(w, fmt.Sprint("c", i), &log)))
+		}
+		want = "controller: Manager.Run: 65 controllers are to run: a group leads at most 64"
+		if err := m.Run(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	})
+}
+
+// TestC11_AManagerLeadsWhatTheGroupGivesIt drives the methods that a group calls.
+func TestC11_AManagerLeadsWhatTheGroupGivesIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("default", "a"))
+		slots, log := controller.NewSlots(controller.ByUID), new(calls)
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
+			Slots: slots, Guard: w.guard, Logger: discard,
+		})
+		fatal(t, err)
+		fatal(t, m.Add(table(w, "foo", log), table(w, "bar", log)))
+		if got := slots.Controllers(); len(got) > 0 {
+			t.Errorf("the controllers are %v before Run", got)
+		}
+		stop := run(w, m)
+		fatal(t, slots.Warm(w.ctx, slot.Of(1)))
+		term := newTerm()
+		slots.Begin(term)
+		fatal(t, slots.Prepare(w.ctx, "foo"))
+		slots.Lead("foo", nil)
+		time.Sleep(5 * time.Second)
+		if got, want := slots.Controllers(), (map[string]bool{"foo": true, "bar": false}); !maps.Equal(got, want) {
+			t.Errorf("the controllers are %v, want %v", got, want)
+		}
+		checkProbe(t, m, "/readyz", http.StatusOK, "[+] controller foo\n[+] controller bar (standby)\n")
+		if got := log.take(); !slices.Equal(got, []string{"foo default/a"}) {
+			t.Errorf("the calls are %v", got)
+		}
+		versions, err := slots.Resign(w.ctx, "foo")
+		if err != nil || versions["configmaps"] == "" {
+			t.Errorf("what is left: %v, %v", versions, err)
+		}
+		slots.Lead("foo", versions)
+		if again, err := slots.Resign(w.ctx, "foo"); err != nil || !maps.Equal(again, versions) {
+			t.Errorf("what is left: %v, %v, want %v", again, err, versions)
+		}
+		fatal(t, stop())
+		if got := slots.Controllers(); len(got) > 0 {
+			t.Errorf("the controllers are %v after Run", got)
 		}
 	})
 }

@@ -61,7 +61,8 @@ type check struct{ name, problem string }
 // or with 503 and a line for each check. With ?verbose the lines come in any case.
 //
 // A manager is alive unless a controller has ended with an error. It is ready when its informers
-// are synced, and, if this replica holds the Lease, its controllers run: a standby is ready.
+// are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
+// ManagerOptions.Slots, those run that the group has it lead.
 func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
@@ -98,9 +99,12 @@ func (m *Manager) ready() []check {
 	if h.Election != nil && h.Election.State != election.Leading {
 		return append(checks, check{name: "election (standby)"})
 	}
+	led := m.singles()
 	for _, c := range h.Controllers {
 		now := check{name: "controller " + c.Name}
-		if c.State != StateRunning {
+		if isLed, ok := led[c.Name]; m.o.Slots != nil && ok && !isLed && c.State == StateStopped {
+			now.name += " (standby)"
+		} else if c.State != StateRunning {
 			now.problem = "is " + string(c.State)
 			if len(c.WaitingFor) > 0 {
 				now.problem += ", and waits for " + strings.Join(c.WaitingFor, ", ")

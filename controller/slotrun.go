@@ -140,7 +140,7 @@ func (c *Controller[T]) drop(slots slot.Set) {
 func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
 	open := c.slots.report(made)
 	r := c.current()
-	if r == nil || r.stale.Load() != nil || r.isTermOver() {
+	if r == nil || !r.isCurrent() {
 		return slot.Set{}
 	}
 	for _, key := range r.queue.Late(lateAfter) {
@@ -149,6 +149,37 @@ func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
 		}
 	}
 	return open
+}
+
+// isCurrent reports whether the caches are fresh enough for calls, in a term that is open.
+func (r *run[T]) isCurrent() bool { return r.stale.Load() == nil && !r.isTermOver() }
+
+// isInOrder is report for a controller that is led as a whole.
+func (c *Controller[T]) isInOrder() bool {
+	r := c.current()
+	return r != nil && r.hasStarted() && r.isCurrent() && len(r.queue.Late(lateAfter)) == 0
+}
+
+// awaitSync waits until the informers that calls need are synced.
+func (c *Controller[T]) awaitSync(ctx context.Context) error {
+	for _, f := range c.all() {
+		if f.optional {
+			continue
+		}
+		if err := f.informer.WaitForSync(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isIdle returns an error that wraps ErrCallsRunning if a call runs, also one of an earlier run.
+func (c *Controller[T]) isIdle() (err error) {
+	c.callings.Range(func(key, _ any) bool {
+		err = fmt.Errorf("controller %q: %w: %v", c.o.Name, ErrCallsRunning, key)
+		return false
+	})
+	return err
 }
 
 // slotOf returns the slot of the object that the next call of a key is for: by UID, that of the

@@ -47,8 +47,11 @@ const (
 //	group, err := shard.Join(ctx, config, slots, shard.Options{…})
 //	err = c.Run(ctx)
 //
-// Begin, Warm, Serve, Drain, Drop and Report are for the group. Make the controllers before Join: a
-// slot is taken once they all run.
+// Controllers of a manager that has it as ManagerOptions.Slots, and that have no slots themselves, are
+// led as a whole by one process each.
+//
+// Begin, Warm, Serve, Drain, Drop and Report are for the group, and so are Controllers, Prepare, Lead
+// and Resign. Make the controllers and the manager before Join: a slot is taken once they all run.
 //
 // Informers hold the objects of all slots, unless their Selection has Slots.Held.
 type Slots struct {
@@ -59,6 +62,7 @@ type Slots struct {
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []slotted
+	manager *Manager           // whose controllers are led singly; nil without one
 	term    Term               // that of the last membership, nil before
 	owned   map[int]slot.Owned // those served, until they are drained
 	paused  slot.Set           // of these, the ones that are being drained, or whose drain failed
@@ -162,6 +166,9 @@ func (s *Slots) Begin(t Term) {
 	for _, c := range members {
 		c.setDefaultTerm(t)
 	}
+	if m := s.singly(); m != nil {
+		m.o.Guard.SetDefaultTerm(t)
+	}
 	s.changed.send()
 }
 
@@ -198,6 +205,11 @@ func (s *Slots) awaitTaken(ctx context.Context) {
 // Warm returns once all controllers follow their informers, which are synced and have the objects of
 // the slots.
 func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
+	if m := s.singly(); m != nil {
+		if err := m.awaitMade(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.held.Add(ctx, slots); err != nil {
 		return err
 	}

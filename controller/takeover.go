@@ -25,7 +25,7 @@ func (r *run[T]) takeOver() {
 	if !ok {
 		return
 	}
-	r.reach(t.HandOver())
+	r.barrier.reached(r.reach(t.HandOver())) // the next owner has to reach them too
 }
 
 // reach waits, bounded, until the caches show the state of versions by resource; of the server's if

@@ -24,12 +24,14 @@ type GroupRow struct {
 type GroupFigures struct {
 	GroupRow
 	Problems []Problem `json:"problems,omitempty"`
-	// Slots are the entries of the map; missing before there is one.
+	// Slots are the entries of the map, controllers among them; missing before there is one.
 	Slots []shard.Entry `json:"slots,omitempty"`
 	// Grid draws them. Colors are the numbers of the members' colours in it, by identity.
 	Grid   template.HTML  `json:"-"`
 	Colors map[string]int `json:"-"`
-	// Odd are those that move or are uncovered, up to maxOdd, and MoreOdd counts the others.
+	// Controllers are those of the entries that are led singly.
+	Controllers []shard.Entry `json:"-"`
+	// Odd are the slots that move or are uncovered, up to maxOdd, and MoreOdd counts the others.
 	Odd     []shard.Entry `json:"-"`
 	MoreOdd int           `json:"-"`
 }
@@ -60,6 +62,8 @@ func (h *Handler) groupPage(r *http.Request) (any, error) {
 		}
 		for _, e := range f.Slots {
 			switch {
+			case e.Controller != "":
+				f.Controllers = append(f.Controllers, e)
 			case e.Covered && e.Next == "":
 			case len(f.Odd) == maxOdd:
 				f.MoreOdd++
@@ -87,10 +91,10 @@ func grid(slots []shard.Entry, colors map[string]int) template.HTML {
 		return ""
 	}
 	var b strings.Builder
-	rows := (len(slots) + gridColumns - 1) / gridColumns
+	const rows = (shard.Count + gridColumns - 1) / gridColumns
 	fmt.Fprintf(&b, `<svg class="grid" role="img" aria-label="Slots by owner" width="%d" height="%d" `+
 		`viewBox="0 0 %[1]d %[2]d">`, gridColumns*gridBox, rows*gridBox)
-	for _, e := range slots {
+	for _, e := range slots[:min(len(slots), shard.Count)] {
 		x, y := e.Slot%gridColumns*gridBox, e.Slot/gridColumns*gridBox
 		color, ok := colors[e.Owner]
 		class := fmt.Sprint("owner", color)
@@ -146,7 +150,7 @@ func groupProblems(h shard.Health, now time.Time) (found []Problem) {
 		add(0, "%v", h.Map)
 	}
 	if h.UncoveredFor > h.Tolerated {
-		add(h.UncoveredFor, "has uncovered slots: %s", h.Uncovered)
+		add(h.UncoveredFor, "leaves uncovered: %s", h.Uncovered)
 	}
 	if h.State == shard.Joining && h.LastError != nil {
 		add(now.Sub(h.LastErrorAt), "cannot be joined: %v", h.LastError)

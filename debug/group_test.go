@@ -41,6 +41,9 @@ func groupOf() *group {
 	}
 	g.slots[0].Next, g.slots[0].MovingFor = "rollout.<b>", 3*time.Second
 	g.slots[2].Owner = ""
+	g.slots = append(g.slots, shard.Entry{
+		Slot: shard.Count, Controller: "images", Owner: "rollout.<b>", Epoch: 3, Age: time.Hour, Covered: true,
+	})
 	return g
 }
 
@@ -59,11 +62,12 @@ func groupPages(t *testing.T, g Group) *world {
 func TestGroupPage(t *testing.T) {
 	w := groupPages(t, groupOf())
 	w.has("/", true, "Groups of shards", `href="group?name=ops%2Frollout"`, "50 %", "no route",
-		"has uncovered slots: 1,3,5")
-	w.has(groupPath, true, "has uncovered slots: 1,3,5", "uncovered: 1,3,5, for up to 46s", "v1&lt;", "2.5",
+		"leaves uncovered: 1,3,5")
+	w.has(groupPath, true, "leaves uncovered: 1,3,5", "uncovered: 1,3,5, for up to 46s", "v1&lt;", "2.5",
 		"does not renew", "128 in, 0 out, 7 taken back", "and 97 more", "slot 2: no owner",
 		"slot 0: rollout.a for 1h0m, epoch 3, load 0.5, moves to rollout.&lt;b&gt; for 3s",
 		"slot 1: rollout.b for 1h0m, epoch 3, load 0.5, uncovered for 46s")
+	w.has(groupPath, true, `<th scope="row">images</th><td>rollout.&lt;b&gt;</td><td class="n">1h0m</td>`)
 	w.has(groupPath, false, "<b>")
 	page := w.get(groupPath)
 	for part, want := range map[string]int{
@@ -75,7 +79,7 @@ func TestGroupPage(t *testing.T) {
 		}
 	}
 	f := getJSON[GroupFigures](w, groupPath)
-	if len(f.Slots) != shard.Count || f.Slots[1].UncoveredFor != 46*time.Second || f.LastError != "no route" ||
+	if len(f.Slots) != shard.Count+1 || f.Slots[1].UncoveredFor != 46*time.Second || f.LastError != "no route" ||
 		len(f.Members) != 2 || f.Covered != 0.5 || len(f.Problems) != 1 {
 		t.Errorf("the figures are %+v", f.GroupRow)
 	}

@@ -11,22 +11,22 @@ type groupFamilies struct {
 func newGroupFamilies(f *families) groupFamilies {
 	const name = "group"
 	return groupFamilies{
-		covered: f.gauge("tidings_shard_covered_ratio", "Share of slots whose owner is live and "+
+		covered: f.gauge("tidings_shard_covered_ratio", "Share of slots and controllers whose owner is live and "+
 			"reports them in order, as this replica sees it. Healthy: 1.", name),
 		uncoveredFor: f.gauge("tidings_shard_uncovered_seconds",
-			"For how long the slot is uncovered that is so the longest, 0 without one. "+
+			"For how long the slot or controller is uncovered that is so the longest, 0 without one. "+
 				"Healthy: less than a hand-over and the duration of a Lease, 45 by default.", name),
 		owned: f.gauge("tidings_shard_owned_slots", "Slots that this replica owns.", name),
 		serving: f.gauge("tidings_shard_serving_slots", "Slots that this replica calls for. "+
 			"Healthy: the owned ones, but for those that come or go.", name),
 		moving: f.gauge("tidings_shard_moving_slots",
-			"Slots of the group that have a next owner. Healthy: falling back to 0.", name),
-		movingFor: f.gauge("tidings_shard_longest_move_seconds", "For how long the slot has its next "+
+			"Slots and controllers of the group that have a next owner. Healthy: falling back to 0.", name),
+		movingFor: f.gauge("tidings_shard_longest_move_seconds", "For how long the slot or controller has its next "+
 			"owner that moves the longest, 0 without one. Healthy: less than a hand-over, 30 by "+
 			"default.", name),
 		members: f.gauge("tidings_shard_members", "Members that renew their Lease, as this replica "+
 			"sees it. Healthy: the replicas.", name),
-		moves: f.counter("tidings_shard_moves_total", "Slots that changed their owner, by what came of "+
+		moves: f.counter("tidings_shard_moves_total", "Slots and controllers that changed their owner, by what came of "+
 			"it for this replica: in, out, or taken_back, an own hand-over that failed. Healthy: "+
 			"taken_back not growing.", name, "kind"),
 		remaining: f.gauge("tidings_shard_remaining_seconds",

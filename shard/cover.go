@@ -7,13 +7,16 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// uncoveredLocked returns the slots without a live owner that reports them in order: all of them
+// uncoveredLocked returns the entries without a live owner that reports them in order: all slots
 // without a map.
 func (g *Group) uncoveredLocked() (uncovered slot.Set) {
 	if g.view.entries == nil {
 		return slot.All()
 	}
 	for i, e := range g.view.entries {
+		if g.view.isFree(i) {
+			continue
+		}
 		inOrder := g.observedLocked(e.Owner).record.serving.Has(i)
 		if !inOrder || g.standingLocked(e.Owner) != protocol.Live {
 			uncovered.Add(i)
@@ -22,14 +25,14 @@ func (g *Group) uncoveredLocked() (uncovered slot.Set) {
 	return uncovered
 }
 
-// tolerated is how long a slot may be uncovered: while a crash is found, and a hand-over runs.
+// tolerated is how long an entry may be uncovered: while a crash is found, and a hand-over runs.
 func (g *Group) tolerated() time.Duration { return g.o.HandOver + g.o.Duration }
 
-// noteCoverLocked takes note of since when slots are uncovered, and returns those that are, and
+// noteCoverLocked takes note of since when entries are uncovered, and returns those that are, and
 // those that are so for longer than tolerated.
 func (g *Group) noteCoverLocked() (uncovered, long slot.Set) {
 	uncovered = g.uncoveredLocked()
-	for i := range slot.Count {
+	for i := range slot.Entries {
 		if !uncovered.Has(i) {
 			delete(g.uncovered, i)
 			continue
@@ -44,16 +47,16 @@ func (g *Group) noteCoverLocked() (uncovered, long slot.Set) {
 	return uncovered, long
 }
 
-// watchCoverLocked logs slots that are uncovered for longer than tolerated, once a minute.
+// watchCoverLocked logs entries that are uncovered for longer than tolerated, once a minute.
 func (g *Group) watchCoverLocked() {
 	_, long := g.noteCoverLocked()
 	if !long.IsEmpty() && time.Since(g.alarm) >= time.Minute {
 		g.alarm = time.Now()
-		g.log.Error("slots are covered by no member", "slots", long.String(), "for", g.uncoveredForLocked())
+		g.log.Error("slots are covered by no member", "slots", g.view.names(long), "for", g.uncoveredForLocked())
 	}
 }
 
-// uncoveredForLocked returns for how long the slot is uncovered that is so the longest.
+// uncoveredForLocked returns for how long the entry is uncovered that is so the longest.
 func (g *Group) uncoveredForLocked() (longest time.Duration) {
 	for _, since := range g.uncovered {
 		longest = max(longest, g.clock.Since(since))

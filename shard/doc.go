@@ -1,5 +1,5 @@
-// Package shard divides the objects of a controller among several processes: a [Group] is the part
-// of one process, a [Handler] what it is told to do, and a [Term] the time of one membership. [Read]
+// Package shard divides the objects of a controller, or the controllers of a manager, among several
+// processes: a [Group] is the part of one process, a [Handler] what it is told to do, and a [Term] the time of one membership. [Read]
 // describes a group to processes that are no members.
 //
 //	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
@@ -45,6 +45,11 @@
 //	c, err := controller.New(pods, controller.Options[*corev1.Pod]{…, Guard: guard, Slots: slots}, f)
 //	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "rollout"})
 //	err = c.Run(ctx)
+//
+// With controller.ManagerOptions.Slots it is a [Leader] too: each controller of the manager that has no
+// slots is an entry of the map after those of the slots, and runs on its owner. Members say in their
+// Leases which controllers they can lead, and the planner keeps the list of the map. Controllers are
+// planned by number.
 //
 // It filters by itself. Informers with its Held in their Selection have the objects of its slots alone,
 // others all.

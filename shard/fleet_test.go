@@ -24,8 +24,10 @@ import (
 // fleet is a server with objects, and processes whose controllers take part in one group.
 type fleet struct {
 	*world
-	objects int
-	held    bool // informers hold the objects of their slots alone
+	objects    int
+	generation string // of processes that join
+	held       bool   // informers hold the objects of their slots alone
+	singles    int    // controllers of a manager that are led singly, in the place of one with slots
 
 	mu    sync.Mutex // guards the rest
 	calls []*fleetCall
@@ -53,8 +55,9 @@ type replica struct {
 	slots    *controller.Slots
 	control  *controller.Controller[*corev1.ConfigMap]
 	informer *tidings.Informer[*corev1.ConfigMap]
+	manager  *controller.Manager // with fleet.singles
 	stop     context.CancelFunc
-	ended    chan error // of the controller's Run
+	ended    chan error // of the controller's Run, or the manager's
 
 	mu sync.Mutex // guards the rest
 	// takes is how long a call takes, and ignores says that it runs on after its context.
@@ -79,18 +82,25 @@ func inFleet(t *testing.T, objects int, test func(f *fleet)) {
 
 func inOneFleet(t *testing.T, objects int, held bool, test func(f *fleet)) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, held: held, wrote: map[string]uint64{}}
-		for i := range fleetNamespaces {
-			f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
-		}
-		for i := range objects {
-			f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespaceOf(i), Name: fmt.Sprint("c", i),
-			}})
-		}
+		f := newFleet(t, objects)
+		f.held = held
 		test(f)
 		f.checkCalls()
 	})
+}
+
+func newFleet(t *testing.T, objects int) *fleet {
+	t.Helper()
+	f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, wrote: map[string]uint64{}}
+	for i := range fleetNamespaces {
+		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
+	}
+	for i := range objects {
+		f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespaceOf(i), Name: fmt.Sprint("c", i),
+		}})
+	}
+	return f
 }
 
 func (f *fleet) create(obj tidings.Object) {
@@ -127,14 +137,18 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 		tidings.For[*corev1.ConfigMap](factory, selection))
 	guard := must[*controller.Guard](f)(controller.NewGuard(config, controller.GuardOptions{}))
 	r.client = must[kubernetes.Interface](f)(kubernetes.NewForConfig(guard.Config()))
-	r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
-		controller.Options[*corev1.ConfigMap]{
-			Name: "counter", Workers: 64, Guard: guard, Slots: r.slots, Logger: silent,
-		}, r.reconcile))
+	if f.singles > 0 {
+		r.manage(factory, guard)
+	} else {
+		r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
+			controller.Options[*corev1.ConfigMap]{
+				Name: "counter", Workers: 64, Guard: guard, Slots: r.slots, Logger: silent,
+			}, r.reconcile))
+	}
 	leases := f.server.Config()
 	leases.UserAgent, leases.BearerToken = name, name
 	r.Group = must[*Group](f)(newGroup(leases, r.slots, Options{
-		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent,
+		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent, Generation: f.generation,
 	}))
 	r.clock = lease.Clock{Boot: func() time.Duration { return 0 }}
 	ctx, stop := context.WithCancel(f.Context())
@@ -144,7 +158,13 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 		f.Fatal(err)
 	}
 	go r.run(ctx)
-	go func() { r.ended <- r.control.Run(ctx) }()
+	go func() {
+		if r.manager != nil {
+			r.ended <- r.manager.Run(ctx)
+		} else {
+			r.ended <- r.control.Run(ctx)
+		}
+	}()
 	f.Cleanup(func() {
 		stop()
 		<-r.done

@@ -215,7 +215,7 @@ func (g *Group) serve(ctx context.Context, m *membership) error {
 	if err := m.term.Err(); err != nil {
 		g.log.Error("the membership is lost", "error", err)
 	}
-	drained := m.drainAll()
+	drained := m.endAll()
 	stop()
 	background.Wait()
 	m.running.Wait()

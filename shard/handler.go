@@ -52,6 +52,23 @@ type Handler interface {
 	Drop(slots Set)
 }
 
+// Leader is what a [Handler] may be as well, to lead whole controllers beside the slots: each of them
+// on one member of the group. A manager of the package controller does so for its controllers. The
+// methods may be called at the same time, but for Lead, Prepare and Resign of one controller.
+type Leader interface {
+	// Controllers returns the controllers that this process can lead, by name, and whether each of them
+	// is led here and in order. It is called with each renewal. A group has at most 64 names.
+	Controllers() map[string]bool
+	// Prepare returns once a controller can be led without a delay: once its caches are synced. ctx
+	// ends when that is not wanted any more.
+	Prepare(ctx context.Context, name string) error
+	// Lead begins to lead a controller. The versions, by resource, are those at which the last leader
+	// saw its own writes; nil are not known.
+	Lead(name string, versions map[string]string)
+	// Resign ends that, and returns as Drain does. After an error, Lead may be called again.
+	Resign(ctx context.Context, name string) (versions map[string]string, err error)
+}
+
 // Reporter is what a [Handler] may be as well. Without it, all slots that Serve was called for are
 // in order, and have no load.
 type Reporter interface {

@@ -25,10 +25,10 @@ const (
 
 // Moves count changes of owners that this process took part in, since Join.
 type Moves struct {
-	// In and Out are the slots that came and went.
+	// In and Out are the slots and controllers that came and went.
 	In  uint64 `json:"in"`
 	Out uint64 `json:"out"`
-	// TakenBack are hand-overs of own slots that failed. Healthy: not growing.
+	// TakenBack are hand-overs of own ones that failed. Healthy: not growing.
 	TakenBack uint64 `json:"takenBack"`
 }
 
@@ -42,6 +42,8 @@ type MemberHealth struct {
 	// Slots is the number of slots that it owns, and Load the sum of what it reports of them.
 	Slots int     `json:"slots"`
 	Load  float64 `json:"load"`
+	// Controllers are the names of those that it owns.
+	Controllers []string `json:"controllers,omitempty"`
 	// Age is for how long its Lease has not changed. Healthy: less than half of the duration.
 	Age time.Duration `json:"age"`
 }
@@ -61,15 +63,15 @@ type Health struct {
 	Serving int `json:"serving"`
 	// Remaining is how long the term stays open without another renewal.
 	Remaining time.Duration `json:"remaining,omitzero"`
-	// Covered is the share of slots whose owner is live and reports them in order, as of its last
+	// Covered is the share of slots and controllers whose owner is live and reports them in order, as of its last
 	// renewal; 0 without a map. Healthy: 1. Uncovered are the others, with ranges; "" for none.
 	Covered   float64 `json:"covered"`
 	Uncovered string  `json:"uncovered,omitzero"`
-	// UncoveredFor is for how long the slot is uncovered that is so the longest, as this process has
+	// UncoveredFor is for how long the one is uncovered that is so the longest, as this process has
 	// seen it. Healthy: up to Tolerated, in which a crash is found and a hand-over ends.
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 	Tolerated    time.Duration `json:"tolerated"`
-	// Moving is the number of slots that have a next owner, and MovingFor is for how long the one has
+	// Moving is the number of slots and controllers that have a next owner, and MovingFor is for how long the one has
 	// it that moves the longest. Healthy: less than Options.HandOver.
 	Moving    int           `json:"moving"`
 	MovingFor time.Duration `json:"movingFor,omitzero"`
@@ -95,9 +97,18 @@ func (g *Group) Health() Health {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	h.State, h.Moves, h.Map = g.state, g.moves, g.view.broken
-	owned, loads := map[protocol.ID]int{}, map[protocol.ID]float64{}
+	owned, loads, led := map[protocol.ID]int{}, map[protocol.ID]float64{}, map[protocol.ID][]string{}
+	entries := 0
 	for i, e := range g.view.entries {
-		owned[e.Owner]++
+		switch {
+		case g.view.isFree(i):
+			continue
+		case i < Count:
+			owned[e.Owner]++
+		default:
+			led[e.Owner] = append(led[e.Owner], g.view.name(i))
+		}
+		entries++
 		loads[e.Owner] += g.observedLocked(e.Owner).record.loads[i]
 		if e.Next != "" {
 			h.Moving++
@@ -106,12 +117,13 @@ func (g *Group) Health() Health {
 	}
 	for id := range g.view.members {
 		s, isLive := g.observedLocked(id), g.standingLocked(id) == protocol.Live
-		if !isLive && owned[id] == 0 && (s.ended || s.lease == nil) {
+		if !isLive && owned[id]+len(led[id]) == 0 && (s.ended || s.lease == nil) {
 			continue
 		}
 		h.Members = append(h.Members, MemberHealth{
 			Identity: string(id), Generation: s.record.generation, Live: isLive,
-			Leaving: s.record.leaving, Slots: owned[id], Load: loads[id], Age: g.clock.Since(s.since),
+			Leaving: s.record.leaving, Slots: owned[id], Load: loads[id],
+			Controllers: slices.Sorted(slices.Values(led[id])), Age: g.clock.Since(s.since),
 		})
 	}
 	slices.SortFunc(h.Members, func(a, b MemberHealth) int {
@@ -120,20 +132,25 @@ func (g *Group) Health() Health {
 	h.Planner = string(protocol.Planner(g.membersLocked(), g.standingLocked))
 	if m := g.present; m != nil {
 		h.Identity, h.Remaining = string(m.id), m.term.Remaining()
-		h.Owned, h.Serving = owned[m.id], m.serving.Len()
+		h.Owned, h.Serving = owned[m.id], slotsOf(m.serving).Len()
 	}
 	uncovered, _ := g.noteCoverLocked()
-	h.Covered = float64(Count-uncovered.Len()) / Count
-	h.Uncovered, h.UncoveredFor = uncovered.String(), g.uncoveredForLocked()
+	if entries > 0 {
+		h.Covered = float64(entries-uncovered.Len()) / float64(entries)
+	}
+	h.Uncovered, h.UncoveredFor = g.view.names(uncovered), g.uncoveredForLocked()
 	return h
 }
 
-// Entry is a slot of the map, as this process sees it. The times are those for which it has seen it
-// so.
+// Entry is a slot of the map, or a controller that is led singly, as this process sees it. The times
+// are those for which it has seen it so.
 type Entry struct {
-	Slot  int    `json:"slot"`
-	Owner string `json:"owner,omitzero"`
-	Epoch uint64 `json:"epoch,omitzero"`
+	// Slot is the number of the slot, or of the entry of a controller, from [Count] on.
+	Slot int `json:"slot"`
+	// Controller is the name of the controller, "" for a slot.
+	Controller string `json:"controller,omitzero"`
+	Owner      string `json:"owner,omitzero"`
+	Epoch      uint64 `json:"epoch,omitzero"`
 	// Age is for how long the owner has had it.
 	Age time.Duration `json:"age,omitzero"`
 	// Load is what the owner reports of it.
@@ -149,17 +166,23 @@ type Entry struct {
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 }
 
-// Map returns the entries of the map, by slot. It is nil before there is a map.
+// Map returns the entries of the map: the slots, then controllers. It is nil before there is a map.
 func (g *Group) Map() []Entry {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	uncovered, _ := g.noteCoverLocked()
 	var all []Entry
 	for i, e := range g.view.entries {
+		if g.view.isFree(i) {
+			continue
+		}
 		entry := Entry{
 			Slot: i, Owner: string(e.Owner), Epoch: e.Epoch, Age: g.clock.Since(g.view.times[i].owner),
 			Load: g.observedLocked(e.Owner).record.loads[i], Next: string(e.Next), Ready: e.Ready,
 			Covered: !uncovered.Has(i),
+		}
+		if i >= Count {
+			entry.Controller = g.view.name(i)
 		}
 		if e.Next != "" {
 			entry.MovingFor = g.clock.Since(g.view.times[i].next)

@@ -1,8 +1,8 @@
 package shard
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,24 +23,19 @@ type membership struct {
 	running sync.WaitGroup // the goroutines that call Warm and Drain, or send a write
 
 	member   protocol.Member
+	seen     contents // those of the map that member has seen
 	leaving  bool
 	mapUID   string   // that the Lease names
-	warm     slot.Set // what the handler holds
-	serving  slot.Set // what the handler calls for
+	warm     slot.Set // entries that the handler holds
+	serving  slot.Set // entries that the handler calls for
 	resume   slot.Set // of those, the ones whose drain was given up
-	warming  *task    // nil if none runs; one list for all slots that come
+	warming  []*task
 	draining []*task
-	moving   map[int]lease.Instant // hand-overs of own slots, since when
-	orphans  map[int]lease.Instant // slots of ended members, since when
+	moving   map[int]lease.Instant // hand-overs of own entries, since when
+	orphans  map[int]lease.Instant // entries of ended members, since when
 	writing  bool                  // a write is on its way
 	failures int                   // of writes in a row
 	paused   time.Time             // no write before
-}
-
-// task is a call of Warm or Drain.
-type task struct {
-	slots  slot.Set
-	cancel context.CancelFunc
 }
 
 func newMembership(g *Group, id protocol.ID) *membership {
@@ -54,6 +49,11 @@ func newMembership(g *Group, id protocol.ID) *membership {
 func (m *membership) write(l *coordinationv1.Lease) {
 	g := m.group
 	r := record{generation: g.o.Generation}
+	led := map[string]bool{}
+	if leader := g.leader(); leader != nil {
+		led = leader.Controllers()
+		r.controllers = slices.Sorted(maps.Keys(led))
+	}
 	reporter, ok := g.handler.(Reporter)
 	var inOrder slot.Set
 	var loads [slot.Count]float64
@@ -62,14 +62,20 @@ func (m *membership) write(l *coordinationv1.Lease) {
 	}
 	g.mu.Lock()
 	r.leaving, r.serving = m.leaving, m.serving
+	for n := range m.serving.Slots() {
+		if n >= slot.Count && !led[m.seen.name(n)] {
+			r.serving.Remove(n)
+		}
+	}
 	if g.view.table != nil {
 		r.mapUID = string(g.view.table.UID)
 	}
 	g.mu.Unlock()
 	if ok {
-		r.serving = r.serving.Minus(r.serving.Minus(inOrder))
+		slots := slotsOf(r.serving)
+		r.serving = r.serving.Minus(slots.Minus(inOrder))
 		r.loads = map[int]float64{}
-		for n := range r.serving.Slots() {
+		for n := range slotsOf(r.serving).Slots() {
 			if load := round(loads[n]); load > 0 {
 				r.loads[n] = load
 			}
@@ -87,8 +93,15 @@ func (m *membership) renewal(l *coordinationv1.Lease) error {
 
 // calls are what the handler is to do now. They are made in this order.
 type calls struct {
+	lead  []led
 	serve []Slot
 	drop  slot.Set
+}
+
+// led is a controller that is to be led, as [Leader.Lead] is told.
+type led struct {
+	name     string
+	versions map[string]string
 }
 
 // reconcileLocked brings the handler in line with what the map says, and returns the calls that
@@ -110,23 +123,25 @@ func (m *membership) reconcileLocked() (c calls) {
 		case owned && (!m.serving.Has(i) || m.resume.Has(i)) && !m.isDraining(i):
 			m.serving.Add(i)
 			m.resume.Remove(i)
-			c.serve = append(c.serve, Slot{Number: i, Epoch: e.Epoch, Versions: e.Versions})
+			if i < slot.Count {
+				c.serve = append(c.serve, Slot{Number: i, Epoch: e.Epoch, Versions: e.Versions})
+			} else {
+				c.lead = append(c.lead, led{m.seen.name(i), e.Versions})
+			}
 		case phase == protocol.Draining && m.serving.Has(i) && !m.isDraining(i):
 			drains.Add(i)
 		case phase == protocol.Draining && !m.serving.Has(i) && !m.isDraining(i):
 			m.member.Drained(i, e.Versions) // it never called for it
 		case phase == protocol.Elsewhere && m.serving.Has(i):
-			m.term.End(fmt.Errorf("%w: slot %d was given to %s", lease.ErrLost, i, e.Owner))
+			m.term.End(fmt.Errorf("%w: %s was given to %s", lease.ErrLost, m.seen.name(i), e.Owner))
 		case phase == protocol.Elsewhere && warm:
 			c.drop.Add(i)
 		}
 	}
-	m.warm = m.warm.Minus(c.drop)
-	m.startWarmLocked(wanted)
+	m.warm, c.drop = m.warm.Minus(c.drop), slotsOf(c.drop)
+	m.startWarmsLocked(wanted)
 	m.stopDrainsLocked()
-	if !drains.IsEmpty() {
-		m.startDrainLocked(drains)
-	}
+	m.startDrainsLocked(drains)
 	return c
 }
 
@@ -137,6 +152,7 @@ func (m *membership) seeLocked() {
 	if !m.member.See(g.view.sequence, g.view.entries) {
 		return
 	}
+	m.seen = g.view.contents
 	for i, e := range m.member.Entries() {
 		if i < len(before) {
 			g.noteMoveLocked(i, before[i], e)
@@ -152,115 +168,4 @@ func (m *membership) seeLocked() {
 		m.mapUID = string(g.view.table.UID)
 		notify(m.soon) // before this member may own anything
 	}
-}
-
-func (m *membership) isDraining(i int) bool {
-	return slices.ContainsFunc(m.draining, func(t *task) bool { return t.slots.Has(i) })
-}
-
-// startWarmLocked warms slots, unless a call for others runs. A call whose slots are all unwanted is
-// canceled.
-func (m *membership) startWarmLocked(wanted slot.Set) {
-	if t := m.warming; t != nil {
-		if t.slots.Minus(wanted) == t.slots {
-			t.cancel()
-		}
-		return
-	}
-	if wanted.IsEmpty() {
-		return
-	}
-	g := m.group
-	ctx, cancel := context.WithCancel(m.term.Context())
-	t := &task{wanted, cancel}
-	m.warming = t
-	m.running.Go(func() {
-		defer cancel()
-		err := g.handler.Warm(g.label(ctx, "warmer"), t.slots)
-		if err != nil && ctx.Err() == nil {
-			g.log.Warn("slots cannot be warmed", "slots", t.slots.String(), "error", err)
-			lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
-		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		m.warming = nil
-		if err == nil {
-			m.warm = m.warm.Union(t.slots)
-		}
-		notify(g.changed)
-	})
-}
-
-// startDrainLocked drains slots.
-func (m *membership) startDrainLocked(slots slot.Set) {
-	g := m.group
-	ctx, cancel := context.WithCancel(m.term.Context())
-	t := &task{slots, cancel}
-	m.draining = append(m.draining, t)
-	m.running.Go(func() {
-		defer cancel()
-		versions, err := g.handler.Drain(g.label(ctx, "drainer"), t.slots)
-		if err != nil && ctx.Err() == nil {
-			g.log.Warn("slots cannot be drained", "slots", t.slots.String(), "error", err)
-			lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
-		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		m.draining = slices.DeleteFunc(m.draining, func(other *task) bool { return other == t })
-		if err == nil {
-			m.serving, m.resume = m.serving.Minus(t.slots), m.resume.Minus(t.slots)
-			for i := range t.slots.Slots() {
-				m.member.Drained(i, versions)
-			}
-		} else {
-			m.resume = m.resume.Union(t.slots) // those that stay are served again
-		}
-		notify(g.changed)
-	})
-}
-
-// stopDrainsLocked cancels drains of slots that were all taken back.
-func (m *membership) stopDrainsLocked() {
-	for _, t := range m.draining {
-		drains := false
-		for i := range t.slots.Slots() {
-			drains = drains || m.member.Phase(i) == protocol.Draining
-		}
-		if !drains {
-			t.cancel()
-		}
-	}
-}
-
-// drainAll ends all calls of the membership, and reports whether they ended within the grace.
-func (m *membership) drainAll() bool {
-	g := m.group
-	g.mu.Lock()
-	for _, t := range m.draining {
-		t.cancel()
-	}
-	held := m.warm
-	if m.warming != nil {
-		m.warming.cancel()
-		held = held.Union(m.warming.slots)
-	}
-	g.mu.Unlock()
-	m.running.Wait()
-	g.mu.Lock()
-	rest := m.serving
-	g.mu.Unlock()
-	if !rest.IsEmpty() {
-		ctx, cancel := context.WithTimeout(context.Background(), g.o.Grace)
-		defer cancel()
-		if _, err := g.handler.Drain(ctx, rest); err != nil {
-			return false
-		}
-	}
-	g.mu.Lock()
-	m.serving, m.warm = slot.Set{}, slot.Set{}
-	g.mu.Unlock()
-	if !held.IsEmpty() {
-		g.handler.Drop(held)
-	}
-	return true
 }

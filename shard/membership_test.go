@@ -73,15 +73,15 @@ func TestS1_MovesThatFailAreNotTriedForAMinute(t *testing.T) {
 			g.plan.tried[protocol.Move{Entry: i, To: "b"}] = time.Now()
 		}
 		move := protocol.Move{Entry: 100, To: "b"}
-		if in := g.inputLocked(); !in.Avoid(move) || in.Avoid(protocol.Move{Entry: 100, To: "c"}) {
+		if in := g.inputLocked(g.view.kinds()[0]); !in.Avoid(move) || in.Avoid(protocol.Move{Entry: 100, To: "c"}) {
 			t.Error("the plan goes on with a member to which moves fail, or with none")
 		}
 		delete(g.plan.tried, protocol.Move{Entry: 0, To: "b"})
-		if in := g.inputLocked(); in.Avoid(move) || !in.Avoid(protocol.Move{Entry: 1, To: "b"}) {
+		if in := g.inputLocked(g.view.kinds()[0]); in.Avoid(move) || !in.Avoid(protocol.Move{Entry: 1, To: "b"}) {
 			t.Error("the plan avoids a member for few moves, or tries a move again at once")
 		}
 		time.Sleep(retry)
-		if in := g.inputLocked(); in.Avoid(protocol.Move{Entry: 1, To: "b"}) || len(g.plan.tried) > 0 {
+		if in := g.inputLocked(g.view.kinds()[0]); in.Avoid(protocol.Move{Entry: 1, To: "b"}) || len(g.plan.tried) > 0 {
 			t.Error("a minute later a move is not tried again")
 		}
 	})

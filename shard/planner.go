@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/slot"
@@ -18,17 +20,50 @@ const (
 // planner is what the plan remembers.
 type planner struct {
 	tried  map[protocol.Move]time.Time // moves that were written, and have not succeeded
-	uneven time.Time                   // since when loads are uneven; zero if they are not
+	uneven [2]time.Time                // since when slots and controllers are uneven; zero if they are not
 }
 
 // planLocked returns who inherits from members that have ended, and the moves to begin. The planner
-// acts at once, and the others if it does not.
+// acts at once, and the others if it does not. Slots and controllers are planned apart.
 func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.Move) {
 	g := m.group
-	in := g.inputLocked()
-	turn, waits := m.turnLocked(), false
-	for i, e := range in.Entries {
-		if e.Owner != "" && g.standingLocked(e.Owner) != protocol.Ended {
+	heirs = map[int]protocol.ID{}
+	inherits, plans := m.inheritsLocked(), m.plansLocked()
+	for kind, numbers := range g.view.kinds() {
+		in, uneven := g.inputLocked(numbers), &g.plan.uneven[kind]
+		if inherits {
+			ended := func(id protocol.ID) bool { return g.standingLocked(id) == protocol.Ended }
+			for i, id := range in.Heirs(ended) {
+				heirs[numbers[i]] = id
+			}
+		}
+		switch {
+		case !plans || !in.IsUneven():
+			*uneven = time.Time{}
+		case uneven.IsZero():
+			*uneven = time.Now()
+		default:
+			in.Uneven = time.Since(*uneven)
+		}
+		if !plans {
+			continue
+		}
+		for _, move := range in.Moves() {
+			moves = append(moves, protocol.Move{Entry: numbers[move.Entry], To: move.To})
+		}
+	}
+	return heirs, moves
+}
+
+func (m *membership) plansLocked() bool {
+	return protocol.Planner(m.group.membersLocked(), m.group.standingLocked) == m.id
+}
+
+// inheritsLocked reports whether this member is to give away the entries of members that have ended.
+func (m *membership) inheritsLocked() bool {
+	g, turn, waits := m.group, m.turnLocked(), false
+	for i, e := range g.view.entries {
+		if g.view.isFree(i) || e.Owner != "" && g.standingLocked(e.Owner) != protocol.Ended {
 			delete(m.orphans, i)
 			continue
 		}
@@ -37,27 +72,17 @@ func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.M
 		}
 		waits = waits || g.clock.Since(m.orphans[i]) < turn
 	}
-	if len(m.orphans) > 0 && !waits {
-		heirs = in.Heirs(func(id protocol.ID) bool { return g.standingLocked(id) == protocol.Ended })
-	}
-	if protocol.Planner(g.membersLocked(), g.standingLocked) != m.id {
-		g.plan.uneven = time.Time{}
-		return heirs, nil
-	}
-	switch uneven := in.IsUneven(); {
-	case !uneven:
-		g.plan.uneven = time.Time{}
-	case g.plan.uneven.IsZero():
-		g.plan.uneven = time.Now()
-	default:
-		in.Uneven = time.Since(g.plan.uneven)
-	}
-	return heirs, in.Moves()
+	return len(m.orphans) > 0 && !waits
 }
 
-// inputLocked returns what the plan depends on. A member takes part once its Lease names the map.
-func (g *Group) inputLocked() plan.Input {
-	in := plan.Input{Entries: g.view.entries, Loads: make([]float64, slot.Count)}
+// inputLocked returns what the plan of some entries depends on. A member takes part once its Lease
+// names the map. Controllers have no load: a move makes calls for all keys, and must not lead to the
+// next move.
+func (g *Group) inputLocked(numbers []int) plan.Input {
+	in := plan.Input{Loads: make([]float64, len(numbers))}
+	for _, n := range numbers {
+		in.Entries = append(in.Entries, g.view.entries[n])
+	}
 	for _, id := range g.membersLocked() {
 		s := g.observedLocked(id)
 		if s.record.mapUID != string(g.view.table.UID) {
@@ -67,25 +92,64 @@ func (g *Group) inputLocked() plan.Input {
 			ID: id, Generation: s.record.generation, Joined: s.lease.CreationTimestamp.Time,
 			Leaving: s.record.leaving || g.present != nil && g.present.id == id && g.present.leaving,
 		})
-		for i, load := range s.record.loads {
-			if i >= 0 && i < slot.Count && in.Entries[i].Owner == id {
+		for i, n := range numbers {
+			if load := s.record.loads[n]; in.Entries[i].Owner == id && load > 0 {
 				in.Loads[i] = load
 			}
 		}
 	}
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {
-		if e := in.Entries[move.Entry]; time.Since(at) >= retry || e.Owner == move.To {
+		if e := g.view.entries[move.Entry]; time.Since(at) >= retry || e.Owner == move.To {
 			delete(g.plan.tried, move) // one that succeeded may be wanted again, as when its member leaves
 		} else if e.Next != move.To {
 			failed[move.To]++
 		}
 	}
 	in.Avoid = func(move protocol.Move) bool {
-		_, ok := g.plan.tried[move]
+		_, ok := g.plan.tried[protocol.Move{Entry: numbers[move.Entry], To: move.To}]
 		return ok || failed[move.To] >= maxFailed
 	}
+	in.Can = func(entry int, id protocol.ID) bool {
+		return g.canOwnLocked(g.view.contents, id, numbers[entry])
+	}
 	return in
+}
+
+// canOwnLocked reports whether a member can own an entry of the map.
+func (g *Group) canOwnLocked(c contents, id protocol.ID, n int) bool {
+	return n < slot.Count || slices.Contains(g.observedLocked(id).record.controllers, c.name(n))
+}
+
+// listControllersLocked brings the controllers of a map in line with those that members can lead: the
+// entry of one that no member can lead becomes free when its owner has ended.
+func (g *Group) listControllersLocked(c *contents) (changed bool) {
+	offered := map[string]bool{}
+	for _, id := range g.membersLocked() {
+		if r := g.observedLocked(id).record; r.mapUID == string(g.view.table.UID) {
+			for _, name := range r.controllers {
+				offered[name] = true
+			}
+		}
+	}
+	c.controllers = slices.Clone(c.controllers)
+	for i, name := range c.controllers {
+		e := &c.entries[slot.Count+i]
+		isOwned := e.Owner != "" && g.standingLocked(e.Owner) != protocol.Ended
+		if name != "" && !offered[name] && !isOwned {
+			c.controllers[i], *e, changed = "", protocol.Entry{Epoch: e.Epoch + 1}, true
+		}
+		delete(offered, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(offered)) {
+		if i := slices.Index(c.controllers, ""); i >= 0 {
+			c.controllers[i], changed = name, true
+		} else if len(c.controllers) < slot.MaxControllers {
+			c.controllers, c.entries = append(c.controllers, name), append(c.entries, protocol.Entry{})
+			changed = true
+		}
+	}
+	return changed
 }
 
 // noteMoveLocked takes note of what has become of an entry.
@@ -99,6 +163,6 @@ func (g *Group) noteMoveLocked(i int, before, now protocol.Entry) {
 	case now.Owner == self && before.Owner == self && before.Next != "" && now.Next != before.Next:
 		g.moves.TakenBack++
 		g.log.Warn("a hand-over is taken back: it was late, or the next owner left or ended",
-			"slot", i, "next", before.Next)
+			"slot", g.view.name(i), "next", before.Next)
 	}
 }

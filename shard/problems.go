@@ -55,16 +55,27 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 			problems = append(problems, text)
 		}
 	}
-	if moving, written := g.movingLocked(), lastWrite(g.view.table); !moving.IsEmpty() &&
-		!written.IsZero() && time.Since(written) >= hangs {
-		add("%s to another member for %v or longer.", slotsText(moving, "moves", "move"),
-			time.Since(written).Round(time.Second))
+	if written := lastWrite(g.view.table); !written.IsZero() && time.Since(written) >= hangs {
+		for _, text := range g.view.texts(g.movingLocked(), "moves", "move") {
+			add("%s to another member for %v or longer.", text, time.Since(written).Round(time.Second))
+		}
 	}
 	return problems, remarks
 }
 
 // maxSlotsText bounds the bytes of the numbers of slots in a sentence.
 const maxSlotsText = 60
+
+// texts returns the slots of a set, and each controller of it, with a verb in its form.
+func (c contents) texts(entries slot.Set, one, several string) (texts []string) {
+	if slots := slotsOf(entries); !slots.IsEmpty() {
+		texts = append(texts, slotsText(slots, one, several))
+	}
+	for n := range entries.Minus(slotsOf(entries)).Slots() {
+		texts = append(texts, fmt.Sprintf("The controller %s %s", c.name(n), one))
+	}
+	return texts
+}
 
 // slotsText returns slots with a verb in its form.
 func slotsText(s slot.Set, one, several string) string {
@@ -88,24 +99,30 @@ func (g *Group) uncoveredProblemsLocked() (problems []string) {
 		byOwner[owner] = slots
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
-		s, text := g.observedLocked(owner), slotsText(byOwner[owner], "is uncovered", "are uncovered")
-		switch {
-		case owner == "":
-			text += ": no member owns them."
-		case s.lease == nil:
-			text += fmt.Sprintf(": the Lease of the owner %s is gone.", owner)
-		case s.ended:
-			text += fmt.Sprintf(" for %v: the owner %s has ended.", g.clock.Since(s.since).Round(time.Second),
-				owner)
-		case g.expiredLocked(s) >= 0:
-			text += fmt.Sprintf(" for %v: the Lease of the owner %s has run out.",
-				g.expiredLocked(s).Round(time.Second), owner)
-		default:
-			text += fmt.Sprintf(": the owner %s does not report them in order.", owner)
+		reason := g.uncoveredReasonLocked(owner)
+		for _, text := range g.view.texts(byOwner[owner], "is uncovered", "are uncovered") {
+			problems = append(problems, text+reason)
 		}
-		problems = append(problems, text)
 	}
 	return problems
+}
+
+// uncoveredReasonLocked says why what an owner has is uncovered.
+func (g *Group) uncoveredReasonLocked(owner protocol.ID) string {
+	s := g.observedLocked(owner)
+	switch {
+	case owner == "":
+		return ": there is no owner."
+	case s.lease == nil:
+		return fmt.Sprintf(": the Lease of the owner %s is gone.", owner)
+	case s.ended:
+		return fmt.Sprintf(" for %v: the owner %s has ended.", g.clock.Since(s.since).Round(time.Second), owner)
+	case g.expiredLocked(s) >= 0:
+		return fmt.Sprintf(" for %v: the Lease of the owner %s has run out.",
+			g.expiredLocked(s).Round(time.Second), owner)
+	default:
+		return fmt.Sprintf(": the owner %s reports that not in order.", owner)
+	}
 }
 
 // generationsLocked returns the generations of members, each with those, and the age of the newest

@@ -235,7 +235,7 @@ func TestS5_ProblemsOfAReading(t *testing.T) {
 		a.mu.Unlock()
 		time.Sleep(6 * time.Second)
 		w.wantProblems(w.read(), "256 slots (0-255) are uncovered: the owner "+a.Health().Identity+
-			" does not report them in order.")
+			" reports that not in order.")
 		a.mu.Lock()
 		a.warm = allSlots()
 		a.mu.Unlock()
@@ -292,7 +292,7 @@ func TestS5_AMapThatIsMissingOrFullOfHolesIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := w.read()
-		w.wantProblems(r, "192 slots (0-191) are uncovered: no member owns them.",
+		w.wantProblems(r, "192 slots (0-191) are uncovered: there is no owner.",
 			"2 slots (254-255) move to another member for 2m0s or longer.")
 		if r.Covered != 0.25 || r.Moving != 2 || r.Slots[255].MovingFor != 0 || r.Slots[255].Age != 0 {
 			t.Errorf("%v are covered, %d move, the last one is %+v", r.Covered, r.Moving, r.Slots[255])

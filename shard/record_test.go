@@ -21,31 +21,36 @@ func TestS1_AMapIsReadAsItWasWritten(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		ids := []protocol.ID{"", "rollout.a-x", "rollout.b-y", "rollout.c-z"}
 		versions := []map[string]string{nil, {}, {"pods": "12"}, {"pods": "12", "deployments.apps": "7"}}
-		entries := make([]protocol.Entry, Count)
-		for i := range entries {
-			entries[i] = protocol.Entry{
+		c := contents{}
+		if n := random.IntN(4); n > 0 {
+			c.controllers = []string{"deployment", "", "job"}[:n]
+		}
+		c.entries = make([]protocol.Entry, Count+len(c.controllers))
+		for i := range c.entries {
+			c.entries[i] = protocol.Entry{
 				Owner: ids[random.IntN(4)], Epoch: uint64(random.IntN(3)), Next: ids[random.IntN(4)],
 				Ready: random.IntN(2) == 0, Versions: versions[random.IntN(4)],
 			}
 		}
-		text, err := encode(entries)
+		text, err := encode(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := new(coordinationv1.Lease)
 		l.Annotations = map[string]string{entriesAnnotation: text}
-		if got, err := decode(l); err != nil || !reflect.DeepEqual(got, entries) {
-			t.Fatalf("seed %d: %v, %v, want %v", seed, got, err, entries)
+		if got, err := decode(l); err != nil || !reflect.DeepEqual(got, c) {
+			t.Fatalf("seed %d: %v, %v, want %v", seed, got, err, c)
 		}
 	}
 }
 
 func TestS1_AMapThatCannotBeReadIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                     "cannot be read",
-		`{"entries":[]}`:                       "has 0 entries",
-		`{"entries":[[1]` + empty(255):         "wrong entry 0",
-		`{"entries":[[0,0,0,0,9]` + empty(255): "wrong entry 0",
+		"":               "cannot be read",
+		`{"entries":[]}`: "has 0 entries",
+		`{"controllers":["a"],"entries":[[]` + empty(255): "256 entries of slots and 1 controllers",
+		`{"entries":[[1]` + empty(255):                    "wrong entry 0",
+		`{"entries":[[0,0,0,0,9]` + empty(255):            "wrong entry 0",
 	} {
 		l := new(coordinationv1.Lease)
 		l.Annotations = map[string]string{entriesAnnotation: text}
@@ -59,15 +64,15 @@ func empty(n int) string { return strings.Repeat(",[]", n) + "]}" }
 
 func TestS5_ARecordIsReadAsItWasWritten(t *testing.T) {
 	want := record{
-		generation: "7f9c", mapUID: "uid", leaving: true, serving: Set{1, 2, 3, 1 << 63},
-		loads: map[int]float64{0: 1.5, 255: round(123456)},
+		generation: "7f9c", mapUID: "uid", leaving: true, serving: Set{1, 2, 3, 1 << 63, 5},
+		loads: map[int]float64{0: 1.5, 255: round(123456)}, controllers: []string{"deployment", "job"},
 	}
 	l := new(coordinationv1.Lease)
 	want.write(l)
 	if got := readRecord(l); !reflect.DeepEqual(got, want) {
 		t.Errorf("the record is %+v, want %+v", got, want)
 	}
-	l.Annotations = map[string]string{servingAnnotation: "zz", loadsAnnotation: "["}
+	l.Annotations = map[string]string{servingAnnotation: "zz", loadsAnnotation: "[", controllersAnnotation: "{"}
 	if got := readRecord(l); !reflect.DeepEqual(got, record{}) {
 		t.Errorf("a record that cannot be read is %+v", got)
 	}

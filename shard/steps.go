@@ -55,8 +55,13 @@ func (g *Group) loop(ctx context.Context, m *membership) {
 
 // make makes the handler's calls.
 func (m *membership) make(c calls) {
+	for _, l := range c.lead {
+		m.group.leader().Lead(l.name, l.versions)
+	}
 	if len(c.serve) > 0 {
 		m.group.handler.Serve(c.serve)
+	}
+	if len(c.lead)+len(c.serve) > 0 {
 		notify(m.soon) // it says that they are in order
 	}
 	if !c.drop.IsEmpty() {
@@ -67,13 +72,17 @@ func (m *membership) make(c calls) {
 // isNeededLocked reports whether a member that leaves has to wait: it owns slots, and somebody can
 // take them.
 func (m *membership) isNeededLocked() bool {
-	heirs := slices.ContainsFunc(m.group.membersLocked(), func(id protocol.ID) bool {
-		return id != m.id && !m.group.observedLocked(id).record.leaving
+	g := m.group
+	heirs := slices.DeleteFunc(g.membersLocked(), func(id protocol.ID) bool {
+		return id == m.id || g.observedLocked(id).record.leaving
 	})
-	owns := slices.ContainsFunc(m.member.Entries(), func(e protocol.Entry) bool {
-		return e.Owner == m.id
-	})
-	return owns && heirs || m.writing
+	for i, e := range m.seen.entries {
+		can := func(id protocol.ID) bool { return g.canOwnLocked(m.seen, id, i) }
+		if e.Owner == m.id && slices.ContainsFunc(heirs, can) {
+			return true
+		}
+	}
+	return m.writing
 }
 
 // patienceLocked returns how long to wait for the next change.
@@ -212,7 +221,7 @@ func (m *membership) createLocked() func(context.Context) error {
 		Namespace: g.o.Namespace, Name: g.o.Name, Labels: map[string]string{groupLabel: g.o.Name},
 	}}
 	return func(ctx context.Context) error {
-		text, err := encode(make([]protocol.Entry, slot.Count))
+		text, err := encode(contents{entries: make([]protocol.Entry, slot.Count)})
 		if err != nil {
 			return err
 		}
@@ -237,12 +246,16 @@ func (m *membership) changeLocked() func(context.Context) error {
 	heirs, moves := m.planLocked()
 	assign := func(i int) protocol.ID { return heirs[i] }
 	entries, changed := m.member.Next(g.standingLocked, assign, moves)
+	c := contents{entries, g.view.controllers}
+	if m.plansLocked() {
+		changed = g.listControllersLocked(&c) || changed
+	}
 	if !changed {
 		return nil
 	}
 	l := g.view.table.DeepCopy()
 	return func(ctx context.Context) error {
-		text, err := encode(entries)
+		text, err := encode(c)
 		if err != nil {
 			return fmt.Errorf("shard: the map cannot be written: %w", err)
 		}

@@ -37,9 +37,9 @@ type view struct {
 
 	table    *coordinationv1.Lease // the Lease with the map; nil without one
 	sequence uint64                // counts the versions of the map
-	entries  []protocol.Entry
-	times    [slot.Count]entryTimes
-	broken   error // why the map cannot be read
+	contents
+	times  [slot.Entries]entryTimes
+	broken error // why the map cannot be read
 }
 
 // list lists the Leases into the view.
@@ -191,26 +191,26 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 		m.term.End(errMapDeleted)
 	}
 	if l == nil {
-		g.view.entries = nil
+		g.view.contents = contents{}
 		return
 	}
-	entries, err := decode(l)
+	c, err := decode(l)
 	if g.view.broken = err; err == nil {
-		g.timeEntriesLocked(entries)
-		g.view.entries = entries
+		g.timeEntriesLocked(c.entries)
+		g.view.contents = c
 		g.view.sequence++
 	}
 }
 
 // timeEntriesLocked takes note of the time of what changes with the entries of a map.
 func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
-	now, first := g.clock.Now(), g.view.entries == nil
+	now := g.clock.Now()
 	for i, e := range entries {
 		var before protocol.Entry
-		if !first {
+		if i < len(g.view.entries) {
 			before = g.view.entries[i]
 		}
-		if t := &g.view.times[i]; first || before.Owner != e.Owner || before.Epoch != e.Epoch {
+		if t := &g.view.times[i]; i >= len(g.view.entries) || before.Owner != e.Owner || before.Epoch != e.Epoch {
 			*t = entryTimes{now, now}
 		} else if before.Next != e.Next {
 			t.next = now

@@ -8,11 +8,11 @@ import (
 )
 
 // Set is a set of slots. The zero value is empty. Sets can be compared with ==.
-type Set [Count / 64]uint64
+type Set [Entries / 64]uint64
 
 // All returns the set of all slots.
 func All() (s Set) {
-	for i := range s {
+	for i := range Count / 64 {
 		s[i] = ^uint64(0)
 	}
 	return s
@@ -65,7 +65,7 @@ func (s Set) Minus(o Set) Set {
 // Slots yields the slots in order.
 func (s Set) Slots() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for n := range Count {
+		for n := range Entries {
 			if s.Has(n) && !yield(n) {
 				return
 			}
@@ -89,9 +89,9 @@ func (s Set) String() string {
 // runs yields the first and the last slot of each run of adjacent ones.
 func (s Set) runs() iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
-		for first := 0; first < Count; first++ {
+		for first := 0; first < Entries; first++ {
 			last := first
-			for last < Count && s.Has(last) {
+			for last < Entries && s.Has(last) {
 				last++
 			}
 			if last > first && !yield(first, last-1) {

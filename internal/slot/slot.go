@@ -1,7 +1,14 @@
 package slot
 
-// Count is the number of slots.
-const Count = 256
+const (
+	// Count is the number of slots.
+	Count = 256
+	// MaxControllers is how many controllers a group leads singly. In sets, their numbers follow those
+	// of the slots.
+	MaxControllers = 64
+	// Entries is the number of both.
+	Entries = Count + MaxControllers
+)
 
 // Key is what objects are divided by.
 type Key string

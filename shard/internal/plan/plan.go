@@ -36,6 +36,8 @@ type Input struct {
 	Loads []float64
 	// Uneven is for how long [Input.IsUneven] was true.
 	Uneven time.Duration
+	// Can reports whether a member can own an entry. Nil is always.
+	Can func(entry int, id protocol.ID) bool
 	// Avoid reports whether a move was tried a short while ago, and failed. Nil is never.
 	Avoid func(protocol.Move) bool
 }
@@ -121,7 +123,7 @@ func (in Input) Heirs(ended func(protocol.ID) bool) map[int]protocol.ID {
 	b, heirs := in.board(), map[int]protocol.ID{}
 	orphans := b.heaviestFirst(func(e protocol.Entry) bool { return e.Owner == "" || ended(e.Owner) })
 	for _, i := range orphans {
-		if m := b.lightest(); m != nil {
+		if m := b.lightest(i); m != nil {
 			m.weight += b.weights[i]
 			heirs[i] = m.ID
 		}
@@ -140,12 +142,17 @@ func (b *board) heaviestFirst(is func(protocol.Entry) bool) (entries []int) {
 	return entries
 }
 
-func (b *board) lightest() *member {
-	if len(b.members) == 0 {
-		return nil
+// lightest returns the member with the lowest weight of those that can own an entry, nil without one.
+func (b *board) lightest(entry int) (found *member) {
+	for _, m := range b.members {
+		if b.can(entry, m) && (found == nil || m.weight < found.weight) {
+			found = m
+		}
 	}
-	return slices.MinFunc(b.members, func(x, y *member) int { return cmp.Compare(x.weight, y.weight) })
+	return found
 }
+
+func (b *board) can(entry int, m *member) bool { return b.Can == nil || b.Can(entry, m.ID) }
 
 func (b *board) heaviest() *member {
 	return slices.MaxFunc(b.members, func(x, y *member) int {
@@ -187,8 +194,11 @@ func (b *board) leaving() (moves []protocol.Move) {
 		return owner != nil && owner.Leaving && e.Next == ""
 	})
 	for _, i := range owned {
-		move := protocol.Move{Entry: i, To: b.lightest().ID}
-		if !b.avoids(move) {
+		heir := b.lightest(i)
+		if heir == nil {
+			continue
+		}
+		if move := (protocol.Move{Entry: i, To: heir.ID}); !b.avoids(move) {
 			moves = append(moves, b.begin(move))
 		}
 	}
@@ -215,15 +225,15 @@ func (b *board) next(among []*member) (best protocol.Move, ok bool) {
 	if len(among) < 2 {
 		return best, false
 	}
-	part := board{members: among}
-	from, to := part.heaviest(), part.lightest()
+	from, to := (&board{members: among}).heaviest(), (&board{members: among}).lightest(0)
 	if from.weight <= b.mean*(1+tolerance) && to.weight >= b.mean*(1-tolerance) {
 		return best, false
 	}
 	difference := from.weight - to.weight
 	for i, e := range b.Entries {
 		move := protocol.Move{Entry: i, To: to.ID}
-		if e.Owner != from.ID || e.Next != "" || b.weights[i] >= difference || b.avoids(move) {
+		if e.Owner != from.ID || e.Next != "" || b.weights[i] >= difference || !b.can(i, to) ||
+			b.avoids(move) {
 			continue
 		}
 		if !ok || b.isBetter(i, best.Entry, difference) {

@@ -1,0 +1,270 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// single is what a manager with ManagerOptions.Slots knows of a controller that the group leads as a
+// whole, on one process at a time. Manager.mu guards term and running.
+type single struct {
+	changed broadcast // of term and running
+	term    *ledTerm  // the last one in which this process was to lead it, nil before
+	running bool
+}
+
+// ledTerm is the time in which this process leads a controller: a part of a membership.
+type ledTerm struct {
+	Term
+	left     map[string]string // that the last leader has left; nil: not known
+	resigned context.Context
+	resign   context.CancelFunc
+	started  bool // Manager.mu guards it
+	reached
+}
+
+// HandOver returns what the last leader has left.
+func (t *ledTerm) HandOver() (map[string]string, bool) { return t.left, t.left != nil }
+
+// outcome returns what is left for the next leader.
+func (t *ledTerm) outcome() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.versions == nil || t.left == nil && len(t.versions) == 0 {
+		return nil // it did not wait for what others have written
+	}
+	versions := maps.Clone(t.versions)
+	for resource, version := range t.left {
+		raise(versions, resource, version)
+	}
+	return versions
+}
+
+// lasting returns a context that ends once the group has taken all that is led here, after ctx.
+func (m *Manager) lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		bounded, cancel := context.WithTimeout(lasting, leaveGrace)
+		defer cancel()
+		m.awaitResigned(bounded)
+		stop()
+	})
+	return lasting, stop
+}
+
+// runMember runs a controller with the group: for its slots, or when it is to be led.
+func (m *Manager) runMember(ctx, lasting context.Context, u *unit) error {
+	runner, err := m.await(ctx, u)
+	if err != nil || runner == nil {
+		return err
+	}
+	if hasSlots(runner) {
+		return m.runUnit(ctx, u, nil)
+	}
+	return m.leadSingly(lasting, u)
+}
+
+// leadSingly runs a controller whenever the group has this process lead it, until ctx ends.
+func (m *Manager) leadSingly(ctx context.Context, u *unit) error {
+	for {
+		t := m.nextTerm(ctx, u)
+		if t == nil {
+			return nil
+		}
+		running, stop := context.WithCancel(ctx)
+		ended := context.AfterFunc(t.resigned, stop)
+		err := m.runUnit(running, u, t)
+		ended()
+		stop()
+		if errors.Is(err, ErrCallsRunning) && t.Err() != nil {
+			m.stragglers(err)
+		}
+		m.mu.Lock()
+		u.single.running = false
+		m.mu.Unlock()
+		u.single.changed.send()
+		if err != nil && (!errors.Is(err, ErrCallsRunning) || ctx.Err() != nil) {
+			return err
+		}
+	}
+}
+
+// nextTerm waits until this process is to lead a controller; nil: ctx has ended before.
+func (m *Manager) nextTerm(ctx context.Context, u *unit) *ledTerm {
+	for {
+		changed := u.single.changed.wait()
+		m.mu.Lock()
+		t := u.single.term
+		begins := t != nil && !t.started && t.resigned.Err() == nil
+		if begins {
+			t.started, u.single.running = true, true
+		}
+		m.mu.Unlock()
+		if begins {
+			return t
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// awaitResigned waits until no controller is led here.
+func (m *Manager) awaitResigned(ctx context.Context) {
+	for _, u := range m.units {
+		for {
+			changed := u.single.changed.wait()
+			m.mu.Lock()
+			running := u.single.running
+			m.mu.Unlock()
+			if !running {
+				break
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// singles returns the controllers that can be led singly, by name, and whether each of them is led here
+// and in order.
+func (m *Manager) singles() map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	names := map[string]bool{}
+	for _, u := range m.units {
+		if u.runner == nil || hasSlots(u.runner) || m.ended {
+			continue
+		}
+		stalls, ok := u.runner.(interface{ isInOrder() bool })
+		names[u.Name] = u.single.running && (!ok || stalls.isInOrder())
+	}
+	return names
+}
+
+// awaitMade waits until the controllers are made, whose names are not known before.
+func (m *Manager) awaitMade(ctx context.Context) error {
+	select {
+	case <-m.made:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// prepare waits until the caches of a controller are synced.
+func (m *Manager) prepare(ctx context.Context, name string) error {
+	_, runner := m.unitOf(name)
+	if synced, ok := runner.(interface{ awaitSync(context.Context) error }); ok {
+		return synced.awaitSync(ctx)
+	}
+	return nil
+}
+
+// unitOf returns the controller of a name that singles has returned.
+func (m *Manager) unitOf(name string) (*unit, Runner) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.units {
+		if u.Name == name {
+			return u, u.runner
+		}
+	}
+	panic(fmt.Sprintf("controller: the group leads %q, which the manager does not have", name))
+}
+
+// begin lets a controller run under the term of a membership.
+func (m *Manager) begin(name string, membership Term, left map[string]string) {
+	t := &ledTerm{Term: membership, left: left, reached: reached{versions: map[string]string{}}}
+	t.resigned, t.resign = context.WithCancel(context.Background())
+	u, _ := m.unitOf(name)
+	m.mu.Lock()
+	u.single.term = t
+	m.mu.Unlock()
+	u.single.changed.send()
+}
+
+// resign ends what begin has begun.
+func (m *Manager) resign(ctx context.Context, name string) (map[string]string, error) {
+	u, runner := m.unitOf(name)
+	m.mu.Lock()
+	t := u.single.term
+	m.mu.Unlock()
+	t.resign()
+	for {
+		changed := u.single.changed.wait()
+		m.mu.Lock()
+		running := u.single.running
+		m.mu.Unlock()
+		if !running {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("controller %q: %w: %w", name, ErrCallsRunning, context.Cause(ctx))
+		}
+	}
+	if idle, ok := runner.(interface{ isIdle() error }); ok {
+		if err := idle.isIdle(); err != nil {
+			return nil, err
+		}
+	}
+	return t.outcome(), nil
+}
+
+// hasSlots reports whether a runner is a controller with Options.Slots.
+func hasSlots(r Runner) bool {
+	s, ok := r.(interface{ hasSlots() bool })
+	return ok && s.hasSlots()
+}
+
+// Controllers returns the controllers of the manager that can be led singly, by name, and whether each
+// of them is led here and in order.
+func (s *Slots) Controllers() map[string]bool {
+	if m := s.singly(); m != nil {
+		return m.singles()
+	}
+	return nil
+}
+
+// Prepare returns once the caches of a controller are synced.
+func (s *Slots) Prepare(ctx context.Context, name string) error { return s.singly().prepare(ctx, name) }
+
+// Lead begins to run a controller, whose calls begin when the caches have reached the versions.
+func (s *Slots) Lead(name string, versions map[string]string) {
+	_, term := s.snapshot()
+	s.singly().begin(name, term, versions)
+}
+
+// Resign ends the run of a controller. It returns when no call runs, with the versions that the next
+// one to lead it has to reach.
+func (s *Slots) Resign(ctx context.Context, name string) (map[string]string, error) {
+	return s.singly().resign(ctx, name)
+}
+
+// singly returns the manager whose controllers are led singly, nil without one.
+func (s *Slots) singly() *Manager {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manager
+}
+
+// setManager sets the manager whose controllers are led singly.
+func (s *Slots) setManager(m *Manager) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.manager != nil {
+		return errors.New("ManagerOptions.Slots belong to another manager: make one manager of both, or " +
+			"a group for each")
+	}
+	s.manager = m
+	return nil
+}

@@ -1,0 +1,139 @@
+package shard
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
+)
+
+// contents are those of a map: an entry for each slot, then one for each controller. The name of an
+// entry that is free is "".
+type contents struct {
+	entries     []protocol.Entry
+	controllers []string
+}
+
+// name returns the number of a slot, or the name of a controller.
+func (c contents) name(i int) string {
+	if i < slot.Count {
+		return strconv.Itoa(i)
+	}
+	return c.controllers[i-slot.Count]
+}
+
+// kinds returns the numbers of the slots, and of the controllers.
+func (c contents) kinds() (kinds [2][]int) {
+	for i := range c.entries {
+		if i < slot.Count {
+			kinds[0] = append(kinds[0], i)
+		} else if !c.isFree(i) {
+			kinds[1] = append(kinds[1], i)
+		}
+	}
+	return kinds
+}
+
+// isFree reports whether an entry is that of no slot and no controller.
+func (c contents) isFree(i int) bool { return i >= slot.Count && c.controllers[i-slot.Count] == "" }
+
+// names returns the entries of a set as text: slots with ranges, and controllers.
+func (c contents) names(s slot.Set) string {
+	var names []string
+	slots := s
+	for i := range s.Slots() {
+		if i >= slot.Count {
+			slots.Remove(i)
+			names = append(names, c.name(i))
+		}
+	}
+	if !slots.IsEmpty() {
+		names = slices.Insert(names, 0, slots.String())
+	}
+	return strings.Join(names, ",")
+}
+
+// document is a map in JSON. Members and versions stand once, and entries refer to them.
+type document struct {
+	Members  []protocol.ID       `json:"members"`
+	Versions []map[string]string `json:"versions,omitempty"`
+	// Controllers are the names of the entries that follow those of the slots; "" for one that is free.
+	Controllers []string `json:"controllers,omitempty"`
+	// Entries are owner, epoch, next owner, 1 if that is ready, and versions. Members and versions
+	// count from 1, and 0 means none. Zeros at the end are left out.
+	Entries [][]uint64 `json:"entries"`
+}
+
+// encode returns a map as its Lease holds it.
+func encode(c contents) (string, error) {
+	entries := c.entries
+	d := document{Entries: make([][]uint64, len(entries)), Controllers: c.controllers}
+	member := func(id protocol.ID) uint64 {
+		if id != "" && !slices.Contains(d.Members, id) {
+			d.Members = append(d.Members, id)
+		}
+		return uint64(slices.Index(d.Members, id) + 1)
+	}
+	numbers := map[string]uint64{}
+	for i, e := range entries {
+		fields := []uint64{member(e.Owner), e.Epoch, member(e.Next), 0, 0}
+		if e.Ready {
+			fields[3] = 1
+		}
+		if e.Versions != nil {
+			text := fmt.Sprint(e.Versions) // the keys are sorted
+			if numbers[text] == 0 {
+				d.Versions = append(d.Versions, e.Versions)
+				numbers[text] = uint64(len(d.Versions))
+			}
+			fields[4] = numbers[text]
+		}
+		for len(fields) > 0 && fields[len(fields)-1] == 0 {
+			fields = fields[:len(fields)-1]
+		}
+		d.Entries[i] = fields
+	}
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+// decode returns the entries of a map. A map that cannot be read is an error: nobody may act on it.
+func decode(l *coordinationv1.Lease) (c contents, err error) {
+	var d document
+	text := l.Annotations[entriesAnnotation]
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return c, fmt.Errorf("the map of the group, lease %s/%s, cannot be read: %w", l.Namespace,
+			l.Name, err)
+	}
+	if want := slot.Count + len(d.Controllers); len(d.Entries) != want || want > slot.Entries {
+		return c, fmt.Errorf("the map of the group, lease %s/%s, has %d entries of slots and %d controllers",
+			l.Namespace, l.Name, len(d.Entries), len(d.Controllers))
+	}
+	c = contents{make([]protocol.Entry, len(d.Entries)), d.Controllers}
+	for i, given := range d.Entries {
+		var fields [5]uint64
+		copy(fields[:], given)
+		if max(fields[0], fields[2]) > uint64(len(d.Members)) || fields[4] > uint64(len(d.Versions)) {
+			return contents{}, fmt.Errorf("the map of the group, lease %s/%s, has a wrong entry %d", l.Namespace,
+				l.Name, i)
+		}
+		e := &c.entries[i]
+		e.Epoch, e.Ready = fields[1], fields[3] != 0
+		if fields[0] > 0 {
+			e.Owner = d.Members[fields[0]-1]
+		}
+		if fields[2] > 0 {
+			e.Next = d.Members[fields[2]-1]
+		}
+		if fields[4] > 0 {
+			e.Versions = d.Versions[fields[4]-1]
+		}
+	}
+	return c, nil
+}
