@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,16 +29,45 @@ func withSlots(
 ) {
 	t.Helper()
 	withKinds(t, o, func(w *world) {
-		s := &slotted{world: w, slots: tidings.NewSlots(tidings.ByUID, first)}
-		w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default", Slots: s.slots})
-		test(s)
+		test(newSlotted(w, first, ""))
 	})
+	for _, shards := range []string{"all", "some"} { // others are not told that they may select
+		t.Run(shards+" servers select", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, kinds["typed"], o, apisim.Options{ShardedListAndWatch: true, Seed: 1})
+				defer w.end()
+				test(newSlotted(w, first, shards))
+			})
+		})
+	}
+}
+
+func newSlotted(w *world, first tidings.SlotSet, shards string) *slotted {
+	s := &slotted{world: w, slots: tidings.NewSlots(tidings.ByUID, first), shards: shards}
+	if shards == "some" {
+		w.gate.set(ignoreEverySecond())
+	}
+	w.probe = w.ask(w.T, w.factory, tidings.Selection{Namespace: "default", Slots: s.slots})
+	return s
+}
+
+// ignoreEverySecond has every second shard selector reach a server that ignores them.
+func ignoreEverySecond() func(http.ResponseWriter, *http.Request) bool {
+	var n atomic.Int64
+	return func(_ http.ResponseWriter, r *http.Request) bool {
+		if q := r.URL.Query(); q.Has("shardSelector") && n.Add(1)%2 == 0 {
+			q.Del("shardSelector")
+			r.URL.RawQuery = q.Encode()
+		}
+		return false
+	}
 }
 
 // slotted is a world whose informer has slots.
 type slotted struct {
 	*world
-	slots *tidings.Slots
+	slots  *tidings.Slots
+	shards string // how many servers honour shard selectors: "" for none, "some" and "all"
 }
 
 // have creates n objects.
@@ -101,7 +132,10 @@ func TestS6_SlotsComeAndGo(t *testing.T) {
 		}
 		s.agree(l)
 		s.server.ExpectRequests(s, apisim.Match{Verb: "list"}, 1)
-		s.server.ExpectRequests(s, apisim.Match{Verb: "watch"}, 0)
+		watches := map[string]int{"all": 1}[s.shards]
+		if s.shards != "some" {
+			s.server.ExpectRequests(s, apisim.Match{Verb: "watch"}, watches)
+		}
 
 		s.slots.Remove(half(0))
 		synctest.Wait()
@@ -119,7 +153,9 @@ func TestS6_SlotsComeAndGo(t *testing.T) {
 		if got := len(l.Take()); got != 40-first {
 			t.Errorf("%d events of 40 changes, with %d objects in the slots", got, 40-first)
 		}
-		s.server.ExpectRequests(s, apisim.Match{Verb: "watch"}, 0)
+		if s.shards != "some" {
+			s.server.ExpectRequests(s, apisim.Match{Verb: "watch"}, watches)
+		}
 		if h := s.health(); h.Dropped != 0 || h.Stale != 0 {
 			t.Errorf("%d objects were dropped and %d events stale", h.Dropped, h.Stale)
 		}

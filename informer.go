@@ -249,10 +249,11 @@ func (i *Informer[T]) wait(
 // this resource, which is how to read one's own writes: pass the version that the
 // write returned. Events and bookmarks move it; that the object was deleted again
 // makes no difference. With several namespaces, all have to reach it. A version that
-// the selection hides from the watch, or that changed an object of another namespace,
-// is reached with a later event or the server's next bookmark, which may take a
-// minute, and never where the server sends none. Versions are compared as decimals of
-// any length; any other text is an error. The other errors are those of WaitForSync.
+// the selection hides from the watch, or that changed an object of another namespace or,
+// where the server selects, of another slot, is reached with a later event or the
+// server's next bookmark, which may take a minute, and never where the server sends none.
+// Versions are compared as decimals of any length; any other text is an error. The other
+// errors are those of WaitForSync.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	if _, ok := delta.CompareDecimal(version, version); !ok {
 		return informerError(i.Name(), fmt.Errorf("version %q cannot be waited for: "+

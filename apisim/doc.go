@@ -31,7 +31,7 @@
 //     the error then. So a slow watch neither blocks writers nor takes memory.
 //  4. An event depends on the selection of the watch: an object that begins to match is
 //     ADDED, one that ceases to is DELETED with its previous state and the version of the
-//     change.
+//     change. With Options.ShardedListAndWatch, a shard selector is a part of the selection.
 //  5. A streamed list is the state as ADDED events, the bookmark with the annotation
 //     k8s.io/initial-events-end, and the watch.
 //  6. A bookmark comes at Options.BookmarkInterval and two seconds before the timeout of a

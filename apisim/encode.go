@@ -79,5 +79,9 @@ func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
 	if page.meta.Continue != "" {
 		metadata.SetContinue(page.meta.Continue)
 	}
+	// Lists of metadata, and those of custom resources, do not say it with a real server either.
+	if sharded, ok := list.(metav1.ShardedListInterface); ok && !f.metadata {
+		sharded.SetShardInfo(page.shards)
+	}
 	return answer{f, list}, meta.SetList(list, items)
 }

@@ -77,6 +77,9 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 		return l, errInvalidOptions("ListOptions", problems)
 	}
 	l.selected, err = newSelection(x.res, x.path, l.ListOptions)
+	if err == nil && l.ShardSelector != "" && x.server.o.ShardedListAndWatch {
+		l.selected.shards, err = parseShards(l.ShardSelector)
+	}
 	return l, err
 }
 
@@ -119,6 +122,7 @@ func (x *exchange) await(version uint64) error {
 type listPage struct {
 	objects []object
 	meta    metav1.ListMeta
+	shards  *metav1.ShardInfo // nil without a shard selector
 }
 
 func (x *exchange) list() (answer, error) {
@@ -204,6 +208,9 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 // pageOf returns the selected objects from a position on, at most limit; 0 is no limit.
 func pageOf(objects *objectTree, from position, selected objectSelection, limit int64) listPage {
 	page := listPage{meta: metav1.ListMeta{ResourceVersion: versionString(from.Version)}}
+	if selected.shards != nil {
+		page.shards = &metav1.ShardInfo{Selector: selected.shards.String()}
+	}
 	last := ""
 	remaining := int64(0)
 	for key, obj := range inNamespace(objects, selected.namespace, from.After) {

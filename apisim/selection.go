@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/sharding"
 )
 
 // objectTree holds objects by their key.
@@ -19,6 +20,7 @@ type objectSelection struct {
 	labels          labels.Selector
 	fields          fields.Selector // nil selects every object
 	paths           fieldPaths
+	shards          sharding.Selector // nil selects every object
 }
 
 func newSelection(r *resource, p requestPath, o *internalversion.ListOptions) (s objectSelection,
@@ -37,14 +39,14 @@ func newSelection(r *resource, p requestPath, o *internalversion.ListOptions) (s
 }
 
 func (s objectSelection) isEverything() bool {
-	return s.name == "" && s.labels.Empty() && s.fields == nil
+	return s.name == "" && s.labels.Empty() && s.fields == nil && s.shards == nil
 }
 
 func (s objectSelection) matches(obj object) bool {
 	return (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
 		(s.name == "" || obj.GetName() == s.name) &&
 		(s.labels.Empty() || s.labels.Matches(labels.Set(obj.GetLabels()))) &&
-		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths}))
+		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths})) && inShard(s.shards, obj)
 }
 
 // inNamespace returns the objects of a namespace, "" being all, with the keys from one

@@ -28,6 +28,9 @@ type Options struct {
 	// requests that a [Match] with a probability selects. 0 takes a random one, which
 	// [Server.Seed] returns.
 	Seed uint64
+	// ShardedListAndWatch honours the shard selectors of lists and watches, as the alpha feature of
+	// that name does. Without it they are ignored.
+	ShardedListAndWatch bool
 	// Middleware wraps the handler of every request, for a test that looks at requests or
 	// answers them itself; nil leaves the handler as it is.
 	Middleware func(http.Handler) http.Handler

@@ -55,7 +55,9 @@ func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behin
 			continue
 		}
 		wait := bound
-		if len(f.informer.Namespaces()) > 1 { // each of them has to reach it, also a quiet one
+		if len(f.informer.Namespaces()) > 1 || f.informer.Health().Sharded {
+			// Each namespace has to reach it, also a quiet one; and where the server selects slots,
+			// a write to another slot shows with the next bookmark.
 			wait = min(bound, crashWait)
 		}
 		ctx, cancel := context.WithDeadline(r.ctx, began.Add(wait))

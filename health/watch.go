@@ -68,6 +68,9 @@ type Watch struct {
 	// Bytes counts the bytes of the answers to lists and watches, without compression. 0 means
 	// that the source does not count them: a ListerWatcher does not.
 	Bytes uint64 `json:"bytes,omitzero"`
+	// Sharded reports whether the last watch was begun with a shard selector, because the server has
+	// honoured one.
+	Sharded bool `json:"sharded,omitzero"`
 	// Listed is how many objects the running list has brought, 0 between lists.
 	Listed int `json:"listed,omitzero"`
 	// Dropped counts objects that do not belong to the collection; LastDropped says which
@@ -101,6 +104,7 @@ func (w *Watch) Add(other Watch) {
 	}
 	w.Failures = max(w.Failures, other.Failures)
 	w.Listed += other.Listed
+	w.Sharded = w.Sharded || other.Sharded
 	if other.LastDropped != nil {
 		w.LastDropped = other.LastDropped
 	}

@@ -18,7 +18,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 		ctx, cancel = context.WithTimeout(ctx, s.client.timeout)
 		defer cancel()
 	}
-	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
+	options := metav1.ListOptions{Limit: o.Limit, Continue: o.Continue, ShardSelector: o.ShardSelector}
 	if o.Continue == "" && o.Version != "" {
 		options.ResourceVersion = o.Version
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
@@ -113,7 +113,7 @@ func (s *REST[T]) readJSONPage(r *pageReader, filter *filter) (page Page[T], err
 }
 
 func (p *Page[T]) setMeta(list *metav1.ListMeta) {
-	p.Version, p.Continue = list.ResourceVersion, list.Continue
+	p.Version, p.Continue, p.Sharded = list.ResourceVersion, list.Continue, list.ShardInfo != nil
 	if list.RemainingItemCount != nil {
 		p.Remaining = *list.RemainingItemCount
 	}

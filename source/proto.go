@@ -22,6 +22,7 @@ const (
 	listMetadata, listItems                    = 1, 2
 
 	listMetaVersion, listMetaContinue, listMetaRemaining = 2, 3, 4 // 1 is the self link
+	listMetaShardInfo, shardInfoSelector                 = 5, 1
 )
 
 // protobufMagic precedes every object in Kubernetes' protobuf encoding.
@@ -157,7 +158,7 @@ func openWatchEvent(frame []byte) (eventType, object []byte, err error) {
 
 // readListMeta reads the metadata of a list. The last of repeated fields counts.
 func readListMeta(metadata []byte, to *metav1.ListMeta) error {
-	m := fields{rest: metadata, known: listMetaRemaining, number: listMetaRemaining}
+	m := fields{rest: metadata, known: listMetaShardInfo, number: listMetaRemaining}
 	for m.next() {
 		switch m.field {
 		case listMetaVersion:
@@ -166,7 +167,25 @@ func readListMeta(metadata []byte, to *metav1.ListMeta) error {
 			to.Continue = string(m.content)
 		case listMetaRemaining:
 			to.RemainingItemCount = new(int64(m.value))
+		case listMetaShardInfo:
+			if err := readShardInfo(m.content, to); err != nil {
+				return err
+			}
 		}
 	}
 	return m.err
+}
+
+// readShardInfo reads what a list says of its shard selector. A repeated field adds to the first.
+func readShardInfo(info []byte, to *metav1.ListMeta) error {
+	if to.ShardInfo == nil {
+		to.ShardInfo = &metav1.ShardInfo{}
+	}
+	f := fields{rest: info, known: shardInfoSelector}
+	for f.next() {
+		if f.field == shardInfoSelector {
+			to.ShardInfo.Selector = string(f.content)
+		}
+	}
+	return f.err
 }

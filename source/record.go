@@ -94,7 +94,7 @@ func (r *recordedSource[T]) withoutSecrets(base tape.Base) tape.Base {
 // List writes the request, and the identities in the answer or its error.
 func (r *recordedSource[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	r.tape.Write(tape.Record{Kind: tape.List, More: &tape.More{Request: &tape.Request{
-		Version: o.Version, Limit: o.Limit, Continue: o.Continue,
+		Version: o.Version, Limit: o.Limit, Continue: o.Continue, ShardSelector: o.ShardSelector,
 	}}})
 	var listed identities
 	o.IsCached = noteCached(o.IsCached, &listed)
@@ -176,6 +176,7 @@ func identityOf[T any](item *Item[T]) []byte {
 func (r *recordedSource[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
 	r.tape.Write(tape.Record{Kind: tape.Watch, More: &tape.More{Request: &tape.Request{
 		Version: o.Version, Timeout: o.Timeout, SendInitialEvents: o.SendInitialEvents,
+		ShardSelector: o.ShardSelector,
 	}}})
 	s := &recordedStream[T]{tape: r.tape, ctx: ctx, listing: o.SendInitialEvents}
 	o.IsCached = noteCached(o.IsCached, &s.listed)

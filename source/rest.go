@@ -281,7 +281,7 @@ func (s *REST[T]) resetResource(err error) {
 // Watch opens a stream.
 func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
 	options := metav1.ListOptions{
-		Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version,
+		Watch: true, AllowWatchBookmarks: true, ResourceVersion: o.Version, ShardSelector: o.ShardSelector,
 	}
 	if o.Timeout > 0 { // 0 seconds would be the server's choice
 		options.TimeoutSeconds = new(max(int64(o.Timeout/time.Second), 1))

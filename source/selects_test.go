@@ -1,8 +1,10 @@
 package source
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -19,6 +21,37 @@ type selection struct {
 func (s *selection) selects(uid, namespace string) bool {
 	s.asked = append(s.asked, strings.Clone(uid+" "+namespace))
 	return strings.Contains(s.uids, uid)
+}
+
+// TestS7_ShardSelectors sends a shard selector with a list and a watch, and reads what a list says of it.
+func TestS7_ShardSelectors(t *testing.T) {
+	const selector = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
+	for _, info := range []*metav1.ShardInfo{nil, {Selector: selector}} {
+		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9", ShardInfo: info}}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		inJSON, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for contentType, body := range map[string]string{
+			protobufType: string(envelopeOf(t, "v1", "PodList", list)), jsonType: string(inJSON),
+		} {
+			var asked []string
+			s := NewTyped(serve(t, func(w http.ResponseWriter, r *http.Request) {
+				asked = append(asked, r.URL.Query().Get("shardSelector"))
+				answerWith(200, contentType, body)(w, r)
+			}), pods, newPod, RESTOptions{})
+			page, err := s.List(t.Context(), ListOptions{ShardSelector: selector})
+			if err != nil || page.Sharded != (info != nil) || page.Version != "9" {
+				t.Errorf("%s: the page of a list with %v is %+v, %v", contentType, info, page, err)
+			}
+			if _, err := s.Watch(t.Context(), WatchOptions{ShardSelector: selector}); err == nil {
+				wantStrings(t, "asked", asked, selector, selector)
+			} else {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // answers are those of a list and a watch of the pods a, b and c in both encodings. d has no UID.

@@ -53,6 +53,9 @@ type ListOptions struct {
 	Key string
 	// Selects reports which objects are wanted; nil means all.
 	Selects Selects
+	// ShardSelector narrows the list to the objects that a shard selector of Kubernetes selects;
+	// "" is no narrowing. A server or a source that cannot narrow lists as without it.
+	ShardSelector string
 	// IsCached reports which objects the caller has already; nil means none.
 	IsCached IsCached
 	// OnActivity is called when a request is sent, and when a part of the answer has come, by the
@@ -75,6 +78,10 @@ type WatchOptions struct {
 	// Selects reports the objects of which events are wanted; nil means all. Of others the stream
 	// yields events that are Unselected.
 	Selects Selects
+	// ShardSelector narrows the stream to the objects that a shard selector of Kubernetes selects;
+	// "" is no narrowing. Whether it was narrowed cannot be told: the server of a list before it
+	// may be another one.
+	ShardSelector string
 	// IsCached reports which objects of a streamed list the caller has already; nil means
 	// none. It is called for Added events, until the first event of another type.
 	IsCached IsCached
@@ -122,6 +129,8 @@ type Page[T any] struct {
 	Continue string
 	// Remaining is how many items follow this page, 0 where the server does not say.
 	Remaining int64
+	// Sharded reports whether the server has narrowed the list as ListOptions.ShardSelector says.
+	Sharded bool
 }
 
 // EventType is the type of an event of a watch.

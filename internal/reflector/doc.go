@@ -73,7 +73,17 @@
 //     object if it is not earlier.
 //  2. A list of Run that began before slots came is void, and one that began after it takes the
 //     place of the merge.
-//  3. Slots go from the Holding first. [Reflector.Settle] returns when no event that was decoded
+//  3. While the server honours shard selectors, lists and watches have that of the slots by UID. It
+//     is never relied on: what comes is filtered all the same. A request with a selector counts as
+//     narrowed to it, whichever server answers, and one without as not narrowed. When slots come
+//     that the watch does not select, it hands on nothing more from that moment, ends, and is begun
+//     anew from the last version with the wider selector. The list of the slots is asked for after
+//     that moment and is consistent, so that it is not older than that version. When slots go, the
+//     watch stays; the next one has the narrower selector.
+//  4. The shardInfo of a list says that the server honours selectors. Until then, each list and each
+//     watch is preceded by a list of one object with a selector, except after a failure. A request
+//     with a selector that is refused is made again without it. Checks never have one.
+//  5. Slots go from the Holding first. [Reflector.Settle] returns when no event that was decoded
 //     before is on its way: then their objects can leave the cache.
 //
 // # Missing resources

@@ -23,6 +23,8 @@ const (
 	stopped cause = iota
 	// torn is a watch that the reflector ended because it was silent, or suspected of lagging.
 	torn
+	// outgrown is a watch that the reflector ended because slots have come that it does not select.
+	outgrown
 	// finished is a watch that the server ended in good order.
 	finished
 	// endless is a list in pages that has no last page.
@@ -84,6 +86,8 @@ func classify(err error, begun bool) ending {
 		end.cause = stopped
 	case isTorn(err):
 		end.cause = torn
+	case errors.Is(err, errSlotsCame):
+		end.cause = outgrown
 	case begun && errors.Is(err, io.EOF):
 		end.cause = finished
 	case noEnd:

@@ -16,7 +16,7 @@ import (
 // This file has what lists in pages and streamed lists share.
 
 // beginList counts a list and returns the place for its objects.
-func (r *Reflector[T]) beginList() *staged[T] {
+func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
 	r.recorder.change(func(h *health.Watch) {
 		h.Listed = 0
 		h.Lists++
@@ -26,6 +26,7 @@ func (r *Reflector[T]) beginList() *staged[T] {
 	if r.o.Slots != nil {
 		l.adds = r.o.Slots.Adds()
 	}
+	l.asked = r.selection(ctx) // of the slots that have come by these additions, or more
 	return l
 }
 

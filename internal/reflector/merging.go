@@ -12,8 +12,9 @@ import (
 )
 
 var (
-	// errSlotsCame is a list that began before slots came, so that it may lack their objects.
-	errSlotsCame = errors.New("slots came during the list")
+	// errSlotsCame is a list or a watch that began before slots came, so that it may lack their
+	// objects.
+	errSlotsCame = errors.New("slots came after the list or the watch had begun")
 	// errNotRunning is a merge into a collection that is not followed any more.
 	errNotRunning = errors.New("the reflector has ended")
 	// errOlderList is a list before the version that the watch had reached when it was asked for.
@@ -31,6 +32,9 @@ type merging struct {
 	absent bool          // the server has no such resource, which was handed on as no objects
 	next   chan struct{} // closed by the next complete list, and by the end of Run
 	over   bool          // Run has ended
+	// watched is the selection of the running watch, or the last one, and endWatch ends that.
+	watched  selection
+	endWatch context.CancelCauseFunc
 	// ended maps the keys of objects that were deleted since the merge began to their versions, and
 	// where versions have no order, those of changed objects too. It is nil without a merge.
 	ended map[string]string
@@ -54,6 +58,7 @@ func (r *Reflector[T]) Merge(ctx context.Context, src source.Source[T], slots sl
 		return err
 	}
 	defer m.finish()
+	r.endNarrowWatch()
 	if listed {
 		err := r.mergeList(ctx, src, slots, next)
 		if !isClosed(next) {
@@ -91,6 +96,24 @@ func (m *merging) finish() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.next, m.ended = nil, nil
+}
+
+// watches notes the running watch.
+func (m *merging) watches(end context.CancelCauseFunc, selected selection) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.endWatch, m.watched = end, selected
+}
+
+// endNarrowWatch ends the running watch if it does not select slots that are held, so that it is
+// begun anew from its last version. It hands on nothing more in any case: see push.
+func (r *Reflector[T]) endNarrowWatch() {
+	m := &r.merging
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.endWatch != nil && r.o.Slots != nil && !m.watched.covers(r.o.Slots.Slots()) {
+		m.endWatch(errSlotsCame)
+	}
 }
 
 // mergeList lists the objects of slots and hands them on, unless next is closed before.
@@ -139,9 +162,10 @@ func (r *Reflector[T]) listSlots(
 ) ([]delta.Event[T], error) {
 	reached := r.recorder.snapshot().Version
 	key := r.o.Slots.Key()
-	o := source.ListOptions{Limit: r.o.PageSize, Selects: func(uid, namespace string) bool {
-		return slots.Has(key.Of(uid, namespace))
-	}}
+	o := source.ListOptions{
+		Limit: r.o.PageSize, ShardSelector: r.selectionOf(slots).selector,
+		Selects: func(uid, namespace string) bool { return slots.Has(key.Of(uid, namespace)) },
+	}
 	var items []delta.Event[T]
 	for {
 		page, err := r.listPage(ctx, src, o)
@@ -187,7 +211,9 @@ func (r *Reflector[T]) listPage(
 	idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
 	defer idle.stop()
 	o.OnActivity = idle.restart
-	return src.List(ctx, o)
+	page, err := src.List(ctx, o)
+	r.noteSharding(o.ShardSelector, page.Sharded, err)
+	return page, err
 }
 
 // handOnMerged pushes listed objects, unless Run has handed on a list meanwhile.
@@ -255,16 +281,20 @@ func (r *Reflector[T]) holdsSlot(key, uid string) bool {
 }
 
 // push hands on the changes of a watch, except those of slots that have gone since they were
-// decoded.
+// decoded, and its version. Once slots have come that the watch does not select, it fails: the
+// version of their list is not below the one that was reached then.
 func (s *watching[T]) push(ctx context.Context, version string) error {
 	if s.o.Slots == nil {
-		return s.queue.Push(ctx, s.o.Partition, version, s.changes)
+		return s.enqueue(ctx, version, s.changes)
 	}
 	m := &s.merging
 	if err := m.acquire(ctx); err != nil {
 		return err
 	}
 	defer m.release()
+	if !s.stream.asked.covers(s.o.Slots.Slots()) {
+		return errSlotsCame
+	}
 	kept := s.changes[:0]
 	for _, e := range s.changes {
 		if !s.holds(e.Item) {
@@ -273,7 +303,14 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 		s.note(e)
 		kept = append(kept, e)
 	}
-	return s.queue.Push(ctx, s.o.Partition, version, kept)
+	return s.enqueue(ctx, version, kept)
+}
+
+func (s *watching[T]) enqueue(ctx context.Context, version string, changes []delta.Event[T]) error {
+	if len(changes) == 0 {
+		return s.queue.Bookmark(ctx, s.o.Partition, version)
+	}
+	return s.queue.Push(ctx, s.o.Partition, version, changes)
 }
 
 // replace hands on a list, without the objects of slots that have gone since it began. adds is the

@@ -227,7 +227,7 @@ func TestS6_EventsOnTheWay(t *testing.T) {
 			if err := r.Settle(context.Background()); err != nil {
 				t.Error(err)
 			}
-			same(t, "before Settle has returned", j.read(), replaced5, "push : merged bb@2", "push 9:")
+			same(t, "before Settle has returned", j.read(), replaced5, "push : merged bb@2", "bookmark 9")
 			if err := <-merged; err != nil {
 				t.Error(err)
 			}

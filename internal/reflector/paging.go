@@ -76,7 +76,7 @@ func (s *paging[T]) endSpan(err error, objects int) {
 // watch from there brings every change that was made while the others were read.
 func (s *paging[T]) step(ctx context.Context) state[T] {
 	if s.staged == nil {
-		s.staged = s.beginList()
+		s.staged = s.beginList(ctx)
 		s.span = s.startSpan(ctx, "list")
 		if !s.history.listed && !s.o.ConsistentFirstList {
 			s.from = "0"
@@ -131,20 +131,14 @@ func (s *paging[T]) read() (last bool, err error) {
 	return false, s.follow(page.Continue, first)
 }
 
-// fetch asks for a page. The request ends if it is silent for Options.MaxSilence.
+// fetch asks for a page.
 func (s *paging[T]) fetch() (source.Page[T], error) {
-	ctx, cancel := context.WithCancelCause(s.span.ctx)
-	defer cancel(nil)
-	idle := idleTimer{cancel: cancel}
-	idle.set(s.o.MaxSilence, silence(s.o.MaxSilence))
-	defer idle.stop()
-	return s.source.List(ctx, source.ListOptions{
+	return s.listPage(s.span.ctx, s.source, source.ListOptions{
 		Version: s.from, Limit: s.limit, Continue: s.token,
-		Selects: s.selects(),
+		Selects: s.selects(), ShardSelector: s.staged.asked.selector,
 		IsCached: s.unlessRewound(func(key, version, uid string) bool {
 			return s.stageCached(s.staged, key, version, uid)
 		}),
-		OnActivity: idle.restart,
 	})
 }
 

@@ -35,6 +35,8 @@ type Reflector[T any] struct {
 	suspicion suspicion
 	merging   merging
 	ran       atomic.Bool
+	// sharding reports whether the server has honoured the last shard selector of a list.
+	sharding atomic.Bool
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
 

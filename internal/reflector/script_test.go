@@ -72,6 +72,7 @@ type answer struct {
 	err    error
 	reads  []read          // of the stream
 	hang   bool            // a list or a watch that is not answered, or not to its end
+	begins time.Duration   // how long a watch takes to begin
 	signs  []time.Duration // between the signs of activity of a list, before its answer or the silence
 }
 
@@ -110,6 +111,8 @@ type script struct {
 	keys    []string // that lists were narrowed to
 	open    int      // streams
 	under   []string // the span of each request, "" for none
+	shards  bool     // it honours shard selectors
+	probes  int      // lists of one object with a shard selector, which have no answer of their own
 }
 
 // leaveOut leaves out the items that are cached, and notes them.
@@ -160,6 +163,12 @@ func (s *script) requests() []string {
 }
 
 func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[object], error) {
+	if o.Limit == 1 && o.ShardSelector != "" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.probes++
+		return source.Page[object]{Version: "1", Sharded: s.shards}, nil
+	}
 	a, ok := s.next(ctx, fmt.Sprintf("list %q %d %q", o.Version, o.Limit, o.Continue))
 	s.note(o.Key)
 	if o.OnActivity != nil {
@@ -196,6 +205,7 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
+	time.Sleep(a.begins)
 	if ok && a.err != nil {
 		return nil, a.err
 	}
@@ -260,6 +270,7 @@ type journal struct {
 	older   bool          // it has reached a newer version than any list
 	full    time.Duration // how long a Push waits for room
 	closed  bool          // takes a Replace and nothing more
+	during  func()        // is called by each Replace, unless it is nil
 }
 
 func (j *journal) add(entry string, describe func(text *strings.Builder)) {
@@ -305,6 +316,9 @@ func (j *journal) Replace(_ context.Context, _, version string, items []delta.It
 			fmt.Fprintf(text, " %s@%s%s", i.Key, i.Version, i.Object.note)
 		}
 	})
+	if j.during != nil {
+		j.during()
+	}
 	err := j.refuse
 	j.refuse = nil
 	if j.older && !o.NewHistory {
@@ -361,6 +375,7 @@ var (
 type scenario struct {
 	o       Options[object]
 	asks    bool // of the script
+	shards  bool // of the script
 	j       *journal
 	answers []answer // each request of the reflector, and no other, must be there
 	pass    time.Duration
@@ -376,7 +391,7 @@ func (c scenario) run(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		s, j := &script{t: t, asks: c.asks, answers: c.answers}, cmp.Or(c.j, &journal{})
+		s, j := &script{t: t, asks: c.asks, shards: c.shards, answers: c.answers}, cmp.Or(c.j, &journal{})
 		c.o.Name, c.o.Backoff.Jitter = "things.v1", -1
 		c.o.WatchTimeout = cmp.Or(c.o.WatchTimeout, time.Hour)
 		r := New(s, j, c.o)

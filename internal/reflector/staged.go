@@ -22,6 +22,7 @@ type staged[T any] struct {
 	index    map[string]int  // nil until it is needed
 	isOlder  func(a, b string) bool
 	adds     uint64            // additions of slots before the list began
+	asked    selection         // of the list
 	ahead    map[string]string // the cached versions of objects that are listed in an older one
 }
 

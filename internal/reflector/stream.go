@@ -83,6 +83,7 @@ type stream[T any] struct {
 	end    context.CancelFunc // of the timeout
 	opened time.Time
 
+	asked      selection            // of the watch
 	at         string               // the version of the last event, or that at which the watch began
 	behind     bool                 // the watch resumed before the reached version and has not passed it
 	progressed bool                 // it brought something
@@ -98,10 +99,13 @@ type stream[T any] struct {
 }
 
 // open begins a watch.
-func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream[T], error) {
+func (r *Reflector[T]) open(
+	ctx context.Context, o source.WatchOptions, asked selection,
+) (*stream[T], error) {
 	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
+	o.ShardSelector = asked.selector
 	s := &stream[T]{
-		name: r.o.Name, at: o.Version, opening: true, listing: o.SendInitialEvents,
+		name: r.o.Name, asked: asked, at: o.Version, opening: true, listing: o.SendInitialEvents,
 		earlier: r.server.betweenBookmarks,
 	}
 	run := ctx
@@ -115,12 +119,16 @@ func (r *Reflector[T]) open(ctx context.Context, o source.WatchOptions) (*stream
 	s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
 	o.OnActivity = s.active
 	s.behind = !s.listing && o.Version != r.history.version
-	r.recorder.change(func(h *health.Watch) { h.Watches++ })
+	r.recorder.change(func(h *health.Watch) {
+		h.Watches++
+		h.Sharded = o.ShardSelector != ""
+	})
 	var err error
 	s.Stream, err = r.source.Watch(s.ctx, o)
 	s.opened = time.Now() // after Watch: a client may have tried for long
 	if err != nil {
 		err = s.causeOf(err)
+		r.noteSharding(o.ShardSelector, true, err)
 		s.free()
 		s.endSpan(run, err, false)
 		return nil, err
@@ -209,7 +217,7 @@ func (s *stream[T]) noteBookmark() {
 // causeOf returns why the reflector ended the watch, or err if it did not.
 func (s *stream[T]) causeOf(err error) error {
 	switch cause := context.Cause(s.ctx); {
-	case isTorn(cause):
+	case isTorn(cause) || errors.Is(cause, errSlotsCame):
 		return cause
 	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent):
 		// Not every source returns the cause.

@@ -39,14 +39,14 @@ func (s *streaming[T]) endSpan(err error, version string, objects int) {
 }
 
 func (s *streaming[T]) step(ctx context.Context) state[T] {
-	s.staged = s.beginList()
+	s.staged = s.beginList(ctx)
 	s.span = s.startSpan(ctx, "list")
 	var err error
 	s.stream, err = s.open(s.span.ctx, source.WatchOptions{
 		SendInitialEvents: true,
 		Selects:           s.selects(),
 		IsCached:          s.unlessRewound(s.isCached),
-	})
+	}, s.staged.asked)
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		s.server.noStreams = true
 		s.endSpan(err, "", 0)

@@ -38,13 +38,13 @@ func (s *span) end(err error, attrs ...slog.Attr) {
 
 // endings are the causes of the end of a watch, as its span has them.
 var endings = [...]string{
-	stopped: "stopped", torn: "silent", finished: "finished", endless: "endless",
+	stopped: "stopped", torn: "silent", outgrown: "outgrown", finished: "finished", endless: "endless",
 	expired: "expired", lost: "lost", undecodable: "undecodable", refused: "refused",
 	busy: "busy", broken: "broken",
 }
 
-// endSpan ends the span of the watch. A watch that the server ended in good order, and one that
-// ended with Run, have no error.
+// endSpan ends the span of the watch. A watch that the server ended in good order, one that
+// slots have outgrown, and one that ended with Run, have no error.
 func (s *stream[T]) endSpan(ctx context.Context, err error, begun bool) {
 	if s == nil || s.span.open == nil {
 		return
@@ -53,7 +53,7 @@ func (s *stream[T]) endSpan(ctx context.Context, err error, begun bool) {
 	if ctx.Err() != nil {
 		c = stopped
 	}
-	if c == stopped || c == finished {
+	if c == stopped || c == outgrown || c == finished {
 		err = nil
 	}
 	s.span.end(err, slog.String("end", endings[c]), slog.Int("events", s.events))

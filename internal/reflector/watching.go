@@ -56,7 +56,7 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		return &checking[T]{Reflector: s.Reflector}
 	}
 	s.afterList = false
-	stream, err := s.open(ctx, source.WatchOptions{Version: h.resume, Selects: s.selects()})
+	stream, err := s.open(ctx, source.WatchOptions{Version: h.resume, Selects: s.selects()}, s.selection(ctx))
 	if err != nil {
 		return s.watchEnded(ctx, err, nil)
 	}
@@ -89,7 +89,13 @@ type watching[T any] struct {
 func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.recorder.enter(health.StateWatching)
 	s.suspicion.watches(s.stream.cancel, s.stream.opened)
-	if err := s.handOn(ctx, s.rest); err != nil {
+	s.merging.watches(s.stream.cancel, s.stream.asked)
+	s.endNarrowWatch() // slots may have come while it began
+	err := s.handOn(ctx, s.rest)
+	if errors.Is(err, errSlotsCame) {
+		return s.watchEnded(ctx, err, s.stream)
+	}
+	if err != nil {
 		s.stream.endSpan(ctx, err, true)
 		s.close()
 		return s.retry(ctx, err, s.resume())
@@ -133,13 +139,15 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 		stream.endSpan(ctx, err, true)
 		stream.close()
 	}
-	if w.cause == finished {
+	switch w.cause {
+	case finished:
 		r.server.lastContact = time.Now()
-	} else {
+	case outgrown: // by its reader
+	default:
 		r.report(ctx, step, err)
 	}
 	inOrder := w.cause == finished || w.cause == torn
-	if w.lasted && (inOrder || w.cause == busy || w.cause == broken) {
+	if w.lasted && (inOrder || w.cause == outgrown || w.cause == busy || w.cause == broken) {
 		r.attempts.progress() // a server whose watches last does not fail
 		r.attempts.lists = 0
 	}
@@ -169,6 +177,9 @@ func (r *Reflector[T]) afterWatch(ctx context.Context, w endedWatch) state[T] {
 	case torn:
 		r.noteError(w.err)
 		r.recorder.enter(health.StateSilent)
+		return r.resume()
+	case outgrown:
+		r.history.recent.clear() // it may have events that push has refused
 		return r.resume()
 	case finished:
 		switch {
@@ -256,12 +267,7 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 		}
 	}
 	changed := len(s.changes) > 0
-	var err error
-	if changed {
-		err = s.push(ctx, to.version)
-	} else {
-		err = s.queue.Bookmark(ctx, s.o.Partition, to.version)
-	}
+	err := s.push(ctx, to.version)
 	clear(s.changes)
 	if err != nil {
 		return err

@@ -10,10 +10,11 @@
 //  1. The hash of a UID is that of Kubernetes' shard selectors, FNV-1a of 64 bits, so that the
 //     server can select slots: adjacent ones are one range of the selector.
 //  2. FNV-1a barely changes its high bits between names that differ at their end, as namespaces do.
-//     The finaliser of SplitMix64 spreads them. The server can select a namespace by a range of one
-//     hash, while the selector stays under 4 KB.
+//     The finaliser of SplitMix64 spreads them, so that the server cannot select such slots: a range
+//     would have to be a single hash, that of a namespace, and a new namespace is in no range yet.
 //
-// The selector is that of k8s.io/apimachinery v0.37.1, package pkg/sharding.
+// The selector is that of k8s.io/apimachinery v0.37.1, package pkg/sharding. It has up to 128
+// ranges, and so 10 KB.
 //
 // # Concurrency properties
 //

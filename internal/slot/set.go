@@ -102,44 +102,25 @@ func (s Set) runs() iter.Seq2[int, int] {
 	}
 }
 
-// UIDSelector returns the shard selector of the objects whose UID is in the set; "" for the empty
-// set, which no selector selects.
+// UIDSelector returns the shard selector of the objects whose UID is in the set. As no selector
+// selects nothing, that of the empty set selects one of all hashes.
 func (s Set) UIDSelector() string {
+	if s.IsEmpty() {
+		return shardRange(0, 1)
+	}
 	var parts []string
 	for first, last := range s.runs() {
-		end := fmt.Sprintf("0x%016x", uint64(last+1)<<56)
-		if last == Count-1 {
-			end = "0x1" + strings.Repeat("0", 16)
-		}
-		parts = append(parts, shardRange(UID, fmt.Sprintf("0x%016x", uint64(first)<<56), end))
+		parts = append(parts, shardRange(uint64(first)<<56, uint64(last+1)<<56))
 	}
 	return strings.Join(parts, " || ")
 }
 
-// maxSelector bounds the bytes of a selector of namespaces, which is a part of the URL.
-const maxSelector = 4 << 10
-
-// NamespaceSelector returns the shard selector of the objects in some namespaces, and reports
-// whether there is one: not for none, and not for so many that it were longer than 4 KB.
-func NamespaceSelector(namespaces iter.Seq[string]) (selector string, ok bool) {
-	var b strings.Builder
-	for namespace := range namespaces {
-		if b.Len() > 0 {
-			b.WriteString(" || ")
-		}
-		h := hash(namespace)
-		end := fmt.Sprintf("0x%016x", h+1)
-		if h+1 == 0 {
-			end = "0x1" + strings.Repeat("0", 16)
-		}
-		b.WriteString(shardRange(Namespace, fmt.Sprintf("0x%016x", h), end))
-		if b.Len() > maxSelector {
-			return "", false
-		}
+// shardRange returns the shard selector of the UIDs whose hashes are from begin up to end, which is
+// 0 for the end of all.
+func shardRange(begin, end uint64) string {
+	carry := ""
+	if end == 0 {
+		carry = "1"
 	}
-	return b.String(), b.Len() > 0
-}
-
-func shardRange(k Key, begin, end string) string {
-	return fmt.Sprintf("shardRange(object.metadata.%s, '%s', '%s')", k, begin, end)
+	return fmt.Sprintf("shardRange(object.metadata.uid, '0x%016x', '0x%s%016x')", begin, carry, end)
 }

@@ -134,6 +134,8 @@ type Request struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// SendInitialEvents asks for a streamed list.
 	SendInitialEvents bool `json:"sendInitialEvents,omitempty"`
+	// ShardSelector narrows the answer, if the server honours it.
+	ShardSelector string `json:"shardSelector,omitempty"`
 }
 
 // Failure describes an error.
@@ -155,7 +157,7 @@ func (m *More) texts() int {
 	}
 	n := len(m.Continue)
 	if q := m.Request; q != nil {
-		n += len(q.Version) + len(q.Continue)
+		n += len(q.Version) + len(q.Continue) + len(q.ShardSelector)
 	}
 	if f := m.Failure; f != nil {
 		n += len(f.Error) + len(f.Status)

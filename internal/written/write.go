@@ -88,6 +88,9 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 	if !ok || by.Over() != nil {
 		return true // it does not hold that namespace, or follows the server no more
 	}
+	if namespace, _ := SplitKey(w.Object); w.UID != "" && !by.Holds(w.UID, namespace) {
+		return true // it is in a slot of another process
+	}
 	if w.Unknown {
 		return false
 	}

@@ -16,6 +16,7 @@ type fakeCache struct {
 	version, uid string // "" without the object
 	selects      bool
 	over         error
+	foreign      bool // the object is in a slot of another process
 }
 
 func (c fakeCache) Selects() bool                      { return c.selects }
@@ -30,7 +31,7 @@ func (c fakeCache) Cached(key string) (version, uid string, ok bool) {
 	return c.version, c.uid, key == "shop/x" && c.version != ""
 }
 
-func (c fakeCache) Holds(string, string) bool { return true }
+func (c fakeCache) Holds(string, string) bool { return !c.foreign }
 
 func (c fakeCache) Keys() iter.Seq[string] { return slices.Values([]string{"shop/x"}) }
 
@@ -61,6 +62,8 @@ func TestC03_Held(t *testing.T) {
 		"not listed, and not there":           {updated, fakeCache{reached: "9"}, false},
 		"versions without order":              {updated, fakeCache{reached: "a", version: "b"}, true},
 		"stopped":                             {updated, fakeCache{reached: "9", over: errStopped}, true},
+		"in a slot of others":                 {updated, fakeCache{reached: "9", foreign: true}, true},
+		"in a slot that is not known":         {x(guard.Write{Version: "10"}), fakeCache{reached: "9", foreign: true}, false},
 		"another namespace":                   {guard.Write{Namespace: "blog", Name: "x", Version: "10"}, fakeCache{reached: "9"}, true},
 		"a delete, not shown":                 {deleted, fakeCache{reached: "9", version: "9", uid: "1"}, false},
 		"a delete, shown":                     {deleted, fakeCache{reached: "9"}, true},

@@ -70,6 +70,7 @@ func (c converted[A, B]) List(ctx context.Context, o source.ListOptions) (source
 	}
 	return source.Page[B]{
 		Items: items, Version: page.Version, Continue: page.Continue, Remaining: page.Remaining,
+		Sharded: page.Sharded,
 	}, nil
 }
 
@@ -115,6 +116,12 @@ func (s *convertedStream[A, B]) Next() ([]source.Event[B], error) {
 	s.batch = s.batch[:0]
 	for i := range events {
 		e := &events[i]
+		if e.Unselected {
+			unselected := source.Event[B]{Type: e.Type, Unselected: true}
+			unselected.Version = e.Version
+			s.batch = append(s.batch, unselected)
+			continue
+		}
 		s.batch = append(s.batch, source.Event[B]{Type: e.Type, Item: s.source.item(&e.Item, e.Type)})
 	}
 	return s.batch, nil

@@ -182,7 +182,7 @@ type stubSource struct{}
 
 func (s stubSource) List(context.Context, source.ListOptions) (source.Page[*corev1.Pod], error) {
 	wrong := source.Item[*corev1.Pod]{Key: "default/b", Err: errors.New("wrong")}
-	return source.Page[*corev1.Pod]{Items: []source.Item[*corev1.Pod]{source.ItemOf(pod("a", "1")), wrong}, Version: "9", Continue: "next", Remaining: 3}, nil
+	return source.Page[*corev1.Pod]{Items: []source.Item[*corev1.Pod]{source.ItemOf(pod("a", "1")), wrong}, Version: "9", Continue: "next", Remaining: 3, Sharded: true}, nil
 }
 
 func (s stubSource) Watch(context.Context, source.WatchOptions) (source.Stream[*corev1.Pod], error) {
@@ -193,6 +193,7 @@ func (s stubSource) Next() ([]source.Event[*corev1.Pod], error) {
 	return []source.Event[*corev1.Pod]{
 		{Type: source.Added, Item: source.ItemOf(pod("a", "1"))},
 		{Type: source.Bookmark, Item: source.Item[*corev1.Pod]{Version: "3", Err: errors.New("no object")}},
+		{Type: source.Modified, Unselected: true, Item: source.Item[*corev1.Pod]{Version: "4"}},
 	}, nil
 }
 
@@ -203,7 +204,7 @@ func (s stubSource) Close() error { return nil }
 func TestUntyped(t *testing.T) {
 	src := Untyped[*corev1.Pod](stubSource{})
 	page, err := src.List(t.Context(), source.ListOptions{})
-	if err != nil || page.Version != "9" || page.Continue != "next" || page.Remaining != 3 || len(page.Items) != 2 {
+	if err != nil || page.Version != "9" || page.Continue != "next" || page.Remaining != 3 || !page.Sharded || len(page.Items) != 2 {
 		t.Errorf("the page is %+v, %v", page, err)
 	}
 	if name := page.Items[0].Object.(*corev1.Pod).Name; name != "a" || page.Items[1].Object != nil || page.Items[1].Err == nil {
@@ -215,11 +216,14 @@ func TestUntyped(t *testing.T) {
 	}
 	for range 2 { // the batch is used again
 		events, err := stream.Next()
-		if err != nil || len(events) != 2 || events[0].Key != "default/a" || events[1].Version != "3" || events[1].Object != nil {
+		if err != nil || len(events) != 3 || events[0].Key != "default/a" || events[1].Version != "3" || events[1].Object != nil {
 			t.Errorf("the events are %+v, %v", events, err)
 		}
-		types := []source.EventType{events[0].Type, events[1].Type}
-		if !slices.Equal(types, []source.EventType{source.Added, source.Bookmark}) {
+		if e := events[2]; !e.Unselected || e.Version != "4" || e.Object != nil || events[0].Unselected {
+			t.Errorf("the event of an object that is not selected is %+v", e)
+		}
+		types := []source.EventType{events[0].Type, events[1].Type, events[2].Type}
+		if !slices.Equal(types, []source.EventType{source.Added, source.Bookmark, source.Modified}) {
 			t.Errorf("the types are %v", types)
 		}
 	}
