@@ -146,13 +146,20 @@ func shardsText(r shard.Report) string {
 			view.Short(m.Age) + " ago", fmt.Sprint(m.Slots), fmt.Sprintf("%.4g", m.Load)})
 	}
 	writeTable(&text, rows)
-	owned, moving := map[string]shard.Set{}, [][]string{{"SLOT", "FROM", "TO", "READY"}}
+	owned, moving := map[string]shard.Set{}, [][]string{{"MOVES", "FROM", "TO", "READY"}}
+	controllers := [][]string{{"CONTROLLER", "OWNER"}}
 	for _, e := range r.Slots {
-		slots := owned[e.Owner]
-		slots.Add(e.Slot)
-		owned[e.Owner] = slots
+		name := e.Controller
+		if name == "" {
+			name = fmt.Sprint("slot ", e.Slot)
+			slots := owned[e.Owner]
+			slots.Add(e.Slot)
+			owned[e.Owner] = slots
+		} else {
+			controllers = append(controllers, []string{name, nobody(e.Owner)})
+		}
 		if e.Next != "" {
-			moving = append(moving, []string{fmt.Sprint(e.Slot), nobody(e.Owner), e.Next,
+			moving = append(moving, []string{name, nobody(e.Owner), e.Next,
 				map[bool]string{true: "yes", false: "no"}[e.Ready]})
 		}
 	}
@@ -161,9 +168,10 @@ func shardsText(r shard.Report) string {
 		rows = append(rows, []string{nobody(owner), owned[owner].String()})
 	}
 	writeTable(&text, rows)
+	writeTable(&text, controllers)
 	writeTable(&text, moving)
 	if len(r.Problems) == 0 {
-		text.WriteString("\nNo problems: each slot has a live owner that reports it in order.\n")
+		text.WriteString("\nNo problems: all have a live owner that reports them in order.\n")
 	}
 	writeSentences(&text, "PROBLEMS", r.Problems)
 	writeSentences(&text, "REMARKS", r.Remarks)

@@ -56,7 +56,7 @@ func TestShards(t *testing.T) {
 	text := run(t, 0, shardsArgs(t, c.url, "shop/rollout")...).out.String()
 	for _, part := range []string{
 		"GROUP shop/rollout: 100 % covered, 1 member, 0 moving\n", "rollout.web  v1          lives, plans  ",
-		"  256    2.5\n", "rollout.web  0-255\n", "No problems: each slot has a live owner that reports it in order.\n",
+		"  256    2.5\n", "rollout.web  0-255\n", "No problems: all have a live owner that reports them in order.\n",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)

@@ -24,6 +24,9 @@ func TestShardsText(t *testing.T) {
 			r.Slots = append(r.Slots, shard.Entry{Slot: i*64 + n, Owner: owner, Covered: i < 3})
 		}
 	}
+	r.Slots = append(r.Slots, shard.Entry{
+		Slot: 256, Controller: "images", Owner: "rollout.b", Next: "rollout.a",
+	})
 	r.Slots[70].Owner = "rollout.a"
 	r.Slots[1].Next, r.Slots[1].Ready, r.Slots[255].Next = "rollout.b", true, "rollout.a"
 	const want = `GROUP ops/rollout: 75 % covered, 3 members, 2 moving
@@ -39,9 +42,13 @@ rollout.a  0-63,70
 rollout.b  64-69,71-127
 rollout.c  128-191
 
-SLOT  FROM       TO         READY
-1     rollout.a  rollout.b  yes
-255   (nobody)   rollout.a  no
+CONTROLLER  OWNER
+images      rollout.b
+
+MOVES     FROM       TO         READY
+slot 1    rollout.a  rollout.b  yes
+slot 255  (nobody)   rollout.a  no
+images    rollout.b  rollout.a  no
 
 PROBLEMS
 The Lease of rollout.c ran out 2m45s ago, and no member has ended it.
