@@ -29,6 +29,12 @@ func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.M
 	g := m.group
 	heirs = map[int]protocol.ID{}
 	inherits, plans := m.inheritsLocked(), m.plansLocked()
+	if !plans {
+		g.plan.uneven = [2]time.Time{}
+	}
+	if !inherits && !plans {
+		return nil, nil
+	}
 	for kind, numbers := range g.view.kinds() {
 		in, uneven := g.inputLocked(numbers), &g.plan.uneven[kind]
 		if inherits {
@@ -37,16 +43,16 @@ func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.M
 				heirs[numbers[i]] = id
 			}
 		}
+		if !plans {
+			continue
+		}
 		switch {
-		case !plans || !in.IsUneven():
+		case !in.IsUneven():
 			*uneven = time.Time{}
 		case uneven.IsZero():
 			*uneven = time.Now()
 		default:
 			in.Uneven = time.Since(*uneven)
-		}
-		if !plans {
-			continue
 		}
 		for _, move := range in.Moves() {
 			moves = append(moves, protocol.Move{Entry: numbers[move.Entry], To: move.To})

@@ -88,12 +88,12 @@ func (m *membership) isNeededLocked() bool {
 // patienceLocked returns how long to wait for the next change.
 func (m *membership) patienceLocked() time.Duration {
 	g := m.group
-	wait := g.o.Duration / 15
+	wait, turn := g.o.Duration/15, m.turnLocked()
 	if paused := time.Until(m.paused); paused > 0 {
 		wait = min(wait, paused)
 	}
 	for _, s := range g.view.members {
-		if left := m.turnLocked() - g.expiredLocked(s); !s.ended && left > 0 {
+		if left := turn - g.expiredLocked(s); !s.ended && left > 0 {
 			wait = min(wait, left)
 		}
 	}
@@ -104,8 +104,8 @@ func (m *membership) patienceLocked() time.Duration {
 // live and have a lower identity.
 func (m *membership) turnLocked() time.Duration {
 	rank := 0
-	for _, id := range m.group.membersLocked() {
-		if id < m.id {
+	for id := range m.group.view.members {
+		if id < m.id && m.group.standingLocked(id) == protocol.Live {
 			rank++
 		}
 	}
@@ -167,9 +167,9 @@ func (m *membership) nextWriteLocked() func(context.Context) error {
 // endLocked returns a write that ends a member whose Lease has not changed for its duration, at the
 // version that has not changed. Of a Lease that is gone, the server is asked once more.
 func (m *membership) endLocked() func(context.Context) error {
-	g := m.group
+	g, turn := m.group, m.turnLocked()
 	for id, s := range g.view.members {
-		if s.ended || id == m.id || g.expiredLocked(s) < m.turnLocked() {
+		if s.ended || id == m.id || g.expiredLocked(s) < turn {
 			continue
 		}
 		if s.lease == nil {
@@ -299,7 +299,7 @@ func (m *membership) cleanLocked() func(context.Context) error {
 			delete(g.view.members, id)
 			continue
 		}
-		if version := s.version; m.turnLocked() == 0 {
+		if version := s.version; m.plansLocked() {
 			return func(ctx context.Context) error { return g.client.Delete(ctx, string(id), version) }
 		}
 	}
