@@ -12,6 +12,8 @@
 //	controllers  Kubernetes' own controllers and scheduler on our informers, then on client-go's
 //	rollout      replicas of examples/controller with the roles of its manifest
 //	stopped      processes that hold a Lease, and are stopped for longer than it lasts
+//	shards       replicas of a sharded controller that join, leave, are killed, stopped, parted from
+//	             the server and replaced; the package journal has the rules that they are held against
 //
 // The command upstream runs the tests of programs that were written for client-go's
 // informers, on the drop-in.
@@ -23,4 +25,5 @@
 // Tests that mostly wait run in parallel, each with a server of its own, after the others.
 //
 //	go test . -crashes 50 -seed 7
+//	go test . -run TestS1_Members -v -timeout 0 -shards.kills 50 -shards.lease 15s -shards.stop 1m
 package e2e

@@ -5,6 +5,7 @@
 //	       ◀── delay ◀──              Delay    delays the server's bytes
 //	                                  Swallow  withholds the server's bytes until Cut
 //	                                  Silence  drops the bytes of the existing connections
+//	                                  Part     withholds the bytes of both until Heal or Cut
 //
 // # Concurrency properties
 //
@@ -26,6 +27,7 @@ type Proxy struct {
 	listener net.Listener
 	targets  []string
 	next     atomic.Uint64 // counts the connections
+	bytes    atomic.Int64  // that were passed on
 	running  sync.WaitGroup
 
 	mu      sync.Mutex // guards the rest
@@ -34,6 +36,7 @@ type Proxy struct {
 	delay   time.Duration
 	swallow chan struct{} // closed by Cut; nil while nothing is swallowed
 	silence chan struct{} // closed when the existing connections fall silent
+	parted  chan struct{} // closed by Heal and Cut; nil while the network is whole
 }
 
 // Start starts a proxy before the servers of some URLs.
@@ -71,6 +74,7 @@ func (p *Proxy) cutLocked() {
 		close(p.swallow)
 		p.swallow = nil
 	}
+	p.healLocked()
 	for c := range p.conns {
 		c.Close() //nolint:errcheck // it breaks
 	}
@@ -101,6 +105,34 @@ func (p *Proxy) Silence() {
 	close(p.silence)
 	p.silence = make(chan struct{})
 }
+
+// Part withholds the bytes of all connections in both directions until Heal or Cut, as a network
+// does that is broken for a while: what was sent before arrives after it, also if the sender has
+// closed the connection meanwhile.
+func (p *Proxy) Part() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parted == nil {
+		p.parted = make(chan struct{})
+	}
+}
+
+// Heal ends Part.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.healLocked()
+}
+
+func (p *Proxy) healLocked() {
+	if p.parted != nil {
+		close(p.parted)
+		p.parted = nil
+	}
+}
+
+// Bytes returns the number of bytes that were passed on in both directions.
+func (p *Proxy) Bytes() int64 { return p.bytes.Load() }
 
 // Close ends the proxy.
 func (p *Proxy) Close() error {
@@ -161,10 +193,11 @@ func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 && fromServer {
-			p.hold()
+		if n > 0 {
+			p.hold(fromServer)
 		}
 		if n > 0 && !isClosed(silence) {
+			p.bytes.Add(int64(n))
 			if _, werr := to.Write(buffer[:n]); werr != nil {
 				return
 			}
@@ -175,11 +208,17 @@ func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}
 	}
 }
 
-// hold waits as Delay and Swallow say.
-func (p *Proxy) hold() {
+// hold waits as Part says, and for bytes of the server as Delay and Swallow do.
+func (p *Proxy) hold(fromServer bool) {
 	p.mu.Lock()
-	delay, swallow := p.delay, p.swallow
+	delay, swallow, parted := p.delay, p.swallow, p.parted
 	p.mu.Unlock()
+	if parted != nil {
+		<-parted
+	}
+	if !fromServer {
+		return
+	}
 	if swallow != nil {
 		<-swallow
 	}

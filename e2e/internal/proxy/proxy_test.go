@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
+	"time"
 )
 
 // echo returns a server that sends back every byte.
@@ -123,5 +126,48 @@ func TestBalance(t *testing.T) {
 	}
 	if n := one.next.Load(); n < 2 || n > 4 {
 		t.Errorf("one of two servers has had %d of 6 connections", n)
+	}
+}
+
+// TestPart checks that what was sent over a broken network arrives once it is whole, and that the
+// bytes are counted.
+func TestPart(t *testing.T) {
+	p, err := Start(echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	old := dial(t, p)
+	if n, err := ask(old); n != 1 {
+		t.Fatalf("before: %d bytes, %v", n, err)
+	}
+	p.Part()
+	answers := make(chan int, 2)
+	for _, c := range []net.Conn{old, dial(t, p)} {
+		go func() {
+			n, _ := ask(c)
+			answers <- n
+		}()
+	}
+	whole := dial(t, p)
+	if err := whole.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ask(whole); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("while the network is broken: %d bytes, %v", n, err)
+	}
+	select {
+	case <-answers:
+		t.Error("a connection has an answer while the network is broken")
+	default:
+	}
+	p.Heal()
+	for range 2 {
+		if n := <-answers; n != 1 {
+			t.Errorf("after it was healed: %d bytes", n)
+		}
+	}
+	if n := p.Bytes(); n < 6 || n > 8 {
+		t.Errorf("%d bytes were passed on, want 6 to 8", n)
 	}
 }
