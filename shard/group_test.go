@@ -121,6 +121,25 @@ func TestS3_TheSlotsOfACrashedMemberAreTakenInTime(t *testing.T) {
 
 // TestS3_APausedMemberCallsNothing delays all that a process sends and receives, as if it had been
 // stopped, for longer than its Lease.
+// TestS3_AMemberWithoutAnAnswerInheritsNothing has a process lose its membership and join anew, without
+// an answer to that: another member crashes before the new Lease has run out.
+func TestS3_AMemberWithoutAnAnswerInheritsNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, _ := w.three()
+		for verb, fault := range map[string]apisim.Fault{
+			"update": apisim.Drop(), "create": apisim.Stall(0, time.Hour),
+		} {
+			w.server.Inject(by("c", verb), fault)
+		}
+		time.Sleep(duration + time.Second)
+		w.covered(a, b)
+		crashed := time.Now()
+		w.server.Inject(by("a", ""), apisim.Drop())
+		w.covered(b)
+		w.wantBetween("the take-over", time.Since(crashed), duration/2, duration+2*time.Second)
+	})
+}
+
 func TestS3_APausedMemberCallsNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()

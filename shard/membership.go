@@ -67,7 +67,7 @@ func (m *membership) write(l *coordinationv1.Lease) {
 			r.serving.Remove(n)
 		}
 	}
-	if g.view.table != nil {
+	if m.term != nil && g.view.table != nil { // one that does not know of its own Lease inherits nothing
 		r.mapUID = string(g.view.table.UID)
 	}
 	g.mu.Unlock()
