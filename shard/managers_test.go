@@ -33,17 +33,17 @@ func inManagedFleet(t *testing.T, test func(f *fleet)) {
 
 // manage gives a process a manager whose controllers divide the objects among them.
 func (r *replica) manage(factory *tidings.Factory, guard *controller.Guard) {
-	f, n := r.f, r.f.singles
+	f := r.f
 	r.manager = must[*controller.Manager](f)(controller.NewManager(factory, controller.ManagerOptions{
 		Guard: guard, Slots: r.slots, Logger: slog.New(slog.DiscardHandler),
 		OnStragglers: func(error) {},
 	}))
-	for k := range n {
+	for k := range f.singles {
 		c := must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
 			controller.Options[*corev1.ConfigMap]{
 				Name: fmt.Sprint("k", k), Workers: 64, Guard: guard, Logger: slog.New(slog.DiscardHandler),
 			}, func(ctx context.Context, q controller.Request[*corev1.ConfigMap]) (controller.Result, error) {
-				if controllerOf(q.Key, n) != k {
+				if controllerOf(q.Key) != k {
 					return controller.Result{}, nil
 				}
 				return r.reconcile(ctx, q)
@@ -54,12 +54,12 @@ func (r *replica) manage(factory *tidings.Factory, guard *controller.Guard) {
 	}
 }
 
-// controllerOf returns the controller that an object belongs to.
-func controllerOf(key string, n int) int {
+// controllerOf returns the controller that an object belongs to, in all generations.
+func controllerOf(key string) int {
 	_, name, _ := strings.Cut(key, "/c")
 	i := 0
 	fmt.Sscan(name, &i) //nolint:errcheck // the names are the test's
-	return i % n
+	return i % (managedControllers - 1)
 }
 
 // leads returns the controllers that a process leads, and that are in order.
