@@ -187,11 +187,15 @@ func (s *Slots) next(ctx context.Context, last Term) Term {
 	}
 }
 
-// awaitTaken waits until the group has taken all slots.
+// awaitTaken waits until the group has taken all slots. Those that are being drained are not taken yet:
+// a controller has to follow its writes, and to ask the server about them.
 func (s *Slots) awaitTaken(ctx context.Context) {
 	for {
 		changed := s.changed.wait()
-		if len(s.serving()) == 0 {
+		s.mu.Lock()
+		left := len(s.owned)
+		s.mu.Unlock()
+		if left == 0 {
 			return
 		}
 		select {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
 )
@@ -123,6 +124,38 @@ func TestS2_ADrainWaitsForCallsAndTheirWrites(t *testing.T) {
 		}
 		s.Drop(slotsOf("a"))
 		fatal(t, stop())
+	})
+}
+
+// TestS2_ADrainOutlastsTheEndOfTheRun: a process ends, and its slots are drained before its controller
+// learns of that. The controller has to find out whether the last write was applied.
+func TestS2_ADrainOutlastsTheEndOfTheRun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		x := create(w, configMap("a", "x"))
+		w.server.Inject(apisim.Match{Verb: "update", Times: 1}, apisim.Refuse(500, 0))
+		s := controller.NewSlots(controller.ByNamespace)
+		c := newController(w, options{Slots: s}, func(ctx context.Context, r request) (controller.Result, error) {
+			time.Sleep(2 * time.Second)
+			_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(x, "1"), updateNow)
+			return controller.Result{}, err
+		})
+		stop := start(w, c)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		s.Serve(owned(slotsOf("a")))
+		synctest.Wait()
+		drained := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+			defer cancel()
+			_, err := s.Drain(ctx, slotsOf("a"))
+			drained <- err
+		}()
+		synctest.Wait()
+		ended := make(chan error, 1)
+		go func() { ended <- stop() }()
+		fatal(t, <-drained)
+		fatal(t, <-ended)
 	})
 }
 
