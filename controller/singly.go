@@ -116,19 +116,26 @@ func (m *Manager) nextTerm(ctx context.Context, u *unit) *ledTerm {
 // awaitResigned waits until no controller is led here.
 func (m *Manager) awaitResigned(ctx context.Context) {
 	for _, u := range m.units {
-		for {
-			changed := u.single.changed.wait()
-			m.mu.Lock()
-			running := u.single.running
-			m.mu.Unlock()
-			if !running {
-				break
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
+		if !m.awaitEnd(ctx, u) {
+			return
+		}
+	}
+}
+
+// awaitEnd waits until a controller does not run. It returns false if ctx ends before.
+func (m *Manager) awaitEnd(ctx context.Context, u *unit) bool {
+	for {
+		changed := u.single.changed.wait()
+		m.mu.Lock()
+		running := u.single.running
+		m.mu.Unlock()
+		if !running {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
 		}
 	}
 }
@@ -198,19 +205,8 @@ func (m *Manager) resign(ctx context.Context, name string) (map[string]string, e
 	t := u.single.term
 	m.mu.Unlock()
 	t.resign()
-	for {
-		changed := u.single.changed.wait()
-		m.mu.Lock()
-		running := u.single.running
-		m.mu.Unlock()
-		if !running {
-			break
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("controller %q: %w: %w", name, ErrCallsRunning, context.Cause(ctx))
-		}
+	if !m.awaitEnd(ctx, u) {
+		return nil, fmt.Errorf("controller %q: %w: %w", name, ErrCallsRunning, context.Cause(ctx))
 	}
 	if idle, ok := runner.(interface{ isIdle() error }); ok {
 		if err := idle.isIdle(); err != nil {

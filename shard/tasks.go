@@ -18,7 +18,7 @@ type task struct {
 	cancel     context.CancelFunc
 }
 
-// leader returns the handler as a Leader, nil if it is none.
+// leader returns the handler as a Leader, nil if it leads no controllers.
 func (g *Group) leader() Leader {
 	leader, _ := g.handler.(Leader)
 	return leader
