@@ -274,12 +274,12 @@ func TestAJournalIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := NewProcess("a", path)
-	want := ""
+	var want strings.Builder
 	for number := range uint64(3) {
 		e := Entry{Kind: Call, Member: "m", Number: number, Key: key, Version: 7,
 			Epochs: map[int]uint64{1: number}, Text: "text"}
 		j.Note(e)
-		want += fmt.Sprintln(e)
+		want.WriteString(fmt.Sprintln(e))
 		if err := p.Read(); err != nil {
 			t.Fatal(err)
 		}
@@ -302,8 +302,8 @@ func TestAJournalIsReadAsItWasWritten(t *testing.T) {
 		last, e.At = e.At, 0
 		got += fmt.Sprintln(e)
 	}
-	if got != want {
-		t.Errorf("the entries are\n%s, want\n%s", got, want)
+	if got != want.String() {
+		t.Errorf("the entries are\n%s, want\n%s", got, want.String())
 	}
 }
 
