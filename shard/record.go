@@ -22,7 +22,7 @@ const (
 	leavingAnnotation    = prefix + "leaving"
 	servingAnnotation    = prefix + "serving" // the entries that are in order, in hex digits
 	loadsAnnotation      = prefix + "loads"   // by slot, those above 0, in JSON
-	// controllersAnnotation has the names of those that the member can lead, in JSON.
+	// controllersAnnotation lists the controllers that the member can lead, in JSON.
 	controllersAnnotation = prefix + "controllers"
 	// entriesAnnotation is that of the map.
 	entriesAnnotation = prefix + "entries"

@@ -15,7 +15,7 @@ type selection struct {
 	slots    slot.Set // all without a selector
 }
 
-// covers reports whether an answer has the objects of all slots of a set.
+// covers reports whether an answer holds the objects of all slots of a set.
 func (s selection) covers(held slot.Set) bool { return held.Minus(s.slots).IsEmpty() }
 
 // mayShard reports whether the server can be asked for slots: not where they are no ranges of the

@@ -90,7 +90,7 @@ func (j *Journal) Note(e Entry) {
 	}
 }
 
-// Process has the entries of a replica.
+// Process holds the entries of a replica.
 type Process struct {
 	Name    string
 	Entries []Entry
