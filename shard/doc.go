@@ -20,8 +20,9 @@
 //     of each slot, with an epoch that rises with each change of it. Each change of the map is one
 //     compare-and-swap, so that gaps and overlaps cannot be written.
 //  2. A hand-over: the planner names the next owner, which warms and writes that it is ready. The
-//     owner drains and makes the other the owner, with the versions of its last writes. One that is
-//     not done in Options.HandOver is taken back, counted, and tried again after a minute.
+//     owner drains each slot for itself and makes the other its owner, with the versions of its
+//     last writes. One that is not done in Options.HandOver is taken back, counted, and tried again
+//     after a minute.
 //  3. A member renews its Lease every third of its duration, 5 s of 15 s. Its term closes at the
 //     fence, 4/5 of the duration after the last renewal was sent. A closed term stays closed: the
 //     process drops everything and joins anew with another identity, owning nothing.
@@ -29,8 +30,8 @@
 //     Then its member has ended, and its slots are given away. Others let the member with the
 //     lowest identity act first.
 //  5. The live member with the lowest identity plans: what leavers own goes to the newest
-//     generation; loads move beyond 20 % of the mean and two minutes, two slots per member at a
-//     time. See the package internal/plan.
+//     generation; loads move beyond 20 % of the mean and two minutes. See the package
+//     internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
 //     that name the old one are released, or have run out.
 //

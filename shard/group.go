@@ -85,7 +85,7 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 		view: view{members: map[protocol.ID]*observed{}}, uncovered: map[int]lease.Instant{},
 	}
-	g.plan.tried = map[protocol.Move]time.Time{}
+	g.plan = planner{tried: map[protocol.Move]time.Time{}, loads: map[int]float64{}}
 	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
 	}, cmp.Or(timeout, g.times.Timeout()), func() { g.follower.Restart() })
@@ -215,11 +215,11 @@ func (g *Group) serve(ctx context.Context, m *membership) error {
 	if err := m.term.Err(); err != nil {
 		g.log.Error("the membership is lost", "error", err)
 	}
-	drained := m.endAll()
+	err := m.endAll()
 	stop()
 	background.Wait()
 	m.running.Wait()
-	if drained {
+	if err == nil {
 		m.term.End(errLeft)
 		g.release(ctx, m)
 	}
@@ -227,9 +227,9 @@ func (g *Group) serve(ctx context.Context, m *membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.present, g.state = nil, Joining
-	if !drained {
-		return fmt.Errorf("shard: %w %v after the end of the membership: the lease %s/%s is not released",
-			ErrStragglers, g.o.Grace, g.o.Namespace, m.id)
+	if err != nil {
+		return fmt.Errorf("shard: %w %v after the end of the membership: the lease %s/%s is not released: slot %w",
+			ErrStragglers, g.o.Grace, g.o.Namespace, m.id, err)
 	}
 	return nil
 }

@@ -51,6 +51,7 @@ type process struct {
 	warmFor   time.Duration
 	drainFor  time.Duration // how long calls run on
 	neverWarm bool
+	unready   bool // it reports no slot in order
 	boot      func() time.Duration
 	logger    *slog.Logger
 
@@ -217,6 +218,9 @@ func (p *process) Drop(slots Set) {
 func (p *process) Report() (Set, [Count]float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.unready {
+		return Set{}, p.loads
+	}
 	return p.warm, p.loads
 }
 

@@ -43,7 +43,7 @@ func TestS4_ARollingUpdateOfManyMembers(t *testing.T) {
 			old = append(old, start(fmt.Sprint("old", i), "1"))
 			time.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(20 * time.Minute) // the first one has given away its slots, two at a time
+		time.Sleep(20 * time.Minute) // the first one has given away its slots
 		w.covered(old...)
 		w.wantEven("before", loads, old)
 

@@ -39,7 +39,7 @@ func TestLogs(t *testing.T) {
 		a.warm = allSlots()
 		a.mu.Unlock()
 	})
-	err := lines.Compare("../docs/logs.md", "Shards", "slots cannot be warmed", "slots cannot be drained",
+	err := lines.Compare("../docs/logs.md", "Shards", "slots cannot be warmed", "a slot cannot be drained",
 		"the membership is not released: others wait for its duration")
 	if err != nil {
 		t.Error(err)

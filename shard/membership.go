@@ -1,9 +1,11 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,19 +31,20 @@ type membership struct {
 	warm     slot.Set // entries that the handler holds
 	serving  slot.Set // entries that the handler calls for
 	resume   slot.Set // of those, the ones whose drain was given up
-	warming  []*task
-	draining []*task
-	moving   map[int]lease.Instant // hand-overs of own entries, since when
-	orphans  map[int]lease.Instant // entries of ended members, since when
-	writing  bool                  // a write is on its way
-	failures int                   // of writes in a row
-	paused   time.Time             // no write before
+	warming  []*warming
+	draining map[int]context.CancelFunc // the calls of Drain and Resign, by entry
+	moving   map[int]lease.Instant      // hand-overs of own entries, since when
+	orphans  map[int]lease.Instant      // entries of ended members, since when
+	writing  bool                       // a write is on its way
+	failures int                        // of writes in a row
+	paused   time.Time                  // no write before
 }
 
 func newMembership(g *Group, id protocol.ID) *membership {
 	return &membership{
 		group: g, id: id, member: protocol.Member{Self: id}, soon: make(chan struct{}, 1),
-		moving: map[int]lease.Instant{}, orphans: map[int]lease.Instant{},
+		draining: map[int]context.CancelFunc{},
+		moving:   map[int]lease.Instant{}, orphans: map[int]lease.Instant{},
 	}
 }
 
@@ -114,13 +117,13 @@ func (m *membership) reconcileLocked() (c calls) {
 	var wanted, drains slot.Set
 	for i, e := range m.member.Entries() {
 		phase := m.member.Phase(i)
-		owned, warm := phase == protocol.Serving, m.warm.Has(i)
+		owned, warm, draining := phase == protocol.Serving, m.warm.Has(i), m.draining[i] != nil
 		switch {
 		case (owned || phase == protocol.Warming) && !warm:
 			wanted.Add(i)
 		case phase == protocol.Warming:
 			m.member.Warmed(i)
-		case owned && (!m.serving.Has(i) || m.resume.Has(i)) && !m.isDraining(i):
+		case owned && (!m.serving.Has(i) || m.resume.Has(i)) && !draining:
 			m.serving.Add(i)
 			m.resume.Remove(i)
 			if i < slot.Count {
@@ -128,9 +131,9 @@ func (m *membership) reconcileLocked() (c calls) {
 			} else {
 				c.lead = append(c.lead, led{m.seen.name(i), e.Versions})
 			}
-		case phase == protocol.Draining && m.serving.Has(i) && !m.isDraining(i):
+		case phase == protocol.Draining && m.serving.Has(i) && !draining:
 			drains.Add(i)
-		case phase == protocol.Draining && !m.serving.Has(i) && !m.isDraining(i):
+		case phase == protocol.Draining && !m.serving.Has(i) && !draining:
 			m.member.Drained(i, e.Versions) // it never called for it
 		case phase == protocol.Elsewhere && m.serving.Has(i):
 			m.term.End(fmt.Errorf("%w: %s was given to %s", lease.ErrLost, m.seen.name(i), e.Owner))
@@ -153,9 +156,10 @@ func (m *membership) seeLocked() {
 		return
 	}
 	m.seen = g.view.contents
+	takenBack := map[protocol.ID][]string{}
 	for i, e := range m.member.Entries() {
-		if i < len(before) {
-			g.noteMoveLocked(i, before[i], e)
+		if i < len(before) && g.noteMoveLocked(before[i], e) {
+			takenBack[before[i].Next] = append(takenBack[before[i].Next], g.view.name(i))
 		}
 		switch {
 		case e.Owner != m.id || e.Next == "":
@@ -163,6 +167,10 @@ func (m *membership) seeLocked() {
 		case i >= len(before) || before[i].Next != e.Next:
 			m.moving[i] = g.clock.Now()
 		}
+	}
+	for next, names := range takenBack {
+		g.log.Warn("hand-overs are taken back: they were late, or the next owner left or ended",
+			"slots", strings.Join(names, ","), "next", next)
 	}
 	if m.mapUID != string(g.view.table.UID) {
 		m.mapUID = string(g.view.table.UID)

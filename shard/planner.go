@@ -21,6 +21,17 @@ const (
 type planner struct {
 	tried  map[protocol.Move]time.Time // moves that were written, and have not succeeded
 	uneven [2]time.Time                // since when slots and controllers are uneven; zero if they are not
+	loads  map[int]float64             // of slots, as their owners have reported last
+}
+
+// noteLoadsLocked keeps the loads that a member reports. A slot that has moved keeps the last one until
+// the new owner reports it.
+func (g *Group) noteLoadsLocked(id protocol.ID, r record) {
+	for n := range slotsOf(r.serving).Slots() {
+		if n < len(g.view.entries) && g.view.entries[n].Owner == id {
+			g.plan.loads[n] = max(r.loads[n], 0)
+		}
+	}
 }
 
 // planLocked returns who inherits from members that have ended, and the moves to begin. The planner
@@ -85,9 +96,12 @@ func (m *membership) inheritsLocked() bool {
 // names the map. Controllers have no load: a move makes calls for all keys, and must not lead to the
 // next move.
 func (g *Group) inputLocked(numbers []int) plan.Input {
-	in := plan.Input{Loads: make([]float64, len(numbers))}
-	for _, n := range numbers {
+	in := plan.Input{Loads: map[int]float64{}}
+	for i, n := range numbers {
 		in.Entries = append(in.Entries, g.view.entries[n])
+		if load, ok := g.plan.loads[n]; ok {
+			in.Loads[i] = load
+		}
 	}
 	for _, id := range g.membersLocked() {
 		s := g.observedLocked(id)
@@ -98,11 +112,6 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 			ID: id, Generation: s.record.generation, Joined: s.lease.CreationTimestamp.Time,
 			Leaving: s.record.leaving || g.present != nil && g.present.id == id && g.present.leaving,
 		})
-		for i, n := range numbers {
-			if load := s.record.loads[n]; in.Entries[i].Owner == id && load > 0 {
-				in.Loads[i] = load
-			}
-		}
 	}
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {
@@ -158,8 +167,8 @@ func (g *Group) listControllersLocked(c *contents) (changed bool) {
 	return changed
 }
 
-// noteMoveLocked takes note of what has become of an entry.
-func (g *Group) noteMoveLocked(i int, before, now protocol.Entry) {
+// noteMoveLocked counts what has become of an entry. It reports whether a hand-over was taken back.
+func (g *Group) noteMoveLocked(before, now protocol.Entry) (takenBack bool) {
 	self := g.present.id
 	switch {
 	case before.Owner != now.Owner && now.Owner == self:
@@ -168,7 +177,7 @@ func (g *Group) noteMoveLocked(i int, before, now protocol.Entry) {
 		g.moves.Out++
 	case now.Owner == self && before.Owner == self && before.Next != "" && now.Next != before.Next:
 		g.moves.TakenBack++
-		g.log.Warn("a hand-over is taken back: it was late, or the next owner left or ended",
-			"slot", g.view.name(i), "next", before.Next)
+		return true
 	}
+	return false
 }

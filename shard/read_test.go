@@ -82,7 +82,7 @@ func TestS5_EntriesHaveLoadsAndAges(t *testing.T) {
 			}
 		}
 		h := a.Health()
-		if moving != 2 || h.Moving != 2 || h.Tolerated != 45*time.Second {
+		if moving < 2 || h.Moving != moving || h.Tolerated != 45*time.Second {
 			t.Errorf("%d slots move: %+v", moving, h)
 		}
 		w.wantBetween("the longest hand-over", h.MovingFor, 5*time.Second, 10*time.Second)

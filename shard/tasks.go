@@ -3,6 +3,7 @@ package shard
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// task is a call of Warm or Drain for slots, or of Prepare or Resign for one controller.
-type task struct {
+// warming is a call of Warm for slots, or of Prepare for one controller.
+type warming struct {
 	entries    slot.Set
 	controller string // "" for slots
 	cancel     context.CancelFunc
@@ -27,142 +28,123 @@ func (g *Group) leader() Leader {
 // slotsOf returns a set of entries without those of controllers.
 func slotsOf(entries slot.Set) slot.Set { return slot.All().Minus(slot.All().Minus(entries)) }
 
-// tasksLocked returns the tasks of a set: one for all slots, and one for each controller.
-func (m *membership) tasksLocked(entries slot.Set) (tasks []*task) {
-	if slots := slotsOf(entries); !slots.IsEmpty() {
-		tasks = append(tasks, &task{entries: slots})
-	}
-	for n := range entries.Minus(slotsOf(entries)).Slots() {
-		tasks = append(tasks, &task{entries: slot.Of(n), controller: m.seen.name(n)})
-	}
-	return tasks
-}
-
-// name returns the slots, or the name of the controller.
-func (t *task) name() string { return cmp.Or(t.controller, t.entries.String()) }
-
-func (t *task) warm(ctx context.Context, g *Group) error {
-	if t.controller != "" {
-		return g.leader().Prepare(ctx, t.controller)
-	}
-	return g.handler.Warm(ctx, t.entries)
-}
-
-func (t *task) drain(ctx context.Context, g *Group) (map[string]string, error) {
-	if t.controller != "" {
-		return g.leader().Resign(ctx, t.controller)
-	}
-	return g.handler.Drain(ctx, t.entries)
-}
-
-// startWarmsLocked warms entries: slots unless a task for others runs, so that all that come meanwhile
-// are one list. A task whose entries are all unwanted is canceled.
+// startWarmsLocked warms entries: controllers one by one, and slots unless others are being warmed, so
+// that all that come meanwhile are one list. A call whose entries are all unwanted is canceled.
 func (m *membership) startWarmsLocked(wanted slot.Set) {
-	for _, t := range m.warming {
-		if t.entries.Minus(wanted) == t.entries {
-			t.cancel()
+	for _, w := range m.warming {
+		if w.entries.Minus(wanted) == w.entries {
+			w.cancel()
 		}
-		wanted = wanted.Minus(t.entries)
-		if t.controller == "" {
+		wanted = wanted.Minus(w.entries)
+		if w.controller == "" {
 			wanted = wanted.Minus(slot.All())
 		}
 	}
-	g := m.group
-	for _, t := range m.tasksLocked(wanted) {
-		ctx, cancel := context.WithCancel(m.term.Context())
-		t.cancel = cancel
-		m.warming = append(m.warming, t)
-		m.running.Go(func() {
-			defer cancel()
-			m.warmOnce(g.label(ctx, "warmer"), t)
-		})
+	if slots := slotsOf(wanted); !slots.IsEmpty() {
+		m.startWarmLocked(&warming{entries: slots})
+	}
+	for i := range wanted.Minus(slot.All()).Slots() {
+		m.startWarmLocked(&warming{entries: slot.Of(i), controller: m.seen.name(i)})
 	}
 }
 
-func (m *membership) warmOnce(ctx context.Context, t *task) {
-	g := m.group
-	err := t.warm(ctx, g)
-	if err != nil && ctx.Err() == nil {
-		g.log.Warn("slots cannot be warmed", "slots", t.name(), "error", err)
-		lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	m.warming = slices.DeleteFunc(m.warming, func(other *task) bool { return other == t })
-	if err == nil {
-		m.warm = m.warm.Union(t.entries)
-	}
-	notify(g.changed)
+func (m *membership) startWarmLocked(w *warming) {
+	ctx, cancel := context.WithCancel(m.term.Context())
+	w.cancel = cancel
+	m.warming = append(m.warming, w)
+	m.running.Go(func() {
+		defer cancel()
+		m.warmOnce(m.group.label(ctx, "warmer"), w)
+	})
 }
 
-func (m *membership) isDraining(i int) bool {
-	return slices.ContainsFunc(m.draining, func(t *task) bool { return t.entries.Has(i) })
-}
-
-// startDrainsLocked drains entries.
-func (m *membership) startDrainsLocked(entries slot.Set) {
+func (m *membership) warmOnce(ctx context.Context, w *warming) {
 	g := m.group
-	for _, t := range m.tasksLocked(entries) {
-		ctx, cancel := context.WithCancel(m.term.Context())
-		t.cancel = cancel
-		m.draining = append(m.draining, t)
-		m.running.Go(func() {
-			defer cancel()
-			m.drainOnce(g.label(ctx, "drainer"), t)
-		})
-	}
-}
-
-func (m *membership) drainOnce(ctx context.Context, t *task) {
-	g := m.group
-	versions, err := t.drain(ctx, g)
-	if err != nil && ctx.Err() == nil {
-		g.log.Warn("slots cannot be drained", "slots", t.name(), "error", err)
-		lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	m.draining = slices.DeleteFunc(m.draining, func(other *task) bool { return other == t })
-	if err == nil {
-		m.serving, m.resume = m.serving.Minus(t.entries), m.resume.Minus(t.entries)
-		for i := range t.entries.Slots() {
-			m.member.Drained(i, versions)
-		}
+	var err error
+	if w.controller != "" {
+		err = g.leader().Prepare(ctx, w.controller)
 	} else {
-		m.resume = m.resume.Union(t.entries) // those that stay are served again
+		err = g.handler.Warm(ctx, w.entries)
+	}
+	if err != nil && ctx.Err() == nil {
+		g.log.Warn("slots cannot be warmed", "slots", cmp.Or(w.controller, w.entries.String()), "error", err)
+		lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.warming = slices.DeleteFunc(m.warming, func(other *warming) bool { return other == w })
+	if err == nil {
+		m.warm = m.warm.Union(w.entries)
 	}
 	notify(g.changed)
 }
 
-// stopDrainsLocked cancels drains of entries that were all taken back.
+// startDrainsLocked drains entries, each for itself: a call that takes long keeps back its slot alone.
+func (m *membership) startDrainsLocked(entries slot.Set) {
+	for i := range entries.Slots() {
+		name := m.seen.name(i)
+		ctx, cancel := context.WithCancel(m.term.Context())
+		m.draining[i] = cancel
+		m.running.Go(func() {
+			defer cancel()
+			m.drainOnce(m.group.label(ctx, "drainer"), i, name)
+		})
+	}
+}
+
+func (m *membership) drainOnce(ctx context.Context, i int, name string) {
+	g := m.group
+	versions, err := g.drain(ctx, i, name)
+	if err != nil && ctx.Err() == nil {
+		g.log.Warn("a slot cannot be drained", "slot", name, "error", err)
+		lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(m.draining, i)
+	if err == nil {
+		m.serving.Remove(i)
+		m.resume.Remove(i)
+		m.member.Drained(i, versions)
+	} else {
+		m.resume.Add(i) // if it stays, it is served again
+	}
+	notify(g.changed)
+}
+
+// drain drains an entry with a name: that of a controller if it is no slot.
+func (g *Group) drain(ctx context.Context, i int, name string) (map[string]string, error) {
+	if i >= slot.Count {
+		return g.leader().Resign(ctx, name)
+	}
+	return g.handler.Drain(ctx, slot.Of(i))
+}
+
+// stopDrainsLocked cancels the drains of entries that were taken back.
 func (m *membership) stopDrainsLocked() {
-	for _, t := range m.draining {
-		drains := false
-		for i := range t.entries.Slots() {
-			drains = drains || m.member.Phase(i) == protocol.Draining
-		}
-		if !drains {
-			t.cancel()
+	for i, cancel := range m.draining {
+		if m.member.Phase(i) != protocol.Draining {
+			cancel()
 		}
 	}
 }
 
-// endAll ends all calls of the membership, and reports whether they ended within the grace.
-func (m *membership) endAll() bool {
+// endAll ends all calls of the membership. It returns an error if they did not end within the grace.
+func (m *membership) endAll() error {
 	g := m.group
 	g.mu.Lock()
 	held := m.warm
-	for _, t := range slices.Concat(m.draining, m.warming) {
-		t.cancel()
-		held = held.Union(t.entries)
+	for _, cancel := range m.draining {
+		cancel()
+	}
+	for _, w := range m.warming {
+		w.cancel()
+		held = held.Union(w.entries)
 	}
 	g.mu.Unlock()
 	m.running.Wait()
-	g.mu.Lock()
-	rest := m.tasksLocked(m.serving)
-	g.mu.Unlock()
-	if !m.drainAll(rest) {
-		return false
+	if err := m.drainAll(); err != nil {
+		return err
 	}
 	g.mu.Lock()
 	m.serving, m.warm = slot.Set{}, slot.Set{}
@@ -170,18 +152,26 @@ func (m *membership) endAll() bool {
 	if held = slotsOf(held); !held.IsEmpty() {
 		g.handler.Drop(held)
 	}
-	return true
+	return nil
 }
 
-// drainAll runs tasks at a time, and reports whether all of them ended within the grace.
-func (m *membership) drainAll(tasks []*task) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), m.group.o.Grace)
+// drainAll drains all that is served, within the grace. It returns one of the errors.
+func (m *membership) drainAll() error {
+	g := m.group
+	g.mu.Lock()
+	serving, seen := m.serving, m.seen
+	g.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), g.o.Grace)
 	defer cancel()
 	var running sync.WaitGroup
-	errs := make([]error, len(tasks))
-	for i, t := range tasks {
-		running.Go(func() { _, errs[i] = t.drain(ctx, m.group) })
+	var errs [slot.Entries]error
+	for i := range serving.Slots() {
+		running.Go(func() {
+			if _, err := g.drain(ctx, i, seen.name(i)); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", seen.name(i), err)
+			}
+		})
 	}
 	running.Wait()
-	return !slices.ContainsFunc(errs, func(err error) bool { return err != nil })
+	return cmp.Or(errs[:]...)
 }

@@ -156,6 +156,7 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	s.lease, s.version = l, version
 	if l != nil {
 		s.record = readRecord(l)
+		g.noteLoadsLocked(id, s.record)
 		s.length = g.o.Duration
 		if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
 			s.length = max(s.length, time.Duration(*seconds)*time.Second)

@@ -13,8 +13,6 @@ const (
 	Patience = 2 * time.Minute
 	// tolerance is the part of the mean weight by which a member may differ.
 	tolerance = 0.2
-	// inMotion bounds the moves that a member takes part in, but for those of leavers.
-	inMotion = 2
 )
 
 // Member is one that is live.
@@ -32,8 +30,9 @@ type Member struct {
 type Input struct {
 	Entries []protocol.Entry
 	Members []Member
-	// Loads are those of the entries, in any unit; a missing one is 0.
-	Loads []float64
+	// Loads are those of the entries, in any unit. One that is not known counts as the mean of the
+	// others.
+	Loads map[int]float64
 	// Uneven is for how long [Input.IsUneven] was true.
 	Uneven time.Duration
 	// Can reports whether a member can own an entry. Nil is always.
@@ -46,7 +45,6 @@ type Input struct {
 type member struct {
 	Member
 	weight float64
-	motion int
 }
 
 // board is an input in the form in which moves are chosen.
@@ -72,13 +70,9 @@ func (in Input) board() *board {
 	}
 	slices.SortFunc(b.members, func(x, y *member) int { return cmp.Compare(x.ID, y.ID) })
 	for i, e := range in.Entries {
-		owner, next := b.all[e.Owner], b.all[e.Next]
-		if next != nil {
-			next.motion++
-			if owner != nil {
-				owner.motion++
-			}
-			owner = next
+		owner := b.all[e.Next]
+		if owner == nil {
+			owner = b.all[e.Owner]
 		}
 		if owner != nil {
 			owner.weight += b.weights[i]
@@ -90,17 +84,21 @@ func (in Input) board() *board {
 
 // weights returns those of the entries, whose sum is above 0.
 func (in Input) weights() []float64 {
+	sum := 0.0
+	for i := range in.Entries { // in order, so that equal inputs have equal sums
+		sum += in.Loads[i]
+	}
+	mean := sum / float64(max(len(in.Loads), 1))
 	weights := make([]float64, len(in.Entries))
-	base := 0.0
-	for i := range min(len(in.Loads), len(weights)) {
-		weights[i] = max(in.Loads[i], 0)
-		base += weights[i] / float64(4*len(weights))
-	}
-	if base == 0 {
-		base = 1
-	}
 	for i := range weights {
-		weights[i] += base
+		load, known := in.Loads[i]
+		if !known {
+			load = mean
+		}
+		weights[i] = load + mean/4
+		if mean == 0 {
+			weights[i] = 1
+		}
 	}
 	return weights
 }
@@ -154,16 +152,13 @@ func (b *board) lightest(entry int) (found *member) {
 
 func (b *board) can(entry int, m *member) bool { return b.Can == nil || b.Can(entry, m.ID) }
 
-func (b *board) heaviest() *member {
-	return slices.MaxFunc(b.members, func(x, y *member) int {
-		return cmp.Or(cmp.Compare(x.weight, y.weight), cmp.Compare(y.ID, x.ID))
-	})
-}
+// byWeight orders members. Of equal ones, MinFunc and MaxFunc return the first.
+func byWeight(x, y *member) int { return cmp.Compare(x.weight, y.weight) }
 
 // IsUneven reports whether a member differs from the mean by more than 20 %, and a move would help.
 func (in Input) IsUneven() bool {
 	b := in.board()
-	_, ok := b.next(b.members)
+	_, ok := b.next()
 	return ok && !b.mixed
 }
 
@@ -175,10 +170,7 @@ func (in Input) Moves() []protocol.Move {
 	}
 	moves := b.leaving()
 	for !b.mixed {
-		free := slices.DeleteFunc(slices.Clone(b.members), func(m *member) bool {
-			return m.motion >= inMotion
-		})
-		move, ok := b.next(free)
+		move, ok := b.next()
 		if !ok || b.Uneven < Patience && b.all[move.To].weight >= b.mean/2 {
 			break
 		}
@@ -209,23 +201,20 @@ func (b *board) avoids(move protocol.Move) bool { return b.Avoid != nil && b.Avo
 
 // begin takes a move into the weights.
 func (b *board) begin(move protocol.Move) protocol.Move {
-	from, to := b.all[b.Entries[move.Entry].Owner], b.all[move.To]
-	from.weight -= b.weights[move.Entry]
-	to.weight += b.weights[move.Entry]
-	from.motion++
-	to.motion++
+	b.all[b.Entries[move.Entry].Owner].weight -= b.weights[move.Entry]
+	b.all[move.To].weight += b.weights[move.Entry]
 	b.Entries = slices.Clone(b.Entries)
 	b.Entries[move.Entry].Next = move.To
 	return move
 }
 
-// next returns the move from the heaviest to the lightest of some members that helps most, if one
-// of the two differs too much from the mean.
-func (b *board) next(among []*member) (best protocol.Move, ok bool) {
-	if len(among) < 2 {
+// next returns the move from the heaviest to the lightest member that helps most, if one of the two
+// differs too much from the mean.
+func (b *board) next() (best protocol.Move, ok bool) {
+	if len(b.members) < 2 {
 		return best, false
 	}
-	from, to := (&board{members: among}).heaviest(), (&board{members: among}).lightest(0)
+	to, from := slices.MinFunc(b.members, byWeight), slices.MaxFunc(b.members, byWeight)
 	if from.weight <= b.mean*(1+tolerance) && to.weight >= b.mean*(1-tolerance) {
 		return best, false
 	}
