@@ -127,7 +127,7 @@
 // # Memory
 //
 // A table keeps no message, slice or map alive. It holds their keys, an entry of about 160
-// bytes for each, and strings: at most a sixteenth of the live heap, or 1 MiB if that is
+// bytes for each, and strings: at most a tenth of the live heap, or 1 MiB if that is
 // more, or [Table.MaxBytes]. A shared string keeps its key, of at most 16 KiB, and another
 // one the own strings of its object; none keeps a frame.
 //

@@ -12,7 +12,7 @@ import (
 // what one of them has decoded is shared with the others. A Table must not be copied.
 type Table struct {
 	// MaxBytes bounds the memory of the table: the keys of values, the strings, and the
-	// memory to find them. 0 means a sixteenth of the live heap after the last garbage
+	// memory to find them. 0 means a tenth of the live heap after the last garbage
 	// collection, and at least 1 MiB. It must not be changed once the table is in use.
 	MaxBytes int64
 
@@ -47,7 +47,7 @@ type Table struct {
 const (
 	// leastBudget and budgetShare are described at MaxBytes.
 	leastBudget = 1 << 20
-	budgetShare = 16
+	budgetShare = 10
 
 	// maintainEvery is the number of objects after which a decoder maintains the table, and
 	// valueSlotsPerObject how many slots of values it then sweeps for each of them. This
@@ -60,7 +60,7 @@ const (
 	textSlotsPerObject, textSlotsInNeed = 2, 8
 
 	// budgetEvery is the number of objects after which the budget is set again.
-	budgetEvery = 1 << 12
+	budgetEvery = 1 << 8
 )
 
 // init makes the table ready.
