@@ -37,6 +37,7 @@ type Controller[T tidings.Object] struct {
 	succeeded broadcast
 	barrier   *barrier[T]
 	slots     *slotCalls // nil without Options.Slots
+	unshown   unshownKeys[T]
 	// callings has the *calling of each key that is with a worker, also of one of an earlier run
 	// that did not return in time.
 	callings sync.Map

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
@@ -107,26 +109,56 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 	}
 	ticker := time.NewTicker(drainPeriod)
 	defer ticker.Stop()
-	for t != nil && t.Err() == nil {
-		open := slices.DeleteFunc(c.barrier.unshown(), func(key string) bool {
-			n, ok := c.slotOf(c.current(), key)
-			return ok && !slots.Has(n)
-		})
-		open = slices.DeleteFunc(open, func(key string) bool {
-			held, _ := c.barrier.hold(key) // and the server is asked when it is due
-			return !held
-		})
-		if len(open) == 0 {
+	for since := time.Now(); t != nil && t.Err() == nil; since = time.Now().Add(-drainPeriod) {
+		open := 0
+		for n, keys := range c.unshown.bySlot(c, since) {
+			if n != noSlot && !slots.Has(n) {
+				continue
+			}
+			for _, key := range keys {
+				if held, _ := c.barrier.hold(key); held { // and the server is asked when it is due
+					open++
+				}
+			}
+		}
+		if open == 0 {
 			return c.barrier.written(), nil
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("caches do not show what the calls of %d keys have written: %w",
-				len(open), context.Cause(ctx))
+				open, context.Cause(ctx))
 		}
 	}
 	return nil, nil
+}
+
+// unshownKeys are the keys with a write that does not show. The drains of many slots share them.
+type unshownKeys[T tidings.Object] struct {
+	mu   sync.Mutex
+	at   time.Time
+	keys map[int][]string // by slot; noSlot for a key whose slot is not known
+}
+
+const noSlot = -1
+
+// bySlot returns the keys as they were at a moment after since.
+func (u *unshownKeys[T]) bySlot(c *Controller[T], since time.Time) map[int][]string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at.After(since) {
+		return u.keys
+	}
+	u.at, u.keys = time.Now(), map[int][]string{}
+	for _, key := range c.barrier.unshown() {
+		n, ok := c.slotOf(c.current(), key)
+		if !ok {
+			n = noSlot
+		}
+		u.keys[n] = append(u.keys[n], key)
+	}
+	return u.keys
 }
 
 func (c *Controller[T]) drop(slots slot.Set) {
