@@ -217,3 +217,21 @@ func TestS3_AControllerThatWasPausedTakesPartAgain(t *testing.T) {
 		f.wantAllMoved(paused, left, "a", 0, time.Second)
 	})
 }
+
+// TestS7_AJoinIsAFewLists counts the lists of a third process until its share is complete: the first
+// list, and one for each time that the planner gives it slots.
+func TestS7_AJoinIsAFewLists(t *testing.T) {
+	inOneFleet(t, 240, true, func(f *fleet) {
+		a := f.join("a", controller.ByUID)
+		b := f.join("b", controller.ByUID)
+		time.Sleep(5 * time.Minute)
+		f.served(a, b)
+		c := f.join("c", controller.ByUID)
+		time.Sleep(5 * time.Minute)
+		f.served(a, b, c)
+		lists := f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "c", Verb: "list"})
+		if n := c.serves().Len(); n < 60 || len(lists) == 0 || len(lists) > 6 {
+			t.Errorf("%d lists for %d slots", len(lists), n)
+		}
+	})
+}
