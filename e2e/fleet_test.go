@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/journal"
 	"github.com/tidings-go/tidings/e2e/internal/proxy"
@@ -36,6 +37,7 @@ type fleet struct {
 	server  *apiserver.Server
 	client  kubernetes.Interface
 	program string
+	by      tidings.SlotKey
 	lease   time.Duration
 
 	members []*member // that were started, in order
@@ -57,11 +59,13 @@ type member struct {
 }
 
 // startFleet starts a server with objects, and begins to change them and to watch them.
-func startFleet(t *testing.T, lease time.Duration, arguments ...string) *fleet {
+func startFleet(
+	t *testing.T, by tidings.SlotKey, lease time.Duration, arguments ...string,
+) *fleet {
 	t.Helper()
-	f := &fleet{T: t, program: build(t, ".", "internal/member"), lease: lease,
+	f := &fleet{T: t, program: build(t, ".", "internal/member"), by: by, lease: lease,
 		server:  apiserver.Options{Arguments: arguments}.Start(t),
-		history: &journal.History{Lease: lease, Slack: 10 * time.Second},
+		history: &journal.History{Lease: lease, Slack: 10 * time.Second, UIDs: map[string]string{}},
 	}
 	config := f.server.Config()
 	config.QPS = -1
@@ -106,6 +110,11 @@ func (f *fleet) fill() (version string) {
 	creating.Wait()
 	list, err := f.client.CoreV1().ConfigMaps("").List(f.Context(), metav1.ListOptions{})
 	f.must(err)
+	if f.by == tidings.ByUID {
+		for _, m := range list.Items { // those of the server too
+			f.history.UIDs[m.Namespace+"/"+m.Name] = string(m.UID)
+		}
+	}
 	slices.Sort(f.keys)
 	return list.ResourceVersion
 }
@@ -237,7 +246,7 @@ func (f *fleet) join(generation string) *member {
 	clock := []time.Duration{0, clockError, -clockError}[len(f.members)%3]
 	m := &member{proxy: p, Process: journal.NewProcess(name, path)}
 	m.replica = startReplica(f.T, name, f.program, "-kubeconfig", kubeconfig(f.T, config), "-journal", path,
-		"-name", name, "-generation", generation, "-lease", f.lease.String(), "-clock", clock.String())
+		"-name", name, "-generation", generation, "-by", string(f.by), "-lease", f.lease.String(), "-clock", clock.String())
 	f.members, f.running = append(f.members, m), append(f.running, m)
 	f.history.Processes = append(f.history.Processes, m.Process)
 	return m

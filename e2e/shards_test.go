@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/e2e/internal/journal"
 )
 
@@ -23,11 +24,11 @@ var (
 // TestS1_Members has replicas of a sharded controller, as processes whose clocks differ by half a
 // minute, beside 300 writes a second: they join, leave, are killed, stopped and parted from the server,
 // and replaced by another version. Their journals are held against the rules of the package journal,
-// S1 to S6, on a server without shards of lists and watches and on one with them.
+// S1 to S6: with slots by namespace, and by UID on a server that selects them.
 func TestS1_Members(t *testing.T) {
-	for _, gate := range []string{"false", "true"} {
-		t.Run("ShardedListAndWatch="+gate, func(t *testing.T) {
-			f := startFleet(t, *shardsLease, "--feature-gates=ShardedListAndWatch="+gate)
+	for by, gate := range map[tidings.SlotKey]string{tidings.ByNamespace: "false", tidings.ByUID: "true"} {
+		t.Run("by "+string(by), func(t *testing.T) {
+			f := startFleet(t, by, *shardsLease, "--feature-gates=ShardedListAndWatch="+gate)
 			for range 5 {
 				f.awaitMember(f.join("v1"))
 			}

@@ -110,7 +110,7 @@ func (c *checker) nextOwner(w *write) *call {
 
 // spanOf returns the span in which a call began.
 func (c *checker) spanOf(k *call) (found *span) {
-	for _, s := range c.spans[slotOf(k.key)] {
+	for _, s := range c.spans[c.slotOf(k.key)] {
 		if s.term == k.term && s.begin <= k.begin {
 			found = s
 		}
@@ -150,7 +150,7 @@ func (c *checker) checkFresh() {
 // drains alone.
 func (c *checker) isDrainedBetween(first, second *call) bool {
 	between := false
-	for _, s := range c.spans[slotOf(first.key)] {
+	for _, s := range c.spans[c.slotOf(first.key)] {
 		between = between || s.term == first.term
 		switch {
 		case s.term == second.term:

@@ -19,7 +19,8 @@ type History struct {
 	Processes []*Process
 	Changes   []Change
 	Applied   []Applied
-	End       time.Duration // until then, all slots are to be served
+	UIDs      map[string]string // of the objects by key, if slots are by UID
+	End       time.Duration     // until then, all slots are to be served
 }
 
 // Change is a change of an object by others than the replicas.
@@ -239,7 +240,7 @@ func (c *checker) call(e Entry, serving map[int]*span) *call {
 		begin: e.At, end: never}
 	c.Calls++
 	c.calls[e.Key] = append(c.calls[e.Key], k)
-	if s := serving[slotOf(e.Key)]; s != nil {
+	if s := serving[c.slotOf(e.Key)]; s != nil {
 		k.epoch = s.epoch
 	} else {
 		c.problemf("S1: %s calls %s at %v without its slot", e.Member, e.Key, e.At)
@@ -248,7 +249,10 @@ func (c *checker) call(e Entry, serving map[int]*span) *call {
 }
 
 // slotOf returns the slot of a key.
-func slotOf(key string) int {
+func (h *History) slotOf(key string) int {
+	if uid, ok := h.UIDs[key]; ok {
+		return slot.UID.Of(uid, "")
+	}
 	namespace, _, _ := strings.Cut(key, "/")
 	return slot.Namespace.Of("", namespace)
 }

@@ -31,8 +31,8 @@ const workers = 16
 
 // flags are the command line.
 type flags struct {
-	kubeconfig, journal, name, generation string
-	lease, clock                          time.Duration
+	kubeconfig, journal, name, generation, by string
+	lease, clock                              time.Duration
 }
 
 func main() {
@@ -41,6 +41,7 @@ func main() {
 	flag.StringVar(&f.journal, "journal", "", "path of the journal")
 	flag.StringVar(&f.name, "name", "", "name of the replica, with which its identities begin")
 	flag.StringVar(&f.generation, "generation", "", "version of the program")
+	flag.StringVar(&f.by, "by", string(controller.ByNamespace), "what objects are divided by")
 	flag.DurationVar(&f.lease, "lease", 0, "duration of the Lease; 0 is the default")
 	flag.DurationVar(&f.clock, "clock", 0, "how far the replica's clock is ahead, as others see it")
 	flag.Parse()
@@ -62,7 +63,7 @@ func (f flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &replica{Journal: j, name: f.name, Slots: controller.NewSlots(controller.ByNamespace)}
+	r := &replica{Journal: j, name: f.name, Slots: controller.NewSlots(tidings.SlotKey(f.by))}
 	config.QPS = -1
 	config.Wrap(r.wrap(f.clock))
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
