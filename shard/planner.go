@@ -139,14 +139,7 @@ func (g *Group) canOwnLocked(c contents, id protocol.ID, n int) bool {
 // listControllersLocked brings the controllers of a map in line with those that members can lead: the
 // entry of one that no member can lead becomes free when its owner has ended.
 func (g *Group) listControllersLocked(c *contents) (changed bool) {
-	offered := map[string]bool{}
-	for _, id := range g.membersLocked() {
-		if r := g.observedLocked(id).record; r.mapUID == string(g.view.table.UID) {
-			for _, name := range r.controllers {
-				offered[name] = true
-			}
-		}
-	}
+	offered := g.offeredLocked()
 	c.controllers = slices.Clone(c.controllers)
 	for i, name := range c.controllers {
 		e := &c.entries[slot.Count+i]
@@ -165,6 +158,19 @@ func (g *Group) listControllersLocked(c *contents) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// offeredLocked returns the controllers that live members can lead.
+func (g *Group) offeredLocked() map[string]bool {
+	offered := map[string]bool{}
+	for _, id := range g.membersLocked() {
+		if r := g.observedLocked(id).record; r.mapUID == string(g.view.table.UID) {
+			for _, name := range r.controllers {
+				offered[name] = true
+			}
+		}
+	}
+	return offered
 }
 
 // noteMoveLocked counts what has become of an entry. It reports whether a hand-over was taken back.

@@ -44,6 +44,10 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 			"the old one are released, or have run out.")
 	default:
 		problems = append(problems, g.uncoveredProblemsLocked()...)
+		if names := g.unlistedLocked(); len(names) > 0 {
+			add("The map is full, so that nobody leads %s. Divide the controllers among two groups.",
+				strings.Join(names, ", "))
+		}
 	}
 	if generations, age := g.generationsLocked(live); len(generations) > 1 {
 		text := fmt.Sprintf("Members of %d generations live, the newest one for %v, and slots move to its "+
@@ -61,6 +65,19 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 		}
 	}
 	return problems, remarks
+}
+
+// unlistedLocked returns the controllers for which the map has no room.
+func (g *Group) unlistedLocked() (names []string) {
+	if len(g.view.controllers) < slot.MaxControllers || slices.Contains(g.view.controllers, "") {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.offeredLocked())) {
+		if !slices.Contains(g.view.controllers, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // maxSlotsText bounds the bytes of the numbers of slots in a sentence.

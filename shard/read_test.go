@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
 // read reads the group of a world as an operator does.
@@ -256,6 +258,42 @@ func TestS5_ProblemsOfAReading(t *testing.T) {
 		if _, err := Read(w.Context(), w.server.Config(), "ops", "other"); !errors.Is(err, ErrNoGroup) {
 			t.Errorf("the error is %v", err)
 		}
+	})
+}
+
+// TestS5_AMapWithoutRoomForAControllerIsAProblem has a member that can lead more than 64.
+func TestS5_AMapWithoutRoomForAControllerIsAProblem(t *testing.T) {
+	bubble(t, func(w *world) {
+		const member = "rollout.x-1"
+		var names []string
+		for i := range slot.MaxControllers + 2 {
+			names = append(names, fmt.Sprintf("c%02d", i))
+		}
+		c := contents{make([]protocol.Entry, slot.Entries), names[:slot.MaxControllers]}
+		for i := range c.entries {
+			c.entries[i].Owner = member
+		}
+		text, err := encode(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		create := func(l *coordinationv1.Lease) *coordinationv1.Lease {
+			l.Namespace, l.Labels = "ops", map[string]string{groupLabel: "rollout"}
+			created, err := w.server.Create(w.Context(), l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return created.(*coordinationv1.Lease)
+		}
+		written := create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: "rollout", Annotations: map[string]string{entriesAnnotation: text},
+		}})
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: member}}
+		lease.Take(l, member, 15)
+		all := slot.All().Union(Set{4: ^uint64(0)})
+		record{generation: "1", mapUID: string(written.UID), serving: all, controllers: names}.write(l)
+		create(l)
+		w.wantProblems(w.read(), "The map is full, so that nobody leads c64, c65. Divide the controllers")
 	})
 }
 
