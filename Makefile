@@ -153,7 +153,7 @@ define compare
 endef
 
 .PHONY: bench
-bench: ## Compare with client-go, in about two hours (ROUNDS, ONLY='Reads|Idle' for a part).
+bench: ## Compare with client-go, in about three hours (ROUNDS, ONLY='Reads|Idle' for a part).
 	$(call compare,$(ROUNDS),full,-confidence 0.9)
 
 .PHONY: bench-quick
