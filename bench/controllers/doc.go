@@ -15,6 +15,9 @@
 // Each prints a table, with the target of Tidings as its last column. A case fails if Tidings
 // misses a target that the machine does not decide.
 //
+// TestShards has three replicas divide units of work, with package shard and with knative's buckets,
+// in virtual time too.
+//
 // # Concurrency properties
 //
 // Cases run one after another. The goroutines of a program end with its case.
