@@ -1,6 +1,6 @@
 // Package shard divides the objects of a controller, or the controllers of a manager, among several
-// processes: a [Group] is the part of one process, a [Handler] what it is told to do, and a [Term] the time of one membership. [Read]
-// describes a group to processes that are no members.
+// processes: a [Group] is the part of one process, a [Handler] what it is told to do, and a [Term]
+// the time of one membership. [Read] describes a group to processes that are no members.
 //
 //	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
 //	┌───────────────┐       ┌──────────────┐      ┌──────────────┐
@@ -30,8 +30,8 @@
 //     Then its member has ended, and its slots are given away. Others let the member with the
 //     lowest identity act first.
 //  5. The live member with the lowest identity plans: what leavers own goes to the newest
-//     generation; loads move beyond 20 % of the mean and two minutes. See the package
-//     internal/plan.
+//     generation; a member that joins gets half of its share at once, unless two generations live;
+//     loads move beyond 20 % of the mean and two minutes. See the package internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
 //     that name the old one are released, or have run out.
 //

@@ -27,21 +27,27 @@ var pages = map[string]string{
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// TestPages loads each page in two widths, light and dark.
 func TestPages(t *testing.T) {
 	b := open(t)
+	for name, path := range pages {
+		b.run(chromedp.Navigate(b.url+path), chromedp.WaitVisible("h1"))
+		b.examine(name)
+	}
+}
+
+// examine reports what is wrong with a page, in two widths, light and dark.
+func (b *tab) examine(name string) {
+	b.Helper()
 	for _, width := range []int64{400, 1600} {
 		for _, scheme := range []string{"light", "dark"} {
-			for name, path := range pages {
-				features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-				var wrong []string
-				b.run(chromedp.EmulateViewport(width, 1000), emulation.SetEmulatedMedia().WithFeatures(features),
-					chromedp.Navigate(b.url+path), chromedp.WaitVisible("h1"), chromedp.Evaluate(check, &wrong))
-				for _, problem := range wrong {
-					t.Errorf("%s, %d pixels, %s: %s", name, width, scheme, problem)
-				}
-				b.picture(fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
+			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+			var wrong []string
+			b.run(chromedp.EmulateViewport(width, 1000), emulation.SetEmulatedMedia().WithFeatures(features),
+				chromedp.Evaluate(check, &wrong))
+			for _, problem := range wrong {
+				b.Errorf("%s, %d pixels, %s: %s", name, width, scheme, problem)
 			}
+			b.picture(fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
 		}
 	}
 }

@@ -61,26 +61,32 @@ func open(t *testing.T) *tab {
 	t.Helper()
 	b := &tab{T: t, server: apisim.Options{}.Start(t)}
 	b.program()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)))
+	b.start()
+	return b
+}
+
+// start starts a browser with the tab.
+func (b *tab) start() {
+	b.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(b.T)))
 	if os.Geteuid() == 0 { // as root, Chromium has no sandbox; in a container, little shared memory
 		options = append(options, chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
-	t.Cleanup(cancel)
+	ctx, cancel := context.WithTimeout(b.T.Context(), browserTimeout)
+	b.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
+	b.Cleanup(cancel)
 	b.Context, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
+	b.Cleanup(cancel)
 	chromedp.ListenTarget(b.Context, b.listen)
 	b.run(network.Enable(), runtime.Enable(), log.Enable())
-	t.Cleanup(func() {
+	b.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, problem := range b.problems {
-			t.Error(problem)
+			b.Error(problem)
 		}
 	})
-	return b
 }
 
 // listen notes what is wrong with a page.
@@ -126,7 +132,7 @@ func (b *tab) fatal(err error) {
 	}
 }
 
-// program starts informers, a controller, and the pages.
+// program starts informers, a controller, and the pages of them.
 func (b *tab) program() {
 	b.Helper()
 	ctx := b.T.Context()
@@ -159,9 +165,27 @@ func (b *tab) program() {
 	manager, err := controller.NewManager(factory, controller.ManagerOptions{Logger: quiet})
 	b.fatal(err)
 	b.fatal(manager.AddController(c))
-	pages, err := debug.New(debug.Options{
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Run(ctx) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	})
+	b.serve(debug.Options{
 		Factories: []*tidings.Factory{factory}, Managers: []*controller.Manager{manager}, Bodies: true,
 	})
+	b.factory = factory
+	b.fatal(factory.Start(ctx))
+	b.fatal(configMaps.WaitForSync(ctx))
+}
+
+// serve serves pages.
+func (b *tab) serve(o debug.Options) {
+	b.Helper()
+	pages, err := debug.New(o)
 	b.fatal(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	b.fatal(err)
@@ -169,41 +193,41 @@ func (b *tab) program() {
 	mux.Handle("/debug/tidings/", http.StripPrefix("/debug/tidings", pages))
 	server := &http.Server{Handler: mux}
 	b.url = "http://" + listener.Addr().String() + "/debug/tidings/"
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 2)
+	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	go func() { ended <- manager.Run(ctx) }()
 	b.Cleanup(func() {
 		pages.Close()
-		stop()
 		server.Close() //nolint:errcheck // the test is over
-		for range 2 {
-			if err := <-ended; err != nil && !errors.Is(err, http.ErrServerClosed) {
-				b.Error(err)
-			}
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			b.Error(err)
 		}
 	})
-	b.factory = factory
-	b.fatal(factory.Start(ctx))
-	b.fatal(configMaps.WaitForSync(ctx))
 }
 
 // followed waits until a view of changes follows an informer.
 func (b *tab) followed() {
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	until(b.Context, func() bool {
 		for _, handler := range b.factory.Health()[0].Handlers {
 			if handler.Name == "debug" {
-				return
+				return true
 			}
 		}
+		return false
+	})
+}
+
+// until polls a condition until it is met, and reports whether it was before ctx ended.
+func until(ctx context.Context, is func() bool) bool {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !is() {
 		select {
-		case <-b.Done():
-			return
+		case <-ctx.Done():
+			return false
 		case <-ticker.C:
 		}
 	}
+	return true
 }
 
 // set changes a value.

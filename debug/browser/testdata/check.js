@@ -14,7 +14,7 @@
     if (!name.trim()) wrong.push(`no name: ${shown(e)}`);
   }
   for (const e of all("a")) if (!e.textContent.trim()) wrong.push(`a link without a text: ${shown(e)}`);
-  for (const e of all("svg, img")) if (!e.getAttribute("aria-label") && !e.alt) wrong.push(`no name: ${shown(e)}`);
+  for (const e of all("svg, img")) if (!e.ariaHidden && !e.ariaLabel && !e.alt) wrong.push(`no name: ${shown(e)}`);
   for (const e of all("table")) if (!e.caption?.textContent.trim()) wrong.push(`no caption: ${shown(e)}`);
   for (const e of all("th")) if (!e.scope) wrong.push(`no scope: ${shown(e)}`);
   const ids = all("[id]").map((e) => e.id);

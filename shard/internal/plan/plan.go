@@ -55,6 +55,7 @@ type board struct {
 	all     map[protocol.ID]*member
 	mean    float64
 	mixed   bool // two generations live
+	orphans bool // an entry has no live owner, and a member that can own it
 }
 
 func (in Input) board() *board {
@@ -76,6 +77,8 @@ func (in Input) board() *board {
 		}
 		if owner != nil {
 			owner.weight += b.weights[i]
+		} else {
+			b.orphans = b.orphans || b.lightest(i) != nil
 		}
 		b.mean += b.weights[i] / float64(max(len(b.members), 1))
 	}
@@ -169,7 +172,7 @@ func (in Input) Moves() []protocol.Move {
 		return nil
 	}
 	moves := b.leaving()
-	for !b.mixed {
+	for !b.mixed && !b.orphans { // what heirs get is not known here
 		move, ok := b.next()
 		if !ok || b.Uneven < Patience && b.all[move.To].weight >= b.mean/2 {
 			break

@@ -286,6 +286,26 @@ func TestS1_TheEntriesOfACrashedMemberAlone(t *testing.T) {
 	}
 }
 
+// TestS1_NothingElseMovesAfterACrash has two members whose shares differ, and which are alike once
+// they have what the third one had.
+func TestS1_NothingElseMovesAfterACrash(t *testing.T) {
+	g := newGroup(t, 1)
+	for id, n := range map[string]int{"a": 149, "b": 64, "c": 43} {
+		g.join(id, "1")
+		for range n {
+			g.give(slices.IndexFunc(g.Entries, func(e protocol.Entry) bool { return e.Owner == "" }), protocol.ID(id))
+		}
+	}
+	g.remove("a")
+	if moves := g.Moves(); len(moves) > 0 {
+		t.Errorf("before the entries have heirs, others move: %v", moves)
+	}
+	g.inherit()
+	if moves := g.Moves(); len(moves) > 0 || g.owned()["b"] != g.owned()["c"] {
+		t.Errorf("members own %v, and more moves: %v", g.owned(), moves)
+	}
+}
+
 func TestS4_WithSurgeEachEntryMovesOnce(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8} {
 		g := newGroup(t, 1)

@@ -1,0 +1,218 @@
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/shard"
+)
+
+const (
+	groupPage     = "group?name=ops%2Frollout"
+	groupDuration = 3 * time.Second
+	// leastShare is what a member that joins gets at once: half of the mean of three.
+	leastShare = shard.Count / 6
+)
+
+// groupScript is a function that returns a groupView.
+//
+//go:embed testdata/group.js
+var groupScript string
+
+// groupView is the page of a group in the browser.
+type groupView struct {
+	// Members are the rows of their table, by identity.
+	Members map[string]memberView `json:"members"`
+	// Moving and Uncovered are the slots of the map that are drawn so, and Odd are the rows of both.
+	Moving    int `json:"moving"`
+	Uncovered int `json:"uncovered"`
+	Odd       int `json:"odd"`
+	// Text is that of the list of figures.
+	Text     string   `json:"text"`
+	Problems []string `json:"problems"`
+}
+
+// memberView is the row of a member. Drawn are the slots of the map in its colour.
+type memberView struct {
+	State string `json:"state"`
+	Slots int    `json:"slots"`
+	Drawn int    `json:"drawn"`
+}
+
+// of returns the row of a process; zero without one.
+func (v groupView) of(process string) memberView {
+	for identity, m := range v.Members {
+		if strings.HasPrefix(identity, "rollout."+process+"-") {
+			return m
+		}
+	}
+	return memberView{}
+}
+
+// sharedBy reports whether some processes are the members, each lives, and the map is drawn with
+// what each owns.
+func (v groupView) sharedBy(processes ...string) bool {
+	sum := 0
+	for _, process := range processes {
+		m := v.of(process)
+		if m.State != "lives" || m.Slots < leastShare || m.Drawn != m.Slots {
+			return false
+		}
+		sum += m.Slots
+	}
+	return sum == shard.Count && len(v.Members) == len(processes)
+}
+
+// isCalm reports whether the page shows that no slot moves and all are covered.
+func (v groupView) isCalm() bool {
+	return v.Moving+v.Uncovered+v.Odd+len(v.Problems) == 0 && strings.Contains(v.Text, "Covered100 %") &&
+		!strings.Contains(v.Text, "uncovered")
+}
+
+// member is the part of one process in a group, without work.
+type member struct {
+	*shard.Group
+	stop context.CancelFunc
+	// gate has a token while it is open.
+	gate chan struct{}
+}
+
+func (*member) Begin(guard.Term)   {}
+func (*member) Serve([]shard.Slot) {}
+func (*member) Drop(shard.Set)     {}
+func (m *member) Drain(context.Context, shard.Set) (map[string]string, error) {
+	return nil, nil
+}
+
+// Warm waits until the gate is open.
+func (m *member) Warm(ctx context.Context, _ shard.Set) error {
+	select {
+	case token := <-m.gate:
+		m.gate <- token
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fleet is a group of the processes a, b and c, and a tab with the page of c.
+type fleet struct {
+	*tab
+	members map[string]*member
+	gate    chan struct{}
+}
+
+// openGroup starts a group, and waits until the page shows that its members share the slots.
+func openGroup(t *testing.T) (*fleet, groupView) {
+	t.Helper()
+	f := &fleet{
+		tab: &tab{T: t, server: leasetest.Start(t, apisim.Options{})}, members: map[string]*member{},
+		gate: make(chan struct{}, 1),
+	}
+	f.gate <- struct{}{}
+	f.join("a", 0)
+	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
+	defer cancel()
+	if !until(ctx, func() bool { return f.members["a"].Health().Owned == shard.Count }) {
+		t.Fatalf("the first member has %+v", f.members["a"].Health())
+	}
+	f.join("b", 0)
+	// c hands nothing over. What it tolerates is shorter, so that it finds a problem sooner.
+	f.join("c", time.Second)
+	f.serve(debug.Options{Groups: []debug.Group{f.members["c"]}})
+	f.start()
+	f.run(chromedp.Navigate(f.url+groupPage), chromedp.WaitVisible("h1"))
+	return f, f.sees("three members share the slots", func(v groupView) bool {
+		return v.sharedBy("a", "b", "c") && v.isCalm()
+	})
+}
+
+func (f *fleet) join(process string, handOver time.Duration) {
+	f.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(f.T.Context()))
+	m := &member{stop: stop, gate: f.gate}
+	var err error
+	m.Group, err = shard.Join(ctx, leasetest.Config(f.server, process), m, shard.Options{
+		Namespace: leasetest.Namespace, Name: "rollout", Identity: process, Generation: "v1",
+		Duration: groupDuration, HandOver: handOver, Logger: slog.New(slog.DiscardHandler),
+	})
+	f.fatal(err)
+	f.members[process] = m
+	f.Cleanup(func() {
+		stop()
+		if err := m.Wait(); err != nil {
+			f.Errorf("%s: %v", process, err)
+		}
+	})
+}
+
+// sees waits until the page, which is refreshed by itself, shows a state.
+func (f *fleet) sees(state string, is func(groupView) bool) (v groupView) {
+	f.Helper()
+	seen := until(f.Context, func() bool {
+		now := groupView{}
+		if err := chromedp.Run(f.Context, chromedp.Evaluate(groupScript, &now)); err != nil {
+			return false // the time is over
+		}
+		v = now
+		return is(v)
+	})
+	if !seen {
+		text, _ := json.MarshalIndent(v, "", "  ") //nolint:errcheck // it has texts and numbers
+		f.Fatalf("the page does not show that %s, but %s", state, text)
+	}
+	return v
+}
+
+// TestGroupPageWhenAMemberLeaves keeps the next owners from being ready, so that the page shows the
+// hand-over.
+func TestGroupPageWhenAMemberLeaves(t *testing.T) {
+	f, before := openGroup(t)
+	token := <-f.gate
+	f.members["b"].stop()
+	f.sees("the slots of a member that leaves move", func(v groupView) bool {
+		leaver := v.of("b")
+		return leaver.State == "leaves" && leaver.Slots == before.of("b").Slots &&
+			leaver.Drawn == leaver.Slots && v.Moving == leaver.Slots && v.Odd > 0 && v.Uncovered == 0 &&
+			len(v.Problems) == 0
+	})
+	f.examine("group-leaves")
+	f.gate <- token
+	f.sees("two members share the slots", func(v groupView) bool {
+		return v.sharedBy("a", "c") && v.isCalm()
+	})
+}
+
+// TestGroupPageWhenAMemberIsLost drops all requests of a member, and keeps its heirs from being
+// ready, so that the page shows that nobody serves its slots.
+func TestGroupPageWhenAMemberIsLost(t *testing.T) {
+	f, before := openGroup(t)
+	token := <-f.gate
+	lost := f.server.Inject(leasetest.By("a", ""), apisim.Drop())
+	t.Cleanup(lost.Lift) // before it leaves
+	orphans := before.of("a").Slots
+	f.sees("nobody serves the slots of a member that is lost", func(v groupView) bool {
+		return v.sharedBy("b", "c") && v.Uncovered == orphans && v.Moving == 0 && v.Odd > 0 &&
+			strings.Contains(v.Text, "; uncovered: ")
+	})
+	f.sees("that is a problem", func(v groupView) bool {
+		return v.Uncovered == orphans && len(v.Problems) == 1 &&
+			strings.HasPrefix(v.Problems[0], "group ops/rollout leaves uncovered: ")
+	})
+	f.examine("group-uncovered")
+	f.gate <- token
+	f.sees("the heirs serve all slots", func(v groupView) bool {
+		return v.sharedBy("b", "c") && v.isCalm()
+	})
+}
