@@ -95,7 +95,11 @@ func (c *Client) Delete(ctx context.Context, name, version string) error {
 // List lists the selected Leases.
 func (c *Client) List(ctx context.Context) (*coordinationv1.LeaseList, error) {
 	list := new(coordinationv1.LeaseList)
-	return list, c.do(ctx, "list", c.selection.Name, c.selected(c.rest.Get()), list)
+	err := c.do(ctx, "list", c.selection.Name, c.selected(c.rest.Get()), list)
+	if err == nil && list.ResourceVersion == "" {
+		err = c.requestError("list", c.selection.Name, errNoLease)
+	}
+	return list, err
 }
 
 func (c *Client) watch(ctx context.Context, version string) (watch.Interface, error) {
@@ -113,7 +117,11 @@ func (c *Client) selected(r *rest.Request) *rest.Request {
 func (c *Client) one(ctx context.Context, verb, name string,
 	r *rest.Request) (*coordinationv1.Lease, error) {
 	l := new(coordinationv1.Lease)
-	return l, c.do(ctx, verb, name, r, l)
+	err := c.do(ctx, verb, name, r, l)
+	if err == nil && (l.Name != name || l.ResourceVersion == "") {
+		err = c.requestError(verb, name, errNoLease) // without a holder, it would be a released one
+	}
+	return l, err
 }
 
 // leaveSuspect makes the next request use another connection, after one without an answer.

@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,42 @@ func TestATrialUpdateChangesNothing(t *testing.T) {
 		}
 		if now := leasetest.Get(t, w.server, "rollout"); now.ResourceVersion != before.ResourceVersion {
 			t.Errorf("stored is %v", now)
+		}
+	})
+}
+
+// TestAnAnswerThatIsNoLeaseIsAnError has answers with the code 200 of something between the server and
+// the process. As a Lease without a holder, one would be taken for released.
+func TestAnAnswerThatIsNoLeaseIsAnError(t *testing.T) {
+	requests := map[string]func(w *world, l *Lease) error{
+		"get":    func(w *world, _ *Lease) error { return w.read(w.Context()) },
+		"list":   func(w *world, _ *Lease) error { _, err := w.list(w.Context()); return err },
+		"update": func(w *world, l *Lease) error { _, err := w.client.Update(w.Context(), l); return err },
+		"create": func(w *world, l *Lease) error { _, err := w.client.Create(w.Context(), l); return err },
+		"watch": func(w *world, _ *Lease) error {
+			_, err := w.follower.watch(w.Context(), "1")
+			return err
+		},
+	}
+	bubble(t, func(w *world) {
+		for verb, send := range requests {
+			for _, answer := range []string{
+				`{}`, `{"error":"no route"}`, `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+				`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"rollout"}}`,
+				`{"type":"MODIFIED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{}}}`,
+			} {
+				l := leasetest.Get(t, w.server, "rollout")
+				fault := w.server.Inject(leasetest.By("a", verb), apisim.Answer(
+					func(out http.ResponseWriter, _ *http.Request) {
+						out.Header().Set("Content-Type", "application/json")
+						io.WriteString(out, answer) //nolint:errcheck // the client would see it
+					}))
+				before := w.view
+				if err := send(w, l); err == nil || w.view != before {
+					t.Errorf("a %s is answered by %s: the view is %v, %v", verb, answer, w.view, err)
+				}
+				fault.Lift()
+			}
 		}
 	})
 }

@@ -26,6 +26,9 @@ var (
 // ErrNotHeld ends a write of a lease that has another holder by now.
 var ErrNotHeld = errors.New("the lease has another holder")
 
+// errNoLease is the error of a request that succeeded with something else.
+var errNoLease = errors.New("the answer is no Lease: something else than the API server has sent it")
+
 // errOutpaced ends a write that others were faster than twice.
 var errOutpaced = errors.New("others change the lease faster than it is written")
 

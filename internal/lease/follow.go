@@ -106,6 +106,9 @@ func (f *Follower) watch(ctx context.Context, version string) (string, error) {
 			return "", f.Client.requestError("watch", f.Client.selection.Name,
 				apierrors.FromObject(event.Object))
 		}
+		if l.ResourceVersion == "" {
+			return "", f.Client.requestError("watch", f.Client.selection.Name, errNoLease)
+		}
 		version = l.ResourceVersion
 		if event.Type != watch.Bookmark {
 			f.Observe(l, event.Type == watch.Deleted)
