@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -274,13 +276,16 @@ func (m *member) fault(kind string, begin, end func()) (over func()) {
 	}
 }
 
-// awaitMember waits until a replica is a member of the group.
+// awaitMember waits until a replica is a member of the group that slots are given to.
 func (f *fleet) awaitMember(m *member) {
 	f.Helper()
-	f.must(eventually(f.Context(), patience, func(context.Context) (bool, error) {
-		err := m.Read()
-		return slices.ContainsFunc(m.Entries, func(e journal.Entry) bool {
-			return e.Kind == journal.Begin
+	f.must(eventually(f.Context(), patience, func(ctx context.Context) (bool, error) {
+		r, err := shard.Read(ctx, f.server.Config(), "ops", "members")
+		if errors.Is(err, shard.ErrNoGroup) {
+			return false, nil
+		}
+		return slices.ContainsFunc(r.Members, func(h shard.MemberHealth) bool {
+			return strings.HasPrefix(h.Identity, "members."+m.Process.Name+"-") && !h.Joining
 		}), err
 	}))
 }

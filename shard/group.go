@@ -191,7 +191,6 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 	defer g.mu.Unlock()
 	g.present = m
 	g.observeLocked(name, got, got.ResourceVersion)
-	g.state = Member
 	return m, nil
 }
 

@@ -13,7 +13,7 @@ type State string
 
 // The states.
 const (
-	// Joining: this process is no member yet, or no longer.
+	// Joining: this process is no member yet that slots are given to, or no longer.
 	Joining State = "Joining"
 	// Member: it owns what the map says.
 	Member State = "Member"
@@ -36,8 +36,10 @@ type Moves struct {
 type MemberHealth struct {
 	Identity   string `json:"identity"`
 	Generation string `json:"generation,omitzero"`
-	// Live members renew their Lease. Others own slots that are about to be given away.
+	// Live members renew their Lease. Others own slots that are about to be given away. A member is
+	// given none while it joins, until its Lease names the map, nor once it leaves.
 	Live    bool `json:"live"`
+	Joining bool `json:"joining,omitzero"`
 	Leaving bool `json:"leaving,omitzero"`
 	// Slots is the number of slots that it owns, and Load the sum of what it reports of them.
 	Slots int     `json:"slots"`
@@ -122,7 +124,8 @@ func (g *Group) Health() Health {
 		}
 		h.Members = append(h.Members, MemberHealth{
 			Identity: string(id), Generation: s.record.generation, Live: isLive,
-			Leaving: s.record.leaving, Slots: owned[id], Load: loads[id],
+			Joining: !g.isJoinedLocked(s), Leaving: s.record.leaving,
+			Slots: owned[id], Load: loads[id],
 			Controllers: slices.Sorted(slices.Values(led[id])), Age: g.clock.Since(s.since),
 		})
 	}

@@ -105,7 +105,7 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 	}
 	for _, id := range g.membersLocked() {
 		s := g.observedLocked(id)
-		if s.record.mapUID != string(g.view.table.UID) {
+		if !g.isJoinedLocked(s) {
 			continue
 		}
 		in.Members = append(in.Members, plan.Member{
@@ -164,8 +164,8 @@ func (g *Group) listControllersLocked(c *contents) (changed bool) {
 func (g *Group) offeredLocked() map[string]bool {
 	offered := map[string]bool{}
 	for _, id := range g.membersLocked() {
-		if r := g.observedLocked(id).record; r.mapUID == string(g.view.table.UID) {
-			for _, name := range r.controllers {
+		if s := g.observedLocked(id); g.isJoinedLocked(s) {
+			for _, name := range s.record.controllers {
 				offered[name] = true
 			}
 		}

@@ -164,6 +164,9 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 		s.ended = lease.HolderOf(l) != name
 	}
 	if m := g.present; m != nil && m.id == id {
+		if g.state == Joining && g.isJoinedLocked(s) {
+			g.state = Member
+		}
 		if loss := m.term.Loss(l); loss != nil {
 			m.term.End(loss)
 		}
@@ -217,6 +220,11 @@ func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
 			t.next = now
 		}
 	}
+}
+
+// isJoinedLocked reports whether a member's Lease names the map.
+func (g *Group) isJoinedLocked(s *observed) bool {
+	return g.view.table != nil && s.record.mapUID == string(g.view.table.UID)
 }
 
 // standingLocked returns what is known of a member.

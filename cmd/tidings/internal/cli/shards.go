@@ -198,6 +198,8 @@ func memberState(m shard.MemberHealth, planner string) string {
 		return "gone"
 	case m.Leaving:
 		return "leaves"
+	case m.Joining:
+		return "joins"
 	case m.Identity == planner:
 		return "lives, plans"
 	}

@@ -37,22 +37,25 @@ func groupLease(name, holder string, annotations map[string]string) *coordinatio
 	return l
 }
 
-// groupOfOne returns the Leases of a group whose one member, if it holds its Lease, covers all slots.
-func groupOfOne(holder string) (table, member *coordinationv1.Lease) {
-	table = groupLease("rollout", "", map[string]string{
+// createGroup creates the Leases of a group whose one member, if it holds its Lease, covers all slots.
+func (c *cluster) createGroup(holder string) {
+	c.t.Helper()
+	table, err := apisim.Create(c.t.Context(), c.Server, groupLease("rollout", "", map[string]string{
 		"entries": `{"members":["rollout.web"],"entries":[[1,1]` + strings.Repeat(",[1,1]", shard.Count-1) + `]}`,
-	})
-	member = groupLease("rollout.web", holder, map[string]string{
-		"generation": "v1", "leaving": "false", "serving": strings.Repeat("f", 64), "loads": `{"7":2.5}`,
-	})
-	return table, member
+	}))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.create(groupLease("rollout.web", holder, map[string]string{
+		"map": string(table.UID), "generation": "v1", "leaving": "false",
+		"serving": strings.Repeat("f", 64), "loads": `{"7":2.5}`,
+	}))
 }
 
 func TestShards(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	table, member := groupOfOne("rollout.web")
-	c.create(table, member)
+	c.createGroup("rollout.web")
 	text := run(t, 0, shardsArgs(t, c.url, "shop/rollout")...).out.String()
 	for _, part := range []string{
 		"GROUP shop/rollout: 100 % covered, 1 member, 0 moving\n", "rollout.web  v1          lives, plans  ",
@@ -73,8 +76,7 @@ func TestShards(t *testing.T) {
 func TestShardsOfAGroupThatWasLeft(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	table, member := groupOfOne("")
-	c.create(table, member)
+	c.createGroup("")
 	for output, part := range map[string]string{
 		"table": "\nPROBLEMS\nNo member lives.\n256 slots (0-255) are uncovered for ",
 		"json":  `"No member lives.",`,

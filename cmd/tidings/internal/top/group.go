@@ -34,8 +34,11 @@ func (s *sheet) group(f *debug.GroupFigures) {
 		if m.Generation != "" {
 			text += ", generation " + m.Generation
 		}
-		if m.Leaving {
+		switch {
+		case m.Leaving:
 			text += ", leaves"
+		case m.Joining:
+			text += ", joins"
 		}
 		s.wrap(line{text: text, bad: !m.Live}, 2)
 	}
