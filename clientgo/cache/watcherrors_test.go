@@ -93,7 +93,7 @@ func TestWatchErrorHandler(t *testing.T) {
 		{name: "watch without a reason", watch: failsWith(errors.New("no")), want: `other of *v1.Pod at "5"`},
 		{name: "watch refused", watch: failsWith(errRefused)},
 		{name: "watch 429", watch: failsWith(errPatience)},
-		{name: "watch ends at once", watch: opens(0)},
+		{name: "watch ends at once", watch: opens(time.Nanosecond)},
 		{name: "watch ends", watch: opens(time.Second)},
 		{name: "watch ends after an event", watch: opens(time.Second, added(versioned("b", "6")))},
 		{name: "ERROR 410", watch: opens(time.Second, status(errExpired))},

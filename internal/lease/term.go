@@ -33,8 +33,9 @@ func NewTerm(ctx context.Context, name, identity string, t Times, c Clock, sent 
 	}
 	term.ctx, term.close = context.WithCancelCause(context.WithoutCancel(ctx))
 	term.mu.Lock()
-	defer term.mu.Unlock()
-	term.timer = time.AfterFunc(0, term.tick)
+	term.timer = time.AfterFunc(term.check, term.tick)
+	term.mu.Unlock()
+	term.tick()
 	return term
 }
 

@@ -112,7 +112,6 @@ func TestALateSuccessIsRefusedBeforeAnyTimer(t *testing.T) {
 		suspended := time.Duration(0)
 		clock := Clock{Boot: func() time.Duration { return suspended }}
 		began, term := time.Now(), clock.term(t, 15*time.Second)
-		synctest.Wait() // the first check is over
 		suspended = 12 * time.Second
 		term.Renewed(clock.Now())
 		wantClosed(t, term, began, 0, ErrDeadline)

@@ -192,8 +192,14 @@ func (q *Queue[R]) changed() {
 	if q.alarm != 0 && q.alarm <= due {
 		return
 	}
+	now := q.now()
+	if due <= now {
+		q.s.expire(now)
+		q.changed()
+		return
+	}
 	q.alarm = due
-	wait := time.Duration(due - q.now())
+	wait := time.Duration(due - now)
 	if q.timer == nil {
 		q.timer = time.AfterFunc(wait, q.tick)
 	} else {
