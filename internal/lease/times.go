@@ -72,6 +72,9 @@ func (t Times) Delay(failures int, err error) time.Duration {
 
 // Sleep waits until a time has passed or ctx ends, and reports whether ctx goes on.
 func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
