@@ -16,7 +16,7 @@
 // misses a target that the machine does not decide.
 //
 // TestShards has three replicas divide units of work, with package shard and with knative's buckets,
-// in virtual time too.
+// in virtual time too. TestTraffic counts what replicas of one controller ask the server for.
 //
 // # Concurrency properties
 //

@@ -29,9 +29,12 @@ type world struct {
 }
 
 // inWorld runs a case in a bubble. Programs end with it.
-func inWorld(t *testing.T, test func(*world)) {
+func inWorld(t *testing.T, test func(*world)) { inWorldOf(t, apisim.Options{}, test) }
+
+// inWorldOf is inWorld with a server of these options.
+func inWorldOf(t *testing.T, o apisim.Options, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t, apisim.Start(t)}
+		w := &world{t, o.Start(t)}
 		// The calls of a process that has ended still run in this one, when the programs are
 		// stopped.
 		t.Cleanup(func() { time.Sleep(time.Minute) })
