@@ -28,7 +28,7 @@ type awaited struct {
 	nextOfKey, nextOfObject *awaited
 }
 
-// cache is what the barrier needs of a follower.
+// cache is the part of a follower that the barrier uses.
 type cache interface {
 	written.Cache
 	id() uint32

@@ -16,7 +16,7 @@ import (
 // echoKept is how long an own write that shows is kept at least, so that its event is recognised.
 const echoKept = time.Minute
 
-// barrier knows what the calls of each key wrote, until the caches show it (C3). It outlives the
+// barrier keeps the writes of the calls of each key until the caches show them (C3). It outlives the
 // runs of its controller, as the caches do. An event leads to the writes of its object, and a timer
 // to the keys that are due. All times are since epoch.
 type barrier[T tidings.Object] struct {
@@ -289,7 +289,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 	return wake
 }
 
-// answer is what the server says of a write.
+// answer is the server's answer to a question about a write.
 type answer struct {
 	awaited // as it was when the server was asked
 	written.Answer

@@ -288,7 +288,7 @@ func (r *run[T]) invoke(ctx context.Context, request Request[T]) (result Result,
 	return r.c.reconcile(ctx, request)
 }
 
-// outcome translates what a call has returned.
+// outcome translates the result and the error of a call.
 func (r *run[T]) outcome(item queue.Item[why], result Result, err error) queue.Outcome {
 	if err == nil {
 		r.c.count(func(h *Health) {

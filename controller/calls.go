@@ -27,7 +27,7 @@ type Call struct {
 	Failures int `json:"failures,omitzero"`
 	// Gone says that it was the call for the end of the object.
 	Gone bool `json:"gone,omitzero"`
-	// Error is what it returned, and RequeueAfter what its result asked for.
+	// Error is the text of its error, and RequeueAfter the delay of its result.
 	Error        string          `json:"error,omitzero"`
 	RequeueAfter metav1.Duration `json:"requeueAfter,omitzero"`
 

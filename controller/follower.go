@@ -26,7 +26,7 @@ type follower[T tidings.Object] struct {
 	// removed ends when the secondary is removed.
 	removed context.Context
 	remove  context.CancelFunc
-	// resolved is what the informer holds, once the server was asked, in the first run.
+	// resolved is the informer's resource. It is set in the first run, when the server has answered.
 	resolved atomic.Pointer[source.Resource]
 	// subscribe adds the handler that queues keys.
 	subscribe func(r *run[T], primary source.Resource) (*tidings.Registration, error)
@@ -57,7 +57,7 @@ func newFollower[T, S tidings.Object](informer *tidings.Informer[S]) (*follower[
 	return f, nil
 }
 
-// resolve finds out what the informer holds.
+// resolve returns the informer's resource, for which it may ask the server.
 func (f *follower[T]) resolve(ctx context.Context) (source.Resource, error) {
 	if known := f.resolved.Load(); known != nil {
 		return *known, nil
@@ -69,7 +69,7 @@ func (f *follower[T]) resolve(ctx context.Context) (source.Resource, error) {
 	return resource, err
 }
 
-// resource names what the informer holds; empty until it is resolved.
+// resource returns the informer's resource; empty until it is resolved.
 func (f *follower[T]) resource() schema.GroupVersionResource {
 	known := f.resolved.Load()
 	if known == nil {

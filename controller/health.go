@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/health"
 )
 
-// State is what a controller does.
+// State is the state of a controller.
 type State string
 
 // The states of a controller.
@@ -104,7 +104,7 @@ type Health struct {
 	Ended string `json:"ended,omitempty"`
 }
 
-// Bands is the number of queued keys by what asked for them.
+// Bands is the number of queued keys in each band.
 type Bands struct {
 	Changes    int `json:"changes"`
 	Requeues   int `json:"requeues"`

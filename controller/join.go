@@ -92,7 +92,7 @@ func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
 	}
 }
 
-// resolve finds out what an informer holds. A server that does not answer is asked again.
+// resolve finds out an informer's resource. A server that does not answer is asked again.
 func (r *run[T]) resolve(ctx context.Context, f *follower[T]) (source.Resource, error) {
 	logged := ""
 	for {

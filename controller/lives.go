@@ -30,7 +30,7 @@ func newLives[T tidings.Object]() *lives[T] {
 	return &lives[T]{called: map[string]life{}, ended: map[string]T{}}
 }
 
-// next is what a call of a key is for.
+// next is the state of the object that the next call of a key is made for.
 type next uint8
 
 const (

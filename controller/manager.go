@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// Runner is what a [Manager] runs. A [Controller] is one.
+// Runner is run by a [Manager]. A [Controller] is one.
 type Runner interface {
 	// Name returns the name of the descriptor.
 	Name() string
@@ -73,7 +73,7 @@ type ManagerOptions struct {
 	// over: what they do outside of Kubernetes cannot be stopped. Nil ends the process with a
 	// panic that names them.
 	OnStragglers func(error)
-	// Logger receives what goes wrong; nil is slog.Default().
+	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
 }
 
@@ -258,7 +258,7 @@ func (m *Manager) claim(informers context.Context) error {
 	return nil
 }
 
-// makeUnit makes a controller, unless the server does not serve what it needs.
+// makeUnit makes a controller, unless the server lacks a resource that it requires.
 func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	missing := m.missing(ctx, u.Requires)
 	var runner Runner

@@ -15,7 +15,7 @@ import (
 
 // Options are the choices of a [Controller]. Name is required.
 type Options[T tidings.Object] struct {
-	// Name is what errors, logs, health and metrics call the controller.
+	// Name is the name of the controller in errors, logs, health and metrics.
 	Name string
 	// Workers is how many calls may run at once; 0 is 1. A key has one call at a time. With
 	// several workers, the keys of one flow have all of them but one.
@@ -57,7 +57,7 @@ type Options[T tidings.Object] struct {
 	Metrics workqueue.MetricsProvider
 	// Tracer starts a span for each call; give one of package tracing. Nil starts none.
 	Tracer source.Tracer
-	// Logger receives what goes wrong; nil is slog.Default().
+	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
 }
 

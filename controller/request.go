@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// Func brings the world closer to what an object asks for. It returns nil when there is nothing
+// Func brings the cluster closer to the state that an object asks for. It returns nil when there is nothing
 // left to do at present. An error leads to another call, after a delay that doubles with each
 // error in a row; [Terminal] and [RetryAfter] say otherwise. The objects of the request and of
 // the caches are shared and read-only.
@@ -57,7 +57,7 @@ func (r Request[T]) Name() string {
 	return name
 }
 
-// Result is what a call without an error asks for. The zero value asks for nothing.
+// Result is returned by a call without an error. The zero value asks for nothing more.
 type Result struct {
 	// RequeueAfter is the delay until another call; 0 asks for no other call. It replaces the delay
 	// of an earlier result. A change of the object leads to an earlier call as well.
@@ -98,7 +98,7 @@ func (r Reason) String() string {
 	return b.String()
 }
 
-// Cause is what led to a call.
+// Cause is the kind of a [Reason].
 type Cause uint8
 
 // The causes.
@@ -111,7 +111,7 @@ const (
 	Initial
 	// Resync is the period of Options.Resync.
 	Resync
-	// Requeue is what Result.RequeueAfter or Enqueue has asked for.
+	// Requeue was asked for by Result.RequeueAfter or Enqueue.
 	Requeue
 	// Retry follows an error.
 	Retry

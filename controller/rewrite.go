@@ -119,7 +119,7 @@ func (r *run[T]) noteWrites(key string, began time.Time, loops bool, writes []gu
 	r.logNotices(r.rewrites.ended(key, began, loops, own))
 }
 
-// holder returns the first informer that holds what was written, nil without one.
+// holder returns the first informer that holds the resource of a write, or nil.
 func (r *run[T]) holder(w *guard.Write) *follower[T] {
 	for _, f := range r.c.all() {
 		if w.Name != "" && f.holds(w.Resource) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// housekeeping is how often a run looks for what no event reports.
+// housekeeping is the period of the checks that no event leads to.
 const housekeeping = time.Second
 
 // run is one run of a controller, from Run to its return.
@@ -164,7 +164,7 @@ func (r *run[T]) start() error {
 	return nil
 }
 
-// waitFor says in health what the run waits for; nil is nothing.
+// waitFor sets the names in Health.WaitingFor; nil is none.
 func (r *run[T]) waitFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +221,7 @@ func (r *run[T]) everything() {
 	}
 }
 
-// housekeep does what no event leads to, most of it once a second.
+// housekeep makes the checks that no event leads to, most of them once a second.
 func (r *run[T]) housekeep() {
 	ticker := time.NewTicker(housekeeping)
 	defer ticker.Stop()

@@ -104,7 +104,7 @@ func References[T, S tidings.Object](
 	return s
 }
 
-// anything is what an object mentions whose function has panicked: each change leads to it.
+// anything is the index value of an object whose function has panicked: each change leads to it.
 const anything = "*"
 
 // Maps leads from an object to the keys that keys returns. It is called with the state before

@@ -7,7 +7,7 @@ import (
 	"maps"
 )
 
-// single is what a manager with ManagerOptions.Slots knows of a controller that the group leads as a
+// single is the state, in a manager with ManagerOptions.Slots, of a controller that the group leads as a
 // whole, on one process at a time. Manager.mu guards term and running.
 type single struct {
 	changed broadcast // of term and running
@@ -25,10 +25,10 @@ type ledTerm struct {
 	reached
 }
 
-// HandOver returns what the last leader has left.
+// HandOver returns the versions that the last leader has left.
 func (t *ledTerm) HandOver() (map[string]string, bool) { return t.left, t.left != nil }
 
-// outcome returns what is left for the next leader.
+// outcome returns the versions that are left for the next leader.
 func (t *ledTerm) outcome() map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Manager) begin(name string, membership Term, left map[string]string) {
 	u.single.changed.send()
 }
 
-// resign ends what begin has begun.
+// resign ends the run that begin has started.
 func (m *Manager) resign(ctx context.Context, name string) (map[string]string, error) {
 	u, runner := m.unitOf(name)
 	m.mu.Lock()

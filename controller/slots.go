@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// What the objects of controllers are divided by.
+// The keys by which the objects of controllers are divided.
 const (
 	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those
 	// that it owns.
@@ -30,7 +30,7 @@ const (
 	// loadHalf is the time after which a call counts half for the load of its slot. It is that for
 	// which a planner watches loads.
 	loadHalf = 2 * time.Minute
-	// loadBase is what each slot that is served counts beside its calls, so that few calls move nothing.
+	// loadBase is added to the calls of each slot that is served, so that few calls move nothing.
 	loadBase = 10
 	// lateAfter is how long a key of a slot that is in order waits at most.
 	lateAfter = time.Minute

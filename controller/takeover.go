@@ -17,7 +17,7 @@ const (
 	outcomeWait = 2 * time.Second
 )
 
-// takeOver waits, bounded, until the caches show what the last holder of the term has written.
+// takeOver waits, bounded, until the caches show the writes of the last holder of the term.
 func (r *run[T]) takeOver() {
 	t, ok := r.term.(interface {
 		HandOver() (map[string]string, bool)

@@ -358,7 +358,7 @@ func (o *watchedObject) hasSigns() bool {
 	return false
 }
 
-// notices appends what has begun or ended since the last time.
+// notices appends the fights and loops that have begun or ended since the last time.
 func (o *watchedObject) notices(all []notice, id objectID, now time.Time) []notice {
 	if fight, ok := o.fight(now); ok != o.fights {
 		o.fights = ok

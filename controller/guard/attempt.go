@@ -136,7 +136,7 @@ func (a *attempt) expire(cause error) {
 	a.lost()
 }
 
-// land ends what waits for the request.
+// land ends the waits for the request.
 func (a *attempt) land() {
 	a.landed.Store(true)
 	a.timer.Stop()
@@ -253,7 +253,7 @@ func (a *attempt) conflicted() {
 	})
 }
 
-// applied notes what the answer to a successful write says. The server has ended the request.
+// applied notes the answer to a successful write. The server has ended the request.
 func (a *attempt) applied(got answer) {
 	a.decide(func(w *Write) {
 		w.NotBefore = time.Now()
@@ -307,7 +307,7 @@ func (b *answerBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// end notes what was read. The first outcome of an attempt counts.
+// end notes the body that was read. The first outcome of an attempt counts.
 func (b *answerBody) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

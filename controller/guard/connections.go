@@ -64,7 +64,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// abort closes the connections and drops what the system has not sent yet. After a plain close
+// abort closes the connections and drops the bytes that the system has not sent yet. After a plain close
 // it would go on sending for minutes.
 func (c *connections) abort() {
 	c.mu.Lock()

@@ -70,14 +70,14 @@
 // sends a list without a version and with limit=1, which a server answers from its newest state,
 // and takes the version of the list. It needs the verbs get and list on what is written.
 //
-// # What cannot be seen
+// # Writes that are not seen
 //
 //   - Clients that are not made from Config or Client. [Guard.Check] and [Guard.CheckClient] find
 //     them.
-//   - What the server applies after the fence, if it received the request before.
+//   - A write that the server applies after the fence, if it received the request before.
 //     [Options].RequirePreconditions makes that harmless for updates and deletes, not for patches
 //     and creates.
-//   - What exec, attach and proxy do.
+//   - The effects of exec, attach and proxy.
 //   - Clocks that stand still: they are the term's concern.
 //   - A server that works longer than the timeout of the request.
 //   - Connections of a Transport that is not net/http's: its requests are cancelled at the fence,

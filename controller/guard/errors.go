@@ -46,7 +46,7 @@ type Error struct {
 	Sent bool
 }
 
-// Error says what was not written, by which call, and why.
+// Error names the write that was refused, its call, and the reason.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "guard: %s %s", e.Verb, e.Resource)

@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// Applier is what configurations are applied with: a typed client of one resource and namespace,
+// Applier applies configurations. It is a typed client of one resource and namespace,
 // such as client.AppsV1().ReplicaSets("default").
 type Applier[C any, T tidings.Object] interface {
 	Apply(ctx context.Context, configuration C, o metav1.ApplyOptions) (T, error)

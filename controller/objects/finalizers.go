@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// Patcher is what finalizers are written with: a typed client of one resource and namespace, such
+// Patcher writes finalizers. It is a typed client of one resource and namespace, such
 // as client.AppsV1().Deployments("default"), or a dynamic or metadata client.
 type Patcher[T tidings.Object] interface {
 	Patch(

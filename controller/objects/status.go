@@ -9,7 +9,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// StatusUpdater is what a status is written with: a typed client of one resource and namespace,
+// StatusUpdater writes a status. It is a typed client of one resource and namespace,
 // such as client.AppsV1().Deployments("default"), or a dynamic client.
 type StatusUpdater[T tidings.Object] interface {
 	UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error)

@@ -2,7 +2,7 @@ package queue
 
 import "math"
 
-// State is what a key does.
+// State is the state of a key.
 type State uint8
 
 // The states of a key.

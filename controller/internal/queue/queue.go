@@ -168,7 +168,7 @@ func (q *Queue[R]) SetWorkers(n int) {
 	q.free.Broadcast()
 }
 
-// Close ends every Get, and ignores what is added. Running keys stay until their Done.
+// Close ends every Get. Keys that are added later are ignored. Running keys stay until their Done.
 func (q *Queue[R]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -168,7 +168,7 @@ func (s *schedule[R]) setWorkers(n int) {
 	}
 }
 
-// expire does what is due.
+// expire ends the delays that are over.
 func (s *schedule[R]) expire(now int64) {
 	for {
 		i, ok := s.timers.pop(now)
