@@ -83,25 +83,3 @@ func allocated(size int) int {
 	}
 	return (size + 15) &^ 15
 }
-
-// At returns the object at a position, from 0 to Len-1 in the order of keys. It costs a search.
-func (s Snapshot[T]) At(position int) (key string, object T) {
-	r := s.state.objects.at(position)
-	return r.key, r.object
-}
-
-// at returns the entry of a rank, which is less than len.
-func (t tree[P, E]) at(rank int) E {
-	n := t.root
-	for !n.leaf() {
-		i := 0
-		for ; rank > n.children[i].size; i++ {
-			rank -= n.children[i].size + 1
-		}
-		if rank == n.children[i].size {
-			return n.entries[i]
-		}
-		n = n.children[i]
-	}
-	return n.entries[rank]
-}
