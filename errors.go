@@ -68,12 +68,12 @@ type NotSyncedError struct {
 
 // Error lists the informers, each with its state and its last error.
 func (e *NotSyncedError) Error() string {
-	var b strings.Builder
-	b.WriteString("tidings: 1 informer is not synced")
+	informers := "1 informer is"
 	if n := len(e.Informers); n > 1 {
-		b.Reset()
-		fmt.Fprintf(&b, "tidings: %d informers are not synced", n)
+		informers = fmt.Sprintf("%d informers are", n)
 	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "tidings: %s not synced", informers)
 	if !errors.Is(e.Cause, ErrNotStarted) { // which the lines below say of each
 		fmt.Fprintf(&b, ": %v", e.Cause)
 	}

@@ -47,12 +47,3 @@ func checkSlots(slots *Slots, scope source.Scope) error {
 	}
 	return nil
 }
-
-// keepUID returns an error if the result of a transform has not the UID by which its slot is known.
-func keepUID[T Object](received source.Item[T], made T) (T, error) {
-	made, err := checkIdentity(received, made)
-	if err == nil && string(made.GetUID()) != received.UID {
-		err = slot.ErrNoUID
-	}
-	return made, err
-}
