@@ -17,9 +17,9 @@ import (
 // Collection is a watched, cached and fanned-out collection.
 //
 // Its goroutines belong to Run, which waits for all of them: a reflector per namespace,
-// which also ends when the namespace is removed, the resync timer and the functions of
-// Options.Background. The goroutine that called Run is the processor. The goroutines of the
-// handlers belong to the log, which Run closes last.
+// which also ends when the namespace is removed, the merges of slots that come, the resync timer and
+// the functions of Options.Background. The goroutine that called Run is the processor. The goroutines
+// of the handlers belong to the log, which Run closes last.
 type Collection[T any] struct {
 	*Lifecycle
 	o Options[T]
