@@ -67,8 +67,7 @@ func (p Policy) String() string { return fanout.Policy(p).String() }
 
 // HandlerOptions are the choices of one handler. The zero value is ready.
 type HandlerOptions struct {
-	// Name is what health, logs and panics call the handler. The default is
-	// "handler-" and a number.
+	// Name names the handler in health, logs and panics. The default is "handler-" and a number.
 	Name string
 	// Policy says what happens when more than Limit notifications are pending.
 	Policy Policy

@@ -34,14 +34,14 @@ type Informer[T Object] struct {
 
 	mu            sync.Mutex // guards the rest
 	registrations map[*Registration]struct{}
-	release       func() // what Release calls; nil once it has
+	release       func() // called by Release once; nil afterwards
 }
 
 // InformerOptions are the choices of an informer without a factory. The zero value
 // is ready.
 type InformerOptions[T Object] struct {
-	// Name is what errors, logs and health call the informer; the default is the
-	// name of its Go type.
+	// Name names the informer in errors, logs and health; the default is the name of its Go
+	// type.
 	Name string
 	// Resource is named by the error of a lister when an object is not found.
 	Resource schema.GroupResource
@@ -65,9 +65,8 @@ type InformerOptions[T Object] struct {
 	Logger *slog.Logger
 }
 
-// NewInformer returns an informer of what src yields, without a factory: Run runs
-// it. A factory shares informers and knows how to reach a server; this is for
-// other sources.
+// NewInformer returns an informer of the objects of a source, without a factory: Run runs it. A
+// factory shares informers and knows how to reach a server; this is for other sources.
 //
 // There is nothing like Selection.Drop here, as it is the source that decodes: one of package
 // source has RESTOptions.Drop, any other leaves out fields where it makes its objects.

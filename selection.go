@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Object is what informers hold: a pointer to an API type, an
+// Object is an object that informers hold: a pointer to an API type, an
 // *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
 type Object = source.Object
 

@@ -18,7 +18,7 @@ type Slots = slot.Holding
 // SlotSet is a set of slots, which are numbers from 0 to 255.
 type SlotSet = slot.Set
 
-// SlotKey is what objects are divided by: [ByUID] or [ByNamespace].
+// SlotKey is the name by which objects are divided: [ByUID] or [ByNamespace].
 type SlotKey = slot.Key
 
 const (

@@ -2,9 +2,9 @@ package store
 
 import "unsafe"
 
-// Memory is an estimate of what a state takes, in bytes, without its objects.
+// Memory is an estimate of the size of a state, in bytes, without its objects.
 type Memory struct {
-	// Keys has the keys, and what finds an object by its key. An object that is in an index
+	// Keys has the keys, and the hash table and the tree that find objects by them. An object that is in an index
 	// takes 32 bytes more of it.
 	Keys int
 	// Indexes has each index with its values, in the order of [Snapshot.Indexes].

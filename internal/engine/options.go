@@ -14,7 +14,7 @@ import (
 
 // Options configure a collection. Name, Describe and Part are required.
 type Options[T any] struct {
-	// Name is what errors, logs and health call the collection.
+	// Name names the collection in errors, logs and health.
 	Name string
 	// Describe returns the version and UID of a cached object, "" where it has none.
 	Describe func(T) (version, uid string)

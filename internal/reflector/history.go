@@ -35,7 +35,7 @@ type absence struct {
 	until string // the version of the check; a watch that has reached it has brought the end
 }
 
-// history is what a reflector knows about the server's versions.
+// history has the reflector's knowledge of the server's versions.
 type history struct {
 	position
 	compare func(a, b string) (order int, ok bool)

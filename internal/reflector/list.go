@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// This file has what lists in pages and streamed lists share.
+// This file has the steps that lists in pages and streamed lists share.
 
 // beginList counts a list and returns the place for its objects.
 func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {

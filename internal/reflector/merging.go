@@ -25,7 +25,7 @@ var (
 	errReplaced = errors.New("a list of all slots has come")
 )
 
-// merging is what Merge shares with the goroutine of Run.
+// merging has the state of Merge that the goroutine of Run uses too.
 type merging struct {
 	mu    sync.Mutex // guards the rest, and comes after Reflector.handingOn
 	ended bool       // Run has ended

@@ -36,7 +36,7 @@ type pages struct {
 	seenToken, seenObject string
 }
 
-// begin is called before a page is asked for, also for another time.
+// begin is called before each request for a page.
 func (p *pages) begin() { p.first, p.repeated = "", false }
 
 // note notes an object of the page by its key, or by its UID.
@@ -50,8 +50,8 @@ func (p *pages) note(object string) {
 	}
 }
 
-// noting returns selects, with a note of each object: a page without an object that is wanted is
-// not empty.
+// noting returns selects, and notes the objects that it is called with: a page whose objects are not
+// wanted is not empty.
 func (p *pages) noting(selects source.Selects) source.Selects {
 	if selects == nil {
 		return nil

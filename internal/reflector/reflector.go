@@ -26,14 +26,16 @@ type Reflector[T any] struct {
 	recorder *healthRecorder
 	ran      atomic.Bool
 
-	// What Run shares with Merge, Settle and SuspectWatch.
+	// Run shares these with Merge, Settle and SuspectWatch. With slots, handingOn is held while lists
+	// and events are handed on, which may wait for room in the queue. It guards listed and emptied,
+	// which Run alone writes.
 
-	handingOn lock // held while lists and events are handed on; they may wait for room in the queue
-	listed    bool // a list was handed on; Run writes it with handingOn held
-	emptied   bool // that the server has no such resource was handed on after it; as listed
+	handingOn lock
+	listed    bool // a list was handed on
+	emptied   bool // later, the queue was told that the server has no such resource
 	merging   merging
 	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
-	suspected atomic.Pointer[lastChange] // what a read has shown an older state of; nil for none
+	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
 	sharding  atomic.Bool                // the server has honoured the last shard selector of a list
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
@@ -45,7 +47,7 @@ type Reflector[T any] struct {
 	lastListed int
 }
 
-// server is what a reflector has learned about its server.
+// server has the facts that a reflector has learned about its server.
 type server struct {
 	lastContact   time.Time // when the server last showed that it is reachable
 	noStreams     bool      // it does not stream lists

@@ -28,7 +28,7 @@ func (r *Reflector[T]) ignores(item *source.Item[T]) bool {
 	return item.Err == nil && !r.holds(item.Key, item.UID)
 }
 
-// selects returns what a source is to yield.
+// selects returns the function that tells a source which objects are wanted.
 func (r *Reflector[T]) selects() source.Selects {
 	if r.o.Slots == nil {
 		return nil
@@ -36,9 +36,9 @@ func (r *Reflector[T]) selects() source.Selects {
 	return r.o.Slots.Has
 }
 
-// selection is what a request asks the server for. A server may ignore it, and the answer to a watch
-// does not say so. So objects that it does not select count as missing in the answer, and all
-// others may be there.
+// selection says which objects a request asks the server for. A server may ignore it, and the answer
+// to a watch does not say so. So objects that it does not select count as missing in the answer, which
+// may have them all the same.
 type selection struct {
 	selector string   // of the slots; "" for all objects
 	slots    slot.Set // all without a selector

@@ -287,8 +287,8 @@ func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error
 // A server may delete several objects at one version, such as events whose lease ends
 // (kubernetes/kubernetes#110210). A watch from that version would not bring those of them that
 // this stream has not brought yet. So a watch resumes from the version before, until a later
-// version or a bookmark closes the group. The queue drops what comes twice, or isReplay does where
-// versions do not order states.
+// version or a bookmark closes the group. The queue drops events that come twice, or isReplay does
+// where versions do not order states.
 func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	to.highest = s.history.higher(to.highest, event.Version)
 	if event.Version == "" {

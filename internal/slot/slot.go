@@ -12,12 +12,12 @@ const (
 	Entries = Count + MaxControllers
 )
 
-// Key is what objects are divided by.
+// Key says by which of their names objects are divided.
 type Key string
 
 // The keys.
 const (
-	// UID divides by metadata.uid: evenly, and without regard to what belongs together.
+	// UID divides by metadata.uid: evenly, and without regard to owners.
 	UID Key = "uid"
 	// Namespace divides by metadata.namespace, so that all objects of a namespace are in one slot.
 	Namespace Key = "namespace"
