@@ -1,7 +1,6 @@
 package tidings
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/builtin"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -121,11 +119,8 @@ func ask[T Object](
 	transport.Sharing = sharingFor(transport.Sharing, s.Transform)
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
-			name: informerName(form, resource, checked), selection: checked, scope: resource.Scope,
-			resource: schema.GroupResource{
-				Group: resource.Group, Resource: cmp.Or(resource.Name, resource.Kind),
-			},
-			holds: resource, client: f.client,
+			name: informerName(form, resource, checked), selection: checked,
+			resource: resource, client: f.client,
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
 					Transport: transport, Namespace: namespace,
@@ -135,13 +130,12 @@ func ask[T Object](
 				})
 			},
 			transform: transform, sharer: sharerFor(f, resource, transform != nil),
-			reflector: reflector.Options[T]{Transport: transport},
-			logger:    f.o.Logger, stopGrace: f.o.StopGrace, owned: true,
+			transport: transport, logger: f.o.Logger, stopGrace: f.o.StopGrace, owned: true,
+			onSelection: moved,
 		}
 		if f.o.DetectMutations {
 			o.mutations = newMutationDetector[T](o.name, f.o.OnMutation)
 		}
-		o.onSelection = moved
 		return newCollection(o)
 	})
 	if err != nil {
@@ -164,20 +158,6 @@ func informerName(form string, resource source.Resource, s selection) string {
 
 func resourceName(gvr schema.GroupVersionResource) string {
 	return source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}.String()
-}
-
-// transformOf returns the function of a transform, if it is one for T.
-func transformOf[T Object](t *Transform) (func(T) (T, error), error) {
-	if t == nil {
-		return nil, nil
-	}
-	f, ok := t.call.(func(T) (T, error))
-	if !ok || f == nil {
-		return nil, fmt.Errorf("%w: the transform is for %v, the informer holds %v: "+
-			"make it with NewTransform and a function of that type",
-			ErrInvalidSelection, t.objectType, reflect.TypeFor[T]())
-	}
-	return f, nil
 }
 
 // kindOf finds the kind of a Go type in the scheme.

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
@@ -34,16 +32,14 @@ type collection[T Object] struct {
 // collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
 	name      string
-	resource  schema.GroupResource
-	holds     source.Resource // what the factory knows of the resource
+	resource  source.Resource // as far as it is known
 	client    *source.Client  // the factory's; nil without one
 	selection selection
-	scope     source.Scope
 	source    func(namespace string) source.Source[T]
 	transform func(T) (T, error)
 	sharer    *dedup.Sharer // of the results of transform, or of source; nil for none
 	indexes   []*Index[T]
-	reflector reflector.Options[T]
+	transport Transport
 	mutations *mutationDetector[T]
 	logger    *slog.Logger
 	stopGrace time.Duration
@@ -62,7 +58,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		Name: o.name, Describe: describe[T],
 		Indexes:    make(map[any]store.IndexFunc[T], len(o.indexes)),
 		Namespaces: o.selection.namespaces, NamespacesByDefault: o.selection.byDefault,
-		Scope: o.scope, Slots: o.selection.slots,
+		Scope: o.resource.Scope, Slots: o.selection.slots,
 		Part: c.part, StopGrace: o.stopGrace, OnNamespaces: c.namespacesChanged,
 		OnSynced: c.logSynced, OnIndexErrors: c.logIndexErrors,
 		Share:    sharingBy[T](o.sharer),
@@ -94,17 +90,16 @@ func describe[T Object](obj T) (version, uid string) {
 func (c *collection[T]) part(
 	_ context.Context, namespace string, scope source.Scope,
 ) engine.Part[T] {
-	o := c.o.reflector
-	o.Accept = acceptor[T](c.o.selection, namespace, scope)
-	o.Transform = c.o.transform
+	o := reflector.Options[T]{
+		Accept: acceptor[T](c.o.selection, namespace, scope), Transform: c.o.transform,
+		Transport: c.o.transport, Optional: c.o.selection.optional, Logger: c.o.logger,
+	}
 	if c.o.transform != nil {
 		o.AfterTransform = checkIdentity[T]
 		if slots := c.o.selection.slots; slots != nil && slots.Key() == ByUID {
 			o.AfterTransform = keepUID[T]
 		}
 	}
-	o.Optional = o.Optional || c.o.selection.optional
-	o.Logger = c.o.logger
 	return engine.Part[T]{Source: c.o.source(namespace), Reflector: o}
 }
 

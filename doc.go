@@ -15,8 +15,8 @@
 //
 //  1. A reflector reads it off a watch, or finds it in a list, checks that it
 //     belongs to the selection, and runs the transform.
-//  2. The queue brings it in order with everything else, compares it with what is
-//     cached, and drops what is old or no change.
+//  2. The queue orders it with all other changes, compares it with the cache, and drops it if it
+//     is old or changes nothing.
 //  3. The processor applies a whole batch to the store as one step, indexes
 //     included, and publishes it to the log. Readers see all of a batch or none.
 //  4. Every handler follows the log with a cursor and a goroutine of its own.

@@ -61,19 +61,19 @@ func informerError(name string, err error) error {
 type NotSyncedError struct {
 	// Informers are the ones that are not synced.
 	Informers []Health
-	// Cause is what ended the wait: the context's error, or ErrNotStarted, ErrStopped or
+	// Cause is the reason for the end of the wait: the context's error, or ErrNotStarted, ErrStopped or
 	// ErrReleased. Factory.Ready does not wait: its cause is ErrStopped or an error that says so.
 	Cause error
 }
 
 // Error lists the informers, each with its state and its last error.
 func (e *NotSyncedError) Error() string {
-	var b strings.Builder
-	b.WriteString("tidings: 1 informer is not synced")
+	informers := "1 informer is"
 	if n := len(e.Informers); n > 1 {
-		b.Reset()
-		fmt.Fprintf(&b, "tidings: %d informers are not synced", n)
+		informers = fmt.Sprintf("%d informers are", n)
 	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "tidings: %s not synced", informers)
 	if !errors.Is(e.Cause, ErrNotStarted) { // which the lines below say of each
 		fmt.Fprintf(&b, ": %v", e.Cause)
 	}

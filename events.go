@@ -3,7 +3,75 @@ package tidings
 import (
 	"context"
 	"iter"
+
+	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/source"
 )
+
+// EventType is the type of an [Event]: Added, Updated or Deleted.
+type EventType = change.Type
+
+const (
+	// Added is an object that is new to the handler.
+	Added = change.Added
+	// Updated is a new state of an object, or a resync of the same one.
+	Updated = change.Updated
+	// Deleted is the end of an object.
+	Deleted = change.Deleted
+)
+
+// Event is one change of the cache. Its objects are shared and read-only.
+type Event[T Object] struct {
+	// Type says what happened.
+	Type EventType
+	// Initial marks an Added that belongs to the initial set: the first list, or
+	// what was cached when the handler joined.
+	Initial bool
+	// Tombstone marks a Deleted whose final state is unknown, because the delete
+	// was found by a list, or because the transform failed for that state or the
+	// object left the selection: Old is the last known state.
+	Tombstone bool
+	// Moved marks a Tombstone of an object that exists: its slot has left Selection.Slots.
+	Moved bool
+	// Resync marks an Updated that repeats the cached state: Old and New are the
+	// same object.
+	Resync bool
+	// Old is the state before. Updated and Deleted have one: for Deleted it is
+	// the last state, with the version of the deletion unless Tombstone is set.
+	Old T
+	// New is the new state. Added and Updated have one.
+	New T
+}
+
+// Object returns the newest state that the event carries: Old of a Deleted, New
+// otherwise.
+func (e Event[T]) Object() T {
+	if e.Type == Deleted {
+		return e.Old
+	}
+	return e.New
+}
+
+// Key returns the key of the object: namespace/name, or the name alone.
+func (e Event[T]) Key() string {
+	obj := e.Object()
+	return source.Key(obj.GetNamespace(), obj.GetName())
+}
+
+// eventOf returns the event that a handler receives for a change of the log.
+func eventOf[T Object](n change.Change[T]) Event[T] {
+	e := Event[T]{
+		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Moved: n.Moved, Resync: n.Resync,
+		Old: n.Old, New: n.New,
+	}
+	if n.Type == change.Deleted {
+		// The log carries the state that the handler knew and the final one. A handler
+		// gets the final one, which says more.
+		var none T
+		e.Old, e.New = n.New, none
+	}
+	return e
+}
 
 // Events returns a handler as a loop: it yields an Added for every cached object
 // and then every change, until ctx ends or the loop is left, which removes the handler. If the

@@ -91,7 +91,7 @@ type Factory struct {
 	stopped bool
 }
 
-// shareKey is what informers are shared by.
+// shareKey has the properties by which informers are shared.
 type shareKey struct {
 	form      string // the Go type, or how the object is held
 	resource  source.Resource
@@ -103,12 +103,12 @@ type shareKey struct {
 // shared is a collection with the number of its handles.
 type shared struct {
 	key        shareKey // moves with the namespaces
-	asked      shareKey // what it was asked for at first
+	asked      shareKey // key at first
 	collection managed
 	handles    int
 }
 
-// managed is what a factory needs of a collection of any type.
+// managed has the methods of a collection of any type that a factory needs.
 type managed interface {
 	waiter
 	Claim(ctx context.Context) (context.Context, error)
@@ -215,8 +215,8 @@ func (f *Factory) Health() []Health {
 	return health
 }
 
-// SharingStats says what the objects of all informers have in common: what is known of
-// them, what that takes, and how often it was of use.
+// SharingStats describes the tables of parts that objects of all informers share: their entries,
+// their size, and how often they were of use.
 func (f *Factory) SharingStats() source.TableStats { return f.client.SharingStats(f.o.Transport) }
 
 // Shutdown stops every informer, those included that Run of a handle runs, and waits until

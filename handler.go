@@ -4,61 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/source"
 )
-
-// EventType is the type of an [Event]: Added, Updated or Deleted.
-type EventType = change.Type
-
-const (
-	// Added is an object that is new to the handler.
-	Added = change.Added
-	// Updated is a new state of an object, or a resync of the same one.
-	Updated = change.Updated
-	// Deleted is the end of an object.
-	Deleted = change.Deleted
-)
-
-// Event is one change of the cache. Its objects are shared and read-only.
-type Event[T Object] struct {
-	// Type says what happened.
-	Type EventType
-	// Initial marks an Added that belongs to the initial set: the first list, or
-	// what was cached when the handler joined.
-	Initial bool
-	// Tombstone marks a Deleted whose final state is unknown, because the delete
-	// was found by a list, or because the transform failed for that state or the
-	// object left the selection: Old is the last known state.
-	Tombstone bool
-	// Moved marks a Tombstone of an object that exists: its slot has left Selection.Slots.
-	Moved bool
-	// Resync marks an Updated that repeats the cached state: Old and New are the
-	// same object.
-	Resync bool
-	// Old is the state before. Updated and Deleted have one: for Deleted it is
-	// the last state, with the version of the deletion unless Tombstone is set.
-	Old T
-	// New is the new state. Added and Updated have one.
-	New T
-}
-
-// Object returns the newest state that the event carries: Old of a Deleted, New
-// otherwise.
-func (e Event[T]) Object() T {
-	if e.Type == Deleted {
-		return e.Old
-	}
-	return e.New
-}
-
-// Key returns the key of the object: namespace/name, or the name alone.
-func (e Event[T]) Key() string {
-	obj := e.Object()
-	return source.Key(obj.GetNamespace(), obj.GetName())
-}
 
 // Handler receives every change of an informer's cache, one call at a time, in
 // order, after the cache holds the change. [Funcs] is the usual one.
@@ -120,8 +67,7 @@ func (p Policy) String() string { return fanout.Policy(p).String() }
 
 // HandlerOptions are the choices of one handler. The zero value is ready.
 type HandlerOptions struct {
-	// Name is what health, logs and panics call the handler. The default is
-	// "handler-" and a number.
+	// Name names the handler in health, logs and panics. The default is "handler-" and a number.
 	Name string
 	// Policy says what happens when more than Limit notifications are pending.
 	Policy Policy
@@ -165,49 +111,3 @@ func checkHandler[T Object](h Handler[T]) error {
 	}
 	return nil
 }
-
-// eventOf returns the event that a handler receives for a change of the log.
-func eventOf[T Object](n change.Change[T]) Event[T] {
-	e := Event[T]{
-		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Moved: n.Moved, Resync: n.Resync,
-		Old: n.Old, New: n.New,
-	}
-	if n.Type == change.Deleted {
-		// The log carries the state that the handler knew and the final one. A handler
-		// gets the final one, which says more.
-		var none T
-		e.Old, e.New = n.New, none
-	}
-	return e
-}
-
-// Registration is a handler's place in an informer. It may be compared.
-type Registration struct {
-	subscription engine.Subscription
-	unlist       func() // takes it off its handle
-}
-
-// Name returns the name of the handler.
-func (r *Registration) Name() string { return r.subscription.Name() }
-
-// Remove ends the calls of the handler: the one that is running may finish, none
-// follows. It does not wait and may be called from the handler itself, and more
-// than once.
-func (r *Registration) Remove() {
-	r.subscription.Remove()
-	r.unlist()
-}
-
-// Done is closed when no call of the handler is running or will follow, after
-// Remove or after the informer has stopped.
-func (r *Registration) Done() <-chan struct{} { return r.subscription.Done() }
-
-// Synced is closed when the informer is synced and the handler has returned from
-// every add of its initial set.
-func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced() }
-
-// HasSynced reports whether Synced is closed.
-func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
-
-// Health says how the handler is.
-func (r *Registration) Health() HandlerHealth { return engine.HandlerHealth(r.subscription) }

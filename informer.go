@@ -1,6 +1,7 @@
 package tidings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -34,14 +34,14 @@ type Informer[T Object] struct {
 
 	mu            sync.Mutex // guards the rest
 	registrations map[*Registration]struct{}
-	release       func() // what Release calls; nil once it has
+	release       func() // called by Release once; nil afterwards
 }
 
 // InformerOptions are the choices of an informer without a factory. The zero value
 // is ready.
 type InformerOptions[T Object] struct {
-	// Name is what errors, logs and health call the informer; the default is the
-	// name of its Go type.
+	// Name names the informer in errors, logs and health; the default is the name of its Go
+	// type.
 	Name string
 	// Resource is named by the error of a lister when an object is not found.
 	Resource schema.GroupResource
@@ -65,9 +65,8 @@ type InformerOptions[T Object] struct {
 	Logger *slog.Logger
 }
 
-// NewInformer returns an informer of what src yields, without a factory: Run runs
-// it. A factory shares informers and knows how to reach a server; this is for
-// other sources.
+// NewInformer returns an informer of the objects of a source, without a factory: Run runs it. A
+// factory shares informers and knows how to reach a server; this is for other sources.
 //
 // There is nothing like Selection.Drop here, as it is the source that decodes: one of package
 // source has RESTOptions.Drop, any other leaves out fields where it makes its objects.
@@ -88,11 +87,11 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 		return nil, informerError(o.Name, err)
 	}
 	c, err := newCollection(collectionOptions[T]{
-		name: o.Name, resource: o.Resource, selection: everything,
-		holds:     source.Resource{Group: o.Resource.Group, Name: o.Resource.Resource},
+		name: o.Name, selection: everything,
+		resource:  source.Resource{Group: o.Resource.Group, Name: o.Resource.Resource},
 		source:    func(string) source.Source[T] { return src },
 		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes,
-		reflector: reflector.Options[T]{Transport: o.Transport}, logger: o.Logger,
+		transport: o.Transport, logger: o.Logger,
 	})
 	if err != nil {
 		return nil, informerError(o.Name, err)
@@ -102,9 +101,10 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 
 // newInformer returns a handle, which calls release once to give it back.
 func newInformer[T Object](c *collection[T], release func()) *Informer[T] {
+	named := c.o.resource
 	i := &Informer[T]{
-		name: c.o.name, resource: c.o.resource, synced: c.Synced(),
-		registrations: make(map[*Registration]struct{}),
+		name: c.o.name, synced: c.Synced(), registrations: make(map[*Registration]struct{}),
+		resource: schema.GroupResource{Group: named.Group, Resource: cmp.Or(named.Name, named.Kind)},
 	}
 	var released context.CancelCauseFunc
 	i.releasing, released = context.WithCancelCause(context.Background())
@@ -146,9 +146,9 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	return c.run(ctx)
 }
 
-// AddHandler calls h with an initial add for every cached object, and then with every change.
-// It returns an error if the informer has stopped or is
-// stopping, and for a nil HandlerFunc or a Funcs without a function.
+// AddHandler calls h with an initial add for every cached object, and then with every change. It
+// returns an error if the informer has stopped or is stopping, and for a nil HandlerFunc or a Funcs
+// without a function.
 func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration, error) {
 	if err := checkHandler(h); err != nil {
 		return nil, informerError(i.Name(), err)

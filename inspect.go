@@ -69,10 +69,10 @@ func (i inspection[T]) Server() string {
 	return i.o.client.Server()
 }
 
-func (i inspection[T]) Resource() source.Resource { return i.o.holds }
+func (i inspection[T]) Resource() source.Resource { return i.o.resource }
 
 func (i inspection[T]) Resolve(ctx context.Context) (source.Resource, error) {
-	known := i.o.holds
+	known := i.o.resource
 	complete := known.Name != "" && known.Kind != "" && known.Scope != source.ScopeUnknown
 	if i.o.client == nil || complete {
 		return known, nil

@@ -44,7 +44,7 @@ func TestWatchHasEndedWhenItsNamespaceIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := newCollection(collectionOptions[*corev1.ConfigMap]{
-			name: "slow", selection: selected, scope: source.ScopeNamespaced,
+			name: "slow", selection: selected, resource: source.Resource{Scope: source.ScopeNamespaced},
 			source: func(string) source.Source[*corev1.ConfigMap] { return slowToEnd{} },
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package tidings
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Object is what informers hold: a pointer to an API type, an
+// Object is an object that informers hold: a pointer to an API type, an
 // *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
 type Object = source.Object
 
@@ -60,22 +59,6 @@ type Selection struct {
 	// when the type is there. When it goes for longer than a minute, handlers
 	// receive deletes of the cached objects.
 	Optional bool
-}
-
-// Transform replaces objects of one type before they are cached, for example by
-// smaller ones. Make one with [NewTransform].
-type Transform struct {
-	objectType reflect.Type
-	call       any // func(T) (T, error)
-}
-
-// NewTransform returns a transform for informers of T. The function owns the
-// object that it receives and may change it. Where it fails, panics or returns nil, the state
-// before stays in the cache and Health counts it. It must keep the name and the
-// namespace of the object, and should keep its resourceVersion and uid: without
-// them, old states cannot be told from new ones. To change one of these is a failure.
-func NewTransform[T Object](f func(T) (T, error)) *Transform {
-	return &Transform{objectType: reflect.TypeFor[T](), call: f}
 }
 
 // selection is a Selection that was checked and brought into one form.

@@ -1,8 +1,6 @@
 package tidings
 
 import (
-	"fmt"
-
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/source"
 )
@@ -50,24 +48,4 @@ func sharingBy[T Object](sharer *dedup.Sharer) func() func(T) T {
 	return func() func(T) T {
 		return func(obj T) T { return sharer.Share(obj).(T) }
 	}
-}
-
-// checkIdentity returns an error if the result of a transform is not a state of the object that
-// was received.
-// Another name would be found under the key of the one received, and another version would
-// make later states look older.
-func checkIdentity[T Object](received source.Item[T], made T) (T, error) {
-	if source.Key(made.GetNamespace(), made.GetName()) != received.Key {
-		return made, fmt.Errorf("it made another object of it, %q in namespace %q: "+
-			"keep the name and the namespace", made.GetName(), made.GetNamespace())
-	}
-	if version := made.GetResourceVersion(); version != "" && version != received.Version {
-		return made, fmt.Errorf("it changed the resourceVersion from %q to %q: keep it or remove it",
-			received.Version, version)
-	}
-	if uid := string(made.GetUID()); uid != "" && uid != received.UID {
-		return made, fmt.Errorf("it changed the uid from %q to %q: keep it or remove it",
-			received.UID, uid)
-	}
-	return made, nil
 }

@@ -18,7 +18,7 @@ type Slots = slot.Holding
 // SlotSet is a set of slots, which are numbers from 0 to 255.
 type SlotSet = slot.Set
 
-// SlotKey is what objects are divided by: [ByUID] or [ByNamespace].
+// SlotKey is the name by which objects are divided: [ByUID] or [ByNamespace].
 type SlotKey = slot.Key
 
 const (
@@ -46,13 +46,4 @@ func checkSlots(slots *Slots, scope source.Scope) error {
 		return errors.New("Slots are divided by namespace, and objects of the type have none: use ByUID")
 	}
 	return nil
-}
-
-// keepUID returns an error if the result of a transform has not the UID by which its slot is known.
-func keepUID[T Object](received source.Item[T], made T) (T, error) {
-	made, err := checkIdentity(received, made)
-	if err == nil && string(made.GetUID()) != received.UID {
-		err = slot.ErrNoUID
-	}
-	return made, err
 }

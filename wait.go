@@ -9,7 +9,7 @@ import (
 var errFailingFast = errors.New("FactoryOptions.FailFast is set, " +
 	"and a type is missing or forbidden")
 
-// waiter is what waitForSync needs of a collection of any type.
+// waiter has the methods of a collection of any type that waitForSync needs.
 type waiter interface {
 	awaitSync(ctx context.Context, failFast bool) error
 	Health() Health

@@ -91,8 +91,9 @@ type WatchOptions struct {
 }
 
 // Selects reports, before an object is decoded, whether the caller wants objects with a UID and a
-// namespace. The strings are valid during the call only. It may be called from several goroutines.
-// A source need not call it, and yields what it cannot tell before it is decoded.
+// namespace. The strings are valid during the call only. List calls it on the goroutine that called
+// List; a stream may call it from several goroutines. A source need not call it, and yields objects
+// whose UID and namespace cannot be read before they are decoded.
 type Selects func(uid, namespace string) bool
 
 // IsCached reports, before an object is decoded, whether the caller has that state of it.

@@ -23,7 +23,7 @@ var (
 type IndexError struct {
 	Index any    // id of the index
 	Key   string // key of the object
-	Err   error  // what the function returned, or a *PanicError
+	Err   error  // of the function, or a *PanicError
 }
 
 func (e IndexError) Error() string {
@@ -36,7 +36,7 @@ func (e IndexError) Unwrap() error { return e.Err }
 
 // PanicError reports that an index function panicked.
 type PanicError struct {
-	Value any    // what it panicked with
+	Value any    // of the panic
 	Stack []byte // as runtime/debug.Stack writes it, with the place of the panic
 }
 

@@ -2,9 +2,9 @@ package store
 
 import "unsafe"
 
-// Memory is an estimate of what a state takes, in bytes, without its objects.
+// Memory is an estimate of the size of a state, in bytes, without its objects.
 type Memory struct {
-	// Keys has the keys, and what finds an object by its key. An object that is in an index
+	// Keys has the keys, and the hash table and the tree that find objects by them. An object that is in an index
 	// takes 32 bytes more of it.
 	Keys int
 	// Indexes has each index with its values, in the order of [Snapshot.Indexes].
@@ -82,26 +82,4 @@ func allocated(size int) int {
 		return (size + 7) &^ 7
 	}
 	return (size + 15) &^ 15
-}
-
-// At returns the object at a position, from 0 to Len-1 in the order of keys. It costs a search.
-func (s Snapshot[T]) At(position int) (key string, object T) {
-	r := s.state.objects.at(position)
-	return r.key, r.object
-}
-
-// at returns the entry of a rank, which is less than len.
-func (t tree[P, E]) at(rank int) E {
-	n := t.root
-	for !n.leaf() {
-		i := 0
-		for ; rank > n.children[i].size; i++ {
-			rank -= n.children[i].size + 1
-		}
-		if rank == n.children[i].size {
-			return n.entries[i]
-		}
-		n = n.children[i]
-	}
-	return n.entries[rank]
 }

@@ -70,6 +70,12 @@ func (s Snapshot[T]) Prefix(prefix string) iter.Seq2[string, T] {
 	}
 }
 
+// At returns the object at a position, from 0 to Len-1 in the order of keys. It costs a search.
+func (s Snapshot[T]) At(position int) (key string, object T) {
+	r := s.state.objects.at(position)
+	return r.key, r.object
+}
+
 // PrefixLen counts the objects whose keys begin with the prefix, without visiting them.
 func (s Snapshot[T]) PrefixLen(prefix string) int {
 	if s.state == nil {

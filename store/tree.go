@@ -314,3 +314,19 @@ func insert[X any](list []X, i int, x X) []X {
 	copy(grown[i+1:], list[i:])
 	return grown
 }
+
+// at returns the entry of a rank, which is less than len.
+func (t tree[P, E]) at(rank int) E {
+	n := t.root
+	for !n.leaf() {
+		i := 0
+		for ; rank > n.children[i].size; i++ {
+			rank -= n.children[i].size + 1
+		}
+		if rank == n.children[i].size {
+			return n.entries[i]
+		}
+		n = n.children[i]
+	}
+	return n.entries[rank]
+}

@@ -6,7 +6,7 @@ import "strings"
 type deletion struct {
 	version string // not before the last state of the key
 	uid     string
-	slot    int // its place in deletes.ring
+	place   int // in deletes.ring
 }
 
 // deletes remembers the most recently deleted keys, so that a replayed older Set does not
@@ -15,8 +15,8 @@ type deletion struct {
 type deletes struct {
 	bound int // none are remembered if it is not positive
 	byKey map[string]deletion
-	ring  []string // keys in order of deletion from next on; "" may be a free slot
-	next  int      // the slot to be used next
+	ring  []string // keys in order of deletion from next on; "" may be a free place
+	next  int      // the place to be used next
 }
 
 // get returns the memory of a deleted key.
@@ -44,7 +44,7 @@ func (d *deletes) remember(key, version, uid string) {
 		return
 	}
 	oldest := d.ring[d.next]
-	if e, ok := d.get(oldest); ok && e.slot == d.next { // "" may be a key, too
+	if e, ok := d.get(oldest); ok && e.place == d.next { // "" may be a key, too
 		delete(d.byKey, oldest)
 	}
 	d.ring[d.next] = key
@@ -55,7 +55,7 @@ func (d *deletes) remember(key, version, uid string) {
 // forget removes a key, because it exists again.
 func (d *deletes) forget(key string) {
 	if e, ok := d.get(key); ok {
-		d.ring[e.slot] = ""
+		d.ring[e.place] = ""
 		delete(d.byKey, key)
 	}
 }

@@ -10,7 +10,7 @@ type Item[T any] struct {
 	Object  T
 }
 
-// EventType says what a producer saw. The zero value is not valid.
+// EventType is the type of an [Event]. The zero value is not valid.
 type EventType uint8
 
 const (
@@ -39,7 +39,7 @@ type Mark struct {
 	Version   string
 }
 
-// Batch is what one [Queue.Pop] hands on. Its slices are valid until process returns.
+// Batch is the result of one [Queue.Pop]. Its slices are valid until process returns.
 type Batch[T any] struct {
 	// Changes are in order. Those of a Replace are deletes first, then the rest.
 	Changes []change.Change[T]

@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -209,22 +208,25 @@ func (w *waiter) signal() {
 // admit waits until fewer than Limit changes are pending and the producers that came earlier are
 // through. It returns with q.mu held, or with an error.
 func (q *Queue[T]) admit(ctx context.Context, operation string, p *partition) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("delta: %s of partition %q: %w", operation, p.prefix, err)
-	}
 	q.mu.Lock()
-	if q.closed == nil && !p.removed && q.pending < q.limit && len(q.waiters) == 0 {
-		return nil
+	err := q.refuseLocked(ctx, operation, p)
+	if err == nil && (q.pending >= q.limit || len(q.waiters) > 0) {
+		err = q.awaitRoomLocked(ctx, operation, p)
 	}
-	if q.closed != nil || p.removed {
-		defer q.mu.Unlock()
-		return cmp.Or(q.closed, errUnknown(operation, p.prefix))
+	if err != nil {
+		q.wakeProducerLocked()
+		q.mu.Unlock()
 	}
+	return err
+}
+
+// awaitRoomLocked waits for room behind the producers that wait already; the lock is free meanwhile.
+func (q *Queue[T]) awaitRoomLocked(ctx context.Context, operation string, p *partition) error {
 	w := &waiter{make(chan struct{}, 1), p}
 	q.waiters = append(q.waiters, w)
 	q.wakeProducerLocked()
-	for ctx.Err() == nil && q.closed == nil && !p.removed &&
-		(q.waiters[0] != w || q.pending >= q.limit) {
+	var err error
+	for err == nil && (q.waiters[0] != w || q.pending >= q.limit) {
 		q.mu.Unlock()
 		select {
 		case <-w.wake:
@@ -232,23 +234,24 @@ func (q *Queue[T]) admit(ctx context.Context, operation string, p *partition) er
 		case <-ctx.Done():
 		}
 		q.mu.Lock()
+		err = q.refuseLocked(ctx, operation, p)
 	}
 	q.waiters = slices.DeleteFunc(q.waiters, func(o *waiter) bool { return o == w })
-	err := q.closed
-	switch {
-	case err != nil:
-	case p.removed:
-		err = errUnknown(operation, p.prefix)
-	case ctx.Err() != nil:
-		err = fmt.Errorf("delta: %s of partition %q waits for room "+
-			"(%d changes pending, limit %d): %w",
-			operation, p.prefix, q.pending, q.limit, ctx.Err())
-	default:
-		return nil
-	}
-	q.wakeProducerLocked()
-	q.mu.Unlock()
 	return err
+}
+
+// refuseLocked returns why nothing of a call is taken, or nil.
+func (q *Queue[T]) refuseLocked(ctx context.Context, operation string, p *partition) error {
+	switch {
+	case q.closed != nil:
+		return q.closed
+	case p.removed:
+		return errUnknown(operation, p.prefix)
+	case ctx.Err() != nil:
+		return fmt.Errorf("delta: %s of partition %q (%d changes pending, limit %d): %w",
+			operation, p.prefix, q.pending, q.limit, ctx.Err())
+	}
+	return nil
 }
 
 // wakeProducerLocked signals the producer that has waited longest if there is room.

@@ -59,7 +59,7 @@ func New[T any](o Options[T]) (*Queue[T], error) {
 	return q, nil
 }
 
-// Close drops what is pending and ends every call that waits with ErrClosed; later calls return
+// Close drops all pending changes and ends every call that waits with ErrClosed; later calls return
 // it too. A batch that is being processed is not interrupted, and counts as applied when its
 // process returns. Close does not wait for it and may be called more than once.
 func (q *Queue[T]) Close() {

@@ -23,7 +23,7 @@ func (c *Collection[T]) process(ctx context.Context) {
 		apply = func(batch delta.Batch[T]) { m.Batch(func() { timed(batch) }) }
 	}
 	for {
-		err := c.fan.AwaitRoom(ctx)
+		err := c.log.AwaitRoom(ctx)
 		if err == nil {
 			err = c.queue.Pop(ctx, apply)
 		}
@@ -60,10 +60,10 @@ func (c *Collection[T]) write(batch *delta.Batch[T]) {
 		c.o.Observe(batch.Changes)
 	}
 	if len(batch.Changes) > 0 {
-		c.fan.Publish(batch.Changes, c.store.Len())
+		c.log.Publish(batch.Changes, c.store.Len())
 	}
 	if batch.Synced {
-		c.fan.MarkSynced()
+		c.log.MarkSynced()
 		close(c.synced)
 	}
 	for _, token := range batch.Resync {

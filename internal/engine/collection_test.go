@@ -238,11 +238,11 @@ func TestIncarnationsAreToldApart(t *testing.T) {
 		}
 		states := []string{"A1", "A2", "A3", "B1", "B2", "B3"}
 		for n, state := range states[1:] {
-			c.fan.Publish([]change.Change[string]{
+			c.log.Publish([]change.Change[string]{
 				{Key: "o", Type: change.Updated, Old: states[n], New: state},
 			}, 1)
 		}
-		c.fan.Start()
+		c.log.Start()
 		synctest.Wait()
 		if !slices.Contains(told, "A3B1") {
 			t.Errorf("the handler received %q, without the change of the UID", told)

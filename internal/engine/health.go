@@ -1,19 +1,6 @@
 package engine
 
-import (
-	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/fanout"
-)
-
-// Subscription is a *fanout.Subscription[T] without its type parameter.
-type Subscription interface {
-	Name() string
-	Remove()
-	Done() <-chan struct{}
-	Synced() <-chan struct{}
-	HasSynced() bool
-	Stats() fanout.Stats
-}
+import "github.com/tidings-go/tidings/health"
 
 // HandlerHealth describes the handler of a subscription.
 func HandlerHealth(s Subscription) health.Handler {
@@ -44,7 +31,7 @@ func (c *Collection[T]) Health() health.Informer {
 		Name: c.Name(), Synced: c.HasSynced(), Objects: snapshot.Len(), Version: snapshot.Version(),
 		Queued: c.queue.Len(), Stale: c.queue.Stale(), Batches: c.batches.Durations(),
 	}
-	for _, s := range c.fan.Subscriptions() {
+	for _, s := range c.log.Subscriptions() {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))
 	}
 	h.IndexErrors, h.LastIndexError = c.store.IndexErrors(), c.indexErrs.lastError()

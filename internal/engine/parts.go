@@ -78,6 +78,19 @@ func newPart[T any](namespace string) *part[T] {
 	}
 }
 
+// newParts returns the parts of namespaces, or the one for everything if there are none, and their
+// prefixes.
+func newParts[T any](namespaces []string) (list []*part[T], prefixes []string) {
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		p := newPart[T](namespace)
+		list, prefixes = append(list, p), append(prefixes, p.prefix)
+	}
+	return list, prefixes
+}
+
 // Prefix returns the prefix of the keys of a namespace, "" being all.
 func Prefix(namespace string) string {
 	if namespace == "" {

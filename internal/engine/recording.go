@@ -17,7 +17,7 @@ import (
 type recording struct {
 	informer string
 	ring     atomic.Pointer[tape.Ring] // nil without a recorder
-	watch    sync.Once                 // starts the goroutine of reportEvents
+	begin    sync.Once                 // starts the goroutine of reportEvents
 	rewound  chan struct{}             // one token: the versions of the server went back
 }
 
@@ -68,7 +68,7 @@ func (c *Collection[T]) record(
 	ring := o.Recorder.Ring()
 	c.recording.ring.Store(ring)
 	o.OnRewind = c.recording.rewind
-	c.recording.watch.Do(c.reportEvents)
+	c.recording.begin.Do(c.reportEvents)
 	return source.Record(src, ring, c.Name(), func() tape.Base { return c.base(p) })
 }
 
@@ -120,7 +120,7 @@ func (c *Collection[T]) reportEvents() {
 
 // stuckHandlers returns how many handlers are stuck.
 func (c *Collection[T]) stuckHandlers() (stuck int) {
-	for _, s := range c.fan.Subscriptions() {
+	for _, s := range c.log.Subscriptions() {
 		if HandlerHealth(s).State == health.HandlerStuck {
 			stuck++
 		}

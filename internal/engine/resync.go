@@ -49,7 +49,7 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 	defer rule.Stop()
 	for {
 		var due <-chan time.Time
-		if at, ok := c.fan.NextResync(); ok {
+		if at, ok := c.log.NextResync(); ok {
 			next.Reset(time.Until(at))
 			due = next.C
 		}
@@ -57,9 +57,9 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.fan.ResyncChanged():
+		case <-c.log.ResyncChanged():
 		case <-due:
-			for _, subscription := range c.fan.DueForResync(time.Now()) {
+			for _, subscription := range c.log.DueForResync(time.Now()) {
 				if err = c.queue.Resync(subscription); err != nil {
 					break
 				}
@@ -78,20 +78,19 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 	}
 }
 
-// resync replays the cache to the handler of a token.
+// resync replays the cache to the handler of a token, or says that a merge is applied.
 func (c *Collection[T]) resync(token any) {
-	if applied, ok := token.(merged); ok {
-		close(applied)
-		return
+	switch token := token.(type) {
+	case *fanout.Subscription[T]:
+		c.Replay(token)
+	case merged:
+		close(token)
+	default:
+		c.o.Resync.Apply(token)
 	}
-	if subscription, ok := token.(*fanout.Subscription[T]); ok {
-		c.Replay(subscription)
-		return
-	}
-	c.o.Resync.Apply(token)
 }
 
 // Replay replays the cache to a handler. It is for ResyncRule.Apply.
 func (c *Collection[T]) Replay(subscription *fanout.Subscription[T]) {
-	c.fan.Replay(subscription, c.store.Snapshot().Cursor().Next)
+	c.log.Replay(subscription, c.store.Snapshot().Cursor().Next)
 }

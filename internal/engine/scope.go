@@ -80,15 +80,9 @@ func (c *Collection[T]) replaceParts(clusterScoped bool) {
 	}
 	namespaces := c.parts.setAside
 	if clusterScoped {
-		namespaces, c.parts.setAside = []string{""}, namespacesOf(old)
+		namespaces, c.parts.setAside = nil, namespacesOf(old)
 	}
-	var list []*part[T]
-	var partitions []string
-	for _, namespace := range namespaces {
-		p := newPart[T](namespace)
-		list = append(list, p)
-		partitions = append(partitions, p.prefix)
-	}
+	list, partitions := newParts[T](namespaces)
 	c.parts.mu.Lock()
 	c.parts.list = list
 	c.parts.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/tidings-go/tidings/internal/slot"
 )
@@ -16,22 +15,18 @@ type merged chan struct{}
 // cached. A collection that does not run has them in its first list, and one that stops meanwhile
 // needs none. A Holding calls it.
 func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
-	c.parts.mu.Lock()
-	running, list := c.parts.running, c.parts.list
-	c.parts.mu.Unlock()
-	if running == nil || running.Err() != nil {
-		return nil
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
-	errs := make([]error, len(list))
-	var merging sync.WaitGroup
-	for i, p := range list {
-		merging.Go(func() { errs[i] = p.merge(ctx, slots) })
+	running, results := c.startMerges(ctx, slots)
+	if running == nil {
+		return nil
 	}
-	merging.Wait()
-	if err := errors.Join(errs...); err != nil && running.Err() == nil {
+	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
+	var err error
+	for range cap(results) {
+		err = errors.Join(err, <-results)
+	}
+	if err != nil && running.Err() == nil {
 		return fmt.Errorf("informer %s: %w", c.Name(), err)
 	}
 	applied := make(merged)
@@ -47,6 +42,24 @@ func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 		}
 		return fmt.Errorf("informer %s: %w", c.Name(), context.Cause(ctx))
 	}
+}
+
+// startMerges starts a goroutine for each part, which Run waits for: it calls the transform. The
+// goroutine sends the result of its merge. running is the context of Run, nil if it does not run.
+func (c *Collection[T]) startMerges(
+	ctx context.Context, slots slot.Set,
+) (running context.Context, results chan error) {
+	p := &c.parts
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil || p.ending {
+		return nil, nil
+	}
+	results = make(chan error, len(p.list))
+	for _, part := range p.list {
+		p.group.Go(func() { results <- part.merge(ctx, slots) })
+	}
+	return p.running, results
 }
 
 // merge lists the objects of slots by the reflector of a part. A part that was removed meanwhile

@@ -7,6 +7,16 @@ import (
 	"github.com/tidings-go/tidings/internal/fanout"
 )
 
+// Subscription is a *fanout.Subscription[T] without its type parameter.
+type Subscription interface {
+	Name() string
+	Remove()
+	Done() <-chan struct{}
+	Synced() <-chan struct{}
+	HasSynced() bool
+	Stats() fanout.Stats
+}
+
 // Subscribe adds a handler. Its initial set is the cache, unless withoutInitial is set. It
 // returns ErrStopped once the collection has stopped, and the errors of the options.
 func (c *Collection[T]) Subscribe(
@@ -19,7 +29,7 @@ func (c *Collection[T]) Subscribe(
 		initial = c.store.Snapshot().Cursor().Next
 	}
 	o.OnPanic = c.recording.onPanic(o.OnPanic)
-	subscription, err := c.fan.Subscribe(deliver, initial, o)
+	subscription, err := c.log.Subscribe(deliver, initial, o)
 	if errors.Is(err, fanout.ErrClosed) {
 		return nil, ErrStopped
 	}

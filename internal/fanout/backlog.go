@@ -12,9 +12,8 @@ type pending[T any] struct {
 	fresh      bool // ConflateState: New is of an incarnation that the handler has not seen
 }
 
-// open is what a backlog knows about the incarnation of a key that lives at its
-// end, as far as it is pending. ConflateState uses update only, for the key's
-// one entry.
+// open has the pending entries of the incarnation of a key that lives at the end of
+// the backlog. ConflateState uses update only, for the key's one entry.
 type open[T any] struct {
 	begin  *pending[T] // the add, or the update that changed the UID
 	update *pending[T] // the update that the next one may fold into

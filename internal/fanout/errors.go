@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrClosed is returned for what needs a log that is open.
+// ErrClosed is returned by calls that need an open log.
 var ErrClosed = errors.New("the log is closed")
 
 // ErrGoexit is the value reported for a handler that called runtime.Goexit, as

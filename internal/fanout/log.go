@@ -32,7 +32,7 @@ type Options[T any] struct {
 type Log[T any] struct {
 	name  string
 	uid   func(T) string
-	epoch time.Time // what readers' time stamps count from
+	epoch time.Time // time stamps of readers count from it
 
 	end      atomic.Uint64 // the number of the next notification; stored under mu
 	initials atomic.Uint64 // notifications below end that are Initial; stored under mu

@@ -14,7 +14,7 @@ type Panic struct {
 	Handler string
 	// Key is the key of the object whose notification it was called with.
 	Key string
-	// Value is what it panicked with: ErrGoexit if it called runtime.Goexit.
+	// Value is the value of the panic: ErrGoexit if it called runtime.Goexit.
 	Value any
 	// Stack is the goroutine's stack, from the panic down.
 	Stack []byte
@@ -23,7 +23,7 @@ type Panic struct {
 // maxKey bounds how much of a key is printed. A key of Kubernetes is shorter.
 const maxKey = 512
 
-// Error names the handler, its collection and the key, and says what it panicked with.
+// Error names the handler, its collection, the key and the value.
 func (p *Panic) Error() string {
 	return fmt.Sprintf("handler %q of informer %s panicked at object %.*q: %v",
 		p.Handler, p.Collection, maxKey, p.Key, p.Value)

@@ -19,8 +19,8 @@ const (
 	slowRun = time.Millisecond
 )
 
-// run is what a reader delivers without looking at anything shared but whether
-// it is stopped.
+// run has the notifications that a reader delivers next. Meanwhile it looks at nothing
+// shared, except whether it is stopped.
 type run[T any] struct {
 	calls   []change.Change[T]
 	first   uint64 // the number of calls[0], for a run of the log

@@ -92,14 +92,10 @@ func (s *Subscription[T]) returnedLocked() int {
 func (s *Subscription[T]) pendingLocked() backlogSize {
 	if s.backlog == nil {
 		initials, done := s.initials.Load(), s.done.Load()
-		size := backlogSize{
+		return backlogSize{
 			pending: int(s.log.end.Load() - done),
 			initial: int(s.log.initials.Load() - initials),
 		}
-		if s.run.counted && !s.run.fromLog {
-			size.pending += len(s.run.calls) - s.returnedLocked()
-		}
-		return size
 	}
 	size := backlogSize{s.backlog.count, s.backlog.initial, s.backlog.unseen}
 	if s.run.counted {

@@ -97,7 +97,7 @@ type Subscription[T any] struct {
 	mu        sync.Mutex
 	node      *chunk[T] // attached: where pos lies or, at its end, what pos follows
 	pos       uint64    // the number of the next notification to take from the log
-	run       run[T]    // what is being delivered
+	run       run[T]    // is being delivered
 	backlog   *backlog[T]
 	syncAt    uint64 // attached: the number before which the synced mark stands
 	replay    Items[T]
@@ -162,7 +162,7 @@ func newSubscription[T any](
 // Name returns the name given in the options, or the one that was made up.
 func (s *Subscription[T]) Name() string { return s.name }
 
-// Remove ends the subscription and drops what is pending. It never waits for
+// Remove ends the subscription and drops its pending notifications. It never waits for
 // the handler and may be called by the handler itself: then no further call
 // follows. Called elsewhere, one call may be running or about to begin; Done
 // tells when that has returned. Calling it again changes nothing.

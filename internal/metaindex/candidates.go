@@ -5,23 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/store"
 )
-
-// Label identifies the index of the label of a key.
-type Label string
-
-// String returns a text for errors.
-func (l Label) String() string { return "label " + string(l) }
-
-type owners struct{}
-
-func (owners) String() string { return "owners" }
-
-// Owners identifies the index of the UIDs of owners.
-var Owners = owners{}
 
 // Candidates yields, with their keys and ascending by key, objects whose keys begin with the
 // prefix. Among them are all that the selector matches. exact says that all of them match:
@@ -60,14 +46,4 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 		return s.Prefix(prefix), false
 	}
 	return found, false
-}
-
-// OwnerCandidates yields objects whose keys begin with the prefix. Among them are all that
-// have an owner of that UID.
-func OwnerCandidates[T any](s store.Snapshot[T], prefix string,
-	uid types.UID) iter.Seq2[string, T] {
-	if x, ok := s.Index(Owners); ok {
-		return x.Within(prefix).Lookup(string(uid))
-	}
-	return s.Prefix(prefix)
 }

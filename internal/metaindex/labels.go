@@ -6,6 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// Label identifies the index of the label of a key.
+type Label string
+
+// String returns a text for errors.
+func (l Label) String() string { return "label " + string(l) }
+
 // Labels returns the labels of an object, for a selector. Nothing is copied.
 func Labels(obj metav1.Object) labels.Labels {
 	u, ok := obj.(*unstructured.Unstructured)

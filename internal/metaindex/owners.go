@@ -1,10 +1,21 @@
 package metaindex
 
 import (
+	"iter"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidings-go/tidings/store"
 )
+
+type owners struct{}
+
+func (owners) String() string { return "owners" }
+
+// Owners identifies the index of the UIDs of owners.
+var Owners = owners{}
 
 // OwnerUIDs returns the UIDs of an object's owners, for an index.
 func OwnerUIDs(obj metav1.Object) []string {
@@ -14,6 +25,16 @@ func OwnerUIDs(obj metav1.Object) []string {
 		return true
 	})
 	return uids
+}
+
+// OwnerCandidates yields objects whose keys begin with the prefix. Among them are all that
+// have an owner of that UID.
+func OwnerCandidates[T any](s store.Snapshot[T], prefix string,
+	uid types.UID) iter.Seq2[string, T] {
+	if x, ok := s.Index(Owners); ok {
+		return x.Within(prefix).Lookup(string(uid))
+	}
+	return s.Prefix(prefix)
 }
 
 // Owned reports whether an object has an owner of that UID; with controller, whether

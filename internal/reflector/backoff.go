@@ -2,10 +2,14 @@ package reflector
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -55,4 +59,66 @@ func scale(d time.Duration, factor float64) time.Duration {
 		return time.Duration(product)
 	}
 	return math.MaxInt64
+}
+
+// retry records a failure and returns the state that waits before next. The wait also grows
+// with the number of lists since a watch last lasted: watches that bring something new and
+// end at once may be those of a server whose events are ahead of its lists.
+func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) state[T] {
+	if ctx.Err() != nil || errors.Is(err, delta.ErrClosed) {
+		return nil
+	}
+	end := classify(err, false)
+	r.noteContact(end)
+	if r.handleMissing(ctx, end) != nil {
+		return nil // the queue is closed, or ctx has ended
+	}
+	r.attempts.failures++
+	return r.retryAfter(err, end, max(r.attempts.failures, r.attempts.lists), next)
+}
+
+// retryAfter returns the state that waits before next, after a number of failures in a row.
+// end is the class of err.
+func (r *Reflector[T]) retryAfter(
+	err error, end ending, failures int, next state[T],
+) state[T] {
+	if end.retryAfter > maxRetryAfter {
+		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
+			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
+	}
+	wait := delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter))
+	r.recorder.failed(end.state, err, time.Now().Add(wait))
+	return &backingOff[T]{wait, next}
+}
+
+// pause returns the state that waits before next, after an end that is no failure.
+func (r *Reflector[T]) pause(next state[T]) state[T] {
+	return &backingOff[T]{delay(r.o.Backoff, max(1, r.attempts.lists), 0), next}
+}
+
+// backingOff waits. Out of it lead:
+//
+//	the wait is over → next
+//	ctx ends         → the end of Run
+type backingOff[T any] struct {
+	wait time.Duration
+	next state[T]
+}
+
+// close closes next: a list in pages has a span while it waits.
+func (s *backingOff[T]) close() {
+	if next, ok := s.next.(interface{ close() }); ok {
+		next.close()
+	}
+}
+
+func (s *backingOff[T]) step(ctx context.Context) state[T] {
+	timer := time.NewTimer(s.wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-timer.C:
+		return s.next
+	}
 }

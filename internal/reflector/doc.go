@@ -81,8 +81,8 @@
 //     that moment and is consistent, so that it is not older than that version. When slots go, the
 //     watch stays; the next one has the narrower selector.
 //  4. The shardInfo of a list says that the server honours selectors. Until then, each list and each
-//     watch is preceded by a list of one object with a selector, except after a failure. A request
-//     with a selector that is refused is made again without it. Checks never have one.
+//     watch is preceded by a list of one object with a selector, except after a failure. After a
+//     request with a selector is refused, the next one has none. Checks never have one.
 //  5. Slots go from the Holding first. [Reflector.Settle] returns when no event that was decoded
 //     before is on its way: then their objects can leave the cache.
 //

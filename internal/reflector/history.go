@@ -35,12 +35,14 @@ type absence struct {
 	until string // the version of the check; a watch that has reached it has brought the end
 }
 
-// history is what a reflector knows about the server's versions.
+// history has the reflector's knowledge of the server's versions.
 type history struct {
 	position
 	compare func(a, b string) (order int, ok bool)
-	listed  bool // a list was handed on
-	recent  recentEvents
+	// overtaken says that a first list was older than the state to which an earlier reflector has
+	// brought the queue.
+	overtaken bool
+	recent    recentEvents
 
 	// suspectRewind demands a check of the server's version: it may have been set back to an
 	// older state (P16). failedChecks counts checks that failed since a watch last began.

@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// This file has what lists in pages and streamed lists share.
+// This file has the steps that lists in pages and streamed lists share.
 
 // beginList counts a list and returns the place for its objects.
 func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
@@ -42,7 +42,7 @@ const countEvery = 1000
 // unlessRewound returns isCached, or nil if the source must decode every object: before the
 // first list nothing is cached, and after a rewind the cache may be of another history.
 func (r *Reflector[T]) unlessRewound(isCached source.IsCached) source.IsCached {
-	if !r.history.listed || r.history.rewound {
+	if !r.listed || r.history.rewound {
 		return nil
 	}
 	return isCached
@@ -72,7 +72,7 @@ func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) 
 		return false
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
-	if ok && r.history.listed {
+	if ok && r.listed {
 		l.compare(item.Key, item.Version, version)
 	}
 	// Without a UID an equal version proves nothing: fakes have one version for everything.
@@ -101,14 +101,18 @@ func (r *Reflector[T]) rewindIn(l *staged[T], version string) error {
 	return nil
 }
 
-// isVoid reports whether a list was not handed on for a reason that the next one does not have. Then
-// there is no wait between them: the server answers.
-func (r *Reflector[T]) isVoid(err error) bool {
-	if errors.Is(err, errRewound) {
+// listAgain returns the state that follows a list that endList has not handed on. There is no wait
+// where the next one does not have the reason: the server answers.
+func (r *Reflector[T]) listAgain(ctx context.Context, step Step, err error) state[T] {
+	switch {
+	case errors.Is(err, errSlotsCame):
+		return r.list()
+	case errors.Is(err, errRewound):
 		r.noteError(err)
-		return true
+		return r.list()
 	}
-	return errors.Is(err, errSlotsCame)
+	r.report(ctx, step, err)
+	return r.retry(ctx, err, r.list())
 }
 
 // endList hands on the staged objects as one Replace. The next watch starts at version.
@@ -135,34 +139,41 @@ func (r *Reflector[T]) endList(
 		h.rewound = true
 		return rewind
 	}
-	items, highest := l.take(), version
-	if !o.NewHistory {
-		highest = h.higher(h.highest, version)
-	}
-	newest := delta.Item[T]{}
-	for i := range items {
-		highest = h.higher(highest, items[i].Version)
-		if h.higher(newest.Version, items[i].Version) != newest.Version {
-			newest = items[i]
-		}
-	}
-	last := lastChange{key: strings.Clone(newest.Key), version: newest.Version, uid: strings.Clone(newest.UID)}
+	items := l.take()
+	to := r.positionAfter(items, version, o.NewHistory)
 	r.lastListed = len(items)
-	if err := r.replace(ctx, l.adds, version, items, o); err != nil {
-		if errors.Is(err, delta.ErrOlder) { // than an earlier reflector has brought the queue to
-			r.o.ConsistentFirstList, h.rewound = true, consistent
+	if err := r.replace(ctx, l, version, items, o); err != nil {
+		if errors.Is(err, delta.ErrOlder) {
+			h.overtaken, h.rewound = true, consistent
 		}
 		return err
 	}
-	h.position = position{version, version, highest, last}
-	h.absent = absence{}
+	h.position, h.absent = to, absence{}
 	h.recent.clear()
-	h.listed, h.rewound, h.suspectRewind = true, false, false
-	r.server.emptied, r.server.lastContact = false, time.Now()
+	h.rewound, h.suspectRewind = false, false
+	r.server.lastContact = time.Now()
 	a := &r.attempts
 	a.lists++
 	a.uselessInRow, a.undecodable, a.answered = 0, false, false
 	r.recorder.change(func(h *health.Watch) { h.Listed = 0 })
 	r.received()
 	return nil
+}
+
+// positionAfter returns the position after a list of some objects at a version.
+func (r *Reflector[T]) positionAfter(items []delta.Item[T], version string, newHistory bool) position {
+	h := &r.history
+	to := position{version: version, resume: version, highest: version}
+	if !newHistory {
+		to.highest = h.higher(h.highest, version)
+	}
+	var newest delta.Item[T]
+	for i := range items {
+		to.highest = h.higher(to.highest, items[i].Version)
+		if h.higher(newest.Version, items[i].Version) != newest.Version {
+			newest = items[i]
+		}
+	}
+	to.last = lastChange{key: strings.Clone(newest.Key), version: newest.Version, uid: strings.Clone(newest.UID)}
+	return to
 }

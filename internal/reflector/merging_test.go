@@ -181,13 +181,27 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 			}
 		},
 		"a token comes twice": func(t *testing.T) scenario {
-			next := page("", "6", "+bb@2", "next")
+			bb, ccc := page("", "6", "+bb@2", "next"), page("", "6", "+ccc@3", "next")
+			l := &lists{pages: []answer{bb, ccc, bb, ccc}}
 			return scenario{
 				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
-				during: func(r *Reflector[object], _ *script) {
-					merged = merges(t, r, &lists{pages: []answer{next, next}}, slotsOf("bb"))
+				during: func(r *Reflector[object], _ *script) { merged = merges(t, r, l, slotsOf("bb", "ccc")) },
+				check: func(t *testing.T, r *Reflector[object], s *script, j *journal) {
+					same(t, "lists", l.asked, `500 ""`, `500 "next"`, `0 ""`, `0 "next"`)
+					returns(errRepeatedToken)(t, r, s, j)
 				},
-				check: returns(errRepeatedToken),
+			}
+		},
+		"pages come twice": func(t *testing.T) scenario {
+			l := &lists{pages: []answer{page("", "6", "+bb@2", "1"), page("", "6", "+ccc@3", "2"), page("", "6", "+ccc@3", "3"), bcd[0]}}
+			return scenario{
+				o: holds("a"), answers: []answer{listed()},
+				during: func(r *Reflector[object], _ *script) { merged = merges(t, r, l, slotsOf("bb", "ccc", "dddd")) },
+				queue:  []string{replaced5, "push : merged bb@2 merged ccc@3 merged dddd@4"},
+				check: func(t *testing.T, r *Reflector[object], s *script, j *journal) {
+					same(t, "lists", l.asked, `500 ""`, `500 "1"`, `500 "2"`, `0 ""`)
+					returns(nil)(t, r, s, j)
+				},
 			}
 		},
 		"an older list": func(t *testing.T) scenario {

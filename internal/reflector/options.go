@@ -61,7 +61,7 @@ type Options[T any] struct {
 	PagesAfterFailure bool
 }
 
-// Step is what a reflector was doing when it failed.
+// Step is the step of a reflector that failed.
 type Step string
 
 // The steps.

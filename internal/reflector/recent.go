@@ -15,7 +15,7 @@ type recentEvents struct {
 	next   int // the place of the next event, once all are taken
 }
 
-// recentEvent is what tells an event from others.
+// recentEvent has the fields that tell an event from others.
 type recentEvent struct {
 	key, version string
 	deleted      bool

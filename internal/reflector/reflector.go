@@ -17,26 +17,26 @@ import (
 var ErrRanAlready = errors.New("reflector: Run was called before; " +
 	"make a new Reflector to list and watch again")
 
-// Queue receives lists, events and bookmarks. *delta.Queue implements it.
-type Queue[T any] interface {
-	Push(ctx context.Context, partition, version string, changes []delta.Event[T]) error
-	Replace(ctx context.Context, partition, version string, items []delta.Item[T],
-		o delta.ReplaceOptions) error
-	Bookmark(ctx context.Context, partition, version string) error
-}
-
 // Reflector keeps one partition of a queue in step with one source. Create it with [New].
 type Reflector[T any] struct {
-	source    source.Source[T]
-	queue     Queue[T]
-	o         Options[T]
-	invalid   error // why the options cannot be used, nil if they can
-	recorder  *healthRecorder
-	suspicion suspicion
+	source   source.Source[T]
+	queue    Queue[T]
+	o        Options[T]
+	invalid  error // why the options cannot be used, nil if they can
+	recorder *healthRecorder
+	ran      atomic.Bool
+
+	// Run shares these with Merge, Settle and SuspectWatch. With slots, handingOn is held while lists
+	// and events are handed on, which may wait for room in the queue. It guards listed and emptied,
+	// which Run alone writes.
+
+	handingOn lock
+	listed    bool // a list was handed on
+	emptied   bool // later, the queue was told that the server has no such resource
 	merging   merging
-	ran       atomic.Bool
-	// sharding reports whether the server has honoured the last shard selector of a list.
-	sharding atomic.Bool
+	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
+	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
+	sharding  atomic.Bool                // the server has honoured the last shard selector of a list
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
 
@@ -47,7 +47,7 @@ type Reflector[T any] struct {
 	lastListed int
 }
 
-// server is what a reflector has learned about its server.
+// server has the facts that a reflector has learned about its server.
 type server struct {
 	lastContact   time.Time // when the server last showed that it is reachable
 	noStreams     bool      // it does not stream lists
@@ -56,7 +56,6 @@ type server struct {
 	// betweenBookmarks is the longest wait between two bookmarks of the last watch that had two.
 	betweenBookmarks time.Duration
 	missingSince     time.Time // since when it answers that there is no such resource
-	emptied          bool      // the collection was handed on as empty because of that
 }
 
 // attempts has the counters that decide how long to wait and when to list again.
@@ -90,7 +89,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	recent := recentEvents{off: o.Compare == nil}
 	o = o.withDefaults()
 	return &Reflector[T]{
-		source: src, queue: queue, o: o, invalid: invalid, merging: merging{lock: make(chan struct{}, 1)},
+		source: src, queue: queue, o: o, invalid: invalid, handingOn: make(lock, 1),
 		history:  history{compare: o.Compare, recent: recent},
 		server:   server{noStreams: o.NoStreamedLists},
 		recorder: newHealthRecorder(failureLevel, o.OnChange),
@@ -113,7 +112,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	// Not in New: a logger may use the informer, which does not exist then.
 	r.recorder.log = r.o.Logger.With("informer", r.o.Name)
 	defer r.recorder.enter(health.StateStopped)
-	defer r.merging.end()
+	defer r.endMerge()
 	now := r.list()
 	defer func() { // a step may panic
 		if s, ok := now.(interface{ close() }); ok {
@@ -151,68 +150,6 @@ func (r *Reflector[T]) noteError(err error) {
 	r.recorder.change(func(h *health.Watch) { h.LastError, h.LastErrorAt = err, time.Now() })
 }
 
-// retry records a failure and returns the state that waits before next. The wait also grows
-// with the number of lists since a watch last lasted: watches that bring something new and
-// end at once may be those of a server whose events are ahead of its lists.
-func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) state[T] {
-	if ctx.Err() != nil || errors.Is(err, delta.ErrClosed) {
-		return nil
-	}
-	end := classify(err, false)
-	r.noteContact(end)
-	if r.handleMissing(ctx, end) != nil {
-		return nil // the queue is closed, or ctx has ended
-	}
-	r.attempts.failures++
-	return r.retryAfter(err, end, max(r.attempts.failures, r.attempts.lists), next)
-}
-
-// retryAfter returns the state that waits before next, after a number of failures in a row.
-// end is the class of err.
-func (r *Reflector[T]) retryAfter(
-	err error, end ending, failures int, next state[T],
-) state[T] {
-	if end.retryAfter > maxRetryAfter {
-		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
-			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
-	}
-	wait := delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter))
-	r.recorder.failed(end.state, err, time.Now().Add(wait))
-	return &backingOff[T]{wait, next}
-}
-
-// pause returns the state that waits before next, after an end that is no failure.
-func (r *Reflector[T]) pause(next state[T]) state[T] {
-	return &backingOff[T]{delay(r.o.Backoff, max(1, r.attempts.lists), 0), next}
-}
-
-// backingOff waits. Out of it lead:
-//
-//	the wait is over → next
-//	ctx ends         → the end of Run
-type backingOff[T any] struct {
-	wait time.Duration
-	next state[T]
-}
-
-// close closes next: a list in pages has a span while it waits.
-func (s *backingOff[T]) close() {
-	if next, ok := s.next.(interface{ close() }); ok {
-		next.close()
-	}
-}
-
-func (s *backingOff[T]) step(ctx context.Context) state[T] {
-	timer := time.NewTimer(s.wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-timer.C:
-		return s.next
-	}
-}
-
 // received records an answer of the server in health. The counters of attempts are reset only
 // by a watch that makes progress, so that a server which can be listed and not watched is not
 // listed without end.
@@ -234,33 +171,4 @@ func (r *Reflector[T]) noteContact(end ending) {
 	if end.contact {
 		r.server.lastContact = time.Now().Add(min(end.retryAfter, longOutage))
 	}
-}
-
-// leastMissing is how long the server must answer that it has no such resource before the
-// cached objects of an optional collection are deleted. A server that starts, or one of
-// several that has not seen a definition yet, answers so for a moment.
-const leastMissing = time.Minute
-
-// handleMissing hands on an empty collection for an optional resource that the server does not
-// have: at once if nothing was listed yet, else after leastMissing.
-func (r *Reflector[T]) handleMissing(ctx context.Context, end ending) error {
-	if !r.o.Optional || !end.missing {
-		r.server.missingSince = time.Time{}
-		return nil
-	}
-	now := time.Now()
-	if r.server.missingSince.IsZero() {
-		r.server.missingSince = now
-	}
-	if r.server.emptied || r.history.listed && now.Sub(r.server.missingSince) < leastMissing {
-		return nil
-	}
-	// When the definition comes back, the server may have been restored from a backup. Versions
-	// of the old objects do not compare with those of the new ones.
-	if err := r.replaceByNothing(ctx); err != nil {
-		return err
-	}
-	r.server.emptied, r.history.position, r.history.absent = true, position{}, absence{}
-	r.recorder.change(func(h *health.Watch) { h.Version = "" })
-	return nil
 }

@@ -198,11 +198,21 @@ func TestP1_CheckThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
 // version with an earlier reflector, and a server that was set back meanwhile.
 func TestP16_ReflectorThatTakesAnothersPlaceFindsARewind(t *testing.T) {
 	empty := func(request string) answer { return page(request, "5", "", "") }
+	var reported []string
+	streams := Options[object]{OnFailure: func(ended Step, _ error) { reported = append(reported, string(ended)) }}
+	pages := streams
+	pages.NoStreamedLists = true
+	reports := func(want ...string) checker {
+		return func(t *testing.T, _ *Reflector[object], _ *script, _ *journal) {
+			same(t, "reported", reported, want...)
+			reported = nil
+		}
+	}
 	scenarios(t, map[string]scenario{
-		"streamed": {j: &journal{older: true}, answers: []answer{listed(), listed()},
-			queue: []string{replaced5, "replace 5, new history: a@3"}},
-		"in pages": {j: &journal{older: true}, o: inPages, answers: []answer{empty(first), empty(later), empty(later), watched("5")},
-			queue: []string{"replace 5:", "replace 5:", "replace 5, new history:"}},
+		"streamed": {j: &journal{older: true}, o: streams, answers: []answer{listed(), listed()},
+			queue: []string{replaced5, "replace 5, new history: a@3"}, check: reports("streamed list")},
+		"in pages": {j: &journal{older: true}, o: pages, answers: []answer{empty(first), empty(later), empty(later), watched("5")},
+			queue: []string{"replace 5:", "replace 5:", "replace 5, new history:"}, check: reports("list", "list")},
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // lookedAt answers a check of the server's version with the objects of a text.
@@ -84,6 +86,15 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 		"look without the last object, which was deleted": {
 			answers: away("-b@9", "5", watched("5", sendsAfter(time.Second, "*21")), lookedAt("20", "")),
 			queue:   []string{replaced5, "push 9: delete b@9", "bookmark 21"}, check: narrowed("b"),
+		},
+		"look without an object of slots, of which a read has shown an older state": {
+			o:       Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "b", "c"))},
+			answers: []answer{listed(sends("~b@8")), lookedAt("20", ""), watched("8", sendsAfter(time.Second, "*21")), streamed(sends("+c@19 =22"))},
+			during: func(r *Reflector[object], _ *script) {
+				after(time.Minute)
+				r.SuspectWatch("b", "8")
+			},
+			queue: []string{replaced5, "push 8: set b@8", "bookmark 21", "replace 22, new history: c@19"}, check: narrowed("b"),
 		},
 		"look at the deleted object": {
 			answers: away("-b@9", "5", watched("5"), lookedAt("20", "+b@2"), streamed(sends("+b@2 =20"))),

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -100,7 +101,7 @@ func checked(version string) answer { return page(look, version, "+other@1", "mo
 // are not answered.
 type script struct {
 	t       *testing.T
-	asks    bool // it leaves out cached objects, as a source that reads encoded objects does
+	asks    bool // it leaves out objects that are cached or not wanted, as a source that reads encoded objects does
 	mu      sync.Mutex
 	answers []answer
 	asked   []string
@@ -112,10 +113,13 @@ type script struct {
 	probes  int      // lists of one object with a shard selector, which have no answer of their own
 }
 
-// leaveOut leaves out the items that are cached, and notes them.
-func leaveOut[E any](s *script, isCached source.IsCached, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
+// leaveOut leaves out the items that are not wanted, and those that are cached, which it notes.
+func leaveOut[E any](s *script, selects source.Selects, isCached source.IsCached, all []E, itemOf func(E) (source.Item[object], bool)) (rest []E) {
 	for _, e := range all {
 		i, may := itemOf(e)
+		if may && selects != nil && !selects(i.UID, slot.NamespaceOf(i.Key)) {
+			continue
+		}
 		if may && isCached != nil && isCached(i.Key, i.Version, i.UID) {
 			s.mu.Lock()
 			s.cached = append(s.cached, i.Key+"@"+i.Version)
@@ -184,7 +188,7 @@ func (s *script) List(ctx context.Context, o source.ListOptions) (source.Page[ob
 		return source.Page[object]{}, context.Cause(ctx)
 	}
 	if s.asks {
-		a.page.Items = leaveOut(s, o.IsCached, a.page.Items, func(i source.Item[object]) (source.Item[object], bool) { return i, true })
+		a.page.Items = leaveOut(s, o.Selects, o.IsCached, a.page.Items, func(i source.Item[object]) (source.Item[object], bool) { return i, true })
 	}
 	return a.page, a.err
 }
@@ -213,7 +217,7 @@ func (s *script) Watch(ctx context.Context, o source.WatchOptions) (source.Strea
 	}
 	stream := &scriptedStream{ctx: ctx, reads: a.reads, of: s}
 	if s.asks && o.SendInitialEvents {
-		stream.asks, stream.isCached = s, o.IsCached
+		stream.asks, stream.selects, stream.isCached = s, o.Selects, o.IsCached
 	}
 	return stream, nil
 }
@@ -223,6 +227,7 @@ type scriptedStream struct {
 	reads    []read
 	of       *script // nil: of another server
 	asks     *script
+	selects  source.Selects
 	isCached source.IsCached
 }
 
@@ -241,9 +246,14 @@ func (s *scriptedStream) Next() ([]source.Event[object], error) {
 	if s.asks == nil {
 		return r.events, r.err
 	}
-	r.events = leaveOut(s.asks, s.isCached, r.events, func(e source.Event[object]) (source.Item[object], bool) {
+	r.events = leaveOut(s.asks, s.selects, s.isCached, r.events, func(e source.Event[object]) (source.Item[object], bool) {
 		return e.Item, e.Type == source.Added
 	})
+	for i, e := range r.events {
+		if e.Type <= source.Deleted && s.selects != nil && !s.selects(e.UID, slot.NamespaceOf(e.Key)) {
+			r.events[i] = source.Event[object]{Type: e.Type, Item: source.Item[object]{Version: e.Version}, Unselected: true}
+		}
+	}
 	if len(r.events) == 0 && r.err == nil {
 		return s.Next()
 	}

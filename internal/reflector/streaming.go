@@ -89,6 +89,9 @@ func (s *streaming[T]) isCached(key, version, uid string) bool {
 // stageEvent stages an event of the list. Servers send only Added events before its end, but
 // the protocol allows a change in between.
 func (s *streaming[T]) stageEvent(event source.Event[T]) {
+	if event.Unselected {
+		return
+	}
 	leaves := event.Type == source.Deleted
 	if event.Type == source.Added || event.Type == source.Modified {
 		accepted := s.stage(s.staged, event.Item)
@@ -108,13 +111,9 @@ func (s *streaming[T]) complete(
 	objects := s.staged.len() // endList takes them
 	err := s.endList(ctx, s.staged, version, true)
 	s.endSpan(err, version, objects)
-	if s.isVoid(err) {
-		s.close()
-		return s.list()
-	}
 	if err != nil {
 		s.close()
-		return s.retry(ctx, err, s.list())
+		return s.listAgain(ctx, StreamedList, err)
 	}
 	s.stream.endList()
 	s.stream.span = s.startSpan(ctx, "watch", slog.String("version", version))

@@ -48,8 +48,8 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	if (h.version == "" || h.version == "0") && !s.afterList {
 		return s.list()
 	}
-	if older := s.suspicion.take(); older.key != "" {
-		h.last = older
+	if older := s.suspected.Swap(nil); older != nil {
+		h.last = *older
 		h.suspect()
 	}
 	if h.suspectRewind && h.failedChecks < mostChecks {
@@ -88,31 +88,21 @@ type watching[T any] struct {
 
 func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.recorder.enter(health.StateWatching)
-	s.suspicion.watches(s.stream.cancel, s.stream.opened)
-	s.merging.watches(s.stream.cancel, s.stream.asked)
+	s.running.Store(s.stream)
 	s.endNarrowWatch() // slots may have come while it began
 	err := s.handOn(ctx, s.rest)
-	if errors.Is(err, errSlotsCame) {
-		return s.watchEnded(ctx, err, s.stream)
-	}
-	if err != nil {
-		s.stream.endSpan(ctx, err, true)
-		s.close()
-		return s.retry(ctx, err, s.resume())
-	}
-	for {
-		events, err := s.stream.Next()
-		if err == nil {
-			s.server.lastContact = time.Now()
-			err = s.handOn(ctx, events)
+	for err == nil {
+		var events []source.Event[T]
+		if events, err = s.stream.Next(); err != nil {
+			break
 		}
-		switch h := &s.history; {
-		case err != nil:
-			return s.watchEnded(ctx, err, s.stream)
-		case s.lacksEnd():
+		s.server.lastContact = time.Now()
+		if err = s.handOn(ctx, events); err == nil && s.lacksEnd() {
+			h := &s.history
 			return s.wentBack(ctx, passedError(h.absent.key, h.last.version, h.version), s.stream)
 		}
 	}
+	return s.watchEnded(ctx, err, s.stream)
 }
 
 func (s *watching[T]) close() { s.stream.close() }
@@ -124,7 +114,7 @@ func (s *watching[T]) lacksEnd() bool {
 	if h.absent.key == "" || h.isOlder(h.version, h.absent.until) {
 		return false
 	}
-	return s.holdsSlot(h.absent.key, h.absent.uid)
+	return s.mayHold(h.absent.key, h.absent.uid)
 }
 
 // watchEnded closes a watch that has ended, records how it ended, and returns the state that
@@ -297,8 +287,8 @@ func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error
 // A server may delete several objects at one version, such as events whose lease ends
 // (kubernetes/kubernetes#110210). A watch from that version would not bring those of them that
 // this stream has not brought yet. So a watch resumes from the version before, until a later
-// version or a bookmark closes the group. The queue drops what comes twice, or isReplay does where
-// versions do not order states.
+// version or a bookmark closes the group. The queue drops events that come twice, or isReplay does
+// where versions do not order states.
 func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	to.highest = s.history.higher(to.highest, event.Version)
 	if event.Version == "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -57,14 +56,8 @@ func (h *Holding) Slots() Set { return h.held.Load().set }
 // Adds counts the calls of Add. A list that began before the last one may lack objects.
 func (h *Holding) Adds() uint64 { return h.held.Load().adds }
 
-// Has reports whether the slot of an object with a UID and a namespace is held. An object without a
-// namespace, divided by it, has no slot; Has reports true, so that what reads it can say so.
-func (h *Holding) Has(uid, namespace string) bool {
-	if h.key == Namespace && namespace == "" {
-		return true
-	}
-	return h.held.Load().set.Has(h.key.Of(uid, namespace))
-}
+// Has reports whether the slot of an object with a UID and a namespace is held, as [Key.In] does.
+func (h *Holding) Has(uid, namespace string) bool { return h.key.In(h.Slots(), uid, namespace) }
 
 // ErrNoNamespace is an object without a namespace where objects are divided by that, and ErrNoUID the
 // result of a transform without the UID that they are divided by, or with another one.
@@ -184,13 +177,4 @@ func Attach(h *Holding, m Member) (detach func()) {
 		defer h.mu.Unlock()
 		delete(h.members, m)
 	}
-}
-
-// NamespaceOf returns the namespace in a key, which is namespace/name or a name alone.
-func NamespaceOf(key string) string {
-	namespace, _, found := strings.Cut(key, "/")
-	if !found {
-		return ""
-	}
-	return namespace
 }

@@ -1,5 +1,7 @@
 package slot
 
+import "strings"
+
 const (
 	// Count is the number of slots.
 	Count = 256
@@ -10,12 +12,12 @@ const (
 	Entries = Count + MaxControllers
 )
 
-// Key is what objects are divided by.
+// Key says by which of their names objects are divided.
 type Key string
 
 // The keys.
 const (
-	// UID divides by metadata.uid: evenly, and without regard to what belongs together.
+	// UID divides by metadata.uid: evenly, and without regard to owners.
 	UID Key = "uid"
 	// Namespace divides by metadata.namespace, so that all objects of a namespace are in one slot.
 	Namespace Key = "namespace"
@@ -29,16 +31,23 @@ func (k Key) Of(uid, namespace string) int {
 	return int(hash(uid) >> 56)
 }
 
-// OfBytes is Of for names that are parts of undecoded objects.
-func (k Key) OfBytes(uid, namespace []byte) int {
-	if k == Namespace {
-		return int(mix(hash(namespace)) >> 56)
+// In reports whether the slot of an object with a UID and a namespace is in a set. An object without
+// a namespace, divided by it, has no slot; In reports true, so that what reads it can say so.
+func (k Key) In(s Set, uid, namespace string) bool {
+	return k == Namespace && namespace == "" || s.Has(k.Of(uid, namespace))
+}
+
+// NamespaceOf returns the namespace in a key, which is namespace/name or a name alone.
+func NamespaceOf(key string) string {
+	namespace, _, found := strings.Cut(key, "/")
+	if !found {
+		return ""
 	}
-	return int(hash(uid) >> 56)
+	return namespace
 }
 
 // hash is FNV-1a of 64 bits.
-func hash[T string | []byte](value T) uint64 {
+func hash(value string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(value) {
 		h = (h ^ uint64(value[i])) * 1099511628211

@@ -2,12 +2,14 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
@@ -168,4 +170,36 @@ func TestS7_AListThatIsNotNarrowed(t *testing.T) {
 			}
 		},
 	}.run(t)
+}
+
+// TestS6_ObjectsThatAreNotWanted come from a source that leaves them out before they are decoded.
+func TestS6_ObjectsThatAreNotWanted(t *testing.T) {
+	a := Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}
+	inPagesOf := func(o Options[object]) Options[object] {
+		o.NoStreamedLists = true
+		return o
+	}
+	noName := Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a").Union(slot.Of(slot.UID.Of("", ""))))}
+	healthy := unless(func(h health.Watch) bool { return h.LastError != nil || h.Dropped != 0 })
+	scenarios(t, map[string]scenario{
+		"pages of them are not empty": {
+			o: inPagesOf(a), asks: true, queue: []string{replaced5}, check: healthy,
+			answers: []answer{
+				page(first, "5", "+bb@2", "1"), page(following("1"), "5", "+ccc@2", "2"), page(following("2"), "5", "+dddd@2", "3"),
+				page(following("3"), "5", "+eeeee@2", "4"), page(following("4"), "5", "+a@3", ""), watched("5"),
+			},
+		},
+		"pages of them that come twice have no end": {
+			o: inPagesOf(a), asks: true, queue: []string{replaced5},
+			answers: []answer{
+				page(first, "5", "+bb@2", "1"), page(following("1"), "5", "+ccc@2", "2"), page(following("2"), "5", "+ccc@2", "3"),
+				page(`list "0" 0 ""`, "5", "+a@3", ""), watched("5"),
+			},
+			check: unless(func(h health.Watch) bool { return !errors.Is(h.LastError, errRepeatedPage) }),
+		},
+		"events during a streamed list": { // of which the key and the UID are not known
+			o: noName, asks: true, queue: []string{replaced5}, check: healthy,
+			answers: []answer{streamed(sends("+a@3 +bb@2 ~bb@4 =5"))},
+		},
+	})
 }

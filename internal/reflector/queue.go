@@ -1,0 +1,95 @@
+package reflector
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// Queue receives lists, events and bookmarks. *delta.Queue implements it.
+type Queue[T any] interface {
+	Push(ctx context.Context, partition, version string, changes []delta.Event[T]) error
+	Replace(ctx context.Context, partition, version string, items []delta.Item[T],
+		o delta.ReplaceOptions) error
+	Bookmark(ctx context.Context, partition, version string) error
+}
+
+// lock is a mutex made of a channel with room for one token: a context can end the wait for it.
+type lock chan struct{}
+
+// acquire locks l, or returns why ctx has ended.
+func (l lock) acquire(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
+		l.release()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (l lock) release() { <-l }
+
+// push hands on the changes of a watch, except those of slots that have gone since they were
+// decoded, and its version. Once slots have come that the watch does not select, it fails: the
+// version of their list is not below the one that was reached then.
+func (s *watching[T]) push(ctx context.Context, version string) error {
+	changes := s.changes
+	if s.o.Slots != nil {
+		if err := s.handingOn.acquire(ctx); err != nil {
+			return err
+		}
+		defer s.handingOn.release()
+		if !s.stream.asked.covers(s.held()) {
+			return errSlotsCame
+		}
+		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool { return !s.holds(e.Key, e.UID) })
+		s.note(changes)
+	}
+	if len(changes) == 0 {
+		return s.queue.Bookmark(ctx, s.o.Partition, version)
+	}
+	return s.queue.Push(ctx, s.o.Partition, version, changes)
+}
+
+// replace hands on a list, without the objects of slots that have gone since it began. A nil list
+// says that the server has no such resource: then there are no items.
+func (r *Reflector[T]) replace(
+	ctx context.Context, l *staged[T], version string, items []delta.Item[T], o delta.ReplaceOptions,
+) error {
+	if r.o.Slots != nil {
+		if err := r.handingOn.acquire(ctx); err != nil {
+			return err
+		}
+		defer r.handingOn.release()
+		if l != nil && r.o.Slots.Adds() != l.adds {
+			return errSlotsCame
+		}
+		key, held := r.o.Slots.Key(), r.held() // as they are now: Moved is called later
+		o.Moved = func(objectKey, uid string) bool {
+			return !key.In(held, uid, slot.NamespaceOf(objectKey))
+		}
+		items = slices.DeleteFunc(items, func(i delta.Item[T]) bool { return o.Moved(i.Key, i.UID) })
+	}
+	if err := r.queue.Replace(ctx, r.o.Partition, version, items, o); err != nil {
+		return err
+	}
+	r.listed, r.emptied = r.listed || l != nil, l == nil
+	r.merging.end(errReplaced)
+	return nil
+}
+
+// Settle returns when the events that were decoded before are handed on. Those of slots that have
+// gone by now are not handed on afterwards. An error is that of the context.
+func (r *Reflector[T]) Settle(ctx context.Context) error {
+	if err := r.handingOn.acquire(ctx); err != nil {
+		return err
+	}
+	r.handingOn.release()
+	return nil
+}

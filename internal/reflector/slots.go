@@ -1,0 +1,96 @@
+package reflector
+
+import (
+	"context"
+
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/source"
+)
+
+// held returns the slots whose objects are wanted.
+func (r *Reflector[T]) held() slot.Set {
+	if r.o.Slots == nil {
+		return slot.All()
+	}
+	return r.o.Slots.Slots()
+}
+
+// holds reports whether the slot of an object is held.
+func (r *Reflector[T]) holds(key, uid string) bool {
+	return r.o.Slots == nil || r.o.Slots.Has(uid, slot.NamespaceOf(key))
+}
+
+// mayHold is holds for an object whose UID may be "", if it is not known.
+func (r *Reflector[T]) mayHold(key, uid string) bool { return uid == "" || r.holds(key, uid) }
+
+// ignores reports whether an object is in a slot that is not held.
+func (r *Reflector[T]) ignores(item *source.Item[T]) bool {
+	return item.Err == nil && !r.holds(item.Key, item.UID)
+}
+
+// selects returns the function that tells a source which objects are wanted.
+func (r *Reflector[T]) selects() source.Selects {
+	if r.o.Slots == nil {
+		return nil
+	}
+	return r.o.Slots.Has
+}
+
+// selection says which objects a request asks the server for. A server may ignore it, and the answer
+// to a watch does not say so. So objects that it does not select count as missing in the answer, which
+// may have them all the same.
+type selection struct {
+	selector string   // of the slots; "" for all objects
+	slots    slot.Set // all without a selector
+}
+
+// covers reports whether an answer holds the objects of all slots of a set.
+func (s selection) covers(held slot.Set) bool { return held.Minus(s.slots).IsEmpty() }
+
+// selection returns the selection of a list or a watch that begins now. While the server has not
+// honoured a selector, it is asked once more whether it does, except after a failure.
+func (r *Reflector[T]) selection(ctx context.Context) selection {
+	if r.maySelect(r.held()) && !r.sharding.Load() && r.attempts.failures == 0 {
+		r.checkSharding(ctx)
+	}
+	return r.selectionOf(r.held())
+}
+
+// selectionOf returns the selection of slots, if the server has honoured a selector.
+func (r *Reflector[T]) selectionOf(slots slot.Set) selection {
+	if !r.maySelect(slots) || !r.sharding.Load() {
+		return selection{slots: slot.All()}
+	}
+	return selection{slots.UIDSelector(), slots}
+}
+
+// maySelect reports whether a request for slots can have a selector. Slots by namespace are no
+// ranges of the hashes that servers know.
+func (r *Reflector[T]) maySelect(slots slot.Set) bool {
+	return r.o.Slots != nil && r.o.Slots.Key() == slot.UID && slots != slot.All()
+}
+
+// checkSharding lists one object, to find out whether the server honours a selector. An error counts
+// as no: the request that follows shows what is wrong.
+func (r *Reflector[T]) checkSharding(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, longestCheck)
+	defer cancel()
+	r.listPage(ctx, r.source, source.ListOptions{ //nolint:errcheck // see above
+		Limit: 1, ShardSelector: r.held().UIDSelector(), Selects: r.selects(),
+	})
+}
+
+// noteSharding notes whether the server has honoured the selector of a list, after its answer. One
+// that refuses it is asked without it.
+func (r *Reflector[T]) noteSharding(selector string, honoured bool, err error) {
+	if selector == "" {
+		return
+	}
+	if err == nil {
+		r.sharding.Store(honoured)
+		return
+	}
+	if c := classify(err, false).cause; c == refused || c == undecodable {
+		r.sharding.Store(false)
+	}
+}
