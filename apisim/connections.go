@@ -14,9 +14,9 @@ import (
 type pipeListener struct {
 	accepted chan net.Conn
 	closed   chan struct{} // by Close, which net/http calls once
+	gate     gate
 
 	storage *pipeListener // of an instance: nothing can be reached while that is unavailable
-	gate    *gate         // of an instance
 
 	mu        sync.Mutex // guards the rest
 	down      bool
@@ -37,7 +37,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 	client, server := net.Pipe()
 	select {
-	case l.accepted <- newGatedConn(server, l.gate):
+	case l.accepted <- l.gate.conn(server):
 		return client, nil
 	case <-l.closed:
 		return nil, errRefused
@@ -55,17 +55,14 @@ func (l *pipeListener) isAvailable() bool {
 	return !l.down && !time.Now().Before(l.downUntil)
 }
 
-// isDown reports whether setDown has said so of this listener.
-func (l *pipeListener) isDown() bool {
+// setDown refuses connections for good or until a time, and returns whether it did so for good
+// before.
+func (l *pipeListener) setDown(down bool, until time.Time) (was bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.down
-}
-
-func (l *pipeListener) setDown(down bool, until time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	was = l.down
 	l.down, l.downUntil = down, until
+	return was
 }
 
 // Accept returns the server's end of the next connection.
@@ -101,13 +98,13 @@ func (l tcpListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.pipe.isAvailable() {
-			return newGatedConn(conn, l.pipe.gate), nil
+			return l.pipe.gate.conn(conn), nil
 		}
 		conn.Close() //nolint:errcheck // it was not used
 	}
 }
 
-// connections holds the open connections of the server.
+// connections holds the open connections of a server.
 type connections struct {
 	mu   sync.Mutex // guards open
 	open map[net.Conn]struct{}
@@ -133,4 +130,66 @@ func (c *connections) cut() {
 	for conn := range c.open {
 		conn.Close() //nolint:errcheck // it is cut
 	}
+}
+
+// gate holds the connections of an instance that is paused.
+type gate struct {
+	mu   sync.Mutex    // guards open
+	open chan struct{} // closed when the instance goes on; nil while it runs
+}
+
+func (g *gate) set(paused bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case paused && g.open == nil:
+		g.open = make(chan struct{})
+	case !paused && g.open != nil:
+		close(g.open)
+		g.open = nil
+	}
+}
+
+// conn returns a server's end of a connection as it is behind the gate.
+func (g *gate) conn(conn net.Conn) net.Conn {
+	return &gatedConn{Conn: conn, gate: g, closed: make(chan struct{})}
+}
+
+// gatedConn is a server's end of a connection. What arrives while the server is paused is
+// read, as by a kernel, and handed on later.
+type gatedConn struct {
+	net.Conn
+	gate    *gate
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// wait waits until the server runs or the connection is closed.
+func (c *gatedConn) wait() {
+	c.gate.mu.Lock()
+	open := c.gate.open
+	c.gate.mu.Unlock()
+	if open == nil {
+		return
+	}
+	select {
+	case <-open:
+	case <-c.closed:
+	}
+}
+
+func (c *gatedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.wait()
+	return n, err
+}
+
+func (c *gatedConn) Write(p []byte) (int, error) {
+	c.wait()
+	return c.Conn.Write(p)
+}
+
+func (c *gatedConn) Close() error {
+	c.closing.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }

@@ -49,7 +49,7 @@ func codecOf(all serializer.CodecFactory, contentType string, typed bool) (runti
 		}
 		accepted = append(accepted, codec.MediaType)
 	}
-	return runtime.SerializerInfo{}, errUnsupportedBody(accepted...)
+	return runtime.SerializerInfo{}, errUnsupportedBody(accepted)
 }
 
 // decode reads an object of a resource. The warnings are about unknown and duplicate

@@ -164,7 +164,7 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
-		if !r.removed && r.review == nil && slices.Contains(kinds, r.gvk()) {
+		if !r.removed && !r.isReview && slices.Contains(kinds, r.gvk()) {
 			return r, nil
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -125,7 +128,7 @@ type subresource struct {
 }
 
 func (r *resource) verbs() metav1.Verbs {
-	if r.review != nil {
+	if r.isReview {
 		return metav1.Verbs{"create"}
 	}
 	verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
@@ -135,24 +138,35 @@ func (r *resource) verbs() metav1.Verbs {
 	return slices.Insert(verbs, 2, "deletecollection")
 }
 
-func (r *resource) subresources() []subresource {
-	var subs []subresource
-	if r.isBuiltin("pods") {
-		for _, name := range []string{"binding", "eviction"} {
-			subs = append(subs, subresource{name, createdBelow(name).gvk(), metav1.Verbs{"create"}})
+// bodies are the kinds in the bodies of subresources that have a kind of their own.
+var bodies = map[string]schema.GroupVersionKind{
+	"binding":  corev1.SchemeGroupVersion.WithKind("Binding"),
+	"eviction": policyv1.SchemeGroupVersion.WithKind("Eviction"),
+	"scale":    autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
+}
+
+func (r *resource) subresources() (all []subresource) {
+	add := func(name string, verbs ...string) {
+		kind, ok := bodies[name]
+		if !ok {
+			kind = r.gvk()
 		}
+		all = append(all, subresource{name, kind, verbs})
+	}
+	if r.isBuiltin("pods") {
+		add("binding", "create")
+		add("eviction", "create")
 	}
 	if r.isBuiltin("namespaces") {
-		subs = append(subs, subresource{"finalize", r.gvk(), metav1.Verbs{"update"}})
+		add("finalize", "update")
 	}
 	if r.scale != nil {
-		verbs := metav1.Verbs{"get", "patch", "update"}
-		subs = append(subs, subresource{"scale", scales().gvk(), verbs})
+		add("scale", "get", "patch", "update")
 	}
 	if r.HasStatus {
-		subs = append(subs, subresource{"status", r.gvk(), metav1.Verbs{"get", "patch", "update"}})
+		add("status", "get", "patch", "update")
 	}
-	return subs
+	return all
 }
 
 func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {

@@ -1,37 +1,96 @@
 package apisim
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 )
 
 // entrance holds the listeners and connections of an API server.
 type entrance struct {
+	server    *Server
 	pipe      *pipeListener
 	transport *http.Transport
 	http      *http.Server
 	conns     connections
 }
 
-// begin makes the entrance one through memory. The contexts of its requests are of base.
-func (e *entrance) begin(s *Server, pipe *pipeListener, base context.Context) {
-	e.pipe = pipe
+// begin makes the entrance one through memory, of an instance or, if that is nil, of the server.
+func (e *entrance) begin(s *Server, of *Instance) {
+	e.server, e.pipe = s, newPipeListener()
 	e.transport = &http.Transport{DialContext: e.pipe.dial, MaxIdleConnsPerHost: 100}
+	base := context.WithValue(context.Background(), instanceKey{}, of)
 	e.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: time.Minute, ConnState: e.conns.observe,
 		BaseContext: func(net.Listener) context.Context { return base },
 	}
 }
 
-func (e *entrance) config() *rest.Config { return clientConfig(e.transport) }
+// Config returns a client configuration that reaches the server through memory, without a
+// port and without a rate limit. It works within a testing/synctest bubble.
+func (e *entrance) Config() *rest.Config { return clientConfig(e.transport) }
 
-// clientConfig returns the configuration of a client without a rate limit.
 func clientConfig(t *http.Transport) *rest.Config {
 	return &rest.Config{Host: "http://apisim.invalid", Transport: t, QPS: -1}
+}
+
+// Listen makes the server reachable over TCP as well and returns its URL. An address with
+// port 0 takes a free one.
+func (e *entrance) Listen(address string) (url string, err error) {
+	return e.listenTCP(address, nil)
+}
+
+// ListenTLS is Listen over TLS. It makes a certificate for this machine and for the address, and
+// returns it in PEM as the authority that clients have to trust. kubectl and other clients
+// with a kubeconfig send the token of a user over TLS only.
+func (e *entrance) ListenTLS(address string) (url string, authority []byte, err error) {
+	host, _, _ := net.SplitHostPort(address) // net.Listen says what is wrong with it
+	authority, key, err := cert.GenerateSelfSignedCertKey(cmp.Or(host, "localhost"),
+		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, []string{"localhost"})
+	var certificate tls.Certificate
+	if err == nil {
+		certificate, err = tls.X509KeyPair(authority, key)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("apisim: cannot make a certificate for %s: %w", address, err)
+	}
+	url, err = e.listenTCP(address, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
+	})
+	return url, authority, err
+}
+
+// listenTCP serves a TCP address until Close, over TLS if there is a configuration for it.
+func (e *entrance) listenTCP(address string, secure *tls.Config) (url string, err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
+	}
+	e.server.mu.Lock()
+	defer e.server.mu.Unlock()
+	if e.server.closed {
+		listener.Close() //nolint:errcheck // it was not used
+		return "", errClosed
+	}
+	var served net.Listener = tcpListener{listener, e.pipe}
+	scheme := "http"
+	if secure != nil {
+		served, scheme = tls.NewListener(served, secure), "https"
+	}
+	e.listen(served)
+	return scheme + "://" + listener.Addr().String(), nil
+}
+
+// listen serves the connections of a listener until Close.
+func (e *entrance) listen(l net.Listener) {
+	e.server.serving.Go(func() { e.http.Serve(l) }) //nolint:errcheck // the error says that l is closed
 }
 
 // cut closes all connections, and makes the clients in this process forget idle ones:
@@ -40,17 +99,4 @@ func clientConfig(t *http.Transport) *rest.Config {
 func (e *entrance) cut() {
 	e.conns.cut()
 	e.transport.CloseIdleConnections()
-}
-
-// setDown refuses connections, closing all there are, or accepts them again.
-func (e *entrance) setDown(down bool) {
-	e.pipe.setDown(down, time.Time{})
-	if down {
-		e.cut()
-	}
-}
-
-// listen serves the connections of a listener until Close.
-func (s *Server) listen(e *entrance, l net.Listener) {
-	s.serving.Go(func() { e.http.Serve(l) }) //nolint:errcheck // the error says that l is closed
 }

@@ -18,23 +18,6 @@ import (
 // Bindings and evictions are created below a pod, change it, and are not stored. The answer
 // is a Status, which has no version.
 
-// createdBelow returns the kind of the subresource of a pod that is created, nil for other
-// subresources.
-func createdBelow(name string) *resource {
-	of := func(gv schema.GroupVersion, kind string) *resource {
-		return &resource{typed: true, Resource: Resource{
-			Group: gv.Group, Version: gv.Version, Name: name, Kind: kind, Namespaced: true,
-		}}
-	}
-	switch name {
-	case "binding":
-		return of(corev1.SchemeGroupVersion, "Binding")
-	case "eviction":
-		return of(policyv1.SchemeGroupVersion, "Eviction")
-	}
-	return nil
-}
-
 // createBelow carries out a binding or an eviction.
 func (x *exchange) createBelow() (answer, error) {
 	obj, o, err := x.given()
@@ -69,7 +52,7 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 	if b.Target.Name == "" {
 		return field.Required(field.NewPath("target", "name"), "") // a 500 in Kubernetes too
 	}
-	if err := checkPreconditions(r, pod, &b.UID, &b.ResourceVersion); err != nil {
+	if err := checkPreconditions(r, pod, b.UID, b.ResourceVersion); err != nil {
 		return err
 	}
 	problem := ""
@@ -101,12 +84,10 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 func (s *Server) evictLocked(r *resource, pod *corev1.Pod, e *policyv1.Eviction,
 	dryRun bool) error {
 	o := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}).DeepCopy()
-	if p := o.Preconditions; p != nil {
-		if err := checkPreconditions(r, pod, p.UID, p.ResourceVersion); err != nil {
-			return err
-		}
-		o.Preconditions = nil // the next write changes the version
+	if err := checkDelete(r, pod, o.Preconditions); err != nil {
+		return err
 	}
+	o.Preconditions = nil // the next write changes the version
 	if dryRun || len(o.DryRun) > 0 {
 		return nil
 	}

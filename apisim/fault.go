@@ -58,8 +58,7 @@ func RefuseApplied(code int) Fault {
 	name := fmt.Sprintf("RefuseApplied(%d)", code)
 	return Fault{name: name, begin: func(c *call, _ *Injection) {
 		c.stages = append(c.stages, func(frameData, sink) error {
-			writeError(c.out.ResponseWriter, c.request, errInjected(code, c, 0))
-			return errTruncated
+			return c.replace(errInjected(code, c, 0))
 		})
 	}}
 }
@@ -71,7 +70,7 @@ func ApplyLater(d time.Duration, code int) Fault {
 	name := fmt.Sprintf("ApplyLater(%v, %d)", d, code)
 	return Fault{name: name, begin: func(c *call, i *Injection) {
 		err := error(errInjected(code, c, 0))
-		if isWrite(c.verb()) {
+		if isWrite(c.asked.Verb) {
 			err = cmp.Or(i.server.serveLater(c.request, d), err)
 		}
 		writeError(c.out, c.request, err)

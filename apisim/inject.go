@@ -103,9 +103,10 @@ func (all *injections) of(r Request, seed uint64) []*Injection {
 	return met
 }
 
-// call is a request with faults.
+// call is a request on its way through the faults.
 type call struct {
 	request *http.Request
+	asked   Request
 	path    requestPath
 	out     *outlet
 
@@ -117,37 +118,22 @@ type call struct {
 	badPage       func(page *listPage, from position, token string) // nil leaves pages as they are
 }
 
-// verb returns the verb of the request, as [Request] has it.
-func (c *call) verb() string { return c.path.verb(c.request) }
-
 type callKey struct{}
 
-// callOf returns the call of a request, an empty call for a request without faults.
-func callOf(r *http.Request) *call {
-	if c, ok := r.Context().Value(callKey{}).(*call); ok {
-		return c
-	}
-	return &call{}
+func newCall(w http.ResponseWriter, r *http.Request) *call {
+	c := &call{path: parsePath(r.URL.Path)}
+	c.asked = requestOf(r, c.path)
+	c.out = &outlet{ResponseWriter: w, call: c}
+	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	return c
 }
 
 // serveWithFaults answers a request with the faults that are injected for it.
-func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *Request) {
-	met := s.faults.of(*entry, s.o.Seed)
-	if len(met) == 0 {
-		s.handler.ServeHTTP(w, r)
-		return
-	}
-	p, _ := parsePath(r.URL.Path)
-	c := &call{path: p}
-	c.out = &outlet{ResponseWriter: w, call: c}
-	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	var names []string
+func (s *Server) serveWithFaults(c *call, entry *Request) {
+	met := s.faults.of(c.asked, s.o.Seed)
 	for _, i := range met {
-		for _, f := range i.faults {
-			names = append(names, f.name)
-		}
+		s.requests.addFaults(entry, i.faults)
 	}
-	s.requests.addFaults(entry, names)
 	for _, i := range met {
 		for _, f := range i.faults {
 			if f.begin != nil && !isTimedOut(c.request) { // the zero value has no effect
@@ -171,12 +157,12 @@ func (s *Server) serveLater(r *http.Request, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	later := r.Clone(context.Background())
-	later.Body = io.NopCloser(bytes.NewReader(body))
+	later := newCall(discarded{http.Header{}}, r.Clone(context.Background()))
+	later.request.Body = io.NopCloser(bytes.NewReader(body))
 	time.AfterFunc(d, func() {
 		if s.enter() {
 			defer s.serving.Done()
-			s.handler.ServeHTTP(discarded{http.Header{}}, later)
+			s.handler.ServeHTTP(later.out, later.request)
 		}
 	})
 	return nil

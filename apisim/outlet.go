@@ -2,8 +2,10 @@ package apisim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"net/http"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -41,6 +43,7 @@ type outlet struct {
 	next   frameData // the event of the next frame
 	frames int
 	headed bool
+	code   int // that was sent, 0 before
 }
 
 // WriteHeader sends the head.
@@ -81,6 +84,7 @@ func (o *outlet) through(at int, f frameData) error {
 	}
 	switch f.n {
 	case 0:
+		o.code = f.code
 		o.ResponseWriter.WriteHeader(f.code)
 		return nil
 	case lastFrame:
@@ -108,36 +112,45 @@ func (c *call) cut(headed bool) error {
 	panic(http.ErrAbortHandler)
 }
 
-func (c *call) fail(code int, next sink) error {
-	status := statusFor(errInjected(code, c, 0))
-	frame, err := encodeFrame(c.out.form(), watch.Error, status)
-	if err != nil {
-		return err
-	}
-	if err := next(frameData{n: c.out.frames + 1, event: watch.Error, data: frame}); err != nil {
-		return err
-	}
-	if err := c.out.flush(); err != nil {
-		return err
-	}
+// replace sends an error in the place of the answer.
+func (c *call) replace(err error) error {
+	c.out.code = int(statusFor(err).Code)
+	writeError(c.out.ResponseWriter, c.request, err)
 	return errTruncated
+}
+
+// fail ends a watch with an ERROR event.
+func (c *call) fail(code int, next sink) error {
+	frame, err := encodeFrame(c.out.form(), watch.Error, statusFor(errInjected(code, c, 0)))
+	if err == nil {
+		err = next(frameData{n: c.out.frames + 1, event: watch.Error, data: frame})
+	}
+	if err == nil {
+		err = c.out.flush()
+	}
+	return cmp.Or(err, errTruncated)
 }
 
 // noise returns as many bytes as a frame has, which a decoder refuses. A
 // JSON frame keeps its newline, a protobuf event the length before it.
 func noise(frame []byte, f form) []byte {
-	filler, kept := []byte("!"), 0 // begins no JSON value
+	noise := bytes.Clone(frame)
+	body, filler := bytes.TrimSuffix(noise, []byte("\n")), byte('!') // which begins no JSON value
 	if f.mediaType == mediaProtobuf {
-		filler = []byte{7} // a tag that does not exist
-		if f.stream {
-			kept = min(4, len(frame))
-		}
+		body, filler = noise[f.prefix():], 7 // a tag that does not exist
 	}
-	noise := append(bytes.Clone(frame[:kept]), bytes.Repeat(filler, len(frame)-kept)...)
-	if f.mediaType != mediaProtobuf && bytes.HasSuffix(frame, []byte("\n")) {
-		noise[len(noise)-1] = '\n'
+	for i := range body {
+		body[i] = filler
 	}
 	return noise
+}
+
+// prefix returns how many bytes of a frame in protobuf are its length.
+func (f form) prefix() int {
+	if f.stream {
+		return 4
+	}
+	return 0
 }
 
 // paddingField is a field that no message of the API has.
@@ -146,17 +159,13 @@ const paddingField = 1000
 // inflated returns a frame with at least so many more bytes, which a decoder skips.
 func inflated(frame []byte, f form, size int) []byte {
 	if f.mediaType != mediaProtobuf {
-		body, ended := bytes.CutSuffix(frame, []byte("\n"))
-		padded := append(bytes.Clone(body), bytes.Repeat([]byte(" "), size)...)
-		if ended {
-			padded = append(padded, '\n')
-		}
-		return padded
+		body := bytes.TrimSuffix(frame, []byte("\n"))
+		return slices.Concat(body, bytes.Repeat([]byte(" "), size), frame[len(body):])
 	}
 	padded := protowire.AppendTag(bytes.Clone(frame), paddingField, protowire.BytesType)
 	padded = protowire.AppendBytes(padded, make([]byte, size))
-	if f.stream && len(frame) >= 4 {
-		binary.BigEndian.PutUint32(padded, uint32(len(padded)-4))
+	if n := f.prefix(); n > 0 {
+		binary.BigEndian.PutUint32(padded, uint32(len(padded)-n))
 	}
 	return padded
 }

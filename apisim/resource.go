@@ -36,7 +36,7 @@ type resource struct {
 	columns  []printerColumn
 	fields   []string // paths of custom fields that objects can be selected by
 	scale    *scalePaths
-	review   review // nil for a resource whose objects are stored
+	isReview bool // objects are answered, and not stored
 
 	// retired is set when this version is no longer served, or replaced. The server's lock
 	// guards it.

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // Options are the choices of a [Server]. The zero value is ready.
@@ -92,8 +90,8 @@ func New(o Options) (*Server, error) {
 	if err := s.ensureNamespaces(initialNamespaces...); err != nil {
 		return nil, err
 	}
-	s.begin(s, newPipeListener(), context.Background())
-	s.listen(&s.entrance, s.pipe)
+	s.begin(s, nil)
+	s.listen(s.pipe)
 	return s, nil
 }
 
@@ -115,38 +113,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Config returns a client configuration that reaches the server through memory, without a
-// port and without a rate limit. It works within a testing/synctest bubble.
-func (s *Server) Config() *rest.Config { return s.config() }
-
 // Seed returns the seed of all that is random, to repeat a run.
 func (s *Server) Seed() uint64 { return s.o.Seed }
-
-// Listen makes the server reachable over TCP as well and returns its URL. An address with
-// port 0 takes a free one.
-func (s *Server) Listen(address string) (url string, err error) {
-	return s.listenTCP(&s.entrance, address)
-}
-
-func (s *Server) listenTCP(e *entrance, address string) (url string, err error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
-	}
-	return s.serveTCP(e, "http", listener)
-}
-
-// serveTCP serves the connections of a TCP listener until Close, and returns its URL.
-func (s *Server) serveTCP(e *entrance, scheme string, listener net.Listener) (url string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		listener.Close() //nolint:errcheck // it was not used
-		return "", errClosed
-	}
-	s.listen(e, tcpListener{listener, e.pipe})
-	return scheme + "://" + listener.Addr().String(), nil
-}
 
 // Close ends all watches and connections and waits for every goroutine of the server. It
 // may be called more than once.
@@ -188,21 +156,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.serving.Done()
-	entry := s.requests.begin(requestOf(r))
-	status := &statusWriter{ResponseWriter: w}
+	c := newCall(w, r)
+	entry := s.requests.begin(c.asked)
 	defer func() {
-		s.requests.end(entry, status.code)
+		s.requests.end(entry, c.out.code)
 		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()),
-			slog.Int("status", status.code))
+			slog.Int("status", c.out.code))
 	}()
-	limited, cancel, err := withTimeout(r, entry.Verb)
+	limited, cancel, err := withTimeout(c.request, c.asked.Verb)
 	if err != nil {
-		writeError(status, r, err)
+		writeError(c.out, r, err)
 		return
 	}
 	defer cancel()
-	s.serveWithFaults(status, limited, entry)
+	c.request = limited
+	s.serveWithFaults(c, entry)
 }
 
 func (s *Server) enter() bool {
@@ -213,22 +182,3 @@ func (s *Server) enter() bool {
 	}
 	return !s.closed
 }
-
-// statusWriter keeps the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-	code int
-}
-
-func (w *statusWriter) WriteHeader(code int) {
-	w.code = code
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *statusWriter) Write(b []byte) (int, error) {
-	w.code = cmp.Or(w.code, http.StatusOK)
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap lets http.ResponseController reach the writer below.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

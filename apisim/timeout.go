@@ -61,6 +61,5 @@ func (c *call) timeOut(headed bool) error {
 	if headed {
 		return c.cut(true)
 	}
-	writeError(c.out.ResponseWriter, c.request, errTimeout)
-	return errTruncated
+	return c.replace(errTimeout)
 }

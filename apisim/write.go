@@ -50,11 +50,11 @@ func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
 	if err := x.decodeParameters(o); err != nil {
 		return writeOptions{}, err
 	}
-	if x.verb != "patch" {
+	if x.asked.Verb != "patch" {
 		o.Force = nil
 	}
 	if problems := optionsvalidation.ValidatePatchOptions(o, kind); len(problems) > 0 {
-		name := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
+		name := strings.ToUpper(x.asked.Verb[:1]) + x.asked.Verb[1:] + "Options"
 		return writeOptions{}, errInvalidOptions(name, problems)
 	}
 	program, _, _ := strings.Cut(x.r.UserAgent(), "/")
@@ -212,12 +212,12 @@ func (s *Server) advanceLocked() {
 }
 
 // checkPreconditions refuses a write for another state. Empty conditions are ignored.
-func checkPreconditions(r *resource, stored object, uid *types.UID, version *string) error {
-	if uid != nil && *uid != "" && *uid != stored.GetUID() {
+func checkPreconditions(r *resource, stored object, uid types.UID, version string) error {
+	switch {
+	case uid != "" && uid != stored.GetUID():
 		return errConflict(r, stored, "Precondition failed: UID in precondition: %s, "+
-			"UID in object meta: %s", *uid, stored.GetUID())
-	}
-	if version != nil && *version != "" && *version != stored.GetResourceVersion() {
+			"UID in object meta: %s", uid, stored.GetUID())
+	case version != "" && version != stored.GetResourceVersion():
 		return apierrors.NewConflict(r.groupResource(), stored.GetName(), errModified)
 	}
 	return nil
@@ -254,7 +254,7 @@ func (x *exchange) rewrite(o writeOptions, change func(before object) (object, e
 }
 
 func (x *exchange) create() (object, error) {
-	if x.res.review != nil {
+	if x.res.isReview {
 		return x.review()
 	}
 	obj, o, err := x.given()
