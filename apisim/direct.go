@@ -18,7 +18,7 @@ import (
 // stored. Its errors are those that a client would get. [Create] returns the Go type that
 // it is given.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
-	r, given, err := s.resourceOf(obj)
+	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, 
 // Update replaces an object by a copy of another one, status included, and returns a copy
 // of it as it is stored. If the object has a resource version, it must be the present one.
 func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, error) {
-	r, given, err := s.resourceOf(obj)
+	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -133,22 +133,25 @@ func (r *resource) getLocked(namespace, name string) (object, error) {
 	return obj, nil
 }
 
-// resourceOf returns the resource of an object, and a copy of the object in the Go type in
-// which the resource holds its objects.
-func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
+// resourceOf returns the resource of an object, a copy of the object in the Go type in
+// which the resource holds its objects, and warnings about fields that this type does not have.
+func (s *Server) resourceOf(obj runtime.Object) (r *resource, copied object, warnings []error, err error) {
 	given, ok := obj.(object)
 	if !ok {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
+		return nil, nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
 	}
-	r, err := s.resourceOfKind(given)
+	if r, err = s.resourceOfKind(given); err != nil {
+		return nil, nil, nil, err
+	}
+	if _, isMap := obj.(*unstructured.Unstructured); r.typed && !isMap {
+		return r, clone(given), nil, nil
+	}
+	data, err := json.Marshal(withKind(given, r.gvk()))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, errUnhandled(r.gvk(), err)
 	}
-	if _, isMap := obj.(*unstructured.Unstructured); isMap != r.typed {
-		return r, clone(given), nil
-	}
-	given, _, err = convert(r, given)
-	return r, given, err
+	copied, warnings, err = decode(mediaJSON, data, r)
+	return r, copied, warnings, err
 }
 
 func (s *Server) resourceOfKind(obj object) (*resource, error) {
@@ -171,14 +174,4 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	return nil, apierrors.NewBadRequest(fmt.Sprintf("no resource serves the kind %s of %s: "+
 		"create its CustomResourceDefinition, or register it with Server.Register",
 		kinds[0].Kind, kinds[0].GroupVersion()))
-}
-
-// convert returns an object in the Go type in which a resource holds its objects, and
-// warnings about fields that this type does not have.
-func convert(r *resource, obj object) (object, []error, error) {
-	data, err := json.Marshal(withKind(obj, r.gvk()))
-	if err != nil {
-		return nil, nil, errUnhandled(r.gvk(), err)
-	}
-	return decode(mediaJSON, data, r)
 }
