@@ -13,7 +13,6 @@ type collection struct {
 	// terminating is set when the definition is deleted: no object may be added.
 	terminating bool
 
-	removed bool
 	objects objectTree
 	// history holds the events after version floor, the oldest first.
 	history []*event
@@ -54,18 +53,12 @@ func (c *collection) compact(version uint64) {
 	c.floor = version
 }
 
-// remove drops all objects without events.
+// remove drops all objects without events, and ends every watch.
 func (c *collection) remove(version uint64) {
-	c.removed = true
 	c.objects.Clear()
-	c.dropped++ // ends every watch, also a watch that is woken only after restore
-	c.compact(version)
+	c.dropped += len(c.history) + 1
+	c.history, c.floor = nil, version
 	c.wake()
-}
-
-func (c *collection) restore(version uint64) {
-	c.removed = false
-	c.compact(version)
 }
 
 // after returns the index in history of the first event after a version.

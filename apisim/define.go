@@ -48,7 +48,6 @@ func (s *Server) retireLocked(name string) *collection {
 	for gvr, r := range s.resources {
 		if r.definition == name {
 			c = r.collection
-			r.retired = true
 			delete(s.resources, gvr)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Server) delete(r *resource, namespace, name string, o *metav1.DeleteOpt
 
 func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.DeleteOptions) (object,
 	bool, error) {
-	before, err := r.getLocked(namespace, name)
+	before, err := s.getLocked(r, namespace, name)
 	if err != nil {
 		return nil, false, err
 	}
@@ -157,7 +157,7 @@ func (x *exchange) deleteCollection() (answer, error) {
 	s, r := x.server, x.res
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.removed || r.retired {
+	if !s.servesLocked(r) {
 		return answer{}, errNoResource()
 	}
 	page := pageOf(r.objects.Copy(), position{Version: s.version}, l.selected, l.Limit)

@@ -63,7 +63,7 @@ func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource,
 	defer s.mu.Unlock()
 	expired := make([]object, len(names))
 	for i, name := range names {
-		if expired[i], err = r.getLocked(namespace, name); err != nil {
+		if expired[i], err = s.getLocked(r, namespace, name); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.resources[gvr]
-	if !ok || r.removed {
+	if !ok {
 		return nil, errNoResource()
 	}
 	return r, nil
@@ -122,12 +122,15 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 func (s *Server) get(r *resource, namespace, name string) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return r.getLocked(namespace, name)
+	return s.getLocked(r, namespace, name)
 }
 
-func (r *resource) getLocked(namespace, name string) (object, error) {
+// servesLocked reports whether a resource is still the one of its path.
+func (s *Server) servesLocked(r *resource) bool { return s.resources[r.gvr()] == r }
+
+func (s *Server) getLocked(r *resource, namespace, name string) (object, error) {
 	obj, ok := r.objects.Get(key(namespace, name))
-	if !ok || r.removed || r.retired {
+	if !ok || !s.servesLocked(r) {
 		return nil, errNotFound(r, name)
 	}
 	return obj, nil
@@ -167,7 +170,7 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
-		if !r.removed && !r.isReview && slices.Contains(kinds, r.gvk()) {
+		if !r.isReview && slices.Contains(kinds, r.gvk()) {
 			return r, nil
 		}
 	}

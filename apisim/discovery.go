@@ -2,6 +2,7 @@ package apisim
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -105,19 +106,12 @@ var servedVersion = version.Info{
 	Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim",
 }
 
-// servedLocked returns the resources that are not removed, sorted.
+// servedLocked returns the resources in the order of discovery.
 func (s *Server) servedLocked() []*resource {
-	var all []*resource
-	for _, r := range s.resources {
-		if !r.removed {
-			all = append(all, r)
-		}
-	}
-	slices.SortFunc(all, func(a, b *resource) int {
+	return slices.SortedFunc(maps.Values(s.resources), func(a, b *resource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group),
 			version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
 	})
-	return all
 }
 
 // subresource is an endpoint below an object.

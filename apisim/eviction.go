@@ -30,7 +30,7 @@ func (x *exchange) createBelow() (answer, error) {
 	s := x.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stored, err := x.res.getLocked(x.path.namespace, x.path.name)
+	stored, err := s.getLocked(x.res, x.path.namespace, x.path.name)
 	if err != nil {
 		return answer{}, err
 	}

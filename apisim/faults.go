@@ -64,23 +64,37 @@ func (s *Server) RefuseStreamedLists(refuse bool) {
 	s.refuseStreams = refuse
 }
 
-// RemoveResource makes a resource unknown: its objects are gone without an event, its
-// watches end, and requests get 404. The deletion of a CustomResourceDefinition looks like
-// this to clients.
+// RemoveResource makes a resource unknown, in all its versions: its objects are gone without an
+// event, its watches end, and requests get 404. The deletion of a CustomResourceDefinition looks
+// like this to clients.
 func (s *Server) RemoveResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.resources[gvr]; ok {
-		r.remove(s.version)
-	}
+	moveVersions(s.resources, s.removed, gvr, func(c *collection) { c.remove(s.version) })
 }
 
 // RestoreResource brings a removed resource back, without objects.
 func (s *Server) RestoreResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.resources[gvr]; ok {
+	moveVersions(s.removed, s.resources, gvr, func(c *collection) {
 		s.advanceLocked()
-		r.restore(s.version)
+		c.compact(s.version)
+	})
+}
+
+// moveVersions moves all versions of a resource, if it is there, and calls f with its collection.
+func moveVersions(from, to map[schema.GroupVersionResource]*resource,
+	gvr schema.GroupVersionResource, f func(*collection)) {
+	moved, ok := from[gvr]
+	if !ok {
+		return
 	}
+	for version, r := range from {
+		if r.collection == moved.collection {
+			delete(from, version)
+			to[version] = r
+		}
+	}
+	f(moved.collection)
 }

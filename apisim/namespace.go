@@ -90,7 +90,7 @@ func (s *Server) deleteAllLocked(r *resource, namespace string) {
 // system's finalizer goes, and with the last finalizer the namespace.
 func (s *Server) finishNamespaceLocked(name string) {
 	all, ok := s.resources[namespaces]
-	if name == "" || !ok || all.removed {
+	if name == "" || !ok {
 		return
 	}
 	obj, ok := all.objects.Get(name)
@@ -98,7 +98,7 @@ func (s *Server) finishNamespaceLocked(name string) {
 		return
 	}
 	for _, r := range s.resources {
-		if !r.Namespaced || r.removed {
+		if !r.Namespaced {
 			continue
 		}
 		for range inNamespace(&r.objects, name, "") {

@@ -26,7 +26,7 @@ type Resource struct {
 	HasStatus bool
 }
 
-// resource is one version in which a collection is served. Only retired changes.
+// resource is one version in which a collection is served. It does not change.
 type resource struct {
 	Resource
 	*collection
@@ -37,10 +37,6 @@ type resource struct {
 	fields   []string // paths of custom fields that objects can be selected by
 	scale    *scalePaths
 	isReview bool // objects are answered, and not stored
-
-	// retired is set when this version is no longer served, or replaced. The server's lock
-	// guards it.
-	retired bool
 }
 
 func (r *resource) gv() schema.GroupVersion {

@@ -240,7 +240,7 @@ func (x *exchange) get() (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if asked == "" {
-		return x.res.getLocked(x.path.namespace, x.path.name)
+		return s.getLocked(x.res, x.path.namespace, x.path.name)
 	}
 	objects, _ := x.stateLocked()
 	obj, ok := objects.Get(key(x.path.namespace, x.path.name))

@@ -62,9 +62,10 @@ type Server struct {
 
 	mu            sync.Mutex // guards the rest; held for no I/O
 	resources     map[schema.GroupVersionResource]*resource
-	version       uint64        // of the newest write
-	advanced      chan struct{} // closed at the next write
-	refuseStreams bool          // no streamed lists
+	removed       map[schema.GroupVersionResource]*resource // by RemoveResource
+	version       uint64                                    // of the newest write
+	advanced      chan struct{}                             // closed at the next write
+	refuseStreams bool                                      // no streamed lists
 	users         map[string]User
 	instances     []*Instance
 	closed        bool
@@ -81,7 +82,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, random: newRandom(o.Seed),
-		resources: builtinResources(), version: 1, advanced: make(chan struct{}),
+		resources: builtinResources(), removed: map[schema.GroupVersionResource]*resource{}, version: 1, advanced: make(chan struct{}),
 	}
 	s.handler = http.HandlerFunc(s.serve)
 	if o.Middleware != nil {

@@ -12,9 +12,9 @@ import (
 func (s *Server) update(r *resource, given object, o writeOptions) (object, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, err := r.getLocked(given.GetNamespace(), given.GetName())
+	before, err := s.getLocked(r, given.GetNamespace(), given.GetName())
 	if err != nil {
-		if r.removed || r.retired || o.part != mainResource || !r.createsOnUpdate() {
+		if !s.servesLocked(r) || o.part != mainResource || !r.createsOnUpdate() {
 			return nil, false, err
 		}
 		if uid := given.GetUID(); uid != "" {

@@ -177,7 +177,7 @@ func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err e
 	defer w.server.mu.Unlock()
 	res := w.res
 	switch {
-	case w.server.closed || res.removed:
+	case w.server.closed:
 		return nil, nil, nil, errEnded
 	case w.position < res.compacted:
 		return nil, nil, nil, errExpired(w.sent, res.floor)
@@ -190,7 +190,7 @@ func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err e
 	}
 	events = history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
-	if len(events) == 0 && res.retired {
+	if len(events) == 0 && !w.server.servesLocked(res) {
 		return nil, nil, nil, errEnded
 	}
 	w.position += len(events)

@@ -242,7 +242,7 @@ func (x *exchange) rewrite(o writeOptions, change func(before object) (object, e
 			return nil, err
 		}
 		s.mu.Lock()
-		present, err := x.res.getLocked(x.path.namespace, x.path.name)
+		present, err := s.getLocked(x.res, x.path.namespace, x.path.name)
 		if err == nil && present == before {
 			after, err = s.replaceLocked(x.res, before, after, o)
 		}
