@@ -2,8 +2,9 @@ package apisim
 
 import (
 	"context"
+	"maps"
 	"net"
-	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -14,17 +15,20 @@ import (
 type pipeListener struct {
 	accepted chan net.Conn
 	closed   chan struct{} // by Close, which net/http calls once
-	gate     gate
 
 	storage *pipeListener // of an instance: nothing can be reached while that is unavailable
 
 	mu        sync.Mutex // guards the rest
-	down      bool
 	downUntil time.Time
+	paused    chan struct{} // closed when the server goes on; nil while it runs
+	open      map[*connection]struct{}
 }
 
 func newPipeListener() *pipeListener {
-	return &pipeListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
+	return &pipeListener{
+		accepted: make(chan net.Conn), closed: make(chan struct{}),
+		open: make(map[*connection]struct{}),
+	}
 }
 
 // errRefused is the error of a connection to a server that is unavailable.
@@ -37,7 +41,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 	client, server := net.Pipe()
 	select {
-	case l.accepted <- l.gate.conn(server):
+	case l.accepted <- server:
 		return client, nil
 	case <-l.closed:
 		return nil, errRefused
@@ -52,16 +56,18 @@ func (l *pipeListener) isAvailable() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.down && !time.Now().Before(l.downUntil)
+	return !time.Now().Before(l.downUntil)
 }
 
-// setDown refuses connections for good or until a time, and returns whether it did so for good
-// before.
-func (l *pipeListener) setDown(down bool, until time.Time) (was bool) {
+// forGood is the time until which a server that was not told otherwise is unavailable.
+var forGood = time.Unix(1<<40, 0)
+
+// setDown refuses connections until a time, and reports whether that was so for good before.
+func (l *pipeListener) setDown(until time.Time) (was bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was = l.down
-	l.down, l.downUntil = down, until
+	was = l.downUntil.Equal(forGood)
+	l.downUntil = until
 	return was
 }
 
@@ -69,7 +75,7 @@ func (l *pipeListener) setDown(down bool, until time.Time) (was bool) {
 func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.accepted:
-		return conn, nil
+		return l.connect(conn), nil
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
@@ -98,98 +104,82 @@ func (l tcpListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.pipe.isAvailable() {
-			return l.pipe.gate.conn(conn), nil
+			return l.pipe.connect(conn), nil
 		}
 		conn.Close() //nolint:errcheck // it was not used
 	}
 }
 
-// connections holds the open connections of a server.
-type connections struct {
-	mu   sync.Mutex // guards open
-	open map[net.Conn]struct{}
-}
-
-func (c *connections) observe(conn net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		if c.open == nil {
-			c.open = make(map[net.Conn]struct{})
-		}
-		c.open[conn] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
-		delete(c.open, conn)
-	}
-}
-
-func (c *connections) cut() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for conn := range c.open {
-		conn.Close() //nolint:errcheck // it is cut
-	}
-}
-
-// gate holds the connections of an instance that is paused.
-type gate struct {
-	mu   sync.Mutex    // guards open
-	open chan struct{} // closed when the instance goes on; nil while it runs
-}
-
-func (g *gate) set(paused bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case paused && g.open == nil:
-		g.open = make(chan struct{})
-	case !paused && g.open != nil:
-		close(g.open)
-		g.open = nil
-	}
-}
-
-// conn returns a server's end of a connection as it is behind the gate.
-func (g *gate) conn(conn net.Conn) net.Conn {
-	return &gatedConn{Conn: conn, gate: g, closed: make(chan struct{})}
-}
-
-// gatedConn is a server's end of a connection. What arrives while the server is paused is
+// connection is the server's end of a connection. What arrives while the server is paused is
 // read, as by a kernel, and handed on later.
-type gatedConn struct {
+type connection struct {
 	net.Conn
-	gate    *gate
-	closing sync.Once
-	closed  chan struct{}
+	listener *pipeListener
+	closing  sync.Once
+	closed   chan struct{}
+}
+
+func (l *pipeListener) connect(conn net.Conn) net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &connection{Conn: conn, listener: l, closed: make(chan struct{})}
+	l.open[c] = struct{}{}
+	return c
+}
+
+// cut closes the open connections.
+func (l *pipeListener) cut() {
+	l.mu.Lock()
+	open := slices.Collect(maps.Keys(l.open))
+	l.mu.Unlock()
+	for _, c := range open {
+		c.Close() //nolint:errcheck // it is cut
+	}
+}
+
+func (l *pipeListener) setPaused(paused bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case paused && l.paused == nil:
+		l.paused = make(chan struct{})
+	case !paused && l.paused != nil:
+		close(l.paused)
+		l.paused = nil
+	}
 }
 
 // wait waits until the server runs or the connection is closed.
-func (c *gatedConn) wait() {
-	c.gate.mu.Lock()
-	open := c.gate.open
-	c.gate.mu.Unlock()
-	if open == nil {
+func (c *connection) wait() {
+	c.listener.mu.Lock()
+	paused := c.listener.paused
+	c.listener.mu.Unlock()
+	if paused == nil {
 		return
 	}
 	select {
-	case <-open:
+	case <-paused:
 	case <-c.closed:
 	}
 }
 
-func (c *gatedConn) Read(p []byte) (int, error) {
+func (c *connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.wait()
 	return n, err
 }
 
-func (c *gatedConn) Write(p []byte) (int, error) {
+func (c *connection) Write(p []byte) (int, error) {
 	c.wait()
 	return c.Conn.Write(p)
 }
 
-func (c *gatedConn) Close() error {
-	c.closing.Do(func() { close(c.closed) })
+func (c *connection) Close() error {
+	c.closing.Do(func() {
+		close(c.closed)
+		c.listener.mu.Lock()
+		defer c.listener.mu.Unlock()
+		delete(c.listener.open, c)
+	})
 	return c.Conn.Close()
 }

@@ -19,7 +19,6 @@ type entrance struct {
 	pipe      *pipeListener
 	transport *http.Transport
 	http      *http.Server
-	conns     connections
 }
 
 // begin makes the entrance one through memory, of an instance or, if that is nil, of the server.
@@ -28,7 +27,7 @@ func (e *entrance) begin(s *Server, of *Instance) {
 	e.transport = &http.Transport{DialContext: e.pipe.dial, MaxIdleConnsPerHost: 100}
 	base := context.WithValue(context.Background(), instanceKey{}, of)
 	e.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: time.Minute, ConnState: e.conns.observe,
+		Handler: s, ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return base },
 	}
 }
@@ -97,6 +96,6 @@ func (e *entrance) listen(l net.Listener) {
 // net/http repeats a write only if nothing of it was sent, and a test that writes straight
 // after a cut would find the dead connection now and then.
 func (e *entrance) cut() {
-	e.conns.cut()
+	e.pipe.cut()
 	e.transport.CloseIdleConnections()
 }

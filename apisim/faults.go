@@ -19,7 +19,7 @@ type RestartOptions struct {
 // Restart cuts all connections and refuses new ones for a while. Objects and the resource
 // version stay. Those of instances are cut too.
 func (s *Server) Restart(o RestartOptions) {
-	s.pipe.setDown(false, time.Now().Add(o.Down))
+	s.pipe.setDown(time.Now().Add(o.Down))
 	s.cutAll()
 	if !o.KeepHistory {
 		s.Compact()
@@ -40,10 +40,12 @@ func (s *Server) cutAll() {
 // SetAvailable makes the server and its instances unreachable, cutting all connections, or
 // reachable again.
 func (s *Server) SetAvailable(available bool) {
-	s.pipe.setDown(!available, time.Time{})
-	if !available {
-		s.cutAll()
+	if available {
+		s.pipe.setDown(time.Time{})
+		return
 	}
+	s.pipe.setDown(forGood)
+	s.cutAll()
 }
 
 // Compact drops the events up to now: a watch or a continue token from before gets 410

@@ -72,17 +72,19 @@ func (r *Instance) SetLag(lag time.Duration) {
 // SetPaused makes the process of the instance stand still, as SIGSTOP does, or go on. An instance
 // that stands still accepts connections and answers nothing. What it had begun may be carried
 // out.
-func (r *Instance) SetPaused(paused bool) { r.pipe.gate.set(paused) }
+func (r *Instance) SetPaused(paused bool) { r.pipe.setPaused(paused) }
 
 // SetAvailable kills the instance, cutting its connections, or starts it again.
 func (r *Instance) SetAvailable(available bool) {
-	r.server.mu.Lock()
-	if wasDown := r.pipe.setDown(!available, time.Time{}); wasDown && available {
-		r.restartLocked()
-	}
-	r.server.mu.Unlock()
 	if !available {
+		r.pipe.setDown(forGood)
 		r.cut()
+		return
+	}
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	if wasDown := r.pipe.setDown(time.Time{}); wasDown {
+		r.restartLocked()
 	}
 }
 
