@@ -161,7 +161,7 @@ var (
 			tests: []string{"*"},
 		},
 		"apiserver": {
-			others: []string{"k8s.io/client-go/rest"},
+			others: []string{"k8s.io/client-go/rest", "k8s.io/client-go/util/cert", "k8s.io/client-go/util/keyutil"},
 			tests:  []string{"*"},
 		},
 		"apisim/protocoltest": {
