@@ -4,7 +4,6 @@ import (
 	"sort"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -148,17 +147,4 @@ func (e *event) frame(r *resource, f form, s objectSelection) (watch.EventType, 
 	}
 	e.frames[key] = frame
 	return kind, frame, nil
-}
-
-// newBookmark returns an object that has a version and nothing else.
-func newBookmark(r *resource, version uint64, endsInitial bool) (object, error) {
-	obj, err := r.newObject()
-	if err != nil {
-		return nil, err
-	}
-	obj.SetResourceVersion(versionString(version))
-	if endsInitial {
-		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	}
-	return obj, nil
 }

@@ -76,6 +76,9 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 	if problems := validation.ValidateListOptions(l.ListOptions, streams); len(problems) > 0 {
 		return l, errInvalidOptions("ListOptions", problems)
 	}
+	if l.version, err = parseVersion(l.ResourceVersion); err != nil {
+		return l, err
+	}
 	l.selected, err = newSelection(x.res, x.path, l.ListOptions)
 	if err == nil && l.ShardSelector != "" && x.server.o.ShardedListAndWatch {
 		l.selected.shards, err = parseShards(l.ShardSelector)
@@ -149,11 +152,7 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	if l.Continue != "" {
 		return x.continued(l)
 	}
-	version, err := parseVersion(l.ResourceVersion)
-	if err == nil {
-		err = x.await(version)
-	}
-	if err != nil {
+	if err := x.await(l.version); err != nil {
 		return nil, position{}, err
 	}
 	x.server.mu.Lock()
@@ -161,19 +160,19 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	// A page of a version that is not 0 is of exactly that version, unless the match says
 	// otherwise: so it was before there was a match.
 	exact := l.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
-		l.ResourceVersionMatch == "" && version > 0 && l.Limit > 0
-	if !exact {
-		if l.ResourceVersion == "" {
-			return x.res.objects.Copy(), position{Version: x.server.version}, nil
-		}
+		l.ResourceVersionMatch == "" && l.version > 0 && l.Limit > 0
+	switch {
+	case l.ResourceVersion == "":
+		return x.res.objects.Copy(), position{Version: x.server.version}, nil
+	case !exact:
 		objects, version := x.stateLocked()
 		return objects, position{Version: version}, nil
 	}
-	objects, ok := x.res.at(version)
+	objects, ok := x.res.at(l.version)
 	if !ok {
-		return nil, position{}, errExpired(version, x.res.floor)
+		return nil, position{}, errExpired(l.version, x.res.floor)
 	}
-	return objects, position{Version: version}, nil
+	return objects, position{Version: l.version}, nil
 }
 
 // continued returns the state of the pages before. When the history no longer reaches it,

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -36,9 +37,6 @@ var errEnded = errors.New("the watch is over")
 func (x *exchange) watch() error {
 	l, err := x.parseList(eventStream)
 	if err != nil {
-		return err
-	}
-	if l.version, err = parseVersion(l.ResourceVersion); err != nil {
 		return err
 	}
 	w := &watcher{exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush}
@@ -237,9 +235,7 @@ func (w *watcher) send(events []*event) error {
 
 // write sends a frame. Of the tables of a watch only the first has columns.
 func (w *watcher) write(kind watch.EventType, key string, frame []byte) error {
-	if w.call.out != nil {
-		w.call.out.next = frameData{event: kind, key: key}
-	}
+	w.out.next = frameData{event: kind, key: key}
 	w.form.withoutColumns = w.form.table
 	_, err := w.w.Write(frame)
 	return err
@@ -250,9 +246,13 @@ func (w *watcher) bookmark(endsInitial bool) error {
 	if !w.AllowWatchBookmarks {
 		return nil
 	}
-	obj, err := newBookmark(w.res, w.sent, endsInitial)
+	obj, err := w.res.newObject()
 	if err != nil {
 		return err
+	}
+	obj.SetResourceVersion(versionString(w.sent))
+	if endsInitial {
+		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
 	frame, err := encodeEvent(w.res, w.form, watch.Bookmark, obj)
 	if err != nil {
