@@ -227,30 +227,20 @@ func errConflict(r *resource, obj object, format string, args ...any) error {
 	return apierrors.NewConflict(r.groupResource(), obj.GetName(), fmt.Errorf(format, args...))
 }
 
-// rewrite changes an object by a function of its newest state, which is called again when
-// another write comes between.
+// rewrite changes the object of the path by a function of its present state.
 func (x *exchange) rewrite(o writeOptions, change func(before object) (object, error)) (object,
 	error) {
-	s := x.server
-	for {
-		before, err := s.get(x.res, x.path.namespace, x.path.name)
-		if err != nil {
-			return nil, err
-		}
-		after, err := change(before)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		present, err := s.getLocked(x.res, x.path.namespace, x.path.name)
-		if err == nil && present == before {
-			after, err = s.replaceLocked(x.res, before, after, o)
-		}
-		s.mu.Unlock()
-		if err != nil || present == before {
-			return after, err
-		}
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	before, err := x.server.getLocked(x.res, x.path.namespace, x.path.name)
+	if err != nil {
+		return nil, err
 	}
+	after, err := change(before)
+	if err != nil {
+		return nil, err
+	}
+	return x.server.replaceLocked(x.res, before, after, o)
 }
 
 func (x *exchange) create() (object, error) {
