@@ -85,12 +85,7 @@ func decode(contentType string, data []byte, res *resource) (obj object, warning
 	if *got != want {
 		return nil, nil, errWrongKind(*got, want)
 	}
-	obj, ok := decoded.(object)
-	if !ok {
-		return nil, nil, apierrors.NewBadRequest(
-			fmt.Sprintf("a %T is not an object that can be stored", decoded))
-	}
-	return obj, warnings, nil
+	return decoded.(object), warnings, nil
 }
 
 // checkMap refuses an object whose metadata cannot be read.

@@ -3,7 +3,6 @@ package apisim
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -70,8 +70,8 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 	}
 	after := pod.DeepCopy()
 	after.Spec.NodeName = b.Target.Name
-	after.Labels, after.Annotations = merged(pod.Labels, b.Labels),
-		merged(pod.Annotations, b.Annotations)
+	after.Labels = labels.Merge(pod.Labels, b.Labels)
+	after.Annotations = labels.Merge(pod.Annotations, b.Annotations)
 	setCondition(after, corev1.PodCondition{Type: corev1.PodScheduled})
 	if !dryRun {
 		s.commitLocked(r, pod, after)
@@ -115,12 +115,4 @@ func setCondition(pod *corev1.Pod, c corev1.PodCondition) {
 		c.LastTransitionTime = present.LastTransitionTime
 	}
 	pod.Status.Conditions[at] = c
-}
-
-// merged returns the entries of both maps, those of the second where both have one.
-func merged(a, b map[string]string) map[string]string {
-	both := make(map[string]string, len(a)+len(b))
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
 }

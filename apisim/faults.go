@@ -20,7 +20,7 @@ type RestartOptions struct {
 // version stay. Those of instances are cut too.
 func (s *Server) Restart(o RestartOptions) {
 	s.pipe.setDown(time.Now().Add(o.Down))
-	s.cutAll()
+	s.CutConnections()
 	if !o.KeepHistory {
 		s.Compact()
 	}
@@ -29,9 +29,7 @@ func (s *Server) Restart(o RestartOptions) {
 // CutConnections closes every open connection, also in the middle of a frame. A later
 // request of a client of [Server.Config] uses a new one; a client of a TCP address may
 // still try one that it believes to be open. Those of instances are closed too.
-func (s *Server) CutConnections() { s.cutAll() }
-
-func (s *Server) cutAll() {
+func (s *Server) CutConnections() {
 	for _, e := range s.entrances() {
 		e.cut()
 	}
@@ -45,7 +43,7 @@ func (s *Server) SetAvailable(available bool) {
 		return
 	}
 	s.pipe.setDown(forGood)
-	s.cutAll()
+	s.CutConnections()
 }
 
 // Compact drops the events up to now: a watch or a continue token from before gets 410

@@ -183,10 +183,13 @@ func (x *exchange) check() error {
 		}
 		verbs = subresources[at].verbs
 	}
-	if p.namespace != "" && !x.res.Namespaced {
+	// All namespaces at once can be listed and watched, and nothing else.
+	everywhere := x.res.Namespaced && p.namespace == ""
+	if everywhere && p.name != "" || p.namespace != "" && !x.res.Namespaced {
 		return errNoResource()
 	}
-	misplaced := verb == "create" && p.name != "" && p.subresource == "" ||
+	misplaced := everywhere && verb != "list" && verb != "watch" ||
+		verb == "create" && p.name != "" && p.subresource == "" ||
 		(verb == "update" || verb == "patch") && p.name == ""
 	if misplaced || !slices.Contains(verbs, verb) {
 		return errGeneric(http.StatusMethodNotAllowed, "")

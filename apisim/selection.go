@@ -46,10 +46,15 @@ func (s objectSelection) isEverything() bool {
 }
 
 func (s objectSelection) matches(obj object) bool {
-	return (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
+	matches := (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
 		(s.name == "" || obj.GetName() == s.name) &&
 		(s.labels.Empty() || s.labels.Matches(labels.Set(obj.GetLabels()))) &&
-		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths})) && inShard(s.shards, obj)
+		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths}))
+	if !matches || s.shards == nil {
+		return matches
+	}
+	matches, err := s.shards.Matches(obj)
+	return err == nil && matches
 }
 
 // inNamespace returns the objects of a namespace, "" being all, with the keys from one
@@ -83,13 +88,4 @@ func parseShards(text string) (sharding.Selector, error) {
 		all = append(all, sharding.ShardRangeRequirement{Key: m[1], Start: m[2], End: m[3]})
 	}
 	return sharding.NewSelector(all...), nil
-}
-
-// inShard reports whether an object is selected by a shard selector, nil being all.
-func inShard(s sharding.Selector, obj object) bool {
-	if s == nil {
-		return true
-	}
-	matches, err := s.Matches(obj)
-	return err == nil && matches
 }

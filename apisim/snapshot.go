@@ -55,7 +55,7 @@ func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")
 	}
-	s.cutAll()
+	s.CutConnections()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
