@@ -73,18 +73,16 @@ func (x *exchange) apply(given patch, o writeOptions) (object, error) {
 	s := x.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, missing := s.getLocked(x.res, x.path.namespace, x.path.name)
-	live := before
-	switch {
-	case missing == nil:
-	case x.path.subresource != "":
-		return nil, missing
-	default:
-		if live, err = x.res.newObject(); err != nil {
-			return nil, err
+	live, err := s.getLocked(x.res, x.path.namespace, x.path.name)
+	isNew := err != nil && x.path.subresource == ""
+	if isNew {
+		if live, err = x.res.newObject(); err == nil {
+			live.SetName(x.path.name)
+			live.SetNamespace(x.path.namespace)
 		}
-		live.SetName(x.path.name)
-		live.SetNamespace(x.path.namespace)
+	}
+	if err != nil {
+		return nil, err
 	}
 	applied, err := fields.Apply(withKind(clone(live), x.res.gvk()), configuration, o.manager, o.force)
 	if err != nil {
@@ -94,8 +92,8 @@ func (x *exchange) apply(given patch, o writeOptions) (object, error) {
 	if err := x.path.checkNames(after); err != nil {
 		return nil, err
 	}
-	if missing == nil {
-		return s.replaceLocked(x.res, before, after, o)
+	if !isNew {
+		return s.replaceLocked(x.res, live, after, o)
 	}
 	x.status = http.StatusCreated
 	s.prepare(x.res, after, o)
