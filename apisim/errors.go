@@ -68,7 +68,7 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 		"the path is for another kind", got.Kind, got.Version, want.Kind))
 }
 
-func errInjected(code int, c *call, retryAfter time.Duration) error {
+func errInjected(code int, c *inflight, retryAfter time.Duration) error {
 	seconds := int((retryAfter + time.Second - 1) / time.Second)
 	err := apierrors.NewGenericServerResponse(code, c.asked.Verb, c.path.gvr.GroupResource(),
 		c.path.name, "a fault was injected", seconds, false)

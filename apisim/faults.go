@@ -30,8 +30,8 @@ func (s *Server) Restart(o RestartOptions) {
 // request of a client of [Server.Config] uses a new one; a client of a TCP address may
 // still try one that it believes to be open. Those of instances are closed too.
 func (s *Server) CutConnections() {
-	for _, e := range s.entrances() {
-		e.cut()
+	for _, f := range s.frontends() {
+		f.cut()
 	}
 }
 

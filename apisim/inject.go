@@ -103,14 +103,20 @@ func (all *injections) of(r Request, seed uint64) []*Injection {
 	return met
 }
 
-// call is a request on its way through the faults.
-type call struct {
+// inflight is a request in progress, and the writer of its answer, which goes through the stages of
+// faults. Every call of Write is a frame.
+type inflight struct {
+	http.ResponseWriter
 	request *http.Request
 	asked   Request
 	path    requestPath
-	out     *outlet
 
-	answered      bool // the rest of the answer is discarded
+	upcoming frameData // the event of the next frame
+	frames   int
+	headed   bool
+	code     int  // that was sent, 0 before
+	answered bool // the rest of the answer is discarded
+
 	stages        []stage
 	laggard       *laggard
 	refuseStreams bool
@@ -118,18 +124,17 @@ type call struct {
 	badPage       func(page *listPage, from position, token string) // nil leaves pages as they are
 }
 
-type callKey struct{}
+type inflightKey struct{}
 
-func newCall(w http.ResponseWriter, r *http.Request) *call {
-	c := &call{path: parsePath(r.URL.Path)}
+func newInflight(w http.ResponseWriter, r *http.Request) *inflight {
+	c := &inflight{ResponseWriter: w, path: parsePath(r.URL.Path)}
 	c.asked = requestOf(r, c.path)
-	c.out = &outlet{ResponseWriter: w, call: c}
-	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	c.request = r.WithContext(context.WithValue(r.Context(), inflightKey{}, c))
 	return c
 }
 
 // serveWithFaults answers a request with the faults that are injected for it.
-func (s *Server) serveWithFaults(c *call, entry *Request) {
+func (s *Server) serveWithFaults(c *inflight, entry *Request) {
 	met := s.faults.of(c.asked, s.o.Seed)
 	for _, i := range met {
 		s.requests.addFaults(entry, i.faults)
@@ -144,9 +149,9 @@ func (s *Server) serveWithFaults(c *call, entry *Request) {
 			}
 		}
 	}
-	s.handler.ServeHTTP(c.out, c.request)
+	s.handler.ServeHTTP(c, c.request)
 	if !c.answered {
-		c.out.through(0, frameData{n: lastFrame}) //nolint:errcheck // the answer ends in any case
+		c.through(0, frameData{n: lastFrame}) //nolint:errcheck // the answer ends in any case
 	}
 }
 
@@ -157,12 +162,12 @@ func (s *Server) serveLater(r *http.Request, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	later := newCall(discarded{http.Header{}}, r.Clone(context.Background()))
+	later := newInflight(discarded{http.Header{}}, r.Clone(context.Background()))
 	later.request.Body = io.NopCloser(bytes.NewReader(body))
 	time.AfterFunc(d, func() {
 		if s.enter() {
 			defer s.serving.Done()
-			s.handler.ServeHTTP(later.out, later.request)
+			s.handler.ServeHTTP(later, later.request)
 		}
 	})
 	return nil
@@ -177,7 +182,7 @@ func (d discarded) WriteHeader(int)             {}
 
 // wait waits until a time has passed, the injection is lifted, the request has run longer
 // than its parameter timeout, or the client is gone, which ends the request.
-func (c *call) wait(i *Injection, d time.Duration) {
+func (c *inflight) wait(i *Injection, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-i.lifted:

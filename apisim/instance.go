@@ -20,7 +20,7 @@ const Frozen time.Duration = 1<<63 - 1
 // ResourceVersionTooLarge; a watch from such a version waits for it. Its methods may be called from
 // any goroutine.
 type Instance struct {
-	entrance
+	frontend
 
 	// The server's lock guards the rest.
 
@@ -176,7 +176,7 @@ func (x *exchange) reachedLocked() (version uint64, later <-chan struct{}) {
 	if r := x.instance; r != nil {
 		version, later = r.version, r.later
 	}
-	if l := x.call.laggard; l != nil && l.isBehind() && l.version < version {
+	if l := x.laggard; l != nil && l.isBehind() && l.version < version {
 		version, later = l.version, l.lifted
 	}
 	return version, later
@@ -189,7 +189,7 @@ func (x *exchange) stateLocked() (objects *objectTree, version uint64) {
 	if version == x.server.version {
 		return x.res.objects.Copy(), version
 	}
-	if l := x.call.laggard; l != nil && l.version == version {
+	if l := x.laggard; l != nil && l.version == version {
 		if c, ok := l.collections[x.res.collection]; ok {
 			return c.objects.Copy(), version
 		}

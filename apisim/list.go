@@ -71,7 +71,7 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 		return l, err
 	}
 	x.server.mu.Lock()
-	streams := !x.server.refuseStreams && !x.call.refuseStreams
+	streams := !x.server.refuseStreams && !x.refuseStreams
 	x.server.mu.Unlock()
 	if problems := validation.ValidateListOptions(l.ListOptions, streams); len(problems) > 0 {
 		return l, errInvalidOptions("ListOptions", problems)
@@ -141,8 +141,8 @@ func (x *exchange) list() (answer, error) {
 		l.Limit = 0 // as of Kubernetes' watch cache
 	}
 	page := pageOf(objects, from, l.selected, l.Limit)
-	if x.call.badPage != nil {
-		x.call.badPage(&page, from, l.Continue)
+	if x.badPage != nil {
+		x.badPage(&page, from, l.Continue)
 	}
 	return listAnswer(x.res, l.form, page)
 }
@@ -194,7 +194,7 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 		return x.res.objects.Copy(), from, nil
 	}
 	objects, ok := x.res.at(from.Version)
-	if !ok || x.call.expireTokens {
+	if !ok || x.expireTokens {
 		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display " +
 			"a consistent list result. You can start a new list without the continue parameter, " +
 			"or use the continue token in this response to retrieve the remainder of the results.")

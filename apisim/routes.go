@@ -75,7 +75,7 @@ func (p requestPath) verb(method string, query url.Values) string {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	c := r.Context().Value(callKey{}).(*call)
+	c := r.Context().Value(inflightKey{}).(*inflight)
 	if isTimedOut(r) { // it waited for a fault
 		writeError(w, r, errTimeout)
 		return
@@ -101,14 +101,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	x := &exchange{call: c, server: s, w: w, r: r, res: res}
+	x := &exchange{inflight: c, server: s, w: w, r: r, res: res}
 	x.instance, _ = r.Context().Value(instanceKey{}).(*Instance)
 	x.serve()
 }
 
 // exchange is a request to a resource, and its answer.
 type exchange struct {
-	*call
+	*inflight
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request

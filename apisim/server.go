@@ -57,7 +57,7 @@ type Server struct {
 	handler http.Handler
 	random  *random
 
-	entrance
+	frontend
 	serving sync.WaitGroup // the goroutines of Serve and of requests
 
 	mu            sync.Mutex // guards the rest; held for no I/O
@@ -131,21 +131,21 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	var errs []error
-	for _, e := range s.entrances() {
-		errs = append(errs, e.http.Close())
-		e.transport.CloseIdleConnections()
+	for _, f := range s.frontends() {
+		errs = append(errs, f.http.Close())
+		f.transport.CloseIdleConnections()
 	}
 	s.serving.Wait()
 	return errors.Join(errs...)
 }
 
-// entrances returns those of the server and of its instances.
-func (s *Server) entrances() []*entrance {
+// frontends returns those of the server and of its instances.
+func (s *Server) frontends() []*frontend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []*entrance{&s.entrance}
+	all := []*frontend{&s.frontend}
 	for _, r := range s.instances {
-		all = append(all, &r.entrance)
+		all = append(all, &r.frontend)
 	}
 	return all
 }
@@ -157,17 +157,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.serving.Done()
-	c := newCall(w, r)
+	c := newInflight(w, r)
 	entry := s.requests.begin(c.asked)
 	defer func() {
-		s.requests.end(entry, c.out.code)
+		s.requests.end(entry, c.code)
 		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()),
-			slog.Int("status", c.out.code))
+			slog.Int("status", c.code))
 	}()
 	limited, cancel, err := withTimeout(c.request, c.asked.Verb)
 	if err != nil {
-		writeError(c.out, r, err)
+		writeError(c, r, err)
 		return
 	}
 	defer cancel()

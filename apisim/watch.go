@@ -42,7 +42,7 @@ func (x *exchange) watch() error {
 	w := &watcher{exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush}
 	x.w.Header().Set("Content-Type", l.form.contentType())
 	x.w.WriteHeader(http.StatusOK)
-	if !x.call.answered { // by a fault at the head
+	if !x.answered { // by a fault at the head
 		w.run()
 	}
 	return nil
@@ -235,7 +235,7 @@ func (w *watcher) send(events []*event) error {
 
 // write sends a frame. Of the tables of a watch only the first has columns.
 func (w *watcher) write(kind watch.EventType, key string, frame []byte) error {
-	w.out.next = frameData{event: kind, key: key}
+	w.upcoming = frameData{event: kind, key: key}
 	w.form.withoutColumns = w.form.table
 	_, err := w.w.Write(frame)
 	return err

@@ -35,98 +35,88 @@ type sink func(f frameData) error
 // stage is a step on the way of frames at which a fault may happen.
 type stage func(f frameData, next sink) error
 
-// outlet takes the answer of a handler through the stages of its call. Every call of
-// Write is a frame.
-type outlet struct {
-	http.ResponseWriter
-	call   *call
-	next   frameData // the event of the next frame
-	frames int
-	headed bool
-	code   int // that was sent, 0 before
-}
-
 // WriteHeader sends the head.
-func (o *outlet) WriteHeader(code int) {
-	if o.headed {
+func (c *inflight) WriteHeader(code int) {
+	if c.headed {
 		return
 	}
-	o.headed = true
-	if o.through(0, frameData{code: code}) != nil {
-		o.call.answered = true // the rest is discarded
+	c.headed = true
+	if c.through(0, frameData{code: code}) != nil {
+		c.answered = true // the rest is discarded
 	}
 }
 
 // Write sends a frame.
-func (o *outlet) Write(data []byte) (int, error) {
-	o.WriteHeader(http.StatusOK)
-	if o.call.answered {
+func (c *inflight) Write(data []byte) (int, error) {
+	c.WriteHeader(http.StatusOK)
+	if c.answered {
 		return 0, errTruncated
 	}
-	o.frames++
-	f := o.next
-	f.n, f.data = o.frames, data
-	o.next = frameData{}
-	if err := o.through(0, f); err != nil {
-		o.call.answered = true
+	c.frames++
+	f := c.upcoming
+	f.n, f.data = c.frames, data
+	c.upcoming = frameData{}
+	if err := c.through(0, f); err != nil {
+		c.answered = true
 		return 0, err
 	}
 	return len(data), nil
 }
 
 // Unwrap lets http.ResponseController reach the writer below.
-func (o *outlet) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+func (c *inflight) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // through takes a frame through the stages from one on, and then to the client.
-func (o *outlet) through(at int, f frameData) error {
-	if at < len(o.call.stages) {
-		return o.call.stages[at](f, func(f frameData) error { return o.through(at+1, f) })
+func (c *inflight) through(at int, f frameData) error {
+	if at < len(c.stages) {
+		return c.stages[at](f, func(f frameData) error { return c.through(at+1, f) })
 	}
 	switch f.n {
 	case 0:
-		o.code = f.code
-		o.ResponseWriter.WriteHeader(f.code)
+		c.code = f.code
+		c.ResponseWriter.WriteHeader(f.code)
 		return nil
 	case lastFrame:
 		return nil
 	}
-	_, err := o.ResponseWriter.Write(f.data)
+	_, err := c.ResponseWriter.Write(f.data)
 	return err
 }
 
-func (o *outlet) form() form {
-	mediaType, stream := strings.CutSuffix(o.Header().Get("Content-Type"), streamSuffix)
+// form returns the encoding of the frames.
+func (c *inflight) form() form {
+	mediaType, stream := strings.CutSuffix(c.Header().Get("Content-Type"), streamSuffix)
 	if mediaType != mediaProtobuf {
 		mediaType = mediaJSON
 	}
 	return form{mediaType: mediaType, stream: stream}
 }
 
-func (o *outlet) flush() error { return http.NewResponseController(o.ResponseWriter).Flush() }
+func (c *inflight) flush() error { return http.NewResponseController(c.ResponseWriter).Flush() }
 
 // cut closes the connection after all that was written, which is nothing before the head.
-func (c *call) cut(headed bool) error {
+func (c *inflight) cut(headed bool) error {
 	if headed {
-		c.out.flush() //nolint:errcheck // the connection ends in any case
+		c.flush() //nolint:errcheck // the connection ends in any case
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // replace sends an error in the place of the answer.
-func (c *call) replace(err error) error {
-	c.out.code = int(statusFor(err).Code)
-	writeError(c.out.ResponseWriter, c.request, err)
+func (c *inflight) replace(err error) error {
+	c.code = int(statusFor(err).Code)
+	writeError(c.ResponseWriter, c.request, err)
 	return errTruncated
 }
 
 // fail ends a watch with an ERROR event.
-func (c *call) fail(code int, next sink) error {
-	frame, err := encodeFrame(c.out.form(), watch.Error, statusFor(errInjected(code, c, 0)))
+func (c *inflight) fail(code int, next sink) error {
+	frame, err := encodeFrame(c.form(), watch.Error, statusFor(errInjected(code, c, 0)))
 	if err == nil {
-		err = next(frameData{n: c.out.frames + 1, event: watch.Error, data: frame})
+		err = next(frameData{n: c.frames + 1, event: watch.Error, data: frame})
 	}
 	if err == nil {
-		err = c.out.flush()
+		err = c.flush()
 	}
 	return cmp.Or(err, errTruncated)
 }
