@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/keyutil"
 )
 
 const (
@@ -122,7 +123,7 @@ func (s *Server) prepare() error {
 	if err != nil {
 		return err
 	}
-	_, accounts, err := newKey()
+	accounts, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return fmt.Errorf("apiserver: make a key for service accounts: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,35 +70,34 @@ func (x *exchange) apply(given patch, o writeOptions) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied := func(live object) (object, error) {
-		result, err := fields.Apply(withKind(clone(live), x.res.gvk()), configuration.DeepCopyObject(),
-			o.manager, o.force)
-		if err != nil {
-			return nil, err
-		}
-		obj := result.(object)
-		return obj, x.path.checkNames(obj)
-	}
-	for {
-		stored, err := x.rewrite(o, applied)
-		if !apierrors.IsNotFound(err) || x.path.subresource != "" {
-			return stored, err
-		}
-		missing, err := x.res.newObject()
-		if err != nil {
-			return nil, err
-		}
-		missing.SetName(x.path.name)
-		missing.SetNamespace(x.path.namespace)
-		obj, err := applied(missing)
-		if err != nil {
-			return nil, err
-		}
-		if stored, err = x.server.create(x.res, obj, o); !apierrors.IsAlreadyExists(err) {
-			x.status = http.StatusCreated
-			return stored, err
+	s := x.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live, err := s.getLocked(x.res, x.path.namespace, x.path.name)
+	isNew := err != nil && x.path.subresource == ""
+	if isNew {
+		if live, err = x.res.newObject(); err == nil {
+			live.SetName(x.path.name)
+			live.SetNamespace(x.path.namespace)
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	applied, err := fields.Apply(withKind(clone(live), x.res.gvk()), configuration, o.manager, o.force)
+	if err != nil {
+		return nil, err
+	}
+	after := applied.(object)
+	if err := x.path.checkNames(after); err != nil {
+		return nil, err
+	}
+	if !isNew {
+		return s.replaceLocked(x.res, live, after, o)
+	}
+	x.status = http.StatusCreated
+	s.prepare(x.res, after, o)
+	return s.insertLocked(x.res, after, o)
 }
 
 // configuration returns the object in the body of an apply: a map, also for a built-in

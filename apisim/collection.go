@@ -2,6 +2,9 @@ package apisim
 
 import (
 	"sort"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // collection holds the objects of a resource in all its versions, and its past events.
@@ -13,7 +16,6 @@ type collection struct {
 	// terminating is set when the definition is deleted: no object may be added.
 	terminating bool
 
-	removed bool
 	objects objectTree
 	// history holds the events after version floor, the oldest first.
 	history []*event
@@ -54,18 +56,12 @@ func (c *collection) compact(version uint64) {
 	c.floor = version
 }
 
-// remove drops all objects without events.
+// remove drops all objects without events, and ends every watch.
 func (c *collection) remove(version uint64) {
-	c.removed = true
 	c.objects.Clear()
-	c.dropped++ // ends every watch, also a watch that is woken only after restore
-	c.compact(version)
+	c.dropped += len(c.history) + 1
+	c.history, c.floor = nil, version
 	c.wake()
-}
-
-func (c *collection) restore(version uint64) {
-	c.removed = false
-	c.compact(version)
 }
 
 // after returns the index in history of the first event after a version.
@@ -88,4 +84,67 @@ func (c *collection) at(version uint64) (objects *objectTree, ok bool) {
 		}
 	}
 	return objects, true
+}
+
+// event is one write: the state before, nil for a create, and after, nil for a delete.
+// Only its encoded frames change.
+type event struct {
+	version       uint64
+	key           string
+	before, after object
+
+	mu     sync.Mutex // guards frames
+	frames map[frameKey][]byte
+}
+
+// frameKey names one frame of an event.
+type frameKey struct {
+	form    form
+	version string // of the API
+	event   watch.EventType
+}
+
+// visible returns the type of the event and the object to send to a watch with a
+// selection. An object that begins or ceases to match is added or deleted. The type is
+// "" if the watch does not see the event.
+func (e *event) visible(s objectSelection) (watch.EventType, object) {
+	matched := e.before != nil && s.matches(e.before)
+	matches := e.after != nil && s.matches(e.after)
+	switch {
+	case matches && matched:
+		return watch.Modified, e.after
+	case matches:
+		return watch.Added, e.after
+	case matched:
+		return watch.Deleted, e.before
+	default:
+		return "", nil
+	}
+}
+
+// frame returns the type of the event, "" if the watch does not see it, and its frame.
+// A frame is encoded once for all watches of one form.
+func (e *event) frame(r *resource, f form, s objectSelection) (watch.EventType, []byte, error) {
+	kind, state := e.visible(s)
+	if kind == "" {
+		return "", nil, nil
+	}
+	key := frameKey{f, r.Version, kind}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if frame, ok := e.frames[key]; ok {
+		return kind, frame, nil
+	}
+	if kind == watch.Deleted {
+		state = atVersion(state, e.version)
+	}
+	frame, err := encodeEvent(r, f, kind, state)
+	if err != nil {
+		return "", nil, err
+	}
+	if e.frames == nil {
+		e.frames = make(map[frameKey][]byte, 1)
+	}
+	e.frames[key] = frame
+	return kind, frame, nil
 }

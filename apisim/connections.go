@@ -2,8 +2,9 @@ package apisim
 
 import (
 	"context"
+	"maps"
 	"net"
-	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -16,15 +17,18 @@ type pipeListener struct {
 	closed   chan struct{} // by Close, which net/http calls once
 
 	storage *pipeListener // of an instance: nothing can be reached while that is unavailable
-	gate    *gate         // of an instance
 
 	mu        sync.Mutex // guards the rest
-	down      bool
 	downUntil time.Time
+	paused    chan struct{} // closed when the server goes on; nil while it runs
+	open      map[*connection]struct{}
 }
 
 func newPipeListener() *pipeListener {
-	return &pipeListener{accepted: make(chan net.Conn), closed: make(chan struct{})}
+	return &pipeListener{
+		accepted: make(chan net.Conn), closed: make(chan struct{}),
+		open: make(map[*connection]struct{}),
+	}
 }
 
 // errRefused is the error of a connection to a server that is unavailable.
@@ -37,7 +41,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 	client, server := net.Pipe()
 	select {
-	case l.accepted <- newGatedConn(server, l.gate):
+	case l.accepted <- server:
 		return client, nil
 	case <-l.closed:
 		return nil, errRefused
@@ -52,27 +56,26 @@ func (l *pipeListener) isAvailable() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.down && !time.Now().Before(l.downUntil)
+	return !time.Now().Before(l.downUntil)
 }
 
-// isDown reports whether setDown has said so of this listener.
-func (l *pipeListener) isDown() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.down
-}
+// forGood is the time until which a server that was not told otherwise is unavailable.
+var forGood = time.Unix(1<<40, 0)
 
-func (l *pipeListener) setDown(down bool, until time.Time) {
+// setDown refuses connections until a time, and reports whether that was so for good before.
+func (l *pipeListener) setDown(until time.Time) (was bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.down, l.downUntil = down, until
+	was = l.downUntil.Equal(forGood)
+	l.downUntil = until
+	return was
 }
 
 // Accept returns the server's end of the next connection.
 func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.accepted:
-		return conn, nil
+		return l.connect(conn), nil
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
@@ -101,36 +104,82 @@ func (l tcpListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.pipe.isAvailable() {
-			return newGatedConn(conn, l.pipe.gate), nil
+			return l.pipe.connect(conn), nil
 		}
 		conn.Close() //nolint:errcheck // it was not used
 	}
 }
 
-// connections holds the open connections of the server.
-type connections struct {
-	mu   sync.Mutex // guards open
-	open map[net.Conn]struct{}
+// connection is the server's end of a connection. What arrives while the server is paused is
+// read, as by a kernel, and handed on later.
+type connection struct {
+	net.Conn
+	listener *pipeListener
+	closing  sync.Once
+	closed   chan struct{}
 }
 
-func (c *connections) observe(conn net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		if c.open == nil {
-			c.open = make(map[net.Conn]struct{})
-		}
-		c.open[conn] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
-		delete(c.open, conn)
+func (l *pipeListener) connect(conn net.Conn) net.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &connection{Conn: conn, listener: l, closed: make(chan struct{})}
+	l.open[c] = struct{}{}
+	return c
+}
+
+// cut closes the open connections.
+func (l *pipeListener) cut() {
+	l.mu.Lock()
+	open := slices.Collect(maps.Keys(l.open))
+	l.mu.Unlock()
+	for _, c := range open {
+		c.Close() //nolint:errcheck // it is cut
 	}
 }
 
-func (c *connections) cut() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for conn := range c.open {
-		conn.Close() //nolint:errcheck // it is cut
+func (l *pipeListener) setPaused(paused bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case paused && l.paused == nil:
+		l.paused = make(chan struct{})
+	case !paused && l.paused != nil:
+		close(l.paused)
+		l.paused = nil
 	}
+}
+
+// wait waits until the server runs or the connection is closed.
+func (c *connection) wait() {
+	c.listener.mu.Lock()
+	paused := c.listener.paused
+	c.listener.mu.Unlock()
+	if paused == nil {
+		return
+	}
+	select {
+	case <-paused:
+	case <-c.closed:
+	}
+}
+
+func (c *connection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.wait()
+	return n, err
+}
+
+func (c *connection) Write(p []byte) (int, error) {
+	c.wait()
+	return c.Conn.Write(p)
+}
+
+func (c *connection) Close() error {
+	c.closing.Do(func() {
+		close(c.closed)
+		c.listener.mu.Lock()
+		defer c.listener.mu.Unlock()
+		delete(c.listener.open, c)
+	})
+	return c.Conn.Close()
 }

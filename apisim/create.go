@@ -68,7 +68,7 @@ func (s *Server) prepare(r *resource, obj object, o writeOptions) {
 }
 
 func (s *Server) insertLocked(r *resource, obj object, o writeOptions) (object, error) {
-	if r.removed || r.retired {
+	if !s.servesLocked(r) {
 		return nil, errNoResource()
 	}
 	if r.terminating {
@@ -122,7 +122,7 @@ func errExists(r *resource, present object, generated bool) error {
 // checkNamespaceLocked refuses a new object in a missing or terminating namespace.
 func (s *Server) checkNamespaceLocked(r *resource, obj object) error {
 	all, ok := s.resources[namespaces]
-	if !r.Namespaced || !ok || all.removed {
+	if !r.Namespaced || !ok {
 		return nil // without namespaces none is missing
 	}
 	name := obj.GetNamespace()

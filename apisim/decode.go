@@ -49,7 +49,7 @@ func codecOf(all serializer.CodecFactory, contentType string, typed bool) (runti
 		}
 		accepted = append(accepted, codec.MediaType)
 	}
-	return runtime.SerializerInfo{}, errUnsupportedBody(accepted...)
+	return runtime.SerializerInfo{}, errUnsupportedBody(accepted)
 }
 
 // decode reads an object of a resource. The warnings are about unknown and duplicate
@@ -85,12 +85,7 @@ func decode(contentType string, data []byte, res *resource) (obj object, warning
 	if *got != want {
 		return nil, nil, errWrongKind(*got, want)
 	}
-	obj, ok := decoded.(object)
-	if !ok {
-		return nil, nil, apierrors.NewBadRequest(
-			fmt.Sprintf("a %T is not an object that can be stored", decoded))
-	}
-	return obj, warnings, nil
+	return decoded.(object), warnings, nil
 }
 
 // checkMap refuses an object whose metadata cannot be read.

@@ -2,11 +2,13 @@ package apisim
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func (x *exchange) delete() (answer, error) {
@@ -37,14 +39,12 @@ func (s *Server) delete(r *resource, namespace, name string, o *metav1.DeleteOpt
 
 func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.DeleteOptions) (object,
 	bool, error) {
-	before, err := r.getLocked(namespace, name)
+	before, err := s.getLocked(r, namespace, name)
 	if err != nil {
 		return nil, false, err
 	}
-	if p := o.Preconditions; p != nil {
-		if err := checkPreconditions(r, before, p.UID, p.ResourceVersion); err != nil {
-			return nil, false, err
-		}
+	if err := checkDelete(r, before, o.Preconditions); err != nil {
+		return nil, false, err
 	}
 	dryRun := len(o.DryRun) > 0
 	switch r.gvr() {
@@ -73,6 +73,26 @@ func (s *Server) removeLocked(r *resource, obj object) {
 	s.commitLocked(r, obj, nil)
 	s.finishNamespaceLocked(obj.GetNamespace())
 	s.finishDefinitionLocked(r.definition)
+}
+
+// checkDelete refuses to delete another state than that of the preconditions. As with a real
+// server, the error names the kind in the place of the resource.
+func checkDelete(r *resource, stored object, p *metav1.Preconditions) error {
+	conflict := func(field string, given, is any, happened string) error {
+		kind := schema.GroupResource{Group: r.Group, Resource: r.Kind}
+		return apierrors.NewConflict(kind, stored.GetName(), fmt.Errorf("the %s in the precondition (%v) "+
+			"does not match the %[1]s in record (%[3]v). The object might have been %[4]s",
+			field, given, is, happened))
+	}
+	switch {
+	case p == nil:
+		return nil
+	case p.UID != nil && *p.UID != stored.GetUID():
+		return conflict("UID", *p.UID, stored.GetUID(), "deleted and then recreated")
+	case p.ResourceVersion != nil && *p.ResourceVersion != stored.GetResourceVersion():
+		return conflict("ResourceVersion", *p.ResourceVersion, stored.GetResourceVersion(), "modified")
+	}
+	return nil
 }
 
 // gracePeriod returns how long an object stays after its deletion. Only a pod that has a
@@ -137,7 +157,7 @@ func (x *exchange) deleteCollection() (answer, error) {
 	s, r := x.server, x.res
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.removed || r.retired {
+	if !s.servesLocked(r) {
 		return answer{}, errNoResource()
 	}
 	page := pageOf(r.objects.Copy(), position{Version: s.version}, l.selected, l.Limit)

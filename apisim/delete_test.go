@@ -64,11 +64,12 @@ func TestDeletePreconditions(t *testing.T) {
 		maps := b.typed.CoreV1().ConfigMaps("default")
 		otherUID, otherVersion := types.UID("another"), "1"
 		for _, p := range []metav1.Preconditions{
-			{UID: &otherUID}, {ResourceVersion: &otherVersion},
+			{UID: &otherUID}, {ResourceVersion: &otherVersion}, {UID: new(types.UID(""))},
 			{UID: &made.UID, ResourceVersion: &otherVersion},
 		} {
 			err := maps.Delete(b.ctx, "a", metav1.DeleteOptions{Preconditions: &p})
-			if !apierrors.IsConflict(err) {
+			if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "cannot be fulfilled on ConfigMap \"a\": the ") ||
+				!strings.Contains(err.Error(), "in the precondition (") {
 				b.Errorf("%+v: %v", p, err)
 			}
 		}
@@ -309,7 +310,7 @@ func TestDeleteOptionsMayBeOfAnyGroup(t *testing.T) {
 					mediaJSON: string(asJSON), mediaProtobuf: runtime.EncodeOrDie(inProtobuf, o),
 				} {
 					code, text := b.get("DELETE", path, body, "Content-Type", mediaType)
-					if code != 409 || !strings.Contains(text, "UID in precondition: another") {
+					if code != 409 || !strings.Contains(text, "the UID in the precondition (another) does not match the UID in record (") {
 						b.Errorf("%s, %s of %q: %d %s", path, mediaType, group, code, text)
 					}
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,7 @@ import (
 // stored. Its errors are those that a client would get. [Create] returns the Go type that
 // it is given.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
-	r, given, err := s.resourceOf(obj)
+	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, 
 // Update replaces an object by a copy of another one, status included, and returns a copy
 // of it as it is stored. If the object has a resource version, it must be the present one.
 func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, error) {
-	r, given, err := s.resourceOf(obj)
+	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource,
 	defer s.mu.Unlock()
 	expired := make([]object, len(names))
 	for i, name := range names {
-		if expired[i], err = r.getLocked(namespace, name); err != nil {
+		if expired[i], err = s.getLocked(r, namespace, name); err != nil {
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok := s.resources[gvr]
-	if !ok || r.removed {
+	if !ok {
 		return nil, errNoResource()
 	}
 	return r, nil
@@ -122,33 +123,39 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*resource, error) {
 func (s *Server) get(r *resource, namespace, name string) (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return r.getLocked(namespace, name)
+	return s.getLocked(r, namespace, name)
 }
 
-func (r *resource) getLocked(namespace, name string) (object, error) {
+// servesLocked reports whether a resource is still the one of its path.
+func (s *Server) servesLocked(r *resource) bool { return s.resources[r.gvr()] == r }
+
+func (s *Server) getLocked(r *resource, namespace, name string) (object, error) {
 	obj, ok := r.objects.Get(key(namespace, name))
-	if !ok || r.removed || r.retired {
+	if !ok || !s.servesLocked(r) {
 		return nil, errNotFound(r, name)
 	}
 	return obj, nil
 }
 
-// resourceOf returns the resource of an object, and a copy of the object in the Go type in
-// which the resource holds its objects.
-func (s *Server) resourceOf(obj runtime.Object) (*resource, object, error) {
+// resourceOf returns the resource of an object, a copy of the object in the Go type in
+// which the resource holds its objects, and warnings about fields that this type does not have.
+func (s *Server) resourceOf(obj runtime.Object) (r *resource, copied object, warnings []error, err error) {
 	given, ok := obj.(object)
 	if !ok {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
+		return nil, nil, nil, apierrors.NewBadRequest(fmt.Sprintf("a %T is not an API object", obj))
 	}
-	r, err := s.resourceOfKind(given)
+	if r, err = s.resourceOfKind(given); err != nil {
+		return nil, nil, nil, err
+	}
+	if _, isMap := obj.(*unstructured.Unstructured); r.typed && !isMap {
+		return r, clone(given), nil, nil
+	}
+	data, err := json.Marshal(withKind(given, r.gvk()))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, errUnhandled(r.gvk(), err)
 	}
-	if _, isMap := obj.(*unstructured.Unstructured); isMap != r.typed {
-		return r, clone(given), nil
-	}
-	given, _, err = convert(r, given)
-	return r, given, err
+	copied, warnings, err = decode(mediaJSON, data, r)
+	return r, copied, warnings, err
 }
 
 func (s *Server) resourceOfKind(obj object) (*resource, error) {
@@ -164,7 +171,7 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
-		if !r.removed && r.review == nil && slices.Contains(kinds, r.gvk()) {
+		if !r.isReview && slices.Contains(kinds, r.gvk()) {
 			return r, nil
 		}
 	}
@@ -173,12 +180,56 @@ func (s *Server) resourceOfKind(obj object) (*resource, error) {
 		kinds[0].Kind, kinds[0].GroupVersion()))
 }
 
-// convert returns an object in the Go type in which a resource holds its objects, and
-// warnings about fields that this type does not have.
-func convert(r *resource, obj object) (object, []error, error) {
-	data, err := json.Marshal(withKind(obj, r.gvk()))
-	if err != nil {
-		return nil, nil, errUnhandled(r.gvk(), err)
+// Create is [Server.Create] with the Go type of the object.
+func Create[T runtime.Object](ctx context.Context, s *Server, obj T) (T, error) {
+	made, err := s.Create(ctx, obj)
+	return typed[T](made, err)
+}
+
+// Update is [Server.Update] with the Go type of the object.
+func Update[T runtime.Object](ctx context.Context, s *Server, obj T) (T, error) {
+	updated, err := s.Update(ctx, obj)
+	return typed[T](updated, err)
+}
+
+// Get is [Server.Get] of a Go type that client-go knows, such as *corev1.Pod. The type
+// decides the resource.
+func Get[T runtime.Object](ctx context.Context, s *Server, namespace, name string) (T, error) {
+	of := reflect.TypeFor[T]()
+	if of.Kind() == reflect.Pointer {
+		if obj, ok := reflect.New(of.Elem()).Interface().(object); ok {
+			if r, err := s.resourceOfKind(obj); err == nil {
+				got, err := s.Get(ctx, r.gvr(), namespace, name)
+				return typed[T](got, err)
+			}
+		}
 	}
-	return decode(mediaJSON, data, r)
+	return *new(T), fmt.Errorf(
+		"apisim: Get knows no resource of %v: use Server.Get, which takes the resource", of)
+}
+
+// typed returns an object of the server as a T, which may have been given as a map or as a
+// Go type that client-go does not know.
+func typed[T runtime.Object](obj runtime.Object, err error) (T, error) {
+	if err != nil {
+		return *new(T), err
+	}
+	if t, ok := obj.(T); ok {
+		return t, nil
+	}
+	u, isMap := obj.(*unstructured.Unstructured)
+	if !isMap {
+		u = &unstructured.Unstructured{}
+		if err := scheme.Scheme.Convert(obj, u, nil); err != nil {
+			return *new(T), err
+		}
+	}
+	if t, ok := runtime.Object(u).(T); ok {
+		return t, nil
+	}
+	t := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, t); err != nil {
+		return *new(T), err
+	}
+	return t, nil
 }

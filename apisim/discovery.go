@@ -2,11 +2,15 @@ package apisim
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -102,19 +106,12 @@ var servedVersion = version.Info{
 	Major: "1", Minor: "37", GitVersion: "v1.37.1-apisim", Platform: "apisim",
 }
 
-// servedLocked returns the resources that are not removed, sorted.
+// servedLocked returns the resources in the order of discovery.
 func (s *Server) servedLocked() []*resource {
-	var all []*resource
-	for _, r := range s.resources {
-		if !r.removed {
-			all = append(all, r)
-		}
-	}
-	slices.SortFunc(all, func(a, b *resource) int {
+	return slices.SortedFunc(maps.Values(s.resources), func(a, b *resource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group),
 			version.CompareKubeAwareVersionStrings(b.Version, a.Version), cmp.Compare(a.Name, b.Name))
 	})
-	return all
 }
 
 // subresource is an endpoint below an object.
@@ -125,7 +122,7 @@ type subresource struct {
 }
 
 func (r *resource) verbs() metav1.Verbs {
-	if r.review != nil {
+	if r.isReview {
 		return metav1.Verbs{"create"}
 	}
 	verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
@@ -135,24 +132,35 @@ func (r *resource) verbs() metav1.Verbs {
 	return slices.Insert(verbs, 2, "deletecollection")
 }
 
-func (r *resource) subresources() []subresource {
-	var subs []subresource
-	if r.isBuiltin("pods") {
-		for _, name := range []string{"binding", "eviction"} {
-			subs = append(subs, subresource{name, createdBelow(name).gvk(), metav1.Verbs{"create"}})
+// bodies are the kinds in the bodies of subresources that have a kind of their own.
+var bodies = map[string]schema.GroupVersionKind{
+	"binding":  corev1.SchemeGroupVersion.WithKind("Binding"),
+	"eviction": policyv1.SchemeGroupVersion.WithKind("Eviction"),
+	"scale":    autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
+}
+
+func (r *resource) subresources() (all []subresource) {
+	add := func(name string, verbs ...string) {
+		kind, ok := bodies[name]
+		if !ok {
+			kind = r.gvk()
 		}
+		all = append(all, subresource{name, kind, verbs})
+	}
+	if r.isBuiltin("pods") {
+		add("binding", "create")
+		add("eviction", "create")
 	}
 	if r.isBuiltin("namespaces") {
-		subs = append(subs, subresource{"finalize", r.gvk(), metav1.Verbs{"update"}})
+		add("finalize", "update")
 	}
 	if r.scale != nil {
-		verbs := metav1.Verbs{"get", "patch", "update"}
-		subs = append(subs, subresource{"scale", scales().gvk(), verbs})
+		add("scale", "get", "patch", "update")
 	}
 	if r.HasStatus {
-		subs = append(subs, subresource{"status", r.gvk(), metav1.Verbs{"get", "patch", "update"}})
+		add("status", "get", "patch", "update")
 	}
-	return subs
+	return all
 }
 
 func (s *Server) discovery() []apidiscoveryv2.APIGroupDiscovery {

@@ -37,8 +37,8 @@
 //  6. A bookmark comes at Options.BookmarkInterval and two seconds before the timeout of a
 //     watch. It has the newest version of the whole server. A watch from a version of the
 //     future gets none.
-//  7. A patch is applied to the newest state without a lock, and again if another write
-//     came between. Server-side apply does the same with apimachinery's field manager.
+//  7. A patch is applied to the newest state, server-side apply by apimachinery's field
+//     manager. No other write comes between.
 //  8. A delete marks an object that has finalizers, and a pod that has a grace period and a
 //     node; the update or delete that ends the last of these removes it. A namespace and a
 //     definition are marked, their content is deleted, and the write that removes the last

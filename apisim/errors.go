@@ -16,17 +16,12 @@ import (
 var errModified = errors.New("the object has been modified; " +
 	"please apply your changes to the latest version and try again")
 
-func newStatusError(code int, reason metav1.StatusReason, message string) *apierrors.StatusError {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
-		Details: &metav1.StatusDetails{},
-	}}
+// errGeneric is a refusal with the text that Kubernetes has for a code, or with a message.
+func errGeneric(code int, message string) *apierrors.StatusError {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
 }
 
-func errNoResource() *apierrors.StatusError {
-	return newStatusError(http.StatusNotFound, metav1.StatusReasonNotFound,
-		"the server could not find the requested resource")
-}
+func errNoResource() *apierrors.StatusError { return errGeneric(http.StatusNotFound, "") }
 
 func errNotFound(r *resource, name string) error {
 	return apierrors.NewNotFound(r.groupResource(), name)
@@ -54,21 +49,9 @@ func errTooNew(version, current uint64) error {
 	return err
 }
 
-func errMethod(method string) error {
-	return newStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-		fmt.Sprintf("the server does not allow the method %s on the requested resource", method))
-}
-
-func errNotAcceptable(accept string) error {
-	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		fmt.Sprintf("only the following media types are accepted: application/json, "+
-			"application/vnd.kubernetes.protobuf (asked for %q)", accept))
-}
-
-func errUnsupportedBody(accepted ...string) error {
-	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		"the body of the request was in an unknown format - accepted media types include: "+
-			strings.Join(accepted, ", "))
+func errUnsupportedBody(accepted []string) error {
+	return errGeneric(http.StatusUnsupportedMediaType, "the body of the request was in an unknown "+
+		"format - accepted media types include: "+strings.Join(accepted, ", "))
 }
 
 func errUnhandled(want schema.GroupVersionKind, err error) error {
@@ -85,9 +68,9 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 		"the path is for another kind", got.Kind, got.Version, want.Kind))
 }
 
-func errInjected(code int, c *call, retryAfter time.Duration) error {
+func errInjected(code int, c *inflight, retryAfter time.Duration) error {
 	seconds := int((retryAfter + time.Second - 1) / time.Second)
-	err := apierrors.NewGenericServerResponse(code, c.verb(), c.path.gvr.GroupResource(),
+	err := apierrors.NewGenericServerResponse(code, c.asked.Verb, c.path.gvr.GroupResource(),
 		c.path.name, "a fault was injected", seconds, false)
 	if code == http.StatusGone {
 		err.ErrStatus.Reason = metav1.StatusReasonExpired

@@ -3,7 +3,6 @@ package apisim
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -11,29 +10,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Bindings and evictions are created below a pod, change it, and are not stored. The answer
 // is a Status, which has no version.
-
-// createdBelow returns the kind of the subresource of a pod that is created, nil for other
-// subresources.
-func createdBelow(name string) *resource {
-	of := func(gv schema.GroupVersion, kind string) *resource {
-		return &resource{typed: true, Resource: Resource{
-			Group: gv.Group, Version: gv.Version, Name: name, Kind: kind, Namespaced: true,
-		}}
-	}
-	switch name {
-	case "binding":
-		return of(corev1.SchemeGroupVersion, "Binding")
-	case "eviction":
-		return of(policyv1.SchemeGroupVersion, "Eviction")
-	}
-	return nil
-}
 
 // createBelow carries out a binding or an eviction.
 func (x *exchange) createBelow() (answer, error) {
@@ -47,7 +30,7 @@ func (x *exchange) createBelow() (answer, error) {
 	s := x.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stored, err := x.res.getLocked(x.path.namespace, x.path.name)
+	stored, err := s.getLocked(x.res, x.path.namespace, x.path.name)
 	if err != nil {
 		return answer{}, err
 	}
@@ -69,7 +52,7 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 	if b.Target.Name == "" {
 		return field.Required(field.NewPath("target", "name"), "") // a 500 in Kubernetes too
 	}
-	if err := checkPreconditions(r, pod, &b.UID, &b.ResourceVersion); err != nil {
+	if err := checkPreconditions(r, pod, b.UID, b.ResourceVersion); err != nil {
 		return err
 	}
 	problem := ""
@@ -87,8 +70,8 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 	}
 	after := pod.DeepCopy()
 	after.Spec.NodeName = b.Target.Name
-	after.Labels, after.Annotations = merged(pod.Labels, b.Labels),
-		merged(pod.Annotations, b.Annotations)
+	after.Labels = labels.Merge(pod.Labels, b.Labels)
+	after.Annotations = labels.Merge(pod.Annotations, b.Annotations)
 	setCondition(after, corev1.PodCondition{Type: corev1.PodScheduled})
 	if !dryRun {
 		s.commitLocked(r, pod, after)
@@ -101,12 +84,10 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 func (s *Server) evictLocked(r *resource, pod *corev1.Pod, e *policyv1.Eviction,
 	dryRun bool) error {
 	o := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}).DeepCopy()
-	if p := o.Preconditions; p != nil {
-		if err := checkPreconditions(r, pod, p.UID, p.ResourceVersion); err != nil {
-			return err
-		}
-		o.Preconditions = nil // the next write changes the version
+	if err := checkDelete(r, pod, o.Preconditions); err != nil {
+		return err
 	}
+	o.Preconditions = nil // the next write changes the version
 	if dryRun || len(o.DryRun) > 0 {
 		return nil
 	}
@@ -134,12 +115,4 @@ func setCondition(pod *corev1.Pod, c corev1.PodCondition) {
 		c.LastTransitionTime = present.LastTransitionTime
 	}
 	pod.Status.Conditions[at] = c
-}
-
-// merged returns the entries of both maps, those of the second where both have one.
-func merged(a, b map[string]string) map[string]string {
-	both := make(map[string]string, len(a)+len(b))
-	maps.Copy(both, a)
-	maps.Copy(both, b)
-	return both
 }

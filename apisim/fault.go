@@ -21,7 +21,7 @@ type Fault struct {
 	name string
 	lags bool // it needs the state of the moment of the injection
 	// begin is called when a request comes.
-	begin func(c *call, i *Injection)
+	begin func(c *inflight, i *Injection)
 }
 
 // EachFrame stands for the number of every frame but the head.
@@ -32,7 +32,7 @@ func (f Fault) String() string { return f.name }
 
 // Delay makes the server wait before it looks at the request.
 func Delay(d time.Duration) Fault {
-	return Fault{name: fmt.Sprintf("Delay(%v)", d), begin: func(c *call, i *Injection) {
+	return Fault{name: fmt.Sprintf("Delay(%v)", d), begin: func(c *inflight, i *Injection) {
 		c.wait(i, d)
 	}}
 }
@@ -40,14 +40,14 @@ func Delay(d time.Duration) Fault {
 // Call calls a function before the server looks at the request, to change the state at
 // that moment or to look at the request.
 func Call(f func(*http.Request)) Fault {
-	return Fault{name: "Call", begin: func(c *call, _ *Injection) { f(c.request) }}
+	return Fault{name: "Call", begin: func(c *inflight, _ *Injection) { f(c.request) }}
 }
 
 // Refuse answers with a status of Kubernetes and does nothing else. A duration that is
 // not 0 tells the client to try again after that, in whole seconds.
 func Refuse(code int, retryAfter time.Duration) Fault {
-	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *call, _ *Injection) {
-		writeError(c.out, c.request, errInjected(code, c, retryAfter))
+	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *inflight, _ *Injection) {
+		writeError(c, c.request, errInjected(code, c, retryAfter))
 		c.answered = true
 	}}
 }
@@ -56,10 +56,9 @@ func Refuse(code int, retryAfter time.Duration) Fault {
 // of its own: a write is applied, and its client receives an error.
 func RefuseApplied(code int) Fault {
 	name := fmt.Sprintf("RefuseApplied(%d)", code)
-	return Fault{name: name, begin: func(c *call, _ *Injection) {
+	return Fault{name: name, begin: func(c *inflight, _ *Injection) {
 		c.stages = append(c.stages, func(frameData, sink) error {
-			writeError(c.out.ResponseWriter, c.request, errInjected(code, c, 0))
-			return errTruncated
+			return c.replace(errInjected(code, c, 0))
 		})
 	}}
 }
@@ -69,20 +68,20 @@ func RefuseApplied(code int) Fault {
 // refused.
 func ApplyLater(d time.Duration, code int) Fault {
 	name := fmt.Sprintf("ApplyLater(%v, %d)", d, code)
-	return Fault{name: name, begin: func(c *call, i *Injection) {
+	return Fault{name: name, begin: func(c *inflight, i *Injection) {
 		err := error(errInjected(code, c, 0))
-		if isWrite(c.verb()) {
+		if isWrite(c.asked.Verb) {
 			err = cmp.Or(i.server.serveLater(c.request, d), err)
 		}
-		writeError(c.out, c.request, err)
+		writeError(c, c.request, err)
 		c.answered = true
 	}}
 }
 
 // Answer sends the answer that the handler writes, and does nothing else.
 func Answer(h http.HandlerFunc) Fault {
-	return Fault{name: "Answer", begin: func(c *call, _ *Injection) {
-		h(c.out, c.request)
+	return Fault{name: "Answer", begin: func(c *inflight, _ *Injection) {
+		h(c, c.request)
 		c.answered = true
 	}}
 }
@@ -91,44 +90,44 @@ func Answer(h http.HandlerFunc) Fault {
 // transport repeats a request that changes nothing by itself, if it had used the
 // connection before.
 func Drop() Fault {
-	return Fault{name: "Drop", begin: func(*call, *Injection) { panic(http.ErrAbortHandler) }}
+	return Fault{name: "Drop", begin: func(*inflight, *Injection) { panic(http.ErrAbortHandler) }}
 }
 
 // CutBefore closes the connection before a frame. The request is carried out:
 // CutBefore(0) of a create makes an object, and its creator does not know.
 func CutBefore(frame int) Fault {
-	return onFrame("CutBefore", frame, func(c *call, _ *Injection, f frameData, _ sink) error {
+	return onFrame("CutBefore", frame, func(c *inflight, _ *Injection, f frameData, _ sink) error {
 		return c.cut(f.n > 0)
 	})
 }
 
 // CutWithin closes the connection after half of a frame.
 func CutWithin(frame int) Fault {
-	return ending("CutWithin", frame, frameData.half, (*call).cut)
+	return ending("CutWithin", frame, frameData.half, (*inflight).cut)
 }
 
 // CutAfter closes the connection after a frame.
 func CutAfter(frame int) Fault {
-	return ending("CutAfter", frame, func(f frameData) frameData { return f }, (*call).cut)
+	return ending("CutAfter", frame, func(f frameData) frameData { return f }, (*inflight).cut)
 }
 
 // CutLater closes the connection of a request that is still running after a time, as a
 // load balancer may do.
 func CutLater(d time.Duration) Fault {
-	return later(fmt.Sprintf("CutLater(%v)", d), d, func(c *call, _ sink) error {
-		return c.cut(c.out.headed)
+	return later(fmt.Sprintf("CutLater(%v)", d), d, func(c *inflight, _ sink) error {
+		return c.cut(c.headed)
 	})
 }
 
 // Truncate sends half of a frame and ends the answer there as if it were complete.
 func Truncate(frame int) Fault {
-	return ending("Truncate", frame, frameData.half, func(*call, bool) error { return errTruncated })
+	return ending("Truncate", frame, frameData.half, func(*inflight, bool) error { return errTruncated })
 }
 
 // ending returns a fault that ends the answer after a part of a frame.
 func ending(name string, frame int, part func(frameData) frameData,
-	end func(c *call, headed bool) error) Fault {
-	return onFrame(name, frame, func(c *call, _ *Injection, f frameData, next sink) error {
+	end func(c *inflight, headed bool) error) Fault {
+	return onFrame(name, frame, func(c *inflight, _ *Injection, f frameData, next sink) error {
 		if err := next(part(f)); err != nil {
 			return err
 		}
@@ -138,23 +137,23 @@ func ending(name string, frame int, part func(frameData) frameData,
 
 // Garble replaces a frame by noise of the same length with the same delimiter.
 func Garble(frame int) Fault {
-	return onFrame("Garble", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		f.data = noise(f.data, c.out.form())
+	return onFrame("Garble", frame, func(c *inflight, _ *Injection, f frameData, next sink) error {
+		f.data = noise(f.data, c.form())
 		return next(f)
 	})
 }
 
 // Inflate sends a frame with so many more bytes without a meaning.
 func Inflate(frame, bytes int) Fault {
-	return onFrame("Inflate", frame, func(c *call, _ *Injection, f frameData, next sink) error {
-		f.data = inflated(f.data, c.out.form(), bytes)
+	return onFrame("Inflate", frame, func(c *inflight, _ *Injection, f frameData, next sink) error {
+		f.data = inflated(f.data, c.form(), bytes)
 		return next(f)
 	})
 }
 
 // Duplicate sends a frame twice.
 func Duplicate(frame int) Fault {
-	return onFrame("Duplicate", frame, func(_ *call, _ *Injection, f frameData, next sink) error {
+	return onFrame("Duplicate", frame, func(_ *inflight, _ *Injection, f frameData, next sink) error {
 		if f.n > 0 {
 			if err := next(f); err != nil {
 				return err
@@ -171,9 +170,9 @@ func Stall(frame int, d time.Duration) Fault {
 	if d == 0 {
 		d = 1<<63 - 1
 	}
-	return onFrame("Stall", frame, func(c *call, i *Injection, f frameData, next sink) error {
+	return onFrame("Stall", frame, func(c *inflight, i *Injection, f frameData, next sink) error {
 		if f.n > 0 {
-			if err := c.out.flush(); err != nil {
+			if err := c.flush(); err != nil {
 				return err
 			}
 		}
@@ -188,7 +187,7 @@ func Stall(frame int, d time.Duration) Fault {
 // Fail replaces a frame of a watch by an ERROR event with a status, and ends the watch.
 // Fail(0, code) does so at once.
 func Fail(frame, code int) Fault {
-	return onFrame("Fail", frame, func(c *call, _ *Injection, f frameData, next sink) error {
+	return onFrame("Fail", frame, func(c *inflight, _ *Injection, f frameData, next sink) error {
 		if f.n == 0 {
 			if err := next(f); err != nil {
 				return err
@@ -201,7 +200,7 @@ func Fail(frame, code int) Fault {
 // FailLater sends an ERROR event with a status to a watch that is still running after a
 // time, and ends the watch.
 func FailLater(d time.Duration, code int) Fault {
-	return later(fmt.Sprintf("FailLater(%v, %d)", d, code), d, func(c *call, next sink) error {
+	return later(fmt.Sprintf("FailLater(%v, %d)", d, code), d, func(c *inflight, next sink) error {
 		return c.fail(code, next)
 	})
 }
@@ -210,8 +209,8 @@ func FailLater(d time.Duration, code int) Fault {
 var errLater = errors.New("apisim: a fault ended the request after a time")
 
 // later returns a fault that ends a request after a time, unless it is lifted before.
-func later(name string, d time.Duration, end func(c *call, next sink) error) Fault {
-	return Fault{name: name, begin: func(c *call, i *Injection) {
+func later(name string, d time.Duration, end func(c *inflight, next sink) error) Fault {
+	return Fault{name: name, begin: func(c *inflight, i *Injection) {
 		ctx, cancel := context.WithCancelCause(c.request.Context())
 		timer := time.AfterFunc(d, func() {
 			select {
@@ -234,14 +233,14 @@ func later(name string, d time.Duration, end func(c *call, next sink) error) Fau
 // Reorder sends an event of a watch after the next one of another object. Events of one
 // object keep their order, and a bookmark comes after all events before it.
 func Reorder(frame int) Fault {
-	return Fault{name: "Reorder", begin: func(c *call, _ *Injection) {
+	return Fault{name: "Reorder", begin: func(c *inflight, _ *Injection) {
 		c.stages = append(c.stages, (&reordering{frame: frame}).pass)
 	}}
 }
 
 // DropBookmarks sends no bookmarks, not even that at the end of a streamed list.
 func DropBookmarks() Fault {
-	return Fault{name: "DropBookmarks", begin: func(c *call, _ *Injection) {
+	return Fault{name: "DropBookmarks", begin: func(c *inflight, _ *Injection) {
 		c.stages = append(c.stages, func(f frameData, next sink) error {
 			if f.event == watch.Bookmark {
 				return nil
@@ -255,7 +254,7 @@ func DropBookmarks() Fault {
 // the fault is lifted. It keeps to the API: reads that ask for the newest state get it,
 // and versions that the server does not have are waited for. An [Instance] lags with all requests.
 func Lag() Fault {
-	return Fault{name: "Lag", lags: true, begin: func(c *call, i *Injection) {
+	return Fault{name: "Lag", lags: true, begin: func(c *inflight, i *Injection) {
 		c.laggard = i.laggard
 	}}
 }
@@ -263,18 +262,18 @@ func Lag() Fault {
 // RefuseStreams answers requests for a streamed list as a server without that feature
 // does.
 func RefuseStreams() Fault {
-	return Fault{name: "RefuseStreams", begin: func(c *call, _ *Injection) { c.refuseStreams = true }}
+	return Fault{name: "RefuseStreams", begin: func(c *inflight, _ *Injection) { c.refuseStreams = true }}
 }
 
 // ExpireTokens answers requests with a continue token that it is too old.
 func ExpireTokens() Fault {
-	return Fault{name: "ExpireTokens", begin: func(c *call, _ *Injection) { c.expireTokens = true }}
+	return Fault{name: "ExpireTokens", begin: func(c *inflight, _ *Injection) { c.expireTokens = true }}
 }
 
 // EmptyPages answers lists with pages without objects, each with the token of another
 // such page.
 func EmptyPages() Fault {
-	return Fault{name: "EmptyPages", begin: func(c *call, _ *Injection) {
+	return Fault{name: "EmptyPages", begin: func(c *inflight, _ *Injection) {
 		c.badPage = func(page *listPage, from position, _ string) {
 			page.objects = nil
 			page.meta.Continue, page.meta.RemainingItemCount = from.next(from.After).token(), nil
@@ -285,7 +284,7 @@ func EmptyPages() Fault {
 // RepeatTokens answers requests with a continue token with that token, so that they never
 // come to an end.
 func RepeatTokens() Fault {
-	return Fault{name: "RepeatTokens", begin: func(c *call, _ *Injection) {
+	return Fault{name: "RepeatTokens", begin: func(c *inflight, _ *Injection) {
 		c.badPage = func(page *listPage, _ position, token string) {
 			if token != "" {
 				page.meta.Continue = token
@@ -295,8 +294,8 @@ func RepeatTokens() Fault {
 }
 
 func onFrame(name string, frame int,
-	happen func(c *call, i *Injection, f frameData, next sink) error) Fault {
-	return Fault{name: fmt.Sprintf("%s(%d)", name, frame), begin: func(c *call, i *Injection) {
+	happen func(c *inflight, i *Injection, f frameData, next sink) error) Fault {
+	return Fault{name: fmt.Sprintf("%s(%d)", name, frame), begin: func(c *inflight, i *Injection) {
 		c.stages = append(c.stages, func(f frameData, next sink) error {
 			if f.n == frame || frame == EachFrame && f.n > 0 {
 				return happen(c, i, f, next)

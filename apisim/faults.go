@@ -19,8 +19,8 @@ type RestartOptions struct {
 // Restart cuts all connections and refuses new ones for a while. Objects and the resource
 // version stay. Those of instances are cut too.
 func (s *Server) Restart(o RestartOptions) {
-	s.pipe.setDown(false, time.Now().Add(o.Down))
-	s.cutAll()
+	s.pipe.setDown(time.Now().Add(o.Down))
+	s.CutConnections()
 	if !o.KeepHistory {
 		s.Compact()
 	}
@@ -29,21 +29,21 @@ func (s *Server) Restart(o RestartOptions) {
 // CutConnections closes every open connection, also in the middle of a frame. A later
 // request of a client of [Server.Config] uses a new one; a client of a TCP address may
 // still try one that it believes to be open. Those of instances are closed too.
-func (s *Server) CutConnections() { s.cutAll() }
-
-func (s *Server) cutAll() {
-	for _, e := range s.entrances() {
-		e.cut()
+func (s *Server) CutConnections() {
+	for _, f := range s.frontends() {
+		f.cut()
 	}
 }
 
 // SetAvailable makes the server and its instances unreachable, cutting all connections, or
 // reachable again.
 func (s *Server) SetAvailable(available bool) {
-	s.pipe.setDown(!available, time.Time{})
-	if !available {
-		s.cutAll()
+	if available {
+		s.pipe.setDown(time.Time{})
+		return
 	}
+	s.pipe.setDown(forGood)
+	s.CutConnections()
 }
 
 // Compact drops the events up to now: a watch or a continue token from before gets 410
@@ -64,23 +64,37 @@ func (s *Server) RefuseStreamedLists(refuse bool) {
 	s.refuseStreams = refuse
 }
 
-// RemoveResource makes a resource unknown: its objects are gone without an event, its
-// watches end, and requests get 404. The deletion of a CustomResourceDefinition looks like
-// this to clients.
+// RemoveResource makes a resource unknown, in all its versions: its objects are gone without an
+// event, its watches end, and requests get 404. The deletion of a CustomResourceDefinition looks
+// like this to clients.
 func (s *Server) RemoveResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.resources[gvr]; ok {
-		r.remove(s.version)
-	}
+	moveVersions(s.resources, s.removed, gvr, func(c *collection) { c.remove(s.version) })
 }
 
 // RestoreResource brings a removed resource back, without objects.
 func (s *Server) RestoreResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, ok := s.resources[gvr]; ok {
+	moveVersions(s.removed, s.resources, gvr, func(c *collection) {
 		s.advanceLocked()
-		r.restore(s.version)
+		c.compact(s.version)
+	})
+}
+
+// moveVersions moves all versions of a resource, if it is there, and calls f with its collection.
+func moveVersions(from, to map[schema.GroupVersionResource]*resource,
+	gvr schema.GroupVersionResource, f func(*collection)) {
+	moved, ok := from[gvr]
+	if !ok {
+		return
 	}
+	for version, r := range from {
+		if r.collection == moved.collection {
+			delete(from, version)
+			to[version] = r
+		}
+	}
+	f(moved.collection)
 }

@@ -1,10 +1,9 @@
 package apisim
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ type FaultForm struct {
 func FaultForms() []FaultForm {
 	forms := make([]FaultForm, len(faultTexts))
 	for i, f := range faultTexts {
-		forms[i] = FaultForm{f.name + f.values, f.help}
+		forms[i] = FaultForm{f.form, f.help}
 	}
 	return forms
 }
@@ -49,202 +48,111 @@ func ParseFault(text string) (Match, Fault, error) {
 	return m, f, nil
 }
 
-// faultText is a fault by name.
-type faultText struct {
-	name, values, help string
-	verb               string // of the requests that meet the fault, if no other is given
-	read               func(v *faultValues) Fault
+// faultTexts are the faults by name, with the verb of the requests that meet them if no other is
+// given. The words of a form are the parameters of the function that makes the fault.
+var faultTexts = []struct {
+	form, help, verb string
+	make             any
+}{
+	{"gone[=TIME]", "ends a watch with 410, at once or after a time such as 10s", "watch", gone},
+	{"cut=TIME", "closes the connection of a watch after a time such as 10s", "watch", CutLater},
+	{"refuse=CODE[:RETRY-AFTER]", "answers with a status such as 403, or 429:5s", "", Refuse},
+	{"refuse-applied=CODE", "carries the request out, and answers with a status such as 504", "",
+		RefuseApplied},
+	{"apply-later=TIME:CODE", "answers with a status such as 504, and carries a write out after a time",
+		"", ApplyLater},
+	{"delay=TIME", "answers late", "", Delay},
+	{"drop", "closes the connection and does nothing else", "", Drop},
+	{"cut-before=N", "carries the request out, and closes the connection before frame N", "", CutBefore},
+	{"cut-within=N", "closes the connection within frame N", "", CutWithin},
+	{"cut-after=N", "closes the connection after frame N", "", CutAfter},
+	{"truncate=N", "ends the answer within frame N", "", Truncate},
+	{"garble=N", "sends noise in the place of frame N", "", Garble},
+	{"inflate=N:BYTES", "adds bytes without a meaning to frame N", "", Inflate},
+	{"duplicate=N", "sends frame N twice", "", Duplicate},
+	{"stall=N[:TIME]", "sends nothing from frame N on, for a time or for ever", "watch", Stall},
+	{"fail=N:CODE", "ends a watch with an ERROR event in the place of frame N", "watch", Fail},
+	{"reorder=N", "sends event N after the next event of another object", "watch", Reorder},
+	{"drop-bookmarks", "sends no bookmarks", "watch", DropBookmarks},
+	{"lag", "serves the state of the start of the fault", "", Lag},
+	{"refuse-streams", "refuses streamed lists", "watch", RefuseStreams},
+	{"expire-tokens", "answers that continue tokens are too old", "list", ExpireTokens},
+	{"empty-pages", "answers lists with pages without objects", "list", EmptyPages},
+	{"repeat-tokens", "answers lists with the same continue token again", "list", RepeatTokens},
 }
 
-var faultTexts = []faultText{
-	{"gone", "[=TIME]", "ends a watch with 410, at once or after a time such as 10s", "watch",
-		func(v *faultValues) Fault {
-			if len(v.rest) == 0 {
-				return Fail(0, http.StatusGone)
-			}
-			return FailLater(v.duration(), http.StatusGone)
-		}},
-	{"cut", "=TIME", "closes the connection of a watch after a time such as 10s", "watch",
-		func(v *faultValues) Fault { return CutLater(v.duration()) }},
-	{"refuse", "=CODE[:RETRY-AFTER]", "answers with a status such as 403, or 429:5s", "",
-		func(v *faultValues) Fault { return Refuse(v.code(), v.optionalDuration()) }},
-	{"refuse-applied", "=CODE", "carries the request out, and answers with a status such as 504",
-		"", func(v *faultValues) Fault { return RefuseApplied(v.code()) }},
-	{"apply-later", "=TIME:CODE", "answers with a status such as 504, and carries a write out " +
-		"after a time", "",
-		func(v *faultValues) Fault { return ApplyLater(v.duration(), v.code()) }},
-	{"delay", "=TIME", "answers late", "",
-		func(v *faultValues) Fault { return Delay(v.duration()) }},
-	{"drop", "", "closes the connection and does nothing else", "",
-		func(*faultValues) Fault { return Drop() }},
-	{"cut-before", "=N", "carries the request out, and closes the connection before frame N",
-		"", func(v *faultValues) Fault { return CutBefore(v.frame()) }},
-	{"cut-within", "=N", "closes the connection within frame N", "",
-		func(v *faultValues) Fault { return CutWithin(v.frame()) }},
-	{"cut-after", "=N", "closes the connection after frame N", "",
-		func(v *faultValues) Fault { return CutAfter(v.frame()) }},
-	{"truncate", "=N", "ends the answer within frame N", "",
-		func(v *faultValues) Fault { return Truncate(v.frame()) }},
-	{"garble", "=N", "sends noise in the place of frame N", "",
-		func(v *faultValues) Fault { return Garble(v.frame()) }},
-	{"inflate", "=N:BYTES", "adds bytes without a meaning to frame N", "",
-		func(v *faultValues) Fault { return Inflate(v.frame(), v.number("BYTES")) }},
-	{"duplicate", "=N", "sends frame N twice", "",
-		func(v *faultValues) Fault { return Duplicate(v.frame()) }},
-	{"stall", "=N[:TIME]", "sends nothing from frame N on, for a time or for ever", "watch",
-		func(v *faultValues) Fault { return Stall(v.frame(), v.optionalDuration()) }},
-	{"fail", "=N:CODE", "ends a watch with an ERROR event in the place of frame N", "watch",
-		func(v *faultValues) Fault { return Fail(v.frame(), v.code()) }},
-	{"reorder", "=N", "sends event N after the next event of another object", "watch",
-		func(v *faultValues) Fault { return Reorder(v.frame()) }},
-	{"drop-bookmarks", "", "sends no bookmarks", "watch",
-		func(*faultValues) Fault { return DropBookmarks() }},
-	{"lag", "", "serves the state of the start of the fault", "",
-		func(*faultValues) Fault { return Lag() }},
-	{"refuse-streams", "", "refuses streamed lists", "watch",
-		func(*faultValues) Fault { return RefuseStreams() }},
-	{"expire-tokens", "", "answers that continue tokens are too old", "list",
-		func(*faultValues) Fault { return ExpireTokens() }},
-	{"empty-pages", "", "answers lists with pages without objects", "list",
-		func(*faultValues) Fault { return EmptyPages() }},
-	{"repeat-tokens", "", "answers lists with the same continue token again", "list",
-		func(*faultValues) Fault { return RepeatTokens() }},
+func gone(d time.Duration) Fault {
+	if d == 0 {
+		return Fail(0, http.StatusGone)
+	}
+	return FailLater(d, http.StatusGone)
 }
 
 // parseFault reads a fault with its values, and gives the match its default verb.
 func parseFault(text string, m *Match) (Fault, error) {
-	name, given, hasValue := strings.Cut(text, "=")
-	names := make([]string, len(faultTexts))
-	for i, t := range faultTexts {
-		names[i] = t.name
-		if t.name != name {
+	given, list, hasValues := strings.Cut(text, "=")
+	var names, values []string
+	if hasValues {
+		values = strings.Split(list, ":")
+	}
+	for _, t := range faultTexts {
+		words := strings.FieldsFunc(t.form, isDelimiter)
+		if names = append(names, words[0]); words[0] != given {
 			continue
 		}
 		m.Verb = t.verb
-		v := &faultValues{}
-		if hasValue {
-			v.rest = strings.Split(given, ":")
+		required, _, _ := strings.Cut(t.form, "[")
+		args, err := faultArguments(words[1:], len(strings.FieldsFunc(required, isDelimiter))-1, values)
+		if err != nil {
+			return Fault{}, fmt.Errorf("%w: write %s", err, t.form)
 		}
-		f := t.read(v)
-		if v.err == nil && len(v.rest) > 0 {
-			v.fail("%q is too much", strings.Join(v.rest, ":"))
-		}
-		if v.err != nil {
-			return Fault{}, fmt.Errorf("%w: write %s%s", v.err, t.name, t.values)
-		}
-		return f, nil
+		return reflect.ValueOf(t.make).Call(args)[0].Interface().(Fault), nil
 	}
-	return Fault{}, fmt.Errorf("no fault has the name %q: the names are %s", name,
+	return Fault{}, fmt.Errorf("no fault has the name %q: the names are %s", given,
 		strings.Join(names, ", "))
 }
 
-// Verbs returns the verbs of requests to resources, as matches and rules name them.
-func Verbs() []string {
-	return []string{
-		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
-	}
-}
+func isDelimiter(r rune) bool { return strings.ContainsRune("[=:]", r) }
 
-// parseField reads one field of a match.
-func (m *Match) parseField(text string) error {
-	key, value, _ := strings.Cut(text, "=")
-	texts := map[string]*string{
-		"verb": &m.Verb, "resource": &m.Resource, "namespace": &m.Namespace, "name": &m.Name,
-		"host": &m.Host, "user-agent": &m.UserAgent,
+// faultArguments reads the values that stand for words, of which so many are required.
+func faultArguments(words []string, required int, values []string) ([]reflect.Value, error) {
+	if len(values) > len(words) {
+		return nil, fmt.Errorf("%q is too much", strings.Join(values[len(words):], ":"))
 	}
-	if field, ok := texts[key]; ok {
-		if *field = value; value == "" {
-			return fmt.Errorf("%s has no value: write %s=VALUE", key, key)
+	args := make([]reflect.Value, len(words))
+	for i, word := range words {
+		var arg any = time.Duration(0) // the optional ones are times
+		var err error
+		if i < len(values) {
+			arg, err = faultArgument(word, values[i])
+		} else if i < required {
+			err = fmt.Errorf("%s is missing", word)
 		}
-		if key == "verb" && !slices.Contains(Verbs(), value) {
-			return fmt.Errorf("there is no verb %q: the verbs are %s", value,
-				strings.Join(Verbs(), ", "))
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		args[i] = reflect.ValueOf(arg)
 	}
-	if key == "probability" {
-		chance, err := strconv.ParseFloat(value, 64)
-		if m.Probability = chance; err != nil || !(chance > 0 && chance <= 1) {
-			return fmt.Errorf("the probability is %q: give a number over 0, up to 1", value)
+	return args, nil
+}
+
+func faultArgument(word, text string) (any, error) {
+	if word == "TIME" || word == "RETRY-AFTER" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return nil, fmt.Errorf("%q is not a time such as 10s or 500ms", text)
 		}
-		return nil
+		return d, nil
 	}
-	var nth int
-	numbers := map[string]*int{"page": &m.Page, "skip": &m.Skip, "times": &m.Times, "nth": &nth}
-	field, ok := numbers[key]
-	if !ok {
-		return fmt.Errorf("no field has the name %q: the fields are verb, resource, namespace, "+
-			"name, host, user-agent, page, skip, times, nth, probability", key)
+	if word == "N" && text == "each" {
+		return EachFrame, nil
 	}
-	count, err := strconv.Atoi(value)
-	if err != nil || count < 1 {
-		return fmt.Errorf("%s is %q: give a number of 1 or more", key, value)
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil || n < 0:
+		return nil, fmt.Errorf("%q is not a number", text)
+	case word == "CODE" && (n < http.StatusBadRequest || n > 599):
+		return nil, fmt.Errorf("%d is not the code of an error, which has 400 to 599", n)
 	}
-	if *field = count; key == "nth" {
-		*m = m.Nth(nth)
-	}
-	return nil
-}
-
-// faultValues are the values of a fault, which are read one after the other. The first
-// error stays.
-type faultValues struct {
-	rest []string
-	err  error
-}
-
-func (v *faultValues) fail(format string, args ...any) {
-	v.err = cmp.Or(v.err, fmt.Errorf(format, args...))
-}
-
-func (v *faultValues) next(what string) string {
-	if len(v.rest) == 0 {
-		v.fail("%s is missing", what)
-		return ""
-	}
-	value := v.rest[0]
-	v.rest = v.rest[1:]
-	return value
-}
-
-func (v *faultValues) number(what string) int {
-	value := v.next(what)
-	n, err := strconv.Atoi(value)
-	if err != nil || n < 0 {
-		v.fail("%q is not a number", value)
-	}
-	return n
-}
-
-func (v *faultValues) frame() int {
-	if len(v.rest) > 0 && v.rest[0] == "each" {
-		v.next("N")
-		return EachFrame
-	}
-	return v.number("N")
-}
-
-func (v *faultValues) code() int {
-	code := v.number("CODE")
-	if code < http.StatusBadRequest || code > 599 {
-		v.fail("%d is not the code of an error, which has 400 to 599", code)
-	}
-	return code
-}
-
-func (v *faultValues) duration() time.Duration {
-	value := v.next("TIME")
-	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 {
-		v.fail("%q is not a time such as 10s or 500ms", value)
-	}
-	return d
-}
-
-// optionalDuration returns 0 if there is no value.
-func (v *faultValues) optionalDuration() time.Duration {
-	if len(v.rest) == 0 {
-		return 0
-	}
-	return v.duration()
+	return n, nil
 }

@@ -69,7 +69,7 @@ func TestFieldSelectors(t *testing.T) {
 		t.Run(test.path, func(t *testing.T) {
 			inBubble(t, Options{}, func(b *bench) {
 				b.seed(test.match, test.other)
-				p, _ := parsePath(test.path)
+				p := parsePath(test.path)
 				res, err := b.server.find(p.gvr)
 				b.must(err)
 				for _, field := range res.knownFields() {

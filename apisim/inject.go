@@ -103,13 +103,20 @@ func (all *injections) of(r Request, seed uint64) []*Injection {
 	return met
 }
 
-// call is a request with faults.
-type call struct {
+// inflight is a request in progress, and the writer of its answer, which goes through the stages of
+// faults. Every call of Write is a frame.
+type inflight struct {
+	http.ResponseWriter
 	request *http.Request
+	asked   Request
 	path    requestPath
-	out     *outlet
 
-	answered      bool // the rest of the answer is discarded
+	upcoming frameData // the event of the next frame
+	frames   int
+	headed   bool
+	code     int  // that was sent, 0 before
+	answered bool // the rest of the answer is discarded
+
 	stages        []stage
 	laggard       *laggard
 	refuseStreams bool
@@ -117,37 +124,21 @@ type call struct {
 	badPage       func(page *listPage, from position, token string) // nil leaves pages as they are
 }
 
-// verb returns the verb of the request, as [Request] has it.
-func (c *call) verb() string { return c.path.verb(c.request) }
+type inflightKey struct{}
 
-type callKey struct{}
-
-// callOf returns the call of a request, an empty call for a request without faults.
-func callOf(r *http.Request) *call {
-	if c, ok := r.Context().Value(callKey{}).(*call); ok {
-		return c
-	}
-	return &call{}
+func newInflight(w http.ResponseWriter, r *http.Request) *inflight {
+	c := &inflight{ResponseWriter: w, path: parsePath(r.URL.Path)}
+	c.asked = requestOf(r, c.path)
+	c.request = r.WithContext(context.WithValue(r.Context(), inflightKey{}, c))
+	return c
 }
 
 // serveWithFaults answers a request with the faults that are injected for it.
-func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *Request) {
-	met := s.faults.of(*entry, s.o.Seed)
-	if len(met) == 0 {
-		s.handler.ServeHTTP(w, r)
-		return
-	}
-	p, _ := parsePath(r.URL.Path)
-	c := &call{path: p}
-	c.out = &outlet{ResponseWriter: w, call: c}
-	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	var names []string
+func (s *Server) serveWithFaults(c *inflight, entry *Request) {
+	met := s.faults.of(c.asked, s.o.Seed)
 	for _, i := range met {
-		for _, f := range i.faults {
-			names = append(names, f.name)
-		}
+		s.requests.addFaults(entry, i.faults)
 	}
-	s.requests.addFaults(entry, names)
 	for _, i := range met {
 		for _, f := range i.faults {
 			if f.begin != nil && !isTimedOut(c.request) { // the zero value has no effect
@@ -158,9 +149,9 @@ func (s *Server) serveWithFaults(w http.ResponseWriter, r *http.Request, entry *
 			}
 		}
 	}
-	s.handler.ServeHTTP(c.out, c.request)
+	s.handler.ServeHTTP(c, c.request)
 	if !c.answered {
-		c.out.through(0, frameData{n: lastFrame}) //nolint:errcheck // the answer ends in any case
+		c.through(0, frameData{n: lastFrame}) //nolint:errcheck // the answer ends in any case
 	}
 }
 
@@ -171,12 +162,12 @@ func (s *Server) serveLater(r *http.Request, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	later := r.Clone(context.Background())
-	later.Body = io.NopCloser(bytes.NewReader(body))
+	later := newInflight(discarded{http.Header{}}, r.Clone(context.Background()))
+	later.request.Body = io.NopCloser(bytes.NewReader(body))
 	time.AfterFunc(d, func() {
 		if s.enter() {
 			defer s.serving.Done()
-			s.handler.ServeHTTP(discarded{http.Header{}}, later)
+			s.handler.ServeHTTP(later, later.request)
 		}
 	})
 	return nil
@@ -191,7 +182,7 @@ func (d discarded) WriteHeader(int)             {}
 
 // wait waits until a time has passed, the injection is lifted, the request has run longer
 // than its parameter timeout, or the client is gone, which ends the request.
-func (c *call) wait(i *Injection, d time.Duration) {
+func (c *inflight) wait(i *Injection, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-i.lifted:

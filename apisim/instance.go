@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Frozen is the lag of a [Instance] whose watch caches stand still.
+// Frozen is the lag of an [Instance] whose watch caches stand still.
 const Frozen time.Duration = 1<<63 - 1
 
 // Instance is one of several API servers before the storage of a [Server]. It writes to the
@@ -20,9 +20,7 @@ const Frozen time.Duration = 1<<63 - 1
 // ResourceVersionTooLarge; a watch from such a version waits for it. Its methods may be called from
 // any goroutine.
 type Instance struct {
-	server *Server
-	entrance
-	gate gate
+	frontend
 
 	// The server's lock guards the rest.
 
@@ -47,28 +45,19 @@ type instanceKey struct{}
 // AddInstance adds an API server, without lag. Like one that has just started, it answers a watch
 // from an earlier version with 410. Close of the server closes it too.
 func (s *Server) AddInstance() *Instance {
-	r := &Instance{server: s, later: make(chan struct{})}
-	pipe := newPipeListener()
-	pipe.storage, pipe.gate = s.pipe, &r.gate
+	r := &Instance{later: make(chan struct{})}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.version, r.began = s.version, s.version
-	r.begin(s, pipe, context.WithValue(context.Background(), instanceKey{}, r))
+	r.begin(s, r)
+	r.pipe.storage = s.pipe
 	if s.closed {
-		pipe.Close() //nolint:errcheck // it has no error
+		r.pipe.Close() //nolint:errcheck // it has no error
 		return r
 	}
 	s.instances = append(s.instances, r)
-	s.listen(&r.entrance, pipe)
+	r.listen(r.pipe)
 	return r
-}
-
-// Config returns a client configuration that reaches the instance, as [Server.Config] does.
-func (r *Instance) Config() *rest.Config { return r.config() }
-
-// Listen makes the instance reachable over TCP as well, as [Server.Listen] does.
-func (r *Instance) Listen(address string) (url string, err error) {
-	return r.server.listenTCP(&r.entrance, address)
 }
 
 // SetLag makes the watch caches lag behind the storage, by [Frozen] for good. A shorter lag than
@@ -83,16 +72,20 @@ func (r *Instance) SetLag(lag time.Duration) {
 // SetPaused makes the process of the instance stand still, as SIGSTOP does, or go on. An instance
 // that stands still accepts connections and answers nothing. What it had begun may be carried
 // out.
-func (r *Instance) SetPaused(paused bool) { r.gate.set(paused) }
+func (r *Instance) SetPaused(paused bool) { r.pipe.setPaused(paused) }
 
 // SetAvailable kills the instance, cutting its connections, or starts it again.
 func (r *Instance) SetAvailable(available bool) {
-	if available && r.pipe.isDown() {
-		r.server.mu.Lock()
-		r.restartLocked()
-		r.server.mu.Unlock()
+	if !available {
+		r.pipe.setDown(forGood)
+		r.cut()
+		return
 	}
-	r.setDown(!available)
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	if wasDown := r.pipe.setDown(time.Time{}); wasDown {
+		r.restartLocked()
+	}
 }
 
 // CutConnections closes every open connection of the instance.
@@ -159,4 +152,58 @@ func (s *Server) Balance(instances ...*Instance) *rest.Config {
 			return up[s.random.below(len(up))].pipe.dial(ctx, network, address)
 		},
 	})
+}
+
+// laggard is an old state of the server, which a fault serves until it is lifted.
+type laggard struct {
+	*Snapshot
+	lifted <-chan struct{}
+}
+
+func (l *laggard) isBehind() bool {
+	select {
+	case <-l.lifted:
+		return false
+	default:
+		return true
+	}
+}
+
+// reachedLocked returns the version that the server of the request has in memory, and a channel
+// that is closed when it has another one.
+func (x *exchange) reachedLocked() (version uint64, later <-chan struct{}) {
+	version, later = x.server.version, x.server.advanced
+	if r := x.instance; r != nil {
+		version, later = r.version, r.later
+	}
+	if l := x.laggard; l != nil && l.isBehind() && l.version < version {
+		version, later = l.version, l.lifted
+	}
+	return version, later
+}
+
+// stateLocked returns the objects that the server of the request has in memory, and their version.
+// An instance whose version the history does not reach any more has listed the resource anew.
+func (x *exchange) stateLocked() (objects *objectTree, version uint64) {
+	version, _ = x.reachedLocked()
+	if version == x.server.version {
+		return x.res.objects.Copy(), version
+	}
+	if l := x.laggard; l != nil && l.version == version {
+		if c, ok := l.collections[x.res.collection]; ok {
+			return c.objects.Copy(), version
+		}
+		return &objectTree{}, version // the resource was not there
+	}
+	version = max(version, x.res.floor)
+	objects, _ = x.res.at(version)
+	return objects, version
+}
+
+// oldestLocked returns the version up to which the server of the request has no events.
+func (x *exchange) oldestLocked() uint64 {
+	if x.instance != nil {
+		return max(x.res.floor, x.instance.began)
+	}
+	return x.res.floor
 }

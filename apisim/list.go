@@ -71,10 +71,13 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 		return l, err
 	}
 	x.server.mu.Lock()
-	streams := !x.server.refuseStreams && !x.call.refuseStreams
+	streams := !x.server.refuseStreams && !x.refuseStreams
 	x.server.mu.Unlock()
 	if problems := validation.ValidateListOptions(l.ListOptions, streams); len(problems) > 0 {
 		return l, errInvalidOptions("ListOptions", problems)
+	}
+	if l.version, err = parseVersion(l.ResourceVersion); err != nil {
+		return l, err
 	}
 	l.selected, err = newSelection(x.res, x.path, l.ListOptions)
 	if err == nil && l.ShardSelector != "" && x.server.o.ShardedListAndWatch {
@@ -138,8 +141,8 @@ func (x *exchange) list() (answer, error) {
 		l.Limit = 0 // as of Kubernetes' watch cache
 	}
 	page := pageOf(objects, from, l.selected, l.Limit)
-	if x.call.badPage != nil {
-		x.call.badPage(&page, from, l.Continue)
+	if x.badPage != nil {
+		x.badPage(&page, from, l.Continue)
 	}
 	return listAnswer(x.res, l.form, page)
 }
@@ -149,11 +152,7 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	if l.Continue != "" {
 		return x.continued(l)
 	}
-	version, err := parseVersion(l.ResourceVersion)
-	if err == nil {
-		err = x.await(version)
-	}
-	if err != nil {
+	if err := x.await(l.version); err != nil {
 		return nil, position{}, err
 	}
 	x.server.mu.Lock()
@@ -161,19 +160,19 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	// A page of a version that is not 0 is of exactly that version, unless the match says
 	// otherwise: so it was before there was a match.
 	exact := l.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
-		l.ResourceVersionMatch == "" && version > 0 && l.Limit > 0
-	if !exact {
-		if l.ResourceVersion == "" {
-			return x.res.objects.Copy(), position{Version: x.server.version}, nil
-		}
+		l.ResourceVersionMatch == "" && l.version > 0 && l.Limit > 0
+	switch {
+	case l.ResourceVersion == "":
+		return x.res.objects.Copy(), position{Version: x.server.version}, nil
+	case !exact:
 		objects, version := x.stateLocked()
 		return objects, position{Version: version}, nil
 	}
-	objects, ok := x.res.at(version)
+	objects, ok := x.res.at(l.version)
 	if !ok {
-		return nil, position{}, errExpired(version, x.res.floor)
+		return nil, position{}, errExpired(l.version, x.res.floor)
 	}
-	return objects, position{Version: version}, nil
+	return objects, position{Version: l.version}, nil
 }
 
 // continued returns the state of the pages before. When the history no longer reaches it,
@@ -195,7 +194,7 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 		return x.res.objects.Copy(), from, nil
 	}
 	objects, ok := x.res.at(from.Version)
-	if !ok || x.call.expireTokens {
+	if !ok || x.expireTokens {
 		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display " +
 			"a consistent list result. You can start a new list without the continue parameter, " +
 			"or use the continue token in this response to retrieve the remainder of the results.")

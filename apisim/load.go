@@ -18,11 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// document is an object in a file.
+// document is an object, and where it is from.
 type document struct {
-	file   string
-	number int // in the file, from 1
 	object *unstructured.Unstructured
+	source string // the file and the number of the document
 }
 
 // Load adds the objects of files in YAML or JSON, which may hold several documents and
@@ -39,18 +38,16 @@ func (s *Server) Load(files ...string) error {
 	for _, name := range files {
 		found, err := filesOf(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("apisim: %w", err)
 		}
 		for _, file := range found {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				return fmt.Errorf("apisim: %w", err)
 			}
-			documents, err := readDocuments(file, bytes.NewReader(text))
-			if err != nil {
+			if all, err = appendDocuments(all, file, bytes.NewReader(text)); err != nil {
 				return err
 			}
-			all = append(all, documents...)
 		}
 	}
 	return s.add(all)
@@ -59,62 +56,60 @@ func (s *Server) Load(files ...string) error {
 // LoadFrom adds the objects that it reads, as [Server.Load] does. name is the name of the
 // source in errors.
 func (s *Server) LoadFrom(name string, from io.Reader) error {
-	documents, err := readDocuments(name, from)
+	documents, err := appendDocuments(nil, name, from)
 	if err != nil {
 		return err
 	}
 	return s.add(documents)
 }
 
-func filesOf(name string) ([]string, error) {
+func filesOf(name string) (files []string, err error) {
 	matches, err := filepath.Glob(name)
-	if err != nil {
-		return nil, fmt.Errorf("apisim: the pattern %s: %w", name, err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the pattern %s: %w", name, err)
+	case len(matches) == 0:
+		return nil, fmt.Errorf("no file matches %s", name)
 	}
-	if len(matches) == 0 {
-		return nil, fmt.Errorf("apisim: no file matches %s", name)
-	}
-	extensions := []string{".yaml", ".yml", ".json"}
-	var files []string
 	for _, match := range matches {
 		err := filepath.WalkDir(match, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			if path == match || slices.Contains(extensions, filepath.Ext(path)) {
+			if path == match || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
 				files = append(files, path)
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("apisim: %w", err)
+			return nil, err
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("apisim: no file below %s ends in .yaml, .yml or .json", name)
+		return nil, fmt.Errorf("no file below %s ends in .yaml, .yml or .json", name)
 	}
 	return files, nil
 }
 
-func readDocuments(name string, from io.Reader) ([]document, error) {
-	var documents []document
+func appendDocuments(all []document, name string, from io.Reader) ([]document, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(from, 4096)
 	for number := 1; ; number++ {
+		source := fmt.Sprintf("%s: document %d", name, number)
 		var raw runtime.RawExtension
 		err := decoder.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return documents, nil
-		}
-		if err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null") {
+		switch {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null"):
 			continue // a document of comments
-		}
-		add := func(item runtime.Object) error {
-			documents = append(documents, document{name, number, item.(*unstructured.Unstructured)})
-			return nil
 		}
 		u := &unstructured.Unstructured{}
 		if err == nil {
 			err = u.UnmarshalJSON(raw.Raw)
+		}
+		add := func(item runtime.Object) error {
+			all = append(all, document{item.(*unstructured.Unstructured), source})
+			return nil
 		}
 		switch {
 		case err == nil && u.IsList():
@@ -123,28 +118,19 @@ func readDocuments(name string, from io.Reader) ([]document, error) {
 			err = add(u)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("apisim: %s: document %d: %w", name, number, err)
+			return nil, fmt.Errorf("apisim: %s: %w", source, err)
 		}
 	}
 }
 
 func (s *Server) add(documents []document) error {
-	rank := func(d document) int {
-		switch d.object.GetKind() {
-		case "CustomResourceDefinition":
-			return 0
-		case "Namespace":
-			return 1
-		default:
-			return 2
-		}
-	}
+	first := []string{"Namespace", "CustomResourceDefinition"} // the later first
+	rank := func(d document) int { return -slices.Index(first, d.object.GetKind()) }
 	slices.SortStableFunc(documents, func(a, b document) int { return rank(a) - rank(b) })
 	for _, d := range documents {
 		if err := s.addObject(d.object); err != nil {
-			name := cmp.Or(d.object.GetName(), "without a name")
-			return fmt.Errorf("apisim: %s: document %d (%s %s): %w",
-				d.file, d.number, d.object.GetKind(), name, err)
+			return fmt.Errorf("apisim: %s (%s %s): %w", d.source, d.object.GetKind(),
+				cmp.Or(d.object.GetName(), "without a name"), err)
 		}
 	}
 	return nil
@@ -154,11 +140,7 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 	if u.GetAPIVersion() == "" {
 		return errors.New("it has no apiVersion")
 	}
-	r, err := s.resourceOfKind(u)
-	if err != nil {
-		return err
-	}
-	obj, warnings, err := convert(r, u)
+	r, obj, warnings, err := s.resourceOf(u)
 	if err == nil && len(warnings) > 0 {
 		err = errUnhandled(r.gvk(), runtime.NewStrictDecodingError(warnings))
 	}
@@ -166,9 +148,7 @@ func (s *Server) addObject(u *unstructured.Unstructured) error {
 		return err
 	}
 	if r.Namespaced {
-		if obj.GetNamespace() == "" {
-			obj.SetNamespace(metav1.NamespaceDefault)
-		}
+		obj.SetNamespace(cmp.Or(obj.GetNamespace(), metav1.NamespaceDefault))
 		if err := s.ensureNamespaces(obj.GetNamespace()); err != nil {
 			return err
 		}

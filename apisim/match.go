@@ -1,8 +1,11 @@
 package apisim
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,33 +53,83 @@ func (m Match) Nth(n int) Match {
 // String returns the match as [ParseFault] reads it, such as "verb=list,resource=pods,nth=2",
 // with its Query in addition.
 func (m Match) String() string {
-	var fields []string
-	add := func(name, value string) {
-		if value != "" && value != "0" {
-			fields = append(fields, name+"="+value)
+	nth := 0
+	if m.Times == 1 {
+		nth, m.Skip, m.Times = m.Skip+1, 0, 0
+	}
+	var parts []string
+	for _, f := range m.fields(&nth) {
+		if value := reflect.ValueOf(f.value).Elem(); !value.IsZero() {
+			parts = append(parts, fmt.Sprint(f.name, "=", value))
 		}
 	}
-	add("verb", m.Verb)
-	add("resource", m.Resource)
-	add("namespace", m.Namespace)
-	add("name", m.Name)
-	add("host", m.Host)
-	add("user-agent", m.UserAgent)
 	for _, key := range slices.Sorted(maps.Keys(m.Query)) {
-		add("query", key+"="+m.Query[key])
+		parts = append(parts, "query="+key+"="+m.Query[key])
 	}
-	add("page", strconv.Itoa(m.Page))
-	if m.Times == 1 {
-		add("nth", strconv.Itoa(m.Skip+1))
-	} else {
-		add("skip", strconv.Itoa(m.Skip))
-		add("times", strconv.Itoa(m.Times))
+	return cmp.Or(strings.Join(parts, ","), "any request")
+}
+
+// matchField is a field of a match that has a form as text.
+type matchField struct {
+	name  string
+	value any // a pointer to a string, an int or a float64
+}
+
+// fields returns the fields that have a form as text. nth stands for Skip and Times, see Nth.
+func (m *Match) fields(nth *int) []matchField {
+	return []matchField{
+		{"verb", &m.Verb}, {"resource", &m.Resource}, {"namespace", &m.Namespace}, {"name", &m.Name},
+		{"host", &m.Host}, {"user-agent", &m.UserAgent}, {"page", &m.Page}, {"skip", &m.Skip},
+		{"times", &m.Times}, {"nth", nth}, {"probability", &m.Probability},
 	}
-	add("probability", strconv.FormatFloat(m.Probability, 'g', -1, 64))
-	if fields == nil {
-		return "any request"
+}
+
+// parseField reads a field.
+func (m *Match) parseField(text string) error {
+	key, value, _ := strings.Cut(text, "=")
+	nth := 0
+	var names []string
+	for _, f := range m.fields(&nth) {
+		if names = append(names, f.name); f.name == key {
+			if err := f.parse(value); err != nil {
+				return err
+			}
+			if nth > 0 {
+				*m = m.Nth(nth)
+			}
+			return nil
+		}
 	}
-	return strings.Join(fields, ",")
+	return fmt.Errorf("no field has the name %q: the fields are %s", key, strings.Join(names, ", "))
+}
+
+func (f matchField) parse(text string) (err error) {
+	switch value := f.value.(type) {
+	case *string:
+		*value = text
+		switch {
+		case text == "":
+			return fmt.Errorf("%s has no value: write %[1]s=VALUE", f.name)
+		case f.name == "verb" && !slices.Contains(Verbs(), text):
+			return fmt.Errorf("there is no verb %q: the verbs are %s", text, strings.Join(Verbs(), ", "))
+		}
+	case *int:
+		if *value, err = strconv.Atoi(text); err != nil || *value < 1 {
+			return fmt.Errorf("%s is %q: give a number of 1 or more", f.name, text)
+		}
+	case *float64:
+		if *value, err = strconv.ParseFloat(text, 64); err != nil || !(*value > 0 && *value <= 1) {
+			return fmt.Errorf("the %s is %q: give a number over 0, up to 1", f.name, text)
+		}
+	}
+	return nil
+}
+
+// Verbs returns the verbs of requests to resources, as matches and rules name them.
+func Verbs() []string {
+	return []string{
+		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
+	}
 }
 
 // describes reports whether a request is of the described kind, whatever the number of

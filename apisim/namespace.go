@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 var (
@@ -86,32 +88,43 @@ func (s *Server) deleteAllLocked(r *resource, namespace string) {
 	}
 }
 
-// finishNamespaceLocked goes on with a terminating namespace: when it is empty, the
-// system's finalizer goes, and with the last finalizer the namespace.
+// finishNamespaceLocked takes the system's finalizer from a terminating namespace that is empty.
 func (s *Server) finishNamespaceLocked(name string) {
-	all, ok := s.resources[namespaces]
-	if name == "" || !ok || all.removed {
+	isEmpty := func(r *resource) bool {
+		for range inNamespace(&r.objects, name, "") {
+			return false
+		}
+		return true
+	}
+	s.finishLocked(namespaces, name, isEmpty, func(obj object) {
+		spec := &obj.(*corev1.Namespace).Spec
+		spec.Finalizers = without(spec.Finalizers, corev1.FinalizerKubernetes)
+	})
+}
+
+// finishLocked goes on with an object that is deleted after its content: when all resources are
+// empty of that, the object is released, and with its last finalizer it goes.
+func (s *Server) finishLocked(gvr schema.GroupVersionResource, name string,
+	isEmpty func(*resource) bool, release func(object)) {
+	all, ok := s.resources[gvr]
+	if name == "" || !ok {
 		return
 	}
-	obj, ok := all.objects.Get(name)
-	if !ok || obj.GetDeletionTimestamp() == nil {
+	before, ok := all.objects.Get(name)
+	if !ok || before.GetDeletionTimestamp() == nil {
 		return
 	}
 	for _, r := range s.resources {
-		if !r.Namespaced || r.removed {
-			continue
-		}
-		for range inNamespace(&r.objects, name, "") {
+		if !isEmpty(r) {
 			return
 		}
 	}
-	before := obj.(*corev1.Namespace)
-	after := before.DeepCopy()
-	after.Spec.Finalizers = without(after.Spec.Finalizers, corev1.FinalizerKubernetes)
+	after := clone(before)
+	release(after)
 	switch {
 	case isFinished(before, after):
 		s.commitLocked(all, before, nil)
-	case len(after.Spec.Finalizers) != len(before.Spec.Finalizers):
+	case !equality.Semantic.DeepEqual(before, after):
 		s.commitLocked(all, before, after)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"mime"
+	"net/http"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +81,8 @@ func (x *exchange) negotiate(res *resource, c content) (form, error) {
 		}
 		return f, err
 	}
-	return form{}, errNotAcceptable(accept)
+	return form{}, errGeneric(http.StatusNotAcceptable, "only the following media types are accepted: "+
+		strings.Join([]string{mediaJSON, mediaYAML, mediaProtobuf}, ", "))
 }
 
 // setEncoding sets the encoding of a media type, and reports whether it is supported.

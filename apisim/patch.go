@@ -41,7 +41,7 @@ func readPatch(r *http.Request, res *resource) (patch, error) {
 	contentType := r.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil || !slices.Contains(patchTypes(res), mediaType) {
-		return patch{}, errUnsupportedBody(patchTypes(res)...)
+		return patch{}, errUnsupportedBody(patchTypes(res))
 	}
 	data, err := readBody(r)
 	return patch{kind: types.PatchType(mediaType), data: data}, err

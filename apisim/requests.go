@@ -42,15 +42,14 @@ type Request struct {
 	Time time.Time
 }
 
-// requestOf returns the entry of a new request in the log.
-func requestOf(r *http.Request) Request {
-	p, _ := parsePath(r.URL.Path) // a path without a resource is logged as such
+// requestOf returns the entry of a new request for a path in the log.
+func requestOf(r *http.Request, p requestPath) Request {
 	query := r.URL.Query()
 	name := ""
 	if selector, err := fields.ParseSelector(query.Get("fieldSelector")); err == nil {
 		name, _ = selector.RequiresExactMatch("metadata.name")
 	}
-	verb := p.verb(r)
+	verb := p.verb(r.Method, query)
 	return Request{
 		page: pageNumber(verb, query.Get("continue")), Verb: verb, Resource: p.gvr,
 		Subresource: p.subresource, Namespace: p.namespace, Name: cmp.Or(p.name, name),
@@ -165,10 +164,12 @@ func (l *requestLog) end(entry *Request, status int) {
 	}
 }
 
-func (l *requestLog) addFaults(entry *Request, names []string) {
+func (l *requestLog) addFaults(entry *Request, faults []Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry.Faults = names
+	for _, f := range faults {
+		entry.Faults = append(entry.Faults, f.name)
+	}
 }
 
 func copied(entries []*Request) Requests {

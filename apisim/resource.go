@@ -26,7 +26,7 @@ type Resource struct {
 	HasStatus bool
 }
 
-// resource is one version in which a collection is served. Only retired changes.
+// resource is one version in which a collection is served. It does not change.
 type resource struct {
 	Resource
 	*collection
@@ -36,11 +36,7 @@ type resource struct {
 	columns  []printerColumn
 	fields   []string // paths of custom fields that objects can be selected by
 	scale    *scalePaths
-	review   review // nil for a resource whose objects are stored
-
-	// retired is set when this version is no longer served, or replaced. The server's lock
-	// guards it.
-	retired bool
+	isReview bool // objects are answered, and not stored
 }
 
 func (r *resource) gv() schema.GroupVersion {

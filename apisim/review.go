@@ -14,45 +14,23 @@ import (
 // A review is a question in the form of an object: it is created, answered in its status,
 // and not stored.
 
-// review answers a review for the user who sends it.
-type review func(s *Server, sender User, obj object)
-
 // reviewResources returns the resources of the reviews that the server answers.
 func reviewResources() []*resource {
-	of := func(gv schema.GroupVersion, kind string, answer review) *resource {
-		r := &resource{typed: true, collection: newCollection(), review: answer}
+	authorization, authentication := authorizationv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion
+	var all []*resource
+	for _, kind := range []schema.GroupVersionKind{
+		authorization.WithKind("SubjectAccessReview"), authorization.WithKind("LocalSubjectAccessReview"),
+		authorization.WithKind("SelfSubjectAccessReview"), authorization.WithKind("SelfSubjectRulesReview"),
+		authentication.WithKind("SelfSubjectReview"),
+	} {
+		r := &resource{typed: true, collection: newCollection(), isReview: true}
 		r.Resource = Resource{
-			Group: gv.Group, Version: gv.Version, Kind: kind,
-			Name: strings.ToLower(kind) + "s", Singular: strings.ToLower(kind),
+			Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Singular: strings.ToLower(kind.Kind),
+			Name: strings.ToLower(kind.Kind) + "s", Namespaced: strings.HasPrefix(kind.Kind, "Local"),
 		}
-		return r
+		all = append(all, r)
 	}
-	authorization := authorizationv1.SchemeGroupVersion
-	local := of(authorization, "LocalSubjectAccessReview", func(s *Server, _ User, obj object) {
-		r := obj.(*authorizationv1.LocalSubjectAccessReview)
-		r.Status = s.access(s.userNamed(r.Spec.User), r.Spec.ResourceAttributes)
-	})
-	local.Namespaced = true
-	return []*resource{
-		local,
-		of(authorization, "SubjectAccessReview", func(s *Server, _ User, obj object) {
-			r := obj.(*authorizationv1.SubjectAccessReview)
-			r.Status = s.access(s.userNamed(r.Spec.User), r.Spec.ResourceAttributes)
-		}),
-		of(authorization, "SelfSubjectAccessReview", func(s *Server, sender User, obj object) {
-			r := obj.(*authorizationv1.SelfSubjectAccessReview)
-			r.Status = s.access(sender, r.Spec.ResourceAttributes)
-		}),
-		of(authorization, "SelfSubjectRulesReview", func(_ *Server, sender User, obj object) {
-			r := obj.(*authorizationv1.SelfSubjectRulesReview)
-			r.Status = sender.rules(r.Spec.Namespace)
-		}),
-		of(authenticationv1.SchemeGroupVersion, "SelfSubjectReview",
-			func(_ *Server, sender User, obj object) {
-				r := obj.(*authenticationv1.SelfSubjectReview)
-				r.Status.UserInfo.Username = sender.Name
-			}),
-	}
+	return all
 }
 
 // isSelfReview reports whether a request asks about its own sender, as every user may.
@@ -65,7 +43,8 @@ func isSelfReview(r Request) bool {
 
 // review answers the review in the body.
 func (x *exchange) review() (object, error) {
-	sender, err := x.server.sender(x.r)
+	s := x.server
+	sender, err := s.sender(x.r)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +53,24 @@ func (x *exchange) review() (object, error) {
 		return nil, err
 	}
 	x.status = http.StatusCreated
-	x.res.review(x.server, sender, obj)
+	switch r := obj.(type) {
+	case *authorizationv1.SubjectAccessReview:
+		r.Status = s.userNamed(r.Spec.User).access(r.Spec.ResourceAttributes)
+	case *authorizationv1.LocalSubjectAccessReview:
+		r.Status = s.userNamed(r.Spec.User).access(r.Spec.ResourceAttributes)
+	case *authorizationv1.SelfSubjectAccessReview:
+		r.Status = sender.access(r.Spec.ResourceAttributes)
+	case *authorizationv1.SelfSubjectRulesReview:
+		r.Status = sender.rules(r.Spec.Namespace)
+	case *authenticationv1.SelfSubjectReview:
+		r.Status.UserInfo.Username = sender.Name
+	}
 	return obj, nil
 }
 
 // access reports whether a user may send a request. Every user may send requests that name
 // no resource, which have no attributes.
-func (s *Server) access(u User, of *authorizationv1.ResourceAttributes) (
+func (u User) access(of *authorizationv1.ResourceAttributes) (
 	status authorizationv1.SubjectAccessReviewStatus) {
 	asked := Request{}
 	if of != nil {
@@ -108,15 +98,15 @@ func (u User) rules(namespace string) authorizationv1.SubjectRulesReviewStatus {
 		}
 		for _, text := range rule.Resources {
 			whole, subresource, below := strings.Cut(text, "/")
-			name, group, _ := strings.Cut(whole, ".")
+			of := schema.ParseGroupResource(whole)
 			if text == "*" {
-				group = "*"
+				of.Group = "*"
 			}
 			if below {
-				name += "/" + subresource
+				of.Resource += "/" + subresource
 			}
 			status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
-				Verbs: rule.Verbs, APIGroups: []string{group}, Resources: []string{name},
+				Verbs: rule.Verbs, APIGroups: []string{of.Group}, Resources: []string{of.Resource},
 				ResourceNames: rule.Names,
 			})
 		}
@@ -124,25 +114,22 @@ func (u User) rules(namespace string) authorizationv1.SubjectRulesReviewStatus {
 	return status
 }
 
-// errNoKubelet refuses requests that a real server hands on to a kubelet.
-func errNoKubelet(r *resource, subresource string) error {
-	return newStatusError(http.StatusNotImplemented, "", fmt.Sprintf(
-		"%s/%s needs a kubelet, and this server has none: it keeps objects and runs no containers",
-		r.Name, subresource))
+// kubeletOnly are the subresources that a real server asks a kubelet for.
+var kubeletOnly = map[string][]string{
+	"pods": {"log", "exec", "attach", "portforward", "proxy"}, "nodes": {"proxy"},
 }
 
 // checkKubelet returns an error for a request that only a kubelet can answer.
 func (x *exchange) checkKubelet() error {
-	of := map[string][]string{
-		"pods":  {"log", "exec", "attach", "portforward", "proxy"},
-		"nodes": {"proxy"},
-	}
-	if !x.res.isBuiltin("pods", "nodes") ||
-		!slices.Contains(of[x.res.Name], x.path.subresource) {
+	name, subresource := x.res.groupResource().String(), x.path.subresource
+	if !slices.Contains(kubeletOnly[name], subresource) {
 		return nil
 	}
 	if _, err := x.server.get(x.res, x.path.namespace, x.path.name); err != nil {
 		return err
 	}
-	return errNoKubelet(x.res, x.path.subresource)
+	err := errGeneric(http.StatusNotImplemented, "")
+	err.ErrStatus.Reason, err.ErrStatus.Message = "", fmt.Sprintf("%s/%s needs a kubelet, and this "+
+		"server has none: it keeps objects and runs no containers", name, subresource)
+	return err
 }

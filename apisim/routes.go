@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -19,16 +20,17 @@ type requestPath struct {
 	namespace, name, subresource string
 }
 
-// parsePath reads /api/VERSION/… and /apis/GROUP/VERSION/… down to a resource.
-func parsePath(path string) (p requestPath, ok bool) {
+// parsePath reads /api/VERSION/… and /apis/GROUP/VERSION/… down to a resource. Other paths
+// have none.
+func parsePath(path string) (p requestPath) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "api" {
 		parts = slices.Insert(parts, 1, "")
 	} else if parts[0] != "apis" {
-		return p, false
+		return p
 	}
 	if len(parts) < 4 {
-		return p, false
+		return p
 	}
 	p.gvr.Group, p.gvr.Version, parts = parts[1], parts[2], parts[3:]
 	// namespaces/NAME/RESOURCE is a resource in a namespace, but namespaces/NAME and its
@@ -39,11 +41,11 @@ func parsePath(path string) (p requestPath, ok bool) {
 		parts = parts[2:]
 	}
 	if len(parts) > 3 || slices.Contains(parts, "") {
-		return p, false
+		return p
 	}
 	parts = append(parts, "", "")
 	p.gvr.Resource, p.name, p.subresource = parts[0], parts[1], parts[2]
-	return p, true
+	return p
 }
 
 var verbOf = map[string]string{
@@ -52,25 +54,28 @@ var verbOf = map[string]string{
 }
 
 // verb returns the verb of a request, the HTTP method if the path names no resource.
-func (p requestPath) verb(r *http.Request) string {
-	reads, watch := r.Method == http.MethodGet, r.URL.Query().Get("watch")
+func (p requestPath) verb(method string, query url.Values) string {
+	reads, watch := method == http.MethodGet, false
+	given := query["watch"]
+	runtime.Convert_Slice_string_To_bool(&given, &watch, nil) //nolint:errcheck // it has no error
 	switch {
 	case p.gvr.Resource == "":
-		return r.Method
-	case reads && (watch == "true" || watch == "1"):
+		return method
+	case reads && watch:
 		return "watch"
 	case reads && p.name != "":
 		return "get"
 	case reads:
 		return "list"
-	case r.Method == http.MethodDelete && p.name == "":
+	case method == http.MethodDelete && p.name == "":
 		return "deletecollection"
 	default:
-		return cmp.Or(verbOf[r.Method], r.Method)
+		return cmp.Or(verbOf[method], method)
 	}
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	c := r.Context().Value(inflightKey{}).(*inflight)
 	if isTimedOut(r) { // it waited for a fault
 		writeError(w, r, errTimeout)
 		return
@@ -80,37 +85,34 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "ok") //nolint:errcheck // the client is gone
 		return
 	}
-	if err := s.authorize(r); err != nil {
+	if err := s.authorize(r, c.asked); err != nil {
 		writeError(w, r, err)
 		return
 	}
 	if s.serveDiscovery(w, r) || s.serveOpenAPI(w, r) {
 		return
 	}
-	p, ok := parsePath(r.URL.Path)
-	if !ok {
+	if c.path.gvr.Resource == "" {
 		http.NotFound(w, r)
 		return
 	}
-	res, err := s.find(p.gvr)
+	res, err := s.find(c.path.gvr)
 	if err != nil {
 		writeError(w, r, err)
 		return
 	}
-	x := &exchange{server: s, w: w, r: r, path: p, verb: p.verb(r), res: res, call: callOf(r)}
+	x := &exchange{inflight: c, server: s, w: w, r: r, res: res}
 	x.instance, _ = r.Context().Value(instanceKey{}).(*Instance)
 	x.serve()
 }
 
 // exchange is a request to a resource, and its answer.
 type exchange struct {
+	*inflight
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
-	path   requestPath
-	verb   string
 	res    *resource
-	call   *call
 	// instance is the server that was asked, nil for the one whose memory is the storage.
 	instance *Instance
 	status   int // of an answer that is not an error, 0 is 200
@@ -138,7 +140,7 @@ func (x *exchange) serve() {
 
 // answer carries out the request. A watch has sent its answer already.
 func (x *exchange) answer() (answer, error) {
-	switch x.verb {
+	switch x.asked.Verb {
 	case "watch":
 		return answer{}, x.watch()
 	case "list":
@@ -172,7 +174,7 @@ func (x *exchange) write(a answer) {
 
 // check refuses paths and verbs that the resource does not support.
 func (x *exchange) check() error {
-	p, verbs := x.path, x.res.verbs()
+	p, verb, verbs := x.path, x.asked.Verb, x.res.verbs()
 	if p.subresource != "" {
 		subresources := x.res.subresources()
 		at := slices.IndexFunc(subresources, func(s subresource) bool { return s.name == p.subresource })
@@ -181,23 +183,30 @@ func (x *exchange) check() error {
 		}
 		verbs = subresources[at].verbs
 	}
-	if p.namespace != "" && !x.res.Namespaced {
+	// All namespaces at once can be listed and watched, and nothing else.
+	everywhere := x.res.Namespaced && p.namespace == ""
+	if everywhere && p.name != "" || p.namespace != "" && !x.res.Namespaced {
 		return errNoResource()
 	}
-	misplaced := x.verb == "create" && p.name != "" && p.subresource == "" ||
-		(x.verb == "update" || x.verb == "patch") && p.name == ""
-	if misplaced || !slices.Contains(verbs, x.verb) {
-		return errMethod(x.r.Method)
+	misplaced := everywhere && verb != "list" && verb != "watch" ||
+		verb == "create" && p.name != "" && p.subresource == "" ||
+		(verb == "update" || verb == "patch") && p.name == ""
+	if misplaced || !slices.Contains(verbs, verb) {
+		return errGeneric(http.StatusMethodNotAllowed, "")
 	}
 	return nil
 }
 
 // bodyResource returns the resource of the objects in bodies and answers.
 func (x *exchange) bodyResource() *resource {
-	if x.path.subresource == "scale" {
-		return scales()
+	kind, ok := bodies[x.path.subresource]
+	if !ok {
+		return x.res
 	}
-	return cmp.Or(createdBelow(x.path.subresource), x.res)
+	return &resource{typed: true, Resource: Resource{
+		Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Name: x.path.subresource,
+		Namespaced: true,
+	}}
 }
 
 // body returns the object that stands for a stored one in bodies: itself, or its scale.
@@ -234,7 +243,7 @@ func (x *exchange) get() (object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if asked == "" {
-		return x.res.getLocked(x.path.namespace, x.path.name)
+		return s.getLocked(x.res, x.path.namespace, x.path.name)
 	}
 	objects, _ := x.stateLocked()
 	obj, ok := objects.Get(key(x.path.namespace, x.path.name))

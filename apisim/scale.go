@@ -24,13 +24,6 @@ func builtinScale(r *resource) *scalePaths {
 	return nil
 }
 
-// scales stands for the kind of the subresource scale.
-func scales() *resource {
-	return &resource{typed: true, Resource: Resource{
-		Group: autoscalingv1.GroupName, Version: "v1", Name: "scales", Kind: "Scale", Namespaced: true,
-	}}
-}
-
 // of returns the scale of an object. Fields that are missing or of another type count as
 // empty, but for the replicas of a built-in object, whose default is 1.
 func (p *scalePaths) of(obj object) object {
@@ -64,7 +57,7 @@ func (p *scalePaths) of(obj object) object {
 
 // apply returns an object with the replicas of a scale that was sent for it.
 func (p *scalePaths) apply(res *resource, before, scale object) (object, error) {
-	err := checkPreconditions(res, before, new(scale.GetUID()), new(scale.GetResourceVersion()))
+	err := checkPreconditions(res, before, scale.GetUID(), scale.GetResourceVersion())
 	if err != nil {
 		return nil, err
 	}

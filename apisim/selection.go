@@ -1,10 +1,13 @@
 package apisim
 
 import (
+	"fmt"
 	"iter"
+	"regexp"
 	"strings"
 
 	"github.com/tidwall/btree"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -43,10 +46,15 @@ func (s objectSelection) isEverything() bool {
 }
 
 func (s objectSelection) matches(obj object) bool {
-	return (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
+	matches := (s.namespace == "" || obj.GetNamespace() == s.namespace) &&
 		(s.name == "" || obj.GetName() == s.name) &&
 		(s.labels.Empty() || s.labels.Matches(labels.Set(obj.GetLabels()))) &&
-		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths})) && inShard(s.shards, obj)
+		(s.fields == nil || s.fields.Matches(selectedFields{obj, s.paths}))
+	if !matches || s.shards == nil {
+		return matches
+	}
+	matches, err := s.shards.Matches(obj)
+	return err == nil && matches
 }
 
 // inNamespace returns the objects of a namespace, "" being all, with the keys from one
@@ -61,4 +69,23 @@ func inNamespace(objects *objectTree, namespace, from string) iter.Seq2[string, 
 			return strings.HasPrefix(key, prefix) && yield(key, obj)
 		})
 	}
+}
+
+// shardRange is a part of a shard selector. Those of a real server are expressions of CEL, which may
+// have other spaces.
+var shardRange = regexp.MustCompile(
+	`^shardRange\((object\.metadata\.(?:uid|namespace)), '(0x[0-9a-f]{16})', '(0x[0-9a-f]{16}|0x10{16})'\)$`)
+
+// parseShards returns the selector that a text stands for. As with a real server, the error is no
+// fault of the request.
+func parseShards(text string) (sharding.Selector, error) {
+	var all []sharding.ShardRangeRequirement
+	for part := range strings.SplitSeq(text, "||") {
+		m := shardRange.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil || !sharding.HexLess(m[2], m[3]) || len(all) > 0 && m[1] != all[0].Key {
+			return nil, apierrors.NewInternalError(fmt.Errorf("invalid shard selector: %.100q", part))
+		}
+		all = append(all, sharding.ShardRangeRequirement{Key: m[1], Start: m[2], End: m[3]})
+	}
+	return sharding.NewSelector(all...), nil
 }

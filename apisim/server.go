@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // Options are the choices of a [Server]. The zero value is ready.
@@ -59,14 +57,15 @@ type Server struct {
 	handler http.Handler
 	random  *random
 
-	entrance
+	frontend
 	serving sync.WaitGroup // the goroutines of Serve and of requests
 
 	mu            sync.Mutex // guards the rest; held for no I/O
 	resources     map[schema.GroupVersionResource]*resource
-	version       uint64        // of the newest write
-	advanced      chan struct{} // closed at the next write
-	refuseStreams bool          // no streamed lists
+	removed       map[schema.GroupVersionResource]*resource // by RemoveResource
+	version       uint64                                    // of the newest write
+	advanced      chan struct{}                             // closed at the next write
+	refuseStreams bool                                      // no streamed lists
 	users         map[string]User
 	instances     []*Instance
 	closed        bool
@@ -83,7 +82,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, random: newRandom(o.Seed),
-		resources: builtinResources(), version: 1, advanced: make(chan struct{}),
+		resources: builtinResources(), removed: map[schema.GroupVersionResource]*resource{}, version: 1, advanced: make(chan struct{}),
 	}
 	s.handler = http.HandlerFunc(s.serve)
 	if o.Middleware != nil {
@@ -92,8 +91,8 @@ func New(o Options) (*Server, error) {
 	if err := s.ensureNamespaces(initialNamespaces...); err != nil {
 		return nil, err
 	}
-	s.begin(s, newPipeListener(), context.Background())
-	s.listen(&s.entrance, s.pipe)
+	s.begin(s, nil)
+	s.listen(s.pipe)
 	return s, nil
 }
 
@@ -115,38 +114,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Config returns a client configuration that reaches the server through memory, without a
-// port and without a rate limit. It works within a testing/synctest bubble.
-func (s *Server) Config() *rest.Config { return s.config() }
-
 // Seed returns the seed of all that is random, to repeat a run.
 func (s *Server) Seed() uint64 { return s.o.Seed }
-
-// Listen makes the server reachable over TCP as well and returns its URL. An address with
-// port 0 takes a free one.
-func (s *Server) Listen(address string) (url string, err error) {
-	return s.listenTCP(&s.entrance, address)
-}
-
-func (s *Server) listenTCP(e *entrance, address string) (url string, err error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", fmt.Errorf("apisim: cannot listen on %s: %w", address, err)
-	}
-	return s.serveTCP(e, "http", listener)
-}
-
-// serveTCP serves the connections of a TCP listener until Close, and returns its URL.
-func (s *Server) serveTCP(e *entrance, scheme string, listener net.Listener) (url string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		listener.Close() //nolint:errcheck // it was not used
-		return "", errClosed
-	}
-	s.listen(e, tcpListener{listener, e.pipe})
-	return scheme + "://" + listener.Addr().String(), nil
-}
 
 // Close ends all watches and connections and waits for every goroutine of the server. It
 // may be called more than once.
@@ -162,21 +131,21 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	var errs []error
-	for _, e := range s.entrances() {
-		errs = append(errs, e.http.Close())
-		e.transport.CloseIdleConnections()
+	for _, f := range s.frontends() {
+		errs = append(errs, f.http.Close())
+		f.transport.CloseIdleConnections()
 	}
 	s.serving.Wait()
 	return errors.Join(errs...)
 }
 
-// entrances returns those of the server and of its instances.
-func (s *Server) entrances() []*entrance {
+// frontends returns those of the server and of its instances.
+func (s *Server) frontends() []*frontend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []*entrance{&s.entrance}
+	all := []*frontend{&s.frontend}
 	for _, r := range s.instances {
-		all = append(all, &r.entrance)
+		all = append(all, &r.frontend)
 	}
 	return all
 }
@@ -188,21 +157,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.serving.Done()
-	entry := s.requests.begin(requestOf(r))
-	status := &statusWriter{ResponseWriter: w}
+	c := newInflight(w, r)
+	entry := s.requests.begin(c.asked)
 	defer func() {
-		s.requests.end(entry, status.code)
+		s.requests.end(entry, c.code)
 		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request",
 			slog.String("method", r.Method), slog.String("uri", r.URL.RequestURI()),
-			slog.Int("status", status.code))
+			slog.Int("status", c.code))
 	}()
-	limited, cancel, err := withTimeout(r, entry.Verb)
+	limited, cancel, err := withTimeout(c.request, c.asked.Verb)
 	if err != nil {
-		writeError(status, r, err)
+		writeError(c, r, err)
 		return
 	}
 	defer cancel()
-	s.serveWithFaults(status, limited, entry)
+	c.request = limited
+	s.serveWithFaults(c, entry)
 }
 
 func (s *Server) enter() bool {
@@ -213,22 +183,3 @@ func (s *Server) enter() bool {
 	}
 	return !s.closed
 }
-
-// statusWriter keeps the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-	code int
-}
-
-func (w *statusWriter) WriteHeader(code int) {
-	w.code = code
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *statusWriter) Write(b []byte) (int, error) {
-	w.code = cmp.Or(w.code, http.StatusOK)
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap lets http.ResponseController reach the writer below.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -9,16 +9,16 @@ import (
 // Snapshot is the state of a server at a moment: its resources, their objects, and the
 // version. It costs little to take and to keep.
 type Snapshot struct {
-	server      *Server
-	version     uint64
-	resources   map[schema.GroupVersionResource]*resource
-	collections map[*collection]collectionState
+	server             *Server
+	version            uint64
+	resources, removed map[schema.GroupVersionResource]*resource
+	collections        map[*collection]collectionState
 }
 
 // collectionState is the part of a collection that a snapshot keeps.
 type collectionState struct {
-	objects              *objectTree
-	removed, terminating bool
+	objects     *objectTree
+	terminating bool
 }
 
 // Snapshot returns the present state.
@@ -26,12 +26,12 @@ func (s *Server) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := &Snapshot{
-		server: s, version: s.version, resources: maps.Clone(s.resources),
+		server: s, version: s.version, resources: maps.Clone(s.resources), removed: maps.Clone(s.removed),
 		collections: make(map[*collection]collectionState),
 	}
 	for _, r := range s.resources {
 		if _, done := taken.collections[r.collection]; !done {
-			taken.collections[r.collection] = collectionState{r.objects.Copy(), r.removed, r.terminating}
+			taken.collections[r.collection] = collectionState{r.objects.Copy(), r.terminating}
 		}
 	}
 	return taken
@@ -55,27 +55,23 @@ func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")
 	}
-	s.cutAll()
+	s.CutConnections()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.resources {
 		if to.resources[r.gvr()] != r {
-			r.retired = true
 			r.remove(to.version)
 		}
 	}
-	s.resources = maps.Clone(to.resources)
+	s.resources, s.removed = maps.Clone(to.resources), maps.Clone(to.removed)
 	s.advanceLocked()
 	s.version = to.version
 	for _, r := range s.instances {
 		r.restartLocked()
 	}
-	for _, r := range s.resources {
-		r.retired = false
-	}
 	for c, state := range to.collections {
 		c.objects = *state.objects.Copy()
-		c.removed, c.terminating = state.removed, state.terminating
+		c.terminating = state.terminating
 		c.compact(to.version)
 		c.wake()
 	}

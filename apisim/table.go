@@ -3,12 +3,12 @@ package apisim
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -92,13 +92,10 @@ func tableOf(r *resource, f form, meta metav1.ListMeta, objects ...object) *meta
 }
 
 func parseInclude(value string) (metav1.IncludeObjectPolicy, error) {
-	switch policy := metav1.IncludeObjectPolicy(value); policy {
-	case "":
-		return metav1.IncludeMetadata, nil
-	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
-		return policy, nil
-	default:
-		return "", apierrors.NewBadRequest(fmt.Sprintf("Unable to convert to Table as requested: "+
-			"includeObject: must be 'Metadata', 'Object', 'None', or empty, got %q", value))
+	o := &metav1.TableOptions{IncludeObject: metav1.IncludeObjectPolicy(value)}
+	if problems := validation.ValidateTableOptions(o); len(problems) > 0 {
+		return "", apierrors.NewBadRequest("Unable to convert to Table as requested: " +
+			problems.ToAggregate().Error())
 	}
+	return cmp.Or(o.IncludeObject, metav1.IncludeMetadata), nil
 }

@@ -57,10 +57,9 @@ func isWrite(verb string) bool {
 
 // timeOut answers a request that has run longer than its parameter timeout. It closes the
 // connection if the head of another answer was sent, as a real server does.
-func (c *call) timeOut(headed bool) error {
+func (c *inflight) timeOut(headed bool) error {
 	if headed {
 		return c.cut(true)
 	}
-	writeError(c.out.ResponseWriter, c.request, errTimeout)
-	return errTruncated
+	return c.replace(errTimeout)
 }

@@ -12,9 +12,9 @@ import (
 func (s *Server) update(r *resource, given object, o writeOptions) (object, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, err := r.getLocked(given.GetNamespace(), given.GetName())
+	before, err := s.getLocked(r, given.GetNamespace(), given.GetName())
 	if err != nil {
-		if r.removed || r.retired || o.part != mainResource || !r.createsOnUpdate() {
+		if !s.servesLocked(r) || o.part != mainResource || !r.createsOnUpdate() {
 			return nil, false, err
 		}
 		if uid := given.GetUID(); uid != "" {
@@ -25,7 +25,7 @@ func (s *Server) update(r *resource, given object, o writeOptions) (object, bool
 		stored, err := s.insertLocked(r, given, o)
 		return stored, true, err
 	}
-	if err := checkPreconditions(r, before, new(given.GetUID()), nil); err != nil {
+	if err := checkPreconditions(r, before, given.GetUID(), ""); err != nil {
 		return nil, false, err
 	}
 	stored, err := s.replaceLocked(r, before, given, o)
@@ -40,7 +40,7 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 			field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
 	}
 	if version != "0" {
-		if err := checkPreconditions(r, before, nil, &version); err != nil {
+		if err := checkPreconditions(r, before, "", version); err != nil {
 			return nil, err
 		}
 	}

@@ -94,12 +94,12 @@ func anybody(name string) User {
 }
 
 // authorize refuses a request that its sender may not send.
-func (s *Server) authorize(r *http.Request) error {
+func (s *Server) authorize(r *http.Request, asked Request) error {
 	user, err := s.sender(r)
 	if err != nil {
 		return err
 	}
-	if asked := requestOf(r); !user.allows(asked) {
+	if !user.allows(asked) {
 		return errForbidden(user, asked)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -38,13 +39,10 @@ func (x *exchange) watch() error {
 	if err != nil {
 		return err
 	}
-	if l.version, err = parseVersion(l.ResourceVersion); err != nil {
-		return err
-	}
 	w := &watcher{exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush}
 	x.w.Header().Set("Content-Type", l.form.contentType())
 	x.w.WriteHeader(http.StatusOK)
-	if !x.call.answered { // by a fault at the head
+	if !x.answered { // by a fault at the head
 		w.run()
 	}
 	return nil
@@ -177,7 +175,7 @@ func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err e
 	defer w.server.mu.Unlock()
 	res := w.res
 	switch {
-	case w.server.closed || res.removed:
+	case w.server.closed:
 		return nil, nil, nil, errEnded
 	case w.position < res.compacted:
 		return nil, nil, nil, errExpired(w.sent, res.floor)
@@ -190,7 +188,7 @@ func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err e
 	}
 	events = history[w.position-res.dropped:]
 	events = events[:min(len(events), maxWatchBatch)]
-	if len(events) == 0 && res.retired {
+	if len(events) == 0 && !w.server.servesLocked(res) {
 		return nil, nil, nil, errEnded
 	}
 	w.position += len(events)
@@ -237,9 +235,7 @@ func (w *watcher) send(events []*event) error {
 
 // write sends a frame. Of the tables of a watch only the first has columns.
 func (w *watcher) write(kind watch.EventType, key string, frame []byte) error {
-	if w.call.out != nil {
-		w.call.out.next = frameData{event: kind, key: key}
-	}
+	w.upcoming = frameData{event: kind, key: key}
 	w.form.withoutColumns = w.form.table
 	_, err := w.w.Write(frame)
 	return err
@@ -250,9 +246,13 @@ func (w *watcher) bookmark(endsInitial bool) error {
 	if !w.AllowWatchBookmarks {
 		return nil
 	}
-	obj, err := newBookmark(w.res, w.sent, endsInitial)
+	obj, err := w.res.newObject()
 	if err != nil {
 		return err
+	}
+	obj.SetResourceVersion(versionString(w.sent))
+	if endsInitial {
+		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}
 	frame, err := encodeEvent(w.res, w.form, watch.Bookmark, obj)
 	if err != nil {

@@ -181,3 +181,19 @@ func TestWatchWithoutATimeoutEnds(t *testing.T) {
 		b.want("after an hour", events(), "END")
 	})
 }
+
+// TestFormsOfTheWatchParameter: as in Kubernetes, any value but "0" and "false" is a watch.
+func TestFormsOfTheWatchParameter(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		for query, verb := range map[string]string{
+			"watch": "watch", "watch=True": "watch", "watch=yes": "watch", "watch=1": "watch",
+			"watch=0": "list", "watch=False": "list", "": "list",
+		} {
+			b.server.ForgetRequests()
+			b.get("GET", mapsPath+"?timeoutSeconds=1&"+query, "")
+			if log := b.server.Requests(); len(log) != 1 || log[0].Verb != verb {
+				b.Errorf("%q is taken for %v, want %s", query, log, verb)
+			}
+		}
+	})
+}

@@ -50,11 +50,11 @@ func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
 	if err := x.decodeParameters(o); err != nil {
 		return writeOptions{}, err
 	}
-	if x.verb != "patch" {
+	if x.asked.Verb != "patch" {
 		o.Force = nil
 	}
 	if problems := optionsvalidation.ValidatePatchOptions(o, kind); len(problems) > 0 {
-		name := strings.ToUpper(x.verb[:1]) + x.verb[1:] + "Options"
+		name := strings.ToUpper(x.asked.Verb[:1]) + x.asked.Verb[1:] + "Options"
 		return writeOptions{}, errInvalidOptions(name, problems)
 	}
 	program, _, _ := strings.Cut(x.r.UserAgent(), "/")
@@ -212,12 +212,12 @@ func (s *Server) advanceLocked() {
 }
 
 // checkPreconditions refuses a write for another state. Empty conditions are ignored.
-func checkPreconditions(r *resource, stored object, uid *types.UID, version *string) error {
-	if uid != nil && *uid != "" && *uid != stored.GetUID() {
+func checkPreconditions(r *resource, stored object, uid types.UID, version string) error {
+	switch {
+	case uid != "" && uid != stored.GetUID():
 		return errConflict(r, stored, "Precondition failed: UID in precondition: %s, "+
-			"UID in object meta: %s", *uid, stored.GetUID())
-	}
-	if version != nil && *version != "" && *version != stored.GetResourceVersion() {
+			"UID in object meta: %s", uid, stored.GetUID())
+	case version != "" && version != stored.GetResourceVersion():
 		return apierrors.NewConflict(r.groupResource(), stored.GetName(), errModified)
 	}
 	return nil
@@ -227,34 +227,24 @@ func errConflict(r *resource, obj object, format string, args ...any) error {
 	return apierrors.NewConflict(r.groupResource(), obj.GetName(), fmt.Errorf(format, args...))
 }
 
-// rewrite changes an object by a function of its newest state, which is called again when
-// another write comes between.
+// rewrite changes the object of the path by a function of its present state.
 func (x *exchange) rewrite(o writeOptions, change func(before object) (object, error)) (object,
 	error) {
-	s := x.server
-	for {
-		before, err := s.get(x.res, x.path.namespace, x.path.name)
-		if err != nil {
-			return nil, err
-		}
-		after, err := change(before)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		present, err := x.res.getLocked(x.path.namespace, x.path.name)
-		if err == nil && present == before {
-			after, err = s.replaceLocked(x.res, before, after, o)
-		}
-		s.mu.Unlock()
-		if err != nil || present == before {
-			return after, err
-		}
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	before, err := x.server.getLocked(x.res, x.path.namespace, x.path.name)
+	if err != nil {
+		return nil, err
 	}
+	after, err := change(before)
+	if err != nil {
+		return nil, err
+	}
+	return x.server.replaceLocked(x.res, before, after, o)
 }
 
 func (x *exchange) create() (object, error) {
-	if x.res.review != nil {
+	if x.res.isReview {
 		return x.review()
 	}
 	obj, o, err := x.given()

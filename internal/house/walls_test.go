@@ -155,13 +155,13 @@ var (
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/applyconfigurations", "k8s.io/client-go/discovery", "k8s.io/client-go/kubernetes/scheme",
 				"k8s.io/client-go/rest", "k8s.io/client-go/util/jsonpath", "github.com/tidwall/btree",
-				"google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
-				"github.com/google/gnostic-models/openapiv2", "gopkg.in/evanphx/json-patch.v4", "sigs.k8s.io/structured-merge-diff/v6",
+				"k8s.io/client-go/util/cert", "google.golang.org/protobuf/encoding/protowire",
+				"gopkg.in/evanphx/json-patch.v4", "sigs.k8s.io/structured-merge-diff/v6",
 			},
 			tests: []string{"*"},
 		},
 		"apiserver": {
-			others: []string{"k8s.io/client-go/rest"},
+			others: []string{"k8s.io/client-go/rest", "k8s.io/client-go/util/cert", "k8s.io/client-go/util/keyutil"},
 			tests:  []string{"*"},
 		},
 		"apisim/protocoltest": {

@@ -2,8 +2,10 @@ package apisim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"net/http"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -33,111 +35,112 @@ type sink func(f frameData) error
 // stage is a step on the way of frames at which a fault may happen.
 type stage func(f frameData, next sink) error
 
-// outlet takes the answer of a handler through the stages of its call. Every call of
-// Write is a frame.
-type outlet struct {
-	http.ResponseWriter
-	call   *call
-	next   frameData // the event of the next frame
-	frames int
-	headed bool
-}
-
 // WriteHeader sends the head.
-func (o *outlet) WriteHeader(code int) {
-	if o.headed {
+func (c *inflight) WriteHeader(code int) {
+	if c.headed {
 		return
 	}
-	o.headed = true
-	if o.through(0, frameData{code: code}) != nil {
-		o.call.answered = true // the rest is discarded
+	c.headed = true
+	if c.through(0, frameData{code: code}) != nil {
+		c.answered = true // the rest is discarded
 	}
 }
 
 // Write sends a frame.
-func (o *outlet) Write(data []byte) (int, error) {
-	o.WriteHeader(http.StatusOK)
-	if o.call.answered {
+func (c *inflight) Write(data []byte) (int, error) {
+	c.WriteHeader(http.StatusOK)
+	if c.answered {
 		return 0, errTruncated
 	}
-	o.frames++
-	f := o.next
-	f.n, f.data = o.frames, data
-	o.next = frameData{}
-	if err := o.through(0, f); err != nil {
-		o.call.answered = true
+	c.frames++
+	f := c.upcoming
+	f.n, f.data = c.frames, data
+	c.upcoming = frameData{}
+	if err := c.through(0, f); err != nil {
+		c.answered = true
 		return 0, err
 	}
 	return len(data), nil
 }
 
 // Unwrap lets http.ResponseController reach the writer below.
-func (o *outlet) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+func (c *inflight) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // through takes a frame through the stages from one on, and then to the client.
-func (o *outlet) through(at int, f frameData) error {
-	if at < len(o.call.stages) {
-		return o.call.stages[at](f, func(f frameData) error { return o.through(at+1, f) })
+func (c *inflight) through(at int, f frameData) error {
+	if at < len(c.stages) {
+		return c.stages[at](f, func(f frameData) error { return c.through(at+1, f) })
 	}
 	switch f.n {
 	case 0:
-		o.ResponseWriter.WriteHeader(f.code)
+		c.code = f.code
+		c.ResponseWriter.WriteHeader(f.code)
 		return nil
 	case lastFrame:
 		return nil
 	}
-	_, err := o.ResponseWriter.Write(f.data)
+	_, err := c.ResponseWriter.Write(f.data)
 	return err
 }
 
-func (o *outlet) form() form {
-	mediaType, stream := strings.CutSuffix(o.Header().Get("Content-Type"), streamSuffix)
+// form returns the encoding of the frames.
+func (c *inflight) form() form {
+	mediaType, stream := strings.CutSuffix(c.Header().Get("Content-Type"), streamSuffix)
 	if mediaType != mediaProtobuf {
 		mediaType = mediaJSON
 	}
 	return form{mediaType: mediaType, stream: stream}
 }
 
-func (o *outlet) flush() error { return http.NewResponseController(o.ResponseWriter).Flush() }
+func (c *inflight) flush() error { return http.NewResponseController(c.ResponseWriter).Flush() }
 
 // cut closes the connection after all that was written, which is nothing before the head.
-func (c *call) cut(headed bool) error {
+func (c *inflight) cut(headed bool) error {
 	if headed {
-		c.out.flush() //nolint:errcheck // the connection ends in any case
+		c.flush() //nolint:errcheck // the connection ends in any case
 	}
 	panic(http.ErrAbortHandler)
 }
 
-func (c *call) fail(code int, next sink) error {
-	status := statusFor(errInjected(code, c, 0))
-	frame, err := encodeFrame(c.out.form(), watch.Error, status)
-	if err != nil {
-		return err
-	}
-	if err := next(frameData{n: c.out.frames + 1, event: watch.Error, data: frame}); err != nil {
-		return err
-	}
-	if err := c.out.flush(); err != nil {
-		return err
-	}
+// replace sends an error in the place of the answer.
+func (c *inflight) replace(err error) error {
+	c.code = int(statusFor(err).Code)
+	writeError(c.ResponseWriter, c.request, err)
 	return errTruncated
+}
+
+// fail ends a watch with an ERROR event.
+func (c *inflight) fail(code int, next sink) error {
+	frame, err := encodeFrame(c.form(), watch.Error, statusFor(errInjected(code, c, 0)))
+	if err == nil {
+		err = next(frameData{n: c.frames + 1, event: watch.Error, data: frame})
+	}
+	if err == nil {
+		err = c.flush()
+	}
+	return cmp.Or(err, errTruncated)
 }
 
 // noise returns as many bytes as a frame has, which a decoder refuses. A
 // JSON frame keeps its newline, a protobuf event the length before it.
 func noise(frame []byte, f form) []byte {
-	filler, kept := []byte("!"), 0 // begins no JSON value
+	noise := bytes.Clone(frame)
+	body, filler := bytes.TrimSuffix(noise, []byte("\n")), byte('!') // which begins no JSON value
 	if f.mediaType == mediaProtobuf {
-		filler = []byte{7} // a tag that does not exist
-		if f.stream {
-			kept = min(4, len(frame))
-		}
+		body, filler = noise[f.prefix():], 7 // a tag that does not exist
 	}
-	noise := append(bytes.Clone(frame[:kept]), bytes.Repeat(filler, len(frame)-kept)...)
-	if f.mediaType != mediaProtobuf && bytes.HasSuffix(frame, []byte("\n")) {
-		noise[len(noise)-1] = '\n'
+	for i := range body {
+		body[i] = filler
 	}
 	return noise
+}
+
+// prefix returns how many bytes of a frame in protobuf are its length.
+func (f form) prefix() int {
+	if f.stream {
+		return 4
+	}
+	return 0
 }
 
 // paddingField is a field that no message of the API has.
@@ -146,17 +149,13 @@ const paddingField = 1000
 // inflated returns a frame with at least so many more bytes, which a decoder skips.
 func inflated(frame []byte, f form, size int) []byte {
 	if f.mediaType != mediaProtobuf {
-		body, ended := bytes.CutSuffix(frame, []byte("\n"))
-		padded := append(bytes.Clone(body), bytes.Repeat([]byte(" "), size)...)
-		if ended {
-			padded = append(padded, '\n')
-		}
-		return padded
+		body := bytes.TrimSuffix(frame, []byte("\n"))
+		return slices.Concat(body, bytes.Repeat([]byte(" "), size), frame[len(body):])
 	}
 	padded := protowire.AppendTag(bytes.Clone(frame), paddingField, protowire.BytesType)
 	padded = protowire.AppendBytes(padded, make([]byte, size))
-	if f.stream && len(frame) >= 4 {
-		binary.BigEndian.PutUint32(padded, uint32(len(padded)-4))
+	if n := f.prefix(); n > 0 {
+		binary.BigEndian.PutUint32(padded, uint32(len(padded)-n))
 	}
 	return padded
 }
