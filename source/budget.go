@@ -137,9 +137,7 @@ func (r *pageReader) wait(ctx context.Context, freed <-chan struct{}) error {
 			return fmt.Errorf("waiting until other lists are read, "+
 				"as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
 		case <-tick.C:
-			if r.onActivity != nil {
-				r.onActivity()
-			}
+			active(r.onActivity)
 		}
 	}
 }

@@ -123,12 +123,14 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		return nil, r.fail(Connecting, err)
 	}
 	req.Header.Set("Accept", r.accept)
+	active(r.onActivity)
 	began := time.Now()
-	if r.onActivity != nil {
-		r.onActivity()
-	}
 	resp, err := c.http.Do(req)
-	count(ctx, resp, target)
+	code := "<error>"
+	if resp != nil {
+		code = strconv.Itoa(resp.StatusCode)
+	}
+	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
 	if errors.Is(err, ErrRedirect) {
 		return nil, r.fail(Answered, withoutURL(err))
 	}
@@ -139,13 +141,8 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		}
 		return nil, r.fail(Connecting, withoutURL(err))
 	}
-	if r.received != nil {
-		resp.Body = countedBody{resp.Body, r.received}
-	}
-	if r.onActivity != nil {
-		r.onActivity()
-		resp.Body = &activityBody{resp.Body, ctx, r.onActivity, 0}
-	}
+	active(r.onActivity)
+	resp.Body = &answerBody{resp.Body, ctx, r, 0}
 	metrics.RequestLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
@@ -154,37 +151,34 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// countedBody is a body whose bytes are counted.
-type countedBody struct {
+// answerBody is a body that counts its bytes, reports when a part of it has come, and says why the
+// caller has ended it.
+type answerBody struct {
 	io.ReadCloser
-	received *atomic.Uint64
+	ctx  context.Context
+	of   request
+	read int64
 }
 
-func (c countedBody) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.received.Add(uint64(n))
-	return n, err
-}
-
-// activityBody is a body that reports when a part of it has come, and why the caller has
-// ended it.
-type activityBody struct {
-	io.ReadCloser
-	ctx        context.Context
-	onActivity func()
-	read       int64
-}
-
-func (a *activityBody) Read(p []byte) (int, error) {
+func (a *answerBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	a.read += int64(n)
+	if a.of.received != nil {
+		a.of.received.Add(uint64(n))
+	}
 	if n > 0 {
-		a.onActivity()
+		active(a.of.onActivity)
 	}
 	if cause := silence(a.ctx); cause != nil && err != nil && err != io.EOF {
 		return n, fmt.Errorf("%w, after %d bytes of the answer", cause, a.read)
 	}
 	return n, err
+}
+
+func active(onActivity func()) {
+	if onActivity != nil {
+		onActivity()
+	}
 }
 
 // silence returns why a request was ended, if the reason is that the server sent nothing.
@@ -195,21 +189,12 @@ func silence(ctx context.Context) error {
 	return nil
 }
 
-// count adds a request to client-go's metrics of its own requests.
-func count(ctx context.Context, resp *http.Response, target *url.URL) {
-	code := "<error>"
-	if resp != nil {
-		code = strconv.Itoa(resp.StatusCode)
-	}
-	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
-}
-
 // statusError makes an error of apierrors from an answer that is not 200.
 func statusError(resp *http.Response, r request) error {
 	// The part that could be read explains more than the error of the rest.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes))
-	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the largest int if larger
-	retryAfter = min(retryAfter, math.MaxInt32)
+	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the nearest int, if it is outside of their range
+	retryAfter = max(0, min(retryAfter, math.MaxInt32))
 	var status metav1.Status
 	err := unmarshalStatus(mediaTypeOf(resp), body, &status)
 	if err == nil && status.Status == metav1.StatusFailure {

@@ -63,20 +63,25 @@ func mediaTypeOf(resp *http.Response) string {
 	return mediaType
 }
 
-// unmarshalStatus reads a Status in either encoding.
+// unmarshalStatus reads a Status in either encoding. In JSON it may come without its kind.
 func unmarshalStatus(mediaType string, data []byte, status *metav1.Status) error {
+	want := metav1.Unversioned.WithKind("Status")
 	if mediaType != protobufType {
-		return unmarshalJSON(data, status)
+		err := unmarshalJSON(data, status)
+		if got := status.GroupVersionKind(); err == nil && got.Kind != "" && got.Kind != want.Kind {
+			err = WrongKind(got, want)
+		}
+		return err
 	}
 	e, err := openEnvelope(data)
+	if err == nil && string(e.kind) != want.Kind {
+		err = WrongKind(e.groupVersionKind(), want)
+	}
 	if err != nil {
 		return err
 	}
 	return status.Unmarshal(e.raw)
 }
-
-// protobufMessage is what generated API types have in addition to Object.
-type protobufMessage = dedup.Message
 
 // typedDecoder decodes into the Go type of an API.
 type typedDecoder[T Object] struct {
@@ -98,8 +103,8 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
 	}
 	d.structs = dedup.NewStructDecoder(table, gvk, make(), sharing)
-	var example protobufMessage
-	if example, d.isProtobuf = any(make()).(protobufMessage); d.isProtobuf {
+	var example dedup.Message
+	if example, d.isProtobuf = any(make()).(dedup.Message); d.isProtobuf {
 		d.shared = dedup.NewDecoder(table, example, sharing)
 	}
 	return d
@@ -184,7 +189,7 @@ func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	if !d.isProtobuf {
 		return obj, errNotAskedFor
 	}
-	if err := d.shared.Unmarshal(message, any(obj).(protobufMessage)); err != nil {
+	if err := d.shared.Unmarshal(message, any(obj).(dedup.Message)); err != nil {
 		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
 	}
 	d.setKind(obj)

@@ -126,6 +126,11 @@ func TestEndlessAnswers(t *testing.T) {
 			_, err := readBody(&pageReader{body: body, limit: 1 << 20})
 			return errors.Is(err, ErrFrameTooLarge), err
 		},
+		"another media type": func(body io.Reader) (bool, error) {
+			s := NewTyped(nil, pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: 1 << 20}})
+			_, err := s.readPage(t.Context(), answerOf(200, "text/html", body), ListOptions{})
+			return errors.Is(err, errForeign), err
+		},
 		"frame": func(body io.Reader) (bool, error) {
 			_, err := newFrames(io.MultiReader(strings.NewReader("{"), body), objects(), 1<<20).next(true)
 			return errors.Is(err, ErrFrameTooLarge), err
@@ -166,6 +171,7 @@ func TestRetryAfter(t *testing.T) {
 	for seconds, want := range map[string]time.Duration{
 		"17": 17 * time.Second, "3000000000": math.MaxInt32 * time.Second,
 		"4294967297": math.MaxInt32 * time.Second, "99999999999999999999": math.MaxInt32 * time.Second,
+		"-4294967295": 0, "-99999999999999999999": 0, "soon": 0,
 	} {
 		for _, body := range []string{`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`, "<html>"} {
 			client := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +179,7 @@ func TestRetryAfter(t *testing.T) {
 				answerWith(503, jsonType, body)(w, r)
 			})
 			_, err := NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
-			if wait, ok := RetryAfter(err); !ok || wait != want {
+			if wait, ok := RetryAfter(err); ok != (want > 0) || wait != want {
 				t.Errorf("%s seconds beside %.6s: RetryAfter is %v, %v", seconds, body, wait, ok)
 			}
 		}

@@ -29,7 +29,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
-		s.resetResource(err)
+		s.resetResource(ctx, err)
 		return Page[T]{}, err
 	}
 	page, err := s.readPage(ctx, resp, o)
@@ -68,9 +68,6 @@ func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
 	case jsonType:
 		return s.readJSONPage(r, s.filterFor(o.Selects, o.IsCached, false))
 	default:
-		if _, err := readBody(r); err != nil {
-			return Page[T]{}, err
-		}
 		return Page[T]{}, fmt.Errorf("%w: the list came as %q", errForeign, mediaType)
 	}
 }

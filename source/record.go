@@ -246,7 +246,8 @@ func (s *recordedStream[T]) record(e *Event[T], frame []byte, form tape.Form) ta
 	record := tape.Record{Kind: tape.Event, Type: uint8(e.Type), Key: e.Key, Version: e.Version}
 	switch {
 	case e.Type == Bookmark || e.Type == InitialEventsEnd:
-	case e.Err != nil || s.mayBeSecret(e.Object):
+	case e.Unselected && (frame == nil || s.mayBeSecret(nil)): // it has a version alone
+	case !e.Unselected && (e.Err != nil || s.mayBeSecret(e.Object)):
 		record.Form, record.Data = tape.Identity, identityOf(&e.Item)
 	case frame != nil:
 		record.Form, record.Data = form, frame

@@ -137,12 +137,14 @@ func (r *Replayed[T]) begin(record *tape.Record) { r.from, r.fromAt = time.Now()
 // wait waits for the time of a record.
 func (r *Replayed[T]) wait(ctx context.Context, record *tape.Record) error {
 	due := r.from.Add(time.Duration(float64(record.At-r.fromAt) / r.speed))
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
+	left := time.Until(due)
+	if left <= 0 {
+		return nil
+	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-timer.C:
+	case <-time.After(left):
 		return nil
 	}
 }
@@ -204,12 +206,6 @@ func (r *Replayed[T]) answer(ctx context.Context, op string, answer *tape.Record
 		return failure(answer.More.Failure, r.request(op))
 	}
 	return nil
-}
-
-func active(onActivity func()) {
-	if onActivity != nil {
-		onActivity()
-	}
 }
 
 // isSameList reports whether a request is the one that was recorded: a list of one object, which

@@ -222,6 +222,8 @@ func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 	var err error
 	switch {
 	case event.Type == Bookmark || event.Type == InitialEventsEnd:
+	case record.Form == 0 && record.Key == "" && !record.LeftOut:
+		event.Unselected = true
 	case record.LeftOut:
 		identity := tape.Object{
 			Key: record.Key, Version: record.Version, UID: s.objects[record.Key].UID,

@@ -181,22 +181,28 @@ func newREST[T Object](c *Client, resource Resource, o RESTOptions,
 
 // fail returns an error of a request that was not sent.
 func (s *REST[T]) fail(op string, resource Resource, err error) error {
-	return &Error{
-		Op: op, Resource: resource.String(), Namespace: s.options.Namespace,
-		Phase: Connecting, Err: err,
+	r := request{op: op, resource: resource.String(), namespace: s.options.Namespace}
+	return r.fail(Connecting, err)
+}
+
+// acquire takes the lock, which a receive gives back, unless ctx ends before.
+func (s *REST[T]) acquire(ctx context.Context) error {
+	select {
+	case s.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-// resolved returns the resource. It asks the server for the fields that a request needs,
-// except for the next page of a list.
-func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
+// resolved returns the resource for a request. It asks the server for the fields that the request
+// needs, except for the next page of a list.
+func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 	onActivity func()) (Resource, error) {
-	select {
-	case s.lock <- struct{}{}:
-		defer func() { <-s.lock }()
-	case <-ctx.Done():
-		return s.asked, s.fail("list", s.asked, context.Cause(ctx))
+	if err := s.acquire(ctx); err != nil {
+		return s.asked, s.fail(op, s.asked, err)
 	}
+	defer func() { <-s.lock }()
 	if s.options.ClusterScoped && !nextPage {
 		s.resource = s.asked
 		s.resource.Scope = ScopeUnknown
@@ -220,7 +226,7 @@ func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
 		return resource, nil
 	}
 	s.resource = s.asked // its definition may come back with another scope
-	return resource, s.fail("list", resource, wrong)
+	return resource, s.fail(op, resource, wrong)
 }
 
 // request prepares a GET of the collection, or of the object of a key, with the given options.
@@ -229,7 +235,7 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	if s.invalid != nil {
 		return request{}, s.fail(op, s.asked, fmt.Errorf("%w: %w", errOptions, s.invalid))
 	}
-	resource, err := s.resolved(ctx, o.Continue != "", onActivity)
+	resource, err := s.resolved(ctx, op, o.Continue != "", onActivity)
 	if err != nil {
 		return request{}, err
 	}
@@ -269,13 +275,11 @@ func (s *REST[T]) BytesReceived() uint64 { return s.received.Load() }
 
 // resetResource forgets the result of discovery, after an answer that the server has no
 // such resource: that may come back under another name or in another scope.
-func (s *REST[T]) resetResource(err error) {
-	if !apierrors.IsNotFound(err) {
-		return
+func (s *REST[T]) resetResource(ctx context.Context, err error) {
+	if apierrors.IsNotFound(err) && s.acquire(ctx) == nil {
+		s.resource = s.asked
+		<-s.lock
 	}
-	s.lock <- struct{}{}
-	defer func() { <-s.lock }()
-	s.resource = s.asked
 }
 
 // Watch opens a stream.
@@ -297,8 +301,8 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
+		s.resetResource(ctx, err)
 		cancel()
-		s.resetResource(err)
 		if o.SendInitialEvents && refusesStreamedLists(err) {
 			err = fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err))
 			return nil, r.fail(Answered, err)
