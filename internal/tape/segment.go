@@ -1,55 +1,67 @@
 package tape
 
 import (
-	"encoding/binary"
 	"iter"
 	"time"
 )
 
-// A record is kept as bytes, which a garbage collector does not read:
-//
-//	kind, type, form, flags    a byte each
-//	at, part                   unsigned varints
-//	key, version, data         each its size, an unsigned varint, and its bytes
-//
-// What has pointers is an extra.
+// segment has the records of a while.
+type segment struct {
+	number int     // of Ring.begun
+	heads  []head  // of the records
+	buf    []byte  // their texts and data; it never grows
+	extras []extra // those that the heads say, in their order
+	parts  []part  // by the number that a record has of its writer
+	bytes  int64
+	first  time.Duration // when its first record was written
+	last   time.Duration // and its last one
+	copied bool          // a recording refers to it
+}
 
-// The flags of an encoded record.
-const (
-	flagLeftOut = 1 << iota
-	flagExtra   // the next of segment.extras is its own
-)
+// part is what a segment knows of a writer.
+type part struct {
+	by   *Writer // nil if it has ended
+	base Base
+}
 
-// extra is what is not encoded of a record.
+// head describes a record of a segment. It has no pointers, which a garbage collector would follow:
+// key, version and data are in the buffer of the segment, one after the other, and what has
+// pointers is an extra.
+type head struct {
+	at                       time.Duration
+	part, key, version, data uint32 // the part of its writer, and sizes
+	kind                     Kind
+	eventType                uint8
+	form                     Form
+	leftOut                  bool
+	hasExtra                 bool // the next of segment.extras is its own
+}
+
+// headBytes is the memory of a head.
+const headBytes = 32
+
+// extra is what has pointers in a record.
 type extra struct {
 	part   int
 	more   *More
 	object any
 }
 
-// maxSize returns the most bytes that an encoded record takes.
-func (r *Record) maxSize() int {
-	return 4 + 5*binary.MaxVarintLen64 + len(r.Key) + len(r.Version) + len(r.Data)
-}
+// size returns how many bytes of the buffer of a segment the record takes.
+func (r *Record) size() int { return len(r.Key) + len(r.Version) + len(r.Data) }
 
-// appendTo appends the encoded record of the writer with that part of a segment.
-func (r *Record) appendTo(b []byte, part int) []byte {
-	var flags byte
-	if r.LeftOut {
-		flags |= flagLeftOut
+// add adds a record of the writer with that part.
+func (s *segment) add(r *Record, part int) {
+	hasExtra := r.More != nil || r.Object != nil
+	s.heads = append(s.heads, head{
+		at: r.At, part: uint32(part), key: uint32(len(r.Key)), version: uint32(len(r.Version)),
+		data: uint32(len(r.Data)), kind: r.Kind, eventType: r.Type, form: r.Form, leftOut: r.LeftOut,
+		hasExtra: hasExtra,
+	})
+	s.buf = append(append(append(s.buf, r.Key...), r.Version...), r.Data...)
+	if hasExtra {
+		s.extras = append(s.extras, extra{part: part, more: r.More, object: r.Object})
 	}
-	if r.More != nil || r.Object != nil {
-		flags |= flagExtra
-	}
-	b = append(b, byte(r.Kind), r.Type, byte(r.Form), flags)
-	b = binary.AppendUvarint(b, uint64(r.At))
-	b = binary.AppendUvarint(b, uint64(part))
-	b = binary.AppendUvarint(b, uint64(len(r.Key)))
-	b = append(b, r.Key...)
-	b = binary.AppendUvarint(b, uint64(len(r.Version)))
-	b = append(b, r.Version...)
-	b = binary.AppendUvarint(b, uint64(len(r.Data)))
-	return append(b, r.Data...)
 }
 
 // records yields the records of a segment, with the part of their writer. Their Data is that of
@@ -57,33 +69,21 @@ func (r *Record) appendTo(b []byte, part int) []byte {
 func (s *segment) records() iter.Seq2[int, Record] {
 	return func(yield func(int, Record) bool) {
 		rest, extras := s.buf, s.extras
-		number := func() uint64 {
-			value, n := binary.Uvarint(rest)
-			rest = rest[n:]
-			return value
+		take := func(n uint32) (taken []byte) {
+			taken, rest = rest[:n:n], rest[n:]
+			return taken
 		}
-		data := func() []byte {
-			n := number()
-			value := rest[:n:n]
-			rest = rest[n:]
-			return value
-		}
-		for len(rest) > 0 {
-			r := Record{Kind: Kind(rest[0]), Type: rest[1], Form: Form(rest[2])}
-			flags := rest[3]
-			rest = rest[4:]
-			r.At = time.Duration(number())
-			part := int(number())
-			r.Key, r.Version = string(data()), string(data())
-			if d := data(); len(d) > 0 {
-				r.Data = d
+		for _, h := range s.heads {
+			r := Record{At: h.at, Kind: h.kind, Type: h.eventType, Form: h.form, LeftOut: h.leftOut}
+			r.Key, r.Version = string(take(h.key)), string(take(h.version))
+			if h.data > 0 {
+				r.Data = take(h.data)
 			}
-			r.LeftOut = flags&flagLeftOut != 0
-			if flags&flagExtra != 0 {
+			if h.hasExtra {
 				r.More, r.Object = extras[0].more, extras[0].object
 				extras = extras[1:]
 			}
-			if !yield(part, r) {
+			if !yield(int(h.part), r) {
 				return
 			}
 		}
