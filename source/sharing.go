@@ -32,21 +32,21 @@ type SharerStats = dedup.SharerStats
 type DecodingStats struct {
 	// Shared objects were decoded with their parts shared, as Transport.Sharing says. Healthy
 	// is all objects.
-	Shared int64
+	Shared int64 `json:"shared,omitzero"`
 	// Unshared objects were decoded each for itself: all of them if WhyUnshared is set, and
 	// otherwise those that were not encoded as API servers encode objects. Healthy is 0 or
 	// all.
-	Unshared int64
+	Unshared int64 `json:"unshared,omitzero"`
 	// Rejected objects could not be decoded. Healthy is 0.
-	Rejected int64
+	Rejected int64 `json:"rejected,omitzero"`
 	// JSON counts the objects that came in JSON as Go structs. Each is among those above, too.
-	JSON int64
+	JSON int64 `json:"json,omitzero"`
 	// WhyUnshared says why objects of the type are not shared, for example because
 	// they are Secrets; nil where they are.
-	WhyUnshared error
+	WhyUnshared error `json:"-"`
 	// After counts the objects that were shared after decoding: from a transform, from a
 	// source that decodes by itself, or those in JSON that were decoded each for itself.
-	After SharerStats
+	After SharerStats `json:"-"`
 }
 
 // Add adds the counts of another source.
