@@ -82,7 +82,9 @@ func (w *writer) track(number int, t *tape.TakenTrack) (indexTrack, error) {
 	if t.Collection != nil {
 		described.Collection = t.Collection()
 	}
-	encode := objectEncoder{kind: kindOf(described.Collection), cut: w.cut}
+	c := described.Collection
+	kind := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
+	encode := objectEncoder{kind: kind, cut: w.cut}
 	inRing := map[string]bool{}
 	for i := range t.Records {
 		inRing[t.Records[i].Key] = true
@@ -145,10 +147,6 @@ func lineOf(r *tape.Record) recordLine {
 		line.Items = append(line.Items, [4]string{o.Key, o.Version, o.UID, o.Err})
 	}
 	return line
-}
-
-func kindOf(c tape.Collection) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
 }
 
 // objectEncoder encodes objects in JSON.
