@@ -196,7 +196,7 @@ func statusError(resp *http.Response, r request) error {
 	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the nearest int, if it is outside of their range
 	retryAfter = max(0, min(retryAfter, math.MaxInt32))
 	var status metav1.Status
-	err := unmarshalStatus(mediaTypeOf(resp), body, &status)
+	err := unmarshalStatus(mediaTypeOf(resp) == protobufType, body, &status)
 	if err == nil && status.Status == metav1.StatusFailure {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)

@@ -64,9 +64,9 @@ func mediaTypeOf(resp *http.Response) string {
 }
 
 // unmarshalStatus reads a Status in either encoding. In JSON it may come without its kind.
-func unmarshalStatus(mediaType string, data []byte, status *metav1.Status) error {
+func unmarshalStatus(protobuf bool, data []byte, status *metav1.Status) error {
 	want := metav1.Unversioned.WithKind("Status")
-	if mediaType != protobufType {
+	if !protobuf {
 		err := unmarshalJSON(data, status)
 		if got := status.GroupVersionKind(); err == nil && got.Kind != "" && got.Kind != want.Kind {
 			err = WrongKind(got, want)

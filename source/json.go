@@ -144,7 +144,7 @@ func cutEvent(frame []byte) (name, object []byte, ok bool) {
 		return end
 	})
 	ok = end >= 0 && wire.Space(frame, end+1) == len(frame) && object != nil
-	return name, object, ok && (eventTypes[string(name)] != 0 || string(name) == "ERROR")
+	return name, object, ok && (eventTypeOf(name) != 0 || string(name) == "ERROR")
 }
 
 // jsonKind is a kind as it stands in objects in JSON, quotes included.

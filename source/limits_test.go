@@ -17,7 +17,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/dedup"
-
+	"github.com/tidings-go/tidings/internal/tape"
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
@@ -52,7 +52,7 @@ func TestNestingIsLimited(t *testing.T) {
 			return err
 		},
 		"groups in a protobuf event": func() error {
-			_, err := (&restStream[*corev1.Pod]{decoder: typed, protobuf: true}).decode([]byte(groups))
+			_, err := (&restStream[*corev1.Pod]{decoder: typed, form: tape.Protobuf}).decode([]byte(groups))
 			return err
 		},
 	} {

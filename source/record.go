@@ -297,19 +297,5 @@ func (s *REST[T]) DecodeFrame(frame []byte, form tape.Form) (any, error) {
 	return event.Object, err
 }
 
-// streamOf returns a stream that decodes frames and reads none.
-func (s *REST[T]) streamOf(form tape.Form) *restStream[T] {
-	stream := &restStream[T]{
-		decoder: s.decoder, bookmarks: s.bookmarks, protobuf: form == tape.Protobuf,
-	}
-	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
-	return stream
-}
-
 // Frames returns the frames of the events that Next has returned.
-func (s *restStream[T]) Frames() ([][]byte, tape.Form) {
-	if s.protobuf {
-		return s.encoded, tape.Protobuf
-	}
-	return s.encoded, tape.JSON
-}
+func (s *restStream[T]) Frames() ([][]byte, tape.Form) { return s.encoded, s.form }

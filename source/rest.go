@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	fieldselector "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/tidings-go/tidings/internal/tape"
 )
 
 const (
@@ -316,9 +318,9 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		return nil, r.fail(Decoding, err)
 	}
 	if o.SendInitialEvents {
-		stream.filter = s.filterFor(o.Selects, o.IsCached, stream.protobuf)
+		stream.filter = s.filterFor(o.Selects, o.IsCached, stream.form == tape.Protobuf)
 	}
-	stream.selection = s.filterFor(o.Selects, nil, stream.protobuf)
+	stream.selection = s.filterFor(o.Selects, nil, stream.form == tape.Protobuf)
 	return stream, nil
 }
 

@@ -137,5 +137,5 @@ func TestS6_UnselectedObjectsOfAStreamedList(t *testing.T) {
 	wantStrings(t, "cached", h.asked, "default/b 4 uid-b", "default/c 5 uid-c")
 	wantStrings(t, "events", keysOf(events, func(e Event[*corev1.Pod]) string {
 		return fmt.Sprintf("%s %t", keyOfEvent(e), e.Unselected)
-	}), "ADDED default/b false", "ADDED  false", "BOOKMARK (end of the initial events)  false", "ADDED  true")
+	}), "ADDED default/b false", "ADDED  false", "INITIAL_EVENTS_END  false", "ADDED  true")
 }

@@ -19,6 +19,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/tape"
 )
 
 // replica returns a pod that has its containers and labels in common with all others.
@@ -241,8 +242,8 @@ func FuzzEnvelope(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		stream := &restStream[*corev1.Pod]{
-			decoder:  newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll),
-			protobuf: true, apiVersion: "v1", kind: "Pod",
+			decoder: newTypedDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), newPod, new(dedup.Table), ShareAll),
+			form:    tape.Protobuf, apiVersion: "v1", kind: "Pod",
 		}
 		for range 3 { // until everything is shared
 			got, gotErr := stream.decodeObject(stream.decoder, bytes.Clone(data))

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/internal/tape"
 )
 
 // Object is the type of the objects of a source: a pointer to an API type, an
@@ -149,22 +151,23 @@ const (
 	InitialEventsEnd
 )
 
-// String returns the name that the event type has on the wire.
+// String returns the name that the event type has on the wire; the last bookmark of a streamed list
+// has one of its own.
 func (t EventType) String() string {
-	switch t {
-	case Added:
-		return "ADDED"
-	case Modified:
-		return "MODIFIED"
-	case Deleted:
-		return "DELETED"
-	case Bookmark:
-		return "BOOKMARK"
-	case InitialEventsEnd:
-		return "BOOKMARK (end of the initial events)"
-	default:
+	if t == 0 || int(t) >= len(tape.EventTypes) {
 		return "unknown"
 	}
+	return tape.EventTypes[t]
+}
+
+// eventTypeOf returns the type with a name on the wire, 0 if there is none.
+func eventTypeOf(name []byte) EventType {
+	for t := Added; t <= Bookmark; t++ {
+		if string(name) == t.String() {
+			return t
+		}
+	}
+	return 0
 }
 
 // Event is one event of a watch. A Bookmark and an InitialEventsEnd have a Version only.
