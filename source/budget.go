@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type Budget struct {
 }
 
 // defaultBudget is twice a page.
-const defaultBudget = 2 * defaultMaxListBytes
+const defaultBudget int64 = 2 * defaultMaxListBytes
 
 // activityInterval is how often a page that waits calls OnActivity.
 const activityInterval = 100 * time.Millisecond
@@ -46,7 +47,7 @@ func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 	}
 	r.used += n
 	b.used += n
-	for b.used > b.limit() && b.pages[0] != r {
+	for b.used > cmp.Or(b.MaxBytes, defaultBudget) && b.pages[0] != r {
 		if b.freed == nil {
 			b.freed = make(chan struct{})
 		}
@@ -59,13 +60,6 @@ func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 		}
 	}
 	return nil
-}
-
-func (b *Budget) limit() int64 {
-	if b.MaxBytes == 0 {
-		return defaultBudget
-	}
-	return b.MaxBytes
 }
 
 // give gives back the bytes of a page.

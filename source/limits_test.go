@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/internal/tape"
@@ -45,8 +46,8 @@ func TestNestingIsLimited(t *testing.T) {
 	maps := newDynamicDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), new(dedup.Table), ShareAll)
 	groups := strings.Repeat("\x0b", depth) + strings.Repeat("\x0c", depth) // of protobuf, in field 1
 	for name, decode := range map[string]func() error{
-		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
-		"object in maps": func() error { _, err := maps.json([]byte(podWith), false); return err },
+		"typed object":   func() error { _, err := typed.json([]byte(podWith), schema.GroupVersionKind{}); return err },
+		"object in maps": func() error { _, err := maps.json([]byte(podWith), schema.GroupVersionKind{}); return err },
 		"groups in a protobuf list": func() error {
 			_, err := wholePage(t, NewTyped(nil, pods, newPod, RESTOptions{}), protobufType, []byte(listOf(t, groups)))
 			return err
@@ -62,7 +63,7 @@ func TestNestingIsLimited(t *testing.T) {
 			}
 		})
 	}
-	if _, err := maps.json([]byte(strings.Replace(podWith, nested(depth), nested(depth/4), 1)), false); err != nil {
+	if _, err := maps.json([]byte(strings.Replace(podWith, nested(depth), nested(depth/4), 1)), schema.GroupVersionKind{}); err != nil {
 		t.Errorf("a quarter of the depth: %v", err)
 	}
 }

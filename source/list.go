@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func phaseOfBody(err error) Phase {
 func (s *REST[T]) pageReader(ctx context.Context, body io.Reader, onActivity func()) *pageReader {
 	return &pageReader{
 		ctx: ctx, body: body, onActivity: onActivity, limit: int64(s.options.MaxListBytes),
-		objectSize: s.objectSize, budget: s.options.budgetOf(s.client),
+		objectSize: s.objectSize, budget: cmp.Or(s.options.ListBudget, &s.client.budget),
 	}
 }
 
@@ -99,12 +100,9 @@ func (s *REST[T]) readJSONPage(r *pageReader, filter *filter) (page Page[T], err
 			size += len(item)
 		}
 	}
-	decoder := s.decoder
-	if open, ok := decoder.(kindFromList[T]); ok {
-		decoder = open.ofList(list.GroupVersionKind())
-	}
+	kind := list.GroupVersionKind()
 	err = s.decodeItems(&page, items, size, func(item []byte) (T, error) {
-		return decoder.json(item, true)
+		return s.decoder.json(item, kind)
 	})
 	return page, err
 }

@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/tidings-go/tidings/internal/tape"
 )
@@ -231,8 +233,9 @@ func (r *Replayed[T]) present(isCached IsCached) Page[T] {
 func (r *Replayed[T]) readPage(
 	page *Page[T], record *tape.Record, asked *tape.Request, isCached IsCached,
 ) error {
-	if asked.Limit != 1 && goesBack(record.Version, r.version) {
-		clear(r.objects) // equal versions are not equal states
+	order, err := resourceversion.CompareResourceVersion(record.Version, r.version)
+	if asked.Limit != 1 && err == nil && order < 0 {
+		clear(r.objects) // the server went back: equal versions are not equal states
 	}
 	items, err := r.items(record.Data)
 	if err != nil {
@@ -246,12 +249,6 @@ func (r *Replayed[T]) readPage(
 		page.Items = append(page.Items, item)
 	}
 	return nil
-}
-
-// goesBack reports whether a list of the version comes from a server that was set back.
-func goesBack(version, reached string) bool {
-	return version != "" && (len(version) < len(reached) ||
-		len(version) == len(reached) && version < reached)
 }
 
 // noteList notes the objects of a page. A list of one object is a check.
@@ -303,7 +300,7 @@ func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
 	if data == nil {
 		data = r.identity(o)
 	}
-	obj, err := r.rest.decoder.json(data, false)
+	obj, err := r.rest.decoder.json(data, schema.GroupVersionKind{})
 	if err != nil {
 		return Item[T]{}, err
 	}

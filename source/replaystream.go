@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
@@ -232,7 +234,7 @@ func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 	case record.Form == tape.Protobuf || record.Form == tape.JSON:
 		return s.rest.streamOf(record.Form).decode(record.Data)
 	case record.Form == tape.Encoded:
-		event.Item, err = itemOrWrong(s.rest.decoder.json(record.Data, false))
+		event.Item, err = itemOrWrong(s.rest.decoder.json(record.Data, schema.GroupVersionKind{}))
 	default:
 		var items []Item[T]
 		if items, err = s.items(record.Data); err == nil && len(items) != 1 {

@@ -65,14 +65,6 @@ type RESTOptions struct {
 	NoKind bool
 }
 
-// budgetOf returns the budget that pages are read with.
-func (o RESTOptions) budgetOf(c *Client) *Budget {
-	if o.ListBudget == nil && c != nil {
-		return &c.budget
-	}
-	return o.ListBudget
-}
-
 // REST is a [Source] that sends its own requests and decodes the answers.
 type REST[T Object] struct {
 	client  *Client
@@ -166,7 +158,10 @@ func newREST[T Object](c *Client, resource Resource, o RESTOptions,
 	if resource.isSecrets() {
 		o.Sharing = ShareNothing
 	}
-	table := o.tableOf(c)
+	if c == nil {
+		c = new(Client) // of a source that decodes alone
+	}
+	table := cmp.Or(o.Table, &c.table)
 	s := &REST[T]{
 		client: c, decoder: newDecoder(o, table), options: o, invalid: invalid,
 		asked: resource, resource: resource, lock: make(chan struct{}, 1),

@@ -1,6 +1,10 @@
 package source
 
-import "github.com/tidings-go/tidings/internal/dedup"
+import (
+	"cmp"
+
+	"github.com/tidings-go/tidings/internal/dedup"
+)
 
 // Sharing says which parts of decoded objects are shared in memory. The values of objects
 // do not depend on it.
@@ -77,8 +81,8 @@ func (c *Client) NewSharer(resource Resource, o Transport) *dedup.Sharer {
 		o.Sharing = ShareNothing
 	}
 	options := dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: resource.Name != ""}
-	return dedup.NewSharer(o.tableOf(c), options)
+	return dedup.NewSharer(cmp.Or(o.Table, &c.table), options)
 }
 
 // SharingStats describe the table of sources with these options.
-func (c *Client) SharingStats(o Transport) TableStats { return o.tableOf(c).Stats() }
+func (c *Client) SharingStats(o Transport) TableStats { return cmp.Or(o.Table, &c.table).Stats() }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/tape"
 )
@@ -236,7 +237,7 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 
 func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
 	if s.form != tape.Protobuf {
-		return d.json(data, false)
+		return d.json(data, schema.GroupVersionKind{})
 	}
 	var none T
 	e, err := openEnvelope(data)
