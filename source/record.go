@@ -61,17 +61,20 @@ type recordedSource[T any] struct {
 	tape       *tape.Writer
 }
 
-// secrecy returns a function that reports whether an object may be a Secret. A resource decides
-// that for all objects. A kind alone is that of a Go type, which may hold other objects.
+// secrecy returns a function that reports whether an object may be a Secret. Of nil it reports
+// whether any object may be one. A kind alone is that of a Go type, which may hold other objects.
 func (r *recordedSource[T]) secrecy() func(object any) bool {
+	var of tape.Collection
 	if r.collection != nil {
-		of := r.collection()
-		secret := dedup.IsSecret(of.Group, of.Resource, of.Kind)
-		if secret || of.Resource != "" {
-			return func(any) bool { return secret }
-		}
+		of = r.collection()
 	}
-	return func(object any) bool { return object == nil || dedup.MayBeSecret(object, false) }
+	secret, known := dedup.IsSecret(of.Group, of.Resource, of.Kind), of.Resource != ""
+	return func(object any) bool {
+		if secret || object == nil {
+			return secret || !known
+		}
+		return dedup.MayBeSecret(object, known)
+	}
 }
 
 // withoutSecrets returns a base in which Secrets are identities.
