@@ -131,7 +131,6 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take takes n bytes of those that are left.
 func (r *reader) take(n int) error {
 	if r.left -= int64(n); r.left < 0 {
 		return fmt.Errorf("%w: it holds more bytes than a recorder writes", ErrFormat)
@@ -139,7 +138,6 @@ func (r *reader) take(n int) error {
 	return nil
 }
 
-// part reads a compressed part.
 func (r *reader) part(name string, parse func(from *bufio.Reader) error) error {
 	wrong := func(err error) error {
 		if !errors.Is(err, ErrFormat) {
@@ -165,7 +163,6 @@ func (r *reader) part(name string, parse func(from *bufio.Reader) error) error {
 	return nil
 }
 
-// track reads the parts of a track.
 func (r *reader) track(number int, described indexTrack) (*Track, error) {
 	t := &Track{
 		Name: described.Name, Collection: described.Collection, BaseVersion: described.BaseVersion,
@@ -217,7 +214,6 @@ func isRest(before, r *tape.Record) bool {
 		r.Kind == tape.Page && r.Form == tape.Identity
 }
 
-// lines reads so many lines of JSON.
 func lines[L any](r *reader, from *bufio.Reader, count int, add func(L) error) error {
 	for i := range count {
 		line, err := from.ReadBytes('\n')
@@ -263,7 +259,8 @@ func recordOf(line recordLine) (tape.Record, error) {
 	if len(line.Items) > 0 && line.Form != tape.Identity {
 		return r, fmt.Errorf("items in the form %q", line.Form)
 	}
-	return r, checkMore(&r)
+	err := checkMore(&r)
+	return r, err
 }
 
 // withBytes are the forms of records that have data.
