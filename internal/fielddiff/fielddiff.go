@@ -50,7 +50,6 @@ func Diff(old, new any) []Change {
 	return d.changes
 }
 
-// whole compares values without fields.
 func whole(old, new any) []Change {
 	switch {
 	case reflect.DeepEqual(old, new):

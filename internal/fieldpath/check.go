@@ -53,7 +53,6 @@ func closed(t reflect.Type) string {
 	return ""
 }
 
-// names returns the names of fields, in order.
 func names(fields []Field) string {
 	var names []string
 	for _, f := range fields {

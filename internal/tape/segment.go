@@ -50,7 +50,6 @@ type extra struct {
 // size returns how many bytes of the buffer of a segment the record takes.
 func (r *Record) size() int { return len(r.Key) + len(r.Version) + len(r.Data) }
 
-// add adds a record of the writer with that part.
 func (s *segment) add(r *Record, part int) {
 	hasExtra := r.More != nil || r.Object != nil
 	s.heads = append(s.heads, head{
