@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Budget bounds the memory of all pages of lists that are being read at the same time, by
@@ -35,9 +34,6 @@ type Budget struct {
 // defaultBudget is twice a page.
 const defaultBudget int64 = 2 * defaultMaxListBytes
 
-// activityInterval is how often a page that waits calls OnActivity.
-const activityInterval = 100 * time.Millisecond
-
 // take counts more bytes of a page, and waits while there are too many.
 func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 	b.mu.Lock()
@@ -62,7 +58,6 @@ func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 	return nil
 }
 
-// give gives back the bytes of a page.
 func (b *Budget) give(r *pageReader) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,22 +116,16 @@ func (r *pageReader) take(n int64) error {
 
 // wait waits until another page is done. Meanwhile, the server does not count as silent.
 func (r *pageReader) wait(ctx context.Context, freed <-chan struct{}) error {
-	tick := time.NewTicker(activityInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-freed:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until other lists are read, "+
-				"as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
-		case <-tick.C:
-			active(r.onActivity)
-		}
+	keepActive(r.onActivity, freed, ctx.Done())
+	select {
+	case <-freed:
+		return nil
+	default:
+		return fmt.Errorf("waiting until other lists are read, "+
+			"as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
 	}
 }
 
-// done gives back the budget of the page.
 func (r *pageReader) done() {
 	if r.budget != nil {
 		r.budget.give(r)

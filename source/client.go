@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // maxStatusBytes bounds how much of an error answer is read.
@@ -112,7 +113,7 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	measured.User = nil // many may read the metrics
 	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.nextPage {
 		began := time.Now()
-		if err := limiter.Wait(ctx); err != nil {
+		if err := waitFor(ctx, limiter, r.onActivity); err != nil {
 			err = fmt.Errorf("waiting for the client's rate limit: %w", err)
 			return nil, r.fail(Connecting, err)
 		}
@@ -151,6 +152,20 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
+// waitFor waits for a rate limit. Meanwhile, the server does not count as silent.
+func waitFor(ctx context.Context, limiter flowcontrol.RateLimiter, onActivity func()) (err error) {
+	if limiter.TryAccept() {
+		return nil
+	}
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		err = limiter.Wait(ctx)
+	}()
+	keepActive(onActivity, waited, nil)
+	return err
+}
+
 // answerBody is a body that counts its bytes, reports when a part of it has come, and says why the
 // caller has ended it.
 type answerBody struct {
@@ -178,6 +193,25 @@ func (a *answerBody) Read(p []byte) (int, error) {
 func active(onActivity func()) {
 	if onActivity != nil {
 		onActivity()
+	}
+}
+
+// activityInterval is how often OnActivity is called during waits that are not for the server.
+const activityInterval = 100 * time.Millisecond
+
+// keepActive calls onActivity until one of two channels is closed.
+func keepActive(onActivity func(), done, ended <-chan struct{}) {
+	tick := time.NewTicker(activityInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ended:
+			return
+		case <-tick.C:
+			active(onActivity)
+		}
 	}
 }
 

@@ -239,7 +239,6 @@ func (d *dynamicDecoder) stats() DecodingStats {
 	return decodingStats(d.shared)
 }
 
-// decodingStats returns the counts of a decoder.
 func decodingStats(d interface {
 	Stats() dedup.DecoderStats
 	Shares() error

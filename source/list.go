@@ -40,7 +40,6 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	return page, nil
 }
 
-// phaseOfBody returns the phase in which reading an answer failed.
 func phaseOfBody(err error) Phase {
 	if errors.Is(err, ErrSilent) {
 		return Streaming
@@ -48,7 +47,6 @@ func phaseOfBody(err error) Phase {
 	return Decoding
 }
 
-// pageReader returns the reader of the body of a page.
 func (s *REST[T]) pageReader(ctx context.Context, body io.Reader, onActivity func()) *pageReader {
 	return &pageReader{
 		ctx: ctx, body: body, onActivity: onActivity, limit: int64(s.options.MaxListBytes),

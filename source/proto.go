@@ -134,12 +134,10 @@ func (e *envelope) readKind(typeMeta []byte) error {
 	return f.err
 }
 
-// describes reports whether the object in the envelope is of that kind.
 func (e *envelope) describes(apiVersion, kind string) bool {
 	return string(e.apiVersion) == apiVersion && string(e.kind) == kind
 }
 
-// groupVersionKind returns the kind of the object in the envelope.
 func (e *envelope) groupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(string(e.apiVersion), string(e.kind))
 }

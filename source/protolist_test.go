@@ -173,9 +173,9 @@ func TestListIsLimited(t *testing.T) {
 	}
 }
 
-// TestListIsNotHeldWhole lists pods of 30 MB, all of which are held, and allocates a
+// TestListIsNotInMemoryWhole lists pods of 30 MB, all of which are cached, and allocates a
 // small part of that.
-func TestListIsNotHeldWhole(t *testing.T) {
+func TestListIsNotInMemoryWhole(t *testing.T) {
 	p := withUID("a", "3")
 	p.Annotations = map[string]string{"long": strings.Repeat("x", 3000)}
 	raw := marshal(t, p)

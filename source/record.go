@@ -168,7 +168,6 @@ func addItem[T any](listed *identities, item *Item[T]) {
 	listed.add(item.Key, item.Version, item.UID, text)
 }
 
-// identityOf returns the identity of an object.
 func identityOf[T any](item *Item[T]) []byte {
 	var one identities
 	addItem(&one, item)
@@ -238,7 +237,6 @@ func (s *recordedStream[T]) Next() ([]Event[T], error) {
 	return events, err
 }
 
-// flush adds records of the listed objects.
 func (s *recordedStream[T]) flush() {
 	s.records = append(s.records, s.listed.records(tape.Listed)...)
 	s.listed = nil

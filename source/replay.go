@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/tidings-go/tidings/internal/tape"
@@ -93,7 +93,6 @@ func Replay[T Object](
 	return r, nil
 }
 
-// replayDecoder returns a source that decodes the objects of a track.
 func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
 	resource := Resource{Group: t.Group, Version: t.Version, Name: t.Resource, Kind: t.Kind}
 	var rest any
@@ -125,7 +124,6 @@ func (r *Replayed[T]) countUnplanned() {
 	}
 }
 
-// peek returns the next record, or nil at the end.
 func (r *Replayed[T]) peek() *tape.Record {
 	if r.next == len(r.track.Records) {
 		return nil
@@ -133,10 +131,8 @@ func (r *Replayed[T]) peek() *tape.Record {
 	return &r.track.Records[r.next]
 }
 
-// begin sets the time of a record to now.
 func (r *Replayed[T]) begin(record *tape.Record) { r.from, r.fromAt = time.Now(), record.At }
 
-// wait waits for the time of a record.
 func (r *Replayed[T]) wait(ctx context.Context, record *tape.Record) error {
 	due := r.from.Add(time.Duration(float64(record.At-r.fromAt) / r.speed))
 	left := time.Until(due)
@@ -164,7 +160,6 @@ func (r *Replayed[T]) waitForReader(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// request describes a request for errors.
 func (r *Replayed[T]) request(op string) request {
 	return request{op: op, resource: r.rest.asked.String(), namespace: r.track.Namespace}
 }
@@ -190,7 +185,8 @@ func (r *Replayed[T]) List(ctx context.Context, o ListOptions) (Page[T], error) 
 	page := Page[T]{
 		Version: answer.Version, Continue: answer.More.Continue, Remaining: answer.More.Remaining,
 	}
-	return page, r.readPage(&page, answer, record.More.Request, o.IsCached)
+	err := r.readPage(&page, answer, record.More.Request, o.IsCached)
+	return page, err
 }
 
 // answer waits for the answer of a request, and returns its error.
@@ -271,7 +267,6 @@ func (r *Replayed[T]) noteList(items []Item[T], page *tape.Record, asked *tape.R
 	}
 }
 
-// items returns the objects of identities.
 func (r *Replayed[T]) items(identities []byte) ([]Item[T], error) {
 	var items []Item[T]
 	for o, err := range tape.Identities(identities) {
@@ -309,19 +304,10 @@ func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
 
 // identity returns an object in JSON that has an identity alone.
 func (r *Replayed[T]) identity(o tape.Object) []byte {
-	namespace, name, namespaced := strings.Cut(o.Key, "/")
-	if !namespaced {
-		namespace, name = "", o.Key
-	}
-	metadata := map[string]string{"name": name}
-	for field, value := range map[string]string{
-		"namespace": namespace, "uid": o.UID, "resourceVersion": o.Version,
-	} {
-		if value != "" {
-			metadata[field] = value
-		}
-	}
-	object := map[string]any{"metadata": metadata}
+	namespace, name := splitKey(o.Key)
+	object := map[string]any{"metadata": metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(o.UID), ResourceVersion: o.Version,
+	}}
 	if _, ok := any(r.rest.decoder).(*dynamicDecoder); ok {
 		gvk := r.rest.decoder.wants()
 		if gvk.Kind == "" {
@@ -329,7 +315,7 @@ func (r *Replayed[T]) identity(o tape.Object) []byte {
 		}
 		object["apiVersion"], object["kind"] = gvk.ToAPIVersionAndKind()
 	}
-	data, _ := json.Marshal(object) // of texts alone
+	data, _ := json.Marshal(object) // metadata has a form in JSON
 	return data
 }
 

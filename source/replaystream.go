@@ -129,8 +129,7 @@ func (s *replayedStream[T]) read() error {
 	case record == nil:
 		return s.request("watch").fail(Streaming, s.waitForReader(s.ctx))
 	case record.Kind == tape.Failed:
-		err := s.answer(s.ctx, "watch", record)
-		return err
+		return s.answer(s.ctx, "watch", record)
 	case record.Kind != tape.Event && record.Kind != tape.Listed:
 		s.unplanned.Add(1) // the recorded reader closed the watch here
 		return io.EOF
@@ -151,7 +150,6 @@ func (s *replayedStream[T]) read() error {
 	return nil
 }
 
-// play adds the events of a record to the batch.
 func (s *replayedStream[T]) play(record *tape.Record) error {
 	if record.Kind == tape.Event {
 		event, err := s.event(record)
@@ -160,7 +158,7 @@ func (s *replayedStream[T]) play(record *tape.Record) error {
 		}
 		s.note(&event)
 		if event.Type == InitialEventsEnd {
-			s.listing = s.endList(&event)
+			s.endList(&event)
 		}
 		s.batch = append(s.batch, event)
 		return nil
@@ -190,20 +188,18 @@ func (s *replayedStream[T]) play(record *tape.Record) error {
 	return nil
 }
 
-// endList makes the objects of a streamed list the present ones. It returns false.
-func (s *replayedStream[T]) endList(end *Event[T]) bool {
+// endList makes the objects of a streamed list the present ones.
+func (s *replayedStream[T]) endList(end *Event[T]) {
 	if !s.listing {
 		end.Type = Bookmark // the watch was not asked for a list
-		return false
+		return
 	}
 	if s.objects = s.listed; s.objects == nil {
 		s.objects = map[string]Item[T]{}
 	}
-	s.listed = nil
-	return false
+	s.listing, s.listed = false, nil
 }
 
-// note notes the object of an event and its version.
 func (s *replayedStream[T]) note(e *Event[T]) {
 	if e.Version != "" {
 		s.version = e.Version
@@ -217,7 +213,6 @@ func (s *replayedStream[T]) note(e *Event[T]) {
 	}
 }
 
-// event returns the event of a record.
 func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 	event := Event[T]{Type: EventType(record.Type)}
 	event.Key, event.Version = record.Key, record.Version

@@ -59,9 +59,9 @@ type RESTOptions struct {
 	// without them must not be given to an Update: the server would take it as a request to
 	// remove them. Use a Patch.
 	Drop []string
-	// NoKind leaves metadata without its kind, which is PartialObjectMetadata whatever the
-	// objects are, as client-go's metadata client does: the items of lists in JSON keep the
-	// kind that they come with. Other sources are not affected.
+	// NoKind leaves the kind, PartialObjectMetadata, out of metadata, as client-go's metadata
+	// client does. Items of lists in JSON keep the kind that they come with. Other sources ignore
+	// the option.
 	NoKind bool
 }
 
@@ -258,10 +258,7 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 
 // narrow adds the name of a key to the selectors, and returns its namespace.
 func narrow(o *metav1.ListOptions, key string) (namespace string) {
-	namespace, name, hasNamespace := strings.Cut(key, "/")
-	if !hasNamespace {
-		namespace, name = "", key
-	}
+	namespace, name := splitKey(key)
 	selector := fieldselector.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	o.FieldSelector = strings.TrimPrefix(o.FieldSelector+","+selector, ",")
 	return namespace

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +61,10 @@ type ListOptions struct {
 	ShardSelector string
 	// IsCached reports which objects the caller has already; nil means none.
 	IsCached IsCached
-	// OnActivity is called when a request is sent, and when a part of the answer has come, by the
-	// goroutine that called List, unless it is nil. Sources that cannot observe reads never call
-	// it. The time between two calls was spent waiting for the server, or decoding.
+	// OnActivity is called when a request is sent, when a part of the answer has come, and during
+	// waits for memory or for the client's rate limit, by the goroutine that called List, unless it
+	// is nil. Sources that cannot observe reads never call it. The time between two calls was spent
+	// waiting for the server, or decoding.
 	OnActivity func()
 }
 
@@ -186,6 +188,14 @@ func Key(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
+}
+
+// splitKey returns the namespace and the name of which Key makes a key.
+func splitKey(key string) (namespace, name string) {
+	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
+		return namespace, name
+	}
+	return "", key
 }
 
 // ItemOf describes an object.

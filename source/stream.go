@@ -132,20 +132,12 @@ func (s *restStream[T]) drops(frame []byte) bool {
 	if s.filter == nil {
 		return false
 	}
-	var name, object []byte
-	ok := false
-	if s.form == tape.Protobuf {
-		var err error
-		name, object, err = openWatchEvent(frame)
-		ok = err == nil
-	} else {
-		name, object, ok = cutEvent(frame)
-	}
-	if !ok || string(name) != "ADDED" {
+	name, object, err := s.open(frame)
+	if err != nil || string(name) != "ADDED" {
 		s.filter = nil
 		return false
 	}
-	object, ok = s.encodedObject(object)
+	object, ok := s.encodedObject(object)
 	return ok && s.filter.drops(object)
 }
 
@@ -219,7 +211,6 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	return event, err
 }
 
-// open separates the type of an event from its object.
 func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	if s.form == tape.Protobuf {
 		return openWatchEvent(frame)
@@ -252,7 +243,6 @@ func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
 	return d.protobuf(e.raw)
 }
 
-// decodeError makes an error from the Status in an ERROR event.
 func (s *restStream[T]) decodeError(object []byte) error {
 	var status metav1.Status
 	if err := unmarshalStatus(s.form == tape.Protobuf, object, &status); err != nil {
