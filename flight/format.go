@@ -20,7 +20,6 @@ const (
 	formatVersion = 1
 )
 
-// partName returns the name of a part of a track, counted from 1.
 func partName(track int, name string) string { return fmt.Sprintf("track-%d/%s", track, name) }
 
 // index is the content of the part index.json.

@@ -3,6 +3,7 @@ package flight
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,9 +105,8 @@ func (r *reader) index() (i index, err error) {
 	if err != nil {
 		return i, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	defer part.Close() //nolint:errcheck // it was only read
-	left := min(r.left, maxIndex)
-	content, err := io.ReadAll(&limited{part, &left})
+	defer part.Close()                                         //nolint:errcheck // it was only read
+	content, err := io.ReadAll(io.LimitReader(part, maxIndex)) // what is cut off is no JSON
 	if err == nil {
 		err = json.Unmarshal(content, &i)
 	}
@@ -122,29 +122,22 @@ func (r *reader) index() (i index, err error) {
 	return i, nil
 }
 
-// limited is a reader that fails when too much was read.
-type limited struct {
-	io.Reader
-	left *int64
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.Reader.Read(p)
-	if limitErr := l.take(n); limitErr != nil {
-		return 0, limitErr
+// Read reads bytes after decompression.
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.decoder.Read(p)
+	if tooMany := r.take(n); tooMany != nil {
+		return 0, tooMany
 	}
 	return n, err
 }
 
-// take takes n bytes of those that are left.
-func (l *limited) take(n int) error {
-	if *l.left -= int64(n); *l.left < 0 {
+func (r *reader) take(n int) error {
+	if r.left -= int64(n); r.left < 0 {
 		return fmt.Errorf("%w: it holds more bytes than a recorder writes", ErrFormat)
 	}
 	return nil
 }
 
-// part reads a compressed part.
 func (r *reader) part(name string, parse func(from *bufio.Reader) error) error {
 	wrong := func(err error) error {
 		if !errors.Is(err, ErrFormat) {
@@ -160,7 +153,7 @@ func (r *reader) part(name string, parse func(from *bufio.Reader) error) error {
 	if err := r.decoder.Reset(part); err != nil {
 		return wrong(err)
 	}
-	from := bufio.NewReader(&limited{r.decoder, &r.left})
+	from := bufio.NewReader(r)
 	if err := parse(from); err != nil {
 		return wrong(err)
 	}
@@ -170,7 +163,6 @@ func (r *reader) part(name string, parse func(from *bufio.Reader) error) error {
 	return nil
 }
 
-// track reads the parts of a track.
 func (r *reader) track(number int, described indexTrack) (*Track, error) {
 	t := &Track{
 		Name: described.Name, Collection: described.Collection, BaseVersion: described.BaseVersion,
@@ -206,10 +198,11 @@ func (r *reader) track(number int, described indexTrack) (*Track, error) {
 			if size == 0 {
 				continue
 			}
-			var err error
-			if t.Records[i].Data, err = readBytes(from, size); err != nil {
+			var data bytes.Buffer
+			if _, err := io.CopyN(&data, from, int64(size)); err != nil { // it grows as they come
 				return fmt.Errorf("the bytes of record %d: %w", i+1, err)
 			}
+			t.Records[i].Data = data.Bytes()
 		}
 		return nil
 	})
@@ -221,23 +214,12 @@ func isRest(before, r *tape.Record) bool {
 		r.Kind == tape.Page && r.Form == tape.Identity
 }
 
-// readBytes reads so many bytes. It makes room for them as they come.
-func readBytes(from io.Reader, size int) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(from, int64(size)))
-	if err == nil && len(data) < size {
-		err = io.ErrUnexpectedEOF
-	}
-	return data, err
-}
-
-// lines reads so many lines of JSON.
 func lines[L any](r *reader, from *bufio.Reader, count int, add func(L) error) error {
-	memory := &limited{left: &r.left}
 	for i := range count {
 		line, err := from.ReadBytes('\n')
 		var parsed L
 		if err == nil {
-			err = memory.take(lineBytes)
+			err = r.take(lineBytes)
 		}
 		if err == nil {
 			err = json.Unmarshal(line, &parsed)
@@ -277,7 +259,8 @@ func recordOf(line recordLine) (tape.Record, error) {
 	if len(line.Items) > 0 && line.Form != tape.Identity {
 		return r, fmt.Errorf("items in the form %q", line.Form)
 	}
-	return r, checkMore(&r)
+	err := checkMore(&r)
+	return r, err
 }
 
 // withBytes are the forms of records that have data.
@@ -285,24 +268,26 @@ var withBytes = []tape.Form{tape.Protobuf, tape.JSON, tape.Encoded}
 
 // checkMore returns an error if a record does not have what its kind needs.
 func checkMore(r *tape.Record) error {
+	more := r.More
+	if more == nil {
+		more = &tape.More{}
+	}
 	missing := ""
 	switch r.Kind {
+	case 0:
+		return errors.New("a record without its kind")
 	case tape.List, tape.Watch:
-		if r.More == nil || r.More.Request == nil {
+		if more.Request == nil {
 			missing = "request"
 		}
 	case tape.Failed:
-		if r.More == nil || r.More.Failure == nil {
+		if more.Failure == nil {
 			missing = "failure"
-		} else if n := len(r.More.Failure.Causes); n > maxCauses {
+		} else if n := len(more.Failure.Causes); n > maxCauses {
 			return fmt.Errorf("a failure with %d causes", n)
 		}
 	case tape.Page:
-		if r.More == nil {
-			r.More = &tape.More{}
-		}
-	case 0:
-		return errors.New("a record without its kind")
+		r.More = more
 	}
 	if missing != "" {
 		return fmt.Errorf("a record of the kind %s without its %s", r.Kind, missing)

@@ -13,22 +13,17 @@ func (r *Recorder) DumpOnSignal(dir string, signals ...os.Signal) (stop func()) 
 	if len(signals) == 0 { // signal.Notify would take that for all
 		return func() {}
 	}
-	received, over := make(chan os.Signal, 1), make(chan struct{})
+	received := make(chan os.Signal, 1)
 	signal.Notify(received, signals...)
 	var dumping sync.WaitGroup
 	dumping.Go(func() {
-		for {
-			select {
-			case s := <-received:
-				r.onSignal(dir, s)
-			case <-over:
-				return
-			}
+		for s := range received {
+			r.onSignal(dir, s)
 		}
 	})
 	return sync.OnceFunc(func() {
-		signal.Stop(received)
-		close(over)
+		signal.Stop(received) // after which none is sent
+		close(received)
 		dumping.Wait()
 	})
 }

@@ -25,7 +25,6 @@ type writer struct {
 	cut     fieldpath.Tree
 }
 
-// write writes a file.
 func write(to io.Writer, take tape.Take, reason string, cut fieldpath.Tree) error {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -59,7 +58,6 @@ func (w *writer) create(name string, method uint16) (io.Writer, error) {
 	return w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: w.made})
 }
 
-// part writes a compressed part.
 func (w *writer) part(name string, fill func(to *bufio.Writer) error) error {
 	part, err := w.create(name, zip.Store)
 	if err != nil {
@@ -76,13 +74,14 @@ func (w *writer) part(name string, fill func(to *bufio.Writer) error) error {
 	return w.encoder.Close()
 }
 
-// track writes the parts of a track.
 func (w *writer) track(number int, t *tape.TakenTrack) (indexTrack, error) {
 	described := indexTrack{Name: t.Name, BaseVersion: t.Base.Version, Records: len(t.Records)}
 	if t.Collection != nil {
 		described.Collection = t.Collection()
 	}
-	encode := objectEncoder{kind: kindOf(described.Collection), cut: w.cut}
+	c := described.Collection
+	kind := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
+	encode := objectEncoder{kind: kind, cut: w.cut}
 	inRing := map[string]bool{}
 	for i := range t.Records {
 		inRing[t.Records[i].Key] = true
@@ -117,7 +116,7 @@ func (w *writer) track(number int, t *tape.TakenTrack) (indexTrack, error) {
 	if err != nil {
 		return described, err
 	}
-	return described, w.part(partName(number, dataName), func(to *bufio.Writer) error {
+	err = w.part(partName(number, dataName), func(to *bufio.Writer) error {
 		for i := range t.Records {
 			if t.Records[i].Form == tape.Identity {
 				continue
@@ -129,9 +128,9 @@ func (w *writer) track(number int, t *tape.TakenTrack) (indexTrack, error) {
 		}
 		return nil
 	})
+	return described, err
 }
 
-// lineOf describes a record.
 func lineOf(r *tape.Record) recordLine {
 	line := recordLine{
 		At: r.At, Kind: r.Kind, Type: tape.EventTypes[r.Type], Form: r.Form, Key: r.Key,
@@ -145,10 +144,6 @@ func lineOf(r *tape.Record) recordLine {
 		line.Items = append(line.Items, [4]string{o.Key, o.Version, o.UID, o.Err})
 	}
 	return line
-}
-
-func kindOf(c tape.Collection) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
 }
 
 // objectEncoder encodes objects in JSON.

@@ -91,36 +91,26 @@ func (i *Informer) UnmarshalJSON(data []byte) error {
 
 // decodingForm is the JSON form of a source.DecodingStats.
 type decodingForm struct {
-	Shared      int64      `json:"shared,omitzero"`
-	Unshared    int64      `json:"unshared,omitzero"`
-	Rejected    int64      `json:"rejected,omitzero"`
-	JSON        int64      `json:"json,omitzero"`
+	source.DecodingStats
 	WhyUnshared string     `json:"whyUnshared,omitzero"`
 	After       sharerForm `json:"after,omitzero"`
 }
 
 // sharerForm is the JSON form of a source.SharerStats.
 type sharerForm struct {
-	Shared   int64  `json:"shared,omitzero"`
-	Alone    int64  `json:"alone,omitzero"`
+	source.SharerStats
 	WhyAlone string `json:"whyAlone,omitzero"`
 }
 
 func decodingFormOf(d source.DecodingStats) decodingForm {
-	return decodingForm{
-		d.Shared, d.Unshared, d.Rejected, d.JSON, text(d.WhyUnshared),
-		sharerForm{d.After.Shared, d.After.Alone, text(d.After.WhyAlone)},
-	}
+	return decodingForm{d, text(d.WhyUnshared), sharerForm{d.After, text(d.After.WhyAlone)}}
 }
 
 func (f decodingForm) stats() source.DecodingStats {
-	return source.DecodingStats{
-		Shared: f.Shared, Unshared: f.Unshared, Rejected: f.Rejected, JSON: f.JSON,
-		WhyUnshared: errorOf(f.WhyUnshared),
-		After: source.SharerStats{
-			Shared: f.After.Shared, Alone: f.After.Alone, WhyAlone: errorOf(f.After.WhyAlone),
-		},
-	}
+	d := f.DecodingStats
+	d.WhyUnshared, d.After = errorOf(f.WhyUnshared), f.After.SharerStats
+	d.After.WhyAlone = errorOf(f.After.WhyAlone)
+	return d
 }
 
 func errorOf(text string) error {

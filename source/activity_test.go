@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -128,3 +130,28 @@ func TestSilenceIsSaid(t *testing.T) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestRateLimitIsNoSilence waits for the rate limit of the client longer than a caller waits for the
+// server.
+func TestRateLimitIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			resp := answeredInJSON(strings.NewReader(`{"kind":"PodList","items":[]}`))
+			resp.Request = r
+			return resp, nil
+		})
+		client, err := NewClient(&rest.Config{Host: "http://server.invalid", QPS: 0.001, Burst: 1, Transport: list}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, onActivity, began := NewTyped(client, pods, newPod, RESTOptions{}), 0, time.Now()
+		for range 2 {
+			if _, err := s.List(t.Context(), ListOptions{OnActivity: func() { onActivity++ }}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if waited := time.Since(began); waited < 900*time.Second || onActivity < int(waited/time.Second) {
+			t.Errorf("onActivity %d times in %v", onActivity, waited)
+		}
+	})
+}

@@ -1,13 +1,13 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Budget bounds the memory of all pages of lists that are being read at the same time, by
@@ -32,10 +32,7 @@ type Budget struct {
 }
 
 // defaultBudget is twice a page.
-const defaultBudget = 2 * defaultMaxListBytes
-
-// activityInterval is how often a page that waits calls OnActivity.
-const activityInterval = 100 * time.Millisecond
+const defaultBudget int64 = 2 * defaultMaxListBytes
 
 // take counts more bytes of a page, and waits while there are too many.
 func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
@@ -46,7 +43,7 @@ func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 	}
 	r.used += n
 	b.used += n
-	for b.used > b.limit() && b.pages[0] != r {
+	for b.used > cmp.Or(b.MaxBytes, defaultBudget) && b.pages[0] != r {
 		if b.freed == nil {
 			b.freed = make(chan struct{})
 		}
@@ -61,14 +58,6 @@ func (b *Budget) take(ctx context.Context, r *pageReader, n int64) error {
 	return nil
 }
 
-func (b *Budget) limit() int64 {
-	if b.MaxBytes == 0 {
-		return defaultBudget
-	}
-	return b.MaxBytes
-}
-
-// give gives back the bytes of a page.
 func (b *Budget) give(r *pageReader) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,24 +116,16 @@ func (r *pageReader) take(n int64) error {
 
 // wait waits until another page is done. Meanwhile, the server does not count as silent.
 func (r *pageReader) wait(ctx context.Context, freed <-chan struct{}) error {
-	tick := time.NewTicker(activityInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-freed:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until other lists are read, "+
-				"as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
-		case <-tick.C:
-			if r.onActivity != nil {
-				r.onActivity()
-			}
-		}
+	keepActive(r.onActivity, freed, ctx.Done())
+	select {
+	case <-freed:
+		return nil
+	default:
+		return fmt.Errorf("waiting until other lists are read, "+
+			"as there is no more memory for them (ListBudget): %w", context.Cause(ctx))
 	}
 }
 
-// done gives back the budget of the page.
 func (r *pageReader) done() {
 	if r.budget != nil {
 		r.budget.give(r)

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -240,7 +239,7 @@ func TestBudgetOfClient(t *testing.T) {
 	if of(RESTOptions{}) != &client.budget || of(RESTOptions{Transport: Transport{ListBudget: own}}) != own {
 		t.Error("the budget is another one")
 	}
-	if got := fmt.Sprint((&Budget{}).limit()); math.MaxInt > math.MaxInt32 && got != fmt.Sprint(int64(4<<30)) {
-		t.Errorf("%s bytes by default", got)
+	if math.MaxInt > math.MaxInt32 && defaultBudget != 4<<30 {
+		t.Errorf("%d bytes by default", defaultBudget)
 	}
 }

@@ -20,15 +20,15 @@ func withUID(name, version string) *corev1.Pod {
 	return p
 }
 
-// holdings has cached some pods, and notes the questions.
-type holdings struct {
+// cache has some pods, and notes the questions.
+type cache struct {
 	versions map[string]string // by key
 	asked    []string
 }
 
-func (h *holdings) holds(key, version, uid string) bool {
-	h.asked = append(h.asked, strings.Clone(key+" "+version+" "+uid))
-	return h.versions[key] == version
+func (c *cache) isCached(key, version, uid string) bool {
+	c.asked = append(c.asked, strings.Clone(key+" "+version+" "+uid))
+	return c.versions[key] == version
 }
 
 func keysOf[E any](of []E, key func(E) string) (keys []string) {
@@ -48,9 +48,9 @@ func wantStrings(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestHeldObjectsOfAListAreNotDecoded lists five pods, of which three are held, one of
-// them without a namespace. An object without a UID is never held.
-func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
+// TestCachedObjectsOfAListAreNotDecoded lists five pods, of which three are cached, one of
+// them without a namespace. An object without a UID is never cached.
+func TestCachedObjectsOfAListAreNotDecoded(t *testing.T) {
 	nobody := pod("d", "6")
 	nobody.UID = ""
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "next"}, Items: []corev1.Pod{
@@ -58,14 +58,14 @@ func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 	}}
 	list.Items[4].Namespace = ""
 	s := NewTyped(serve(t, answerWith(200, protobufType, string(envelopeOf(t, "v1", "PodList", list)))), pods, newPod, RESTOptions{})
-	h := &holdings{versions: map[string]string{
+	c := &cache{versions: map[string]string{
 		"default/a": "3", "default/b": "3", "default/c": "5", "default/d": "6", "e": "7",
 	}}
-	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
+	page, err := s.List(t.Context(), ListOptions{IsCached: c.isCached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantStrings(t, "asked", h.asked,
+	wantStrings(t, "asked", c.asked,
 		"default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c", "e 7 uid-e")
 	wantStrings(t, "yielded", keysOf(page.Items, keyOfItem), "default/b", "default/d")
 	if page.Version != "9" || page.Continue != "next" {
@@ -77,7 +77,7 @@ func TestHeldObjectsOfAListAreNotDecoded(t *testing.T) {
 }
 
 // Cached metadata is not decoded, and decoded metadata has its kind unless it is not wanted.
-func TestHeldMetadataIsNotDecoded(t *testing.T) {
+func TestCachedMetadataIsNotDecoded(t *testing.T) {
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	for _, name := range []string{"a", "b"} {
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{
@@ -91,12 +91,12 @@ func TestHeldMetadataIsNotDecoded(t *testing.T) {
 	for i, answer := range []http.HandlerFunc{inProtobuf, inProtobuf, inJSON, inJSON} {
 		noKind := i%2 == 1
 		s := NewMetadata(serve(t, answer), pods, RESTOptions{NoKind: noKind})
-		h := &holdings{versions: map[string]string{"default/a": "3"}}
-		page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
+		c := &cache{versions: map[string]string{"default/a": "3"}}
+		page, err := s.List(t.Context(), ListOptions{IsCached: c.isCached})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 3 uid-b")
+		wantStrings(t, "asked", c.asked, "default/a 3 uid-a", "default/b 3 uid-b")
 		if len(page.Items) != 1 || page.Items[0].Object.Name != "b" {
 			t.Fatalf("yielded %+v, want b", page.Items)
 		}
@@ -118,7 +118,7 @@ func initialEvents(t *testing.T) string {
 		frame("ADDED", withUID("c", "5")) + frame("BOOKMARK", end) + frame("ADDED", withUID("a", "3"))
 }
 
-func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
+func TestCachedObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 	for name, test := range map[string]struct {
 		options WatchOptions
 		asked   []string
@@ -128,22 +128,22 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 		"streamed list": {
 			WatchOptions{SendInitialEvents: true},
 			[]string{"default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c"},
-			[]string{"ADDED default/b", "ADDED ", "BOOKMARK (end of the initial events) ", "ADDED default/a"}, 3,
+			[]string{"ADDED default/b", "ADDED ", "INITIAL_EVENTS_END ", "ADDED default/a"}, 3,
 		},
 		"watch": {
 			WatchOptions{Version: "1"}, nil,
-			[]string{"ADDED default/a", "ADDED default/b", "ADDED ", "ADDED default/c", "BOOKMARK (end of the initial events) ", "ADDED default/a"}, 5,
+			[]string{"ADDED default/a", "ADDED default/b", "ADDED ", "ADDED default/c", "INITIAL_EVENTS_END ", "ADDED default/a"}, 5,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", initialEvents(t))), pods, newPod, RESTOptions{})
-			h := &holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
-			test.options.IsCached = h.holds
+			c := &cache{versions: map[string]string{"default/a": "3", "default/c": "5"}}
+			test.options.IsCached = c.isCached
 			events, err := readAllEvents(t, s, test.options)
 			if err != io.EOF {
 				t.Error(err)
 			}
-			wantStrings(t, "asked", h.asked, test.asked...)
+			wantStrings(t, "asked", c.asked, test.asked...)
 			wantStrings(t, "events", keysOf(events, keyOfEvent), test.events...)
 			if stats := s.DecodingStats(); stats.Shared != test.decoded {
 				t.Errorf("decoded were %+v, want %d", stats, test.decoded)
@@ -152,26 +152,26 @@ func TestHeldObjectsOfAStreamedListAreNotDecoded(t *testing.T) {
 	}
 }
 
-// TestHeldAllocatesNothing: to recognise a cached object costs no allocation.
-func TestHeldAllocatesNothing(t *testing.T) {
+// TestCachedAllocatesNothing: to recognise a cached object costs no allocation.
+func TestCachedAllocatesNothing(t *testing.T) {
 	raw := marshal(t, withUID("a", "3"))
 	filter := &filter{isCached: func(key, version, uid string) bool { return key == "default/a" && version == "3" && uid == "uid-a" }, identify: identify}
 	if n := testing.AllocsPerRun(100, func() {
 		if !filter.drops(raw) {
-			t.Error("it is not held")
+			t.Error("it is not dropped")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
-// TestMalformedObjectAfterHeldOnes ends the stream where it stands.
-func TestMalformedObjectAfterHeldOnes(t *testing.T) {
+// TestMalformedObjectAfterCachedOnes ends the stream where it stands.
+func TestMalformedObjectAfterCachedOnes(t *testing.T) {
 	body := watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("a", "3"))) +
 		watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", withUID("b", "4"))) + string(delimited("\x0a\x7f"))
 	s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", body)), pods, newPod, RESTOptions{})
-	h := &holdings{versions: map[string]string{"default/a": "3"}}
-	events, err := readAllEvents(t, s, WatchOptions{SendInitialEvents: true, IsCached: h.holds})
+	c := &cache{versions: map[string]string{"default/a": "3"}}
+	events, err := readAllEvents(t, s, WatchOptions{SendInitialEvents: true, IsCached: c.isCached})
 	wantStrings(t, "before it", keysOf(events, keyOfEvent), "ADDED default/b")
 	if !errors.Is(err, ErrMalformed) {
 		t.Errorf("it ends with %v", err)

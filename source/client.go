@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // maxStatusBytes bounds how much of an error answer is read.
@@ -112,7 +113,7 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	measured.User = nil // many may read the metrics
 	if limiter := c.rest.GetRateLimiter(); limiter != nil && !r.nextPage {
 		began := time.Now()
-		if err := limiter.Wait(ctx); err != nil {
+		if err := waitFor(ctx, limiter, r.onActivity); err != nil {
 			err = fmt.Errorf("waiting for the client's rate limit: %w", err)
 			return nil, r.fail(Connecting, err)
 		}
@@ -123,12 +124,14 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		return nil, r.fail(Connecting, err)
 	}
 	req.Header.Set("Accept", r.accept)
+	active(r.onActivity)
 	began := time.Now()
-	if r.onActivity != nil {
-		r.onActivity()
-	}
 	resp, err := c.http.Do(req)
-	count(ctx, resp, target)
+	code := "<error>"
+	if resp != nil {
+		code = strconv.Itoa(resp.StatusCode)
+	}
+	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
 	if errors.Is(err, ErrRedirect) {
 		return nil, r.fail(Answered, withoutURL(err))
 	}
@@ -139,13 +142,8 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 		}
 		return nil, r.fail(Connecting, withoutURL(err))
 	}
-	if r.received != nil {
-		resp.Body = countedBody{resp.Body, r.received}
-	}
-	if r.onActivity != nil {
-		r.onActivity()
-		resp.Body = &activityBody{resp.Body, ctx, r.onActivity, 0}
-	}
+	active(r.onActivity)
+	resp.Body = &answerBody{resp.Body, ctx, r, 0}
 	metrics.RequestLatency.Observe(ctx, http.MethodGet, measured, time.Since(began))
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
@@ -154,37 +152,67 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// countedBody is a body whose bytes are counted.
-type countedBody struct {
+// waitFor waits for a rate limit. Meanwhile, the server does not count as silent.
+func waitFor(ctx context.Context, limiter flowcontrol.RateLimiter, onActivity func()) (err error) {
+	if limiter.TryAccept() {
+		return nil
+	}
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		err = limiter.Wait(ctx)
+	}()
+	keepActive(onActivity, waited, nil)
+	return err
+}
+
+// answerBody is a body that counts its bytes, reports when a part of it has come, and says why the
+// caller has ended it.
+type answerBody struct {
 	io.ReadCloser
-	received *atomic.Uint64
+	ctx  context.Context
+	of   request
+	read int64
 }
 
-func (c countedBody) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.received.Add(uint64(n))
-	return n, err
-}
-
-// activityBody is a body that reports when a part of it has come, and why the caller has
-// ended it.
-type activityBody struct {
-	io.ReadCloser
-	ctx        context.Context
-	onActivity func()
-	read       int64
-}
-
-func (a *activityBody) Read(p []byte) (int, error) {
+func (a *answerBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	a.read += int64(n)
+	if a.of.received != nil {
+		a.of.received.Add(uint64(n))
+	}
 	if n > 0 {
-		a.onActivity()
+		active(a.of.onActivity)
 	}
 	if cause := silence(a.ctx); cause != nil && err != nil && err != io.EOF {
 		return n, fmt.Errorf("%w, after %d bytes of the answer", cause, a.read)
 	}
 	return n, err
+}
+
+func active(onActivity func()) {
+	if onActivity != nil {
+		onActivity()
+	}
+}
+
+// activityInterval is how often OnActivity is called during waits that are not for the server.
+const activityInterval = 100 * time.Millisecond
+
+// keepActive calls onActivity until one of two channels is closed.
+func keepActive(onActivity func(), done, ended <-chan struct{}) {
+	tick := time.NewTicker(activityInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ended:
+			return
+		case <-tick.C:
+			active(onActivity)
+		}
+	}
 }
 
 // silence returns why a request was ended, if the reason is that the server sent nothing.
@@ -195,23 +223,14 @@ func silence(ctx context.Context) error {
 	return nil
 }
 
-// count adds a request to client-go's metrics of its own requests.
-func count(ctx context.Context, resp *http.Response, target *url.URL) {
-	code := "<error>"
-	if resp != nil {
-		code = strconv.Itoa(resp.StatusCode)
-	}
-	metrics.RequestResult.Increment(ctx, code, http.MethodGet, target.Host)
-}
-
 // statusError makes an error of apierrors from an answer that is not 200.
 func statusError(resp *http.Response, r request) error {
 	// The part that could be read explains more than the error of the rest.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes))
-	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the largest int if larger
-	retryAfter = min(retryAfter, math.MaxInt32)
+	retryAfter, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // the nearest int, if it is outside of their range
+	retryAfter = max(0, min(retryAfter, math.MaxInt32))
 	var status metav1.Status
-	err := unmarshalStatus(mediaTypeOf(resp), body, &status)
+	err := unmarshalStatus(mediaTypeOf(resp) == protobufType, body, &status)
 	if err == nil && status.Status == metav1.StatusFailure {
 		if status.Code == 0 {
 			status.Code = int32(resp.StatusCode)

@@ -49,11 +49,11 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// wholePage decodes a page that is read as a whole before.
+// wholePage decodes a page that arrives at once.
 func wholePage[T Object](t testing.TB, s *REST[T], mediaType string, body []byte) (Page[T], error) {
 	r := s.pageReader(t.Context(), bytes.NewReader(body), nil)
 	if mediaType == protobufType {
-		return s.readUnusualPage(r, nil)
+		return s.readProtobufPage(r, nil)
 	}
 	return s.readJSONPage(r, nil)
 }

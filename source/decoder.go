@@ -30,8 +30,8 @@ type decoder[T Object] interface {
 	// accept returns the Accept header for a list or a watch; with jsonOnly it does not ask
 	// for protobuf.
 	accept(watch, jsonOnly bool) string
-	// json decodes an object; item says that it stood in a list.
-	json(data []byte, item bool) (T, error)
+	// json decodes an object. list is the kind of the list that it stood in; none for another one.
+	json(data []byte, list schema.GroupVersionKind) (T, error)
 	// protobuf decodes a message that came without an envelope.
 	protobuf(message []byte) (T, error)
 	// wants returns the kind of the objects.
@@ -40,12 +40,6 @@ type decoder[T Object] interface {
 	stats() DecodingStats
 	// without leaves fields out of the objects; it is called before any is decoded.
 	without(paths []string) error
-}
-
-// kindFromList is implemented by a decoder that may not know the kind of the objects.
-type kindFromList[T Object] interface {
-	// ofList returns the decoder of the items of a list of a kind.
-	ofList(list schema.GroupVersionKind) decoder[T]
 }
 
 // unmarshalJSON decodes JSON as the API machinery does: field names with their case, whole
@@ -63,20 +57,25 @@ func mediaTypeOf(resp *http.Response) string {
 	return mediaType
 }
 
-// unmarshalStatus reads a Status in either encoding.
-func unmarshalStatus(mediaType string, data []byte, status *metav1.Status) error {
-	if mediaType != protobufType {
-		return unmarshalJSON(data, status)
+// unmarshalStatus reads a Status in either encoding. In JSON it may come without its kind.
+func unmarshalStatus(protobuf bool, data []byte, status *metav1.Status) error {
+	want := metav1.Unversioned.WithKind("Status")
+	if !protobuf {
+		err := unmarshalJSON(data, status)
+		if got := status.GroupVersionKind(); err == nil && got.Kind != "" && got.Kind != want.Kind {
+			err = WrongKind(got, want)
+		}
+		return err
 	}
 	e, err := openEnvelope(data)
+	if err == nil && string(e.kind) != want.Kind {
+		err = WrongKind(e.groupVersionKind(), want)
+	}
 	if err != nil {
 		return err
 	}
 	return status.Unmarshal(e.raw)
 }
-
-// protobufMessage is what generated API types have in addition to Object.
-type protobufMessage = dedup.Message
 
 // typedDecoder decodes into the Go type of an API.
 type typedDecoder[T Object] struct {
@@ -98,8 +97,8 @@ func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table
 		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
 	}
 	d.structs = dedup.NewStructDecoder(table, gvk, make(), sharing)
-	var example protobufMessage
-	if example, d.isProtobuf = any(make()).(protobufMessage); d.isProtobuf {
+	var example dedup.Message
+	if example, d.isProtobuf = any(make()).(dedup.Message); d.isProtobuf {
 		d.shared = dedup.NewDecoder(table, example, sharing)
 	}
 	return d
@@ -157,7 +156,7 @@ func (d *typedDecoder[T]) stats() DecodingStats {
 	return s
 }
 
-func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
+func (d *typedDecoder[T]) json(data []byte, list schema.GroupVersionKind) (T, error) {
 	d.inJSON.Add(1)
 	obj := d.make()
 	shared, err := d.structs.Unmarshal(data, obj)
@@ -168,7 +167,7 @@ func (d *typedDecoder[T]) json(data []byte, item bool) (T, error) {
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, WrongKind(got, d.gvk)
 	}
-	if !item || d.keepKind {
+	if list.Empty() || d.keepKind {
 		// As with typed clients, items of lists keep the kind they come with. Those of
 		// built-in types come without.
 		d.setKind(obj)
@@ -184,7 +183,7 @@ func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	if !d.isProtobuf {
 		return obj, errNotAskedFor
 	}
-	if err := d.shared.Unmarshal(message, any(obj).(protobufMessage)); err != nil {
+	if err := d.shared.Unmarshal(message, any(obj).(dedup.Message)); err != nil {
 		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
 	}
 	d.setKind(obj)
@@ -204,7 +203,6 @@ func (d *typedDecoder[T]) setKind(obj T) {
 // dynamicDecoder decodes into maps.
 type dynamicDecoder struct {
 	gvk     schema.GroupVersionKind
-	items   schema.GroupVersionKind // of items without a kind, if gvk has none
 	table   *Table
 	sharing Sharing
 	shared  *dedup.MapDecoder
@@ -225,16 +223,13 @@ func (d *dynamicDecoder) without(paths []string) error {
 	return drop.CheckField("metadata", reflect.TypeFor[metav1.ObjectMeta]())
 }
 
-// ofList returns the decoder of the items of a list. Items without a kind, as those of
-// built-in types are, get it from the list.
-func (d *dynamicDecoder) ofList(list schema.GroupVersionKind) decoder[*unstructured.Unstructured] {
+// ofItem returns the kind of an item without one, as those of built-in types are.
+func (d *dynamicDecoder) ofItem(list schema.GroupVersionKind) schema.GroupVersionKind {
 	kind, ok := strings.CutSuffix(list.Kind, "List")
-	if d.gvk.Kind != "" || !ok || kind == "" || list.GroupVersion() != d.gvk.GroupVersion() {
-		return d
+	if d.gvk.Kind != "" || !ok || list.GroupVersion() != d.gvk.GroupVersion() {
+		return d.gvk
 	}
-	items := *d
-	items.items = list.GroupVersion().WithKind(kind)
-	return &items
+	return list.GroupVersion().WithKind(kind)
 }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
@@ -244,7 +239,6 @@ func (d *dynamicDecoder) stats() DecodingStats {
 	return decodingStats(d.shared)
 }
 
-// decodingStats returns the counts of a decoder.
 func decodingStats(d interface {
 	Stats() dedup.DecoderStats
 	Shares() error
@@ -256,7 +250,9 @@ func decodingStats(d interface {
 	}
 }
 
-func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructured, error) {
+func (d *dynamicDecoder) json(
+	data []byte, list schema.GroupVersionKind,
+) (*unstructured.Unstructured, error) {
 	object, err := d.shared.Unmarshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w object in JSON: %w", ErrMalformed, undecodable(err))
@@ -267,13 +263,8 @@ func (d *dynamicDecoder) json(data []byte, item bool) (*unstructured.Unstructure
 	}
 	obj := &unstructured.Unstructured{Object: object}
 	got := obj.GroupVersionKind()
-	if got.Kind == "" && item {
-		// The items of a list of a built-in type come without their kind.
-		kind := d.gvk
-		if kind.Kind == "" {
-			kind = d.items
-		}
-		if kind.Kind != "" {
+	if got.Kind == "" && !list.Empty() {
+		if kind := d.ofItem(list); kind.Kind != "" {
 			obj.SetGroupVersionKind(kind)
 			return obj, nil
 		}

@@ -110,6 +110,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Hint says what would remedy the error, or "" where that cannot be guessed.
 func (e *Error) Hint() string {
+	is := func(known error) bool { return errors.Is(e.Err, known) }
 	where := "cluster-wide"
 	if e.Namespace != "" {
 		where = fmt.Sprintf("in namespace %q", e.Namespace)
@@ -125,12 +126,12 @@ func (e *Error) Hint() string {
 	case apierrors.IsNotFound(e.Err):
 		return "the server has no such resource: " +
 			"install its CustomResourceDefinition, or check group, version and name"
-	case errors.Is(e.Err, ErrSilent):
+	case is(ErrSilent):
 		return "is the API server overloaded, or does a proxy hold answers back? " +
 			"Raise MaxSilence if answers may take longer"
-	case e.Phase == Connecting && !slices.ContainsFunc(knownCauses, e.is):
+	case e.Phase == Connecting && !slices.ContainsFunc(knownCauses, is):
 		return "is the API server reachable?"
-	case errors.Is(e.Err, ErrFrameTooLarge):
+	case is(ErrFrameTooLarge):
 		return "raise Transport.MaxFrameBytes or Transport.MaxListBytes " +
 			"if such objects are expected"
 	default:
@@ -168,5 +169,3 @@ var errOptions = errors.New("no request was sent")
 var knownCauses = []error{
 	ErrWrongScope, ErrNamespaced, ErrStreamedListRefused, ErrRedirect, errOptions,
 }
-
-func (e *Error) is(other error) bool { return errors.Is(e.Err, other) }

@@ -87,7 +87,6 @@ func cutText(text string, limit int) string {
 	return strings.Clone(text[:end]) + "… (" + size + ")"
 }
 
-// boundStatus returns a status whose texts are cut.
 func boundStatus(s metav1.Status) metav1.Status {
 	s.ListMeta = metav1.ListMeta{
 		ResourceVersion: s.ResourceVersion, Continue: s.Continue,

@@ -71,40 +71,32 @@ func failed(ctx context.Context, err error) tape.Record {
 	return tape.Record{Kind: tape.Failed, More: &tape.More{Failure: f}}
 }
 
-// replayedError is an error of a recording.
-type replayedError struct {
-	text   string
-	causes []error
-}
-
-func (e *replayedError) Error() string   { return e.text }
-func (e *replayedError) Unwrap() []error { return e.causes }
-
 // failure returns the error that a record describes, of a request.
 func failure(f *tape.Failure, r request) error {
-	replayed := &replayedError{text: f.Error}
+	var wraps []error
 	for _, name := range f.Causes {
 		switch name {
 		case unexpectedObject:
-			replayed.causes = append(replayed.causes, &apierrors.UnexpectedObjectError{})
+			wraps = append(wraps, &apierrors.UnexpectedObjectError{})
 		case networkError:
-			replayed.causes = append(replayed.causes, &net.OpError{Op: r.op, Err: errors.New(f.Error)})
+			wraps = append(wraps, &net.OpError{Op: r.op, Err: errors.New(f.Error)})
 		}
 		for _, c := range causes {
 			if c.name == name {
-				replayed.causes = append(replayed.causes, c.err)
+				wraps = append(wraps, c.err)
 			}
 		}
 	}
 	var status metav1.Status
 	if len(f.Status) > 0 && json.Unmarshal(f.Status, &status) == nil {
-		replayed.causes = append(replayed.causes, &apierrors.StatusError{ErrStatus: status})
+		wraps = append(wraps, &apierrors.StatusError{ErrStatus: status})
 	}
+	if f.Phase == "" && len(wraps) == 1 && wraps[0] == io.EOF {
+		return io.EOF
+	}
+	replayed := &bounded{f.Error, errors.Join(wraps...)}
 	if f.Phase != "" {
 		return r.fail(Phase(f.Phase), replayed)
-	}
-	if len(replayed.causes) == 1 && replayed.causes[0] == io.EOF {
-		return io.EOF
 	}
 	return replayed
 }

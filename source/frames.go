@@ -118,9 +118,6 @@ func (f *frames) makeRoom(want int64) {
 // shrink lets the buffer shrink when its content was taken: a burst is over.
 func (f *frames) shrink() { f.shortReads = shrinkAfter }
 
-// rest returns the bytes that were read and not taken.
-func (f *frames) rest() []byte { return f.buf[f.start:f.end] }
-
 // maxAnnounced bounds the room that is made for a frame because of the length that it announces.
 const maxAnnounced = defaultMaxFrameBytes
 

@@ -88,40 +88,40 @@ func FuzzIdentityInJSON(f *testing.F) {
 	})
 }
 
-// heldJSON is an object of a widget, in JSON.
-func heldJSON(name, version string) string {
+// widgetJSON is a widget in JSON.
+func widgetJSON(name, version string) string {
 	return fmt.Sprintf(`{"apiVersion":"shop.example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"default","uid":"uid-%s","resourceVersion":%q,"generation":1},"spec":{"n":1}}`, name, name, version)
 }
 
-var heldWidgets = Resource{Group: "shop.example.com", Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}
+var widgets = Resource{Group: "shop.example.com", Version: "v1", Name: "widgets", Kind: "Widget", Scope: ScopeNamespaced}
 
-func TestHeldObjectsInJSONAreNotDecoded(t *testing.T) {
-	h := holdings{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5"}}
-	objects := heldJSON("a", "3") + "," + heldJSON("b", "4") + "," + heldJSON("c", "5")
+func TestCachedObjectsInJSONAreNotDecoded(t *testing.T) {
+	c := cache{versions: map[string]string{"default/a": "3", "default/b": "3", "default/c": "5"}}
+	objects := widgetJSON("a", "3") + "," + widgetJSON("b", "4") + "," + widgetJSON("c", "5")
 	body := `{"kind":"WidgetList","apiVersion":"shop.example.com/v1","metadata":{"resourceVersion":"9"},"items":[` + objects + `]}`
-	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
-	page, err := s.List(t.Context(), ListOptions{IsCached: h.holds})
+	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), widgets, RESTOptions{})
+	page, err := s.List(t.Context(), ListOptions{IsCached: c.isCached})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
+	wantStrings(t, "asked", c.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
 	wantStrings(t, "yielded", keysOf(page.Items, keyOfItem), "default/b")
 	if stats := s.DecodingStats(); stats.Shared != 1 || page.Version != "9" {
 		t.Errorf("%+v decoded, at version %s", stats, page.Version)
 	}
 }
 
-// TestHeldObjectsOfAStreamInJSON holds all of a streamed list but one, and nothing after it.
-func TestHeldObjectsOfAStreamInJSON(t *testing.T) {
+// TestCachedObjectsOfAStreamInJSON has cached all of a streamed list but one, and nothing after it.
+func TestCachedObjectsOfAStreamInJSON(t *testing.T) {
 	end := `{"apiVersion":"shop.example.com/v1","kind":"Widget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
-	body := jsonFrame("ADDED", heldJSON("a", "3")) + jsonFrame("ADDED", heldJSON("b", "4")) + jsonFrame("ADDED", heldJSON("c", "5")) +
-		jsonFrame("BOOKMARK", end) + jsonFrame("ADDED", heldJSON("a", "3"))
-	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), heldWidgets, RESTOptions{})
-	h := holdings{versions: map[string]string{"default/a": "3", "default/c": "5"}}
-	events, err := readAllEvents(t, s, WatchOptions{SendInitialEvents: true, IsCached: h.holds})
+	body := jsonFrame("ADDED", widgetJSON("a", "3")) + jsonFrame("ADDED", widgetJSON("b", "4")) + jsonFrame("ADDED", widgetJSON("c", "5")) +
+		jsonFrame("BOOKMARK", end) + jsonFrame("ADDED", widgetJSON("a", "3"))
+	s := NewDynamic(serve(t, answerWith(200, jsonType, body)), widgets, RESTOptions{})
+	c := cache{versions: map[string]string{"default/a": "3", "default/c": "5"}}
+	events, err := readAllEvents(t, s, WatchOptions{SendInitialEvents: true, IsCached: c.isCached})
 	if err != io.EOF {
 		t.Error(err)
 	}
 	wantStrings(t, "yielded", keysOf(events, keyOfEvent), "ADDED default/b", InitialEventsEnd.String()+" ", "ADDED default/a")
-	wantStrings(t, "asked", h.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
+	wantStrings(t, "asked", c.asked, "default/a 3 uid-a", "default/b 4 uid-b", "default/c 5 uid-c")
 }

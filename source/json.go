@@ -35,60 +35,50 @@ func (l *jsonList) isListOf(kind schema.GroupVersionKind) bool {
 	}
 }
 
-// openJSONList reads a list without its items, which it cuts out as they are. Their decoder
-// checks whether they are JSON. An error of item, which is called with the size of each, is
-// returned.
-func openJSONList(body []byte, item func(size int) error) (jsonList, error) {
-	var list jsonList
-	return list, openArray(body, `"items"`, &list, &list.Items, item)
-}
-
 // maxUncut bounds an answer that is left to the general decoder, which may need fifty times
 // its size in memory. Servers send none.
 const maxUncut = 64 << 20
 
-// openArray decodes the object in body into the value at into, without the elements of the
-// array of a name, which it cuts out as they are; array is their field in that value.
+// openJSONList reads a list without its items, which it cuts out as they are. Their decoder
+// checks whether they are JSON. An error of item, which is called with the size of each, is
+// returned.
 //
-// The elements are nearly all of an answer, and the general decoder goes through them three
+// The items are nearly all of an answer, and the general decoder goes through them three
 // times: to check them, to find where each ends, and to decode them. Here their brackets are
-// matched, once, and the general decoder gets the object without them. It gets the whole
-// object if the elements cannot be found by their brackets.
-func openArray(body []byte, name string, into any, array *[]json.RawMessage,
-	element func(size int) error) error {
-	elements, rest, err := cutArray(body, name, element)
+// matched, once, and the general decoder gets the list without them. It gets the whole list if
+// the items cannot be found by their brackets.
+func openJSONList(body []byte, item func(size int) error) (list jsonList, err error) {
+	items, rest, err := cutItems(body, item)
 	if err == errUncut && len(body) <= maxUncut {
-		err = unmarshalJSON(body, into)
-		for i := 0; i < len(*array) && err == nil; i++ {
-			err = element(len((*array)[i]))
+		err = unmarshalJSON(body, &list)
+		for i := 0; i < len(list.Items) && err == nil; i++ {
+			err = item(len(list.Items[i]))
 		}
-		return err
+		return list, err
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = unmarshalJSON(rest, &list)
+		list.Items = items
 	}
-	err = unmarshalJSON(rest, into)
-	*array = elements
-	return err
+	return list, err
 }
 
-// errUncut is an object in which an array cannot be found by its brackets, or comes twice.
-var errUncut = errors.New("brackets and quotes do not show where its elements are")
+// errUncut is a list whose items cannot be found by their brackets, or come twice.
+var errUncut = errors.New("brackets and quotes do not show where its items are")
 
-// cutArray returns the elements of the array of a name, quotes included, in the object in
-// body, and the object without them. An error of element is returned.
-func cutArray(body []byte, name string, element func(size int) error) (
-	elements []json.RawMessage, rest []byte, err error) {
+// cutItems returns the items of a list, and the list without them. An error of item is returned.
+func cutItems(body []byte, item func(size int) error) (
+	items []json.RawMessage, rest []byte, err error) {
 	begin, end := -1, -1
 	closed := wire.Fields(body, func(field []byte, i int) int {
-		if string(field) != name {
+		if string(field) != `"items"` {
 			return wire.ValueEnd(body, i)
 		}
 		if begin >= 0 || body[i] != '[' {
 			return -1
 		}
 		begin = i
-		elements, end, err = cutElements(body, i, element)
+		items, end, err = cutElements(body, i, item)
 		return end
 	})
 	if err != nil {
@@ -99,7 +89,7 @@ func cutArray(body []byte, name string, element func(size int) error) (
 	}
 	rest = append(make([]byte, 0, len(body)-(end-begin)+2), body[:begin]...)
 	rest = append(append(rest, "[]"...), body[end:]...)
-	return elements, rest, nil
+	return items, rest, nil
 }
 
 // cutElements cuts the array that begins at i, and returns the index after it, or -1.
@@ -112,7 +102,7 @@ func cutElements(body []byte, i int, element func(size int) error) ([]json.RawMe
 	for i < len(body) {
 		end := wire.ValueEnd(body, i)
 		if end < 0 {
-			return nil, -1, nil
+			break
 		}
 		if err := element(end - i); err != nil {
 			return nil, -1, err
@@ -120,7 +110,7 @@ func cutElements(body []byte, i int, element func(size int) error) ([]json.RawMe
 		elements = append(elements, body[i:end:end])
 		i = wire.Space(body, end)
 		if i == len(body) || body[i] != ',' && body[i] != ']' {
-			return nil, -1, nil
+			break
 		}
 		if body[i] == ']' {
 			return elements, i + 1, nil
@@ -154,7 +144,7 @@ func cutEvent(frame []byte) (name, object []byte, ok bool) {
 		return end
 	})
 	ok = end >= 0 && wire.Space(frame, end+1) == len(frame) && object != nil
-	return name, object, ok && (eventTypes[string(name)] != 0 || string(name) == "ERROR")
+	return name, object, ok && (eventTypeOf(name) != 0 || string(name) == "ERROR")
 }
 
 // jsonKind is a kind as it stands in objects in JSON, quotes included.

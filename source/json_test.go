@@ -63,12 +63,12 @@ func anySize(int) error { return nil }
 func TestItemsAreCut(t *testing.T) {
 	for body, cut := range cuttable {
 		sameList(t, []byte(body))
-		if _, _, err := cutArray([]byte(body), `"items"`, anySize); (err == nil) != cut {
+		if _, _, err := cutItems([]byte(body), anySize); (err == nil) != cut {
 			t.Errorf("%q was cut: %v", body, err)
 		}
 	}
 	tooLarge := func(int) error { return ErrFrameTooLarge }
-	if _, _, err := cutArray([]byte(`{"items":[{}]}`), `"items"`, tooLarge); err != ErrFrameTooLarge {
+	if _, _, err := cutItems([]byte(`{"items":[{}]}`), tooLarge); err != ErrFrameTooLarge {
 		t.Errorf("the error for an item is %v, want %v", err, ErrFrameTooLarge)
 	}
 }

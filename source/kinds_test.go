@@ -94,6 +94,9 @@ func TestScopeThatChanges(t *testing.T) {
 	if _, err := s.List(t.Context(), ListOptions{}); !errors.Is(err, ErrWrongScope) {
 		t.Fatalf("the error is %v", err)
 	}
+	if err := openAndClose(s.Watch(t.Context(), WatchOptions{})); err == nil || !strings.HasPrefix(err.Error(), "watch ") {
+		t.Errorf("the error of a watch is %v", err)
+	}
 	namespaced = true
 	if _, err := s.List(t.Context(), ListOptions{}); err != nil {
 		t.Errorf("with namespaces: %v", err)

@@ -15,9 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/dedup"
-
+	"github.com/tidings-go/tidings/internal/tape"
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
@@ -45,14 +46,14 @@ func TestNestingIsLimited(t *testing.T) {
 	maps := newDynamicDecoder(corev1.SchemeGroupVersion.WithKind("Pod"), new(dedup.Table), ShareAll)
 	groups := strings.Repeat("\x0b", depth) + strings.Repeat("\x0c", depth) // of protobuf, in field 1
 	for name, decode := range map[string]func() error{
-		"typed object":   func() error { _, err := typed.json([]byte(podWith), false); return err },
-		"object in maps": func() error { _, err := maps.json([]byte(podWith), false); return err },
+		"typed object":   func() error { _, err := typed.json([]byte(podWith), schema.GroupVersionKind{}); return err },
+		"object in maps": func() error { _, err := maps.json([]byte(podWith), schema.GroupVersionKind{}); return err },
 		"groups in a protobuf list": func() error {
 			_, err := wholePage(t, NewTyped(nil, pods, newPod, RESTOptions{}), protobufType, []byte(listOf(t, groups)))
 			return err
 		},
 		"groups in a protobuf event": func() error {
-			_, err := (&restStream[*corev1.Pod]{decoder: typed, protobuf: true}).decode([]byte(groups))
+			_, err := (&restStream[*corev1.Pod]{decoder: typed, form: tape.Protobuf}).decode([]byte(groups))
 			return err
 		},
 	} {
@@ -62,7 +63,7 @@ func TestNestingIsLimited(t *testing.T) {
 			}
 		})
 	}
-	if _, err := maps.json([]byte(strings.Replace(podWith, nested(depth), nested(depth/4), 1)), false); err != nil {
+	if _, err := maps.json([]byte(strings.Replace(podWith, nested(depth), nested(depth/4), 1)), schema.GroupVersionKind{}); err != nil {
 		t.Errorf("a quarter of the depth: %v", err)
 	}
 }
@@ -126,6 +127,11 @@ func TestEndlessAnswers(t *testing.T) {
 			_, err := readBody(&pageReader{body: body, limit: 1 << 20})
 			return errors.Is(err, ErrFrameTooLarge), err
 		},
+		"another media type": func(body io.Reader) (bool, error) {
+			s := NewTyped(nil, pods, newPod, RESTOptions{Transport: Transport{MaxListBytes: 1 << 20}})
+			_, err := s.readPage(t.Context(), answerOf(200, "text/html", body), ListOptions{})
+			return errors.Is(err, errForeign), err
+		},
 		"frame": func(body io.Reader) (bool, error) {
 			_, err := newFrames(io.MultiReader(strings.NewReader("{"), body), objects(), 1<<20).next(true)
 			return errors.Is(err, ErrFrameTooLarge), err
@@ -166,6 +172,7 @@ func TestRetryAfter(t *testing.T) {
 	for seconds, want := range map[string]time.Duration{
 		"17": 17 * time.Second, "3000000000": math.MaxInt32 * time.Second,
 		"4294967297": math.MaxInt32 * time.Second, "99999999999999999999": math.MaxInt32 * time.Second,
+		"-4294967295": 0, "-99999999999999999999": 0, "soon": 0,
 	} {
 		for _, body := range []string{`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`, "<html>"} {
 			client := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +180,7 @@ func TestRetryAfter(t *testing.T) {
 				answerWith(503, jsonType, body)(w, r)
 			})
 			_, err := NewTyped(client, pods, newPod, RESTOptions{}).List(t.Context(), ListOptions{})
-			if wait, ok := RetryAfter(err); !ok || wait != want {
+			if wait, ok := RetryAfter(err); ok != (want > 0) || wait != want {
 				t.Errorf("%s seconds beside %.6s: RetryAfter is %v, %v", seconds, body, wait, ok)
 			}
 		}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
-		s.resetResource(err)
+		s.resetResource(ctx, err)
 		return Page[T]{}, err
 	}
 	page, err := s.readPage(ctx, resp, o)
@@ -39,7 +40,6 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	return page, nil
 }
 
-// phaseOfBody returns the phase in which reading an answer failed.
 func phaseOfBody(err error) Phase {
 	if errors.Is(err, ErrSilent) {
 		return Streaming
@@ -47,11 +47,10 @@ func phaseOfBody(err error) Phase {
 	return Decoding
 }
 
-// pageReader returns the reader of the body of a page.
 func (s *REST[T]) pageReader(ctx context.Context, body io.Reader, onActivity func()) *pageReader {
 	return &pageReader{
 		ctx: ctx, body: body, onActivity: onActivity, limit: int64(s.options.MaxListBytes),
-		objectSize: s.objectSize, budget: s.options.budgetOf(s.client),
+		objectSize: s.objectSize, budget: cmp.Or(s.options.ListBudget, &s.client.budget),
 	}
 }
 
@@ -68,9 +67,6 @@ func (s *REST[T]) readPage(ctx context.Context, resp *http.Response,
 	case jsonType:
 		return s.readJSONPage(r, s.filterFor(o.Selects, o.IsCached, false))
 	default:
-		if _, err := readBody(r); err != nil {
-			return Page[T]{}, err
-		}
 		return Page[T]{}, fmt.Errorf("%w: the list came as %q", errForeign, mediaType)
 	}
 }
@@ -102,12 +98,9 @@ func (s *REST[T]) readJSONPage(r *pageReader, filter *filter) (page Page[T], err
 			size += len(item)
 		}
 	}
-	decoder := s.decoder
-	if open, ok := decoder.(kindFromList[T]); ok {
-		decoder = open.ofList(list.GroupVersionKind())
-	}
+	kind := list.GroupVersionKind()
 	err = s.decodeItems(&page, items, size, func(item []byte) (T, error) {
-		return decoder.json(item, true)
+		return s.decoder.json(item, kind)
 	})
 	return page, err
 }

@@ -52,7 +52,6 @@ func inOrder(n, size int, do func(i int) error) (done int, err error) {
 	return n, nil
 }
 
-// stretch calls do for the numbers from begin to end-1, and stops at an error.
 func stretch(begin, end int, do func(i int) error) (done int, err error) {
 	for i := begin; i < end; i++ {
 		if err := do(i); err != nil {

@@ -98,24 +98,14 @@ func openEnvelope(data []byte) (envelope, error) {
 	var e envelope
 	message, ok := bytes.CutPrefix(data, protobufMagic)
 	if !ok {
-		return e, fmt.Errorf("%w: an object in protobuf must begin with %q, received %s",
-			ErrMalformed, protobufMagic, summary(data))
+		return e, noMagic(data)
 	}
 	f := fields{rest: message, known: unknownFields}
 	for f.next() {
 		switch f.field {
 		case unknownTypeMeta:
-			t := fields{rest: f.content, known: typeMetaKind}
-			for t.next() {
-				switch t.field {
-				case typeMetaAPIVersion:
-					e.apiVersion = t.content
-				case typeMetaKind:
-					e.kind = t.content
-				}
-			}
-			if t.err != nil {
-				return e, t.err
+			if err := e.readKind(f.content); err != nil {
+				return e, err
 			}
 		case unknownRaw:
 			e.raw = f.content
@@ -124,12 +114,30 @@ func openEnvelope(data []byte) (envelope, error) {
 	return e, f.err
 }
 
-// describes reports whether the object in the envelope is of that kind.
+// noMagic returns the error of data that does not begin as an object in protobuf does.
+func noMagic(received []byte) error {
+	return fmt.Errorf("%w: an object in protobuf must begin with %q, received %s",
+		ErrMalformed, protobufMagic, summary(received))
+}
+
+// readKind reads a runtime.TypeMeta. What it does not have stays.
+func (e *envelope) readKind(typeMeta []byte) error {
+	f := fields{rest: typeMeta, known: typeMetaKind}
+	for f.next() {
+		switch f.field {
+		case typeMetaAPIVersion:
+			e.apiVersion = f.content
+		case typeMetaKind:
+			e.kind = f.content
+		}
+	}
+	return f.err
+}
+
 func (e *envelope) describes(apiVersion, kind string) bool {
 	return string(e.apiVersion) == apiVersion && string(e.kind) == kind
 }
 
-// groupVersionKind returns the kind of the object in the envelope.
 func (e *envelope) groupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(string(e.apiVersion), string(e.kind))
 }

@@ -12,32 +12,33 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// errUnusual is a list in protobuf that does not begin as encoders write it.
-var errUnusual = errors.New("the list does not begin with its kind, followed by its content")
-
-// protobufList splits the body of a list into the encoded items, as it arrives. The body
-// must begin as Go's encoders write it, the kind first and the list right after that: then
-// the kind is known before an item is decoded. For any other beginning, it returns
-// errUnusual and takes nothing. A list that comes twice is malformed.
+// protobufList splits the body of a list into the encoded items, as it arrives. Encoders write the
+// kind before the list: then it is checked before an item is decoded. After the list, another list
+// is malformed, and so is a kind if there was one before.
 type protobufList struct {
-	check func(*envelope) error // refuses a kind
-	begun bool
-	left  uint64 // bytes of the list that were not taken yet
-	meta  metav1.ListMeta
+	check   func(*envelope) error // refuses a kind
+	opened  bool                  // the magic was taken
+	kind    envelope              // without its content
+	hasKind bool
+	listed  bool   // the list has begun
+	left    uint64 // bytes of the list that were not taken yet
+	meta    metav1.ListMeta
 }
-
-// maxTypeMeta bounds the kind at the beginning, which has some 20 bytes.
-const maxTypeMeta = 1 << 10
 
 // preallocated bounds the room that is made for an item because of the length that it
 // announces. A longer one gets room as it arrives.
 const preallocated = 1 << 20
 
 func (l *protobufList) split(buf []byte) (item []byte, taken int, want int64, err error) {
-	if !l.begun {
-		if taken, err = l.begin(buf); taken == 0 || err != nil {
-			return nil, 0, 0, err
+	if !l.opened {
+		n := min(len(buf), len(protobufMagic))
+		if !bytes.HasPrefix(protobufMagic, buf[:n]) {
+			return nil, 0, 0, noMagic(buf)
 		}
+		if n < len(protobufMagic) {
+			return nil, 0, 0, nil
+		}
+		l.opened, taken = true, n
 	}
 	for taken < len(buf) {
 		n := 0
@@ -45,7 +46,7 @@ func (l *protobufList) split(buf []byte) (item []byte, taken int, want int64, er
 			item, n, want, err = l.field(buf[taken:])
 			l.left -= uint64(n)
 		} else {
-			n, err = l.trailer(buf[taken:])
+			n, err = l.around(buf[taken:])
 		}
 		taken += n
 		if item != nil || n == 0 || err != nil {
@@ -55,39 +56,39 @@ func (l *protobufList) split(buf []byte) (item []byte, taken int, want int64, er
 	return nil, taken, 0, nil
 }
 
-// begin takes everything before the first field of the list, 0 bytes if it has not arrived.
-func (l *protobufList) begin(buf []byte) (taken int, err error) {
-	const kind, list = unknownTypeMeta<<3 | wire.BytesType, unknownRaw<<3 | wire.BytesType
-	at := len(protobufMagic)
-	if len(buf) <= at {
-		return 0, nil
+// errTwice is a list in protobuf with more than a list has.
+var errTwice = fmt.Errorf("%w list in protobuf: its kind or its content comes twice", ErrMalformed)
+
+// around takes a field of the envelope; of the list, it takes the tag and the size. It takes 0
+// bytes if these have not arrived.
+func (l *protobufList) around(buf []byte) (taken int, err error) {
+	if tag, i := wire.Varint(buf, 0); i > 0 && tag == unknownRaw<<3|wire.BytesType {
+		if size, i := wire.Varint(buf, i); i > 0 && size <= math.MaxInt {
+			if l.listed {
+				return 0, errTwice
+			}
+			if l.hasKind {
+				err = l.check(&l.kind)
+			}
+			l.listed, l.left = true, size
+			return i, err
+		}
 	}
-	if !bytes.HasPrefix(buf, protobufMagic) || buf[at] != kind {
-		return 0, errUnusual
+	f := fields{rest: buf, known: unknownFields}
+	if !f.next() {
+		if f.cut {
+			return 0, nil
+		}
+		return 0, f.err
 	}
-	_, end := wire.Span(buf, at+1)
-	if end >= 0 && end < len(buf) && buf[end] != list {
-		return 0, errUnusual
+	if f.field == unknownTypeMeta {
+		if l.listed && l.hasKind {
+			return 0, errTwice
+		}
+		err = l.kind.readKind(bytes.Clone(f.content))
+		l.hasKind = true
 	}
-	size, next := uint64(0), -1
-	if end >= 0 {
-		size, next = wire.Varint(buf, end+1)
-	}
-	switch {
-	case next < 0 && len(buf) > maxTypeMeta:
-		return 0, errUnusual
-	case next < 0:
-		return 0, nil
-	}
-	e, err := openEnvelope(buf[:end])
-	if err == nil {
-		err = l.check(&e)
-	}
-	if err != nil || size > math.MaxInt {
-		return 0, errUnusual
-	}
-	l.begun, l.left = true, size
-	return next, nil
+	return len(buf) - len(f.rest), err
 }
 
 // field takes a field of the list: an item, or another field, for which item is nil. It
@@ -127,24 +128,7 @@ func announced(buf []byte) int64 {
 	return int64(i) + int64(size)
 }
 
-// trailer takes a field that follows the list in its envelope.
-func (l *protobufList) trailer(buf []byte) (taken int, err error) {
-	f := fields{rest: buf, known: unknownFields}
-	if !f.next() {
-		if f.cut {
-			return 0, nil
-		}
-		return 0, f.err
-	}
-	if f.field == unknownTypeMeta || f.field == unknownRaw {
-		return 0, fmt.Errorf("%w list in protobuf: its kind or its content comes twice",
-			ErrMalformed)
-	}
-	return len(buf) - len(f.rest), nil
-}
-
-// readProtobufPage reads a list in protobuf from a body and decodes its items as they
-// arrive. The body is in memory as a whole only if it begins in an unusual way.
+// readProtobufPage reads a list in protobuf from a body and decodes its items as they arrive.
 func (s *REST[T]) readProtobufPage(body *pageReader, filter *filter) (Page[T], error) {
 	list := &protobufList{check: s.checkListKind}
 	frames := newFrames(body, list, body.limit)
@@ -152,10 +136,7 @@ func (s *REST[T]) readProtobufPage(body *pageReader, filter *filter) (Page[T], e
 		frames.buf = *buf
 	}
 	page, err := s.readItems(body, frames, list, filter)
-	switch {
-	case !list.begun && err != nil:
-		return s.readUnusualPage(body, frames.rest())
-	case err == nil && page.Continue != "" && len(frames.buf) <= retainedBuffer:
+	if err == nil && page.Continue != "" && len(frames.buf) <= retainedBuffer {
 		buf := frames.buf // a pointer into frames would keep the answer
 		s.buffer.Store(&buf)
 	}
@@ -190,11 +171,9 @@ func (s *REST[T]) readItems(body *pageReader, frames *frames, list *protobufList
 		}
 		switch {
 		case ended == nil:
-		case !list.begun:
-			return page, ended
-		case ended == io.EOF && list.left == 0:
+		case ended == io.EOF && list.opened && list.left == 0:
 			page.setMeta(&list.meta)
-			return page, nil
+			return page, list.check(&list.kind)
 		case ended == io.EOF || errors.Is(ended, ErrCutFrame):
 			return page, fmt.Errorf("%w list in protobuf: %w after %d bytes",
 				ErrMalformed, ErrCutFrame, body.read)
@@ -204,22 +183,4 @@ func (s *REST[T]) readItems(body *pageReader, frames *frames, list *protobufList
 			return page, ended
 		}
 	}
-}
-
-// readUnusualPage reads a list in protobuf with an unusual beginning, after what has
-// arrived of it.
-func (s *REST[T]) readUnusualPage(body *pageReader, arrived []byte) (Page[T], error) {
-	whole, err := readBody(io.MultiReader(bytes.NewReader(arrived), body))
-	if err != nil {
-		return Page[T]{}, err
-	}
-	e, err := openEnvelope(whole)
-	if err == nil {
-		err = s.checkListKind(&e)
-	}
-	if err != nil {
-		return Page[T]{}, err
-	}
-	list := &protobufList{begun: true, left: uint64(len(e.raw))}
-	return s.readItems(body, newFrames(bytes.NewReader(e.raw), list, body.limit), list, nil)
 }

@@ -61,17 +61,20 @@ type recordedSource[T any] struct {
 	tape       *tape.Writer
 }
 
-// secrecy returns a function that reports whether an object may be a Secret. A resource decides
-// that for all objects. A kind alone is that of a Go type, which may hold other objects.
+// secrecy returns a function that reports whether an object may be a Secret. Of nil it reports
+// whether any object may be one. A kind alone is that of a Go type, which may hold other objects.
 func (r *recordedSource[T]) secrecy() func(object any) bool {
+	var of tape.Collection
 	if r.collection != nil {
-		of := r.collection()
-		secret := dedup.IsSecret(of.Group, of.Resource, of.Kind)
-		if secret || of.Resource != "" {
-			return func(any) bool { return secret }
-		}
+		of = r.collection()
 	}
-	return func(object any) bool { return object == nil || dedup.MayBeSecret(object, false) }
+	secret, known := dedup.IsSecret(of.Group, of.Resource, of.Kind), of.Resource != ""
+	return func(object any) bool {
+		if secret || object == nil {
+			return secret || !known
+		}
+		return dedup.MayBeSecret(object, known)
+	}
 }
 
 // withoutSecrets returns a base in which Secrets are identities.
@@ -165,7 +168,6 @@ func addItem[T any](listed *identities, item *Item[T]) {
 	listed.add(item.Key, item.Version, item.UID, text)
 }
 
-// identityOf returns the identity of an object.
 func identityOf[T any](item *Item[T]) []byte {
 	var one identities
 	addItem(&one, item)
@@ -235,7 +237,6 @@ func (s *recordedStream[T]) Next() ([]Event[T], error) {
 	return events, err
 }
 
-// flush adds records of the listed objects.
 func (s *recordedStream[T]) flush() {
 	s.records = append(s.records, s.listed.records(tape.Listed)...)
 	s.listed = nil
@@ -246,7 +247,8 @@ func (s *recordedStream[T]) record(e *Event[T], frame []byte, form tape.Form) ta
 	record := tape.Record{Kind: tape.Event, Type: uint8(e.Type), Key: e.Key, Version: e.Version}
 	switch {
 	case e.Type == Bookmark || e.Type == InitialEventsEnd:
-	case e.Err != nil || s.mayBeSecret(e.Object):
+	case e.Unselected && (frame == nil || s.mayBeSecret(nil)): // it has a version alone
+	case !e.Unselected && (e.Err != nil || s.mayBeSecret(e.Object)):
 		record.Form, record.Data = tape.Identity, identityOf(&e.Item)
 	case frame != nil:
 		record.Form, record.Data = form, frame
@@ -296,19 +298,5 @@ func (s *REST[T]) DecodeFrame(frame []byte, form tape.Form) (any, error) {
 	return event.Object, err
 }
 
-// streamOf returns a stream that decodes frames and reads none.
-func (s *REST[T]) streamOf(form tape.Form) *restStream[T] {
-	stream := &restStream[T]{
-		decoder: s.decoder, bookmarks: s.bookmarks, protobuf: form == tape.Protobuf,
-	}
-	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
-	return stream
-}
-
 // Frames returns the frames of the events that Next has returned.
-func (s *restStream[T]) Frames() ([][]byte, tape.Form) {
-	if s.protobuf {
-		return s.encoded, tape.Protobuf
-	}
-	return s.encoded, tape.JSON
-}
+func (s *restStream[T]) Frames() ([][]byte, tape.Form) { return s.encoded, s.form }

@@ -49,7 +49,6 @@ func checkRedirect(from, to *url.URL) error {
 		ErrRedirect, quotedHost(from), quotedHost(to))
 }
 
-// portOf returns the port of a URL.
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/tidings-go/tidings/internal/tape"
 )
@@ -91,7 +93,6 @@ func Replay[T Object](
 	return r, nil
 }
 
-// replayDecoder returns a source that decodes the objects of a track.
 func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
 	resource := Resource{Group: t.Group, Version: t.Version, Name: t.Resource, Kind: t.Kind}
 	var rest any
@@ -123,7 +124,6 @@ func (r *Replayed[T]) countUnplanned() {
 	}
 }
 
-// peek returns the next record, or nil at the end.
 func (r *Replayed[T]) peek() *tape.Record {
 	if r.next == len(r.track.Records) {
 		return nil
@@ -131,18 +131,18 @@ func (r *Replayed[T]) peek() *tape.Record {
 	return &r.track.Records[r.next]
 }
 
-// begin sets the time of a record to now.
 func (r *Replayed[T]) begin(record *tape.Record) { r.from, r.fromAt = time.Now(), record.At }
 
-// wait waits for the time of a record.
 func (r *Replayed[T]) wait(ctx context.Context, record *tape.Record) error {
 	due := r.from.Add(time.Duration(float64(record.At-r.fromAt) / r.speed))
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
+	left := time.Until(due)
+	if left <= 0 {
+		return nil
+	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-timer.C:
+	case <-time.After(left):
 		return nil
 	}
 }
@@ -160,7 +160,6 @@ func (r *Replayed[T]) waitForReader(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// request describes a request for errors.
 func (r *Replayed[T]) request(op string) request {
 	return request{op: op, resource: r.rest.asked.String(), namespace: r.track.Namespace}
 }
@@ -186,7 +185,8 @@ func (r *Replayed[T]) List(ctx context.Context, o ListOptions) (Page[T], error) 
 	page := Page[T]{
 		Version: answer.Version, Continue: answer.More.Continue, Remaining: answer.More.Remaining,
 	}
-	return page, r.readPage(&page, answer, record.More.Request, o.IsCached)
+	err := r.readPage(&page, answer, record.More.Request, o.IsCached)
+	return page, err
 }
 
 // answer waits for the answer of a request, and returns its error.
@@ -204,12 +204,6 @@ func (r *Replayed[T]) answer(ctx context.Context, op string, answer *tape.Record
 		return failure(answer.More.Failure, r.request(op))
 	}
 	return nil
-}
-
-func active(onActivity func()) {
-	if onActivity != nil {
-		onActivity()
-	}
 }
 
 // isSameList reports whether a request is the one that was recorded: a list of one object, which
@@ -235,8 +229,9 @@ func (r *Replayed[T]) present(isCached IsCached) Page[T] {
 func (r *Replayed[T]) readPage(
 	page *Page[T], record *tape.Record, asked *tape.Request, isCached IsCached,
 ) error {
-	if asked.Limit != 1 && goesBack(record.Version, r.version) {
-		clear(r.objects) // equal versions are not equal states
+	order, err := resourceversion.CompareResourceVersion(record.Version, r.version)
+	if asked.Limit != 1 && err == nil && order < 0 {
+		clear(r.objects) // the server went back: equal versions are not equal states
 	}
 	items, err := r.items(record.Data)
 	if err != nil {
@@ -250,12 +245,6 @@ func (r *Replayed[T]) readPage(
 		page.Items = append(page.Items, item)
 	}
 	return nil
-}
-
-// goesBack reports whether a list of the version comes from a server that was set back.
-func goesBack(version, reached string) bool {
-	return version != "" && (len(version) < len(reached) ||
-		len(version) == len(reached) && version < reached)
 }
 
 // noteList notes the objects of a page. A list of one object is a check.
@@ -278,7 +267,6 @@ func (r *Replayed[T]) noteList(items []Item[T], page *tape.Record, asked *tape.R
 	}
 }
 
-// items returns the objects of identities.
 func (r *Replayed[T]) items(identities []byte) ([]Item[T], error) {
 	var items []Item[T]
 	for o, err := range tape.Identities(identities) {
@@ -307,7 +295,7 @@ func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
 	if data == nil {
 		data = r.identity(o)
 	}
-	obj, err := r.rest.decoder.json(data, false)
+	obj, err := r.rest.decoder.json(data, schema.GroupVersionKind{})
 	if err != nil {
 		return Item[T]{}, err
 	}
@@ -316,19 +304,10 @@ func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
 
 // identity returns an object in JSON that has an identity alone.
 func (r *Replayed[T]) identity(o tape.Object) []byte {
-	namespace, name, namespaced := strings.Cut(o.Key, "/")
-	if !namespaced {
-		namespace, name = "", o.Key
-	}
-	metadata := map[string]string{"name": name}
-	for field, value := range map[string]string{
-		"namespace": namespace, "uid": o.UID, "resourceVersion": o.Version,
-	} {
-		if value != "" {
-			metadata[field] = value
-		}
-	}
-	object := map[string]any{"metadata": metadata}
+	namespace, name := splitKey(o.Key)
+	object := map[string]any{"metadata": metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(o.UID), ResourceVersion: o.Version,
+	}}
 	if _, ok := any(r.rest.decoder).(*dynamicDecoder); ok {
 		gvk := r.rest.decoder.wants()
 		if gvk.Kind == "" {
@@ -336,7 +315,7 @@ func (r *Replayed[T]) identity(o tape.Object) []byte {
 		}
 		object["apiVersion"], object["kind"] = gvk.ToAPIVersionAndKind()
 	}
-	data, _ := json.Marshal(object) // of texts alone
+	data, _ := json.Marshal(object) // metadata has a form in JSON
 	return data
 }
 

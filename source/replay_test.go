@@ -11,18 +11,6 @@ import (
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
-// TestEventTypesOfRecordings compares the types of events with their names in recordings.
-func TestEventTypesOfRecordings(t *testing.T) {
-	if n := len(tape.EventTypes); n != int(InitialEventsEnd)+1 {
-		t.Errorf("recordings have %d types of events", n)
-	}
-	for event := Added; event <= Bookmark; event++ {
-		if got := tape.EventTypes[event]; got != event.String() {
-			t.Errorf("%s is called %s in recordings", event, got)
-		}
-	}
-}
-
 // TestReplayRefuses has what cannot be replayed.
 func TestReplayRefuses(t *testing.T) {
 	track := &tape.Track{Name: "pods.v1", Collection: tape.Collection{Version: "v1", Kind: "Pod"}}

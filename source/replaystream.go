@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
@@ -127,8 +129,7 @@ func (s *replayedStream[T]) read() error {
 	case record == nil:
 		return s.request("watch").fail(Streaming, s.waitForReader(s.ctx))
 	case record.Kind == tape.Failed:
-		err := s.answer(s.ctx, "watch", record)
-		return err
+		return s.answer(s.ctx, "watch", record)
 	case record.Kind != tape.Event && record.Kind != tape.Listed:
 		s.unplanned.Add(1) // the recorded reader closed the watch here
 		return io.EOF
@@ -149,7 +150,6 @@ func (s *replayedStream[T]) read() error {
 	return nil
 }
 
-// play adds the events of a record to the batch.
 func (s *replayedStream[T]) play(record *tape.Record) error {
 	if record.Kind == tape.Event {
 		event, err := s.event(record)
@@ -158,7 +158,7 @@ func (s *replayedStream[T]) play(record *tape.Record) error {
 		}
 		s.note(&event)
 		if event.Type == InitialEventsEnd {
-			s.listing = s.endList(&event)
+			s.endList(&event)
 		}
 		s.batch = append(s.batch, event)
 		return nil
@@ -188,20 +188,18 @@ func (s *replayedStream[T]) play(record *tape.Record) error {
 	return nil
 }
 
-// endList makes the objects of a streamed list the present ones. It returns false.
-func (s *replayedStream[T]) endList(end *Event[T]) bool {
+// endList makes the objects of a streamed list the present ones.
+func (s *replayedStream[T]) endList(end *Event[T]) {
 	if !s.listing {
 		end.Type = Bookmark // the watch was not asked for a list
-		return false
+		return
 	}
 	if s.objects = s.listed; s.objects == nil {
 		s.objects = map[string]Item[T]{}
 	}
-	s.listed = nil
-	return false
+	s.listing, s.listed = false, nil
 }
 
-// note notes the object of an event and its version.
 func (s *replayedStream[T]) note(e *Event[T]) {
 	if e.Version != "" {
 		s.version = e.Version
@@ -215,13 +213,14 @@ func (s *replayedStream[T]) note(e *Event[T]) {
 	}
 }
 
-// event returns the event of a record.
 func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 	event := Event[T]{Type: EventType(record.Type)}
 	event.Key, event.Version = record.Key, record.Version
 	var err error
 	switch {
 	case event.Type == Bookmark || event.Type == InitialEventsEnd:
+	case record.Form == 0 && record.Key == "" && !record.LeftOut:
+		event.Unselected = true
 	case record.LeftOut:
 		identity := tape.Object{
 			Key: record.Key, Version: record.Version, UID: s.objects[record.Key].UID,
@@ -230,7 +229,7 @@ func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 	case record.Form == tape.Protobuf || record.Form == tape.JSON:
 		return s.rest.streamOf(record.Form).decode(record.Data)
 	case record.Form == tape.Encoded:
-		event.Item, err = itemOrWrong(s.rest.decoder.json(record.Data, false))
+		event.Item, err = itemOrWrong(s.rest.decoder.json(record.Data, schema.GroupVersionKind{}))
 	default:
 		var items []Item[T]
 		if items, err = s.items(record.Data); err == nil && len(items) != 1 {

@@ -1,9 +1,12 @@
 package source
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -46,4 +49,44 @@ func TestUnusableConfig(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "rest.Config cannot be used") {
 		t.Errorf("without the file of the certificates: %v", err)
 	}
+}
+
+// TestEndOfAListDuringADiscovery ends the context of a list, of a resource that is not found, while
+// the discovery of another list does not end: the first list ends.
+func TestEndOfAListDuringADiscovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan bool)
+		client := paths(t, map[string]func(*http.Request) *http.Response{
+			"/api/v1": func(r *http.Request) *http.Response {
+				<-r.Context().Done()
+				return answeredInJSON(strings.NewReader("{}"))
+			},
+			"/api/v1/nodes": func(*http.Request) *http.Response {
+				<-answer
+				return answerOf(http.StatusNotFound, "text/plain", strings.NewReader(""))
+			},
+		})
+		s := NewDynamic(client, Resource{Version: "v1", Name: "nodes"}, RESTOptions{ClusterScoped: true})
+		s.resource.Scope = ScopeCluster
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.List(ctx, ListOptions{Continue: "next"})
+			ended <- err
+		}()
+		synctest.Wait()
+		go s.List(t.Context(), ListOptions{}) //nolint:errcheck // it ends with the test
+		synctest.Wait()
+		close(answer)
+		cancel()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Error("the list has no error")
+			}
+		default:
+			t.Error("the list waits for the discovery of another one")
+		}
+	})
 }

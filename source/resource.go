@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -89,13 +88,11 @@ const maxDiscoveryBytes = 8 << 20
 // limit bytes, or maxDiscoveryBytes if that is less.
 func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
 	limit int) (Resource, error) {
-	fail := func(phase Phase, err error) (Resource, error) {
-		return r, &Error{Op: "discover", Resource: r.String(), Phase: phase, Err: err}
-	}
-	resp, err := c.get(ctx, request{
+	req := request{
 		op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()),
 		accept: jsonType, onActivity: onActivity,
-	})
+	}
+	resp, err := c.get(ctx, req)
 	if err != nil {
 		return r, err
 	}
@@ -106,25 +103,25 @@ func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
 			ErrMalformed, maxDiscoveryBytes)
 	}
 	if err != nil {
-		return fail(phaseOfBody(err), err)
+		return r, req.fail(phaseOfBody(err), err)
 	}
+	// Of an APIResourceList, what is needed: many empty resources take little memory.
 	var list struct {
-		Resources []json.RawMessage `json:"resources"`
+		Resources []struct {
+			Name       string `json:"name"`
+			Kind       string `json:"kind"`
+			Namespaced bool   `json:"namespaced"`
+		} `json:"resources"`
 	}
-	anySize := func(int) error { return nil }
-	if err := openArray(body, `"resources"`, &list, &list.Resources, anySize); err != nil {
-		return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
+	if err := unmarshalJSON(body, &list); err != nil {
+		return r, req.fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
 	}
-	for _, encoded := range list.Resources {
-		var served metav1.APIResource
-		if err := unmarshalJSON(encoded, &served); err != nil {
-			return fail(Decoding, fmt.Errorf("%w discovery document: %w", ErrMalformed, err))
-		}
+	for _, served := range list.Resources {
 		same := served.Kind == r.Kind
 		if r.Name != "" {
 			same = served.Name == r.Name
 		}
-		if !same || strings.Contains(served.Name, "/") {
+		if !same || strings.Contains(served.Name, "/") { // that of a subresource
 			continue
 		}
 		r.Name, r.Kind, r.Scope = served.Name, served.Kind, ScopeCluster
@@ -133,7 +130,7 @@ func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
 		}
 		return r, nil
 	}
-	return fail(Answered, &apierrors.StatusError{ErrStatus: metav1.Status{
+	return r, req.fail(Answered, &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server does not serve %s", r),
 	}})

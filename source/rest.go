@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	fieldselector "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/tidings-go/tidings/internal/tape"
 )
 
 const (
@@ -57,18 +59,10 @@ type RESTOptions struct {
 	// without them must not be given to an Update: the server would take it as a request to
 	// remove them. Use a Patch.
 	Drop []string
-	// NoKind leaves metadata without its kind, which is PartialObjectMetadata whatever the
-	// objects are, as client-go's metadata client does: the items of lists in JSON keep the
-	// kind that they come with. Other sources are not affected.
+	// NoKind leaves the kind, PartialObjectMetadata, out of metadata, as client-go's metadata
+	// client does. Items of lists in JSON keep the kind that they come with. Other sources ignore
+	// the option.
 	NoKind bool
-}
-
-// budgetOf returns the budget that pages are read with.
-func (o RESTOptions) budgetOf(c *Client) *Budget {
-	if o.ListBudget == nil && c != nil {
-		return &c.budget
-	}
-	return o.ListBudget
 }
 
 // REST is a [Source] that sends its own requests and decodes the answers.
@@ -164,7 +158,10 @@ func newREST[T Object](c *Client, resource Resource, o RESTOptions,
 	if resource.isSecrets() {
 		o.Sharing = ShareNothing
 	}
-	table := o.tableOf(c)
+	if c == nil {
+		c = new(Client) // of a source that decodes alone
+	}
+	table := cmp.Or(o.Table, &c.table)
 	s := &REST[T]{
 		client: c, decoder: newDecoder(o, table), options: o, invalid: invalid,
 		asked: resource, resource: resource, lock: make(chan struct{}, 1),
@@ -181,22 +178,28 @@ func newREST[T Object](c *Client, resource Resource, o RESTOptions,
 
 // fail returns an error of a request that was not sent.
 func (s *REST[T]) fail(op string, resource Resource, err error) error {
-	return &Error{
-		Op: op, Resource: resource.String(), Namespace: s.options.Namespace,
-		Phase: Connecting, Err: err,
+	r := request{op: op, resource: resource.String(), namespace: s.options.Namespace}
+	return r.fail(Connecting, err)
+}
+
+// acquire takes the lock, which a receive gives back, unless ctx ends before.
+func (s *REST[T]) acquire(ctx context.Context) error {
+	select {
+	case s.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-// resolved returns the resource. It asks the server for the fields that a request needs,
-// except for the next page of a list.
-func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
+// resolved returns the resource for a request. It asks the server for the fields that the request
+// needs, except for the next page of a list.
+func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 	onActivity func()) (Resource, error) {
-	select {
-	case s.lock <- struct{}{}:
-		defer func() { <-s.lock }()
-	case <-ctx.Done():
-		return s.asked, s.fail("list", s.asked, context.Cause(ctx))
+	if err := s.acquire(ctx); err != nil {
+		return s.asked, s.fail(op, s.asked, err)
 	}
+	defer func() { <-s.lock }()
 	if s.options.ClusterScoped && !nextPage {
 		s.resource = s.asked
 		s.resource.Scope = ScopeUnknown
@@ -220,7 +223,7 @@ func (s *REST[T]) resolved(ctx context.Context, nextPage bool,
 		return resource, nil
 	}
 	s.resource = s.asked // its definition may come back with another scope
-	return resource, s.fail("list", resource, wrong)
+	return resource, s.fail(op, resource, wrong)
 }
 
 // request prepares a GET of the collection, or of the object of a key, with the given options.
@@ -229,7 +232,7 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	if s.invalid != nil {
 		return request{}, s.fail(op, s.asked, fmt.Errorf("%w: %w", errOptions, s.invalid))
 	}
-	resource, err := s.resolved(ctx, o.Continue != "", onActivity)
+	resource, err := s.resolved(ctx, op, o.Continue != "", onActivity)
 	if err != nil {
 		return request{}, err
 	}
@@ -255,10 +258,7 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 
 // narrow adds the name of a key to the selectors, and returns its namespace.
 func narrow(o *metav1.ListOptions, key string) (namespace string) {
-	namespace, name, hasNamespace := strings.Cut(key, "/")
-	if !hasNamespace {
-		namespace, name = "", key
-	}
+	namespace, name := splitKey(key)
 	selector := fieldselector.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	o.FieldSelector = strings.TrimPrefix(o.FieldSelector+","+selector, ",")
 	return namespace
@@ -269,13 +269,11 @@ func (s *REST[T]) BytesReceived() uint64 { return s.received.Load() }
 
 // resetResource forgets the result of discovery, after an answer that the server has no
 // such resource: that may come back under another name or in another scope.
-func (s *REST[T]) resetResource(err error) {
-	if !apierrors.IsNotFound(err) {
-		return
+func (s *REST[T]) resetResource(ctx context.Context, err error) {
+	if apierrors.IsNotFound(err) && s.acquire(ctx) == nil {
+		s.resource = s.asked
+		<-s.lock
 	}
-	s.lock <- struct{}{}
-	defer func() { <-s.lock }()
-	s.resource = s.asked
 }
 
 // Watch opens a stream.
@@ -297,8 +295,8 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
+		s.resetResource(ctx, err)
 		cancel()
-		s.resetResource(err)
 		if o.SendInitialEvents && refusesStreamedLists(err) {
 			err = fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err))
 			return nil, r.fail(Answered, err)
@@ -312,9 +310,9 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		return nil, r.fail(Decoding, err)
 	}
 	if o.SendInitialEvents {
-		stream.filter = s.filterFor(o.Selects, o.IsCached, stream.protobuf)
+		stream.filter = s.filterFor(o.Selects, o.IsCached, stream.form == tape.Protobuf)
 	}
-	stream.selection = s.filterFor(o.Selects, nil, stream.protobuf)
+	stream.selection = s.filterFor(o.Selects, nil, stream.form == tape.Protobuf)
 	return stream, nil
 }
 

@@ -61,7 +61,6 @@ func acceptOf(c *rest.RESTClient) (string, error) {
 	return accept, nil
 }
 
-// roundTripFunc is an http.RoundTripper that is one function.
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

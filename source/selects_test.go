@@ -127,15 +127,15 @@ func TestS6_UnselectedObjectsAreNotDecoded(t *testing.T) {
 // left out, and a change after it.
 func TestS6_UnselectedObjectsOfAStreamedList(t *testing.T) {
 	s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", initialEvents(t))), pods, newPod, RESTOptions{})
-	h, selected := &holdings{versions: map[string]string{"default/c": "5"}}, &selection{uids: "uid-b uid-c"}
+	c, selected := &cache{versions: map[string]string{"default/c": "5"}}, &selection{uids: "uid-b uid-c"}
 	events, err := readAllEvents(t, s, WatchOptions{
-		SendInitialEvents: true, IsCached: h.holds, Selects: selected.selects,
+		SendInitialEvents: true, IsCached: c.isCached, Selects: selected.selects,
 	})
 	if err != io.EOF {
 		t.Error(err)
 	}
-	wantStrings(t, "cached", h.asked, "default/b 4 uid-b", "default/c 5 uid-c")
+	wantStrings(t, "cached", c.asked, "default/b 4 uid-b", "default/c 5 uid-c")
 	wantStrings(t, "events", keysOf(events, func(e Event[*corev1.Pod]) string {
 		return fmt.Sprintf("%s %t", keyOfEvent(e), e.Unselected)
-	}), "ADDED default/b false", "ADDED  false", "BOOKMARK (end of the initial events)  false", "ADDED  true")
+	}), "ADDED default/b false", "ADDED  false", "INITIAL_EVENTS_END  false", "ADDED  true")
 }

@@ -1,6 +1,10 @@
 package source
 
-import "github.com/tidings-go/tidings/internal/dedup"
+import (
+	"cmp"
+
+	"github.com/tidings-go/tidings/internal/dedup"
+)
 
 // Sharing says which parts of decoded objects are shared in memory. The values of objects
 // do not depend on it.
@@ -32,21 +36,21 @@ type SharerStats = dedup.SharerStats
 type DecodingStats struct {
 	// Shared objects were decoded with their parts shared, as Transport.Sharing says. Healthy
 	// is all objects.
-	Shared int64
+	Shared int64 `json:"shared,omitzero"`
 	// Unshared objects were decoded each for itself: all of them if WhyUnshared is set, and
 	// otherwise those that were not encoded as API servers encode objects. Healthy is 0 or
 	// all.
-	Unshared int64
+	Unshared int64 `json:"unshared,omitzero"`
 	// Rejected objects could not be decoded. Healthy is 0.
-	Rejected int64
+	Rejected int64 `json:"rejected,omitzero"`
 	// JSON counts the objects that came in JSON as Go structs. Each is among those above, too.
-	JSON int64
+	JSON int64 `json:"json,omitzero"`
 	// WhyUnshared says why objects of the type are not shared, for example because
 	// they are Secrets; nil where they are.
-	WhyUnshared error
+	WhyUnshared error `json:"-"`
 	// After counts the objects that were shared after decoding: from a transform, from a
 	// source that decodes by itself, or those in JSON that were decoded each for itself.
-	After SharerStats
+	After SharerStats `json:"-"`
 }
 
 // Add adds the counts of another source.
@@ -77,8 +81,8 @@ func (c *Client) NewSharer(resource Resource, o Transport) *dedup.Sharer {
 		o.Sharing = ShareNothing
 	}
 	options := dedup.SharerOptions{Sharing: o.Sharing, NoSecrets: resource.Name != ""}
-	return dedup.NewSharer(o.tableOf(c), options)
+	return dedup.NewSharer(cmp.Or(o.Table, &c.table), options)
 }
 
 // SharingStats describe the table of sources with these options.
-func (c *Client) SharingStats(o Transport) TableStats { return o.tableOf(c).Stats() }
+func (c *Client) SharingStats(o Transport) TableStats { return cmp.Or(o.Table, &c.table).Stats() }

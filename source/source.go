@@ -2,10 +2,13 @@ package source
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/internal/tape"
 )
 
 // Object is the type of the objects of a source: a pointer to an API type, an
@@ -58,9 +61,10 @@ type ListOptions struct {
 	ShardSelector string
 	// IsCached reports which objects the caller has already; nil means none.
 	IsCached IsCached
-	// OnActivity is called when a request is sent, and when a part of the answer has come, by the
-	// goroutine that called List, unless it is nil. Sources that cannot observe reads never call
-	// it. The time between two calls was spent waiting for the server, or decoding.
+	// OnActivity is called when a request is sent, when a part of the answer has come, and during
+	// waits for memory or for the client's rate limit, by the goroutine that called List, unless it
+	// is nil. Sources that cannot observe reads never call it. The time between two calls was spent
+	// waiting for the server, or decoding.
 	OnActivity func()
 }
 
@@ -150,22 +154,23 @@ const (
 	InitialEventsEnd
 )
 
-// String returns the name that the event type has on the wire.
+// String returns the name that the event type has on the wire; the last bookmark of a streamed list
+// has one of its own.
 func (t EventType) String() string {
-	switch t {
-	case Added:
-		return "ADDED"
-	case Modified:
-		return "MODIFIED"
-	case Deleted:
-		return "DELETED"
-	case Bookmark:
-		return "BOOKMARK"
-	case InitialEventsEnd:
-		return "BOOKMARK (end of the initial events)"
-	default:
+	if t == 0 || int(t) >= len(tape.EventTypes) {
 		return "unknown"
 	}
+	return tape.EventTypes[t]
+}
+
+// eventTypeOf returns the type with a name on the wire, 0 if there is none.
+func eventTypeOf(name []byte) EventType {
+	for t := Added; t <= Bookmark; t++ {
+		if string(name) == t.String() {
+			return t
+		}
+	}
+	return 0
 }
 
 // Event is one event of a watch. A Bookmark and an InitialEventsEnd have a Version only.
@@ -184,6 +189,14 @@ func Key(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
+}
+
+// splitKey returns the namespace and the name of which Key makes a key.
+func splitKey(key string) (namespace, name string) {
+	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {
+		return namespace, name
+	}
+	return "", key
 }
 
 // ItemOf describes an object.

@@ -9,6 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/internal/tape"
 )
 
 // restStream is a running watch.
@@ -16,7 +19,7 @@ type restStream[T Object] struct {
 	decoder   decoder[T]
 	bookmarks decoder[T] // nil for the one above
 	request   request
-	protobuf  bool
+	form      tape.Form // of the frames
 	// apiVersion and kind are what the decoder wants, as it is on the wire.
 	apiVersion, kind string
 	frames           *frames
@@ -30,29 +33,27 @@ type restStream[T Object] struct {
 	pending          error             // what ended the stream after the events of batch
 }
 
-// eventTypes are the types of the events that describe an object, by their name on the wire.
-var eventTypes = map[string]EventType{
-	"ADDED": Added, "MODIFIED": Modified, "DELETED": Deleted, "BOOKMARK": Bookmark,
-}
-
 func newRESTStream[T Object](s *REST[T], r request, resp *http.Response,
 	cancel context.CancelFunc) (*restStream[T], error) {
-	stream := &restStream[T]{
-		decoder: s.decoder, bookmarks: s.bookmarks, request: r, body: resp.Body, cancel: cancel,
-	}
-	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
-	var framing splitter
+	form, framing := tape.JSON, splitter(&jsonObjects{})
 	switch mediaType := mediaTypeOf(resp); mediaType {
 	case protobufType:
-		stream.protobuf = true
-		framing = lengthDelimited{}
+		form, framing = tape.Protobuf, lengthDelimited{}
 	case jsonType:
-		framing = &jsonObjects{}
 	default:
 		return nil, fmt.Errorf("%w: the watch came as %q", errForeign, mediaType)
 	}
+	stream := s.streamOf(form)
+	stream.request, stream.body, stream.cancel = r, resp.Body, cancel
 	stream.frames = newFrames(resp.Body, framing, int64(s.options.MaxFrameBytes))
 	return stream, nil
+}
+
+// streamOf returns a stream that decodes frames and reads none.
+func (s *REST[T]) streamOf(form tape.Form) *restStream[T] {
+	stream := &restStream[T]{decoder: s.decoder, bookmarks: s.bookmarks, form: form}
+	stream.apiVersion, stream.kind = s.decoder.wants().ToAPIVersionAndKind()
+	return stream
 }
 
 // Close ends the request.
@@ -131,26 +132,18 @@ func (s *restStream[T]) drops(frame []byte) bool {
 	if s.filter == nil {
 		return false
 	}
-	var name, object []byte
-	ok := false
-	if s.protobuf {
-		var err error
-		name, object, err = openWatchEvent(frame)
-		ok = err == nil
-	} else {
-		name, object, ok = cutEvent(frame)
-	}
-	if !ok || string(name) != "ADDED" {
+	name, object, err := s.open(frame)
+	if err != nil || string(name) != "ADDED" {
 		s.filter = nil
 		return false
 	}
-	object, ok = s.encodedObject(object)
+	object, ok := s.encodedObject(object)
 	return ok && s.filter.drops(object)
 }
 
 // encodedObject returns an object of the source's kind without its envelope.
 func (s *restStream[T]) encodedObject(data []byte) (object []byte, ok bool) {
-	if !s.protobuf {
+	if s.form != tape.Protobuf {
 		return data, true
 	}
 	e, err := openEnvelope(data)
@@ -194,7 +187,7 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	if err != nil {
 		return event, err
 	}
-	event.Type = eventTypes[string(name)]
+	event.Type = eventTypeOf(name)
 	if event.Type == 0 {
 		if string(name) == "ERROR" {
 			return event, s.decodeError(object)
@@ -218,9 +211,8 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	return event, err
 }
 
-// open separates the type of an event from its object.
 func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
-	if s.protobuf {
+	if s.form == tape.Protobuf {
 		return openWatchEvent(frame)
 	}
 	if name, object, ok := cutEvent(frame); ok {
@@ -235,8 +227,8 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 }
 
 func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
-	if !s.protobuf {
-		return d.json(data, false)
+	if s.form != tape.Protobuf {
+		return d.json(data, schema.GroupVersionKind{})
 	}
 	var none T
 	e, err := openEnvelope(data)
@@ -251,14 +243,9 @@ func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
 	return d.protobuf(e.raw)
 }
 
-// decodeError makes an error from the Status in an ERROR event.
 func (s *restStream[T]) decodeError(object []byte) error {
-	mediaType := jsonType
-	if s.protobuf {
-		mediaType = protobufType
-	}
 	var status metav1.Status
-	if err := unmarshalStatus(mediaType, object, &status); err != nil {
+	if err := unmarshalStatus(s.form == tape.Protobuf, object, &status); err != nil {
 		return fmt.Errorf("%w: an ERROR event whose status cannot be read: %w, received %s",
 			ErrMalformed, err, summary(object))
 	}

@@ -97,6 +97,10 @@ func TestWatchEndsWithWhatItReceived(t *testing.T) {
 		"ERROR, no envelope": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
 			watchFrame(t, "ERROR", []byte("junk")),
 			protobufType, Decoding, ErrMalformed, "received 4 bytes"},
+		"ERROR of another kind": {added + jsonFrame("ERROR", podJSON("a", "4")), jsonType, Decoding, ErrMalformed, "v1 Pod instead of v1 Status"},
+		"ERROR in protobuf of another kind": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
+			watchFrame(t, "ERROR", envelopeOf(t, "v1", "Secret", &corev1.Secret{Type: "s3cret"})),
+			protobufType, Decoding, ErrMalformed, "v1 Secret instead of v1 Status"},
 		"ERROR, no status": {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) +
 			watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", encoded("\x0a\x7f"))),
 			protobufType, Decoding, ErrMalformed, "status cannot be read"},

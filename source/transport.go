@@ -109,15 +109,3 @@ func (o Transport) Check(name string) error {
 	}
 	return nil
 }
-
-// tableOf returns the table through which objects share.
-func (o Transport) tableOf(c *Client) *Table {
-	switch {
-	case o.Table != nil:
-		return o.Table
-	case c != nil:
-		return &c.table
-	default:
-		return new(Table)
-	}
-}

@@ -84,11 +84,11 @@ func (s *Sharer) leave(obj any, why error) any {
 // SharerStats count the objects of a sharer.
 type SharerStats struct {
 	// Shared objects were searched for parts that others have.
-	Shared int64
+	Shared int64 `json:"shared,omitzero"`
 	// Alone objects were left as they were, and WhyAlone says why the first one was. Healthy
 	// is 0 or all.
-	Alone    int64
-	WhyAlone error
+	Alone    int64 `json:"alone,omitzero"`
+	WhyAlone error `json:"-"`
 }
 
 // Add adds the counts of another sharer.

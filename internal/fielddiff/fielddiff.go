@@ -50,7 +50,6 @@ func Diff(old, new any) []Change {
 	return d.changes
 }
 
-// whole compares values without fields.
 func whole(old, new any) []Change {
 	switch {
 	case reflect.DeepEqual(old, new):
@@ -143,14 +142,6 @@ func equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-func (d *differ) added(path string, value any) {
-	d.changes = append(d.changes, Change{Kind: Added, Path: path, New: value})
-}
-
-func (d *differ) removed(path string, value any) {
-	d.changes = append(d.changes, Change{Kind: Removed, Path: path, Old: value})
-}
-
 // maps looks only into fields that differ: most do not, and their keys need not be
 // sorted nor their paths written.
 func (d *differ) maps(path string, old, new map[string]any) {
@@ -177,9 +168,9 @@ func (d *differ) maps(path string, old, new map[string]any) {
 func (d *differ) field(path string, old, new any, had, has bool) {
 	switch {
 	case !had:
-		d.added(path, new)
+		d.changes = append(d.changes, Change{Kind: Added, Path: path, New: new})
 	case !has:
-		d.removed(path, old)
+		d.changes = append(d.changes, Change{Kind: Removed, Path: path, Old: old})
 	default:
 		d.values(path, old, new)
 	}
@@ -231,33 +222,25 @@ func (d *differ) matched(path, key string, old, new map[string]any) {
 // misread reports whether a character in brackets could end them or the line.
 func misread(r rune) bool { return strings.ContainsRune(`[]"`, r) || !strconv.IsPrint(r) }
 
-// order adds a change for two lists with the same elements in another order.
+// order adds a change for two lists whose elements have the same names in another order.
 func (d *differ) order(path, key string, old, new []any) {
 	before, after := namesOf(old, key), namesOf(new, key)
-	if len(before) == len(after) && !slices.Equal(before, after) && sameElements(before, after) {
-		change := Change{Kind: Changed, Path: path, Old: toAny(before), New: toAny(after)}
-		d.changes = append(d.changes, change)
+	seen := map[any]bool{}
+	for _, name := range before {
+		seen[name] = true
+	}
+	gone := slices.ContainsFunc(after, func(name any) bool { return !seen[name] })
+	if len(before) == len(after) && !gone && !slices.Equal(before, after) {
+		d.changes = append(d.changes, Change{Kind: Changed, Path: path, Old: before, New: after})
 	}
 }
 
-func namesOf(list []any, key string) []string {
-	names := make([]string, len(list))
+func namesOf(list []any, key string) []any {
+	names := make([]any, len(list))
 	for i, element := range list {
 		names[i] = fmt.Sprint(element.(map[string]any)[key])
 	}
 	return names
-}
-
-func sameElements(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-func toAny(names []string) []any {
-	list := make([]any, len(names))
-	for i, name := range names {
-		list[i] = name
-	}
-	return list
 }
 
 // identifiers are the fields by which the API identifies the elements of a list, the most specific

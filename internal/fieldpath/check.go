@@ -1,7 +1,6 @@
 package fieldpath
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -12,9 +11,7 @@ import (
 // Check returns an error if objects of a Go type, a struct or a pointer to one, do not
 // have all the fields of the tree. It names the first path that is wrong, the type that
 // lacks the field, and the fields that this type has.
-func (t Tree) Check(of reflect.Type) error {
-	return t.check(of, "")
-}
+func (t Tree) Check(of reflect.Type) error { return t.check(of, "") }
 
 // CheckField checks the paths within one field of the objects, which is of the Go type. It is
 // for objects whose other fields are unknown.
@@ -35,8 +32,8 @@ func (t Tree) check(of reflect.Type, before string) error {
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		k := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 		if k < 0 {
-			return fmt.Errorf("%q: %v has no field %q, %s",
-				before+Tree{name: t[name]}.Paths()[0], of, name, has(fields, name))
+			return fmt.Errorf("%q: %v has no field %q, it has %s",
+				before+Tree{name: t[name]}.Paths()[0], of, name, names(fields))
 		}
 		if err := t[name].check(fields[k].Type, before+name+"."); err != nil {
 			return err
@@ -56,46 +53,11 @@ func closed(t reflect.Type) string {
 	return ""
 }
 
-// maxNamed is how many fields an error names.
-const maxNamed = 12
-
-// has names the fields of a type or, if there are many, those whose names are the most
-// like the one that was looked for.
-func has(fields []Field, name string) string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.Name
+func names(fields []Field) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
 	}
-	if len(names) <= maxNamed {
-		slices.Sort(names)
-		return "it has " + strings.Join(names, ", ")
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(distance(a, name), distance(b, name)), cmp.Compare(a, b))
-	})
-	return fmt.Sprintf("it has %s and %d more",
-		strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
-}
-
-// distance returns how many letters have to be added, removed or replaced to make one
-// name of the other, whatever their case.
-func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }

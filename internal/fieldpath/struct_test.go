@@ -155,16 +155,6 @@ func TestCheckField(t *testing.T) {
 	}
 }
 
-// TestManyFields names those that are most like the one that was looked for.
-func TestManyFields(t *testing.T) {
-	type many struct{ A1, A2, A3, A4, A5, A6, A7, A8, A9, Containers, B1, B2, B3, B4 int }
-	tree := Tree{"container": nil}
-	err := tree.Check(reflect.TypeFor[many]())
-	if err == nil || !strings.Contains(err.Error(), "it has Containers, ") || !strings.Contains(err.Error(), "and 2 more") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // TestIn walks down field by field, as a decoder does: what stands in an embedded struct
 // is found there, unless it is hidden.
 func TestIn(t *testing.T) {

@@ -43,7 +43,6 @@ func Of(view inspect.View) Memory {
 	return m.extended(view)
 }
 
-// sample measures some objects of an informer.
 func sample(view inspect.View) (m Memory) {
 	w := walker{blocks: map[unsafe.Pointer]*block{}}
 	for _, object := range view.Sample(sampledObjects) {

@@ -18,7 +18,6 @@ type walker struct {
 	blocks map[unsafe.Pointer]*block
 }
 
-// add walks one more object.
 func (w *walker) add(object any) {
 	w.object++
 	w.walk(reflect.ValueOf(object))
@@ -36,7 +35,6 @@ func (w *walker) bytes() (own, shared int) {
 	return own, shared
 }
 
-// allocated returns about what an allocation of a size takes.
 func allocated(size int) int {
 	if size <= 32 {
 		return (size + 7) &^ 7
@@ -66,7 +64,7 @@ func (w *walker) visit(at unsafe.Pointer, bytes int) bool {
 func (w *walker) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if w.visit(v.UnsafePointer(), sizeOfElem(v)) {
+		if w.visit(v.UnsafePointer(), int(v.Type().Elem().Size())) {
 			w.walk(v.Elem())
 		}
 	case reflect.Interface:
@@ -99,9 +97,6 @@ func (w *walker) walk(v reflect.Value) {
 	}
 }
 
-func sizeOfElem(v reflect.Value) int { return int(v.Type().Elem().Size()) }
-
-// isPlain reports whether values of a type refer to nothing.
 func isPlain(t reflect.Type) bool {
 	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
 }

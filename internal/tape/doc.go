@@ -7,8 +7,8 @@
 //
 // # Algorithms
 //
-//  1. A write encodes a record into the newest segment, which has room for a 32nd of
-//     [Options.MaxBytes], or for one larger record.
+//  1. A write copies the texts and the data of a record into the newest segment, which has room for
+//     a 32nd of [Options.MaxBytes], or for one larger record.
 //  2. With a writer's first record in a segment, the ring asks the writer for the state of its
 //     cache. This is the base of the writer if the segment becomes its oldest one.
 //  3. When the segments are larger than MaxBytes, or the newest record of the oldest
@@ -22,8 +22,8 @@
 //
 // # Memory
 //
-// A record counts its encoded bytes and, a second time, its data: a base keeps the object that the
-// record's object has replaced in the cache. What is not encoded counts [extraBytes] and its texts.
+// A record counts its head and its bytes, and its data a second time: a base keeps the object that
+// the record's object has replaced in the cache. What has pointers counts [extraBytes] and its texts.
 // The table of a cache is copied on write, and the nodes of its tree that are kept for a base do
 // not count.
 package tape

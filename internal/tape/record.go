@@ -75,7 +75,6 @@ func (f *Form) UnmarshalText(text []byte) error {
 // names are those of the values of a type, by value.
 type names []string
 
-// find returns the value of a name.
 func (n names) find(what string, text []byte) (int, error) {
 	at := slices.Index(n, string(text))
 	if at <= 0 {
@@ -150,7 +149,6 @@ type Failure struct {
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
-// texts returns how many bytes the texts of m have.
 func (m *More) texts() int {
 	if m == nil {
 		return 0

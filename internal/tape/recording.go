@@ -51,7 +51,7 @@ func (r *Ring) Take() Take {
 	return take
 }
 
-// copy returns the segments as they are. Encoded records are only appended, and the segments will
+// copy returns the segments as they are. Heads and bytes are only appended, and the segments will
 // not be used again.
 func (r *Ring) copy() ([]segment, []*Writer) {
 	r.mu.Lock()
@@ -61,7 +61,8 @@ func (r *Ring) copy() ([]segment, []*Writer) {
 	for i, s := range r.segments {
 		s.copied = true
 		copied[i] = segment{
-			buf: slices.Clip(s.buf), extras: slices.Clone(s.extras), parts: slices.Clone(s.parts),
+			heads: slices.Clip(s.heads), buf: slices.Clip(s.buf),
+			extras: slices.Clone(s.extras), parts: slices.Clone(s.parts),
 		}
 	}
 	byName := func(a, b *Writer) int { return strings.Compare(a.o.Name, b.o.Name) }

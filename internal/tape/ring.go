@@ -19,7 +19,7 @@ type Options struct {
 }
 
 const (
-	// extraBytes is the memory of what is kept beside the bytes of a record, but for its texts.
+	// extraBytes is the memory of what a record has beside its head and its bytes, but for texts.
 	extraBytes = 256
 	// objectBytes is what an object that is not encoded counts.
 	objectBytes = 4 << 10
@@ -39,24 +39,6 @@ type Ring struct {
 	bytes    int64
 	spare    *segment         // an empty one, or nil
 	writers  map[*Writer]bool // that have not ended
-}
-
-// segment has the records of a while.
-type segment struct {
-	number int     // of Ring.begun
-	buf    []byte  // the encoded records; it never grows
-	extras []extra // what is not encoded, in the order of records
-	parts  []part  // by the number that a record has of its writer
-	bytes  int64
-	first  time.Duration // when its first record was written
-	last   time.Duration // and its last one
-	copied bool          // a recording refers to it
-}
-
-// part is what a segment knows of a writer.
-type part struct {
-	by   *Writer // nil if it has ended
-	base Base
 }
 
 // Base is the state of a cache.
@@ -124,16 +106,14 @@ func (r *Ring) write(w *Writer, record *Record, now time.Duration) {
 	if int64(len(kept.Data)) > r.o.MaxBytes/4 {
 		kept.LeftOut, kept.Data = true, nil
 	}
-	s := r.newest(kept.maxSize(), now)
+	s := r.newest(kept.size(), now)
 	if w.segment != s.number {
 		w.segment, w.part = s.number, len(s.parts)
 		s.parts = append(s.parts, part{by: w, base: w.o.Base()})
 	}
-	before := len(s.buf)
-	s.buf = kept.appendTo(s.buf, w.part)
-	count := int64(len(s.buf) - before + len(kept.Data))
+	s.add(&kept, w.part)
+	count := int64(headBytes + kept.size() + len(kept.Data))
 	if kept.More != nil || kept.Object != nil {
-		s.extras = append(s.extras, extra{part: w.part, more: kept.More, object: kept.Object})
 		count += int64(extraBytes + kept.More.texts())
 	}
 	if kept.Object != nil {
@@ -179,7 +159,7 @@ func (r *Ring) trim(now time.Duration) {
 			clear(oldest.extras)
 			clear(oldest.parts)
 			oldest.extras, oldest.parts = oldest.extras[:0], oldest.parts[:0]
-			oldest.buf, oldest.bytes = oldest.buf[:0], 0
+			oldest.heads, oldest.buf, oldest.bytes = oldest.heads[:0], oldest.buf[:0], 0
 			r.spare = oldest
 		}
 	}

@@ -288,7 +288,6 @@ func escape(data []byte, i int) int {
 	return -1
 }
 
-// number cuts a number.
 func (z *Tokens) number(i int) int {
 	begin, kind := i, Integer
 	if z.data[i] == '-' {
@@ -323,7 +322,6 @@ func (z *Tokens) number(i int) int {
 	return i
 }
 
-// digits returns the index after one or more digits.
 func (z *Tokens) digits(i int) int {
 	begin := i
 	for i < len(z.data) && z.data[i]-'0' <= 9 {

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// hexDigit returns the value of a hexadecimal digit.
 func hexDigit(c byte) (rune, bool) {
 	switch {
 	case c-'0' <= 9:
