@@ -118,9 +118,9 @@ type layout struct {
 
 	// flat says that the value holds no pointers.
 	flat bool
-	// quantities says that a Quantity stands in the value itself. If the value has an
-	// address, its readers may write to the Quantity.
-	quantities bool
+	// selfWriting says that methods which only read may write to a value with an address: a
+	// Quantity stands in it or, for a StructDecoder, a field that is not exported.
+	selfWriting bool
 	// opaque says why a Sharer does not look into values of the type.
 	opaque error
 }
@@ -161,7 +161,7 @@ type field struct {
 	inner  int32  // index of those of the strings in its value
 	kind   kind
 	offset uintptr
-	size   uintptr
+	size   uintptr   // of kindNumber, that of the number
 	elem   *layout   // of the value that it points to; of a map itself
 	space  *keySpace // of its type
 }

@@ -54,8 +54,7 @@ func (w *mapWorker) decode(d *MapDecoder, data []byte) (map[string]any, bool) {
 	w.boxesAtOnce, w.boxesUsed = max(1, min(int(d.strings.Load()), strings)), 0
 	object := w.makeObject(0, w.paths.root(d.kind), d.omitted)
 	d.strings.Store(int32(min(w.boxesUsed, maxBoxes)))
-	w.own.assign()
-	w.end()
+	w.endObject(true)
 	return object, true
 }
 
@@ -82,7 +81,7 @@ func (w *mapWorker) open(data []byte) bool {
 // close forgets the object.
 func (w *mapWorker) close() {
 	w.tokens.Forget()
-	w.source, w.boxes, w.part = source{}, nil, part{}
+	w.source, w.boxes = source{}, nil
 	if cap(w.scratch) > retainedBytes {
 		w.scratch = nil
 	}

@@ -67,7 +67,7 @@ func (h *hasher) value(f *field, v value) (x uint64) {
 
 // elements hashes the elements of a slice, or the one value behind a pointer.
 func (h *hasher) elements(l *layout, v value) uint64 {
-	if l.opaque != nil || l.quantities {
+	if l.opaque != nil || l.selfWriting {
 		h.failed = true
 		return 0
 	}

@@ -60,7 +60,7 @@ func (h *hasher) otherMap(l *layout, m reflect.Value) uint64 {
 // comparableMap reports whether maps of a type can be compared. API types have strings as
 // keys, and others are left alone.
 func (l *layout) comparableMap() bool {
-	return l.typ.Key().Kind() == reflect.String && l.elem.opaque == nil && !l.elem.quantities
+	return l.typ.Key().Kind() == reflect.String && l.elem.opaque == nil && !l.elem.selfWriting
 }
 
 func equalMaps(l *layout, a, b value) bool {

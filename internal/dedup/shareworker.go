@@ -109,7 +109,7 @@ func (w *shareWorker) parts(l *layout, v value) unsafe.Pointer {
 	if l.flat || l.opaque != nil || w.tooDeep() {
 		return v.at
 	}
-	if l.quantities && w.depth > 0 {
+	if l.selfWriting && w.depth > 0 {
 		return v.at // to copy a Quantity is to read it, while its readers may write to it
 	}
 	w.depth++
