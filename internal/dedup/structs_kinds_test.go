@@ -140,6 +140,11 @@ func (u *upper) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// manyKinds is an object of everyKind with values that are shared.
+const manyKinds = `{"kind":"A","metadata":{"name":"b"},"bool":true,"int16":7,"pointer":"c","bytes":"YQ==","numbers":[1,2],"strings":["d",null],` +
+	`"lists":[["e"],[]],"structs":[{"name":"f","value":[1,{"g":2.5}],"next":{}},null],"anys":["h",{}],"object":{"i":["\u006a"]},"map":{"k":"l"},` +
+	`"mapOfLists":{"m":["n"]},"mapOfInner":{"o":{"name":"p","within":{"q":{}}}},"time":"2026-01-02T03:04:05Z","quantity":"1Gi","ports":[1,"r"],"raw":{"s":[]},"schema":{"t":1},"reader":2,"upper":"u"}`
+
 // oddFields are objects with one field of everyKind, whose value is odd in turn.
 func oddFields() (texts []string) {
 	for _, name := range append(jsonNames(reflect.TypeFor[everyKind]()), "Bool", "Both", "Picked", "Own", "Far", "Near", "hiddenRaw", "hiddenUpper", "Skipped", "Untagged") {

@@ -1,11 +1,13 @@
 package deduptest
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/tidings-go/tidings/internal/wire"
 )
@@ -143,4 +145,45 @@ func Same(tb testing.TB, data []byte, want, got any, wantErr, gotErr error) bool
 		tb.Fatalf("%T from %s:\nAPI machinery: %+v\nthis decoder:  %+v", want, data, want, got)
 	}
 	return wantErr == nil
+}
+
+// Overwrite checks that a decoder has not changed data, which was given to it as frame, and
+// overwrites the frame: no object may point into it.
+func Overwrite(tb testing.TB, frame, data []byte) {
+	tb.Helper()
+	if !bytes.Equal(frame, data) {
+		tb.Fatalf("%q was changed into %q", data, frame)
+	}
+	for i := range frame {
+		frame[i] ^= 0xa5
+	}
+}
+
+// Exact checks that all slices of an object end where their memory does: an append
+// to one that is shared must not write into it.
+func Exact(tb testing.TB, v reflect.Value) {
+	tb.Helper()
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*unsafe.Pointer]() {
+			Exact(tb, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				Exact(tb, v.Field(i))
+			}
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			Exact(tb, value)
+		}
+	case reflect.Slice:
+		if v.Cap() != v.Len() {
+			tb.Fatalf("a %v has length %d and capacity %d", v.Type(), v.Len(), v.Cap())
+		}
+		for i := range v.Len() {
+			Exact(tb, v.Index(i))
+		}
+	}
 }
