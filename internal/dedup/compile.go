@@ -100,7 +100,7 @@ func (c *compiler) mapLayout(l *layout) (err error) {
 
 // field returns a field of a type, without its place.
 func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err error) {
-	f = field{stats: -1, inner: -1, size: t.Size()}
+	f = field{size: t.Size()}
 	switch k := t.Kind(); {
 	case c.form == inJSON && unknownInJSON(t):
 		f.kind = kindUnknown
@@ -288,17 +288,15 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 // add adds the fields of a value of type t at an offset to a Sharer's layout.
 func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 	switch {
-	case t == timeType, t == handleType:
+	case t == timeType, t == handleType,
+		t.Kind() == reflect.Array && isNumber(t.Elem().Kind()):
 		l.addBits(offset, t.Size())
 		return nil
 	case t == quantityType:
-		l.fields = append(l.fields, field{kind: kindQuantity, offset: offset, stats: -1, inner: -1})
+		l.fields = append(l.fields, field{kind: kindQuantity, offset: offset})
 		return nil
 	case t.Kind() == reflect.Struct:
 		return c.addStruct(l, t, offset)
-	case t.Kind() == reflect.Array && isNumber(t.Elem().Kind()):
-		l.addBits(offset, t.Size())
-		return nil
 	}
 	f, err := c.field(t, nil)
 	switch {
@@ -326,7 +324,7 @@ func (l *layout) addBits(offset, size uintptr) {
 		}
 	}
 	if size > 0 {
-		l.fields = append(l.fields, field{offset: offset, size: size, stats: -1, inner: -1})
+		l.fields = append(l.fields, field{offset: offset, size: size})
 	}
 }
 
@@ -358,15 +356,13 @@ func (c *compiler) genericFields() {
 	if c.plan.generic != nil {
 		return
 	}
-	objects := c.plans.spaceLocked(variant{typ: objectsType})
-	arrays := c.plans.spaceLocked(variant{typ: arraysType})
 	c.plan.generic = make([]field, 2*fieldNames)
-	for i := range fieldNames {
-		c.plan.generic[i] = field{
-			kind: kindObject, stats: c.newStats(), inner: c.newStats(), space: objects,
-		}
-		c.plan.generic[fieldNames+i] = field{
-			kind: kindArray, stats: c.newStats(), inner: -1, space: arrays,
+	for i := range c.plan.generic {
+		f := &c.plan.generic[i]
+		f.kind, f.tag, f.stats = kindObject, uint32(i%fieldNames), c.newStats()
+		f.inner, f.space = c.newStats(), c.plans.spaceLocked(variant{typ: objectsType})
+		if i >= fieldNames {
+			f.kind, f.space = kindArray, c.plans.spaceLocked(variant{typ: arraysType})
 		}
 	}
 }
