@@ -196,8 +196,12 @@ func FuzzEveryStruct(f *testing.F) {
 	types := append(everyStruct(f), reflect.TypeFor[everyKind]())
 	filler := deduptest.New(3)
 	before := make([][]byte, len(types))
+	plans := make([]*plan, len(types))
+	for i, typ := range types {
+		plans[i] = planOf(f, typ, inJSON)
+	}
 	for i, typ := range types[:len(types)-1] {
-		before[i] = filler.JSON(f, typ, 3)
+		before[i] = filler.Seed(f, typ)
 		f.Add(uint16(i), filler.Odd(before[i]))
 	}
 	odd := oddFields()
@@ -208,7 +212,7 @@ func FuzzEveryStruct(f *testing.F) {
 	f.Fuzz(func(t *testing.T, number uint16, data []byte) {
 		i := int(number) % len(types)
 		for _, sharing := range []Sharing{ShareAll, ShareStrings} {
-			d := newStructDecoder(new(Table), types[i], sharing)
+			d := newStructDecoder(tableOf(plans[i], types[i], inJSON), types[i], sharing)
 			for range 2 {
 				sameStruct(t, d, before[i])
 				keenStructs(d)

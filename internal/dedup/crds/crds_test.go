@@ -140,7 +140,7 @@ func FuzzEveryType(f *testing.F) {
 	filler := newFiller(3)
 	before := make([][]byte, len(types))
 	for i, typ := range types {
-		before[i] = filler.JSON(f, typ, 4)
+		before[i] = filler.Seed(f, typ)
 		f.Add(uint16(i), filler.Odd(before[i]))
 	}
 	f.Fuzz(func(t *testing.T, number uint16, data []byte) {

@@ -25,6 +25,19 @@ func (f *Filler) JSON(tb testing.TB, t reflect.Type, depth int) []byte {
 	return data
 }
 
+// maxSeed bounds the bytes of an object that a fuzz target begins with.
+const maxSeed = 2000
+
+// Seed returns a random object in JSON, which is small unless one with little in it is not.
+func (f *Filler) Seed(tb testing.TB, t reflect.Type) []byte {
+	tb.Helper()
+	for depth := 4; ; depth-- {
+		if data := f.JSON(tb, t, depth); len(data) <= maxSeed || depth == 0 {
+			return data
+		}
+	}
+}
+
 // OddValues are values in JSON that stand in the place of others.
 var OddValues = []string{
 	"null", "true", "false", "0", "-0", "1", "-1", "1.0", "1e3", "1E-2", "127", "128", "255", "256", "-129", "32768", "2147483647", "2147483648", "-2147483649",
