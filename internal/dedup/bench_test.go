@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 )
 
 // cpu returns the CPU time of the process in nanoseconds, the garbage collector's included:
@@ -59,19 +60,23 @@ func keepAll(all [][]byte, open func() (decode func(data []byte) any)) measured 
 func benchEach(b *testing.B, all [][]byte, open func(Sharing) func() func([]byte) any) {
 	for i, name := range []string{"all", "strings", "nothing"} {
 		b.Run(fmt.Sprintf("%d bytes, sharing %s", size(all), name), func(b *testing.B) {
-			var total measured
-			for b.Loop() {
-				m := keepAll(all, open(Sharing(i)))
-				total.cpu, total.heap = total.cpu+m.cpu, total.heap+m.heap
-				total.mallocs += m.mallocs
-			}
-			n := float64(b.N)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(total.cpu/n, "cpu-ns/obj")
-			b.ReportMetric(total.heap/n, "heap-B/obj")
-			b.ReportMetric(total.mallocs/n, "allocs/obj")
+			benchKept(b, all, open(Sharing(i)))
 		})
 	}
+}
+
+func benchKept(b *testing.B, all [][]byte, open func() func([]byte) any) {
+	var total measured
+	for b.Loop() {
+		m := keepAll(all, open)
+		total.cpu, total.heap = total.cpu+m.cpu, total.heap+m.heap
+		total.mallocs += m.mallocs
+	}
+	n := float64(b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(total.cpu/n, "cpu-ns/obj")
+	b.ReportMetric(total.heap/n, "heap-B/obj")
+	b.ReportMetric(total.mallocs/n, "allocs/obj")
 }
 
 func size(all [][]byte) int {
@@ -221,6 +226,35 @@ func BenchmarkStructs(b *testing.B) {
 	run("widgets", reflect.TypeFor[typedWidget](), widgets)
 	run("widgets in random order", reflect.TypeFor[typedWidget](), inRandomOrder(widgets))
 	run("widgets without repetition", reflect.TypeFor[typedWidget](), scrambledWidgets)
+}
+
+// BenchmarkCBOR decodes the custom resources of BenchmarkMaps and BenchmarkStructs from CBOR, as the
+// API machinery does: the decoders of this package read no CBOR.
+func BenchmarkCBOR(b *testing.B) {
+	var all [][]byte
+	for _, data := range newCorpus(1, 40).widgets(100) {
+		object, _ := decodeMaps(b, ShareNothing)()(data).(map[string]any)
+		encoded, err := cbor.Marshal(object)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, encoded)
+	}
+	for name, newObject := range map[string]func() any{
+		"maps": func() any { return new(map[string]any) }, "structs": func() any { return new(typedWidget) },
+	} {
+		b.Run(fmt.Sprintf("%s, %d bytes", name, size(all)), func(b *testing.B) {
+			benchKept(b, all, func() func([]byte) any {
+				return func(data []byte) any {
+					object := newObject()
+					if err := cbor.Unmarshal(data, object); err != nil {
+						b.Error(err)
+					}
+					return object
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkShare shares pods that the generated code has decoded.

@@ -9,8 +9,7 @@ type builder struct {
 	own ownStrings
 	part
 
-	// refused is why the API machinery must not see the data either, or nil.
-	refused error
+	refused error // see objectWorker
 }
 
 // A part is an object or a value in it that is being made.
@@ -27,6 +26,20 @@ type part struct {
 
 func newBuilder(t *Table, sharing Sharing) builder {
 	return builder{finder: finder{table: t, sharing: sharing}}
+}
+
+// endObject ends an object, which is complete if ok is set, and returns why others must not see
+// its data.
+func (b *builder) endObject(ok bool) (refused error) {
+	if ok {
+		b.own.assign()
+	} else {
+		b.own.forget()
+	}
+	b.part = part{}
+	b.end()
+	refused, b.refused = b.refused, nil
+	return refused
 }
 
 // beginPart begins a value that is to be shared, whose data belong to it. It returns the part

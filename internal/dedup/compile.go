@@ -61,14 +61,14 @@ func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) 
 	case t.Kind() == reflect.Map:
 		return l, c.mapLayout(l)
 	case c.form == inProtobuf:
-		return l, c.decodedLayout(l, drop)
+		return l, c.protoLayout(l, drop)
 	}
 	if err := c.add(l, t, 0); err != nil {
 		return nil, err
 	}
 	for i := range l.fields {
 		l.flat = l.flat && l.fields[i].kind == kindBits
-		l.quantities = l.quantities || l.fields[i].kind == kindQuantity
+		l.selfWriting = l.selfWriting || l.fields[i].kind == kindQuantity
 	}
 	return l, nil
 }
@@ -76,11 +76,11 @@ func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) 
 // mapLayout completes the layout of a map. No path of dropped fields goes through a map.
 func (c *compiler) mapLayout(l *layout) (err error) {
 	l.kind, l.maps, l.flat = kindMap, mapOfOthers, false
-	elem := l.typ.Elem()
-	if c.form == inProtobuf && l.typ.Key().Kind() != reflect.String {
+	key, elem := l.typ.Key().Kind(), l.typ.Elem()
+	switch {
+	case c.form == inProtobuf && key != reflect.String:
 		return fmt.Errorf("%s has no decoder: its keys are no strings", l.typ)
-	}
-	if c.form == inMemory && l.typ == objectsType {
+	case c.form == inMemory && l.typ == objectsType:
 		l.kind = kindObject
 		c.genericFields()
 		return nil
@@ -89,8 +89,8 @@ func (c *compiler) mapLayout(l *layout) (err error) {
 		return err
 	}
 	switch {
-	case l.typ.Key().Kind() != reflect.String:
-	case elem.Kind() == reflect.String:
+	case key != reflect.String:
+	case elem.Kind() == reflect.String && (c.form != inJSON || l.elem.kind == kindString):
 		l.maps = mapOfStrings
 	case elem == quantityType:
 		l.maps = mapOfQuantities
@@ -100,37 +100,49 @@ func (c *compiler) mapLayout(l *layout) (err error) {
 
 // field returns a field of a type, without its place.
 func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err error) {
-	f = field{stats: -1, inner: -1, size: t.Size()}
+	f = field{size: t.Size()}
 	switch k := t.Kind(); {
-	case c.form == inProtobuf && isBytes(t):
-		f.kind = kindBytes
-	case c.form == inProtobuf && isList(t), k == reflect.Struct:
+	case c.form == inJSON && unknownInJSON(t):
+		f.kind = kindUnknown
+	case k == reflect.Struct, c.form == inProtobuf && isList(t), c.form == inJSON && readsJSON(t):
 		f.kind = kindStruct
 		f.elem, err = c.layout(t, drop)
+	case c.form != inMemory && isBytes(t):
+		f.kind = kindBytes
 	case k == reflect.String:
 		f.kind, f.stats = kindString, c.newStats()
 	case k == reflect.Interface:
 		f.kind = kindAny
 	case k == reflect.Pointer, k == reflect.Slice, k == reflect.Map:
-		f.kind, f.stats, f.inner = kindMap, c.newStats(), c.newStats()
-		f.space = c.plans.spaceLocked(variant{t, drop.String(), c.form})
-		if k == reflect.Map {
-			if f.elem, err = c.layout(t, nil); err == nil {
-				f.kind = f.elem.kind
-			}
-			return f, err
-		}
-		f.kind = kindSlice
-		if k == reflect.Pointer {
-			f.kind = kindPointer
-			if isNumber(t.Elem().Kind()) {
-				f.kind = kindNumber
-			}
-		}
-		f.elem, err = c.layout(t.Elem(), drop)
-	case !isNumber(k) && k != reflect.Complex64 && k != reflect.Complex128:
+		return c.partField(f, t, drop)
+	case isNumber(k):
+		f.tag = uint32(k) // and the zero kind, kindBits
+	case k != reflect.Complex64 && k != reflect.Complex128:
 		err = fmt.Errorf("%w: a %v", errOpaque, t)
 	}
+	return f, err
+}
+
+// partField completes a pointer, a slice or a map, whose value may be shared.
+func (c *compiler) partField(f field, t reflect.Type, drop fieldpath.Tree) (_ field, err error) {
+	f.stats, f.inner = c.newStats(), c.newStats()
+	f.space = c.plans.spaceLocked(variant{t, drop.String(), c.form})
+	elem := t.Elem()
+	switch t.Kind() {
+	case reflect.Map:
+		f.kind, elem = kindMap, t
+		if c.form == inMemory && t == objectsType {
+			f.kind = kindObject
+		}
+	case reflect.Slice:
+		f.kind = kindSlice
+	default:
+		f.kind = kindPointer
+		if isNumber(elem.Kind()) && !(c.form == inJSON && readsJSON(elem)) {
+			f.kind, f.tag, f.size = kindNumber, uint32(elem.Kind()), elem.Size()
+		}
+	}
+	f.elem, err = c.layout(elem, drop)
 	return f, err
 }
 
@@ -161,8 +173,8 @@ func generated(t reflect.Type) bool {
 	return strings.HasSuffix(file, "/"+generatedFile)
 }
 
-// decodedLayout completes the layout of values that are decoded from protobuf.
-func (c *compiler) decodedLayout(l *layout, drop fieldpath.Tree) error {
+// protoLayout completes the layout of values that are decoded from protobuf.
+func (c *compiler) protoLayout(l *layout, drop fieldpath.Tree) error {
 	t := l.typ
 	switch t.Kind() {
 	case reflect.String:
@@ -223,7 +235,7 @@ func (c *compiler) addNumbered(l *layout, sf reflect.StructField, number int,
 	}
 	l.fields = append(l.fields, f)
 	l.byNumber[number] = uint8(len(l.fields))
-	l.quantities = l.quantities || f.kind == kindStruct && f.elem.quantities
+	l.selfWriting = l.selfWriting || f.kind == kindStruct && f.elem.selfWriting
 	return nil
 }
 
@@ -276,17 +288,15 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 // add adds the fields of a value of type t at an offset to a Sharer's layout.
 func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 	switch {
-	case t == timeType, t == handleType:
+	case t == timeType, t == handleType,
+		t.Kind() == reflect.Array && isNumber(t.Elem().Kind()):
 		l.addBits(offset, t.Size())
 		return nil
 	case t == quantityType:
-		l.fields = append(l.fields, field{kind: kindQuantity, offset: offset, stats: -1, inner: -1})
+		l.fields = append(l.fields, field{kind: kindQuantity, offset: offset})
 		return nil
 	case t.Kind() == reflect.Struct:
 		return c.addStruct(l, t, offset)
-	case t.Kind() == reflect.Array && isNumber(t.Elem().Kind()):
-		l.addBits(offset, t.Size())
-		return nil
 	}
 	f, err := c.field(t, nil)
 	switch {
@@ -314,7 +324,7 @@ func (l *layout) addBits(offset, size uintptr) {
 		}
 	}
 	if size > 0 {
-		l.fields = append(l.fields, field{offset: offset, size: size, stats: -1, inner: -1})
+		l.fields = append(l.fields, field{offset: offset, size: size})
 	}
 }
 
@@ -346,15 +356,13 @@ func (c *compiler) genericFields() {
 	if c.plan.generic != nil {
 		return
 	}
-	objects := c.plans.spaceLocked(variant{typ: objectsType})
-	arrays := c.plans.spaceLocked(variant{typ: arraysType})
 	c.plan.generic = make([]field, 2*fieldNames)
-	for i := range fieldNames {
-		c.plan.generic[i] = field{
-			kind: kindObject, stats: c.newStats(), inner: c.newStats(), space: objects,
-		}
-		c.plan.generic[fieldNames+i] = field{
-			kind: kindArray, stats: c.newStats(), inner: -1, space: arrays,
+	for i := range c.plan.generic {
+		f := &c.plan.generic[i]
+		f.kind, f.tag, f.stats = kindObject, uint32(i%fieldNames), c.newStats()
+		f.inner, f.space = c.newStats(), c.plans.spaceLocked(variant{typ: objectsType})
+		if i >= fieldNames {
+			f.kind, f.space = kindArray, c.plans.spaceLocked(variant{typ: arraysType})
 		}
 	}
 }

@@ -45,6 +45,7 @@ type typedDecoder struct {
 	typ     reflect.Type // a pointer
 	form    form
 	sharing Sharing
+	secret  bool // by the kind of the decoder
 	drop    fieldpath.Tree
 	clearer *fieldpath.Clearer // of drop, for objects that are left to others
 
@@ -59,6 +60,16 @@ type decoderCounts struct{ shared, generated, rejected atomic.Int64 }
 
 func (c *decoderCounts) stats() DecoderStats {
 	return DecoderStats{c.shared.Load(), c.generated.Load(), c.rejected.Load()}
+}
+
+// left counts an object that was left to others, and returns their error.
+func (c *decoderCounts) left(err error) error {
+	if err != nil {
+		c.rejected.Add(1)
+	} else {
+		c.generated.Add(1)
+	}
+	return err
 }
 
 // DecoderStats count the objects of a decoder.
@@ -110,20 +121,22 @@ func (d *typedDecoder) without(less *typedDecoder, paths []string) error {
 		return err
 	}
 	less.table, less.typ, less.form, less.sharing = d.table, d.typ, d.form, d.sharing
-	less.drop, less.clearer = drop, fieldpath.NewClearer(drop, d.typ)
+	less.secret, less.drop, less.clearer = d.secret, drop, fieldpath.NewClearer(drop, d.typ)
 	return nil
 }
 
 var errSharesNothing = errors.New("sharing is turned off")
 
 // Shares returns nil if objects of the decoder's type are shared, and otherwise why each of them
-// is decoded for itself: sharing is turned off, the type is Secret or leads to it, has an Unmarshal
-// or UnmarshalJSON of its own, or a field of a kind that API types do not have.
+// is decoded for itself: sharing is turned off, they are Secrets, or the type leads to Secrets, has
+// an Unmarshal or UnmarshalJSON of its own, or a field of a kind that API types do not have.
 func (d *typedDecoder) Shares() error {
 	d.compile.Do(func() {
 		switch {
 		case d.sharing.off():
 			d.plan = &plan{err: errSharesNothing}
+		case d.secret:
+			d.plan = &plan{err: errSecret}
 		case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 			d.plan = &plan{err: fmt.Errorf("%v is not a pointer to a struct", d.typ)}
 		default:
@@ -136,14 +149,33 @@ func (d *typedDecoder) Shares() error {
 // Stats returns the decoder's counts.
 func (d *typedDecoder) Stats() DecoderStats { return d.counts.stats() }
 
-// check returns the address of the object to decode into.
-func (d *typedDecoder) check(into any) (unsafe.Pointer, error) {
+// An objectWorker decodes an object into the memory at to. If it returns false, that is half
+// filled, and refused is why others must not see the data either, if there is a reason.
+type objectWorker interface {
+	decode(data []byte, to unsafe.Pointer) (ok bool, refused error)
+}
+
+// share decodes an object with a worker of the pool. It reports whether that has ended with an
+// object or an error; if not, into is the zero value again.
+func share[W objectWorker](d *typedDecoder, pool *workerPool[W],
+	newWorker func(*Table, *plan, Sharing) W, data []byte, into any) (done bool, err error) {
 	v := reflect.ValueOf(into)
 	if v.Type() != d.typ || v.IsNil() {
-		return nil, fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v",
+		return true, fmt.Errorf("a decoder of %v was given %T to decode into: give it a new %v",
 			d.typ, into, d.typ.Elem())
 	}
-	return v.UnsafePointer(), nil
+	w := pool.take(d.sharing, func() W { return newWorker(d.table, d.plan, d.sharing) })
+	ok, refused := w.decode(data, v.UnsafePointer())
+	pool.give(w, d.sharing)
+	switch {
+	case ok:
+		d.counts.shared.Add(1)
+	case refused != nil:
+		return true, d.counts.left(refused)
+	default:
+		v.Elem().SetZero()
+	}
+	return ok, nil
 }
 
 // Unmarshal decodes an object into a new one, which must be the zero value of the decoder's type.
@@ -151,45 +183,22 @@ func (d *typedDecoder) check(into any) (unsafe.Pointer, error) {
 // is deeply equal to what that makes, except for the fields of [Decoder.Without]. For data that
 // it rejects, it returns the error of the generated code, and the object is half filled.
 func (d *Decoder) Unmarshal(data []byte, into Message) error {
-	if d.Shares() != nil {
-		d.counts.generated.Add(1)
-		err := d.generate(data, into)
-		d.clearer.Clear(into)
-		return err
+	if d.Shares() == nil {
+		done, err := share(&d.typedDecoder, &d.plan.decoders, newProtoWorker, data, into)
+		if done {
+			return err
+		}
 	}
-	to, err := d.check(into)
-	if err != nil {
-		return err
-	}
-	w := d.plan.decoders.take(d.sharing, func() *protoWorker {
-		return newProtoWorker(d.table, d.plan, d.sharing)
-	})
-	ok := w.decode(data, to)
-	refused := w.refused
-	w.refused = nil
-	d.plan.decoders.give(w, d.sharing)
-	if ok {
-		d.counts.shared.Add(1)
-		return nil
-	}
-	reflect.ValueOf(into).Elem().SetZero()
-	if refused == nil && groups(data) > maxGroups {
-		refused = ErrGroups
-	}
-	if refused == nil {
-		refused = d.generate(data, into)
-	}
-	if refused != nil {
-		d.counts.rejected.Add(1)
-		return refused
-	}
+	err := d.generate(data, into)
 	d.clearer.Clear(into)
-	d.counts.generated.Add(1)
-	return nil
+	return d.counts.left(err)
 }
 
 // generate decodes an object with the generated code, unless that would exhaust the stack.
 func (d *Decoder) generate(data []byte, into Message) error {
+	if groups(data) > maxGroups {
+		return ErrGroups
+	}
 	d.nest.Do(func() { d.nesting = nestings{}.of(d.typ) })
 	if d.nesting.exceeds(data, maxNesting) {
 		return ErrNesting

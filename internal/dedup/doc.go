@@ -1,87 +1,33 @@
-// Package dedup decodes Kubernetes API objects and keeps their common parts in memory once:
-// a [Decoder] decodes the [Message] values of one Go type from protobuf, a [StructDecoder]
-// decodes the values of one Go type from JSON, a [MapDecoder] decodes unstructured objects from
-// JSON into maps, and a [Sharer] takes objects that are decoded already. All of them share through a [Table]. [Sharing] selects the parts that are
-// shared; [DecoderStats], [SharerStats] and [TableStats] count.
+// Package dedup decodes Kubernetes API objects and keeps their common parts in memory once. Its
+// types are [Decoder], for protobuf, [StructDecoder] and [MapDecoder], for JSON into Go structs
+// and into maps, [Sharer], for objects that are decoded already, and [Table], which all of them
+// share through.
 //
-// The pods of a workload have most of their bytes in common. The generated Unmarshal
-// allocates the values of these bytes again for each pod. This package compares the bytes
-// instead, and lets the second pod point to the values of the first. Objects are deeply
-// equal to those of the generated code, and of the API machinery for JSON.
+// The pods of a workload have most of their bytes in common. Where the generated Unmarshal
+// allocates the values of these bytes for each pod anew, a decoder compares the bytes, and
+// lets the second pod point to the values of the first:
 //
 //	bytes of an object
 //	  │   layout of the Go type, compiled once for protobuf and once for JSON
 //	  ├── number ───────────────────────▶ set
 //	  ├── string ──────▶ fieldStats ───▶ paused: ownStrings, one allocation per object
 //	  │                      └─ tries ─▶ recentCache ─▶ Table.texts
-//	  └── message behind a
-//	      pointer, slice,
-//	      map ─────────▶ fieldStats ───▶ paused: built, field by field
+//	  └── part: what a pointer,
+//	      a slice or a map has ────────▶ paused: built, field by field
 //	                         └─ tries ─▶ recentCache ─▶ Table.values (key: the bytes;
 //	                                                    value: a weak pointer)
 //
+// Objects are deeply equal to those of the generated code or, for JSON, of the API machinery.
+// Where an encoding is unusual, these decode the whole object, so that verdict, error and value
+// are their own.
+//
 // # Algorithms
 //
-// Compiling a Go type (compile.go):
+// Finding (finder.go), the same for all: look in the recentCache of the goroutine, by a cheap
+// hash, then in the table (slots.go), by a seeded hash, in eight neighbouring slots. The content
+// decides, never the hash.
 //
-//  1. The Unmarshal method must be generated, and the type's own: only then do the struct
-//     tags describe the encoding. The few handwritten ones are in handwritten.go.
-//  2. Each tagged field gets its number, offset and kind. The wire type follows from the Go
-//     type, because the tags are wrong in places.
-//  3. Secret, and a type with a field of an unknown kind, is left to its own Unmarshal:
-//     [Decoder.Shares] says why.
-//  4. A field that [Decoder.Without] leaves out is skipped. Types with different fields
-//     left out have different key spaces, so that they share no values.
-//
-// Decoding protobuf (proto.go):
-//
-//  1. Fields must be encoded as Go's encoders write them: in rising order, each once. For
-//     any other legal form, the generated code decodes the whole object, so that result and
-//     error are its own.
-//  2. The bytes of a message behind a pointer, of a slice or of a map are a key. If a value
-//     of the same Go type was decoded from the same bytes and is in use, it is taken.
-//     Otherwise it is built. If the new value is to be shared, its strings point into a
-//     copy of the key.
-//  3. Slices have no spare capacity, so that appending to them copies them.
-//
-// Decoding JSON into Go structs (structcompile.go, structworker.go):
-//
-//  1. The text is cut into tokens, and its syntax is checked. Texts, depths and numbers that
-//     are too large, and everything that is not JSON, are left to the API machinery.
-//  2. Fields are found by their names in JSON, by the rules of encoding/json for tags and embedded
-//     structs. The names must match with their case.
-//  3. The bytes of the value of a pointer, a slice or a map are a key, as in protobuf. Values in
-//     interfaces are decoded as maps are.
-//  4. Types that read their JSON themselves are called with a copy of it (structreaders.go). The
-//     common ones, such as Time and Quantity, are read here.
-//  5. The API machinery decodes the whole object if a field comes twice, a value has another type
-//     than its field, a type refuses its value, or the value of a field of an unusual type is
-//     there: a map with numbers as keys, an array, an interface with methods, a field whose tag
-//     says "string", one behind an embedded pointer. So result and error are its own.
-//  6. A value that was found is expected in the next object, where the same bytes are around its
-//     beginning. If it comes there, it is not cut into tokens (expected.go).
-//
-// Decoding JSON into maps (mapworker.go):
-//
-//  1. The text is cut into tokens, as for Go structs.
-//  2. The bytes of an object or array are the key of its map or slice, in any field.
-//  3. Without Go types, fields are learned by name and parent, in a pathTree.
-//
-// Sharing decoded objects (shareworker.go):
-//
-//  1. The values themselves are hashed and compared, so that no keys are kept. Values are
-//     equal if all their bits are; strings, slices and maps by their content; nil is not
-//     empty.
-//  2. The given object is only read. Where parts of it are replaced, it is copied, if that
-//     saves a third of the copy's size. Values in the table are deep copies.
-//  3. After some objects in which little was found, one in 32 is searched, until that pays
-//     again.
-//
-// Finding (finder.go): first in the recentCache of the goroutine, by a cheap hash, then in
-// the table, by a seeded hash, in eight neighbouring slots. The content decides, never the
-// hash.
-//
-// Deciding (fieldstats.go), for each field, in bytes:
+// Deciding (fieldstats.go) whether to look and what to keep, for each field, in bytes:
 //
 //  1. A hit earns the bytes it saved. A miss costs the search, and a kept value its key and
 //     slot. A field with a negative balance pauses: one value in 32 is tried. A value that
@@ -95,17 +41,62 @@
 // Forgetting (table.go): while objects are decoded, a sweep drops the values that the garbage
 // collector has freed, and the strings that no other object has asked for in the last round.
 //
+// Compiling a Go type (compile.go, structcompile.go) makes a layout, which has the kind, the
+// offset and the number or the name of each field. There is one for each [Decoder.Without]: types
+// with different fields left out share no values.
+//
+//  1. For protobuf, the Unmarshal method must be generated, and the type's own: only then do the
+//     struct tags describe the encoding. The few handwritten ones are in handwritten.go. The
+//     wire type follows from the Go type, because the tags are wrong in places.
+//  2. For JSON, the names and embedded structs follow the rules of encoding/json. A type that
+//     reads its JSON itself is called with a copy of it; common ones, such as Time, are read
+//     here (structreaders.go).
+//  3. A type that leads to Secrets is not compiled, and in protobuf none with a field of an
+//     unknown kind. [Decoder.Shares] says why.
+//
+// Decoding protobuf (proto.go):
+//
+//  1. Fields must be encoded as Go's encoders write them: in rising order, each once.
+//  2. The bytes of a part are its key. If a value of the same Go type was decoded from the same
+//     bytes and is in use, it is taken. Otherwise it is built. If it is to be shared, its
+//     strings point into a copy of the key.
+//  3. Slices have no spare capacity, so that appending to them copies them.
+//
+// Decoding JSON (mapworker.go, structworker.go):
+//
+//  1. wire.Tokens cuts the text into tokens and checks its syntax. Texts, depths and numbers
+//     that are too large are left to the API machinery.
+//  2. The bytes of a part are its key, as in protobuf. In maps, and in interfaces of structs, a
+//     part is an object or an array.
+//  3. In maps, fields have no Go type: they are learned by name and parent, in a pathTree.
+//  4. In structs, a field that comes twice, a value of another type than its field, and any
+//     value of a field of kindUnknown are left to the API machinery.
+//  5. In structs, a part that was found is expected in the next object, where the same bytes are
+//     around its beginning. If it comes there, it is not cut into tokens (expected.go).
+//
+// Sharing decoded objects (shareworker.go):
+//
+//  1. The values themselves are hashed and compared, so that no keys are kept. Values are
+//     equal if all their bits are; strings, slices and maps by their content; nil is not
+//     empty.
+//  2. The given object is only read. Where parts of it are replaced, it is copied, if that
+//     saves a third of the copy's size. Values in the table are deep copies.
+//  3. After some objects in which little was found, one in 32 is searched, until that pays
+//     again.
+//
 // # Never shared
 //
-// Secrets, and types that contain them. A map, and a Go struct in JSON, is a Secret if the
-// decoder's kind or its own says so. A [Sharer] leaves objects alone that may be Secrets ([SharerOptions].NoSecrets),
-// and types with unexported fields, channels or functions.
+// Secrets, and types that contain them: [IsSecret] is the one rule. A map, and a Go struct in
+// JSON, is a Secret if the decoder's kind or its own says so. A [Sharer] leaves objects alone
+// that may be Secrets ([SharerOptions].NoSecrets), and what has fields that are not exported,
+// channels or functions.
 //
-// A Quantity that has an address, and values that contain one: its String, AsDec and Cmp write to
-// it, so that the readers of two objects would race. In a map it has no address, and is
-// shared with the map unless its number is behind a pointer.
+// Values with an address to which methods that only read may write, so that the readers of two
+// objects would race: a Quantity, whose String, AsDec and Cmp do, a Go struct in JSON with a field
+// that is not exported, and what contains them. In a map they have no address, and are
+// shared with the map, but for a Quantity whose number is behind a pointer.
 //
-// A value of a type that reads its JSON itself, unless its fields are exported strings, bytes and
+// Values of a type that reads its JSON itself, unless its fields are exported strings, bytes and
 // numbers alone.
 //
 // # Unsafe
@@ -132,7 +123,8 @@
 // one the own strings of its object; none keeps a frame.
 //
 // A worker for pods has about 40 KiB, and at most 256 KiB of recent strings and 1 MiB of
-// recent keys. One for Go structs in JSON has 1 MiB of expected keys besides, at most. A Sharer's keeps recent values of at most 256 KiB alive.
+// recent keys. One for Go structs in JSON has 1 MiB of expected keys besides, at most. A
+// Sharer's keeps recent values of at most 256 KiB alive.
 //
 // Pods of 500 workloads with 40 replicas each, 5.7 KB on the wire, take 5.8 KB and 27
 // allocations instead of 21.3 KB and 340, and three tenths of the CPU time (BenchmarkDecode).

@@ -92,12 +92,14 @@ func TestUnusualEncodings(t *testing.T) {
 func TestGroupsThatExhaustTheStack(t *testing.T) {
 	groups := bytes.Repeat([]byte{2<<3 | 3}, 16<<20)
 	quantity := join([]byte{1<<3 | wire.BytesType, 0xff, 0xff, 0xff, 0x7f}, groups)
-	d := NewDecoder(new(Table), &corev1.ResourceQuota{}, ShareAll)
-	if err := d.Unmarshal(quantity, &corev1.ResourceQuota{}); !errors.Is(err, ErrGroups) {
-		t.Fatalf("got %v, want %v", err, ErrGroups)
-	}
-	if s := d.Stats(); s.Rejected != 1 {
-		t.Errorf("%+v", s)
+	for _, sharing := range []Sharing{ShareAll, ShareNothing} {
+		d := NewDecoder(new(Table), &corev1.ResourceQuota{}, sharing)
+		if err := d.Unmarshal(quantity, &corev1.ResourceQuota{}); !errors.Is(err, ErrGroups) {
+			t.Fatalf("got %v, want %v", err, ErrGroups)
+		}
+		if s := d.Stats(); s.Rejected != 1 {
+			t.Errorf("%+v", s)
+		}
 	}
 	// As large an object that has few of the bytes is left to the generated code.
 	big := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("a", 16<<20)}}

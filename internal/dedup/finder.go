@@ -60,8 +60,10 @@ func (f *finder) text(s *fieldStats, m uint64, content []byte, saved int, own *o
 		s.hit(saved)
 		return text
 	}
-	if own != nil && own.has(m, content) {
-		return nil
+	if own != nil {
+		if _, has := own.find(m, content); has {
+			return nil
+		}
 	}
 	t := f.table
 	h := t.hash(textSpace, content)

@@ -2,7 +2,6 @@ package dedup
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -24,7 +23,7 @@ func isHandwritten(l *layout) bool {
 	case reflect.TypeFor[metav1.MicroTime]():
 		l.decode = decodeMicroTime
 	case quantityType:
-		l.decode, l.quantities = decodeQuantity, true
+		l.decode, l.selfWriting = decodeQuantity, true
 	case fieldsType:
 		l.decode = decodeFields
 	default:
@@ -43,44 +42,41 @@ func isList(t reflect.Type) bool {
 		generated(t)
 }
 
-// timestamp reads seconds and nanoseconds.
-func timestamp(data []byte) (seconds int64, nanos int32, ok bool) {
+// timestamp reads the time of a message of seconds and nanoseconds, of which it counts the micros
+// if they are asked for, in local time. An empty message is the zero time, not the beginning of
+// the epoch.
+func timestamp(data []byte, micros bool, to *time.Time) bool {
+	if len(data) == 0 {
+		return true
+	}
 	var values [2]uint64
 	i := 0
 	for k := range values {
 		if i < len(data) && data[i] == byte(k+1)<<3|wire.VarintType {
 			if values[k], i = wire.Varint(data, i+1); i < 0 {
-				return 0, 0, false
+				return false
 			}
 		}
 	}
-	return int64(values[0]), int32(values[1]), i == len(data)
+	if i != len(data) {
+		return false
+	}
+	nanos := time.Duration(0)
+	if micros {
+		nanos = time.Duration(int32(values[1])).Truncate(time.Microsecond)
+	}
+	*to = time.Unix(int64(values[0]), int64(nanos)).Local()
+	return true
 }
 
-// decodeTime reads a metav1.Time: whole seconds, in local time. An empty message is the zero
-// time, not the beginning of the epoch.
+// decodeTime reads a metav1.Time: whole seconds.
 func decodeTime(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
-	if len(data) == 0 {
-		return true
-	}
-	seconds, _, ok := timestamp(data)
-	if ok {
-		(*metav1.Time)(to).Time = time.Unix(seconds, 0).Local()
-	}
-	return ok
+	return timestamp(data, false, &(*metav1.Time)(to).Time)
 }
 
 // decodeMicroTime reads a metav1.MicroTime: whole microseconds.
 func decodeMicroTime(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
-	if len(data) == 0 {
-		return true
-	}
-	seconds, nanos, ok := timestamp(data)
-	if ok {
-		micros := time.Duration(nanos).Truncate(time.Microsecond)
-		(*metav1.MicroTime)(to).Time = time.Unix(seconds, int64(micros)).Local()
-	}
-	return ok
+	return timestamp(data, true, &(*metav1.MicroTime)(to).Time)
 }
 
 // onlyField returns the content of a message that has the field 1, of bytes, and nothing else.
@@ -107,7 +103,7 @@ func decodeQuantity(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 
 // quantity parses a Quantity.
 func (b *builder) quantity(content []byte, to unsafe.Pointer) bool {
-	if leastExponent(content) < minExponent {
+	if parsesSlowly(content) {
 		b.refused = ErrQuantity
 		return false
 	}
@@ -124,26 +120,28 @@ func (b *builder) quantity(content []byte, to unsafe.Pointer) bool {
 	return true
 }
 
-// minExponent is the least exponent of a Quantity that is parsed. The time that parsing
-// takes grows with its square: 1 ms for this one, hours for 1e-2147483647.
-const minExponent = -99_999
+// ErrQuantity is returned for data with a Quantity that would take too long to parse: the time
+// grows with the square of the exponent, from 1 ms for maxExponent to hours for 1e-2147483647.
+var ErrQuantity = fmt.Errorf("a quantity with an exponent beyond %d", maxExponent)
 
-// ErrQuantity is returned for data with a Quantity of more digits behind the point than
-// anything needs: quantities are rounded to nine of them.
-var ErrQuantity = fmt.Errorf("a quantity with an exponent below %d", minExponent)
+const (
+	// maxExponent bounds the exponents of quantities, below and above zero.
+	maxExponent = 99_999
+	// fastDigits is the length of a number that is parsed as an int64, with any exponent above 0.
+	fastDigits = 18
+)
 
-// leastExponent returns the exponent of a number such as 1e-9, 0 if it has none that can be
-// read, and one below minExponent if it has more digits than an int64 holds.
-func leastExponent(number []byte) int64 {
+// parsesSlowly reports whether parsing a number such as 1e-9 takes long. Like ParseQuantity, it
+// takes the lowest 32 bits of the exponent. Any other suffix, or an exponent that no int64 holds,
+// is small or refused by ParseQuantity.
+func parsesSlowly(number []byte) bool {
 	i := bytes.LastIndexAny(number, "eE")
 	if i < 0 {
-		return 0
+		return false
 	}
 	exponent, err := strconv.ParseInt(string(number[i+1:]), 10, 64)
-	if errors.Is(err, strconv.ErrRange) || err == nil {
-		return exponent // the least int64 if it is out of range
-	}
-	return 0
+	e := int32(exponent)
+	return err == nil && (e < -maxExponent || e > maxExponent && i > fastDigits)
 }
 
 // decodeFields reads a FieldsV1. The bytes of one build variant are set here, because the

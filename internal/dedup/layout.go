@@ -118,9 +118,9 @@ type layout struct {
 
 	// flat says that the value holds no pointers.
 	flat bool
-	// quantities says that a Quantity stands in the value itself. If the value has an
-	// address, its readers may write to the Quantity.
-	quantities bool
+	// selfWriting says that methods which only read may write to a value with an address: a
+	// Quantity stands in it or, for a StructDecoder, a field that is not exported.
+	selfWriting bool
 	// opaque says why a Sharer does not look into values of the type.
 	opaque error
 }
@@ -156,21 +156,12 @@ const (
 
 // A field is a part of a value that stands at an offset. It fits into a cache line.
 type field struct {
-	tag    uint32 // in protobuf; in JSON the reflect.Kind of a number
-	stats  int32  // index of the fieldStats of the field, -1 if it has none
+	tag    uint32 // in protobuf; in JSON the reflect.Kind of a number; genericName of a generic one
+	stats  int32  // index of the fieldStats of the field, if it may be shared
 	inner  int32  // index of those of the strings in its value
 	kind   kind
 	offset uintptr
-	size   uintptr
+	size   uintptr   // of kindNumber, that of the number
 	elem   *layout   // of the value that it points to; of a map itself
 	space  *keySpace // of its type
-}
-
-// load returns the value that a field at p points to.
-func (f *field) load(p unsafe.Pointer) value {
-	if f.kind == kindSlice {
-		h := (*sliceHeader)(p)
-		return value{h.data, h.len}
-	}
-	return value{*(*unsafe.Pointer)(p), 1}
 }

@@ -73,11 +73,9 @@ func (d *MapDecoder) Unmarshal(data []byte) (map[string]any, error) {
 // unshared decodes an object as the API machinery does.
 func (d *MapDecoder) unshared(data []byte) (map[string]any, error) {
 	var object map[string]any
-	if err := utiljson.Unmarshal(data, &object); err != nil {
-		d.counts.rejected.Add(1)
+	if err := d.counts.left(utiljson.Unmarshal(data, &object)); err != nil {
 		return nil, err
 	}
-	d.counts.generated.Add(1)
 	d.drop.Remove(object)
 	return object, nil
 }

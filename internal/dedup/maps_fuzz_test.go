@@ -3,12 +3,14 @@ package dedup
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
@@ -29,15 +31,9 @@ func keenMaps(t *Table) {
 // sameMap decodes data and compares verdict and value with the API machinery's.
 func sameMap(t testing.TB, d *MapDecoder, data []byte) map[string]any {
 	t.Helper()
-	before := string(data)
-	got, err := d.Unmarshal(data)
-	if string(data) != before {
-		t.Fatalf("%q was changed into %q", before, data)
-	}
-	for i := range data {
-		data[i] = 'X' // nothing may keep it
-	}
-	copy(data, before)
+	frame := slices.Clone(data)
+	got, err := d.Unmarshal(frame)
+	deduptest.Overwrite(t, frame, data)
 	var want map[string]any
 	wantErr := utiljson.Unmarshal(data, &want)
 	if wantErr == nil {

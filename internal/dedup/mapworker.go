@@ -14,14 +14,17 @@ type mapWorker struct {
 	paths   pathTree
 	scratch []byte
 	source
-
-	// boxes is room for strings, because an interface with a string is a pointer to it.
-	// boxesAtOnce is how much room to make next, and boxesUsed counts the strings.
-	boxes                  []string
-	boxesAtOnce, boxesUsed int
+	boxes
 
 	// Empty objects and arrays are shared everywhere.
 	emptyObject, emptyArray any
+}
+
+// boxes make room for strings, because an interface with a string is a pointer to it.
+type boxes struct {
+	room   []string
+	atOnce int // how much room to make next
+	used   int
 }
 
 // A source is the text that tokens are read from: data[0] is the byte that they know as number
@@ -51,11 +54,10 @@ func (w *mapWorker) decode(d *MapDecoder, data []byte) (map[string]any, bool) {
 		return nil, false
 	}
 	strings := int(w.tokens.All[0].Strings)
-	w.boxesAtOnce, w.boxesUsed = max(1, min(int(d.strings.Load()), strings)), 0
+	w.boxes = boxes{atOnce: max(1, min(int(d.strings.Load()), strings))}
 	object := w.makeObject(0, w.paths.root(d.kind), d.omitted)
-	d.strings.Store(int32(min(w.boxesUsed, maxBoxes)))
-	w.own.assign()
-	w.end()
+	d.strings.Store(int32(min(w.boxes.used, maxBoxes)))
+	w.endObject(true)
 	return object, true
 }
 
@@ -82,7 +84,7 @@ func (w *mapWorker) open(data []byte) bool {
 // close forgets the object.
 func (w *mapWorker) close() {
 	w.tokens.Forget()
-	w.source, w.boxes, w.part = source{}, nil, part{}
+	w.source, w.boxes = source{}, boxes{}
 	if cap(w.scratch) > retainedBytes {
 		w.scratch = nil
 	}
@@ -258,22 +260,19 @@ func (w *mapWorker) buildShared(i uint32, path int32, omit *omitted, h uint64,
 type surrounding struct {
 	source
 	part
-	boxes        []string
-	atOnce, used int
+	boxes
 }
 
 // enter begins a part that is to be shared and has so many strings, with a copy of its text.
 func (w *mapWorker) enter(own source, strings uint32) surrounding {
-	outer := surrounding{w.source, w.beginPart(), w.boxes, w.boxesAtOnce, w.boxesUsed}
-	w.source = own
-	w.boxes, w.boxesAtOnce = nil, max(1, min(int(strings), maxSharedBoxes))
+	outer := surrounding{w.source, w.beginPart(), w.boxes}
+	w.source, w.boxes = own, boxes{atOnce: max(1, min(int(strings), maxSharedBoxes))}
 	return outer
 }
 
 func (w *mapWorker) leave(outer surrounding) {
 	w.endPart(outer.part)
-	w.source = outer.source
-	w.boxes, w.boxesAtOnce, w.boxesUsed = outer.boxes, outer.atOnce, outer.used
+	w.source, w.boxes = outer.source, outer.boxes
 }
 
 // text makes an interface with a string.
@@ -303,14 +302,14 @@ func (w *mapWorker) text(t *wire.Token, path int32) any {
 }
 
 // box returns room for a string.
-func (w *mapWorker) box() *string {
-	if len(w.boxes) == 0 {
-		w.boxes = make([]string, w.boxesAtOnce)
-		w.boxesAtOnce = min(w.boxesAtOnce, 4)
+func (b *boxes) box() *string {
+	if len(b.room) == 0 {
+		b.room = make([]string, b.atOnce)
+		b.atOnce = min(b.atOnce, 4)
 	}
-	s := &w.boxes[0]
-	w.boxes = w.boxes[1:]
-	w.boxesUsed++
+	s := &b.room[0]
+	b.room = b.room[1:]
+	b.used++
 	return s
 }
 

@@ -51,10 +51,35 @@ var fieldsAreBytes = fieldsType.Field(0).Type == reflect.TypeFor[[]byte]()
 
 func quantityOf(q *resource.Quantity) *quantityBits { return (*quantityBits)(unsafe.Pointer(q)) }
 
-// A value is the target of a field: one value, the n elements of a slice, or a map.
+// A value is the target of a field: one value, the n elements of a slice, a map, or the n bytes
+// of a string.
 type value struct {
 	at unsafe.Pointer
 	n  int
+}
+
+// emptySlice is the target of a slice without elements that is not nil.
+var emptySlice = value{at: unsafe.Pointer(new(struct{}))}
+
+// load returns the target of a pointer, a slice or a map at p.
+func load(k kind, p unsafe.Pointer) value {
+	if k == kindSlice {
+		h := (*sliceHeader)(p)
+		return value{h.data, h.len}
+	}
+	return value{*(*unsafe.Pointer)(p), 1}
+}
+
+// store sets a pointer, a slice, a map or a string at p to its target. A slice ends there.
+func store(k kind, p unsafe.Pointer, v value) {
+	switch k {
+	case kindSlice:
+		*(*sliceHeader)(p) = sliceHeader{v.at, v.n, v.n}
+	case kindString:
+		*(*string)(p) = unsafe.String((*byte)(v.at), v.n)
+	default:
+		*(*unsafe.Pointer)(p) = v.at
+	}
 }
 
 // mapOf returns the map at v as one of other types with the same layout: neither that nor

@@ -35,11 +35,6 @@ func (o *ownStrings) find(m uint64, content []byte) (begin int, ok bool) {
 	return p.begin, string(o.bytes[p.begin:p.begin+p.n]) == string(content)
 }
 
-func (o *ownStrings) has(m uint64, content []byte) bool {
-	_, ok := o.find(m, content)
-	return ok
-}
-
 // add sets *to to the string content, now or when the object is complete.
 func (o *ownStrings) add(m uint64, content []byte, to *string) {
 	if len(content) > maxOwn {

@@ -54,10 +54,10 @@ func (p *pathTree) find(parent int32, name []byte) int32 {
 	return p.index[pathName{parent, string(name)}]
 }
 
-// add returns a new path for a field, or 0 if there is no room.
+// add returns a new path for a field, or unknownPath if there is no room.
 func (p *pathTree) add(parent int32, name string) int32 {
 	if len(p.nodes) >= maxPaths {
-		return 0
+		return unknownPath
 	}
 	at := int32(len(p.nodes))
 	p.nodes = append(p.nodes, pathNode{name: name})
@@ -67,14 +67,10 @@ func (p *pathTree) add(parent int32, name string) int32 {
 
 // root returns the path of the objects of a kind.
 func (p *pathTree) root(kind string) int32 {
-	at := p.find(0, []byte(kind))
-	if at == 0 {
-		at = p.add(0, kind)
+	if at := p.find(0, []byte(kind)); at != 0 {
+		return at
 	}
-	if at == 0 {
-		return unknownPath
-	}
-	return at
+	return p.add(0, kind)
 }
 
 // elementsOf returns the path of the elements of the array at a path.
@@ -108,15 +104,12 @@ func (w *mapWorker) name(t *wire.Token, path, last int32) (string, int32) {
 		return have.name, guess
 	}
 	at := w.paths.find(path, content)
-	if at == 0 {
-		known := len(content) <= maxName && len(content) > 0 &&
-			w.table.seen.mark(w.table.hash(nameSpace, content), noTag, false)
-		if known {
-			at = w.paths.add(path, string(content))
-		}
-		if at == 0 {
-			return w.keepText(t, content), unknownPath
-		}
+	if at == 0 && len(content) <= maxName && len(content) > 0 &&
+		w.table.seen.mark(w.table.hash(nameSpace, content), noTag, false) {
+		at = w.paths.add(path, string(content))
+	}
+	if at <= unknownPath {
+		return w.keepText(t, content), unknownPath
 	}
 	nodes = w.paths.nodes
 	if last > unknownPath {

@@ -17,22 +17,15 @@ func newProtoWorker(t *Table, p *plan, sharing Sharing) *protoWorker {
 	return &protoWorker{builder: newBuilder(t, sharing), typedValues: newTypedValues(p)}
 }
 
-// decode decodes an object into the memory at to. If it returns false, that is half filled.
-func (w *protoWorker) decode(data []byte, to unsafe.Pointer) bool {
+// decode decodes an object, as objectWorker has it.
+func (w *protoWorker) decode(data []byte, to unsafe.Pointer) (ok bool, refused error) {
 	tag := noTag
 	if w.plan.hasMetadata {
 		tag = tagIn(data)
 	}
 	w.begin(tag)
-	ok := w.message(w.plan.root, data, to)
-	if ok {
-		w.own.assign()
-	} else {
-		w.own.forget()
-	}
-	w.unshared, w.size = false, 0
-	w.end()
-	return ok
+	ok = w.message(w.plan.root, data, to)
+	return ok, w.endObject(ok)
 }
 
 // message decodes the fields of a message. It returns false for everything that is not
@@ -131,9 +124,8 @@ func (w *protoWorker) number(f *field, v uint64, at unsafe.Pointer) {
 		setNumber(f.size, v, at)
 		return
 	}
-	size := f.elem.size
-	setNumber(size, v, unsafe.Pointer(&v))
-	*(*unsafe.Pointer)(at) = w.numberAt(size, bitsAt(unsafe.Pointer(&v), size))
+	setNumber(f.size, v, unsafe.Pointer(&v))
+	*(*unsafe.Pointer)(at) = w.numberAt(f.size, bitsAt(unsafe.Pointer(&v), f.size))
 }
 
 // setNumber sets a bool, if it has the size of one, or a number.
@@ -166,7 +158,7 @@ const maxShared = 1 << 14
 // value returns the value of a field whose n elements are in data: one that was decoded
 // before from the same bytes, if it is still in use, or a new one.
 func (w *protoWorker) value(f *field, data []byte, n int) (value, bool) {
-	if w.sharing != ShareAll || len(data) > maxShared || len(data) == 0 || f.size == 0 {
+	if w.sharing != ShareAll || len(data) > maxShared || len(data) == 0 {
 		return w.build(f, data, n)
 	}
 	s := &w.stats[f.stats]
@@ -211,7 +203,7 @@ func (w *protoWorker) build(f *field, data []byte, n int) (v value, ok bool) {
 		}
 		return v, true
 	}
-	if l.quantities {
+	if l.selfWriting {
 		w.unshared = true
 	}
 	if f.kind == kindPointer {

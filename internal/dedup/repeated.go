@@ -63,11 +63,7 @@ func (w *protoWorker) repeated(f *field, data []byte, begin int, to unsafe.Point
 	if !ok {
 		return -1
 	}
-	if f.kind == kindMap {
-		*(*unsafe.Pointer)(to) = v.at
-	} else {
-		*(*sliceHeader)(to) = sliceHeader{v.at, v.n, v.n}
-	}
+	store(f.kind, to, v)
 	return end
 }
 
@@ -124,6 +120,6 @@ func (w *protoWorker) numbers(f *field, data []byte, i int, to unsafe.Pointer) i
 		v, i = wire.Varint(data, i)
 		setNumber(f.elem.size, v, unsafe.Add(at, k*f.elem.size))
 	}
-	*(*sliceHeader)(to) = sliceHeader{at, n, n}
+	store(kindSlice, to, value{at, n})
 	return end
 }

@@ -145,7 +145,7 @@ func TestShareParts(t *testing.T) {
 		keenSharer(t, s, reflect.TypeFor[corev1.Pod]())
 	}
 	partsAreOne(t, a, b)
-	exact(t, reflect.ValueOf(b.Spec.Containers))
+	deduptest.Exact(t, reflect.ValueOf(b.Spec.Containers))
 }
 
 // TestShareLeavesAlone: values that are returned as they are.

@@ -9,7 +9,7 @@ import (
 
 // This file shares generic values, as JSON is decoded to: maps and slices of any. They are
 // shared like the values of Go types, as a whole or by their parts. Their fieldStats are
-// those of the name of the field in which they stand.
+// those of the name of the field in which they stand: see genericFields.
 
 // anyObject and anyArray are fields with an object and an array, under any name.
 var anyObject, anyArray = field{kind: kindObject}, field{kind: kindArray}
@@ -72,36 +72,18 @@ func equalGeneric(a, b any) bool {
 	return false
 }
 
-func equalArrays(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !equalGeneric(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+// genericName returns the number of a name in genericFields.
+func genericName(name string) uint32 { return uint32(mix(bytesOf(name)) >> 56) }
 
-// genericField returns the field for objects, or arrays, under a name.
-func (w *shareWorker) genericField(kind kind, name string) *field {
-	i := mix(bytesOf(name)) >> 56
-	if kind == kindArray {
-		i += fieldNames
-	}
-	return &w.plan.generic[i]
-}
-
-// generic returns the replacement of a value under a name, and whether that is another
-// one than x. If clone is set, it has nothing in common with x that can be written to.
-func (w *shareWorker) generic(x any, name string, clone bool) (any, bool) {
+// generic returns the replacement of a value under a name of that number, and whether that is
+// another one than x. If clone is set, it has nothing in common with x that can be written to.
+func (w *shareWorker) generic(x any, name uint32, clone bool) (any, bool) {
 	switch x := x.(type) {
 	case string:
 		if len(x) == 0 {
 			return x, false
 		}
-		shared, ok := w.text(w.genericField(kindObject, name).inner, x)
+		shared, ok := w.text(w.plan.generic[name].inner, x)
 		switch {
 		case ok && unsafe.StringData(shared) != unsafe.StringData(x):
 			w.saved += len(x)
@@ -110,44 +92,47 @@ func (w *shareWorker) generic(x any, name string, clone bool) (any, bool) {
 			return strings.Clone(x), true
 		}
 	case map[string]any:
-		if x == nil || !clone && (len(x) == 0 || w.tooDeep()) {
-			return x, false
+		if v, ok := w.genericPart(&w.plan.generic[name], objectAt(x), len(x), clone); ok {
+			return mapOf[any](v), true
 		}
-		if len(x) > 0 {
-			if v, ok := w.whole(w.genericField(kindObject, name), objectAt(x)); ok {
-				return mapOf[any](v), true
-			}
-		}
-		if clone {
-			return w.cloneObject(x), true
-		}
-		return w.objectParts(x)
 	case []any:
-		if x == nil || !clone && (len(x) == 0 || w.tooDeep()) {
-			return x, false
+		v, ok := w.genericPart(&w.plan.generic[fieldNames+name], listAt(x), len(x), clone)
+		if ok {
+			return listOf(v), true
 		}
-		if len(x) > 0 {
-			if v, ok := w.whole(w.genericField(kindArray, name), listAt(x)); ok {
-				return listOf(v), true
-			}
-		}
-		if clone {
-			return w.cloneArray(x, name), true
-		}
-		return w.arrayParts(x, name)
 	}
 	return x, false
 }
 
+// genericPart is generic for an object or an array of n elements.
+func (w *shareWorker) genericPart(f *field, v value, n int, clone bool) (value, bool) {
+	if v.at == nil || !clone && (n == 0 || w.tooDeep()) {
+		return v, false
+	}
+	if n > 0 {
+		if other, ok := w.whole(f, v); ok {
+			return other, true
+		}
+	}
+	switch {
+	case clone:
+		return w.clone(f, v), true
+	case f.kind == kindObject:
+		return w.objectParts(v)
+	}
+	return w.arrayParts(f, v)
+}
+
 // objectParts returns a copy of a map with shared parts, if that is worth it, and otherwise
 // the map.
-func (w *shareWorker) objectParts(m map[string]any) (map[string]any, bool) {
+func (w *shareWorker) objectParts(v value) (value, bool) {
 	w.depth++
+	m := mapOf[any](v)
 	size := sizeOfMap(len(m), sizeOfEntry)
 	before := w.search(size)
 	var changed map[string]any
 	for key, x := range m {
-		if y, ok := w.generic(x, key, false); ok {
+		if y, ok := w.generic(x, genericName(key), false); ok {
 			if changed == nil {
 				changed = maps.Clone(m)
 			}
@@ -156,18 +141,19 @@ func (w *shareWorker) objectParts(m map[string]any) (map[string]any, bool) {
 	}
 	w.depth--
 	if !w.worthwhile(before, changed != nil, size) {
-		return m, false
+		return v, false
 	}
-	return changed, true
+	return objectAt(changed), true
 }
 
 // arrayParts is objectParts for a slice.
-func (w *shareWorker) arrayParts(list []any, name string) ([]any, bool) {
+func (w *shareWorker) arrayParts(f *field, v value) (value, bool) {
 	w.depth++
+	list := listOf(v)
 	before := w.search(0)
 	var changed []any
 	for i := range list {
-		if y, ok := w.generic(list[i], name, false); ok {
+		if y, ok := w.generic(list[i], f.tag, false); ok {
 			if changed == nil {
 				changed = append(make([]any, 0, len(list)), list...)
 			}
@@ -176,30 +162,17 @@ func (w *shareWorker) arrayParts(list []any, name string) ([]any, bool) {
 	}
 	w.depth--
 	if !w.worthwhile(before, changed != nil, sizeAny*len(list)) {
-		return list, false
+		return v, false
 	}
-	return changed, true
+	return listAt(changed), true
 }
 
-// cloneObject returns a copy of a map with keys and values of its own.
-func (w *shareWorker) cloneObject(m map[string]any) map[string]any {
-	w.depth++
-	keys := w.genericField(kindObject, "").inner
-	v := cloneEntries(w, keys, objectAt(m), func(key string, x any) any {
-		x, _ = w.generic(x, key, true)
-		return x
-	})
-	w.depth--
-	return mapOf[any](v)
-}
-
-// cloneArray is cloneObject for a slice.
-func (w *shareWorker) cloneArray(list []any, name string) []any {
-	w.depth++
+// cloneArray returns a copy of a slice with elements of its own.
+func (w *shareWorker) cloneArray(f *field, v value) value {
+	list := listOf(v)
 	clone := make([]any, len(list))
 	for i := range list {
-		clone[i], _ = w.generic(list[i], name, true)
+		clone[i], _ = w.generic(list[i], f.tag, true)
 	}
-	w.depth--
-	return clone
+	return listAt(clone)
 }

@@ -2,7 +2,9 @@ package dedup
 
 import (
 	"hash/maphash"
+	"maps"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -67,7 +69,7 @@ func (h *hasher) value(f *field, v value) (x uint64) {
 
 // elements hashes the elements of a slice, or the one value behind a pointer.
 func (h *hasher) elements(l *layout, v value) uint64 {
-	if l.opaque != nil || l.quantities {
+	if l.opaque != nil || l.selfWriting {
 		h.failed = true
 		return 0
 	}
@@ -97,7 +99,7 @@ func (h *hasher) fields(l *layout, at unsafe.Pointer, x uint64) uint64 {
 		case kindQuantity:
 			h.failed = true
 		default:
-			x = h.mix(x, h.value(f, f.load(p)))
+			x = h.mix(x, h.value(f, load(f.kind, p)))
 		}
 		if h.failed {
 			return 0
@@ -131,9 +133,9 @@ func equalValues(f *field, a, b value) bool {
 	case kindMap:
 		return equalMaps(f.elem, a, b)
 	case kindObject:
-		return equalBy(mapOf[any](a), mapOf[any](b), equalGeneric)
+		return maps.EqualFunc(mapOf[any](a), mapOf[any](b), equalGeneric)
 	case kindArray:
-		return equalArrays(listOf(a), listOf(b))
+		return slices.EqualFunc(listOf(a), listOf(b), equalGeneric)
 	}
 	l := f.elem
 	if l.size == 1 && l.flat {
@@ -162,7 +164,7 @@ func equalFields(l *layout, a, b unsafe.Pointer) bool {
 			equal = *(*unsafe.Pointer)(p) == nil && *(*unsafe.Pointer)(q) == nil
 		case kindQuantity:
 		default:
-			equal = equalValues(f, f.load(p), f.load(q))
+			equal = equalValues(f, load(f.kind, p), load(f.kind, q))
 		}
 		if !equal {
 			return false

@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"unsafe"
@@ -60,37 +61,21 @@ func (h *hasher) otherMap(l *layout, m reflect.Value) uint64 {
 // comparableMap reports whether maps of a type can be compared. API types have strings as
 // keys, and others are left alone.
 func (l *layout) comparableMap() bool {
-	return l.typ.Key().Kind() == reflect.String && l.elem.opaque == nil && !l.elem.quantities
+	return l.typ.Key().Kind() == reflect.String && l.elem.opaque == nil && !l.elem.selfWriting
 }
 
 func equalMaps(l *layout, a, b value) bool {
 	switch l.maps {
 	case mapOfStrings:
-		return equalBy(mapOf[string](a), mapOf[string](b), func(x, y string) bool { return x == y })
+		return maps.Equal(mapOf[string](a), mapOf[string](b))
 	case mapOfQuantities:
-		return equalBy(mapOf[resource.Quantity](a), mapOf[resource.Quantity](b), equalQuantities)
+		return maps.EqualFunc(mapOf[resource.Quantity](a), mapOf[resource.Quantity](b),
+			func(x, y resource.Quantity) bool {
+				p, q := quantityOf(&x), quantityOf(&y)
+				return p.number == nil && *p == *q
+			})
 	}
 	return equalOtherMaps(l, a.reflected(l.typ), b.reflected(l.typ))
-}
-
-func equalQuantities(x, y resource.Quantity) bool {
-	p, q := quantityOf(&x), quantityOf(&y)
-	return p.number == nil && *p == *q
-}
-
-func equalBy[V any](a, b map[string]V, equal func(V, V) bool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	if mapAt(a) == mapAt(b) {
-		return true
-	}
-	for key, x := range a {
-		if y, ok := b[key]; !ok || !equal(x, y) {
-			return false
-		}
-	}
-	return true
 }
 
 func equalOtherMaps(l *layout, a, b reflect.Value) bool {

@@ -9,13 +9,11 @@ import (
 // A shareWorker is the state of one goroutine that shares objects of one Go type.
 type shareWorker struct {
 	finder
-	plan       *plan
-	stats      []fieldStats
-	allocators []allocator
-	hash       hasher
-	found      []foundValue // lately, by field and path
-	path       uint32       // of the current elements of slices
-	patches    []patch
+	typedValues
+	hash    hasher
+	lately  []foundValue // by field and path
+	path    uint32       // of the current elements of slices
+	patches []patch
 
 	// saved counts the bytes that shared values save, and searched those that were looked
 	// through for them.
@@ -60,9 +58,8 @@ type patch struct {
 
 func newShareWorker(t *Table, p *plan, sharing Sharing) *shareWorker {
 	w := &shareWorker{
-		finder: finder{table: t, sharing: sharing, random: rand.Uint64()}, plan: p,
-		stats: make([]fieldStats, p.stats), allocators: make([]allocator, len(p.types)),
-		found: make([]foundValue, 1<<foundBits),
+		finder:      finder{table: t, sharing: sharing, random: rand.Uint64()},
+		typedValues: newTypedValues(p), lately: make([]foundValue, 1<<foundBits),
 	}
 	w.hash.seed, w.hash.key = t.seed, t.hash(textSpace, []byte("multiplier"))|1
 	return w
@@ -71,7 +68,7 @@ func newShareWorker(t *Table, p *plan, sharing Sharing) *shareWorker {
 // share returns the replacement of the object at p.
 func (w *shareWorker) share(p unsafe.Pointer, tag objectTag) unsafe.Pointer {
 	if w.recent.round != w.table.round.Load() {
-		clear(w.found)
+		clear(w.lately)
 	}
 	w.begin(tag)
 	w.hash.left, w.hash.depth, w.depth, w.path = maxVisits, 0, 0, 0
@@ -109,7 +106,7 @@ func (w *shareWorker) parts(l *layout, v value) unsafe.Pointer {
 	if l.flat || l.opaque != nil || w.tooDeep() {
 		return v.at
 	}
-	if l.quantities && w.depth > 0 {
+	if l.selfWriting && w.depth > 0 {
 		return v.at // to copy a Quantity is to read it, while its readers may write to it
 	}
 	w.depth++
@@ -124,8 +121,8 @@ func (w *shareWorker) parts(l *layout, v value) unsafe.Pointer {
 	at := v.at
 	if w.worthwhile(before, len(w.patches) > first, size) {
 		at = w.allocators[l.index].copy(l.typ, v)
-		for i := range w.patches[first:] {
-			w.patches[first+i].apply(at)
+		for _, p := range w.patches[first:] {
+			store(p.kind, unsafe.Add(at, p.offset), p.value)
 		}
 	}
 	clear(w.patches[first:])
@@ -153,19 +150,6 @@ func (w *shareWorker) worthwhile(before int, changed bool, size int) bool {
 	return changed
 }
 
-// apply changes a copy.
-func (p *patch) apply(copied unsafe.Pointer) {
-	at := unsafe.Add(copied, p.offset)
-	switch p.kind {
-	case kindString:
-		*(*string)(at) = unsafe.String((*byte)(p.at), p.n)
-	case kindSlice:
-		*(*sliceHeader)(at) = sliceHeader{p.at, p.n, p.n}
-	default:
-		*(*unsafe.Pointer)(at) = p.at
-	}
-}
-
 // fields goes through the fields of one value, which is at an offset of the current value.
 func (w *shareWorker) fields(l *layout, at unsafe.Pointer, offset uintptr) {
 	for i := range l.fields {
@@ -181,7 +165,7 @@ func (w *shareWorker) fields(l *layout, at unsafe.Pointer, offset uintptr) {
 				w.patches = append(w.patches, patch{offset + f.offset, kindString, text})
 			}
 		default:
-			v := f.load(p)
+			v := load(f.kind, p)
 			if v.at == nil || v.n == 0 {
 				continue
 			}
@@ -204,8 +188,8 @@ func (w *shareWorker) replacement(f *field, v value) unsafe.Pointer {
 	case kindMap:
 		return v.at
 	case kindObject:
-		m, _ := w.objectParts(mapOf[any](v))
-		return mapAt(m)
+		other, _ := w.objectParts(v)
+		return other.at
 	}
 	return w.parts(f.elem, v)
 }
@@ -232,7 +216,7 @@ func (w *shareWorker) whole(f *field, v value) (value, bool) {
 	if !w.tries(s) {
 		return value{}, false
 	}
-	last := &w.found[(uint32(f.stats)*0x9e3779b1^w.path*0x85ebca6b)>>(32-foundBits)]
+	last := &w.lately[(uint32(f.stats)*0x9e3779b1^w.path*0x85ebca6b)>>(32-foundBits)]
 	if e := last.entry; e != nil && last.stats == f.stats && last.path == w.path &&
 		int(e.n) == v.n {
 		other, ok := value{last.at, v.n}, true
@@ -278,9 +262,12 @@ func (w *shareWorker) clone(f *field, v value) value {
 	case kindMap:
 		return w.cloneMap(f, v)
 	case kindObject:
-		return objectAt(w.cloneObject(mapOf[any](v)))
+		return cloneEntries(w, w.plan.generic[genericName("")].inner, v, func(key string, x any) any {
+			x, _ = w.generic(x, genericName(key), true)
+			return x
+		})
 	case kindArray:
-		return listAt(w.cloneArray(listOf(v), ""))
+		return w.cloneArray(f, v)
 	}
 	l := f.elem
 	clone := value{w.allocators[l.index].copy(l.typ, v), v.n}
@@ -302,19 +289,18 @@ func (w *shareWorker) separate(l *layout, at unsafe.Pointer) {
 		case kindString:
 			*(*string)(p) = w.cloneText(f.stats, *(*string)(p))
 		default:
-			v := f.load(p)
+			v := load(f.kind, p)
 			if v.at == nil {
 				continue
 			}
-			other, ok := value{unsafe.Pointer(&struct{}{}), 0}, true // an empty slice
+			other, ok := emptySlice, true
 			if v.n > 0 {
 				other, ok = w.whole(f, v)
 			}
 			if !ok {
 				other = w.clone(f, v)
 			}
-			change := patch{f.offset, f.kind, value{other.at, v.n}}
-			change.apply(at)
+			store(f.kind, p, value{other.at, v.n})
 		}
 	}
 }

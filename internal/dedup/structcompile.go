@@ -22,25 +22,19 @@ var (
 // jsonLayout completes the layout of values that are decoded from JSON. A type that
 // cannot be decoded here is of kindUnknown; the errors are of Secrets and of very large structs.
 func (c *compiler) jsonLayout(l *layout, drop fieldpath.Tree) (err error) {
-	t := l.typ
-	l.self, err = c.jsonField(t, drop)
+	l.self, err = c.field(l.typ, drop)
 	l.kind = l.self.kind
-	if err != nil || l.kind == kindUnknown {
-		return err
-	}
-	l.flat = l.kind == kindBits
 	switch {
-	case readsJSON(t):
+	case err != nil || l.kind == kindUnknown:
+		return err
+	case readsJSON(l.typ):
 		c.ownReader(l)
 	case l.kind == kindMap:
-		l.maps = mapOfOthers
-		if l.elem, err = c.layout(t.Elem(), nil); err == nil && l.elem.kind == kindString {
-			l.maps = mapOfStrings
-		}
+		return c.mapLayout(l)
 	case l.kind == kindStruct:
-		err = c.jsonStruct(l, drop)
+		return c.jsonStruct(l, drop)
 	}
-	return err
+	return nil
 }
 
 // readsJSON reports whether a type reads its JSON itself.
@@ -50,95 +44,88 @@ func readsJSON(t reflect.Type) bool {
 		(p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType))
 }
 
-// jsonField returns a field of a type, without its place.
-func (c *compiler) jsonField(t reflect.Type, drop fieldpath.Tree) (f field, err error) {
-	f = field{kind: kindUnknown, stats: -1, inner: -1, size: t.Size()}
+// unknownInJSON reports whether values of a type are left to the API machinery.
+func unknownInJSON(t reflect.Type) bool {
 	switch k := t.Kind(); {
 	case readsJSON(t):
-		if t.Name() != "" {
-			f.kind = kindStruct
-			f.elem, err = c.layout(t, drop)
-		}
-	case t == jsonNumberType:
-	case k == reflect.Struct:
-		f.elem, err = c.layout(t, drop)
-		f.kind = kindStruct
-	case isNumber(k):
-		f.kind, f.tag = kindBits, uint32(k)
-	case k == reflect.String:
-		f.kind, f.stats = kindString, c.newStats()
-	case isBytes(t):
-		f.kind = kindBytes
-	case k == reflect.Interface && t.NumMethod() == 0:
-		f.kind = kindAny
+		return t.Name() == "" // whether its methods are called depends on where it stands
 	case k == reflect.Map:
-		if key := t.Key(); key.Kind() != reflect.String ||
-			reflect.PointerTo(key).Implements(textUnmarshalerType) {
-			return f, nil
-		}
-		return c.jsonPart(f, kindMap, t, t, drop)
-	case k == reflect.Slice:
-		return c.jsonPart(f, kindSlice, t, t.Elem(), drop)
-	case k == reflect.Pointer && isNumber(t.Elem().Kind()) && !readsJSON(t.Elem()):
-		f.kind, f.tag, f.size = kindNumber, uint32(t.Elem().Kind()), t.Elem().Size()
-	case k == reflect.Pointer:
-		return c.jsonPart(f, kindPointer, t, t.Elem(), drop)
+		return t.Key().Kind() != reflect.String ||
+			reflect.PointerTo(t.Key()).Implements(textUnmarshalerType)
+	case k == reflect.Interface:
+		return t.NumMethod() > 0
+	case k == reflect.String:
+		return t == jsonNumberType
+	default:
+		return !isNumber(k) && k != reflect.Struct && k != reflect.Slice && k != reflect.Pointer
 	}
-	return f, err
-}
-
-// jsonPart completes a field whose value may be shared.
-func (c *compiler) jsonPart(f field, kind kind, t, elem reflect.Type,
-	drop fieldpath.Tree) (_ field, err error) {
-	f.kind, f.stats, f.inner = kind, c.newStats(), c.newStats()
-	f.space = c.plans.spaceLocked(variant{t, drop.String(), inJSON})
-	f.elem, err = c.layout(elem, drop)
-	return f, err
 }
 
 // jsonStruct adds the fields of a struct, by their names in JSON.
-func (c *compiler) jsonStruct(l *layout, drop fieldpath.Tree) error {
+func (c *compiler) jsonStruct(l *layout, drop fieldpath.Tree) (err error) {
+	if l.selfWriting, err = hidesFields(l.typ); err != nil {
+		return err
+	}
 	for _, known := range fieldpath.Fields(l.typ) {
-		f := field{kind: kindDropped}
-		if rest, inside := drop[known.Name]; !inside || rest != nil {
-			var err error
-			if f, err = c.jsonField(known.Type, rest); err != nil {
+		f := field{kind: kindUnknown}
+		at, plain := place(l.typ, known.Index)
+		rest, inside := drop[known.Name]
+		switch {
+		case inside && rest == nil:
+			f.kind = kindDropped
+		case plain:
+			if f, err = c.field(known.Type, rest); err != nil {
 				return err
 			}
 		}
-		at, reachable := offsetOf(l.typ, known.Index)
-		if f.kind != kindDropped && (!reachable || quoted(l.typ.FieldByIndex(known.Index))) {
-			f = field{kind: kindUnknown}
-		}
-		f.offset = at
 		if len(l.fields) == math.MaxUint8 {
 			return fmt.Errorf("%v has more than %d fields", l.typ, math.MaxUint8)
 		}
+		f.offset = at
 		l.fields = append(l.fields, f)
 		l.names = append(l.names, known.Name)
-		l.quantities = l.quantities || f.kind == kindStruct && f.elem.quantities
+		l.selfWriting = l.selfWriting || f.kind == kindStruct && f.elem.selfWriting
 	}
 	l.indexNames()
 	return nil
 }
 
-// offsetOf returns where a field of a struct stands. It reports false if the field stands in
-// an embedded struct behind a pointer.
-func offsetOf(t reflect.Type, index []int) (offset uintptr, ok bool) {
-	for i, k := range index {
-		if i > 0 && t.Kind() != reflect.Struct {
-			return 0, false
-		}
-		f := t.Field(k)
-		offset, t = offset+f.Offset, f.Type
+// hidesFields reports whether a struct, or one embedded in it, has a field that is not exported:
+// a lock, or a cache that methods write to. It returns an error for an embedded Secret.
+func hidesFields(t reflect.Type) (hides bool, err error) {
+	if isSecretType(t) {
+		return false, errSecret
 	}
-	return offset, true
+	for f := range t.Fields() {
+		inner := false
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			if inner, err = hidesFields(f.Type); err != nil {
+				return false, err
+			}
+		} else {
+			inner = !f.IsExported()
+		}
+		hides = hides || inner
+	}
+	return hides, nil
 }
 
-// quoted reports whether the tag of a field says that its value is in a string.
-func quoted(sf reflect.StructField) bool {
-	_, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-	return slices.Contains(strings.Split(options, ","), "string")
+// place returns where a field of a struct stands. plain is false for one that is not simply
+// written to: behind an embedded pointer, with a value in a string, or an embedded struct that is
+// not exported, whose methods package reflect does not call.
+func place(t reflect.Type, index []int) (offset uintptr, plain bool) {
+	var f reflect.StructField
+	plain = true
+	for _, k := range index {
+		if t.Kind() == reflect.Pointer {
+			t, plain = t.Elem(), false
+		}
+		f = t.Field(k)
+		offset, t = offset+f.Offset, f.Type
+	}
+	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+	quoted := slices.Contains(strings.Split(options, ","), "string")
+	return offset, plain && f.IsExported() && !quoted
 }
 
 // indexNames makes the slots of a struct: the index of a field plus one is in the first free

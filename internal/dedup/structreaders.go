@@ -26,7 +26,7 @@ func (c *compiler) ownReader(l *layout) {
 	case reflect.TypeFor[metav1.MicroTime]():
 		l.read = readMicroTime
 	case quantityType:
-		l.read, l.quantities = readQuantity, true
+		l.read, l.selfWriting = readQuantity, true
 	case fieldsType:
 		l.read = readFields
 	case reflect.TypeFor[runtime.RawExtension]():
@@ -153,11 +153,9 @@ func readIntOrString(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bo
 // base64 reads bytes.
 func (w *structWorker) base64(t *wire.Token, to *[]byte) bool {
 	content := w.content(t)
-	if n := base64.StdEncoding.DecodedLen(len(content)); cap(w.decoded64) < n {
-		w.decoded64 = make([]byte, n)
-	}
-	n, err := base64.StdEncoding.Decode(w.decoded64[:cap(w.decoded64)], content)
-	w.size += n
-	*to = exactCopy(w.decoded64[:n])
+	read := make([]byte, base64.StdEncoding.DecodedLen(len(content)))
+	n, err := base64.StdEncoding.Decode(read, content)
+	w.size += len(read)
+	*to = read[:n:n]
 	return err == nil
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -72,7 +73,9 @@ type everyKind struct {
 	Reader      *reader                      `json:"reader"`
 	Upper       upper                        `json:"upper"`
 	Unnamed     struct{ metav1.Time }        `json:"unnamed"`
-	Skipped     string                       `json:"-"`
+	hiddenRaw   `json:"hiddenRaw"`
+	hiddenUpper `json:"hiddenUpper"`
+	Skipped     string `json:"-"`
 	Untagged    string
 	First       `json:",inline"`
 	Second
@@ -107,7 +110,17 @@ type (
 		Value string
 	}
 	upper string
+	// The methods of these are not called where they are embedded, because that is not exported.
+	hiddenRaw   rawSchema
+	hiddenUpper struct{ Text string }
 )
+
+func (h *hiddenRaw) UnmarshalJSON(data []byte) error { return (*rawSchema)(h).UnmarshalJSON(data) }
+
+func (h *hiddenUpper) UnmarshalJSON(data []byte) error {
+	h.Text = string(data)
+	return nil
+}
 
 func (s *rawSchema) UnmarshalJSON(data []byte) error {
 	s.Raw = append(s.Raw[:0], data...)
@@ -127,9 +140,14 @@ func (u *upper) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// manyKinds is an object of everyKind with values that are shared.
+const manyKinds = `{"kind":"A","metadata":{"name":"b"},"bool":true,"int16":7,"pointer":"c","bytes":"YQ==","numbers":[1,2],"strings":["d",null],` +
+	`"lists":[["e"],[]],"structs":[{"name":"f","value":[1,{"g":2.5}],"next":{}},null],"anys":["h",{}],"object":{"i":["\u006a"]},"map":{"k":"l"},` +
+	`"mapOfLists":{"m":["n"]},"mapOfInner":{"o":{"name":"p","within":{"q":{}}}},"time":"2026-01-02T03:04:05Z","quantity":"1Gi","ports":[1,"r"],"raw":{"s":[]},"schema":{"t":1},"reader":2,"upper":"u"}`
+
 // oddFields are objects with one field of everyKind, whose value is odd in turn.
 func oddFields() (texts []string) {
-	for _, name := range append(jsonNames(reflect.TypeFor[everyKind]()), "Bool", "Both", "Picked", "Own", "Far", "Near", "Skipped", "Untagged") {
+	for _, name := range append(jsonNames(reflect.TypeFor[everyKind]()), "Bool", "Both", "Picked", "Own", "Far", "Near", "hiddenRaw", "hiddenUpper", "Skipped", "Untagged") {
 		for _, value := range deduptest.OddValues {
 			texts = append(texts, `{"`+name+`":`+value+`}`, `{"`+name+`":[`+value+`,`+value+`]}`, `{"`+name+`":{"a":`+value+`,"b":`+value+`}}`)
 		}
@@ -352,6 +370,56 @@ func TestStructsOfSecretsAreNotKept(t *testing.T) {
 			t.Errorf("%q: %+v, %+v", kind, s, d.Stats())
 		}
 	}
+}
+
+// TestEmbeddedSecrets: a type that embeds a Secret contains one.
+func TestEmbeddedSecrets(t *testing.T) {
+	type within struct {
+		Name           string
+		*corev1.Secret `json:"secret"`
+	}
+	for _, example := range []any{&struct{ corev1.Secret }{}, &struct{ List []struct{ corev1.Secret } }{}, &within{}} {
+		if err := NewStructDecoder(new(Table), schema.GroupVersionKind{}, example, ShareAll).Shares(); err != errSecret {
+			t.Errorf("%T: %v", example, err)
+		}
+	}
+}
+
+// TestHiddenFieldsAreNotShared: a field that is not exported may be a lock, or a cache that
+// methods write to.
+func TestHiddenFieldsAreNotShared(t *testing.T) {
+	type locked struct {
+		mu   sync.Mutex
+		Name string
+	}
+	type object struct {
+		Behind *locked
+		Two    []struct{ locked }
+		ByName map[string]*locked
+		Plain  *inner
+	}
+	data := []byte(`{"Behind":{"Name":"a"},"Two":[{"Name":"b"}],"ByName":{"c":{"Name":"d"}},"Plain":{"name":"e"}}`)
+	a, b := decodeStructs3[object](t, newStructDecoder(new(Table), reflect.TypeFor[object](), ShareAll), data)
+	a.Behind.mu.Lock()
+	if a.Behind == b.Behind || &a.Two[0] == &b.Two[0] || a.ByName["c"] == b.ByName["c"] {
+		t.Error("two objects have a lock in common")
+	}
+	if a.Plain != b.Plain || b.Two[0].Name != "b" || b.ByName["c"].Name != "d" {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
+// TestBytesAreNotKept decodes many bytes once: the worker does not keep as many.
+func TestBytesAreNotKept(t *testing.T) {
+	d := newStructDecoder(new(Table), reflect.TypeFor[corev1.ConfigMap](), ShareAll)
+	data := encodeJSON(&corev1.ConfigMap{BinaryData: map[string][]byte{"a": make([]byte, 8<<20)}})
+	before, _ := memory()
+	sameStruct(t, d, data)
+	if after, _ := memory(); after > before+1<<20 {
+		t.Errorf("%d bytes are kept", after-before)
+	}
+	runtime.KeepAlive(data)
+	runtime.KeepAlive(d)
 }
 
 // TestStructQuantitiesThatTakeHours are refused.

@@ -14,9 +14,8 @@ import (
 type structWorker struct {
 	mapWorker
 	typedValues
-	expected  expectations
-	generic   int32 // the path of all values in interfaces
-	decoded64 []byte
+	expected expectations
+	generic  int32 // the path of all values in interfaces
 }
 
 func newStructWorker(t *Table, p *plan, sharing Sharing) *structWorker {
@@ -30,23 +29,17 @@ func newStructWorker(t *Table, p *plan, sharing Sharing) *structWorker {
 // maxGenericBoxes bounds the strings of values in interfaces for which room is made at once.
 const maxGenericBoxes = 4
 
-// decode decodes an object into the memory at to. If it returns false, that is half filled.
-func (w *structWorker) decode(data []byte, to unsafe.Pointer) bool {
+// decode decodes an object, as objectWorker has it.
+func (w *structWorker) decode(data []byte, to unsafe.Pointer) (ok bool, refused error) {
 	defer w.close()
 	w.expected.begin(w.table.round.Load())
 	if !w.open(data) {
-		return false
+		return false, nil
 	}
 	w.generic = w.paths.root("")
-	w.boxesAtOnce = maxGenericBoxes
-	ok := w.object(w.plan.root, 0, to)
-	if ok {
-		w.own.assign()
-	} else {
-		w.own.forget()
-	}
-	w.end()
-	return ok
+	w.boxes.atOnce = maxGenericBoxes
+	ok = w.object(w.plan.root, 0, to)
+	return ok, w.endObject(ok)
 }
 
 // raw returns the text of a token, a string's with its quotes.
@@ -128,12 +121,8 @@ func (w *structWorker) value(f *field, i uint32, to unsafe.Pointer) bool {
 		*(*any)(to) = w.mapWorker.value(i, w.generic, nil)
 		return true
 	}
-	v, ok := w.part(f, i)
-	if f.kind == kindSlice {
-		*(*sliceHeader)(to) = sliceHeader{v.at, v.n, v.n}
-	} else {
-		*(*unsafe.Pointer)(to) = v.at
-	}
+	v, ok := w.target(f, i)
+	store(f.kind, to, v)
 	return ok
 }
 
@@ -180,17 +169,14 @@ func (w *structWorker) number(kind reflect.Kind, size uintptr, t *wire.Token) (u
 	}
 }
 
-// part returns what a pointer, a slice or a map is to have: what was decoded before from the
+// target returns what a pointer, a slice or a map is to have: what was decoded before from the
 // same bytes for the same type, if that is still in use, or something new.
-func (w *structWorker) part(f *field, i uint32) (value, bool) {
+func (w *structWorker) target(f *field, i uint32) (value, bool) {
 	t := &w.tokens.All[i]
-	switch {
-	case f.kind == kindSlice && t.Kind != wire.Array, f.kind == kindMap && t.Kind != wire.Object:
+	if f.kind == kindSlice && t.Kind != wire.Array || f.kind == kindMap && t.Kind != wire.Object {
 		return value{}, false
-	case t.End-t.Begin == 2 && f.kind == kindSlice:
-		return value{unsafe.Pointer(new(struct{})), 0}, true
 	}
-	if w.sharing != ShareAll || t.End-t.Begin > maxShared || f.elem.quantities ||
+	if w.sharing != ShareAll || t.End-t.Begin > maxShared || f.elem.selfWriting ||
 		f.elem.size == 0 || t.End-t.Begin == 2 {
 		return w.build(f, i)
 	}
@@ -225,12 +211,12 @@ func (w *structWorker) build(f *field, i uint32) (v value, ok bool) {
 	l, n := f.elem, 1
 	if f.kind == kindSlice {
 		if n = int(w.tokens.All[i].N); n == 0 {
-			return value{unsafe.Pointer(new(struct{})), 0}, true
+			return emptySlice, true
 		}
 	}
 	w.size += n * int(l.size)
 	v = value{w.make(l, n), n}
-	w.unshared = w.unshared || l.quantities
+	w.unshared = w.unshared || l.selfWriting
 	if f.kind == kindPointer {
 		return v, w.element(f, i, v.at)
 	}

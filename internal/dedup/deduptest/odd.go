@@ -1,11 +1,13 @@
 package deduptest
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/tidings-go/tidings/internal/wire"
 )
@@ -21,6 +23,19 @@ func (f *Filler) JSON(tb testing.TB, t reflect.Type, depth int) []byte {
 		tb.Fatalf("encode a random %v: %v", t, err)
 	}
 	return data
+}
+
+// maxSeed bounds the bytes of an object that a fuzz target begins with.
+const maxSeed = 2000
+
+// Seed returns a random object in JSON, which is small unless one with little in it is not.
+func (f *Filler) Seed(tb testing.TB, t reflect.Type) []byte {
+	tb.Helper()
+	for depth := 4; ; depth-- {
+		if data := f.JSON(tb, t, depth); len(data) <= maxSeed || depth == 0 {
+			return data
+		}
+	}
 }
 
 // OddValues are values in JSON that stand in the place of others.
@@ -143,4 +158,45 @@ func Same(tb testing.TB, data []byte, want, got any, wantErr, gotErr error) bool
 		tb.Fatalf("%T from %s:\nAPI machinery: %+v\nthis decoder:  %+v", want, data, want, got)
 	}
 	return wantErr == nil
+}
+
+// Overwrite checks that a decoder has not changed data, which was given to it as frame, and
+// overwrites the frame: no object may point into it.
+func Overwrite(tb testing.TB, frame, data []byte) {
+	tb.Helper()
+	if !bytes.Equal(frame, data) {
+		tb.Fatalf("%q was changed into %q", data, frame)
+	}
+	for i := range frame {
+		frame[i] ^= 0xa5
+	}
+}
+
+// Exact checks that all slices of an object end where their memory does: an append
+// to one that is shared must not write into it.
+func Exact(tb testing.TB, v reflect.Value) {
+	tb.Helper()
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*unsafe.Pointer]() {
+			Exact(tb, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				Exact(tb, v.Field(i))
+			}
+		}
+	case reflect.Map:
+		for _, value := range v.Seq2() {
+			Exact(tb, value)
+		}
+	case reflect.Slice:
+		if v.Cap() != v.Len() {
+			tb.Fatalf("a %v has length %d and capacity %d", v.Type(), v.Len(), v.Cap())
+		}
+		for i := range v.Len() {
+			Exact(tb, v.Index(i))
+		}
+	}
 }
