@@ -158,8 +158,7 @@ func TestAnAnswerThatIsNoLeaseIsAnError(t *testing.T) {
 func TestAPageOfAProxyIsNoStatement(t *testing.T) {
 	bubble(t, func(w *world) {
 		for _, code := range []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden} {
-			fault := w.server.Inject(leasetest.By("a", ""), apisim.Answer(
-				func(out http.ResponseWriter, _ *http.Request) { http.Error(out, "no such page", code) }))
+			fault := w.server.Inject(leasetest.By("a", ""), leasetest.Page(code))
 			before := w.view
 			if err := w.read(w.Context()); !errors.Is(err, errNoLease) || IsOutdated(err) || NeedsUser("get", err) {
 				t.Errorf("a get is answered by a page with the code %d: %v", code, err)
