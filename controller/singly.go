@@ -254,29 +254,31 @@ func hasSlots(r Runner) bool {
 // Controllers returns the controllers of the manager that can be led singly, by name, and whether each
 // of them is led here and in order.
 func (s *Slots) Controllers() map[string]bool {
-	if m := s.singly(); m != nil {
+	if m := s.leadingManager(); m != nil {
 		return m.singles()
 	}
 	return nil
 }
 
 // Prepare returns once the caches of a controller are synced.
-func (s *Slots) Prepare(ctx context.Context, name string) error { return s.singly().prepare(ctx, name) }
+func (s *Slots) Prepare(ctx context.Context, name string) error {
+	return s.leadingManager().prepare(ctx, name)
+}
 
 // Lead begins to run a controller, whose calls begin when the caches have reached the versions.
 func (s *Slots) Lead(name string, versions map[string]string) {
 	_, term := s.snapshot()
-	s.singly().begin(name, term, versions)
+	s.leadingManager().begin(name, term, versions)
 }
 
 // Resign ends the run of a controller. It returns when no call runs, with the versions that the next
 // one to lead it has to reach.
 func (s *Slots) Resign(ctx context.Context, name string) (map[string]string, error) {
-	return s.singly().resign(ctx, name)
+	return s.leadingManager().resign(ctx, name)
 }
 
-// singly returns the manager whose controllers are led singly, nil without one.
-func (s *Slots) singly() *Manager {
+// leadingManager returns the manager whose controllers are led singly, nil without one.
+func (s *Slots) leadingManager() *Manager {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.manager

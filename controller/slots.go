@@ -166,7 +166,7 @@ func (s *Slots) Begin(t Term) {
 	for _, c := range members {
 		c.setDefaultTerm(t)
 	}
-	if m := s.singly(); m != nil {
+	if m := s.leadingManager(); m != nil {
 		m.o.Guard.SetDefaultTerm(t)
 	}
 	s.changed.send()
@@ -209,7 +209,7 @@ func (s *Slots) awaitTaken(ctx context.Context) {
 // Warm returns once all controllers follow their informers, which are synced and have the objects of
 // the slots.
 func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
-	if m := s.singly(); m != nil {
+	if m := s.leadingManager(); m != nil {
 		if err := m.awaitMade(ctx); err != nil {
 			return err
 		}

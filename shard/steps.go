@@ -33,7 +33,7 @@ func (g *Group) loop(ctx context.Context, m *membership) {
 			send = m.nextWriteLocked()
 		}
 		g.watchCoverLocked()
-		timer := time.NewTimer(m.patienceLocked())
+		timer := time.NewTimer(m.wakeAfterLocked())
 		g.mu.Unlock()
 		m.make(c)
 		if over {
@@ -86,8 +86,8 @@ func (m *membership) isNeededLocked() bool {
 	return m.writing
 }
 
-// patienceLocked returns how long to wait for the next change.
-func (m *membership) patienceLocked() time.Duration {
+// wakeAfterLocked returns after which time the loop acts without a change.
+func (m *membership) wakeAfterLocked() time.Duration {
 	g := m.group
 	wait, turn := g.o.Duration/15, m.turnLocked()
 	if paused := time.Until(m.paused); paused > 0 {

@@ -20,7 +20,7 @@ type observed struct {
 	record  record
 	since   lease.Instant // when this record was first observed
 	length  time.Duration // that a Lease which does not change is held for
-	ended   bool          // and never comes back
+	ended   bool          // it calls and writes nothing any more
 }
 
 // joinedAt returns when the process of a member joined the group. A Lease after its first one is newer,

@@ -110,7 +110,8 @@ func (h *History) inject(process string) *apisim.Injection {
 		apisim.Stall(apisim.EachFrame, h.Within(40)), apisim.Delay(h.Within(40)),
 		apisim.Delay(h.Within(4)), apisim.Stall(0, h.Within(4)), apisim.Fail(1, 410),
 		apisim.Lag(), apisim.CutAfter(1), apisim.Duplicate(apisim.EachFrame),
-		apisim.Stall(1, 0), Page(http.StatusNotFound),
+		apisim.Stall(1, 0), Page(http.StatusNotFound), apisim.RefuseApplied(500),
+		apisim.ApplyLater(h.Within(20), http.StatusGatewayTimeout),
 	}
 	return h.Server.Inject(match, faults[h.Random.IntN(len(faults))])
 }
