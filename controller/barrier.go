@@ -358,7 +358,6 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 func (b *barrier[T]) forget(by cache) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.newest)
 	for key, p := range b.keys {
 		for w := range p.writes() {
 			if w.by == by {
@@ -372,6 +371,23 @@ func (b *barrier[T]) forget(by cache) (wake []string) {
 		b.drop(p)
 	}
 	return wake
+}
+
+// forgetVersions forgets the versions that were written. The server has another history.
+func (b *barrier[T]) forgetVersions() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.newest)
+}
+
+// release notes that a key is not parked any more: no call is made for it.
+func (b *barrier[T]) release(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.keys[key]; p != nil {
+		p.parked = false
+		b.drop(p)
+	}
 }
 
 // written returns the newest versions that were written and show in the caches, by resource.

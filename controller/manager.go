@@ -103,6 +103,7 @@ type Manager struct {
 	units       []*unit
 	informers   context.Context // that of the informers, once Run was called
 	ended       bool            // Run is over
+	led         int             // the controllers that a group leads singly
 
 	made chan struct{} // closed when the units are made
 }
@@ -248,9 +249,6 @@ func (m *Manager) claim(informers context.Context) error {
 	if len(enabled) == 0 {
 		return fmt.Errorf("no controller is to run: the names are %s", namesOf(m.descriptors))
 	}
-	if m.o.Slots != nil && len(enabled) > slot.MaxControllers {
-		return fmt.Errorf("%d controllers are to run: a group leads at most %d", len(enabled), slot.MaxControllers)
-	}
 	m.running, m.informers = true, informers
 	for _, d := range enabled {
 		m.units = append(m.units, &unit{Descriptor: d})
@@ -277,6 +275,12 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if runner != nil && m.o.Slots != nil && !hasSlots(runner) {
+		if m.led++; m.led > slot.MaxControllers {
+			return fmt.Errorf("%d controllers without Options.Slots are to run: a group leads at most %d",
+				m.led, slot.MaxControllers)
+		}
+	}
 	if missing != "" && u.missing != missing {
 		m.o.Logger.Warn("a controller is skipped until the server serves what it needs",
 			"controller", u.Name, "missing", missing)

@@ -143,7 +143,7 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 		for i := range 65 {
 			fatal(t, m.Add(table(w, fmt.Sprint("c", i), &log)))
 		}
-		want = "controller: Manager.Run: 65 controllers are to run: a group leads at most 64"
+		want = "controller: Manager.Run: 65 controllers without Options.Slots are to run: a group leads at most 64"
 		if err := m.Run(t.Context()); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}

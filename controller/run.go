@@ -26,6 +26,7 @@ type run[T tidings.Object] struct {
 	lives    *lives[T]
 	writes   *firstWrites
 	rewrites *rewrites
+	tookOver bool // what the last holder of the term has written was waited for
 
 	// ctx ends with the intake; calls is the context of the calls, and ends later.
 	ctx       context.Context
@@ -283,6 +284,7 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 	}
 	version := f.Version()
 	if order, ok := delta.CompareDecimal(version, r.versions[f]); ok && order < 0 {
+		r.barrier.forgetVersions()
 		r.wake(r.barrier.forget(f))
 		all = true
 	}

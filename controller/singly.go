@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"sync"
 )
 
 // single is the state, in a manager with ManagerOptions.Slots, of a controller that the group leads as a
@@ -22,24 +22,47 @@ type ledTerm struct {
 	resigned context.Context
 	resign   context.CancelFunc
 	started  bool // Manager.mu guards it
-	reached
+
+	mu      sync.Mutex        // guards reached
+	reached map[string]string // at the end of the run; nil: not known
 }
 
 // HandOver returns the versions that the last leader has left.
 func (t *ledTerm) HandOver() (map[string]string, bool) { return t.left, t.left != nil }
 
-// outcome returns the versions that are left for the next leader.
-func (t *ledTerm) outcome() map[string]string {
+// Reached takes the versions that the run leaves. A run whose calls go on leaves nothing.
+func (t *ledTerm) Reached(versions map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.versions == nil || t.left == nil && len(t.versions) == 0 {
-		return nil // it did not wait for what others have written
+	t.reached = versions
+}
+
+// AfterFunc calls f in a goroutine once the membership's term is closed. The terms of a group do so
+// themselves, so that a write needs no goroutine.
+func (t *ledTerm) AfterFunc(f func()) (stop func() bool) {
+	if membership, ok := t.Term.(interface{ AfterFunc(func()) func() bool }); ok {
+		return membership.AfterFunc(f)
 	}
-	versions := maps.Clone(t.versions)
-	for resource, version := range t.left {
-		raise(versions, resource, version)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-t.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	unset := context.AfterFunc(ctx, f)
+	return func() bool { defer cancel(); return unset() }
+}
+
+// outcome returns the versions that are left for the next leader: those of the last one, if no run has begun.
+func (t *ledTerm) outcome(hasRun bool) map[string]string {
+	if !hasRun {
+		return t.left
 	}
-	return versions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reached
 }
 
 // lasting returns a context that ends once the group has taken all that is led here, after ctx.
@@ -168,14 +191,17 @@ func (m *Manager) awaitMade(ctx context.Context) error {
 
 // prepare waits until the caches of a controller are synced.
 func (m *Manager) prepare(ctx context.Context, name string) error {
-	_, runner := m.unitOf(name)
+	u, runner := m.unitOf(name)
+	if u == nil {
+		return fmt.Errorf("the manager has no controller %q, and the map of the group gives it that", name)
+	}
 	if synced, ok := runner.(interface{ awaitSync(context.Context) error }); ok {
 		return synced.awaitSync(ctx)
 	}
 	return nil
 }
 
-// unitOf returns the controller of a name that singles has returned.
+// unitOf returns the controller of a name, nil if there is none.
 func (m *Manager) unitOf(name string) (*unit, Runner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,12 +210,12 @@ func (m *Manager) unitOf(name string) (*unit, Runner) {
 			return u, u.runner
 		}
 	}
-	panic(fmt.Sprintf("controller: the group leads %q, which the manager does not have", name))
+	return nil, nil
 }
 
 // begin lets a controller run under the term of a membership.
 func (m *Manager) begin(name string, membership Term, left map[string]string) {
-	t := &ledTerm{Term: membership, left: left, reached: reached{versions: map[string]string{}}}
+	t := &ledTerm{Term: membership, left: left}
 	t.resigned, t.resign = context.WithCancel(context.Background())
 	u, _ := m.unitOf(name)
 	m.mu.Lock()
@@ -198,7 +224,7 @@ func (m *Manager) begin(name string, membership Term, left map[string]string) {
 	u.single.changed.send()
 }
 
-// resign ends the run that begin has started.
+// resign ends what begin has begun.
 func (m *Manager) resign(ctx context.Context, name string) (map[string]string, error) {
 	u, runner := m.unitOf(name)
 	m.mu.Lock()
@@ -213,7 +239,10 @@ func (m *Manager) resign(ctx context.Context, name string) (map[string]string, e
 			return nil, err
 		}
 	}
-	return t.outcome(), nil
+	m.mu.Lock()
+	hasRun := t.started
+	m.mu.Unlock()
+	return t.outcome(hasRun), nil
 }
 
 // hasSlots reports whether a runner is a controller with Options.Slots.
@@ -225,29 +254,31 @@ func hasSlots(r Runner) bool {
 // Controllers returns the controllers of the manager that can be led singly, by name, and whether each
 // of them is led here and in order.
 func (s *Slots) Controllers() map[string]bool {
-	if m := s.singly(); m != nil {
+	if m := s.leadingManager(); m != nil {
 		return m.singles()
 	}
 	return nil
 }
 
 // Prepare returns once the caches of a controller are synced.
-func (s *Slots) Prepare(ctx context.Context, name string) error { return s.singly().prepare(ctx, name) }
+func (s *Slots) Prepare(ctx context.Context, name string) error {
+	return s.leadingManager().prepare(ctx, name)
+}
 
 // Lead begins to run a controller, whose calls begin when the caches have reached the versions.
 func (s *Slots) Lead(name string, versions map[string]string) {
 	_, term := s.snapshot()
-	s.singly().begin(name, term, versions)
+	s.leadingManager().begin(name, term, versions)
 }
 
 // Resign ends the run of a controller. It returns when no call runs, with the versions that the next
 // one to lead it has to reach.
 func (s *Slots) Resign(ctx context.Context, name string) (map[string]string, error) {
-	return s.singly().resign(ctx, name)
+	return s.leadingManager().resign(ctx, name)
 }
 
-// singly returns the manager whose controllers are led singly, nil without one.
-func (s *Slots) singly() *Manager {
+// leadingManager returns the manager whose controllers are led singly, nil without one.
+func (s *Slots) leadingManager() *Manager {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.manager

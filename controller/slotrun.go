@@ -184,7 +184,16 @@ func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
 }
 
 // isCurrent reports whether the caches are fresh enough for calls, in a term that is open.
-func (r *run[T]) isCurrent() bool { return r.stale.Load() == nil && !r.isTermOver() }
+func (r *run[T]) isCurrent() bool {
+	return r.stale.Load() == nil && !r.isTermOver() && !slices.ContainsFunc(r.c.all(), (*follower[T]).isCutOff)
+}
+
+// isCutOff reports whether the changes of an informer that calls need have not come for longer than a key
+// of a slot in order may wait: the server cannot be reached, or does not let it list and watch.
+func (f *follower[T]) isCutOff() bool {
+	h := f.informer.Health()
+	return !f.optional && h.Failures > 0 && !h.FailingSince.IsZero() && time.Since(h.FailingSince) > lateAfter
+}
 
 // isInOrder is report for a controller that is led as a whole.
 func (c *Controller[T]) isInOrder() bool {
@@ -323,6 +332,7 @@ func (r *run[T]) drop(slots slot.Set) {
 		return slots.Has(by.Of(string(uid), namespace))
 	})
 	for _, key := range append(keys, called...) {
+		r.barrier.release(key) // a drain has parked it until its writes show
 		r.writes.take(key)
 		r.c.panicked.Delete(key)
 	}

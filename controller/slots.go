@@ -166,7 +166,7 @@ func (s *Slots) Begin(t Term) {
 	for _, c := range members {
 		c.setDefaultTerm(t)
 	}
-	if m := s.singly(); m != nil {
+	if m := s.leadingManager(); m != nil {
 		m.o.Guard.SetDefaultTerm(t)
 	}
 	s.changed.send()
@@ -209,7 +209,7 @@ func (s *Slots) awaitTaken(ctx context.Context) {
 // Warm returns once all controllers follow their informers, which are synced and have the objects of
 // the slots.
 func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
-	if m := s.singly(); m != nil {
+	if m := s.leadingManager(); m != nil {
 		if err := m.awaitMade(ctx); err != nil {
 			return err
 		}
@@ -305,8 +305,9 @@ func (s *Slots) Drop(slots slot.Set) {
 	s.held.Remove(slots)
 }
 
-// Report returns the slots that are in order in all controllers: the informers are synced and have
-// reached the versions, and no key has been ready or held back for longer than a minute.
+// Report returns the slots that are in order in all controllers: the informers are synced, have reached
+// the versions, and have not failed to list and watch for longer than a minute, and no key has been ready
+// or held back for longer.
 //
 // The load of a slot is ten and the number of its calls, each of which counts half as much every two
 // minutes. Without the ten, a few calls of an idle group would move its slots to and fro.

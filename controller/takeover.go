@@ -17,15 +17,27 @@ const (
 	outcomeWait = 2 * time.Second
 )
 
-// takeOver waits, bounded, until the caches show the writes of the last holder of the term.
-func (r *run[T]) takeOver() {
-	t, ok := r.term.(interface {
+// left returns the versions that the last holder of the term has left. known is true as well for a term
+// that has none.
+func (r *run[T]) left() (versions map[string]string, known, has bool) {
+	t, has := r.term.(interface {
 		HandOver() (map[string]string, bool)
 	})
-	if !ok {
+	if !has {
+		return nil, true, false
+	}
+	versions, known = t.HandOver()
+	return versions, known, true
+}
+
+// takeOver waits, bounded, until the caches show the writes of the last holder of the term.
+func (r *run[T]) takeOver() {
+	versions, known, has := r.left()
+	if !has {
 		return
 	}
-	r.barrier.reached(r.reach(t.HandOver())) // the next owner has to reach them too
+	r.barrier.reached(r.reach(versions, known)) // the next owner has to reach them too
+	r.tookOver = r.ctx.Err() == nil
 }
 
 // reach waits, bounded, until the caches show the state of versions by resource; of the server's if
@@ -90,14 +102,21 @@ func (r *run[T]) newest() map[string]string {
 	return versions
 }
 
-// handOver gives the newest versions that calls have written to the term, for the next holder. The
-// version of a delete is known when the cache shows it, and that of a write without an answer when
-// the server was asked. If that takes longer than outcomeWait, the term is given nil.
+// handOver gives the newest versions that calls have written to the term, for the next holder, and those
+// that the last holder has left. The version of a delete is known when the cache shows it, and that of a
+// write without an answer when the server was asked. If that takes longer than outcomeWait, the term is
+// given nil; so it is if the last holder has left none, and the run has ended before it knew the server's.
 func (r *run[T]) handOver() {
 	t, ok := r.term.(interface{ Reached(map[string]string) })
 	if !ok || r.term.Err() != nil {
 		return
 	}
+	left, known, _ := r.left()
+	if !known && !r.tookOver {
+		t.Reached(nil)
+		return
+	}
+	r.barrier.reached(left)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), outcomeWait)
 	defer cancel()
 	ticker := time.NewTicker(outcomeWait / 100)

@@ -9,6 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
@@ -43,8 +44,8 @@ func (c contents) kinds() (kinds [2][]int) {
 // isFree reports whether an entry is that of no slot and no controller.
 func (c contents) isFree(i int) bool { return i >= slot.Count && c.controllers[i-slot.Count] == "" }
 
-// names returns the entries of a set as text: slots with ranges, and controllers.
-func (c contents) names(s slot.Set) string {
+// names returns the entries of a set as text: slots with ranges, and controllers, with other names.
+func (c contents) names(s slot.Set, others ...string) string {
 	var names []string
 	slots := s
 	for i := range s.Slots() {
@@ -56,7 +57,7 @@ func (c contents) names(s slot.Set) string {
 	if !slots.IsEmpty() {
 		names = slices.Insert(names, 0, slots.String())
 	}
-	return strings.Join(names, ",")
+	return strings.Join(append(names, others...), ",")
 }
 
 // document is a map in JSON. Members and versions stand once, and entries refer to them.
@@ -70,8 +71,39 @@ type document struct {
 	Entries [][]uint64 `json:"entries"`
 }
 
-// encode returns a map as its Lease holds it.
+// maxText is the length in bytes of a map that is not to grow: a server stores 256 KiB of annotations.
+const maxText = 128 << 10
+
+// encode returns a map as its Lease holds it. One that is too large has the same versions for all entries,
+// the newest ones. The server has reached them too, so that a wait for them is hardly longer.
 func encode(c contents) (string, error) {
+	text, err := marshal(c)
+	if err == nil && len(text) > maxText {
+		text, err = marshal(c.withNewestVersions())
+	}
+	return text, err
+}
+
+// withNewestVersions returns a map in which each entry with versions has the newest of all.
+func (c contents) withNewestVersions() contents {
+	newest := map[string]string{}
+	for _, e := range c.entries {
+		for resource, version := range e.Versions {
+			if known, ok := newest[resource]; !ok || !lease.IsOlder(version, known) {
+				newest[resource] = version
+			}
+		}
+	}
+	c.entries = slices.Clone(c.entries)
+	for i := range c.entries {
+		if e := &c.entries[i]; e.Versions != nil {
+			e.Versions = newest
+		}
+	}
+	return c
+}
+
+func marshal(c contents) (string, error) {
 	entries := c.entries
 	d := document{Entries: make([][]uint64, len(entries)), Controllers: c.controllers}
 	member := func(id protocol.ID) uint64 {

@@ -28,31 +28,44 @@ func (g *Group) uncoveredLocked() (uncovered slot.Set) {
 // tolerated is how long an entry may be uncovered: while a crash is found, and a hand-over runs.
 func (g *Group) tolerated() time.Duration { return g.o.HandOver + g.o.Duration }
 
+// unlisted stands in Group.uncovered for the controllers that have no entry.
+const unlisted = -1
+
 // noteCoverLocked takes note of since when entries are uncovered, and returns those that are, and
-// those that are so for longer than tolerated.
-func (g *Group) noteCoverLocked() (uncovered, long slot.Set) {
+// those that are so for longer than tolerated, by their names.
+func (g *Group) noteCoverLocked() (uncovered slot.Set, long string) {
 	uncovered = g.uncoveredLocked()
+	var late slot.Set
 	for i := range slot.Entries {
-		if !uncovered.Has(i) {
-			delete(g.uncovered, i)
-			continue
-		}
-		if _, ok := g.uncovered[i]; !ok {
-			g.uncovered[i] = g.clock.Now()
-		}
-		if g.clock.Since(g.uncovered[i]) > g.tolerated() {
-			long.Add(i)
+		if g.noteLocked(i, uncovered.Has(i)) > g.tolerated() {
+			late.Add(i)
 		}
 	}
-	return uncovered, long
+	names := g.unlistedLocked()
+	if g.noteLocked(unlisted, len(names) > 0) <= g.tolerated() {
+		names = nil
+	}
+	return uncovered, g.view.names(late, names...)
+}
+
+// noteLocked takes note of since when an entry is uncovered, and returns for how long it is.
+func (g *Group) noteLocked(i int, isUncovered bool) time.Duration {
+	if !isUncovered {
+		delete(g.uncovered, i)
+		return 0
+	}
+	if _, ok := g.uncovered[i]; !ok {
+		g.uncovered[i] = g.clock.Now()
+	}
+	return g.clock.Since(g.uncovered[i])
 }
 
 // watchCoverLocked logs entries that are uncovered for longer than tolerated, once a minute.
 func (g *Group) watchCoverLocked() {
 	_, long := g.noteCoverLocked()
-	if !long.IsEmpty() && time.Since(g.alarm) >= time.Minute {
+	if long != "" && time.Since(g.alarm) >= time.Minute {
 		g.alarm = time.Now()
-		g.log.Error("slots are covered by no member", "slots", g.view.names(long), "for", g.uncoveredForLocked())
+		g.log.Error("slots are covered by no member", "slots", long, "for", g.uncoveredForLocked())
 	}
 }
 

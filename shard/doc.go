@@ -29,11 +29,13 @@
 //  4. A Lease that has not changed for its duration is released by another member, at that version.
 //     Then its member has ended, and its slots are given away. Others let the member with the
 //     lowest identity act first.
-//  5. The live member with the lowest identity plans: what leavers own goes to the newest
-//     generation; a member that joins gets half of its share at once, unless two generations live;
-//     loads move beyond 20 % of the mean and two minutes. See the package internal/plan.
+//  5. The live member with the lowest identity of those whose Lease names the map plans: what leavers
+//     own goes to the newest generation, that of the process that joined last; a member that joins
+//     gets half of its share at once, unless two generations live; loads move beyond 20 % of the mean
+//     and two minutes. See the package internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
-//     that name the old one are released, or have run out.
+//     that name the old one are released, or have run out. A map in which epochs have fallen or entries
+//     are missing, as after the restoring of a backup, is deleted by the member that notices it.
 //
 // Rules 1, 2 and 4 are pure functions in internal/protocol, whose test explores all that crashes,
 // pauses, lost answers and stale reads can lead to.

@@ -41,7 +41,8 @@ type Group struct {
 	plan      planner
 	state     State
 	moves     Moves
-	uncovered map[int]lease.Instant // slots, since when
+	joined    time.Time             // when the first membership began, by the server's clock
+	uncovered map[int]lease.Instant // entries, and unlisted, since when
 	alarm     time.Time             // when they were logged last
 	err       error
 }
@@ -190,6 +191,9 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.present = m
+	if g.joined.IsZero() {
+		g.joined = got.CreationTimestamp.Time
+	}
 	g.observeLocked(name, got, got.ResourceVersion)
 	return m, nil
 }

@@ -78,11 +78,17 @@ type Reporter interface {
 	Report() (inOrder Set, loads [Count]float64)
 }
 
-// ErrStragglers says that calls still run after the grace that they had to return. What they do
-// outside of Kubernetes cannot be stopped: end the process.
+// ErrStragglers says that calls still run after the grace that they had to return, or that the caches do
+// not show what they have written: the error that wraps it says which. What calls do outside of Kubernetes
+// cannot be stopped: end the process.
 var ErrStragglers = errors.New("calls of the membership still run")
 
 var (
 	errLeft       = errors.New("the member has left the group")
-	errMapDeleted = errors.New("the map of the group was deleted or replaced")
+	errMapDeleted = errors.New("the map of the group was deleted, replaced or restored")
+	errNoLeader   = errors.New("the handler of this process leads no controllers, and the map gives it one")
+	// errMapRestored is a map that somebody has put in the place of a later one. Members that have not
+	// noticed it yet may call for what others own by it.
+	errMapRestored = errors.New("the map of the group is older than one that was seen before, as after " +
+		"the restoring of a backup: it is deleted, and made anew once all members have ended")
 )

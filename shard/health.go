@@ -66,7 +66,8 @@ type Health struct {
 	// Remaining is how long the term stays open without another renewal.
 	Remaining time.Duration `json:"remaining,omitzero"`
 	// Covered is the share of slots and controllers whose owner is live and reports them in order, as of its last
-	// renewal; 0 without a map. Healthy: 1. Uncovered are the others, with ranges; "" for none.
+	// renewal; 0 without a map. Healthy: 1. Uncovered are the others, with ranges; "" for none. Controllers
+	// that members can lead are uncovered too while the map has no entry for them, as when it is full.
 	Covered   float64 `json:"covered"`
 	Uncovered string  `json:"uncovered,omitzero"`
 	// UncoveredFor is for how long the one is uncovered that is so the longest, as this process has
@@ -132,16 +133,17 @@ func (g *Group) Health() Health {
 	slices.SortFunc(h.Members, func(a, b MemberHealth) int {
 		return strings.Compare(a.Identity, b.Identity)
 	})
-	h.Planner = string(protocol.Planner(g.membersLocked(), g.standingLocked))
+	h.Planner = string(g.plannerLocked())
 	if m := g.present; m != nil {
 		h.Identity, h.Remaining = string(m.id), m.term.Remaining()
 		h.Owned, h.Serving = owned[m.id], slotsOf(m.serving).Len()
 	}
 	uncovered, _ := g.noteCoverLocked()
+	unlisted := g.unlistedLocked()
 	if entries > 0 {
-		h.Covered = float64(entries-uncovered.Len()) / float64(entries)
+		h.Covered = float64(entries-uncovered.Len()) / float64(entries+len(unlisted))
 	}
-	h.Uncovered, h.UncoveredFor = g.view.names(uncovered), g.uncoveredForLocked()
+	h.Uncovered, h.UncoveredFor = g.view.names(uncovered, unlisted...), g.uncoveredForLocked()
 	return h
 }
 

@@ -27,8 +27,9 @@ type membership struct {
 	member   protocol.Member
 	seen     contents // those of the map that member has seen
 	leaving  bool
-	mapUID   string   // that the Lease names
-	warm     slot.Set // entries that the handler holds
+	mapUID   string   // that of the map which was seen, and that the Lease names
+	begun    slot.Set // entries for which Warm has returned, be it with an error
+	warm     slot.Set // of those, the ones that the handler holds
 	serving  slot.Set // entries that the handler calls for
 	resume   slot.Set // of those, the ones whose drain was given up
 	warming  []*warming
@@ -64,15 +65,13 @@ func (m *membership) write(l *coordinationv1.Lease) {
 		inOrder, loads = reporter.Report()
 	}
 	g.mu.Lock()
-	r.leaving, r.serving = m.leaving, m.serving
+	r.leaving, r.serving, r.joined = m.leaving, m.serving, g.joined
 	for n := range m.serving.Slots() {
 		if n >= slot.Count && !led[m.seen.name(n)] {
 			r.serving.Remove(n)
 		}
 	}
-	if m.term != nil && g.view.table != nil { // one that does not know of its own Lease inherits nothing
-		r.mapUID = string(g.view.table.UID)
-	}
+	r.mapUID = m.mapUID // one that does not know of its own Lease, or cannot read the map, inherits nothing
 	g.mu.Unlock()
 	if ok {
 		slots := slotsOf(r.serving)
@@ -137,11 +136,11 @@ func (m *membership) reconcileLocked() (c calls) {
 			m.member.Drained(i, e.Versions) // it never called for it
 		case phase == protocol.Elsewhere && m.serving.Has(i):
 			m.term.End(fmt.Errorf("%w: %s was given to %s", lease.ErrLost, m.seen.name(i), e.Owner))
-		case phase == protocol.Elsewhere && warm:
+		case phase == protocol.Elsewhere && m.begun.Has(i):
 			c.drop.Add(i)
 		}
 	}
-	m.warm, c.drop = m.warm.Minus(c.drop), slotsOf(c.drop)
+	m.warm, m.begun, c.drop = m.warm.Minus(c.drop), m.begun.Minus(c.drop), slotsOf(c.drop)
 	m.startWarmsLocked(wanted)
 	m.stopDrainsLocked()
 	m.startDrainsLocked(drains)

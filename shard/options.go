@@ -37,8 +37,9 @@ type Options struct {
 	Renew time.Duration
 	// HandOver is how long a hand-over may take before it is taken back; 0 is 30 s.
 	HandOver time.Duration
-	// Grace is how long a member that leaves waits for its slots to be taken and its calls to
-	// return; 0 is 20 s.
+	// Grace is how long a member that leaves waits for its slots to be taken, and then for the calls
+	// of those that are left to return; 0 is 20 s for each. A member whose Lease is lost waits for its
+	// calls alone.
 	Grace time.Duration
 	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
 	Logger *slog.Logger

@@ -15,6 +15,8 @@ const (
 	retry = time.Minute
 	// maxFailed is how many moves to one member may fail in that time before there are no more.
 	maxFailed = 4
+	// maxLoad bounds what a Lease says of a slot, so that sums are numbers.
+	maxLoad = 1e15
 )
 
 // planner is what the plan remembers.
@@ -29,7 +31,7 @@ type planner struct {
 func (g *Group) noteLoadsLocked(id protocol.ID, r record) {
 	for n := range slotsOf(r.serving).Slots() {
 		if n < len(g.view.entries) && g.view.entries[n].Owner == id {
-			g.plan.loads[n] = max(r.loads[n], 0)
+			g.plan.loads[n] = min(max(r.loads[n], 0), maxLoad)
 		}
 	}
 }
@@ -72,9 +74,7 @@ func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.M
 	return heirs, moves
 }
 
-func (m *membership) plansLocked() bool {
-	return protocol.Planner(m.group.membersLocked(), m.group.standingLocked) == m.id
-}
+func (m *membership) plansLocked() bool { return m.group.plannerLocked() == m.id }
 
 // inheritsLocked reports whether this member is to give away the entries of members that have ended.
 func (m *membership) inheritsLocked() bool {
@@ -103,13 +103,10 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 			in.Loads[i] = load
 		}
 	}
-	for _, id := range g.membersLocked() {
+	for _, id := range g.joinedLocked() {
 		s := g.observedLocked(id)
-		if !g.isJoinedLocked(s) {
-			continue
-		}
 		in.Members = append(in.Members, plan.Member{
-			ID: id, Generation: s.record.generation, Joined: s.lease.CreationTimestamp.Time,
+			ID: id, Generation: s.record.generation, Joined: s.joinedAt(),
 			Leaving: s.record.leaving || g.present != nil && g.present.id == id && g.present.leaving,
 		})
 	}
@@ -163,11 +160,9 @@ func (g *Group) listControllersLocked(c *contents) (changed bool) {
 // offeredLocked returns the controllers that live members can lead.
 func (g *Group) offeredLocked() map[string]bool {
 	offered := map[string]bool{}
-	for _, id := range g.membersLocked() {
-		if s := g.observedLocked(id); g.isJoinedLocked(s) {
-			for _, name := range s.record.controllers {
-				offered[name] = true
-			}
+	for _, id := range g.joinedLocked() {
+		for _, name := range g.observedLocked(id).record.controllers {
+			offered[name] = true
 		}
 	}
 	return offered

@@ -35,6 +35,12 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 			add("The Lease of %s ran out %v ago, and no member has ended it.", id, over.Round(time.Second))
 		}
 	}
+	for _, id := range live {
+		if s := g.observedLocked(id); g.view.table != nil && !g.isJoinedLocked(s) &&
+			time.Since(s.lease.CreationTimestamp.Time) >= hangs {
+			add("The member %s renews its Lease, and has not joined: it cannot list or read the map.", id)
+		}
+	}
 	switch {
 	case g.view.broken != nil:
 		add("%s%s. No member acts on it.", strings.ToUpper(g.view.broken.Error()[:1]),
@@ -44,7 +50,7 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 			"the old one are released, or have run out.")
 	default:
 		problems = append(problems, g.uncoveredProblemsLocked()...)
-		if names := g.unlistedLocked(); len(names) > 0 {
+		if names := g.unlistedLocked(); len(names) > 0 && g.view.isFull() {
 			add("The map is full, so that nobody leads %s. Divide the controllers among two groups.",
 				strings.Join(names, ", "))
 		}
@@ -67,11 +73,14 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 	return problems, remarks
 }
 
-// unlistedLocked returns the controllers for which the map has no room.
+// isFull reports whether the map has no room for another controller.
+func (c contents) isFull() bool {
+	return len(c.controllers) == slot.MaxControllers && !slices.Contains(c.controllers, "")
+}
+
+// unlistedLocked returns the controllers that members can lead, and that have no entry: for a moment
+// after a member has joined, or for good if the map is full.
 func (g *Group) unlistedLocked() (names []string) {
-	if len(g.view.controllers) < slot.MaxControllers || slices.Contains(g.view.controllers, "") {
-		return nil
-	}
 	for _, name := range slices.Sorted(maps.Keys(g.offeredLocked())) {
 		if !slices.Contains(g.view.controllers, name) {
 			names = append(names, name)
@@ -142,16 +151,16 @@ func (g *Group) uncoveredReasonLocked(owner protocol.ID) string {
 	}
 }
 
-// generationsLocked returns the generations of members, each with those, and the age of the newest
-// member's Lease.
+// generationsLocked returns the generations of members, each with those, and for how long the newest
+// member has been one.
 func (g *Group) generationsLocked(live []protocol.ID) (texts []string, age time.Duration) {
 	members := map[string][]string{}
 	var newest time.Time
 	for _, id := range live {
 		s := g.observedLocked(id)
 		members[s.record.generation] = append(members[s.record.generation], string(id))
-		if created := s.lease.CreationTimestamp.Time; created.After(newest) {
-			newest = created
+		if joined := s.joinedAt(); joined.After(newest) {
+			newest = joined
 		}
 	}
 	for _, generation := range slices.Sorted(maps.Keys(members)) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,8 @@ const (
 	groupLabel = prefix + "shard-group"
 	// The annotations of a member's Lease.
 	generationAnnotation = prefix + "generation"
-	mapAnnotation        = prefix + "map" // the UID of the map that the member goes by
+	joinedAnnotation     = prefix + "joined" // when the process joined first
+	mapAnnotation        = prefix + "map"    // the UID of the map that the member goes by
 	leavingAnnotation    = prefix + "leaving"
 	servingAnnotation    = prefix + "serving" // the entries that are in order, in hex digits
 	loadsAnnotation      = prefix + "loads"   // by slot, those above 0, in JSON
@@ -32,6 +34,7 @@ const (
 type record struct {
 	generation, mapUID string
 	leaving            bool
+	joined             time.Time // when the process joined first, by the server's clock; zero in its first Lease
 	serving            slot.Set
 	loads              map[int]float64
 	controllers        []string
@@ -42,6 +45,9 @@ func (r record) write(l *coordinationv1.Lease) {
 	set := func(name, value string) { metav1.SetMetaDataAnnotation(&l.ObjectMeta, name, value) }
 	set(generationAnnotation, r.generation)
 	set(mapAnnotation, r.mapUID)
+	if !r.joined.IsZero() {
+		set(joinedAnnotation, r.joined.UTC().Format(time.RFC3339))
+	}
 	set(leavingAnnotation, strconv.FormatBool(r.leaving))
 	var bytes []byte
 	for _, word := range r.serving {
@@ -65,6 +71,9 @@ func (r record) write(l *coordinationv1.Lease) {
 func readRecord(l *coordinationv1.Lease) (r record) {
 	r.generation, r.mapUID = l.Annotations[generationAnnotation], l.Annotations[mapAnnotation]
 	r.leaving = l.Annotations[leavingAnnotation] == "true"
+	if joined, err := time.Parse(time.RFC3339, l.Annotations[joinedAnnotation]); err == nil {
+		r.joined = joined
+	}
 	if bytes, err := hex.DecodeString(l.Annotations[servingAnnotation]); err == nil {
 		for i, b := range bytes[:min(len(bytes), slot.Entries/8)] {
 			r.serving[i/8] |= uint64(b) << (i % 8 * 8)

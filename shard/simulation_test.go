@@ -46,6 +46,7 @@ func (w *world) history(random *rand.Rand) (terms int) {
 		identity := running[name].Health().Identity
 		w.server.Delete(w.Context(), leaseResource, "ops", identity) //nolint:errcheck // it may be gone
 	}
+	h.Restored = func() { w.restored = true }
 	h.Run()
 	time.Sleep(2 * time.Minute)
 	synctest.Wait()

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ func (g *Group) loop(ctx context.Context, m *membership) {
 			send = m.nextWriteLocked()
 		}
 		g.watchCoverLocked()
-		timer := time.NewTimer(m.patienceLocked())
+		timer := time.NewTimer(m.wakeAfterLocked())
 		g.mu.Unlock()
 		m.make(c)
 		if over {
@@ -85,8 +86,8 @@ func (m *membership) isNeededLocked() bool {
 	return m.writing
 }
 
-// patienceLocked returns how long to wait for the next change.
-func (m *membership) patienceLocked() time.Duration {
+// wakeAfterLocked returns after which time the loop acts without a change.
+func (m *membership) wakeAfterLocked() time.Duration {
 	g := m.group
 	wait, turn := g.o.Duration/15, m.turnLocked()
 	if paused := time.Until(m.paused); paused > 0 {
@@ -110,6 +111,18 @@ func (m *membership) turnLocked() time.Duration {
 		}
 	}
 	return min(time.Duration(rank)*m.group.o.Duration/60, m.group.o.Duration/15)
+}
+
+// joinedLocked returns the live members whose Leases name the map, in order.
+func (g *Group) joinedLocked() []protocol.ID {
+	return slices.DeleteFunc(g.membersLocked(), func(id protocol.ID) bool {
+		return !g.isJoinedLocked(g.observedLocked(id))
+	})
+}
+
+// plannerLocked returns the member that plans. One that has not joined sees no map.
+func (g *Group) plannerLocked() protocol.ID {
+	return protocol.Planner(g.joinedLocked(), g.standingLocked)
 }
 
 // membersLocked returns the live members, in order.
@@ -148,8 +161,13 @@ func (m *membership) send(write func(context.Context) error) {
 // nextWriteLocked returns the write to send now, or nil.
 func (m *membership) nextWriteLocked() func(context.Context) error {
 	g := m.group
-	if m.writing || !g.view.seen || g.view.broken != nil || time.Now().Before(m.paused) {
+	isRestored := g.view.broken == errMapRestored
+	if m.writing || !g.view.seen || g.view.broken != nil && !isRestored || time.Now().Before(m.paused) {
 		return nil
+	}
+	if isRestored {
+		m.writing = true
+		return g.deleteMapLocked()
 	}
 	write := m.endLocked()
 	if write == nil && g.view.table == nil {
@@ -162,6 +180,15 @@ func (m *membership) nextWriteLocked() func(context.Context) error {
 	}
 	m.writing = write != nil
 	return write
+}
+
+// deleteMapLocked returns a write that deletes the map.
+func (g *Group) deleteMapLocked() func(context.Context) error {
+	version := g.view.table.ResourceVersion
+	return func(ctx context.Context) error {
+		err := g.client.Delete(ctx, g.o.Name, version)
+		return cmp.Or(g.read(ctx, g.o.Name), err)
+	}
 }
 
 // endLocked returns a write that ends a member whose Lease has not changed for its duration, at the
@@ -260,6 +287,7 @@ func (m *membership) changeLocked() func(context.Context) error {
 			return fmt.Errorf("shard: the map cannot be written: %w", err)
 		}
 		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
+		metav1.SetMetaDataLabel(&l.ObjectMeta, groupLabel, g.o.Name) // without it, no watch shows the map
 		if err := g.swap(ctx, l); err != nil {
 			return err
 		}

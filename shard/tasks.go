@@ -51,7 +51,7 @@ func (m *membership) startWarmsLocked(wanted slot.Set) {
 func (m *membership) startWarmLocked(w *warming) {
 	ctx, cancel := context.WithCancel(m.term.Context())
 	w.cancel = cancel
-	m.warming = append(m.warming, w)
+	m.warming, m.begun = append(m.warming, w), m.begun.Minus(w.entries)
 	m.running.Go(func() {
 		defer cancel()
 		m.warmOnce(m.group.label(ctx, "warmer"), w)
@@ -61,10 +61,13 @@ func (m *membership) startWarmLocked(w *warming) {
 func (m *membership) warmOnce(ctx context.Context, w *warming) {
 	g := m.group
 	var err error
-	if w.controller != "" {
-		err = g.leader().Prepare(ctx, w.controller)
-	} else {
+	switch leader := g.leader(); {
+	case w.controller == "":
 		err = g.handler.Warm(ctx, w.entries)
+	case leader == nil:
+		err = errNoLeader
+	default:
+		err = leader.Prepare(ctx, w.controller)
 	}
 	if err != nil && ctx.Err() == nil {
 		g.log.Warn("slots cannot be warmed", "slots", cmp.Or(w.controller, w.entries.String()), "error", err)
@@ -73,6 +76,7 @@ func (m *membership) warmOnce(ctx context.Context, w *warming) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m.warming = slices.DeleteFunc(m.warming, func(other *warming) bool { return other == w })
+	m.begun = m.begun.Union(w.entries)
 	if err == nil {
 		m.warm = m.warm.Union(w.entries)
 	}
@@ -133,7 +137,7 @@ func (m *membership) stopDrainsLocked() {
 func (m *membership) endAll() error {
 	g := m.group
 	g.mu.Lock()
-	held := m.warm
+	held := m.begun
 	for _, cancel := range m.draining {
 		cancel()
 	}
@@ -147,7 +151,7 @@ func (m *membership) endAll() error {
 		return err
 	}
 	g.mu.Lock()
-	m.serving, m.warm = slot.Set{}, slot.Set{}
+	m.serving, m.warm, m.begun = slot.Set{}, slot.Set{}, slot.Set{}
 	g.mu.Unlock()
 	if held = slotsOf(held); !held.IsEmpty() {
 		g.handler.Drop(held)
@@ -155,7 +159,8 @@ func (m *membership) endAll() error {
 	return nil
 }
 
-// drainAll drains all that is served, within the grace. It returns one of the errors.
+// drainAll drains all that is served, within the grace. It returns the first error, and the number of the
+// others.
 func (m *membership) drainAll() error {
 	g := m.group
 	g.mu.Lock()
@@ -173,5 +178,14 @@ func (m *membership) drainAll() error {
 		})
 	}
 	running.Wait()
-	return cmp.Or(errs[:]...)
+	err, failed := cmp.Or(errs[:]...), 0
+	for _, err := range errs {
+		if err != nil {
+			failed++
+		}
+	}
+	if failed > 1 {
+		err = fmt.Errorf("%w; %d more", err, failed-1)
+	}
+	return err
 }

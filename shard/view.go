@@ -20,7 +20,16 @@ type observed struct {
 	record  record
 	since   lease.Instant // when this record was first observed
 	length  time.Duration // that a Lease which does not change is held for
-	ended   bool          // and never comes back
+	ended   bool          // it calls and writes nothing any more
+}
+
+// joinedAt returns when the process of a member joined the group. A Lease after its first one is newer,
+// and its program is not.
+func (s *observed) joinedAt() time.Time {
+	if s.record.joined.IsZero() {
+		return s.lease.CreationTimestamp.Time
+	}
+	return s.record.joined
 }
 
 // entryTimes say since when this process has observed an entry as it is.
@@ -69,6 +78,9 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 		}
 	}
 	g.view.seen = true
+	if isNewest {
+		g.view.version = list.ResourceVersion
+	}
 	notify(g.changed)
 	return list.ResourceVersion, nil
 }
@@ -186,24 +198,40 @@ func (g *Group) observedLocked(id protocol.ID) *observed {
 	return s
 }
 
-// observeMapLocked takes a map into the view. A map that is deleted or replaced ends the membership:
-// what was given away meanwhile is not known.
+// observeMapLocked takes a map into the view. A map that is deleted, replaced or restored ends the
+// membership that has seen it: what was given away meanwhile is not known.
 func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
-	before := g.view.table
-	g.view.table = l
-	if m := g.present; m != nil && before != nil && (l == nil || l.UID != before.UID) {
+	before, isLost := g.view.table, false
+	g.view.table, g.view.broken = l, nil
+	if before != nil && (l == nil || l.UID != before.UID) {
+		isLost = true
+		g.view.contents = contents{}
+		clear(g.plan.tried)
+	}
+	if l != nil {
+		c, err := decode(l)
+		if err == nil && g.view.isAfter(c) {
+			err, isLost = errMapRestored, true
+		}
+		if g.view.broken = err; err == nil {
+			g.timeEntriesLocked(c.entries)
+			g.view.contents = c
+			g.view.sequence++
+		}
+	}
+	if m := g.present; m != nil && isLost && m.mapUID != "" {
 		m.term.End(errMapDeleted)
 	}
-	if l == nil {
-		g.view.contents = contents{}
-		return
+}
+
+// isAfter reports whether a map lacks what was seen of it before: an entry, or a change of an owner.
+func (v *view) isAfter(c contents) bool {
+	for i, e := range v.entries {
+		if i >= len(c.entries) || e.Epoch > c.entries[i].Epoch {
+			return true
+		}
 	}
-	c, err := decode(l)
-	if g.view.broken = err; err == nil {
-		g.timeEntriesLocked(c.entries)
-		g.view.contents = c
-		g.view.sequence++
-	}
+	return false
 }
 
 // timeEntriesLocked takes note of the time of what changes with the entries of a map.

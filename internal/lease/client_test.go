@@ -152,3 +152,21 @@ func TestAnAnswerThatIsNoLeaseIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// TestAPageOfAProxyIsNoStatement has answers with other codes: they do not say that a Lease is gone, has
+// another version, or is forbidden.
+func TestAPageOfAProxyIsNoStatement(t *testing.T) {
+	bubble(t, func(w *world) {
+		for _, code := range []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden} {
+			fault := w.server.Inject(leasetest.By("a", ""), leasetest.Page(code))
+			before := w.view
+			if err := w.read(w.Context()); !errors.Is(err, errNoLease) || IsOutdated(err) || NeedsUser("get", err) {
+				t.Errorf("a get is answered by a page with the code %d: %v", code, err)
+			}
+			if _, err := w.follower.watch(w.Context(), "1"); apierrors.IsForbidden(err) || w.view != before {
+				t.Errorf("a watch is answered by a page with the code %d: the view is %v, %v", code, w.view, err)
+			}
+			fault.Lift()
+		}
+	})
+}

@@ -17,8 +17,10 @@
 //  3. Each request ends after a fifth of the duration. After one without an answer, the next uses
 //     another connection. A failure is followed by another try after a sixtieth of the duration,
 //     doubled up to a fifteenth.
-//  4. The watch resumes where it ended. While list or watch are forbidden, the Leases are read
-//     every fifth of the duration.
+//  4. The watch resumes where it ended. After a duration without an event, in which each holder renews
+//     its Lease, and after watches that fail, it begins with a list. While list or watch are forbidden,
+//     the Leases are read every fifth of the duration.
+//  5. What something else than the API server answers, as a proxy, says nothing of a Lease.
 //
 // # Concurrency properties
 //

@@ -26,7 +26,7 @@ var (
 // ErrNotHeld ends a write of a lease that has another holder by now.
 var ErrNotHeld = errors.New("the lease has another holder")
 
-// errNoLease is the error of a request that succeeded with something else.
+// errNoLease is the error of a request whose answer is something else than one of the API server.
 var errNoLease = errors.New("the answer is no Lease: something else than the API server has sent it")
 
 // errOutpaced ends a write that others were faster than twice.
@@ -36,6 +36,9 @@ var errOutpaced = errors.New("others change the lease faster than it is written"
 func (c *Client) requestError(verb, name string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if isPage(err) {
+		err = fmt.Errorf("%w: %v", errNoLease, err) // a Lease that a proxy does not find may exist
 	}
 	remedy := ""
 	switch {
@@ -64,6 +67,11 @@ func NeedsUser(verb string, err error) bool {
 // IsOutdated reports whether a write failed because the lease is not as it was observed.
 func IsOutdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
+}
+
+// isPage reports whether an answer says what only the API server can know, and is not that server's.
+func isPage(err error) bool {
+	return apierrors.IsUnexpectedServerError(err) && (IsOutdated(err) || apierrors.IsForbidden(err))
 }
 
 // IsTimeout reports whether a request ended without an answer in time.

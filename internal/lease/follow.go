@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +32,9 @@ type Follower struct {
 	polling error              // why the Leases are not watched, or nil
 }
 
-// Run follows the Leases until ctx ends: by a list and a watch, which resumes where it ended. While
-// these are forbidden, it reads the Leases now and then.
+// Run follows the Leases until ctx ends: by a list and a watch, which resumes where it ended. A watch
+// that fails for long, or that brings nothing for the duration of a Lease, in which each holder renews
+// its own, is followed by a list. While these are forbidden, Run reads the Leases now and then.
 func (f *Follower) Run(ctx context.Context) {
 	version := ""
 	for failures := 0; ctx.Err() == nil; {
@@ -53,7 +55,9 @@ func (f *Follower) Run(ctx context.Context) {
 			continue
 		case err != nil && !isExpired(err):
 			f.Requests.Note(ctx, err)
-			failures++
+			if failures++; failures > MaxFailures {
+				next = "" // a list shows what a watch that fails for long does not
+			}
 		case err == nil && next != version:
 			failures = 0
 		default:
@@ -90,6 +94,8 @@ func (f *Follower) watch(ctx context.Context, version string) (string, error) {
 		}
 		version = listed
 	}
+	silence := time.AfterFunc(f.Times.Duration, f.Restart)
+	defer silence.Stop()
 	w, err := f.Client.watch(ctx, version)
 	if err != nil {
 		if isExpired(err) {
@@ -101,6 +107,7 @@ func (f *Follower) watch(ctx context.Context, version string) (string, error) {
 	f.setPolling(nil)
 	f.Requests.Note(ctx, nil)
 	for event := range w.ResultChan() {
+		silence.Reset(f.Times.Duration)
 		l, ok := event.Object.(*coordinationv1.Lease)
 		if !ok {
 			return "", f.Client.requestError("watch", f.Client.selection.Name,

@@ -161,6 +161,7 @@ func TestAForbiddenWatchIsReplacedByReads(t *testing.T) {
 		w.users("get", "list", "watch")
 		time.Sleep(polls * 3 * time.Second)
 		w.change(note)
+		time.Sleep(250 * time.Millisecond) // a list may be due, as nobody renews the Lease
 		w.wantObserved()
 		if err := w.follower.Polling(); err != nil {
 			t.Errorf("it may be watched, and is polled: %v", err)
@@ -203,6 +204,36 @@ func TestASilentWatchEndsWithARequestWithoutAnAnswer(t *testing.T) {
 			t.Errorf("the requests are\n%v", w.server.Requests())
 		}
 		silence.Lift()
+	})
+}
+
+// TestAWatchWithoutAnEventForADurationEnds has a watch that brings nothing while requests succeed, from
+// its begin or from its first event on.
+func TestAWatchWithoutAnEventForADurationEnds(t *testing.T) {
+	for frame := range 2 {
+		bubble(t, func(w *world) {
+			silence := w.server.Inject(leasetest.By("a", "watch").Nth(1), apisim.Stall(frame, 0))
+			w.follow()
+			w.change(note)
+			time.Sleep(DefaultDuration + 250*time.Millisecond)
+			w.wantObserved()
+			if w.sent("list") != 2 || w.sent("watch") != 2 {
+				t.Errorf("frame %d: the requests are\n%v", frame, w.server.Requests())
+			}
+			silence.Lift()
+		})
+	}
+}
+
+// TestWatchesThatFailForLongBeginWithAList has watches fail, and lists succeed.
+func TestWatchesThatFailForLongBeginWithAList(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.server.Inject(leasetest.By("a", "watch"), apisim.Refuse(http.StatusInternalServerError, 0))
+		w.follow()
+		time.Sleep(time.Minute)
+		w.change(note)
+		time.Sleep(2 * time.Second)
+		w.wantObserved()
 	})
 }
 

@@ -3,6 +3,7 @@ package leasetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,8 @@ type History struct {
 	Stop func(name string)
 	// Delete deletes a Lease of a process.
 	Delete func(name string)
+	// Restored is called before a backup of the server is restored; nil restores none.
+	Restored func()
 }
 
 // Histories runs a test for each seed, each in a bubble, with the options of its server.
@@ -54,7 +57,11 @@ func (h *History) Run() {
 		}
 		injected = nil
 	}
+	backup := h.Server.Snapshot()
 	for range 60 {
+		if h.Random.IntN(20) == 0 {
+			backup = h.Server.Snapshot()
+		}
 		name := names[h.Random.IntN(len(names))]
 		switch n := h.Random.IntN(20) - h.Faults; {
 		case n < 0:
@@ -70,6 +77,9 @@ func (h *History) Run() {
 			h.Server.CutConnections()
 		case n < 8:
 			h.Delete(name)
+		case n < 9 && h.Restored != nil && h.Random.IntN(4) == 0:
+			h.Restored()
+			h.Server.Rewind(backup)
 		}
 		time.Sleep(h.Within(20))
 	}
@@ -80,6 +90,11 @@ func (h *History) Run() {
 // Within returns a random time of less than so many seconds.
 func (h *History) Within(seconds int) time.Duration {
 	return time.Duration(h.Random.Int64N(int64(seconds) * int64(time.Second)))
+}
+
+// Page answers with a code and a page, as something between a process and the API server does.
+func Page(code int) apisim.Fault {
+	return apisim.Answer(func(out http.ResponseWriter, _ *http.Request) { http.Error(out, "no such page", code) })
 }
 
 // inject injects a fault for some requests of a process.
@@ -95,6 +110,8 @@ func (h *History) inject(process string) *apisim.Injection {
 		apisim.Stall(apisim.EachFrame, h.Within(40)), apisim.Delay(h.Within(40)),
 		apisim.Delay(h.Within(4)), apisim.Stall(0, h.Within(4)), apisim.Fail(1, 410),
 		apisim.Lag(), apisim.CutAfter(1), apisim.Duplicate(apisim.EachFrame),
+		apisim.Stall(1, 0), Page(http.StatusNotFound), apisim.RefuseApplied(500),
+		apisim.ApplyLater(h.Within(20), http.StatusGatewayTimeout),
 	}
 	return h.Server.Inject(match, faults[h.Random.IntN(len(faults))])
 }

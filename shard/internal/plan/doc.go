@@ -18,7 +18,8 @@
 //  3. All moves begin at once: a member that joins warms what it gets with one list. None but those
 //     of leavers begins while an entry has no live owner: its heir is not in the weights.
 //  4. The newest generation is that of the member that joined last. While two generations live, it
-//     inherits and nothing else moves, so that an entry follows a rolling update once.
+//     inherits and nothing else moves, so that an entry follows a rolling update once. What none of its
+//     members can own goes to the others.
 //
 // Equal inputs have equal results, whatever the order of the members.
 //

@@ -52,6 +52,7 @@ type board struct {
 	Input
 	weights []float64
 	members []*member // that may get entries, by identity
+	older   []*member // that may get those which none of members can own
 	all     map[protocol.ID]*member
 	mean    float64
 	mixed   bool // two generations live
@@ -65,11 +66,17 @@ func (in Input) board() *board {
 		b.mixed = b.mixed || m.Generation != in.Members[0].Generation
 		kept := &member{Member: m}
 		b.all[m.ID] = kept
-		if !m.Leaving && m.Generation == newest {
+		switch {
+		case m.Leaving:
+		case m.Generation == newest:
 			b.members = append(b.members, kept)
+		default:
+			b.older = append(b.older, kept)
 		}
 	}
-	slices.SortFunc(b.members, func(x, y *member) int { return cmp.Compare(x.ID, y.ID) })
+	byID := func(x, y *member) int { return cmp.Compare(x.ID, y.ID) }
+	slices.SortFunc(b.members, byID)
+	slices.SortFunc(b.older, byID)
 	for i, e := range in.Entries {
 		owner := b.all[e.Next]
 		if owner == nil {
@@ -143,11 +150,17 @@ func (b *board) heaviestFirst(is func(protocol.Entry) bool) (entries []int) {
 	return entries
 }
 
-// lightest returns the member with the lowest weight of those that can own an entry, nil without one.
+// lightest returns the member with the lowest weight of those that can own an entry, nil without one. It
+// is of the newest generation, unless only older ones can.
 func (b *board) lightest(entry int) (found *member) {
-	for _, m := range b.members {
-		if b.can(entry, m) && (found == nil || m.weight < found.weight) {
-			found = m
+	for _, members := range [][]*member{b.members, b.older} {
+		for _, m := range members {
+			if b.can(entry, m) && (found == nil || m.weight < found.weight) {
+				found = m
+			}
+		}
+		if found != nil {
+			break
 		}
 	}
 	return found

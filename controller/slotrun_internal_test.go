@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// TestS2_ADrainLeavesNoKeyBehind drains a slot before the caches show what its call has written, and drops
+// it: the barrier looks at the key no more.
+func TestS2_ADrainLeavesNoKeyBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		server, silent := apisim.Start(t), slog.New(slog.DiscardHandler)
+		for _, object := range []tidings.Object{
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}},
+		} {
+			_, err := apisim.Create(t.Context(), server, object)
+			must(err)
+		}
+		server.Inject(apisim.Match{Verb: "watch", Resource: "configmaps"},
+			apisim.Stall(apisim.EachFrame, 300*time.Millisecond))
+		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{
+			Logger: silent, Transport: tidings.Transport{NoStreamedLists: true},
+		})
+		must(err)
+		informer, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
+		must(err)
+		g, err := NewGuard(server.Config(), GuardOptions{})
+		must(err)
+		client, err := kubernetes.NewForConfig(g.Config())
+		must(err)
+		s := NewSlots(ByNamespace)
+		c, err := New(informer, Options[*corev1.ConfigMap]{Name: "test", Guard: g, Slots: s, Logger: silent},
+			func(ctx context.Context, r Request[*corev1.ConfigMap]) (Result, error) {
+				next := r.Object.DeepCopy()
+				next.Data = map[string]string{"state": "1"}
+				_, err := client.CoreV1().ConfigMaps("a").Update(ctx, next, metav1.UpdateOptions{})
+				return Result{}, err
+			})
+		must(err)
+		ctx, stop := context.WithCancel(t.Context())
+		must(factory.Start(ctx))
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		membership, lose := context.WithCancelCause(context.Background())
+		s.Begin(openTerm{membership})
+		must(s.Warm(ctx, slot.All()))
+		of := slot.Of(slot.Namespace.Of("", "a"))
+		for n := range of.Slots() {
+			s.Serve([]slot.Owned{{Number: n, Epoch: 1, Versions: map[string]string{}}})
+		}
+		synctest.Wait()
+		_, err = s.Drain(ctx, of)
+		must(err)
+		s.Drop(of)
+		time.Sleep(2 * echoKept)
+		synctest.Wait()
+		c.barrier.mu.Lock()
+		if n := len(c.barrier.keys); n > 0 {
+			t.Errorf("%d keys are left", n)
+		}
+		c.barrier.mu.Unlock()
+		stop()
+		must(<-ended)
+		lose(nil)
+		must(factory.Shutdown(context.Background()))
+		synctest.Wait()
+	})
+}
