@@ -59,12 +59,19 @@ func (p *process) tidy(t *testing.T) {
 	}
 }
 
-// TestEnds ends the command in ways that need a process.
-func TestEnds(t *testing.T) {
+// build returns the path of the command.
+func build(t *testing.T) string {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "tidings")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return binary
+}
+
+// TestEnds ends the command in ways that need a process.
+func TestEnds(t *testing.T) {
+	binary := build(t)
 	t.Run("the reader goes away", func(t *testing.T) { readerGoesAway(t, binary) })
 	t.Run("the terminal is closed", func(t *testing.T) { terminalIsClosed(t, binary) })
 	t.Run("it is a plugin", func(t *testing.T) { pluginHelps(t, binary) })

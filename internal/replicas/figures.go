@@ -17,18 +17,13 @@ const pageWait = time.Second
 // figures are what the pages of a replica say, in JSON.
 type figures struct {
 	Informers []struct {
-		Health struct {
-			Objects int `json:"objects"`
-		} `json:"health"`
-	} `json:"informers"`
+		Health struct{ Objects int }
+	}
 	Controllers []struct {
-		Health struct {
-			Calls uint64 `json:"calls"`
-		} `json:"health"`
-	} `json:"controllers"`
-	Groups []shard.Health `json:"groups"`
-	// Slots are those of the page of the group.
-	Slots []shard.Entry `json:"slots"`
+		Health struct{ Calls uint64 }
+	}
+	Groups []shard.Health
+	Slots  []shard.Entry // those of the page of the group
 }
 
 // GroupPage returns the address of the page with the map of a group.
@@ -63,18 +58,14 @@ func (p *Process) ask(ctx context.Context, lease string) (f figures, err error) 
 	return f, nil
 }
 
-// objects returns the number of cached objects.
-func (f figures) objects() (n int) {
+// String describes the objects and the calls of a replica.
+func (f figures) String() string {
+	objects, calls := 0, uint64(0)
 	for _, i := range f.Informers {
-		n += i.Health.Objects
+		objects += i.Health.Objects
 	}
-	return n
-}
-
-// calls returns the number of calls of all controllers.
-func (f figures) calls() (n uint64) {
 	for _, c := range f.Controllers {
-		n += c.Health.Calls
+		calls += c.Health.Calls
 	}
-	return n
+	return fmt.Sprintf("%d objects, %d calls", objects, calls)
 }

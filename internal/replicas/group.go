@@ -140,7 +140,7 @@ func (g *Group) ask(ctx context.Context) (parts, steady []string, covered float6
 		}
 		part := fmt.Sprintf("%s %d slots", p.Name, group.Owned)
 		steady = append(steady, part)
-		parts = append(parts, fmt.Sprintf("%s, %d objects, %d calls", part, f.objects(), f.calls()))
+		parts = append(parts, part+", "+f.String())
 	}
 	all := fmt.Sprintf("%.0f of %d slots covered", covered*shard.Count, shard.Count)
 	return append(parts, all), append(steady, all), covered, moved

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,15 +39,11 @@ type cluster struct {
 
 // open reads the kubeconfig. It sends nothing. Discovery, which accepts no context, ends with ctx.
 func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, error) {
-	c := &cluster{flags: flags}
 	loader := flags.ToRawKubeConfigLoader()
-	c.target = problem.Target{Context: *flags.Context, Kubeconfig: loader.ConfigAccess().GetDefaultFilename()}
-	if explicit := *flags.KubeConfig; explicit != "" {
-		if _, err := os.Stat(explicit); err != nil {
-			return nil, fmt.Errorf("the kubeconfig cannot be read: %w: check --kubeconfig", err)
-		}
-	}
-	if err := checkEnvironment(flags, loader.ConfigAccess()); err != nil {
+	c := &cluster{flags: flags, target: problem.Target{
+		Context: *flags.Context, Kubeconfig: loader.ConfigAccess().GetDefaultFilename(),
+	}}
+	if err := c.checkFiles(loader.ConfigAccess().GetLoadingPrecedence()); err != nil {
 		return nil, err
 	}
 	raw, err := loader.RawConfig()
@@ -54,22 +51,19 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 		return nil, fmt.Errorf("the kubeconfig cannot be read: %w: correct it, or name another "+
 			"with --kubeconfig", err)
 	}
-	if c.target.Context == "" {
-		c.target.Context = raw.CurrentContext
-	}
+	c.target.Context = cmp.Or(c.target.Context, raw.CurrentContext)
 	if err := c.choose(raw); err != nil {
 		return nil, err
 	}
-	for _, user := range []*string{flags.AuthInfoName, flags.Username, flags.Impersonate} {
-		if user != nil && *user != "" {
-			c.target.User = *user
-		}
+	if c.config, err = flags.ToRESTConfig(); err != nil {
+		return nil, c.target.Explain(err)
 	}
-	c.config, err = flags.ToRESTConfig()
+	server, _, err := rest.DefaultServerUrlFor(c.config)
 	if err != nil {
 		return nil, c.target.Explain(err)
 	}
-	c.target.Server = withoutUser(c.config.Host)
+	server.User = nil // a password may be part of the address
+	c.target.Server = server.String()
 	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" ||
 		c.config.BearerTokenFile != ""
 	c.config.QPS, c.config.Burst = requestsPerSecond, requestBurst
@@ -82,18 +76,22 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	return c, nil
 }
 
-// checkEnvironment returns an error if KUBECONFIG names files of which none exists. client-go would
-// go on with its default address.
-func checkEnvironment(flags *genericclioptions.ConfigFlags, access clientcmd.ConfigAccess) error {
-	const variable = clientcmd.RecommendedConfigPathEnvVar
-	named := os.Getenv(variable)
-	if named == "" || *flags.KubeConfig != "" || *flags.APIServer != "" {
-		return nil
-	}
-	for _, file := range access.GetLoadingPrecedence() {
-		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			return nil
+// checkFiles returns an error if --kubeconfig names a file that cannot be read, or KUBECONFIG names
+// files of which none exists. client-go would go on with its default address.
+func (c *cluster) checkFiles(files []string) error {
+	if explicit := *c.flags.KubeConfig; explicit != "" {
+		if _, err := os.Stat(explicit); err != nil {
+			return fmt.Errorf("the kubeconfig cannot be read: %w: check --kubeconfig", err)
 		}
+	}
+	const variable = clientcmd.RecommendedConfigPathEnvVar
+	isThere := func(file string) bool {
+		_, err := os.Stat(file)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	named := os.Getenv(variable)
+	if named == "" || *c.flags.APIServer != "" || slices.ContainsFunc(files, isThere) {
+		return nil
 	}
 	return fmt.Errorf("the kubeconfig %s, which %s names, does not exist: correct %[2]s, unset it "+
 		"to use %s, or name another file with --kubeconfig", named, variable,
@@ -110,7 +108,6 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 				missing(c.target, "context", name, "", raw.Contexts))
 		}
 	}
-	c.target.User = named.AuthInfo
 	cluster, naming := named.Cluster, fmt.Sprintf(", which the context %q names", c.target.Context)
 	if given := *c.flags.ClusterName; given != "" {
 		cluster, naming = given, ""
@@ -119,19 +116,18 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server",
 			missing(c.target, "cluster", cluster, naming, raw.Clusters))
 	}
-	if user := *c.flags.AuthInfoName; raw.AuthInfos[user] == nil && user != "" {
+	user := *c.flags.AuthInfoName
+	if raw.AuthInfos[user] == nil && user != "" {
 		return fmt.Errorf("%s: choose one with --user",
 			missing(c.target, "user", user, "", raw.AuthInfos))
 	}
+	c.target.User = cmp.Or(*c.flags.Impersonate, user, named.AuthInfo)
 	return nil
 }
 
 // missing returns a text about a name that is not in the kubeconfig, with those that are.
 func missing[V any](target problem.Target, what, name, naming string, all map[string]V) string {
-	has := "none"
-	if len(all) > 0 {
-		has = strings.Join(slices.Sorted(maps.Keys(all)), ", ")
-	}
+	has := cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none")
 	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what,
 		name, naming, has)
 }
@@ -172,18 +168,5 @@ func (t *boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	response.Body.Close() //nolint:errcheck // it is not read
-	return nil, &problem.NotKubernetesError{Answer: "a web page"}
-}
-
-// withoutUser returns the address of a server without a user and a password.
-func withoutUser(host string) string {
-	at := strings.LastIndexByte(host, '@')
-	if at < 0 {
-		return host
-	}
-	scheme, _, found := strings.Cut(host, "://")
-	if !found {
-		return host[at+1:]
-	}
-	return scheme + "://" + host[at+1:]
+	return nil, problem.NotKubernetesError("a web page")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,12 +44,17 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if isReaderGone(err) {
 		return problem.CodeOK // as head does when it has seen enough
 	}
-	if err != nil && !isExplained(err) {
-		message := view.Clean(s.named(problem.Message(err)), false)
+	// The command of `tidings serve` has printed a message of its own.
+	status, ok := err.(*problem.StatusError) // joined with another error, it needs a message
+	if err != nil && !(ok && status.Err == nil) {
+		if cmd.Hidden {
+			cmd = root // that of help
+		}
+		message := view.Clean(s.named(problem.Message(err, cmd.CommandPath())), false)
 		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
 	}
 	return problem.Code(err)
@@ -59,13 +65,6 @@ func Run(ctx context.Context, args []string, s Streams) int {
 func isReaderGone(err error) bool {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	return ok && errors.Is(failed, syscall.EPIPE)
-}
-
-// isExplained reports whether an error needs no message, because it is that of a command of
-// `tidings serve`, which has printed its own.
-func isExplained(err error) bool {
-	status, ok := err.(*problem.StatusError) // joined with another error, it needs a message
-	return ok && status.Err == nil
 }
 
 // common are the flags that every command has.
@@ -106,13 +105,12 @@ shows every change as it happens, with the fields that changed.`,
 	flags.StringVar(&c.colours, "color", view.ColoursAuto,
 		"when to colour the output: auto is on a terminal unless NO_COLOR is set; always, never")
 	words := []string{view.ColoursAuto, view.ColoursAlways, view.ColoursNever}
-	complete(root, "color", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	completeWords(root, "color", words...)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if slices.Contains(words, c.colours) {
 			return nil
 		}
-		return problem.Usage(cmd.CommandPath(), "--color %q: choose auto, always or never",
-			c.colours)
+		return problem.Usage("--color %q: choose auto, always or never", c.colours)
 	}
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
@@ -132,8 +130,7 @@ shows every change as it happens, with the fields that changed.`,
 				"types and contexts."
 			cmd.Example = "  # in bash, until this shell ends\n  source <(tidings completion bash)"
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-				return problem.Usage(cmd.CommandPath(), "name a shell: %s",
-					strings.Join(commandNames(cmd), ", "))
+				return problem.Usage("name a shell: %s", strings.Join(commandNames(cmd), ", "))
 			}
 		}
 	}
@@ -155,7 +152,7 @@ func (s Streams) named(text string) string {
 	return commandLine.ReplaceAllString(text, pluginName+" $1")
 }
 
-// newHelp returns a help command that knows wrong names.
+// newHelp returns a help command for which a wrong name is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",
@@ -163,10 +160,10 @@ func newHelp() *cobra.Command {
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, rest, err := cmd.Root().Find(args)
-			if err != nil {
-				return err
+			if err == nil {
+				err = noSuchCommand(cmd.Root(), rest)
 			}
-			if err := noSuchCommand(cmd.Root(), rest); err != nil {
+			if err != nil {
 				return err
 			}
 			return target.Help()
@@ -191,19 +188,16 @@ func newVersion() *cobra.Command {
 
 // versionOf returns the version of a binary, which includes the commit; info may be nil.
 func versionOf(info *debug.BuildInfo) string {
-	version, built := "(devel)", runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH
+	built := runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH
 	if info == nil {
 		info = new(debug.BuildInfo)
-	}
-	if info.Main.Version != "" {
-		version = info.Main.Version
 	}
 	for _, module := range info.Deps {
 		if module.Path == "k8s.io/client-go" {
 			built = "client-go " + module.Version + ", " + built
 		}
 	}
-	return fmt.Sprintf("tidings %s (%s)", version, built)
+	return fmt.Sprintf("tidings %s (%s)", cmp.Or(info.Main.Version, "(devel)"), built)
 }
 
 // maxTypos is how many letters of a name may be wrong for a similar one to be suggested.
@@ -229,7 +223,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		hint = "did you mean " + strings.Join(similar, " or ") + "?"
 	}
-	return problem.Usage(cmd.CommandPath(), "there is no command %q: %s", args[0], hint)
+	return problem.Usage("there is no command %q: %s", args[0], hint)
 }
 
 // noArguments accepts no arguments.
@@ -237,8 +231,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return problem.Usage(cmd.CommandPath(), "%s takes no arguments, only flags: %q",
-		cmd.CommandPath(), args[0])
+	return problem.Usage("%s takes no arguments, only flags: %q", cmd.CommandPath(), args[0])
 }
 
 // commandNames returns the names of the commands in the help.
@@ -259,9 +252,14 @@ func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	}
 }
 
+// completeWords registers the values of a flag.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
+	complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // explainFlag says in the words of the command line why a flag cannot be parsed. The errors of
 // the standard library's parsers name Go functions.
-func explainFlag(cmd *cobra.Command, err error) error {
+func explainFlag(_ *cobra.Command, err error) error {
 	forms := map[string]string{
 		"bool": "true or false", "int": "a whole number", "uint64": "a whole number, 0 or above",
 		"float64": "a number", "duration": "a number with its unit, as in 30s or 5m",
@@ -273,17 +271,15 @@ func explainFlag(cmd *cobra.Command, err error) error {
 				invalid.GetValue(), form), err)
 		}
 	}
-	return &problem.UsageError{Command: cmd.CommandPath(), Err: err}
+	return problem.Usage("%w", err)
 }
 
 // screen returns the screen of a command.
-func (c *common) screen(cmd *cobra.Command) *view.Screen {
-	return c.screenWith(cmd, cmd.ErrOrStderr())
-}
+func (c *common) screen() *view.Screen { return c.screenWith(c.streams.Err) }
 
 // screenWith returns a screen whose notes go to a writer.
-func (c *common) screenWith(cmd *cobra.Command, notes io.Writer) *view.Screen {
-	out := cmd.OutOrStdout()
+func (c *common) screenWith(notes io.Writer) *view.Screen {
+	out := c.streams.Out
 	return view.NewScreen(out, notes, view.Detect(out, notes, c.colours, c.streams.Getenv))
 }
 
@@ -293,7 +289,7 @@ func (c *common) logger(screen *view.Screen, secrecy view.Secrecy) *slog.Logger 
 	if !c.verbose {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(slog.NewTextHandler(screen.Log(), &slog.HandlerOptions{
+	return slog.New(slog.NewTextHandler(screen, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 			if err, ok := attr.Value.Any().(error); ok {

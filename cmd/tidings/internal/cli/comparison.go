@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -87,14 +89,13 @@ func (c comparison) err() error {
 	return errors.New(c.String())
 }
 
-func (c *comparison) add(format string, args ...any) {
-	c.differences = append(c.differences, fmt.Sprintf(format, args...))
-}
-
 // compare compares each object of the server with its cache, and the numbers of objects with
 // those of the handlers' events.
 func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 	found := comparison{types: len(d.types)}
+	differ := func(format string, args ...any) {
+		found.differences = append(found.differences, fmt.Sprintf(format, args...))
+	}
 	counts := d.printer.tally.Counts()
 	for i, t := range d.types {
 		served, _, err := d.server.List(ctx, t.resource, "")
@@ -103,8 +104,7 @@ func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 		}
 		found.objects += len(served)
 		if live := counts[i].Live(); live != int64(len(served)) {
-			found.add("the handler's events leave %d %s, the server has %d", live, t.of.Plural,
-				len(served))
+			differ("the handler's events leave %d %s, the server has %d", live, t.of.Plural, len(served))
 		}
 		cached := t.cached()
 		for _, item := range served {
@@ -114,16 +114,16 @@ func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 			delete(cached, key)
 			switch {
 			case !ok:
-				found.add("%s %s is not cached", t.of.Singular, key)
+				differ("%s %s is not cached", t.of.Singular, key)
 			case obj.GetResourceVersion() != copied.GetResourceVersion():
-				found.add("%s %s is cached at version %s, the server has %s",
+				differ("%s %s is cached at version %s, the server has %s",
 					t.of.Singular, key, copied.GetResourceVersion(), obj.GetResourceVersion())
 			case !sameContent(obj, copied):
-				found.add("%s %s is cached with other content", t.of.Singular, key)
+				differ("%s %s is cached with other content", t.of.Singular, key)
 			}
 		}
 		for key := range cached {
-			found.add("%s %s is cached, but the server has deleted it", t.of.Singular, key)
+			differ("%s %s is cached, but the server has deleted it", t.of.Singular, key)
 		}
 	}
 	return found, nil
@@ -135,4 +135,51 @@ func sameContent(a, b tidings.Object) bool {
 	a.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	b.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return equality.Semantic.DeepEqual(a, b)
+}
+
+// summarise prints the counts of the run.
+func (d *demonstration) summarise(lasted time.Duration, found comparison) {
+	p := d.screen.Palette()
+	var folded uint64
+	for _, t := range d.types {
+		folded += t.handler().Folded
+	}
+	counts, note := d.lag.Counts(), ""
+	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
+		view.Count(int64(counts.Seen)))
+	if folded > 0 {
+		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
+			view.Counted(folded, "update", "updates"))
+	}
+	if d.faults != nil {
+		seen += "; faults have undone or hidden the others"
+		note = ", faults included"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
+		view.Table(d.printer.tally.Counts(), p))
+	row := func(name, text string) {
+		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
+	}
+	row("changes", seen)
+	if n := d.printer.heartbeats.Load(); n > 0 {
+		row("heartbeats", view.Counted(n, "update", "updates")+" of nodes, not printed")
+	}
+	if counts.Seen > 0 {
+		row("lag", fmt.Sprintf("half within %s, 99 of 100 within %s, %s at most, write to handler%s",
+			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),
+			view.Short(d.lag.Quantile(1)), note))
+	}
+	if d.faults != nil {
+		row("faults", strconv.Itoa(d.faults.happened))
+	}
+	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
+		view.Short(d.synced)))
+	row("peak heap", view.Bytes(d.peak)+", including the server in this process")
+	paint := p.Green
+	if len(found.differences) > 0 {
+		paint = p.Red
+	}
+	row("comparison", paint(found.String()))
+	d.screen.Print(b.String()) //nolint:errcheck // there is nothing left to stop
 }

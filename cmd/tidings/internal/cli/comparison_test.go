@@ -9,9 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	discoveryfake "k8s.io/client-go/discovery/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
@@ -54,30 +51,6 @@ func TestComparisonFindsDifferences(t *testing.T) {
 	// Each of the two is a difference of the cache and of the handler's events.
 	if len(found.differences) != 4 || !strings.Contains(found.err().Error(), "node-01 is cached, but the server has deleted it") {
 		t.Errorf("found %d differences: %v", len(found.differences), found)
-	}
-}
-
-func TestCheckVerbs(t *testing.T) {
-	served := discoveryfake.FakeDiscovery{Fake: &clienttesting.Fake{
-		Resources: []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
-			{Name: "pods", Verbs: metav1.Verbs{"list", "get", "watch"}},
-			{Name: "bindings", Verbs: metav1.Verbs{"create"}},
-			{Name: "componentstatuses", Verbs: metav1.Verbs{"get", "list"}},
-		}}},
-	}}
-	for resource, want := range map[string]string{
-		"pods":              "",
-		"bindings":          "the server cannot list and watch bindings: `kubectl api-resources",
-		"componentstatuses": "the server cannot list and watch componentstatuses: ",
-	} {
-		err := checkVerbs(&served, corev1.SchemeGroupVersion.WithResource(resource))
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", resource, err, want)
-		}
-	}
-	missing := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	if err := checkVerbs(&served, missing); err == nil || !strings.Contains(err.Error(), "deployments") {
-		t.Errorf("a group that the server does not have: %v", err)
 	}
 }
 

@@ -38,10 +38,9 @@ func newDemo(c *common) *cobra.Command {
 		Use:   "demo [flags]",
 		Short: "Show changes in a simulated, busy cluster",
 		Long: `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
-more on it, and changes them as a busy cluster would: rollouts, scaling, crashing containers,
-evictions, failovers, heartbeats. Informers follow it over HTTP, and every change that they receive
-is shown with the fields that differ; heartbeats are only counted. In the end the caches are
-compared with the server. On a terminal, p pauses, / shows only lines with a text, and q ends.
+more on it, and changes them as a busy cluster would. Informers follow it over HTTP, and every change
+that they receive is shown with the fields that differ; heartbeats are only counted. In the end the
+caches are compared with the server.
 
 With --faults, connections break or fall silent, the server forgets its history (410 Gone), forbids
 a type or is restored from a backup, a handler is slow, and events are late. Demo prints what each
@@ -52,13 +51,10 @@ among them. Demo prints which process has which slots in the place of the change
 slots move to the others.
 
 Demo prints the address of a page that shows how the informers, their handlers and the cluster's
-controllers are doing, live.
-
-It prints the server's address, too, and writes a kubeconfig, so that kubectl and "tidings watch" can
-use the cluster, too. The cluster's controllers react to them at once: they carry out "kubectl
-scale", "kubectl set image" and "kubectl rollout undo", "restart", "pause" and "resume", replace
-pods that you delete or evict, delete what deployments that you delete leave behind, and create
-pods for deployments that you create.
+controllers are doing, live. It writes a kubeconfig, so that kubectl and "tidings watch" can use the
+cluster, too. Its controllers react to their writes: to "kubectl scale", "set image", "rollout undo",
+"restart", "pause" and "resume", to pods that you delete or evict, and to deployments that you create
+or delete.
 
 Nothing needs to be installed, and nothing leaves this machine.`,
 		Example: `  # 2,000 pods, 50 changes per second, for 30 seconds
@@ -80,21 +76,22 @@ Nothing needs to be installed, and nothing leaves this machine.`,
   tidings demo --churn 20 --for 0 --write-kubeconfig demo.kubeconfig`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("seed") {
+			isGiven := cmd.Flags().Changed
+			if !isGiven("seed") {
 				o.seed = uint64(rand.Uint32())
 			}
-			o.isDivided = cmd.Flags().Changed("replicas")
+			o.isDivided = isGiven("replicas")
 			switch {
-			case cmd.Flags().Changed("for"):
+			case isGiven("for"):
 			case o.faults:
 				o.length = faultsLength
 			case o.isDivided:
 				o.length = 0
 			}
-			if err := o.check(cmd.CommandPath()); err != nil {
+			if err := o.check(); err != nil {
 				return err
 			}
-			return runDemo(cmd, c, o)
+			return runDemo(cmd.Context(), c, o)
 		},
 	}
 	flags := cmd.Flags()
@@ -111,34 +108,29 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 			" by default with --faults, 0 with --replicas")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides the objects, and what users do (default random; it is printed)")
-	flags.StringVar(&o.listen, "listen", anyPort,
-		"the address of the API server; port 0 means a free one")
 	flags.StringVar(&o.page, "page", anyPort,
 		"the address of the page that shows the informers and controllers; port 0 means a free one")
-	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
-		"write the kubeconfig of the server to this file "+
-			"(default a temporary one, whose path is printed)")
+	addServer(cmd, &o.listen, &o.kubeconfig)
 	return cmd
 }
 
 // check returns an error for invalid flags.
-func (o demoOptions) check(command string) error {
+func (o demoOptions) check() error {
 	switch {
 	case o.pods < 1 || o.pods > maxDemoPods:
-		return problem.Usage(command, "--pods %d: choose a number from 1 to %d", o.pods,
-			maxDemoPods)
+		return problem.Usage("--pods %d: choose a number from 1 to %d", o.pods, maxDemoPods)
 	case !(o.churn >= 0 && o.churn <= maxDemoChurn):
-		return problem.Usage(command, "--churn %s: choose a number from 0 to %d",
+		return problem.Usage("--churn %s: choose a number from 0 to %d",
 			strconv.FormatFloat(o.churn, 'f', -1, 64), maxDemoChurn)
 	case o.faults && o.churn == 0:
-		return problem.Usage(command, "--faults needs changes: choose a --churn above 0")
+		return problem.Usage("--faults needs changes: choose a --churn above 0")
 	case o.isDivided && (o.replicas < minReplicas || o.replicas > maxReplicas):
-		return problem.Usage(command, "--replicas %d: choose a number from %d to %d, or leave it out "+
-			"to run the controllers in this process", o.replicas, minReplicas, maxReplicas)
+		return problem.Usage("--replicas %d: choose a number from %d to %d, or leave it out to run the "+
+			"controllers in this process", o.replicas, minReplicas, maxReplicas)
 	case o.isDivided && o.faults:
-		return problem.Usage(command, "--replicas and --faults do not go together: choose one")
+		return problem.Usage("--replicas and --faults do not go together: choose one")
 	case o.length < 0:
-		return problem.Usage(command, "--for %v is negative: 0 means until Ctrl-C", o.length)
+		return problem.Usage("--for %v is negative: 0 means until Ctrl-C", o.length)
 	}
 	return nil
 }

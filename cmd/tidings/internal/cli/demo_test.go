@@ -21,7 +21,7 @@ func TestDemoEndsWithAComparison(t *testing.T) {
 		`── 8 informers hold its \d+ objects after \S+; now 200 changes per second for 2s, Ctrl-C ends it sooner\n`,
 		`~ pod +\S+/\S+ +status\.phase Pending → Running`,
 		`\n── after [2-9]\S*s\n +objects  added  updated  deleted\n`,
-		`\n  pods +1[3-6]\d  `, `\n  lag +\S+ median, `, `\n  first sync \d+ objects in `, `\n  peak heap  \d+ MB`,
+		`\n  pods +1[3-6]\d  `, `\n  lag +half within \S+, `, `\n  first sync \d+ objects in `, `\n  peak heap  \d+ MB`,
 		`\n  comparison ` + matches + `: \d+ objects of 8 types\n$`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(got.out.String()) {

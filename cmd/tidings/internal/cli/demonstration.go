@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sync/semaphore"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +23,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/flight"
 	"github.com/tidings-go/tidings/internal/replicas"
 )
@@ -48,7 +46,6 @@ const (
 // fleet; run ends all of them.
 type demonstration struct {
 	o       demoOptions
-	in      io.Reader // a terminal that is read for keys, or anything else
 	screen  *view.Screen
 	server  *server
 	fleet   *fleet.Fleet
@@ -72,27 +69,26 @@ type demonstration struct {
 	writes *semaphore.Weighted
 	closed bool // writes over HTTP are refused
 
-	closePages func()
+	closePages func() // nil before they are served
 }
 
 // allWrites is more than the number of writes that run at a time.
 const allWrites = 1 << 20
 
-func runDemo(cmd *cobra.Command, c *common, o demoOptions) error {
-	d := &demonstration{
-		o: o, in: cmd.InOrStdin(), screen: c.screen(cmd), server: new(server), closePages: func() {},
-	}
-	defer d.screen.SetStatus("")
-	ctx := cmd.Context()
+func runDemo(ctx context.Context, c *common, o demoOptions) error {
+	d := &demonstration{o: o, screen: c.screen(), server: new(server)}
 	err := d.open(ctx, c)
 	if err == nil {
 		err = d.run(ctx)
 	}
 	err = errors.Join(err, d.endReplicas(ctx)) // unless run has
-	d.closePages()
+	if d.closePages != nil {
+		d.closePages()
+	}
 	if d.server.Server != nil {
 		err = errors.Join(err, d.server.close())
 	}
+	d.screen.SetStatus("")
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // Ctrl-C before the first lists were complete
 	}
@@ -128,17 +124,25 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if d.cluster, err = d.fleet.Manager(d.o.churn); err != nil {
 		return err
 	}
-	if err := d.servePages(); err != nil || !d.o.isDivided {
-		return err
+	var page string
+	page, d.closePages, err = servePages(d.o.page, debug.Options{
+		Factories: []*tidings.Factory{d.factory}, Managers: []*controller.Manager{d.cluster},
+		Bodies: true, Recorder: d.recorder,
+	})
+	if err == nil {
+		err = say(d.screen, "its informers and controllers on a page: %s", page)
 	}
-	return d.startReplicas(c)
+	if err == nil && d.o.isDivided {
+		err = d.startReplicas(c)
+	}
+	return err
 }
 
 // newServer creates the server and its fleet.
 func (d *demonstration) newServer(c *common) (err error) {
 	d.writes = semaphore.NewWeighted(allWrites)
 	if d.o.faults {
-		d.faults = newFaults(d)
+		d.faults = &faults{d: d}
 	}
 	d.server.Server, err = apisim.New(apisim.Options{
 		BookmarkInterval: bookmarkEvery, Middleware: d.middleware, OnWrite: d.written,
@@ -163,9 +167,6 @@ func (d *demonstration) written(gvr schema.GroupVersionResource, version string)
 func (d *demonstration) middleware(next http.Handler) http.Handler {
 	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			if d.faults != nil {
-				w = d.faults.writer(w, r)
-			}
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -196,8 +197,7 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 		return err
 	}
 	options.Transport.Recorder = d.recorder
-	d.factory, err = tidings.NewFactory(config, options)
-	if err != nil {
+	if d.factory, err = tidings.NewFactory(config, options); err != nil {
 		return err
 	}
 	databases, err := tidings.Dynamic(d.factory, fleet.Databases, tidings.Selection{})
@@ -209,23 +209,21 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 		addTyped[*corev1.Pod](d, corev1.SchemeGroupVersion.WithKind("Pod")),
 		addTyped[*corev1.Service](d, corev1.SchemeGroupVersion.WithKind("Service")),
 		addTyped[*corev1.ConfigMap](d, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
+	if err == nil {
+		err = addType(d, fleet.Database, databases)
+	}
+	if err == nil && d.faults != nil {
+		err = d.faults.addSlowHandler()
+	}
 	if err != nil {
 		return err
-	}
-	if err := addType(d, fleet.Database, databases); err != nil {
-		return err
-	}
-	if d.faults != nil {
-		if err := d.faults.addSlowHandler(); err != nil {
-			return err
-		}
 	}
 	var types []view.Type
 	for _, t := range d.types {
 		types = append(types, t.of)
 	}
-	d.printer = newPrinter(d.screen, view.Secrecy{}, types)
-	d.printer.heartbeats, d.printer.controls = new(atomic.Int64), new(view.Controls)
+	d.printer = &printer{screen: d.screen, heartbeats: new(atomic.Int64)}
+	d.printer.show(types)
 	d.counts.Store(true)
 	return nil
 }
@@ -309,11 +307,6 @@ func (d *demonstration) churn(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, d.o.length)
 		defer cancel()
 	}
-	keys, closeKeys, err := d.openKeys()
-	if err != nil {
-		return err
-	}
-	defer closeKeys()
 	began := time.Now()
 	d.printer.tally.Rate(began) // the first rate is relative to this
 	done := make(chan error, 1)
@@ -338,80 +331,33 @@ func (d *demonstration) churn(ctx context.Context) error {
 			return err
 		case err := <-failed:
 			stop()
-			<-done
-			return err
+			return errors.Join(err, <-done)
 		case <-d.printer.failed:
 			stop()
 			<-done
 			return d.printer.err
-		case key := <-keys:
-			if d.press(key) {
-				closeKeys()
-				stop()
-			}
-			d.drawStatus(time.Now(), began)
 		case now := <-ticker.C:
 			d.drawStatus(now, began)
 		}
 	}
 }
 
-// press takes a key. It reports whether the key ends the demo.
-func (d *demonstration) press(key rune) bool {
-	note, end := d.printer.controls.Press(key)
-	if note != "" {
-		d.printer.note(note)
-	}
-	if key == view.KeyInterrupt {
-		// As the terminal does without a Keyboard: the second Ctrl-C ends the process at once.
-		if self, err := os.FindProcess(os.Getpid()); err == nil {
-			self.Signal(os.Interrupt) //nolint:errcheck // where it is not supported, the demo ends anyway
-		}
-	}
-	return end
-}
-
-// openKeys returns the keys of the user, and a function that restores the terminal. Without a
-// terminal there are none.
-func (d *demonstration) openKeys() (<-chan rune, func(), error) {
-	if !d.screen.Live() {
-		return nil, func() {}, nil
-	}
-	keyboard, err := view.OpenKeyboard(d.in)
-	if keyboard == nil {
-		return nil, func() {}, err
-	}
-	d.screen.SetRaw(true)
-	closeKeys := func() {
-		keyboard.Close() //nolint:errcheck // the terminal has gone
-		d.screen.SetRaw(false)
-	}
-	if d.o.isDivided {
-		return keyboard.Keys(), closeKeys, say(d.screen, "q ends")
-	}
-	return keyboard.Keys(), closeKeys, say(d.screen, "p pauses, / filters, q ends")
-}
-
 func (d *demonstration) drawStatus(now, began time.Time) {
 	d.peak = max(d.peak, heapSize())
-	parts := d.printer.controls.Status()
-	lag := d.lag.TakeRecent()
+	var parts []string
 	if d.o.length > 0 {
 		parts = append(parts, remaining(d.o.length, began, now))
 	}
 	parts = append(parts, d.printer.status(d.factory.Health(), now)...)
-	if lag > 0 {
+	if lag := d.lag.TakeRecent(); lag > 0 {
 		parts = append(parts, "lag "+view.Short(lag))
 	}
-	line := statusLine(d.screen, parts)
-	if d.screen.Live() {
+	switch line := statusLine(d.screen, parts); {
+	case d.screen.Live():
 		d.screen.SetStatus(line)
-		return
+	case !d.o.isDivided: // the lines about the replicas say enough
+		d.screen.Print(line + "\n") //nolint:errcheck // the next change fails, too
 	}
-	if d.o.isDivided {
-		return // the lines about the replicas say enough
-	}
-	d.screen.Print(line + "\n") //nolint:errcheck // the next change fails, too
 }
 
 // settle ends all writing and waits until the caches hold the last write and the handlers have
@@ -433,14 +379,10 @@ func (d *demonstration) settle(ctx context.Context) error {
 			return nil //nolint:nilerr // the comparison says what is missing
 		}
 	}
-	ticker := time.NewTicker(settleEvery)
-	defer ticker.Stop()
 	for _, t := range d.types {
 		for t.handler().State != tidings.HandlerIdle {
-			select {
-			case <-ctx.Done():
+			if !sleep(ctx, settleEvery) {
 				return nil
-			case <-ticker.C:
 			}
 		}
 	}

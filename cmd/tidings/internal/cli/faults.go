@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ const (
 	forbidding, lateness = 6 * time.Second, 8 * time.Second
 	// longestBackoff bounds the waits of the informers, so that no fault lasts long.
 	longestBackoff = 2 * time.Second
+	// silentFrom is the first event or bookmark that a silent watch does not bring: it falls silent
+	// before silentAfter.
+	silentFrom, silentAfter = 5, 5 * bookmarkEvery
 	// recoveryTimeout bounds how long the informers may take to recover.
 	recoveryTimeout = time.Minute
 	// recoveryEvery is how often a fault checks whether they have.
@@ -49,28 +53,9 @@ const (
 // faults makes things go wrong in a demo, one at a time, and prints what each cost.
 type faults struct {
 	d        *demonstration
-	informer *silencer   // of the demo's watch of silentType
-	cluster  *silencer   // of the watch of lateType by the cluster's controllers
 	slow     atomic.Bool // the slow handler is to be slow once
 	handler  *tidings.Registration
 	happened int // faults that were announced
-}
-
-func newFaults(d *demonstration) *faults {
-	return &faults{
-		d: d,
-		informer: newSilencer(func(r *http.Request) bool {
-			return r.UserAgent() == demoAgent && strings.HasSuffix(r.URL.Path, "/"+silentType+"s")
-		}),
-		cluster: newSilencer(func(r *http.Request) bool {
-			return r.UserAgent() == fleet.UserAgent && strings.HasSuffix(r.URL.Path, "/"+lateType+"s")
-		}),
-	}
-}
-
-// writer returns the writer for the answer to a request.
-func (f *faults) writer(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
-	return f.cluster.writer(f.informer.writer(w, r), r)
 }
 
 // addSlowHandler adds the handler that is slow at times.
@@ -131,15 +116,11 @@ func (f *faults) account() account {
 }
 
 // changed counts the objects of a type, of all types for "", that differ between two accounts.
-func (a account) changed(b account, of string) int {
-	n := 0
-	for key, version := range b.versions {
-		if strings.HasPrefix(key, of) && a.versions[key] != version {
-			n++
-		}
-	}
-	for key := range a.versions {
-		if _, ok := b.versions[key]; !ok && strings.HasPrefix(key, of) {
+func (a account) changed(b account, of string) (n int) {
+	keys := maps.Clone(a.versions)
+	maps.Copy(keys, b.versions)
+	for key := range keys {
+		if strings.HasPrefix(key, of) && a.versions[key] != b.versions[key] {
 			n++
 		}
 	}
@@ -186,11 +167,10 @@ func (f *faults) announce(name, what string) {
 // conclude prints the outcome of a fault.
 func (f *faults) conclude(ok bool, outcome, cost string) {
 	p := f.d.screen.Palette()
-	if ok {
-		f.print(p.Green(outcome) + ": " + cost)
-	} else {
-		f.print(p.Red("not recovered") + ": " + cost)
+	if outcome = p.Green(outcome); !ok {
+		outcome = p.Red("not recovered")
 	}
+	f.print(outcome + ": " + cost)
 }
 
 func (f *faults) print(text string) {
@@ -321,12 +301,15 @@ func (f *faults) forbid(ctx context.Context) {
 // beLate keeps the events of a type from the cluster's controllers, so that they hold back the keys
 // whose calls have written such objects.
 func (f *faults) beLate(ctx context.Context) {
-	f.announce("late events", fmt.Sprintf(
-		"for %v, the cluster's controllers receive no event of %ss", lateness, lateType))
-	end := f.cluster.silence()
+	f.announce("late events",
+		fmt.Sprintf("for %v, the cluster's controllers receive no event of %ss", lateness, lateType))
+	match := apisim.Match{Verb: "watch", Resource: lateType + "s.apps", UserAgent: fleet.UserAgent}
+	late := f.d.server.Inject(match, apisim.Stall(1, 0))
+	defer late.Lift()
+	f.d.server.CutConnections()
 	sleep(ctx, lateness)
 	held := f.heldBack()
-	end()
+	late.Lift()
 	came, ok := time.Now(), true
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), recoveryTimeout)
 	defer cancel()
@@ -381,18 +364,26 @@ func (f *faults) awaitControllers(ctx context.Context, before []tidings.Health) 
 	}
 }
 
-// fallSilent makes a watch silent.
+// fallSilent makes a watch silent after some events.
 func (f *faults) fallSilent(ctx context.Context) {
-	before := f.account()
+	before, lasting := f.account(), context.WithoutCancel(ctx)
 	f.announce("silent connection", "the watch of "+silentType+"s brings nothing any more")
-	f.informer.silence()
-	cost, ok := f.await(ctx, before, silentType, rewatched)
+	match := apisim.Match{Verb: "watch", Resource: silentType + "s", UserAgent: demoAgent, Times: 1}
+	silence := f.d.server.Inject(match, apisim.Stall(silentFrom, 0))
+	defer silence.Lift()
+	f.d.server.CutConnections()
+	cost, ok := f.await(lasting, before, "", rewatched)
+	sleep(ctx, silentAfter)
+	if before = f.account(); ok {
+		cost, ok = f.await(ctx, before, silentType, rewatched)
+	}
 	if !ok && ctx.Err() != nil {
 		f.print("the demo ends before the silence is noticed: the connection is cut")
 		f.d.server.CutConnections()
-		cost, ok = f.await(context.WithoutCancel(ctx), before, "", rewatched)
+		cost, ok = f.await(lasting, before, "", rewatched)
 	}
-	f.conclude(ok, "closed and resumed after "+since(before), cost)
+	silent := time.Since(before.informer[silentType].LastEvent)
+	f.conclude(ok, "closed and resumed after "+view.Short(silent), cost)
 }
 
 // since returns the time since an account, as text.

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/portforward"
@@ -32,8 +33,8 @@ type forwarder struct {
 	port      int
 	path      string
 
-	mu      sync.Mutex // guards the rest
-	address *url.URL
+	mu      sync.Mutex    // guards the rest
+	address *url.URL      // of the present forwarding
 	ended   chan struct{} // is closed when the present forwarding has ended; nil without one
 }
 
@@ -56,20 +57,17 @@ func (f *forwarder) open(ctx context.Context) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := pods.RESTClient().Post().Resource("pods").Namespace(f.namespace).Name(pod).
-		SubResource("portforward").URL()
-	if err := f.forwardLocked(pod, target); err != nil {
+	dialer, err := dialerOf(f.cluster, pods.RESTClient().Post().Resource("pods").
+		Namespace(f.namespace).Name(pod).SubResource("portforward").URL())
+	if err != nil {
 		return nil, err
 	}
-	return f.address, nil
+	err = f.forwardLocked(pod, dialer)
+	return f.address, err
 }
 
 // forwardLocked begins to forward.
-func (f *forwarder) forwardLocked(pod string, target *url.URL) error {
-	dialer, err := dialerOf(f.cluster, target)
-	if err != nil {
-		return err
-	}
+func (f *forwarder) forwardLocked(pod string, dialer httpstream.Dialer) error {
 	ready, ended, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	forwarding, err := portforward.NewOnAddressesForStreamingWithContext(f.ctx, dialer,
 		[]string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", f.port)}, ready, nil, nil)
@@ -121,24 +119,18 @@ func (f *forwarder) pod(ctx context.Context, pods corev1client.CoreV1Interface) 
 	if err != nil {
 		return "", err
 	}
-	if types[0].GroupVersionKind.GroupKind() == corev1.SchemeGroupVersion.WithKind("Pod").GroupKind() {
+	if types[0].GroupVersionKind.GroupKind() == (schema.GroupKind{Kind: "Pod"}) {
 		return f.of.name, nil
 	}
-	objects, err := dynamic.NewForConfig(f.cluster.config)
-	if err != nil {
-		return "", err
+	selector := ""
+	if isNamespaced(types[0]) {
+		if selector, err = f.selector(ctx, types[0].Resource); err != nil {
+			return "", f.cluster.target.Explain(err)
+		}
 	}
-	if types[0].Scope.Name() == meta.RESTScopeNameRoot {
-		return "", f.selectsNone()
-	}
-	resource := objects.Resource(types[0].Resource).Namespace(f.namespace)
-	object, err := resource.Get(ctx, f.of.name, metav1.GetOptions{})
-	if err != nil {
-		return "", f.cluster.target.Explain(err)
-	}
-	selector, err := selectorOf(object)
-	if err != nil || selector == "" {
-		return "", f.selectsNone()
+	if selector == "" {
+		return "", fmt.Errorf("%s/%s selects no pods: name a pod, as in pod/my-operator-0", f.of.kind,
+			f.of.name)
 	}
 	list, err := pods.Pods(f.namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -149,10 +141,12 @@ func (f *forwarder) pod(ctx context.Context, pods corev1client.CoreV1Interface) 
 		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if isReady(pod) {
-			return pod.Name, nil
-		}
 		name = pod.Name
+		if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			break
+		}
 	}
 	if name == "" {
 		return "", fmt.Errorf("%s/%s has no running pod in namespace %q: `kubectl get pods -n %[3]s "+
@@ -161,34 +155,29 @@ func (f *forwarder) pod(ctx context.Context, pods corev1client.CoreV1Interface) 
 	return name, nil
 }
 
-func (f *forwarder) selectsNone() error {
-	return fmt.Errorf("%s/%s selects no pods: name a pod, as in pod/my-operator-0", f.of.kind,
-		f.of.name)
-}
-
-func isReady(pod corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// selectorOf returns the selector of the pods of a workload or a service, in the form of requests;
+// selector returns the selector of the pods of a workload or a service, in the form of requests;
 // "" if it has none.
-func selectorOf(object *unstructured.Unstructured) (string, error) {
-	selector, _, err := unstructured.NestedMap(object.Object, "spec", "selector")
-	if err != nil || len(selector) == 0 {
+func (f *forwarder) selector(
+	ctx context.Context, resource schema.GroupVersionResource,
+) (string, error) {
+	objects, err := dynamic.NewForConfig(f.cluster.config)
+	if err != nil {
+		return "", err
+	}
+	object, err := objects.Resource(resource).Namespace(f.namespace).Get(ctx, f.of.name,
+		metav1.GetOptions{})
+	if err != nil {
 		return "", err
 	}
 	if object.GetKind() == "Service" {
-		plain, _, err := unstructured.NestedStringMap(object.Object, "spec", "selector")
-		return labels.Set(plain).String(), err
+		plain, _, _ := unstructured.NestedStringMap(object.Object, "spec", "selector")
+		return labels.Set(plain).String(), nil
 	}
+	selector, _, _ := unstructured.NestedMap(object.Object, "spec", "selector")
 	var of metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &of); err != nil {
-		return "", err
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &of)
+	if err != nil || len(selector) == 0 {
+		return "", nil //nolint:nilerr // it is the selector of something else
 	}
 	return metav1.FormatLabelSelector(&of), nil
 }

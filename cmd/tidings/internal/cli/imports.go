@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/imports"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
 func newImports(c *common) *cobra.Command {
@@ -43,32 +43,30 @@ a directory below is another module: run the command there, too.`,
 				return fmt.Errorf("%w: run it in the directory of a Go module that builds", err)
 			}
 			if len(found) == 0 {
-				c.screen(cmd).Note("tidings: no package imports client-go's informers")
+				c.screen().Note("tidings: no package imports client-go's informers")
 				return nil
 			}
-			return c.screen(cmd).Print(importsTable(found))
+			return c.screen().Print(importsTable(found))
 		},
 	}
 }
 
 // importsTable lists packages below their modules.
 func importsTable(found []imports.Package) string {
-	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
+	var rows [][]string
 	for i, p := range found {
 		if i == 0 || p.Module != found[i-1].Module {
 			version := p.Version
 			if p.Main {
 				version = "(this module)"
 			}
-			fmt.Fprintf(table, "%s %s\n", p.Module, version) //nolint:errcheck // it is memory
+			rows = append(rows, []string{p.Module + " " + version})
 		}
 		what := strings.Join(p.Makes, ", ")
 		if what == "" {
 			what = "no constructor, of " + strings.Join(p.Imports, ", ")
 		}
-		fmt.Fprintf(table, "  %s\t%s\n", p.Path, what) //nolint:errcheck // it is memory
+		rows = append(rows, []string{"  " + p.Path, what})
 	}
-	table.Flush() //nolint:errcheck // it is memory
-	return text.String()
+	return view.Columns(rows)
 }

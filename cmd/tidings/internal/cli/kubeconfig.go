@@ -15,13 +15,6 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// kubeconfig is the kubeconfig of a server of this program.
-type kubeconfig struct {
-	path string
-	// directory is the temporary directory of the file, "" if the user has named the file.
-	directory string
-}
-
 const (
 	// kubeconfigName is the name of the cluster, and of a context and its user.
 	kubeconfigName = "tidings"
@@ -53,41 +46,32 @@ func (s *server) clientConfig(namespace string) *clientcmdapi.Config {
 	return config
 }
 
-// writeKubeconfig writes a kubeconfig to a path, or to a temporary file for "".
-func writeKubeconfig(path string, config *clientcmdapi.Config) (*kubeconfig, error) {
+// writeKubeconfig writes the kubeconfig to a path, or to a temporary file for "".
+func (s *server) writeKubeconfig(path, namespace string) (err error) {
 	if err := checkKubeconfig(path); err != nil {
-		return nil, err
+		return err
 	}
-	k := &kubeconfig{path: path}
 	if path == "" {
-		var err error
-		if k.directory, err = os.MkdirTemp("", "tidings-"); err != nil {
-			return nil, fmt.Errorf("cannot create a directory for the kubeconfig: %w: name a file "+
-				"with --write-kubeconfig", err)
+		if s.temporary, err = os.MkdirTemp("", "tidings-"); err != nil {
+			return fmt.Errorf("cannot create a directory for the kubeconfig: %w: name a file with "+
+				"--write-kubeconfig", err)
 		}
-		k.path = filepath.Join(k.directory, "kubeconfig")
+		path = filepath.Join(s.temporary, "kubeconfig")
 	}
-	if absolute, err := filepath.Abs(k.path); err == nil {
-		k.path = absolute // another terminal has another working directory
+	// Another terminal has another working directory.
+	if s.kubeconfig, err = filepath.Abs(path); err == nil {
+		err = clientcmd.WriteToFile(*s.clientConfig(namespace), s.kubeconfig)
 	}
-	if err := clientcmd.WriteToFile(*config, k.path); err != nil {
-		return nil, errors.Join(
-			fmt.Errorf("cannot write the kubeconfig: %w: name another file with "+
-				"--write-kubeconfig", err), k.remove())
+	if err != nil {
+		err = fmt.Errorf("cannot write the kubeconfig: %w: name another file with --write-kubeconfig", err)
 	}
-	return k, nil
+	return err
 }
 
 // checkKubeconfig returns an error for a path of a file that this program has not written.
 func checkKubeconfig(path string) error {
-	if path == "" {
-		return nil
-	}
 	present, err := clientcmd.LoadFromFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && isOurs(present) {
+	if path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && isOurs(present) {
 		return nil
 	}
 	return fmt.Errorf("%s exists and is no kubeconfig of tidings: name another file with "+
@@ -110,12 +94,4 @@ func shellQuoted(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// remove removes a temporary file.
-func (k *kubeconfig) remove() error {
-	if k.directory == "" {
-		return nil
-	}
-	return os.RemoveAll(k.directory)
 }

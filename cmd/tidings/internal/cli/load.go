@@ -54,18 +54,20 @@ func (s *server) load(ctx context.Context, names []string, in io.Reader,
 // prints a note about each kustomization.
 func withoutKustomizations(names []string, screen *view.Screen) (files []string, err error) {
 	for _, name := range names {
-		var found, others []string
+		var others []string
+		skipped := false
 		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil && path == name && errors.Is(err, fs.ErrNotExist):
 				return nil // a pattern, or an error that Load reports
 			case err != nil || entry.IsDir():
 				return err
-			}
-			switch filepath.Base(path) {
-			case "kustomization.yaml", "kustomization.yml", "Kustomization":
-				found = append(found, path)
-			default:
+			case slices.Contains(kustomizations, filepath.Base(path)):
+				skipped = true
+				screen.Note(view.Printable(fmt.Sprintf("tidings: --load skips %s: `kubectl kustomize "+
+					"%s | tidings serve --load -` loads what it builds", path,
+					shellQuoted(filepath.Dir(path)))))
+			case slices.Contains(manifests, filepath.Ext(path)):
 				others = append(others, path)
 			}
 			return nil
@@ -73,47 +75,33 @@ func withoutKustomizations(names []string, screen *view.Screen) (files []string,
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", name, err)
 		}
-		for _, path := range found {
-			screen.Note(view.Printable(fmt.Sprintf("tidings: --load skips %s: `kubectl kustomize "+
-				"%s | tidings serve --load -` loads what it builds", path,
-				shellQuoted(filepath.Dir(path)))))
+		if !skipped {
+			others = []string{name}
 		}
-		if len(found) == 0 {
-			files = append(files, name)
-			continue
-		}
-		for _, path := range others {
-			if isManifest(path) {
-				files = append(files, path)
-			}
-		}
+		files = append(files, others...)
 	}
 	return files, nil
 }
 
-// isManifest reports whether a file of a directory is loaded.
-func isManifest(path string) bool {
-	switch filepath.Ext(path) {
-	case ".yaml", ".yml", ".json":
-		return true
-	}
-	return false
-}
+// kustomizations are the files of kustomize, manifests the extensions of files that are loaded.
+var (
+	kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+	manifests      = []string{".yaml", ".yml", ".json"}
+)
 
 // explainLoad says what to do about an error of --load.
 func explainLoad(err error) error {
+	text, unknown := strings.CutSuffix(err.Error(),
+		": create its CustomResourceDefinition, or register it with Server.Register")
 	hint := ""
-	if !errors.As(err, new(apierrors.APIStatus)) {
+	switch {
+	case unknown && strings.Contains(text, " of kustomize.config.k8s.io/"):
+		hint = ": `kubectl kustomize DIRECTORY | tidings serve --load -` loads what it builds"
+	case unknown:
+		hint = ": load its CustomResourceDefinition, too"
+	case !errors.As(err, new(apierrors.APIStatus)):
 		hint = ": name files of objects in YAML or JSON, as `kubectl get -o yaml` prints them, or " +
 			"directories of such files"
 	}
-	if text, ok := strings.CutSuffix(err.Error(),
-		": create its CustomResourceDefinition, or register it with Server.Register"); ok {
-		hint = ": load its CustomResourceDefinition, too"
-		if strings.Contains(text, " of kustomize.config.k8s.io/") {
-			hint = ": `kubectl kustomize DIRECTORY | tidings serve --load -` loads what it builds"
-		}
-		return rewordServer("--load: ", hint, problem.Reworded(text, err))
-	}
-	return rewordServer("--load: ", hint, err)
+	return rewordServer("--load: ", hint, problem.Reworded(text, err))
 }

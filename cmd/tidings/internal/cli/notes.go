@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
@@ -15,7 +19,7 @@ import (
 // a terminal, now and then in a note.
 func (w *watcher) showProgress(now time.Time) {
 	var parts []string
-	for t := range w.types() {
+	for _, t := range w.types {
 		if health := t.informer.Health(); !health.Synced {
 			parts = append(parts, fmt.Sprintf("%s: %s so far", t,
 				view.Counted(health.Listed, "object", "objects")))
@@ -36,15 +40,15 @@ func (w *watcher) noteSynced() {
 	switch {
 	case w.o.condition != nil:
 		next = "; now waiting " + w.o.awaited()
-	case w.recording != nil:
+	case w.recorder != nil:
 		next = "; now recording, Ctrl-C ends"
 	}
 	for i, c := range w.clusters {
-		text := c.contents()
-		if i == len(w.clusters)-1 {
-			text += next
+		if i < len(w.clusters)-1 {
+			w.printer.note(c.contents())
+		} else {
+			w.printer.note(c.contents() + next)
 		}
-		w.printer.note(text)
 	}
 }
 
@@ -76,9 +80,10 @@ func (c *watchedCluster) contents() string {
 		if !t.informer.Health().Synced {
 			continue // the server refuses it
 		}
-		count := view.Counted(t.informer.Lister().Len(), t.of.Singular, t.of.Plural)
+		n := t.informer.Lister().Len()
+		count := view.Counted(n, t.of.Singular, t.of.Plural)
 		switch {
-		case t.name != "" && t.informer.Lister().Len() == 0:
+		case t.name != "" && n == 0:
 			count = fmt.Sprintf("no %s %s yet", t.of.Singular, t.name)
 		case t.name != "":
 			count = t.of.Singular + " " + t.name
@@ -90,29 +95,26 @@ func (c *watchedCluster) contents() string {
 		}
 	}
 	if last := len(inNamespaces) - 1; last >= 0 {
-		inNamespaces[last] += " in " + c.scope()
+		inNamespaces[last] += " in " + c.scope("all namespaces")
 	}
-	if len(inNamespaces)+len(clusterScoped) == 0 {
-		return c.prefixed("no type that may be watched")
-	}
-	return c.prefixed(strings.Join(append(inNamespaces, clusterScoped...), ", "))
+	text := strings.Join(append(inNamespaces, clusterScoped...), ", ")
+	return c.prefixed(cmp.Or(text, "no type that may be watched"))
 }
 
-// scope names the namespaces.
-func (c *watchedCluster) scope() string {
+// scope names the namespaces; all stands for all of them.
+func (c *watchedCluster) scope(all string) string {
 	switch len(c.namespaces) {
 	case 0:
-		return "all namespaces"
+		return all
 	case 1:
 		return fmt.Sprintf("namespace %q", c.namespaces[0])
-	default:
-		return "the namespaces " + strings.Join(c.namespaces, ", ")
 	}
+	return "the namespaces " + strings.Join(c.namespaces, ", ")
 }
 
 // noteStates prints which informers have changed their state.
 func (w *watcher) noteStates() {
-	for t := range w.types() {
+	for _, t := range w.types {
 		health := t.informer.Health()
 		if health.State == t.state {
 			continue
@@ -150,6 +152,12 @@ func (w *watcher) drawStatus(now time.Time) {
 	if !screen.Live() {
 		return
 	}
+	var parts, failing []string
+	if w.goal != nil {
+		p := w.goal.Progress(0)
+		parts = append(parts, view.Printable(fmt.Sprintf("%s: %d of %d", w.o.condition, p.Met,
+			p.Met+p.Unmet)))
+	}
 	var informers []tidings.Health
 	for _, c := range w.clusters {
 		for _, health := range c.factory.Health() {
@@ -159,25 +167,18 @@ func (w *watcher) drawStatus(now time.Time) {
 			informers = append(informers, health)
 		}
 	}
-	parts := w.printer.status(informers, now)
-	if w.goal != nil {
-		p := w.goal.Progress(0)
-		parts = append([]string{view.Printable(fmt.Sprintf("%s: %d of %d", w.o.condition, p.Met,
-			p.Met+p.Unmet))}, parts...)
-	}
+	parts = append(parts, w.printer.status(informers, now)...)
 	if w.o.timeout > 0 {
 		parts = append(parts, remaining(w.o.timeout, w.began, now))
 	}
 	line := statusLine(screen, parts)
-	var failing []string
-	for t := range w.types() {
+	for _, t := range w.types {
 		if t.state.Failing() {
 			failing = append(failing, t.String())
 		}
 	}
 	if len(failing) > 0 {
-		line += " · " + screen.Palette().Red(view.Printable("not watching "+strings.Join(failing,
-			", ")))
+		line += " · " + screen.Palette().Red(view.Printable("not watching "+strings.Join(failing, ", ")))
 	}
 	screen.SetStatus(line)
 }
@@ -186,7 +187,7 @@ func (w *watcher) drawStatus(now time.Time) {
 func (w *watcher) summarise() {
 	p := w.printer.screen.NotePalette()
 	did := "watched"
-	if w.recording != nil {
+	if w.recorder != nil {
 		did = "recorded"
 	}
 	heading := p.Dim("── " + did + " for " + view.Short(time.Since(w.began)))
@@ -236,7 +237,7 @@ func (w *watcher) timedOut() error {
 func (w *watcher) unmet() string {
 	p := w.goal.Progress(maxWaiting)
 	var why []string
-	for t := range w.types() {
+	for _, t := range w.types {
 		if slices.Contains(p.Empty, t.index) {
 			why = append(why, t.absence())
 		}
@@ -265,11 +266,67 @@ func (t *watchedType) absence() string {
 	if t.name != "" {
 		text = "there is no " + t.of.Singular + " " + t.name
 	}
-	switch {
-	case t.namespaced && len(t.cluster.namespaces) == 0:
-		text += " in any namespace"
-	case t.namespaced:
-		text += " in " + t.cluster.scope()
+	if t.namespaced {
+		text += " in " + t.cluster.scope("any namespace")
 	}
 	return t.cluster.prefixed(text)
+}
+
+// checkSynced reports whether all informers have listed, except those that the server refuses. It
+// returns an error if one of them cannot list, and for refusals if all are refused or waiting
+// would be in vain.
+func (w *watcher) checkSynced() (bool, error) {
+	waiting, synced, refusals := 0, 0, map[*watchedType]error{}
+	for _, t := range w.types {
+		health := t.informer.Health()
+		t.state = health.State
+		switch {
+		case health.Synced:
+			synced++
+		case isRefused(health) && w.goal == nil:
+			refusals[t] = w.explain(t, health.LastError)
+		case isRefused(health) || isHopeless(health):
+			return false, w.explain(t, health.LastError)
+		default:
+			waiting++
+			w.noteFailure(t, health)
+		}
+	}
+	var errs []error
+	for _, t := range w.types {
+		err := refusals[t]
+		if errs = append(errs, err); err != nil && synced > 0 && !t.refused {
+			t.refused = true
+			w.warnings.Note("tidings: " + view.Printable(
+				fmt.Sprintf("%s: %v; watching the other types", t, err)))
+		}
+	}
+	if waiting+synced == 0 {
+		return false, errors.Join(errs...)
+	}
+	return waiting == 0, nil
+}
+
+// noteFailure prints why a first list fails.
+func (w *watcher) noteFailure(t *watchedType, health tidings.Health) {
+	note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError))
+	if health.State == tidings.StateBackoff && note != t.noted {
+		t.noted = note
+		w.printer.note(note)
+	}
+}
+
+// isRefused reports whether the server answers that a type may not be listed or does not exist.
+func isRefused(health tidings.Health) bool {
+	switch health.State {
+	case tidings.StateForbidden, tidings.StateNoSuchResource:
+		return health.LastError != nil
+	}
+	return false
+}
+
+// isHopeless reports whether a user should not wait for a first list.
+func isHopeless(health tidings.Health) bool {
+	return health.State == tidings.StateBackoff && health.LastError != nil &&
+		(problem.Unreachable(health.LastError) || apierrors.IsBadRequest(health.LastError))
 }

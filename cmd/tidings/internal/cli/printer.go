@@ -19,9 +19,7 @@ type printer struct {
 	screen  *view.Screen
 	secrecy view.Secrecy
 	tally   *view.Tally
-	// controls are the choices of the user's keys; nil means none. heartbeats counts the heartbeats,
-	// which are not printed then; nil prints them.
-	controls   *view.Controls
+	// heartbeats counts the heartbeats, which are not printed then; nil prints them.
 	heartbeats *atomic.Int64
 
 	mu     sync.Mutex // held by one handler at a time; guards render and err
@@ -30,13 +28,13 @@ type printer struct {
 	failed chan struct{} // closed when err is set
 }
 
-// newPrinter returns a printer of lines for some types.
-func newPrinter(screen *view.Screen, secrecy view.Secrecy, types []view.Type) *printer {
-	lines := view.NewLines(view.LinesOptions{Palette: screen.Palette(), Width: screen.Width, Types: types})
-	return &printer{
-		screen: screen, secrecy: secrecy, tally: view.NewTally(types), failed: make(chan struct{}),
-		render: func(c view.Change) (string, error) { return lines.Render(c), nil },
-	}
+// show sets the types of the changes, which are printed as lines. A printer prints none before.
+func (p *printer) show(types []view.Type) {
+	lines := view.NewLines(view.LinesOptions{
+		Palette: p.screen.Palette(), Width: p.screen.Width, Types: types,
+	})
+	p.tally, p.failed = view.NewTally(types), make(chan struct{})
+	p.render = func(c view.Change) (string, error) { return lines.Render(c), nil }
 }
 
 // print prints a change. Handlers call it.
@@ -51,7 +49,7 @@ func (p *printer) print(c view.Change) {
 		return
 	}
 	text, err := p.render(p.secrecy.Apply(c))
-	if err == nil && (p.controls == nil || p.controls.Shows(text)) {
+	if err == nil {
 		err = p.screen.Print(text)
 	}
 	if p.err = err; err != nil {

@@ -1,16 +1,15 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
@@ -20,7 +19,7 @@ import (
 
 // recordOptions are the flags of `tidings record`.
 type recordOptions struct {
-	watch  watchOptions
+	choice
 	length time.Duration
 	dir    string
 	cut    []string
@@ -54,120 +53,78 @@ kept: --max-size and --max-age bound them. On Unix, the signal SIGUSR1 writes a 
 
 func newRecord(c *common) *cobra.Command {
 	var o recordOptions
-	clusters := newClusterFlags()
 	cmd := &cobra.Command{
 		Use:     "record TYPE[,TYPE…] [NAME…] [flags]",
 		Short:   "Record what the server of a cluster sends to a file",
 		Long:    recordLong,
 		Example: recordExample,
-		Args: func(cmd *cobra.Command, args []string) (err error) {
-			o.watch.queries, err = parseQueries(cmd.CommandPath(), args)
+	}
+	clusters := o.addTo(cmd, "print the name of the file only: no notes, status line or summary")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		recorder, err := o.check()
+		if err == nil {
+			err = clusters.check()
+		}
+		if err != nil {
 			return err
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(cmd.CommandPath()); err != nil {
-				return err
-			}
-			if err := clusters.check(cmd.CommandPath()); err != nil {
-				return err
-			}
-			return runRecord(cmd, c, o, clusters)
-		},
-		ValidArgsFunction: clusters.completeTypes,
+		}
+		return runRecord(cmd.Context(), c, o, clusters, recorder)
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	o.watch.addSelection(flags, clusters, "record")
-	flags.BoolVarP(&o.watch.quiet, "quiet", "q", false,
-		"print the name of the file only: no notes, status line or summary")
 	flags.DurationVar(&o.length, "for", 0, "how long to record, as in 30s or 5m; 0 until Ctrl-C")
 	flags.StringVar(&o.dir, "dir", ".", "the directory of the file; it is made if it does not exist")
 	flags.StringSliceVar(&o.cut, "cut", nil,
 		"leave these fields out of the objects, as in spec.containers.env")
 	flags.IntVar(&o.size, "max-size", recordSize, "keep the newest so many MiB, in memory")
 	flags.DurationVar(&o.age, "max-age", 0, "keep what is not older, as in 10m; 0 for everything")
-	flags.AddFlagSet(clusters.set)
-	complete(cmd, "context", clusters.completeContexts)
-	cmd.SetUsageFunc(usageWith("Flags for the cluster, as for kubectl", clusters.set))
 	return cmd
 }
 
-// check returns an error for invalid flags, before the cluster is asked.
-func (o *recordOptions) check(command string) error {
-	w := &o.watch
-	if _, err := labels.Parse(w.labels); err != nil {
-		return problem.Usage(command, "--selector %q: %v", w.labels, err)
-	}
-	if _, err := fields.ParseSelector(w.fields); err != nil {
-		return problem.Usage(command, "--field-selector %q: %v", w.fields, err)
-	}
-	if name := w.queries[0].name; name != "" && (w.labels != "" || w.fields != "") {
-		return problem.Usage(command, "the name %q and a selector exclude each other: "+
-			"leave one out", name)
+// check returns the recorder, or an error for invalid flags, before the cluster is asked.
+func (o *recordOptions) check() (*flight.Recorder, error) {
+	if err := o.choice.check(); err != nil {
+		return nil, err
 	}
 	switch {
 	case o.length < 0:
-		return problem.Usage(command, "--for %v is negative: 0 means until Ctrl-C", o.length)
+		return nil, problem.Usage("--for %v is negative: 0 means until Ctrl-C", o.length)
 	case o.size < 1 || o.size > maxRecordSize:
-		return problem.Usage(command, "--max-size %d: choose a number of MiB from 1 to %d", o.size,
+		return nil, problem.Usage("--max-size %d: choose a number of MiB from 1 to %d", o.size,
 			maxRecordSize)
 	case o.age != 0 && o.age < time.Second:
-		return problem.Usage(command, "--max-age %v: choose a second or more, or 0 for everything",
-			o.age)
+		return nil, problem.Usage("--max-age %v: choose a second or more, or 0 for everything", o.age)
 	}
-	if _, err := o.recorder(); err != nil {
-		return problem.Usage(command, "--cut: %v", errors.Unwrap(err))
+	recorder, err := flight.New(flight.Options{
+		MaxBytes: int64(o.size) << 20, MaxAge: cmp.Or(o.age, recordAge), Cut: o.cut,
+	})
+	if err != nil {
+		return nil, problem.Usage("--cut: %v", errors.Unwrap(err))
 	}
-	w.timeout = o.length
-	return nil
-}
-
-// recorder returns a flight recorder.
-func (o *recordOptions) recorder() (*flight.Recorder, error) {
-	age := o.age
-	if age == 0 {
-		age = recordAge
-	}
-	return flight.New(flight.Options{MaxBytes: int64(o.size) << 20, MaxAge: age, Cut: o.cut})
+	return recorder, nil
 }
 
 // runRecord records until the end, as a watch that prints no changes.
-func runRecord(cmd *cobra.Command, c *common, o recordOptions, flags *clusterFlags) error {
-	recorder, err := o.recorder()
-	if err != nil {
-		return err
-	}
+func runRecord(
+	ctx context.Context, c *common, o recordOptions, flags *clusterFlags, recorder *flight.Recorder,
+) error {
 	asked := make(chan os.Signal, 1)
 	if signals := dumpSignals(); len(signals) > 0 {
 		signal.Notify(asked, signals...)
 		defer signal.Stop(asked)
 	}
-	warnings := c.screen(cmd)
-	screen := warnings
-	if o.watch.quiet {
-		screen = c.screenWith(cmd, io.Discard)
-	}
-	options := tidings.FactoryOptions{Logger: c.logger(warnings, view.Secrecy{})}
+	w := c.newWatcher(watchOptions{choice: o.choice, timeout: o.length}, view.Secrecy{})
+	w.recorder, w.dir, w.asked = recorder, o.dir, asked
+	options := tidings.FactoryOptions{Logger: c.logger(w.warnings, view.Secrecy{})}
 	options.Transport.Recorder = recorder
-	clusters, err := openClusters(cmd, screen, o.watch, flags, options)
-	if err != nil || clusters == nil {
+	if err := w.open(ctx, flags, options); err != nil {
 		return err
 	}
-	w := newWatcher(screen, o.watch, view.Secrecy{}, clusters)
-	w.warnings, w.recording = warnings, &recording{recorder, o.dir, asked}
-	return w.run(cmd.Context())
-}
-
-// recording is where a watcher writes what its informers read.
-type recording struct {
-	recorder *flight.Recorder
-	dir      string
-	asked    <-chan os.Signal // asks for a file
+	return w.run(ctx)
 }
 
 // writeRecording writes a file and prints its name.
 func (w *watcher) writeRecording(reason string) error {
-	name, err := w.recording.recorder.DumpFile(w.recording.dir, reason)
+	name, err := w.recorder.DumpFile(w.dir, reason)
 	if err != nil {
 		return fmt.Errorf("the recording cannot be written: %w: choose another --dir", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,24 +54,18 @@ has by their identity alone have no other fields.`,
 
   # in the screens of "tidings top"
   tidings replay recording.zip --top`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return problem.Usage(cmd.CommandPath(), "name one file, as in "+
-					"`tidings replay recording.zip`")
+				return problem.Usage("name one file, as in `tidings replay recording.zip`")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.speed < 0 || math.IsNaN(o.speed) {
-				return problem.Usage(cmd.CommandPath(), "--speed %v: give how many times faster, "+
-					"as in 10, or 0 for no waits", o.speed)
+				return problem.Usage("--speed %v: give how many times faster, as in 10, or 0 for no waits",
+					o.speed)
 			}
-			screen := c.screen(cmd)
-			if o.top && !screen.Live() {
-				return problem.Usage(cmd.CommandPath(), "--top: the output is no terminal: leave it out, or "+
-					"read the pages of --page with `tidings top --once`")
-			}
-			return runReplay(cmd, c, screen, args[0], o)
+			return runReplay(cmd.Context(), c, args[0], o)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,27 +77,26 @@ has by their identity alone have no other fields.`,
 }
 
 // runReplay plays a file.
-func runReplay(
-	cmd *cobra.Command, c *common, screen *view.Screen, file string, o replayOptions,
-) error {
+func runReplay(ctx context.Context, c *common, file string, o replayOptions) error {
+	r := &replay{
+		screen: c.screen(), speed: cmp.Or(o.speed, math.Inf(1)), began: time.Now(), quiet: o.top,
+	}
+	r.logger = c.logger(r.screen, view.Secrecy{})
+	if o.top {
+		if !r.screen.Live() {
+			return problem.Usage("--top: the output is no terminal: leave it out, or read the pages of " +
+				"--page with `tidings top --once`")
+		}
+		r.logger, o.page = slog.New(slog.DiscardHandler), cmp.Or(o.page, anyPort)
+	}
 	recording, err := flight.Open(file)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(cmd.Context())
-	r := &replay{
-		screen: screen, logger: c.logger(screen, view.Secrecy{}), speed: o.speed, began: time.Now(),
-		quiet: o.top,
-	}
-	if o.top {
-		r.logger, o.page = slog.New(slog.DiscardHandler), cmp.Or(o.page, anyPort)
-	}
-	if r.speed == 0 {
-		r.speed = math.Inf(1)
-	}
+	ctx, stop := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer stop()
-	if err := say(screen, "tracks: %d, recorded from %s to %s because of: %s", len(recording.Tracks),
+	if err := say(r.screen, "tracks: %d, recorded from %s to %s because of: %s", len(recording.Tracks),
 		recording.Began.Format(time.DateTime), recording.Made.Format(time.TimeOnly),
 		recording.Reason); err != nil {
 		return err
@@ -110,20 +104,21 @@ func runReplay(
 	if err := r.start(ctx, recording); err != nil {
 		return err
 	}
-	if o.page != "" && len(r.players) > 0 {
-		address, stopPages, err := servePages(o.page, debug.Options{Informers: r.informers()})
-		if err != nil {
-			return err
-		}
-		defer stopPages()
-		if err := say(screen, "its informers on a page: %s", address); err != nil {
-			return err
-		}
-		if o.top {
-			return r.showTop(ctx, cmd, address)
-		}
+	if o.page == "" || len(r.informers) == 0 {
+		return r.finish(ctx)
 	}
-	if err := r.finish(ctx); err != nil || o.page == "" {
+	address, stopPages, err := servePages(o.page, debug.Options{Informers: r.informers})
+	if err != nil {
+		return err
+	}
+	defer stopPages()
+	if err := say(r.screen, "its informers on a page: %s", address); err != nil {
+		return err
+	}
+	if o.top {
+		return r.showTop(ctx, c, address)
+	}
+	if err := r.finish(ctx); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -132,47 +127,38 @@ func runReplay(
 
 // replay plays the tracks of a recording.
 type replay struct {
-	screen  *view.Screen
-	logger  *slog.Logger
-	speed   float64
-	began   time.Time
-	players []player
-	running sync.WaitGroup // the informers
-	quiet   bool           // changes are not printed
+	screen    *view.Screen
+	logger    *slog.Logger
+	speed     float64
+	began     time.Time
+	informers []debug.Informer
+	tracks    []played       // of the informers
+	running   sync.WaitGroup // the informers
+	quiet     bool           // changes are not printed
 }
 
-// player is the informer of a track.
-type player struct {
-	debug.Informer
-	title     string
-	done      <-chan struct{}
-	unplanned func() int
-}
-
-// informers returns the informers of the tracks, for the pages.
-func (r *replay) informers() []debug.Informer {
-	var all []debug.Informer
-	for _, p := range r.players {
-		all = append(all, p.Informer)
-	}
-	return all
+// played is the source of an informer.
+type played interface {
+	Done() <-chan struct{}
+	Unplanned() int
 }
 
 // start runs an informer for each track. Objects of types that are not built in are maps.
 func (r *replay) start(ctx context.Context, recording *flight.Recording) error {
 	for _, track := range recording.Tracks {
 		gvk := schema.GroupVersionKind{Group: track.Group, Version: track.Version, Kind: track.Kind}
-		var err error
-		if track.Metadata {
+		made, err := scheme.Scheme.New(gvk)
+		empty, isBuiltIn := made.(tidings.Object)
+		switch {
+		case track.Metadata:
 			err = play(ctx, r, track, func() *metav1.PartialObjectMetadata {
 				return new(metav1.PartialObjectMetadata)
 			})
-		} else if _, known := newObject(gvk); known {
+		case err == nil && isBuiltIn:
 			err = play(ctx, r, track, func() tidings.Object {
-				object, _ := newObject(gvk)
-				return object
+				return empty.DeepCopyObject().(tidings.Object)
 			})
-		} else {
+		default:
 			err = play(ctx, r, track, func() *unstructured.Unstructured {
 				return new(unstructured.Unstructured)
 			})
@@ -184,16 +170,6 @@ func (r *replay) start(ctx context.Context, recording *flight.Recording) error {
 	return nil
 }
 
-// newObject returns an object of a built-in type.
-func newObject(gvk schema.GroupVersionKind) (tidings.Object, bool) {
-	made, err := scheme.Scheme.New(gvk)
-	if err != nil {
-		return nil, false
-	}
-	object, ok := made.(tidings.Object)
-	return object, ok
-}
-
 // play runs an informer for a track.
 func play[T tidings.Object](
 	ctx context.Context, r *replay, track *flight.Track, empty func() T,
@@ -203,7 +179,8 @@ func play[T tidings.Object](
 		return err
 	}
 	title := track.String()
-	informer, err := tidings.NewInformer(played, tidings.InformerOptions[T]{Name: title, Logger: r.logger})
+	o := tidings.InformerOptions[T]{Name: title, Logger: r.logger}
+	informer, err := tidings.NewInformer(played, o)
 	if err != nil {
 		return err
 	}
@@ -223,7 +200,7 @@ func play[T tidings.Object](
 	if err != nil {
 		return err
 	}
-	r.players = append(r.players, player{informer, title, played.Done(), played.Unplanned})
+	r.informers, r.tracks = append(r.informers, informer), append(r.tracks, played)
 	r.running.Go(func() { informer.Run(ctx) }) //nolint:errcheck // it ends with the command
 	return nil
 }
@@ -239,71 +216,60 @@ func (r *replay) time() string {
 
 // finish waits until all was played and handled, and prints how the informers are then.
 func (r *replay) finish(ctx context.Context) error {
-	for _, p := range r.players {
+	for i, informer := range r.informers {
 		select {
-		case <-p.done:
+		case <-r.tracks[i].Done():
 		case <-ctx.Done():
-			return problem.Reworded(p.title+": the replay was ended before the end of the recording",
-				ctx.Err())
+			return problem.Reworded(informer.Health().Name+
+				": the replay was ended before the end of the recording", ctx.Err())
 		}
-		h := p.Health()
-		for tick := time.NewTicker(10 * time.Millisecond); !isHandled(h); h = p.Health() {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
+		for !isHandled(informer.Health()) {
+			if !sleep(ctx, 10*time.Millisecond) {
 				return ctx.Err()
 			}
 		}
-		if err := r.sayState(p); err != nil {
-			return err
-		}
 	}
-	return nil
+	return r.sayStates()
 }
 
 // showTop shows the pages at an address until the user ends it, and prints how the informers are
 // then.
-func (r *replay) showTop(ctx context.Context, cmd *cobra.Command, pages string) error {
+func (r *replay) showTop(ctx context.Context, c *common, pages string) error {
 	address, err := url.Parse(pages)
 	if err != nil {
 		return err
 	}
-	o := topOptions{address: address, interval: defaultInterval}
-	client, err := o.client(ctx, nil)
-	if err != nil {
+	client := top.NewClient(pages, func(context.Context) (*url.URL, error) { return address, nil })
+	err = top.Run(ctx, client, c.topOptions(r.screen, defaultInterval))
+	if err != nil || ctx.Err() != nil {
 		return err
 	}
-	if err := top.Run(ctx, client, o.screens(cmd, r.screen)); err != nil || ctx.Err() != nil {
-		return err
-	}
-	for _, p := range r.players {
-		if err := r.sayState(p); err != nil {
+	return r.sayStates()
+}
+
+// sayStates prints how the informers are.
+func (r *replay) sayStates() error {
+	for i, informer := range r.informers {
+		h := informer.Health()
+		line := fmt.Sprintf("%s is %s with %d objects, after %d lists and %d watches",
+			h.Name, h.State, h.Objects, h.Lists, h.Watches)
+		if n := r.tracks[i].Unplanned(); n > 0 {
+			line += fmt.Sprintf("; requests that are not in the recording: %d", n)
+		}
+		if h.LastError != nil {
+			line += fmt.Sprintf("; its last error: %v", h.LastError)
+		}
+		if err := say(r.screen, "%s", line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sayState prints how an informer is.
-func (r *replay) sayState(p player) error {
-	h := p.Health()
-	line := fmt.Sprintf("%s is %s with %d objects, after %d lists and %d watches",
-		p.title, h.State, h.Objects, h.Lists, h.Watches)
-	if n := p.unplanned(); n > 0 {
-		line += fmt.Sprintf("; requests that are not in the recording: %d", n)
-	}
-	if h.LastError != nil {
-		line += fmt.Sprintf("; its last error: %v", h.LastError)
-	}
-	return say(r.screen, "%s", line)
-}
-
 // isHandled reports whether the handler has received everything that was read.
 func isHandled(h health.Informer) bool {
-	for _, handler := range h.Handlers {
-		if handler.State != health.HandlerIdle {
-			return false
-		}
-	}
-	return h.Queued == 0 && h.Version == h.Watch.Version
+	return h.Queued == 0 && h.Version == h.Watch.Version &&
+		!slices.ContainsFunc(h.Handlers, func(handler health.Handler) bool {
+			return handler.State != health.HandlerIdle
+		})
 }

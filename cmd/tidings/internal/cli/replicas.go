@@ -107,7 +107,7 @@ func newReplica(c *common) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signal.Ignore(os.Interrupt) // the terminal sends it to the parent as well
 			ctx := replicas.UntilEOF(cmd.Context(), cmd.InOrStdin())
-			return o.run(ctx, c.logger(c.screen(cmd), view.Secrecy{}), cmd.OutOrStdout())
+			return o.run(ctx, c.logger(c.screen(), view.Secrecy{}), cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&o.server, "server", "", "the address of the demo's API server")

@@ -86,7 +86,7 @@ func newServe(c *common) *cobra.Command {
 		Args:    onlyCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.command = args
-			if err := o.check(cmd.CommandPath()); err != nil {
+			if err := o.check(); err != nil {
 				return err
 			}
 			return runServe(cmd, c, o)
@@ -94,8 +94,7 @@ func newServe(c *common) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.listen, "listen", anyPort,
-		"the address of the API server; port 0 means a free one")
+	addServer(cmd, &o.listen, &o.kubeconfig)
 	flags.StringArrayVar(&o.load, "load", nil,
 		"begin with the objects of this file, or of all .yaml, .yml and .json "+
 			"files below this directory; - is the standard input; may be repeated")
@@ -107,9 +106,6 @@ func newServe(c *common) *cobra.Command {
 			"refuse=503,verb=list,times=3; may be repeated")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides UIDs and generated names (default random)")
-	flags.StringVar(&o.kubeconfig, "write-kubeconfig", "",
-		"write the kubeconfig of the server to this file "+
-			"(default a temporary one, whose path is printed)")
 	return cmd
 }
 
@@ -119,42 +115,39 @@ func onlyCommand(cmd *cobra.Command, args []string) error {
 	case dash < 0 && len(args) == 0:
 		return nil
 	case dash < 0:
-		return problem.Usage(cmd.CommandPath(), "%s takes no arguments but a command after --, "+
-			"as in `%[1]s -- %s`", cmd.CommandPath(), strings.Join(args, " "))
+		return problem.Usage("%s takes no arguments but a command after --, as in `%[1]s -- %s`",
+			cmd.CommandPath(), strings.Join(args, " "))
 	case dash > 0:
-		return problem.Usage(cmd.CommandPath(), "%s takes no arguments before --: %q",
-			cmd.CommandPath(), args[0])
+		return problem.Usage("%s takes no arguments before --: %q", cmd.CommandPath(), args[0])
 	case len(args) == 0:
-		return problem.Usage(cmd.CommandPath(), "there is no command after --: name one, as in "+
-			"`%s -- kubectl get pods -A`", cmd.CommandPath())
+		return problem.Usage("there is no command after --: name one, as in `%s -- kubectl get pods -A`",
+			cmd.CommandPath())
 	}
 	return nil
 }
 
 // check returns an error for invalid flags.
-func (o *serveOptions) check(command string) (err error) {
+func (o *serveOptions) check() (err error) {
 	inputs := 0
 	for _, name := range o.load {
-		switch name {
-		case "":
-			return problem.Usage(command, "--load is empty: name a file or a directory, or - for "+
-				"the standard input")
-		case standardInput:
+		if name == "" {
+			return problem.Usage("--load is empty: name a file or a directory, or - for the standard input")
+		}
+		if name == standardInput {
 			inputs++
 		}
 	}
 	if inputs > 1 {
-		return problem.Usage(command, "--load - is given twice: "+
-			"the standard input can be read once")
+		return problem.Usage("--load - is given twice: the standard input can be read once")
 	}
 	for _, text := range o.faults {
 		match, fault, err := apisim.ParseFault(text)
 		if err != nil {
-			return problem.Usage(command, "--%s", strings.TrimPrefix(err.Error(), "apisim: the "))
+			return problem.Usage("--%s", strings.TrimPrefix(err.Error(), "apisim: the "))
 		}
 		o.inject = append(o.inject, injection{match, fault})
 	}
-	o.allUsers, err = readUsers(command, o.users)
+	o.allUsers, err = readUsers(o.users)
 	return err
 }
 
@@ -170,7 +163,7 @@ func faultForms() string {
 
 // runServe serves until Ctrl-C, or until the command has ended.
 func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
-	ctx, screen := cmd.Context(), c.screen(cmd)
+	ctx, screen := cmd.Context(), c.screen()
 	s := &server{users: o.allUsers}
 	s.Server, err = apisim.New(apisim.Options{
 		Seed: o.seed, Middleware: onlyPrograms, Logger: c.logger(screen, view.Secrecy{}),
@@ -179,7 +172,7 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 		return err
 	}
 	defer func() {
-		if closing := s.close(); closing != nil {
+		if closing := s.close(); closing != nil { // a StatusError stays alone
 			err = errors.Join(err, closing)
 		}
 	}()
@@ -203,25 +196,24 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 		if err := s.writeKubeconfig(o.kubeconfig, metav1.NamespaceDefault); err != nil {
 			return err
 		}
-		err := runCommand(ctx, o, s.kubeconfig.path, c.streams)
+		defer s.warnOfUnmetFaults(o.faults, screen)
+		return runCommand(ctx, o, s.kubeconfig, c.streams)
+	}
+	err = say(screen, "an API server at %s, with %s", s, contents)
+	if err == nil {
+		err = s.publish(o.kubeconfig, metav1.NamespaceDefault, screen)
+	}
+	if err == nil {
+		err = s.sayUsers(screen)
+	}
+	if err == nil {
+		err = say(screen, "Ctrl-C ends it, and its objects are lost")
+	}
+	if err == nil {
+		<-ctx.Done()
 		s.warnOfUnmetFaults(o.faults, screen)
-		return err
 	}
-	if err := say(screen, "an API server at %s, with %s", s, contents); err != nil {
-		return err
-	}
-	if err := s.publish(o.kubeconfig, metav1.NamespaceDefault, screen); err != nil {
-		return err
-	}
-	if err := s.sayUsers(screen); err != nil {
-		return err
-	}
-	if err := say(screen, "Ctrl-C ends it, and its objects are lost"); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	s.warnOfUnmetFaults(o.faults, screen)
-	return nil
+	return err
 }
 
 // restrict adds the users and the faults, which --load does not meet.

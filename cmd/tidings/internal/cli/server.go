@@ -8,14 +8,18 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/debug"
 )
 
 // anyPort is a free address that only this machine reaches.
@@ -25,12 +29,21 @@ const anyPort = "127.0.0.1:0"
 // over TLS, since clients send tokens in no other way.
 type server struct {
 	*apisim.Server
-	users      []apisim.User // none lets everybody do everything
-	authority  []byte        // of the certificate, in PEM; nil without TLS
-	url        string        // the address
-	local      string        // the address for this machine
-	kubeconfig *kubeconfig
+	users      []apisim.User       // none lets everybody do everything
+	authority  []byte              // of the certificate, in PEM; nil without TLS
+	url        string              // the address
+	local      string              // the address for this machine
+	kubeconfig string              // the path of the file, and
+	temporary  string              // its directory, if that is temporary
 	injected   []*apisim.Injection // in the order of the flags
+}
+
+// addServer adds the flags of a command with a server.
+func addServer(cmd *cobra.Command, listen, kubeconfig *string) {
+	cmd.Flags().StringVar(listen, "listen", anyPort,
+		"the address of the API server; port 0 means a free one")
+	cmd.Flags().StringVar(kubeconfig, "write-kubeconfig", "", "write the kubeconfig of the server to "+
+		"this file (default a temporary one, whose path is printed)")
 }
 
 // listen makes the server reachable. It warns if other machines reach it.
@@ -41,8 +54,7 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 		s.url, err = s.Listen(address)
 	}
 	if err != nil {
-		reason := strings.TrimPrefix(err.Error(),
-			fmt.Sprintf("apisim: cannot listen on %s: ", address))
+		reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("apisim: cannot listen on %s: ", address))
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			reason = errno.Error()
 		}
@@ -55,19 +67,14 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 	}
 	s.local = s.url
 	ip, err := netip.ParseAddr(u.Hostname())
-	if err == nil && ip.IsLoopback() {
-		return nil
-	}
 	if err == nil && ip.IsUnspecified() {
 		u.Host = net.JoinHostPort("localhost", u.Port())
 		s.local = u.String()
 	}
-	if len(s.users) > 0 {
-		return nil
+	if len(s.users) == 0 && !(err == nil && ip.IsLoopback()) {
+		screen.Note(fmt.Sprintf("tidings: everybody who reaches %s may read and write everything there, "+
+			"without credentials: --listen %s makes it private to this machine", s.url, anyPort))
 	}
-	screen.Note(fmt.Sprintf("tidings: everybody who reaches %s may read and write "+
-		"everything there, "+
-		"without credentials: --listen %s makes it private to this machine", s.url, anyPort))
 	return nil
 }
 
@@ -81,11 +88,7 @@ func (s *server) String() string {
 
 // close ends the server and removes a temporary kubeconfig.
 func (s *server) close() error {
-	err := s.Close()
-	if s.kubeconfig != nil {
-		err = errors.Join(err, s.kubeconfig.remove())
-	}
-	return err
+	return errors.Join(s.Close(), os.RemoveAll(s.temporary)) // "" is none
 }
 
 // onlyPrograms returns a handler that answers no web page. The servers require no credentials, so
@@ -97,13 +100,16 @@ func (s *server) close() error {
 //  3. A body needs a content type that a page can only send to another origin after a preflight
 //     request.
 func onlyPrograms(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		write := r.WithContext(r.Context())
+		write.Method = http.MethodPost // reads are refused as well
 		switch {
 		case local != nil && local.IP.IsLoopback() && !isLoopback(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, metav1.StatusReasonForbidden,
 				fmt.Sprintf("the Host %q is not this machine: use localhost or 127.0.0.1", r.Host))
-		case isCrossOrigin(r):
+		case protection.Check(write) != nil:
 			refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden,
 				"a web page of another origin may not use this server")
 		case r.ContentLength != 0 && isSimpleType(r.Header.Get("Content-Type")):
@@ -125,30 +131,13 @@ func isLoopback(host string) bool {
 		err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// isCrossOrigin reports whether a browser says that a page of another origin made a request.
-func isCrossOrigin(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "cross-site", "same-site":
-		return true
-	}
-	for _, origin := range r.Header.Values("Origin") {
-		if u, err := url.Parse(origin); err != nil || u.Scheme != "http" ||
-			!strings.EqualFold(u.Host, r.Host) {
-			return true
-		}
-	}
-	return false
-}
-
 // isSimpleType reports whether a page may send a content type to another origin without a
 // preflight request.
 func isSimpleType(contentType string) bool {
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	switch strings.ToLower(strings.TrimSpace(mediaType)) {
-	case "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data":
-		return true
-	}
-	return false
+	mediaType, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	return slices.Contains([]string{
+		"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+	}, strings.TrimSpace(mediaType))
 }
 
 // refuse answers with a Status.
@@ -166,22 +155,41 @@ func say(screen *view.Screen, format string, args ...any) error {
 	return screen.Print(screen.Palette().Dim("── ") + fmt.Sprintf(format, args...) + "\n")
 }
 
-// writeKubeconfig writes the kubeconfig of the server, which close removes if it is temporary.
-func (s *server) writeKubeconfig(path, namespace string) (err error) {
-	s.kubeconfig, err = writeKubeconfig(path, s.clientConfig(namespace))
-	return err
-}
-
-// publish writes the kubeconfig and prints its path.
+// publish writes the kubeconfig, which close removes if it is temporary, and prints its path.
 func (s *server) publish(path, namespace string, screen *view.Screen) error {
 	if err := s.writeKubeconfig(path, namespace); err != nil {
 		return err
 	}
-	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s",
-		shellQuoted(s.kubeconfig.path))
+	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s", shellQuoted(s.kubeconfig))
 }
 
 // rewordServer returns an error of the server in the words of the command line.
 func rewordServer(prefix, hint string, err error) error {
 	return problem.Reworded(prefix+strings.TrimPrefix(err.Error(), "apisim: ")+hint, err)
+}
+
+// servePages serves the pages of package debug at the address of the flag --page, until stop is
+// called.
+func servePages(address string, o debug.Options) (url string, stop func(), err error) {
+	pages, err := debug.New(o)
+	if err != nil {
+		return "", nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		pages.Close()
+		return "", nil, problem.Reworded(fmt.Sprintf("the page cannot be served at %s: %v: choose another "+
+			"address with --page, such as %s", address, err, anyPort), err)
+	}
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: stopTimeout}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(listener) //nolint:errcheck // it ends with Close
+	}()
+	return fmt.Sprintf("http://%s/", listener.Addr()), func() {
+		pages.Close()
+		server.Close() //nolint:errcheck // the command is over
+		<-served
+	}, nil
 }

@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -44,64 +45,63 @@ const shardsExample = `  # the group "rollout" of the namespace "ops"
 
 func newShards(c *common) *cobra.Command {
 	var o shardsOptions
-	clusters := newClusterFlags()
-	clusters.set.Lookup("context").Usage = "The name of the kubeconfig context to use"
 	cmd := &cobra.Command{
 		Use:     "shards [NAMESPACE/]NAME [flags]",
 		Short:   "Print which member of a group owns which slots, and what is wrong",
 		Long:    shardsLong,
 		Example: shardsExample,
-		Args: func(cmd *cobra.Command, args []string) error {
-			return o.parse(cmd.CommandPath(), args)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.output != "table" && o.output != "json" {
-				return problem.Usage(cmd.CommandPath(), "--output %q: choose table or json", o.output)
-			}
-			if err := clusters.check(cmd.CommandPath()); err != nil {
-				return err
-			}
-			return runShards(cmd, c, o, clusters)
-		},
+		Args:    func(_ *cobra.Command, args []string) error { return o.parse(args) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVarP(&o.output, "output", "o", "table", "what to print: table or json")
-	flags.AddFlagSet(clusters.set)
-	complete(cmd, "context", clusters.completeContexts)
-	complete(cmd, "output", cobra.FixedCompletions([]string{"table", "json"},
-		cobra.ShellCompDirectiveNoFileComp))
-	cmd.SetUsageFunc(usageWith("Flags for the cluster, as for kubectl", clusters.set))
+	clusters := newClusterFlags(cmd, false)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkForm(o.output); err != nil {
+			return err
+		}
+		if err := clusters.check(); err != nil {
+			return err
+		}
+		return runShards(cmd.Context(), c, o, clusters)
+	}
+	addForm(cmd, &o.output, "what to print: table or json")
 	return cmd
 }
 
+// addForm adds the flag --output of a command that prints tables or JSON.
+func addForm(cmd *cobra.Command, output *string, usage string) {
+	cmd.Flags().StringVarP(output, "output", "o", "table", usage)
+	completeWords(cmd, "output", "table", "json")
+}
+
+func checkForm(output string) error {
+	if output != "table" && output != "json" {
+		return problem.Usage("--output %q: choose table or json", output)
+	}
+	return nil
+}
+
 // parse reads the argument.
-func (o *shardsOptions) parse(command string, args []string) error {
+func (o *shardsOptions) parse(args []string) error {
 	if len(args) != 1 {
-		return problem.Usage(command, "name one group, as in ops/rollout")
+		return problem.Usage("name one group, as in ops/rollout")
 	}
 	var ok bool
 	if o.namespace, o.name, ok = strings.Cut(args[0], "/"); !ok {
 		o.namespace, o.name = "", args[0]
 	}
 	if o.name == "" || ok && o.namespace == "" || strings.Contains(o.name, "/") {
-		return problem.Usage(command, "%q is no group: write it as in ops/rollout", args[0])
+		return problem.Usage("%q is no group: write it as in ops/rollout", args[0])
 	}
 	for _, name := range []string{o.namespace, o.name} {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 && name != "" {
-			return problem.Usage(command, "%q is no group: %q is no name: %s", args[0], name,
+			return problem.Usage("%q is no group: %q is no name: %s", args[0], name,
 				strings.Join(wrong, "; "))
 		}
 	}
 	return nil
 }
 
-func runShards(cmd *cobra.Command, c *common, o shardsOptions, clusters *clusterFlags) error {
-	flags := clusters.each()
-	if len(flags) > 1 {
-		return problem.Usage(cmd.CommandPath(), "--context: name one")
-	}
-	cluster, err := open(cmd.Context(), flags[0])
+func runShards(ctx context.Context, c *common, o shardsOptions, flags *clusterFlags) error {
+	cluster, err := open(ctx, flags.ConfigFlags)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,7 @@ func runShards(cmd *cobra.Command, c *common, o shardsOptions, clusters *cluster
 			return err
 		}
 	}
-	prepare(cluster.config)
-	r, err := shard.Read(cmd.Context(), cluster.config, o.namespace, o.name)
+	r, err := shard.Read(ctx, cluster.config, o.namespace, o.name)
 	switch {
 	case errors.Is(err, shard.ErrNoGroup):
 		return fmt.Errorf("%w: check the name and the namespace, and whether its program runs", err)
@@ -126,7 +125,7 @@ func runShards(cmd *cobra.Command, c *common, o shardsOptions, clusters *cluster
 		}
 		text = view.Escaped(string(encoded)) + "\n"
 	}
-	if err := c.screen(cmd).Print(text); err != nil {
+	if err := c.screen().Print(text); err != nil {
 		return err
 	}
 	if n := len(r.Problems); n > 0 {
@@ -138,58 +137,52 @@ func runShards(cmd *cobra.Command, c *common, o shardsOptions, clusters *cluster
 // shardsText returns a report as tables and sentences.
 func shardsText(r shard.Report) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "GROUP %s: %s covered, %s, %d moving\n", r.Lease, coveredText(r),
+	fmt.Fprintf(&text, "GROUP %s: %d %% covered, %s, %d moving\n", r.Lease, int(r.Covered*100),
 		view.Counted(len(r.Members), "member", "members"), r.Moving)
-	rows := [][]string{{"MEMBER", "GENERATION", "STATE", "RENEWED", "SLOTS", "LOAD"}}
+	members := [][]string{{"MEMBER", "GENERATION", "STATE", "RENEWED", "SLOTS", "LOAD"}}
 	for _, m := range r.Members {
-		rows = append(rows, []string{m.Identity, m.Generation, memberState(m, r.Planner),
+		members = append(members, []string{m.Identity, m.Generation, memberState(m, r.Planner),
 			view.Short(m.Age) + " ago", fmt.Sprint(m.Slots), fmt.Sprintf("%.4g", m.Load)})
 	}
-	writeTable(&text, rows)
-	owned, moving := map[string]shard.Set{}, [][]string{{"MOVES", "FROM", "TO", "READY"}}
+	owned, owners := map[string]shard.Set{}, [][]string{{"OWNER", "SLOTS"}}
 	controllers := [][]string{{"CONTROLLER", "OWNER"}}
+	moving := [][]string{{"MOVES", "FROM", "TO", "READY"}}
 	for _, e := range r.Slots {
-		name := e.Controller
+		owner, name := cmp.Or(e.Owner, "(nobody)"), e.Controller
 		if name == "" {
 			name = fmt.Sprint("slot ", e.Slot)
-			slots := owned[e.Owner]
+			slots := owned[owner]
 			slots.Add(e.Slot)
-			owned[e.Owner] = slots
+			owned[owner] = slots
 		} else {
-			controllers = append(controllers, []string{name, nobody(e.Owner)})
+			controllers = append(controllers, []string{name, owner})
 		}
 		if e.Next != "" {
-			moving = append(moving, []string{name, nobody(e.Owner), e.Next,
-				map[bool]string{true: "yes", false: "no"}[e.Ready]})
+			ready := map[bool]string{true: "yes", false: "no"}[e.Ready]
+			moving = append(moving, []string{name, owner, e.Next, ready})
 		}
 	}
-	rows = [][]string{{"OWNER", "SLOTS"}}
 	for _, owner := range slices.Sorted(maps.Keys(owned)) {
-		rows = append(rows, []string{nobody(owner), owned[owner].String()})
+		owners = append(owners, []string{owner, owned[owner].String()})
 	}
-	writeTable(&text, rows)
-	writeTable(&text, controllers)
-	writeTable(&text, moving)
+	for _, rows := range [][][]string{members, owners, controllers, moving} {
+		if len(rows) > 1 {
+			text.WriteString("\n" + view.Columns(rows))
+		}
+	}
 	if len(r.Problems) == 0 {
 		text.WriteString("\nNo problems: all have a live owner that reports them in order.\n")
 	}
-	writeSentences(&text, "PROBLEMS", r.Problems)
-	writeSentences(&text, "REMARKS", r.Remarks)
+	for i, sentences := range [][]string{r.Problems, r.Remarks} {
+		if len(sentences) > 0 {
+			text.WriteString([]string{"\nPROBLEMS\n", "\nREMARKS\n"}[i])
+		}
+		for _, sentence := range sentences {
+			text.WriteString(view.Printable(sentence) + "\n")
+		}
+	}
 	return text.String()
 }
-
-// writeSentences writes sentences below a heading, if there are any.
-func writeSentences(text *strings.Builder, heading string, sentences []string) {
-	if len(sentences) > 0 {
-		text.WriteString("\n" + heading + "\n")
-	}
-	for _, s := range sentences {
-		text.WriteString(view.Printable(s) + "\n")
-	}
-}
-
-// coveredText returns the covered share, rounded down: 100 % is all.
-func coveredText(r shard.Report) string { return fmt.Sprintf("%d %%", int(r.Covered*100)) }
 
 // memberState describes a member.
 func memberState(m shard.MemberHealth, planner string) string {
@@ -204,28 +197,4 @@ func memberState(m shard.MemberHealth, planner string) string {
 		return "lives, plans"
 	}
 	return "lives"
-}
-
-// nobody returns an owner, or a word for none.
-func nobody(owner string) string {
-	if owner == "" {
-		return "(nobody)"
-	}
-	return owner
-}
-
-// writeTable writes rows below an empty line, unless there is only the heading.
-func writeTable(text *strings.Builder, rows [][]string) {
-	if len(rows) == 1 {
-		return
-	}
-	text.WriteByte('\n')
-	table := tabwriter.NewWriter(text, 0, 8, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = view.Printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(row, "\t")) //nolint:errcheck // it is memory
-	}
-	table.Flush() //nolint:errcheck // it is memory
 }

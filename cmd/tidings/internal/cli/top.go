@@ -2,14 +2,15 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
@@ -19,14 +20,13 @@ import (
 
 // topOptions are the flags of `tidings top`.
 type topOptions struct {
-	address   *url.URL // of the pages; nil for those of a pod
-	of        query    // the object whose pod has the pages
-	namespace string
-	port      int
-	path      string
-	interval  time.Duration
-	once      bool
-	output    string
+	address  *url.URL // of the pages; nil for those of a pod
+	of       query    // the object whose pod has the pages
+	port     int
+	path     string
+	interval time.Duration
+	once     bool
+	output   string
 }
 
 const (
@@ -68,43 +68,30 @@ const topExample = `  # the demo: "tidings demo" prints the address of its page
 
 func newTop(c *common) *cobra.Command {
 	var o topOptions
-	clusters := newClusterFlags()
-	clusters.set.Lookup("context").Usage = "The name of the kubeconfig context to use"
 	cmd := &cobra.Command{
 		Use:     "top [ADDRESS | TYPE/NAME] [flags]",
 		Short:   "Show what the informers and controllers of a program do",
 		Long:    topLong,
 		Example: topExample,
-		Args: func(cmd *cobra.Command, args []string) error {
-			return o.parse(cmd.CommandPath(), args)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.namespace != "" {
-				clusters.namespaces = []string{o.namespace}
-			}
-			if err := o.check(cmd); err != nil {
-				return err
-			}
-			if err := clusters.check(cmd.CommandPath()); err != nil {
-				return err
-			}
-			return runTop(cmd, c, o, clusters)
-		},
+		Args:    func(_ *cobra.Command, args []string) error { return o.parse(args) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	clusters, flags := newClusterFlags(cmd, false), cmd.Flags()
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.check(flags); err != nil {
+			return err
+		}
+		if err := clusters.check(); err != nil {
+			return err
+		}
+		return runTop(cmd, c, o, clusters)
+	}
 	flags.BoolVar(&o.once, "once", false, "print the figures once, and end")
-	flags.StringVarP(&o.output, "output", "o", "table", "what to print with --once: table or json")
+	addForm(cmd, &o.output, "what to print with --once: table or json")
 	flags.DurationVar(&o.interval, "interval", defaultInterval, "the time between two refreshes")
-	flags.StringVarP(&o.namespace, "namespace", "n", "",
+	flags.StringVarP(clusters.Namespace, "namespace", "n", "",
 		"the namespace of TYPE/NAME (default the context's)")
 	flags.IntVar(&o.port, "port", pagesPort, "the port of the pod, for TYPE/NAME")
 	flags.StringVar(&o.path, "path", "/", "the path of the first page, for TYPE/NAME")
-	flags.AddFlagSet(clusters.set)
-	complete(cmd, "context", clusters.completeContexts)
-	complete(cmd, "output", cobra.FixedCompletions([]string{"table", "json"},
-		cobra.ShellCompDirectiveNoFileComp))
-	cmd.SetUsageFunc(usageWith("Flags for the cluster of TYPE/NAME, as for kubectl", clusters.set))
 	return cmd
 }
 
@@ -112,11 +99,11 @@ func newTop(c *common) *cobra.Command {
 var hostPort = regexp.MustCompile(`^[^/]*:[0-9]+(/.*)?$`)
 
 // parse reads the argument.
-func (o *topOptions) parse(command string, args []string) error {
+func (o *topOptions) parse(args []string) error {
 	arg := defaultPages
 	switch {
 	case len(args) > 1:
-		return problem.Usage(command, "%q: name one program", args[1])
+		return problem.Usage("%q: name one program", args[1])
 	case len(args) == 1:
 		arg = args[0]
 	}
@@ -125,25 +112,24 @@ func (o *topOptions) parse(command string, args []string) error {
 	}
 	if !strings.Contains(arg, "://") {
 		if !strings.Contains(arg, "/") {
-			return problem.Usage(command, "%q is neither an address nor TYPE/NAME: write it as in %s or "+
+			return problem.Usage("%q is neither an address nor TYPE/NAME: write it as in %s or "+
 				"deploy/my-operator", arg, defaultPages)
 		}
-		queries, err := parseQueries(command, []string{arg})
-		if err != nil {
-			return err
+		queries, err := parseQueries("top", []string{arg})
+		if err == nil && len(queries) > 1 {
+			err = problem.Usage("%q: name one program", arg)
 		}
-		if len(queries) > 1 {
-			return problem.Usage(command, "%q: name one program", arg)
+		if err == nil {
+			o.of = queries[0]
 		}
-		o.of = queries[0]
-		return nil
+		return err
 	}
 	address, err := url.Parse(arg)
 	if err != nil {
-		return problem.Usage(command, "the address cannot be read: %w", err)
+		return problem.Usage("the address cannot be read: %w", err)
 	}
 	if address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return problem.Usage(command, "%q is no address of a page: write it as in %s", arg, defaultPages)
+		return problem.Usage("%q is no address of a page: write it as in %s", arg, defaultPages)
 	}
 	address.RawQuery, address.Fragment = "", ""
 	o.address = address.JoinPath("/")
@@ -151,25 +137,23 @@ func (o *topOptions) parse(command string, args []string) error {
 }
 
 // check returns an error for invalid flags.
-func (o *topOptions) check(cmd *cobra.Command) error {
-	command := cmd.CommandPath()
+func (o *topOptions) check(flags *pflag.FlagSet) error {
+	if err := checkForm(o.output); err != nil {
+		return err
+	}
 	switch {
-	case o.output != "table" && o.output != "json":
-		return problem.Usage(command, "--output %q: choose table or json", o.output)
-	case cmd.Flags().Changed("output") && !o.once:
-		return problem.Usage(command, "--output needs --once")
+	case flags.Changed("output") && !o.once:
+		return problem.Usage("--output needs --once")
 	case o.interval < shortestInterval:
-		return problem.Usage(command, "--interval %v: choose at least %v", o.interval, shortestInterval)
+		return problem.Usage("--interval %v: choose at least %v", o.interval, shortestInterval)
 	case o.port < 1 || o.port > 65535:
-		return problem.Usage(command, "--port %d: choose a number from 1 to 65535", o.port)
+		return problem.Usage("--port %d: choose a number from 1 to 65535", o.port)
 	case !strings.HasPrefix(o.path, "/"):
-		return problem.Usage(command, "--path %q: begin it with /", o.path)
-	case o.address == nil:
-		return nil
+		return problem.Usage("--path %q: begin it with /", o.path)
 	}
 	for _, name := range []string{"namespace", "port", "path"} {
-		if cmd.Flags().Changed(name) {
-			return problem.Usage(command, "--%s is for TYPE/NAME: the address %s has all of it", name,
+		if o.address != nil && flags.Changed(name) {
+			return problem.Usage("--%s is for TYPE/NAME: the address %s has all of it", name,
 				o.address.Redacted())
 		}
 	}
@@ -183,7 +167,7 @@ func runTop(cmd *cobra.Command, c *common, o topOptions, clusters *clusterFlags)
 	if err != nil {
 		return err
 	}
-	screen := c.screen(cmd)
+	screen := c.screen()
 	if o.once {
 		figures := client.Tables
 		if o.output == "json" {
@@ -196,20 +180,19 @@ func runTop(cmd *cobra.Command, c *common, o topOptions, clusters *clusterFlags)
 		return screen.Print(text)
 	}
 	if !screen.Live() {
-		return problem.Usage(cmd.CommandPath(), "the output is no terminal: add --once to print the "+
-			"figures once")
+		return problem.Usage("the output is no terminal: add --once to print the figures once")
 	}
-	err = top.Run(ctx, client, o.screens(cmd, screen))
+	err = top.Run(ctx, client, c.topOptions(screen, o.interval))
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-// screens returns the options of the screens on the terminal of a command.
-func (o *topOptions) screens(cmd *cobra.Command, screen *view.Screen) top.Options {
-	options := top.Options{Out: cmd.OutOrStdout(), Palette: screen.Palette(), Interval: o.interval}
-	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+// topOptions returns the options of screens on the terminal of a command.
+func (c *common) topOptions(screen *view.Screen, interval time.Duration) top.Options {
+	options := top.Options{Out: c.streams.Out, Palette: screen.Palette(), Interval: interval}
+	if in, ok := c.streams.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		options.In = in
 	}
 	return options
@@ -219,13 +202,9 @@ func (o *topOptions) screens(cmd *cobra.Command, screen *view.Screen) top.Option
 func (o *topOptions) client(ctx context.Context, clusters *clusterFlags) (*top.Client, error) {
 	if o.address != nil {
 		open := func(context.Context) (*url.URL, error) { return o.address, nil }
-		return top.NewClient(o.address.Redacted(), open, nil), nil
+		return top.NewClient(o.address.Redacted(), open), nil
 	}
-	flags := clusters.each()
-	if len(flags) > 1 {
-		return nil, problem.Usage("tidings top", "--context: name one")
-	}
-	cluster, err := open(ctx, flags[0])
+	cluster, err := open(ctx, clusters.ConfigFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +216,6 @@ func (o *topOptions) client(ctx context.Context, clusters *clusterFlags) (*top.C
 		ctx: ctx, cluster: cluster, of: o.of, namespace: namespace, port: o.port,
 		path: strings.TrimSuffix(o.path, "/") + "/",
 	}
-	name := o.of.kind + "/" + o.of.name + " -n " + namespace + ", port " + strconv.Itoa(o.port)
-	return top.NewClient(name, f.open, nil), nil
+	name := fmt.Sprintf("%s/%s -n %s, port %d", o.of.kind, o.of.name, namespace, o.port)
+	return top.NewClient(name, f.open), nil
 }

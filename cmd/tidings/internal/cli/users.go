@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"os"
@@ -20,10 +21,10 @@ var verbs = append([]string{"*"}, apisim.Verbs()...)
 // readUsers reads the values of --users: files, and users in the form
 // NAME=VERBS:RESOURCES[:NAMESPACES]. Users without a token get one. The rules of one name add up.
 // Unless there are no users, the last one is the user of the server itself, who may do everything.
-func readUsers(command string, given []string) ([]apisim.User, error) {
+func readUsers(given []string) ([]apisim.User, error) {
 	var users []apisim.User
 	for _, text := range given {
-		read, err := readUser(command, text)
+		read, err := readUser(text)
 		if err != nil {
 			return nil, err
 		}
@@ -34,8 +35,7 @@ func readUsers(command string, given []string) ([]apisim.User, error) {
 				continue
 			}
 			if user.Name == kubeconfigName || slices.ContainsFunc(users, same) {
-				return nil, problem.Usage(command, "--users %s: the name %q is taken: choose "+
-					"another", text, user.Name)
+				return nil, problem.Usage("--users %s: the name %q is taken: choose another", text, user.Name)
 			}
 			users = append(users, user)
 		}
@@ -55,7 +55,7 @@ func readUsers(command string, given []string) ([]apisim.User, error) {
 }
 
 // readUser reads one value of --users.
-func readUser(command, text string) ([]apisim.User, error) {
+func readUser(text string) ([]apisim.User, error) {
 	if !strings.Contains(text, "=") {
 		return readUsersFile(text)
 	}
@@ -63,7 +63,7 @@ func readUser(command, text string) ([]apisim.User, error) {
 	name, rights, _ := strings.Cut(text, "=")
 	parts := strings.Split(rights, ":")
 	if name == "" || len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
-		return nil, problem.Usage(command, "--users %q: name a file of users, or write "+
+		return nil, problem.Usage("--users %q: name a file of users, or write "+
 			"NAME=VERBS:RESOURCES[:NAMESPACES], as in reader=get,list,watch:pods:shop", text)
 	}
 	rule := apisim.Rule{Verbs: strings.Split(parts[0], ","), Resources: strings.Split(parts[1], ",")}
@@ -71,7 +71,7 @@ func readUser(command, text string) ([]apisim.User, error) {
 		rule.Namespaces = strings.Split(parts[2], ",")
 	}
 	if err := checkRule(rule); err != nil {
-		return nil, problem.Usage(command, "--users %q: %w", text, err)
+		return nil, problem.Usage("--users %q: %w", text, err)
 	}
 	return []apisim.User{{Name: name, Allow: []apisim.Rule{rule}}}, nil
 }
@@ -130,19 +130,18 @@ func withGroup(resource string) string {
 	name, subresource, nested := strings.Cut(resource, "/")
 	group := ""
 	for _, r := range builtin.All() {
-		switch {
-		case r.Resource != name:
-		case r.Group == "":
+		if r.Resource == name && r.Group == "" {
 			return resource
-		case group == "":
-			group = r.Group
+		}
+		if r.Resource == name {
+			group = cmp.Or(group, r.Group)
 		}
 	}
 	if group == "" {
 		return resource
 	}
-	if name += "." + group; nested {
-		name += "/" + subresource
+	if nested {
+		subresource = "/" + subresource
 	}
-	return name
+	return name + "." + group + subresource
 }

@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -17,19 +12,24 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// watchOptions are the flags of `tidings watch`.
-type watchOptions struct {
+// choice is what chooses the objects of watch and record.
+type choice struct {
 	queries       []query
 	allNamespaces bool
 	labels        string
 	fields        string
-	until         string
-	timeout       time.Duration
-	output        string
-	events        bool
-	initial       bool
 	quiet         bool
-	showSecrets   bool
+}
+
+// watchOptions are the flags of `tidings watch`.
+type watchOptions struct {
+	choice
+	until       string
+	timeout     time.Duration
+	output      string
+	events      bool
+	initial     bool
+	showSecrets bool
 
 	condition *until.Condition // of until, nil for none
 }
@@ -46,10 +46,8 @@ const watchExample = `  # the pods and deployments of the context's namespace
   # custom resources by any of their names, with the version if necessary
   tidings watch certificates.v1.cert-manager.io -A
 
-  # two clusters side by side
+  # two clusters side by side, or several namespaces
   tidings watch nodes --context staging,production
-
-  # several namespaces
   tidings watch pods -n shop,checkout
 
   # in a script: until every pod is ready, at most two minutes
@@ -79,101 +77,47 @@ The data of Secrets is never printed unless --show-secrets is given.`
 
 func newWatch(c *common) *cobra.Command {
 	var o watchOptions
-	clusters := newClusterFlags()
 	cmd := &cobra.Command{
 		Use:     "watch TYPE[,TYPE…] [NAME…] [flags]",
 		Short:   "Show changes of the objects of a cluster, or wait for a condition",
 		Long:    watchLong,
 		Example: watchExample,
-		Args: func(cmd *cobra.Command, args []string) (err error) {
-			o.queries, err = parseQueries(cmd.CommandPath(), args)
+	}
+	clusters := o.addTo(cmd, "print objects and changes only: no notes, status line or summary")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
 			return err
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(cmd.CommandPath()); err != nil {
-				return err
-			}
-			if err := clusters.check(cmd.CommandPath()); err != nil {
-				return err
-			}
-			return runWatch(cmd, c, o, clusters)
-		},
-		ValidArgsFunction: clusters.completeTypes,
+		}
+		if err := clusters.check(); err != nil {
+			return err
+		}
+		return runWatch(cmd.Context(), c, o, clusters)
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	o.addSelection(flags, clusters, "watch")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false,
-		"print objects and changes only: no notes, status line or summary")
 	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist at the start")
 	flags.StringVar(&o.until, "until", "", "end when all objects meet a condition: "+
 		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE] (or ==, !=, >=, <=, >, <), "+
 		"create or delete")
-	flags.DurationVar(&o.timeout, "timeout", 0,
-		"end after this time, as in 30s or 5m; 0 means never")
+	flags.DurationVar(&o.timeout, "timeout", 0, "end after this time, as in 30s or 5m; 0 means never")
 	flags.StringVarP(&o.output, "output", "o", "",
 		"print whole objects, as name, json or yaml, instead of the differences")
 	flags.BoolVar(&o.events, "output-watch-events", false,
 		"with -o json or yaml, print each object in a watch event")
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "print the data of Secrets")
-	flags.AddFlagSet(clusters.set)
-	complete(cmd, "context", clusters.completeContexts)
-	complete(cmd, "output", cobra.FixedCompletions([]string{"name", "json", "yaml"},
-		cobra.ShellCompDirectiveNoFileComp))
+	completeWords(cmd, "output", "name", "json", "yaml")
 	complete(cmd, "until", cobra.FixedCompletions([]string{"condition=", "jsonpath=", "create", "delete"},
 		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	cmd.SetUsageFunc(usageWith("Flags for the cluster, as for kubectl", clusters.set))
 	return cmd
 }
 
-// usageWith returns a usage function that lists the flags of set after the other flags.
-func usageWith(title string, set *pflag.FlagSet) func(*cobra.Command) error {
-	return func(cmd *cobra.Command) error {
-		own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-		own.SortFlags = false
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			if set.Lookup(flag.Name) == nil {
-				own.AddFlag(flag)
-			}
-		})
-		_, err := fmt.Fprintf(cmd.OutOrStderr(),
-			"Usage:\n  %s\n\nExamples:\n%s\n\nFlags:\n%s\n%s:\n%s",
-			cmd.UseLine(), cmd.Example, own.FlagUsages(), title, set.FlagUsages())
+// addTo adds the arguments and flags that choose objects to a command, and those for clusters.
+func (o *choice) addTo(cmd *cobra.Command, quiet string) *clusterFlags {
+	clusters, flags, verb := newClusterFlags(cmd, true), cmd.Flags(), cmd.Name()
+	cmd.Args = func(_ *cobra.Command, args []string) (err error) {
+		o.queries, err = parseQueries(verb, args)
 		return err
 	}
-}
-
-// completeTimeout bounds how long completion waits for a cluster.
-const completeTimeout = 3 * time.Second
-
-// completeTypes completes the names of types, also after a comma. It completes nothing if the
-// cluster does not answer.
-func (f *clusterFlags) completeTypes(
-	cmd *cobra.Command, args []string, typed string,
-) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
-	defer cancel()
-	c, err := open(ctx, f.each()[0])
-	if err != nil || len(args) > 0 {
-		return nil, none
-	}
-	discovery, err := c.flags.ToDiscoveryClient()
-	if err != nil {
-		return nil, none
-	}
-	lists, _ := discovery.ServerPreferredResources() // a part of the groups may not answer
-	last := strings.LastIndex(typed, ",") + 1
-	names := slices.DeleteFunc(typeNames(lists),
-		func(name string) bool { return !strings.HasPrefix(name, typed[last:]) })
-	for i := range names {
-		names[i] = typed[:last] + names[i]
-	}
-	return names, none
-}
-
-// addSelection adds the flags that choose objects. verb is what the command does with them.
-func (o *watchOptions) addSelection(flags *pflag.FlagSet, clusters *clusterFlags, verb string) {
+	cmd.ValidArgsFunction = clusters.completeTypes
 	flags.StringSliceVarP(&clusters.namespaces, "namespace", "n", nil,
 		verb+" this namespace, or several separated by commas, instead of the context's")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, verb+" all namespaces")
@@ -181,36 +125,42 @@ func (o *watchOptions) addSelection(flags *pflag.FlagSet, clusters *clusterFlags
 		verb+" only objects with these labels, as in app=web,tier!=cache")
 	flags.StringVar(&o.fields, "field-selector", "",
 		verb+" only objects with these fields, as in spec.nodeName=node-1")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, quiet)
+	return clusters
 }
 
 // check returns an error for invalid flags, before the cluster is asked.
-func (o *watchOptions) check(command string) error {
+func (o *choice) check() error {
 	if _, err := labels.Parse(o.labels); err != nil {
-		return problem.Usage(command, "--selector %q: %v", o.labels, err)
+		return problem.Usage("--selector %q: %v", o.labels, err)
 	}
 	if _, err := fields.ParseSelector(o.fields); err != nil {
-		return problem.Usage(command, "--field-selector %q: %v", o.fields, err)
+		return problem.Usage("--field-selector %q: %v", o.fields, err)
 	}
-	if name := o.queries[0].name; name != "" && (o.labels != "" || o.fields != "") {
-		return problem.Usage(command, "the name %q and a selector exclude each other: "+
-			"leave one out", name)
+	if name := o.queries[0].name; name != "" && o.labels+o.fields != "" {
+		return problem.Usage("the name %q and a selector exclude each other: leave one out", name)
 	}
-	if o.output != "" && !view.IsFormat(o.output) {
-		return problem.Usage(command, "--output %q: choose name, json or yaml, or leave it out to "+
-			"see the differences", o.output)
+	return nil
+}
+
+func (o *watchOptions) check() error {
+	if err := o.choice.check(); err != nil {
+		return err
 	}
-	if o.events && o.output != "json" && o.output != "yaml" {
-		return problem.Usage(command, "--output-watch-events needs -o json or -o yaml")
-	}
-	if o.timeout < 0 {
-		return problem.Usage(command, "--timeout %v is negative: 0 means until Ctrl-C", o.timeout)
-	}
-	if o.until == "" {
+	switch {
+	case o.output != "" && !view.IsFormat(o.output):
+		return problem.Usage("--output %q: choose name, json or yaml, or leave it out to see the "+
+			"differences", o.output)
+	case o.events && o.output != "json" && o.output != "yaml":
+		return problem.Usage("--output-watch-events needs -o json or -o yaml")
+	case o.timeout < 0:
+		return problem.Usage("--timeout %v is negative: 0 means until Ctrl-C", o.timeout)
+	case o.until == "":
 		return nil
 	}
 	condition, err := until.Parse(o.until)
 	if err != nil {
-		return problem.Usage(command, "--until %w", err)
+		return problem.Usage("--until %w", err)
 	}
 	o.condition = &condition
 	return nil

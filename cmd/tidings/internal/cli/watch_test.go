@@ -30,6 +30,7 @@ func TestWatchRefused(t *testing.T) {
 	}{
 		{args: "deploymnets", parts: []string{`the server has no type "deploymnets": did you mean deployments?`}},
 		{args: "pods,widgetz", parts: []string{"did you mean widgets?"}},
+		{args: "selfsubjectaccessreviews", parts: []string{"the server cannot list and watch selfsubjectaccessreviews: `kubectl api-resources"}},
 		{args: "xyzzy", parts: []string{`no type "xyzzy": `, "kubectl api-resources"}},
 		{"pods", apisim.Match{}, 401, []string{"does not accept the credentials", `user "ada"`}},
 		{"pods", lists, 401, []string{`user "ada"`, `context "staging"`, "log in again"}},

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/until"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/flight"
 )
 
 const (
@@ -41,13 +40,18 @@ type watcher struct {
 	printer  *printer
 	warnings *view.Screen // also with -q
 	clusters []*watchedCluster
+	types    []*watchedType // of all clusters
 	began    time.Time
 	synced   bool        // all informers have listed
 	progress time.Time   // when progress was last printed
 	goal     *until.Goal // nil for none
-	// recording receives what the informers read, in place of the changes; nil for a watch.
-	recording *recording
-	armed     bool // the goal can be reached
+	armed    bool        // the goal can be reached
+
+	// recorder receives what the informers read, in place of the changes; nil for a watch. dir is
+	// where its files go, of which a signal asks for one.
+	recorder *flight.Recorder
+	dir      string
+	asked    <-chan os.Signal
 }
 
 // watchedCluster is a cluster with its watched types.
@@ -62,7 +66,7 @@ type watchedCluster struct {
 // watchedType is the informer of the objects of a type, or of one of them.
 type watchedType struct {
 	cluster      *watchedCluster
-	index        int // among the types of all clusters
+	index        int // among those of the watcher
 	of           view.Type
 	name         string // of the one object, "" for all
 	namespaced   bool
@@ -90,75 +94,84 @@ func (c *watchedCluster) prefixed(text string) string {
 	return c.label + ": " + text
 }
 
-func runWatch(cmd *cobra.Command, c *common, o watchOptions, flags *clusterFlags) error {
-	ctx, warnings, secrecy := cmd.Context(), c.screen(cmd), view.Secrecy{Show: o.showSecrets}
-	screen := warnings
-	if o.quiet {
-		screen = c.screenWith(cmd, io.Discard)
-	}
-	options := tidings.FactoryOptions{Logger: c.logger(warnings, secrecy)}
-	clusters, err := openClusters(cmd, screen, o, flags, options)
-	if err != nil {
+func runWatch(ctx context.Context, c *common, o watchOptions, flags *clusterFlags) error {
+	secrecy := view.Secrecy{Show: o.showSecrets}
+	w := c.newWatcher(o, secrecy)
+	options := tidings.FactoryOptions{Logger: c.logger(w.warnings, secrecy)}
+	if err := w.open(ctx, flags, options); err != nil {
 		return err
 	}
-	if clusters == nil {
-		return o.interrupted() // Ctrl-C while connecting
-	}
-	w := newWatcher(screen, o, secrecy, clusters)
-	w.warnings = warnings
 	return w.run(ctx)
 }
 
-// openClusters returns the clusters of flags with informers for the types of the queries, which do
-// not run yet; none if the command has ended meanwhile.
-func openClusters(cmd *cobra.Command, screen *view.Screen, o watchOptions, flags *clusterFlags,
-	options tidings.FactoryOptions) ([]*watchedCluster, error) {
-	ctx := cmd.Context()
-	var clusters []*watchedCluster
+// newWatcher returns a watcher without clusters.
+func (c *common) newWatcher(o watchOptions, secrecy view.Secrecy) *watcher {
+	w := &watcher{o: o, warnings: c.screen()}
+	screen := w.warnings
+	if o.quiet {
+		screen = c.screenWith(io.Discard)
+	}
+	w.printer = &printer{screen: screen, secrecy: secrecy}
+	return w
+}
+
+// open opens the clusters of flags, with informers for the types of the queries, which do not run
+// yet. There are none if ctx ends meanwhile.
+func (w *watcher) open(ctx context.Context, flags *clusterFlags, options tidings.FactoryOptions) error {
 	all := flags.each()
 	for _, one := range all {
 		opened, err := open(ctx, one)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		watched := &watchedCluster{cluster: opened}
 		if len(all) > 1 {
 			watched.label = opened.target.Context
 		}
-		clusters = append(clusters, watched)
+		w.clusters = append(w.clusters, watched)
 	}
-	types, err := discoverTypes(clusters, o.queries, screen)
+	types, err := w.discoverTypes()
 	if ctx.Err() != nil {
-		return nil, nil
+		w.clusters = nil
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	for i, watched := range clusters {
-		err := watched.chooseNamespaces(cmd.CommandPath(), o.allNamespaces, flags.namespaces, types[i])
-		if err != nil {
-			return nil, err
+	var shown []view.Type
+	for i, c := range w.clusters {
+		if err == nil {
+			err = c.chooseNamespaces(w.o.allNamespaces, flags.namespaces, types[i])
 		}
-		if err := watched.addTypes(o, types[i], options); err != nil {
-			return nil, err
+		if err == nil {
+			err = c.addTypes(w.o.choice, types[i], options)
+		}
+		for _, t := range c.types {
+			t.index, w.types = len(w.types), append(w.types, t)
+			if !slices.Contains(shown, t.of) {
+				shown = append(shown, t.of)
+			}
 		}
 	}
-	return clusters, nil
+	w.printer.show(shown)
+	if w.o.output != "" {
+		w.printer.render = view.NewDocuments(w.o.output, w.o.events).Render
+	}
+	if w.o.condition != nil {
+		w.goal = until.NewGoal(*w.o.condition, len(w.types))
+	}
+	return err
 }
 
 // discoverTypes finds the types of queries on all clusters at once.
-func discoverTypes(clusters []*watchedCluster, queries []query,
-	screen *view.Screen) ([][]*meta.RESTMapping, error) {
-	types, errs := make([][]*meta.RESTMapping, len(clusters)), make([]error, len(clusters))
+func (w *watcher) discoverTypes() ([][]*meta.RESTMapping, error) {
+	types, errs := make([][]*meta.RESTMapping, len(w.clusters)), make([]error, len(w.clusters))
 	var asked sync.WaitGroup
-	for i, c := range clusters {
+	for i, c := range w.clusters {
 		asked.Go(func() {
 			late := time.AfterFunc(connectNote, func() {
-				screen.Note(screen.NotePalette().Dim("asking " + c.target.Server +
-					" for its types …"))
+				text := "asking " + c.target.Server + " for its types …"
+				w.printer.screen.Note(w.printer.screen.NotePalette().Dim(text))
 			})
 			defer late.Stop()
-			types[i], errs[i] = c.discover(queries)
+			types[i], errs[i] = c.discover(w.o.queries)
 			if errs[i] != nil && c.label != "" {
 				errs[i] = fmt.Errorf("context %q: %w", c.label, errs[i])
 			}
@@ -170,17 +183,14 @@ func discoverTypes(clusters []*watchedCluster, queries []query,
 
 // chooseNamespaces sets the namespaces to watch: those of the flags, or the context's. A flag that
 // names one for types without namespaces is an error of the command line.
-func (c *watchedCluster) chooseNamespaces(command string, all bool, named []string,
-	types []*meta.RESTMapping) error {
+func (c *watchedCluster) chooseNamespaces(all bool, named []string, types []*meta.RESTMapping) error {
 	namespace, err := c.cluster.namespace()
 	if err != nil {
 		return err
 	}
-	if len(named) > 0 && !slices.ContainsFunc(types, isNamespaced) {
-		return problem.Usage(command, "%s have no namespace: leave out --namespace",
-			types[0].Resource.Resource)
-	}
 	switch {
+	case len(named) > 0 && !slices.ContainsFunc(types, isNamespaced):
+		return problem.Usage("%s have no namespace: leave out --namespace", types[0].Resource.Resource)
 	case all:
 	case len(named) > 0:
 		c.namespaces = slices.Compact(slices.Sorted(slices.Values(named)))
@@ -195,15 +205,19 @@ func isNamespaced(mapping *meta.RESTMapping) bool {
 }
 
 // addTypes creates the informers for queries, with the types of the queries.
-func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping,
-	options tidings.FactoryOptions) (err error) {
+func (c *watchedCluster) addTypes(
+	o choice, types []*meta.RESTMapping, options tidings.FactoryOptions,
+) (err error) {
 	if c.factory, err = tidings.NewFactory(c.config, options); err != nil {
 		return c.target.Explain(err)
 	}
 	for i, mapping := range types {
 		kind := mapping.GroupVersionKind
-		of := view.Type{Kind: kind, Singular: strings.ToLower(kind.Kind), Plural: mapping.Resource.Resource, Context: c.label}
-		t := &watchedType{cluster: c, of: of, name: o.queries[i].name, namespaced: isNamespaced(mapping)}
+		t := &watchedType{
+			cluster: c, name: o.queries[i].name, namespaced: isNamespaced(mapping),
+			of: view.Type{Kind: kind, Singular: strings.ToLower(kind.Kind),
+				Plural: mapping.Resource.Resource, Context: c.label},
+		}
 		if slices.ContainsFunc(c.types,
 			func(other *watchedType) bool { return other.of == t.of && other.name == t.name }) {
 			continue // the same type by another of its names
@@ -223,44 +237,12 @@ func (c *watchedCluster) addTypes(o watchOptions, types []*meta.RESTMapping,
 	return nil
 }
 
-// newWatcher returns a watcher of clusters with their types.
-func newWatcher(screen *view.Screen, o watchOptions, secrecy view.Secrecy,
-	clusters []*watchedCluster) *watcher {
-	w := &watcher{o: o, clusters: clusters, began: time.Now()}
-	var shown []view.Type
-	count := 0
-	for t := range w.types() {
-		t.index = count
-		count++
-		if !slices.Contains(shown, t.of) {
-			shown = append(shown, t.of)
-		}
-	}
-	w.printer = newPrinter(screen, secrecy, shown)
-	if o.output != "" {
-		w.printer.render = view.NewDocuments(o.output, o.events).Render
-	}
-	if o.condition != nil {
-		w.goal = until.NewGoal(*o.condition, count)
-	}
-	return w
-}
-
-// types yields the types of all clusters.
-func (w *watcher) types() iter.Seq[*watchedType] {
-	return func(yield func(*watchedType) bool) {
-		for _, c := range w.clusters {
-			for _, t := range c.types {
-				if !yield(t) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // run watches until the goal is reached, the time is over, or ctx ends.
 func (w *watcher) run(ctx context.Context) error {
+	if w.clusters == nil {
+		return w.o.interrupted() // Ctrl-C while connecting
+	}
+	w.began = time.Now()
 	err := w.start(ctx)
 	switch {
 	case err == nil:
@@ -268,8 +250,8 @@ func (w *watcher) run(ctx context.Context) error {
 	case ctx.Err() != nil:
 		err = w.o.interrupted()
 	}
-	if err == nil && w.recording != nil { // informers that stop leave nothing
-		w.printer.screen.SetStatus("")
+	w.printer.screen.SetStatus("")
+	if err == nil && w.recorder != nil { // informers that stop leave nothing
 		err = w.writeRecording("the end of tidings record")
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
@@ -278,7 +260,6 @@ func (w *watcher) run(ctx context.Context) error {
 	for _, c := range w.clusters {
 		stopErr = errors.Join(stopErr, c.factory.Shutdown(stopping))
 	}
-	w.printer.screen.SetStatus("")
 	if err == nil {
 		w.summarise()
 		err = stopErr
@@ -287,7 +268,7 @@ func (w *watcher) run(ctx context.Context) error {
 }
 
 func (w *watcher) start(ctx context.Context) (err error) {
-	for t := range w.types() {
+	for _, t := range w.types {
 		handler := view.Handler[*unstructured.Unstructured](t.of,
 			func(c view.Change) { w.receive(t, c) })
 		t.registration, err = t.informer.AddHandler(handler, tidings.HandlerOptions{Name: "print"})
@@ -295,7 +276,7 @@ func (w *watcher) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if w.recording != nil {
+	if w.recorder != nil {
 		ctx = context.WithoutCancel(ctx) // Ctrl-C ends the informers after they are written
 	}
 	for _, c := range w.clusters {
@@ -309,7 +290,7 @@ func (w *watcher) start(ctx context.Context) (err error) {
 // receive counts and prints a change, and passes it on to the goal. Handlers call it.
 func (w *watcher) receive(t *watchedType, c view.Change) {
 	w.printer.tally.Count(c)
-	if w.recording == nil && (!c.Initial || w.o.initial) {
+	if w.recorder == nil && (!c.Initial || w.o.initial) {
 		w.printer.print(c)
 	}
 	if w.goal == nil {
@@ -332,10 +313,6 @@ func (w *watcher) loop(ctx context.Context) error {
 	if w.o.timeout > 0 {
 		over = time.After(w.o.timeout)
 	}
-	var asked <-chan os.Signal
-	if w.recording != nil {
-		asked = w.recording.asked
-	}
 	var reached <-chan struct{}
 	if w.goal != nil {
 		reached = w.goal.Reached()
@@ -352,7 +329,7 @@ func (w *watcher) loop(ctx context.Context) error {
 			return nil
 		case <-over:
 			return w.timedOut()
-		case s := <-asked:
+		case s := <-w.asked:
 			if err := w.writeRecording("signal: " + s.String()); err != nil {
 				return err
 			}
@@ -395,7 +372,7 @@ func (w *watcher) arm() {
 	if w.goal == nil || w.armed {
 		return
 	}
-	for t := range w.types() {
+	for _, t := range w.types {
 		if !t.registration.HasSynced() {
 			return
 		}

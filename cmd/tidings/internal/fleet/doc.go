@@ -17,13 +17,13 @@
 //     the one before is ready. As many old replica sets stay as the deployment keeps. While a
 //     deployment is paused, its replica sets keep their pods, and only the newest follows its
 //     size.
-//  2. replicasets: each replica set has as many pods as it asks for.
+//  2. replicasets: each replica set has as many pods as it asks for. One whose deployment is gone is
+//     deleted.
 //  3. pods, in the place of the scheduler and of all kubelets: a pod gets a node, its containers
-//     start after a moment, also those that have crashed, and its grace period ends at once.
-//  4. garbage-of-deployments, garbage-of-replicasets: replica sets and pods whose owner is gone
-//     are deleted.
-//  5. databases: a failover of the custom type ends.
-//  6. nodes: heartbeats, if there are users.
+//     start after a moment, also those that have crashed, and its grace period ends at once. One
+//     whose replica set is gone is deleted.
+//  4. databases: a failover of the custom type ends.
+//  5. nodes: heartbeats, if there are users.
 //
 // # Users
 //

@@ -193,10 +193,7 @@ type newRunner func() (controller.Runner, error)
 
 // controllers returns what may be divided among replicas.
 func (c *cluster) controllers() []newRunner {
-	return []newRunner{
-		c.newDeployments, c.newReplicaSets, c.newPods, c.newDatabases,
-		c.newGarbageOfDeployments, c.newGarbageOfReplicaSets,
-	}
+	return []newRunner{c.newDeployments, c.newReplicaSets, c.newPods, c.newDatabases}
 }
 
 func (c *cluster) newManager(runners []newRunner) (*controller.Manager, error) {

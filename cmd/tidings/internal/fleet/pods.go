@@ -27,11 +27,12 @@ type kubelet struct {
 
 func (c *cluster) newPods() (controller.Runner, error) {
 	k := &kubelet{cluster: c}
-	return controller.New(c.pods, options(c, "pods", controller.Reads[*corev1.Pod](c.nodes)),
-		k.reconcile)
+	return controller.New(c.pods, options(c, "pods", controller.Reads[*corev1.Pod](c.nodes),
+		orphans(c.sets, c.pods)), k.reconcile)
 }
 
-// reconcile binds a pod to a node, starts its containers, or finishes its deletion.
+// reconcile binds a pod to a node, starts its containers, or finishes its deletion. It deletes a pod
+// whose replica set is gone.
 func (k *kubelet) reconcile(
 	ctx context.Context, r controller.Request[*corev1.Pod],
 ) (done controller.Result, err error) {
@@ -42,6 +43,13 @@ func (k *kubelet) reconcile(
 		return done, nil
 	case pod.DeletionTimestamp != nil:
 		return done, remove(ctx, client, pod, *metav1.NewDeleteOptions(0)) // its grace ends
+	}
+	isGarbage, err := isOrphan(ctx, k.cluster, pod, k.sets, "ReplicaSet", "replicasets")
+	switch {
+	case err != nil:
+		return done, err
+	case isGarbage:
+		return done, remove(ctx, client, pod, metav1.DeleteOptions{})
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		return done, nil
 	case pod.Spec.NodeName == "":

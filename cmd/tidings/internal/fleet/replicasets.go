@@ -16,16 +16,24 @@ import (
 
 func (c *cluster) newReplicaSets() (controller.Runner, error) {
 	return controller.New(c.sets, options(c, "replicasets",
-		controller.Owns[*appsv1.ReplicaSet](c.pods)), c.reconcileReplicaSet)
+		controller.Owns[*appsv1.ReplicaSet](c.pods), orphans(c.deployments, c.sets)), c.reconcileReplicaSet)
 }
 
 // reconcileReplicaSet creates the pods that a replica set lacks, or deletes those that are too
-// many, and writes its status.
+// many, and writes its status. It deletes a replica set whose deployment is gone.
 func (c *cluster) reconcileReplicaSet(
 	ctx context.Context, r controller.Request[*appsv1.ReplicaSet],
 ) (done controller.Result, err error) {
 	if !isAlive(r) {
 		return done, nil
+	}
+	isGarbage, err := isOrphan(ctx, c, r.Object, c.deployments, "Deployment", "deployments")
+	if err != nil {
+		return done, err
+	}
+	if isGarbage {
+		client := c.client.AppsV1().ReplicaSets(r.Namespace())
+		return done, remove(ctx, client, r.Object, metav1.DeleteOptions{})
 	}
 	set, status := r.Object, appsv1.ReplicaSetStatus{ObservedGeneration: r.Object.Generation}
 	var pods []*corev1.Pod

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -71,13 +72,10 @@ func maxUnavailable(d *appsv1.Deployment) int32 {
 		return 0
 	}
 	limit := intstr.FromString("25%") // the default of Kubernetes
-	if update := d.Spec.Strategy.RollingUpdate; update != nil && update.MaxUnavailable != nil {
-		limit = *update.MaxUnavailable
+	if update := d.Spec.Strategy.RollingUpdate; update != nil {
+		limit = *cmp.Or(update.MaxUnavailable, &limit)
 	}
 	want := int(replicas(d.Spec.Replicas))
-	missing, err := intstr.GetScaledValueFromIntOrPercent(&limit, want, false)
-	if err != nil {
-		return 0 // the server does not validate it
-	}
+	missing, _ := intstr.GetScaledValueFromIntOrPercent(&limit, want, false) // 0 if it is not valid
 	return int32(min(max(0, missing), maxReplicasWanted))
 }

@@ -8,13 +8,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // constructors returns the constructors of informers that files of a directory use.
-func constructors(directory string, files []string) ([]string, error) {
-	var found []string
+func constructors(directory string, files []string) (found []string, err error) {
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(directory, name), nil,
 			parser.SkipObjectResolution)
@@ -22,17 +20,11 @@ func constructors(directory string, files []string) ([]string, error) {
 			return nil, fmt.Errorf("reading the imports: %w", err)
 		}
 		names := informerNames(file)
-		if len(names) == 0 {
-			continue
-		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			from, ok := selector.X.(*ast.Ident)
-			if ok && names[from.Name] != "" && isConstructor(selector.Sel.Name) {
-				found = append(found, names[from.Name]+"."+selector.Sel.Name)
+			if selector, ok := n.(*ast.SelectorExpr); ok && isConstructor(selector.Sel.Name) {
+				if from, ok := selector.X.(*ast.Ident); ok && names[from.Name] != "" {
+					found = append(found, names[from.Name]+"."+selector.Sel.Name)
+				}
 			}
 			return true
 		})
@@ -46,14 +38,13 @@ func constructors(directory string, files []string) ([]string, error) {
 func informerNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
-		imported, err := strconv.Unquote(spec.Path.Value)
-		if err != nil || !isInformers(imported) {
-			continue
-		}
+		imported := strings.Trim(spec.Path.Value, "\"`")
 		name := path.Base(imported)
-		if spec.Name != nil {
+		switch {
+		case !isInformers(imported):
+		case spec.Name != nil:
 			names[spec.Name.Name] = name
-		} else {
+		default:
 			names[name] = name
 		}
 	}

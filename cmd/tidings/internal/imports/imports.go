@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -52,33 +51,26 @@ type listed struct {
 	TestGoFiles, XTestGoFiles          []string
 }
 
-// fields are those of listed.
-const fields = "Dir,ImportPath,DepOnly,Module,Imports,TestImports,XTestImports,GoFiles,CgoFiles," +
-	"TestGoFiles,XTestGoFiles"
-
 // Find returns the packages that import client-go's informers, among those of patterns and all that
 // they import: those of the main module first, then by module and path. It runs the go command in
 // a directory.
 func Find(ctx context.Context, directory string, patterns ...string) ([]Package, error) {
+	const fields = "Dir,ImportPath,DepOnly,Module,Imports,TestImports,XTestImports,GoFiles,CgoFiles," +
+		"TestGoFiles,XTestGoFiles" // those of listed
 	args := append([]string{"list", "-deps", "-json=" + fields, "--"}, patterns...)
 	list := exec.CommandContext(ctx, "go", args...)
 	list.Dir = directory
-	var out, problems bytes.Buffer
-	list.Stdout, list.Stderr = &out, &problems
-	if err := list.Run(); err != nil {
-		if text := strings.TrimSpace(problems.String()); text != "" {
-			err = errors.New(text)
-		}
+	out, err := list.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
+		err = errors.New(strings.TrimSpace(string(failed.Stderr)))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
 	var found []Package
-	for decoder := json.NewDecoder(&out); ; {
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var l listed
-		err := decoder.Decode(&l)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+		if err := decoder.Decode(&l); err != nil {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
 		p, err := l.examine()

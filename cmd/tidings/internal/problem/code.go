@@ -13,25 +13,6 @@ const (
 	CodeUsage = 2
 )
 
-// UsageError is an error of the command line.
-type UsageError struct {
-	// Command is the command with the help to read, as in "tidings watch".
-	Command string
-	// Err says what is wrong.
-	Err error
-}
-
-// Error says what is wrong.
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what is wrong.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-// Usage returns a UsageError with a formatted message.
-func Usage(command, format string, args ...any) error {
-	return &UsageError{Command: command, Err: fmt.Errorf(format, args...)}
-}
-
 // The exit statuses of a command that did not run, as shells have them.
 const (
 	StatusNotExecutable = 126
@@ -39,6 +20,19 @@ const (
 	// StatusSignal is added to the number of the signal that ended a command.
 	StatusSignal = 128
 )
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// Usage returns an error of the command line with a formatted message.
+func Usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+func isUsage(err error) bool {
+	_, ok := errors.AsType[*usageError](err)
+	return ok
+}
 
 // StatusError is the exit status of a command that this program ran, or could not run.
 type StatusError struct {
@@ -69,22 +63,16 @@ func Code(err error) int {
 		return status.Status
 	case isUsage(err):
 		return CodeUsage
-	default:
-		return CodeFault
 	}
+	return CodeFault
 }
 
-func isUsage(err error) bool {
-	_, ok := errors.AsType[*UsageError](err)
-	return ok
-}
-
-// Message returns the text to print for an error: one line, and for a UsageError a hint at the
-// help.
-func Message(err error) string {
+// Message returns the text to print for an error of a command, as in "tidings watch": one line,
+// and for an error of the command line a hint at the help.
+func Message(err error, command string) string {
 	message := "tidings: " + OneLine(err.Error())
-	if usage, ok := errors.AsType[*UsageError](err); ok {
-		message += fmt.Sprintf("\nRun `%s --help` for usage.", usage.Command)
+	if isUsage(err) {
+		message += fmt.Sprintf("\nRun `%s --help` for usage.", command)
 	}
 	return message
 }
@@ -100,5 +88,15 @@ func OneLine(text string) string {
 	return strings.Join(lines, "; ")
 }
 
+// reworded is an error with another text.
+type reworded struct {
+	error
+	line string
+}
+
+func (e *reworded) Error() string { return e.line }
+
+func (e *reworded) Unwrap() error { return e.error }
+
 // Reworded returns an error with another text. It wraps err.
-func Reworded(line string, err error) error { return &Explained{line: line, err: err} }
+func Reworded(line string, err error) error { return &reworded{err, line} }

@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 		{"forbidden discovery", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), []string{"kubectl auth can-i --list"}},
 		{"certificate", &url.Error{Op: "Get", URL: "https://x", Err: x509.UnknownAuthorityError{}}, []string{"is not trusted", "certificate-authority"}},
 		{"no TLS", &url.Error{Op: "Get", URL: "https://x", Err: http.ErrSchemeMismatch}, []string{"speaks HTTP, not HTTPS", "begin its address with http://"}},
-		{"a web page", &url.Error{Op: "Get", URL: "https://x", Err: &problem.NotKubernetesError{Answer: "a web page"}}, []string{"(context \"staging\") does not seem to be Kubernetes: it answers with a web page: check its address"}},
+		{"a web page", &url.Error{Op: "Get", URL: "https://x", Err: problem.NotKubernetesError("a web page")}, []string{"(context \"staging\") does not seem to be Kubernetes: it answers with a web page: check its address"}},
 		{"anything else", errors.New("two\nlines"), []string{"two; lines"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,11 +96,11 @@ func TestLost(t *testing.T) {
 }
 
 func TestCodes(t *testing.T) {
-	usage := problem.Usage("tidings watch", "no %s", "type")
+	usage := problem.Usage("no %s", "type")
 	if got := problem.Code(fmt.Errorf("wrapped: %w", usage)); got != problem.CodeUsage {
 		t.Errorf("a usage error exits with %d", got)
 	}
-	if got := problem.Message(usage); got != "tidings: no type\nRun `tidings watch --help` for usage." {
+	if got := problem.Message(usage, "tidings watch"); got != "tidings: no type\nRun `tidings watch --help` for usage." {
 		t.Errorf("message: %s", got)
 	}
 	if got := problem.Code(nil); got != problem.CodeOK {

@@ -32,26 +32,10 @@ type Target struct {
 	Kubeconfig string
 }
 
-// NotKubernetesError is an answer that no Kubernetes API server gives.
-type NotKubernetesError struct {
-	// Answer describes it, as in "a web page".
-	Answer string
-}
+// NotKubernetesError describes an answer that no Kubernetes API server gives, as in "a web page".
+type NotKubernetesError string
 
-// Error describes the answer.
-func (e *NotKubernetesError) Error() string { return "the server answers with " + e.Answer }
-
-// Explained is an error with a line that says what to do.
-type Explained struct {
-	line string
-	err  error
-}
-
-// Error returns the line.
-func (e *Explained) Error() string { return e.line }
-
-// Unwrap returns the error that was explained.
-func (e *Explained) Unwrap() error { return e.err }
+func (e NotKubernetesError) Error() string { return "the server answers with " + string(e) }
 
 // Explain returns err with a line that says what to do about it. An error that it cannot explain
 // keeps its text, in one line.
@@ -59,13 +43,14 @@ func (t Target) Explain(err error) error {
 	if err == nil || isUsage(err) {
 		return err
 	}
-	return &Explained{line: OneLine(t.line(err)), err: err}
+	return Reworded(OneLine(t.line(err)), err)
 }
 
 func (t Target) line(err error) string {
+	foreign, isForeign := errors.AsType[NotKubernetesError](err)
+	_, isOfSource := errors.AsType[*source.Error](err)
 	switch {
-	case clientcmd.IsEmptyConfig(err),
-		!t.Configured && (unreachable(err) || isNotKubernetes(err)):
+	case clientcmd.IsEmptyConfig(err), !t.Configured && (unreachable(err) || isForeign):
 		return t.noCluster()
 	case clientcmd.IsConfigurationInvalid(err):
 		return fmt.Sprintf("the kubeconfig %s is not valid: %v", t.Kubeconfig, err)
@@ -81,23 +66,21 @@ func (t Target) line(err error) string {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Sprintf("%s speaks HTTP, not HTTPS: begin its address with http:// in the "+
 			"kubeconfig, or with --server", t.server())
-	case isNotKubernetes(err):
-		other, _ := errors.AsType[*NotKubernetesError](err)
+	case isForeign:
 		return fmt.Sprintf("%s does not seem to be Kubernetes: it answers with %s: check its "+
 			"address in the kubeconfig or --server, and the proxy if there is one",
-			t.server(), other.Answer)
+			t.server(), string(foreign))
 	case unreachable(err):
 		return fmt.Sprintf("%s does not answer: %s: is the cluster running, and is this the right "+
 			"context? (`kubectl config get-contexts`)", t.server(), Reason(err))
 	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
 		return fmt.Sprintf("%s refuses the request: %v: check --selector and --field-selector",
 			t.server(), innermost(err))
-	case isMissing(err):
+	case isOfSource && apierrors.IsNotFound(err):
 		return fmt.Sprintf("%s no longer has %s: `kubectl api-resources` lists its types",
 			t.server(), resourceOf(err))
-	default:
-		return err.Error()
 	}
+	return err.Error()
 }
 
 func (t Target) noCluster() string {
@@ -161,16 +144,6 @@ func resourceOf(err error) string {
 	return parts[0] + "." + parts[2]
 }
 
-func isNotKubernetes(err error) bool {
-	_, ok := errors.AsType[*NotKubernetesError](err)
-	return ok
-}
-
-func isMissing(err error) bool {
-	_, ok := errors.AsType[*source.Error](err)
-	return ok && apierrors.IsNotFound(err)
-}
-
 // Unreachable reports whether err says that the server did not answer.
 func Unreachable(err error) bool { return unreachable(err) || untrusted(err) }
 
@@ -196,20 +169,15 @@ func unreachable(err error) bool {
 
 // untrusted reports whether err is about the certificate of the server.
 func untrusted(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return true
-	}
-	_, ok := errors.AsType[x509.HostnameError](err)
-	return ok
+	return errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
 // Reason describes in a few words why a server did not answer.
 func Reason(err error) string {
+	const ended = "server closed idle connection" // net/http does not export it
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, end) {
+		if errors.Is(err, end) || strings.HasSuffix(err.Error(), ended) {
 			return "the connection ended"
 		}
 	}

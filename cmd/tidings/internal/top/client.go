@@ -26,19 +26,14 @@ const (
 type Client struct {
 	name    string
 	address func(ctx context.Context) (*url.URL, error)
-	http    *http.Client
+	http    http.Client
 }
 
 // NewClient returns a client of the process that messages call name. It calls address before each
-// request, which returns the address of the first page. A nil transport is http.DefaultTransport.
-func NewClient(
-	name string, address func(ctx context.Context) (*url.URL, error), transport http.RoundTripper,
-) *Client {
-	return &Client{name, address, &http.Client{Transport: transport, Timeout: requestTimeout}}
+// request, which returns the address of the first page.
+func NewClient(name string, address func(ctx context.Context) (*url.URL, error)) *Client {
+	return &Client{name, address, http.Client{Timeout: requestTimeout}}
 }
-
-// Name returns how messages call the process.
-func (c *Client) Name() string { return c.name }
 
 // JSON returns the JSON form of the first page as the process has sent it.
 func (c *Client) JSON(ctx context.Context) (string, error) {
@@ -78,8 +73,16 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 			"does it serve the pages of package debug there?", c.name, problem.Reason(err)), err)
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was read
-	if err := c.check(answer); err != nil {
-		return nil, err
+	switch version := answer.Header.Get(debug.FormHeader); version {
+	case debug.FormVersion:
+	case "":
+		return nil, fmt.Errorf("%s is not a page of Tidings' package debug: it answers with %.80s: name "+
+			"the address of the first page, with its path, as in http://localhost:8085/debug/tidings/",
+			c.name, answer.Status)
+	default:
+		return nil, fmt.Errorf("%s has its figures in version %.40q, and this command reads version %s: "+
+			"use the command of the version of Tidings that the program is built with", c.name, version,
+			debug.FormVersion)
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
@@ -92,23 +95,6 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s", c.name, problem.OneLine(string(body)))
 	}
 	return body, nil
-}
-
-// check returns an error for an answer that is not one of package debug in the form that this
-// program reads.
-func (c *Client) check(answer *http.Response) error {
-	version := answer.Header.Get(debug.FormHeader)
-	switch version {
-	case debug.FormVersion:
-		return nil
-	case "":
-		return fmt.Errorf("%s is not a page of Tidings' package debug: it answers with %.80s: name the "+
-			"address of the first page, with its path, as in http://localhost:8085/debug/tidings/",
-			c.name, answer.Status)
-	}
-	return fmt.Errorf("%s has its figures in version %.40q, and this command reads version %s: use the "+
-		"command of the version of Tidings that the program is built with", c.name, version,
-		debug.FormVersion)
 }
 
 // read reads the JSON form of a page into figures.

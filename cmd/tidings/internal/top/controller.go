@@ -16,7 +16,7 @@ const fightsHeading, loopsHeading = "Fights", "Loops"
 
 func (s *sheet) controller(f *debug.ControllerFigures) {
 	h := f.Health
-	s.heading("Controller " + h.Name)
+	s.heading("Controller %s", h.Name)
 	s.problems(f.Problems)
 	s.add("%s; %s queued: %d changes, %d requeues, %d in the background", h.State,
 		view.Counted(f.Queued, "key", "keys"), h.Queued.Changes, h.Queued.Requeues, h.Queued.Background)
@@ -32,23 +32,22 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 	s.rewrites(fightsHeading, h.Fights)
 	s.rewrites(loopsHeading, h.Looping)
 	if len(h.Parked) > 0 {
-		s.heading(fmt.Sprintf("Held back: %d", h.ParkedKeys))
+		s.heading("Held back: %d", h.ParkedKeys)
 	}
 	for _, p := range h.Parked {
-		text := fmt.Sprintf("%s for %s, until %s shows its write of %s", p.Key,
-			since(p.Since, s.now).text, p.Informer, p.Object)
+		outcome := ", which had no answer"
 		if p.Version != "" {
-			text += ", version " + p.Version
-		} else {
-			text += ", which had no answer"
+			outcome = ", version " + p.Version
 		}
+		text := fmt.Sprintf("%s for %s, until %s shows its write of %s%s", p.Key, s.since(p.Since),
+			p.Informer, p.Object, outcome)
 		if p.Problem != "" {
 			text += "; " + p.Problem
 		}
 		s.link(keyLink(p.Key), "%s", text)
 	}
 	if len(h.Running) > 0 {
-		s.heading(fmt.Sprintf("Running: %d", h.RunningCalls))
+		s.heading("Running: %d", h.RunningCalls)
 	}
 	for _, r := range h.Running {
 		s.link(keyLink(r.Key), "%s for %s", r.Key, view.Short(r.For.Duration))
@@ -82,8 +81,7 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 	if g == nil {
 		return
 	}
-	var text strings.Builder
-	text.WriteString(fmt.Sprintf("writes of its manager: %s sent", view.Count(int64(g.Sent))))
+	text := fmt.Sprintf("writes of its manager: %s sent", view.Count(int64(g.Sent)))
 	for _, c := range []struct {
 		n    uint64
 		what string
@@ -94,10 +92,10 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 		{g.Refused, "refused as unfit"}, {g.Shadowed, "refused by shadow mode"},
 	} {
 		if c.n > 0 {
-			text.WriteString(fmt.Sprintf(", %s %s", view.Count(int64(c.n)), c.what))
+			text += fmt.Sprintf(", %s %s", view.Count(int64(c.n)), c.what)
 		}
 	}
-	s.add("%s", text.String())
+	s.add("%s", text)
 }
 
 // lag returns the mean of measured times and a bound of almost all of them.
@@ -109,7 +107,7 @@ func lag(d health.Durations) string {
 // rewrites adds objects whose fields are changed again and again.
 func (s *sheet) rewrites(name string, all []controller.Rewrite) {
 	if len(all) > 0 {
-		s.heading(fmt.Sprintf("%s: %d", name, len(all)))
+		s.heading("%s: %d", name, len(all))
 	}
 	for _, r := range all {
 		by := []string{"the calls of " + r.Key + " (" + fieldManager(r.Manager) + ")"}
@@ -118,14 +116,12 @@ func (s *sheet) rewrites(name string, all []controller.Rewrite) {
 		}
 		s.link(keyLink(r.Object), "%s of %s in %s: written by %s; %s for %s, the last%s",
 			strings.Join(r.Fields, ", "), r.Object, r.Informer, strings.Join(by, " and "),
-			view.Counted(r.Times, "time", "times"), since(r.Since, s.now).text, s.ago(" ", r.Last))
+			view.Counted(r.Times, "time", "times"), s.since(r.Since), s.ago(" ", r.Last))
 	}
 }
 
-// fieldManager returns a name, or a text for one that is not known.
 func fieldManager(name string) string { return cmp.Or(name, "field manager not known") }
 
-// calls adds calls of a controller with their reasons.
 func (s *sheet) calls(all []controller.Call) {
 	if len(all) == 0 {
 		s.add("There are none.")

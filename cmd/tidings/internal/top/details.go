@@ -47,11 +47,12 @@ func detailsOf(page any, now time.Time, width int) []line {
 }
 
 // heading begins a section.
-func (s *sheet) heading(name string) {
+func (s *sheet) heading(format string, args ...any) {
 	if len(s.lines) > 0 {
 		s.lines = append(s.lines, line{})
 	}
-	s.lines = append(s.lines, line{text: view.Printable(name), heading: true})
+	text := view.Printable(fmt.Sprintf(format, args...))
+	s.lines = append(s.lines, line{text: text, heading: true})
 }
 
 // wrap adds a text below an indentation, as many lines as it takes.
@@ -82,14 +83,16 @@ func (s *sheet) ago(separator string, then time.Time) string {
 	if then.IsZero() {
 		return ""
 	}
-	return separator + since(then, s.now).text + " ago"
+	return separator + s.since(then) + " ago"
 }
+
+func (s *sheet) since(then time.Time) string { return since(then, s.now).text }
 
 func (s *sheet) problems(all []debug.Problem) {
 	for _, p := range all {
 		text := p.Of + " " + p.What
 		if !p.Since.IsZero() {
-			text += ", for " + since(p.Since, s.now).text
+			text += ", for " + s.since(p.Since)
 		}
 		s.wrap(line{text: text, bad: true}, 2)
 	}
@@ -97,13 +100,11 @@ func (s *sheet) problems(all []debug.Problem) {
 
 func (s *sheet) informer(f *debug.InformerFigures) {
 	h := f.Health
-	s.heading("Informer " + f.Name)
+	s.heading("Informer %s", f.Name)
 	s.problems(f.Problems)
-	s.add("%s for %s; %s; version %s; last event or bookmark%s", h.State,
-		since(begun(h.Watch), s.now).text, view.Counted(h.Objects, "object", "objects"), h.Version,
-		s.ago(" ", h.LastEvent))
-	if f.Memory != nil {
-		m := f.Memory
+	s.add("%s for %s; %s; version %s; last event or bookmark%s", h.State, s.since(begun(h.Watch)),
+		view.Counted(h.Objects, "object", "objects"), h.Version, s.ago(" ", h.LastEvent))
+	if m := f.Memory; m != nil {
 		s.add("memory: about %s: %s of objects, %s of keys, %s of indexes", size(m.Bytes),
 			size(m.ObjectBytes), size(m.KeyBytes), size(m.IndexBytes))
 		s.add("an object takes about %s; the objects share %s", size(m.OwnBytes), size(m.SharedBytes))
@@ -133,7 +134,7 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 			size(index.Bytes))
 	}
 	if f.Found > 0 {
-		s.heading(fmt.Sprintf("Keys: the first %d of %s", len(f.Keys), view.Count(int64(f.Found))))
+		s.heading("Keys: the first %d of %s", len(f.Keys), view.Count(int64(f.Found)))
 	}
 	for _, key := range f.Keys {
 		s.link(keyLink(key), "%s", key)
@@ -155,13 +156,12 @@ func (s *sheet) handlers(all []debug.HandlerRow) {
 			s.add("%s", text)
 			continue
 		}
-		s.link(keyLink(h.Running), "%s; called with %s for %s", text, h.Running,
-			since(h.RunningSince, s.now).text)
+		s.link(keyLink(h.Running), "%s; called with %s for %s", text, h.Running, s.since(h.RunningSince))
 	}
 }
 
 func (s *sheet) watch(namespace string, w health.Watch) {
-	text := fmt.Sprintf("%s: %s for %s; %s, %s", namespace, w.State, since(begun(w), s.now).text,
+	text := fmt.Sprintf("%s: %s for %s; %s, %s", namespace, w.State, s.since(begun(w)),
 		view.Counted(w.Lists, "list", "lists"), view.Counted(w.Watches, "watch", "watches"))
 	if w.Bytes > 0 {
 		text += ", " + view.Bytes(w.Bytes) + " received"
@@ -175,7 +175,7 @@ func (s *sheet) watch(namespace string, w health.Watch) {
 	}
 	var states []string
 	for _, at := range slices.Backward(w.History) {
-		states = append(states, string(at.State)+" "+since(at.At, s.now).text+" ago")
+		states = append(states, string(at.State)+s.ago(" ", at.At))
 	}
 	if len(states) > 0 {
 		s.add("  %s", strings.Join(states, ", "))
@@ -183,13 +183,13 @@ func (s *sheet) watch(namespace string, w health.Watch) {
 }
 
 func (s *sheet) key(f *debug.KeyFigures) {
-	s.heading("Key " + f.Key)
+	s.heading("Key %s", f.Key)
 	for _, c := range f.Controllers {
 		s.link(controllerLink(c.Name), "controller %s: %s%s", c.Name, c.What, s.ago(", ", c.Since))
 	}
 	for _, h := range f.Handlers {
 		s.link(informerLink(h.Informer), "handler %s of %s is called with it for %s", h.Name, h.Informer,
-			since(h.Since, s.now).text)
+			s.since(h.Since))
 	}
 	if len(f.Cached) == 0 {
 		s.add("No informer caches it.")
@@ -211,7 +211,7 @@ func (s *sheet) key(f *debug.KeyFigures) {
 		if c.Body == "" {
 			continue
 		}
-		s.heading("The object in " + c.Informer)
+		s.heading("The object in %s", c.Informer)
 		for body := range strings.Lines(c.Body) {
 			s.lines = append(s.lines, line{text: "  " + view.Printable(strings.TrimRight(body, "\n"))})
 		}
@@ -220,7 +220,7 @@ func (s *sheet) key(f *debug.KeyFigures) {
 
 // cached adds an object and those who wrote its fields.
 func (s *sheet) cached(c debug.Cached) {
-	s.heading("Cached by " + c.Informer)
+	s.heading("Cached by %s", c.Informer)
 	text := fmt.Sprintf("%s; version %s", c.Type, c.Version)
 	if c.Generation > 0 {
 		text += fmt.Sprintf("; generation %d", c.Generation)
@@ -238,7 +238,6 @@ func (s *sheet) cached(c debug.Cached) {
 		return
 	case len(c.Managers) == 0:
 		s.add("It has no managed fields: who wrote its fields is not known.")
-		return
 	}
 	for _, m := range c.Managers {
 		of := m.Operation

@@ -12,7 +12,7 @@ import (
 const maxSlots = 32
 
 func (s *sheet) group(f *debug.GroupFigures) {
-	s.heading("Group " + f.Lease)
+	s.heading("Group %s", f.Lease)
 	s.problems(f.Problems)
 	s.add("%s as %s; the term stays open for %s; the planner is %s", f.State,
 		cmp.Or(f.Identity, "no member"), view.Short(f.Remaining), cmp.Or(f.Planner, "not known"))

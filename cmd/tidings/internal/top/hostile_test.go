@@ -21,8 +21,8 @@ func TestRowsOfOneName(t *testing.T) {
 	m.figures.Informers = []debug.InformerRow{{Name: "pods.v1", Handlers: []debug.HandlerRow{twin, twin, twin}}}
 	for i, key := range []string{"down", "down", "up", "down", "down"} {
 		m = pressed(m, key)
-		_, rows := m.table()
-		if at, want := m.screens[m.screen].at(rows), []int{1, 2, 1, 2, 2}[i]; at != want {
+		ids, _ := m.shown()
+		if at, want := m.place().at(ids), []int{1, 2, 1, 2, 2}[i]; at != want {
 			t.Errorf("after key %d, %s, the cursor is at row %d, want %d", i+1, key, at, want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestRowsOfOneName(t *testing.T) {
 
 // TestNarrowScreens draws all screens at all sizes: each line fits.
 func TestNarrowScreens(t *testing.T) {
-	for _, keys := range [][]string{{"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"3", "enter"}, {"4", "enter"}, {"g", "shop/settings", "enter"}, {"2", "/", "none", "enter"}} {
+	for _, keys := range [][]string{{"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"3", "enter"}, {"4", "enter"}, {"g", "shop/settings", "enter"}, {"2", "/", "none", "enter"}, {"6", "enter"}, {"2", "/", "a"}} {
 		m := shown(t, 80, 24, keys...)
 		for width := range 30 {
 			for _, height := range []int{0, 1, 2, 5, 10} {
@@ -87,6 +87,6 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a
 
 func clientOver(answer answering) *Client {
 	c := clientOf(http.NotFoundHandler())
-	c.http = &http.Client{Transport: answer}
+	c.http.Transport = answer
 	return c
 }

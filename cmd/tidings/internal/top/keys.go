@@ -37,9 +37,10 @@ func (m model) press(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		return m.open(m.link())
 	default:
 		if len(m.opened) == 0 && len(key.Text) == 1 && key.Text >= "A" && key.Text <= "Z" {
-			return m.sort(key.Text[0])
+			m.sort(key.Text[0])
+		} else {
+			m.move(name)
 		}
-		m.move(name)
 	}
 	return m, nil
 }
@@ -69,89 +70,43 @@ func (m model) typeKey(name, text string) (tea.Model, tea.Cmd) {
 
 // back leaves out the filter, or closes the details.
 func (m model) back() (tea.Model, tea.Cmd) {
-	if m.filter() != "" {
+	if m.place().filter != "" {
 		return m.setFilter("")
 	}
-	if n := len(m.opened); n > 0 {
-		m.opened = m.opened[: n-1 : n-1]
-	}
+	m.opened = m.opened[:max(0, len(m.opened)-1)]
 	return m, nil
 }
 
-// filter returns the text that rows or lines have to contain.
-func (m model) filter() string {
-	if n := len(m.opened); n > 0 {
-		return m.opened[n-1].filter
-	}
-	return m.screens[m.screen].filter
-}
-
 func (m model) setFilter(filter string) (tea.Model, tea.Cmd) {
-	n := len(m.opened)
-	if n == 0 {
-		m.screens[m.screen].filter = filter
-		return m, nil
-	}
-	last := m.opened[n-1]
-	last.filter, last.cursor, last.chosen = filter, 0, ""
-	m.opened = append(m.opened[:n-1:n-1], last)
+	m.place().filter = filter
 	return m, m.load()
 }
 
 // sort sorts the rows by the column that begins with a letter. If they are sorted by it, it reverses
 // them.
-func (m model) sort(letter byte) (tea.Model, tea.Cmd) {
+func (m *model) sort(letter byte) {
 	t, _ := m.table()
 	for _, c := range t.columns {
-		if c.name[0] != letter {
-			continue
+		if s := &m.screens[m.screen].sorting; c.name[0] == letter {
+			*s = sorting{by: letter, reversed: s.by == letter && !s.reversed}
 		}
-		s := &m.screens[m.screen].sorting
-		*s = sorting{by: letter, reversed: s.by == letter && !s.reversed}
 	}
-	return m, nil
 }
 
 // link returns the page of the row or the line at the cursor.
 func (m model) link() string {
-	if n := len(m.opened); n > 0 {
-		d := m.opened[n-1]
-		lines := m.lines(d)
-		if at := d.at(lines); at >= 0 {
-			return lines[at].link
-		}
-		return ""
-	}
-	_, rows := m.table()
-	if at := m.screens[m.screen].at(rows); at >= 0 {
-		return rows[at].link
+	ids, links := m.shown()
+	if at := m.place().at(ids); at >= 0 {
+		return links[at]
 	}
 	return ""
 }
 
 // move moves the cursor.
 func (m *model) move(key string) {
-	n := len(m.opened)
-	if n > 0 {
-		d := m.opened[n-1]
-		lines := m.lines(d)
-		d.cursor = moved(d.at(lines), len(lines), m.space(), key)
-		if d.chosen = ""; len(lines) > 0 {
-			d.chosen = lines[d.cursor].link
-		}
-		m.opened = append(m.opened[:n-1:n-1], d)
-		return
-	}
-	_, rows := m.table()
-	c := &m.screens[m.screen]
-	c.cursor = moved(c.at(rows), len(rows), m.space(), key)
-	if len(rows) > 0 {
-		c.id = rows[c.cursor].id
-	}
-}
-
-// moved returns the place of a cursor among n after a key.
-func moved(at, n, page int, key string) int {
+	p := m.place()
+	ids, _ := m.shown()
+	at, last, page := p.at(ids), len(ids)-1, m.space()
 	switch key {
 	case "up", "k":
 		at--
@@ -164,7 +119,9 @@ func moved(at, n, page int, key string) int {
 	case "home":
 		at = 0
 	case "end":
-		at = n - 1
+		at = last
 	}
-	return max(0, min(at, n-1))
+	if p.cursor, p.id = max(0, min(at, last)), ""; last >= 0 {
+		p.id = ids[p.cursor]
+	}
 }

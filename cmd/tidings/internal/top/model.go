@@ -1,9 +1,11 @@
 package top
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -11,84 +13,41 @@ import (
 	"github.com/tidings-go/tidings/debug"
 )
 
-// model is what the program shows and what the user has chosen. Its methods do no input or output:
-// the functions in reader do, in commands.
+// model is what the program shows and what the user has chosen. It reads the client in commands
+// alone.
 type model struct {
-	name    string // of the process
-	palette view.Palette
-	reader  reader
+	ctx      context.Context // of the commands
+	client   *Client
+	interval time.Duration
+	palette  view.Palette
 
 	width, height int
 	figures       figures
 	failure       error // of the last refresh; nil if it succeeded
 
 	screen  int
-	screens [groupsScreen + 1]choice
-	opened  []details // the last one is shown; none: a screen is
-	typing  prompt
-	typed   string
+	screens [groupsScreen + 1]struct {
+		place
+		sorting sorting
+	}
+	opened []details // the last one is shown; none: a screen is
+	typing prompt
+	typed  string
 }
 
-// reader has the functions that read the figures of a process.
-type reader struct {
-	// wait waits until it is time to refresh.
-	wait func() ticked
-	// refresh reads the first page, and the page at a link that is not "".
-	refresh func(link string) refreshed
-	// open reads the page at a link.
-	open func(link string) answered
-}
-
-// refreshed is what a refresh has read.
-type refreshed struct {
-	overview debug.Overview
-	page     answered
-	err      error
-}
-
-// answered is a page with details.
-type answered struct {
-	link string
-	page any
-	err  error
-}
-
-// ticked says that it is time to refresh.
-type ticked struct{}
-
-// choice is what the user has chosen on a screen.
-type choice struct {
-	sorting sorting
-	filter  string
-	cursor  int
-	id      string // of the row at the cursor, "" until it was moved
+// place is where the user is on a screen or in details.
+type place struct {
+	filter string // which rows and lines have to contain
+	cursor int
+	id     string // of the row or line at the cursor, "" until it was moved
 }
 
 // details are an open page.
 type details struct {
-	link   string
-	page   any   // nil until it was read
-	err    error // of the last attempt
-	filter string
-	cursor int
-	chosen string // the link of the line at the cursor
-}
-
-// at returns the index of the chosen line: the one with its link that is nearest to the cursor. It
-// returns -1 without lines.
-func (d details) at(lines []line) int {
-	if d.chosen == "" {
-		return min(d.cursor, len(lines)-1)
-	}
-	return nearest(d.cursor, len(lines), func(i int) bool { return lines[i].link == d.chosen })
-}
-
-// address returns the address of a page. That of an informer has the keys that contain the filter.
-func (d details) address() string {
-	if d.filter != "" && strings.HasPrefix(d.link, "informer?") {
-		return d.link + "&search=" + url.QueryEscape(d.filter)
-	}
-	return d.link
+	place
+	link string
+	page any   // nil until it was read
+	err  error // of the last attempt
 }
 
 // prompt says what the user types.
@@ -100,25 +59,59 @@ const (
 	typesKey
 )
 
+// The messages: what a refresh has read, a page with details, and that it is time to refresh.
+type (
+	refreshed struct {
+		overview debug.Overview
+		page     answered
+		err      error
+	}
+	answered struct {
+		link string
+		page any
+		err  error
+	}
+	ticked struct{}
+)
+
 // Init starts the refreshes.
 func (m model) Init() tea.Cmd { return m.wait() }
 
-// wait returns the command that waits for the next refresh.
 func (m model) wait() tea.Cmd {
-	return func() tea.Msg { return m.reader.wait() }
+	return func() tea.Msg {
+		select {
+		case <-m.ctx.Done():
+		case <-time.After(m.interval):
+		}
+		return ticked{}
+	}
 }
 
-// refresh returns the command that refreshes what is shown.
-func (m model) refresh() tea.Cmd {
-	link := ""
-	if n := len(m.opened); n > 0 {
-		link = m.opened[n-1].address()
+// refresh reads the first page, and the open one.
+func (m model) refresh() tea.Msg {
+	var r refreshed
+	r.err = m.client.read(m.ctx, "", &r.overview)
+	if load := m.load(); r.err == nil && load != nil {
+		r.page = load().(answered)
 	}
-	return func() tea.Msg { return m.reader.refresh(link) }
+	return r
+}
+
+// load returns the command that reads the open page, nil without one.
+func (m model) load() tea.Cmd {
+	if len(m.opened) == 0 {
+		return nil
+	}
+	link := m.opened[len(m.opened)-1].address()
+	return func() tea.Msg {
+		page, err := m.client.page(m.ctx, link)
+		return answered{link, page, err}
+	}
 }
 
 // Update takes a key, figures, the size of the screen, or the time of a refresh.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.opened = slices.Clone(m.opened) // the model of before stays as it was
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -129,7 +122,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.typed += view.Printable(msg.Content)
 		}
 	case ticked:
-		return m, m.refresh()
+		return m, m.refresh
 	case answered:
 		m.answer(msg)
 	case refreshed:
@@ -144,7 +137,6 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // answer shows a page, if it is still open.
 func (m *model) answer(a answered) {
-	m.opened = slices.Clone(m.opened)
 	for i, d := range m.opened {
 		if d.address() != a.link {
 			continue
@@ -156,40 +148,63 @@ func (m *model) answer(a answered) {
 	}
 }
 
+// address returns the address of a page. That of an informer has the keys that contain the filter.
+func (d details) address() string {
+	if d.filter != "" && strings.HasPrefix(d.link, "informer?") {
+		return d.link + "&search=" + url.QueryEscape(d.filter)
+	}
+	return d.link
+}
+
 // open shows the page at a link.
 func (m model) open(link string) (tea.Model, tea.Cmd) {
 	if link == "" {
 		return m, nil
 	}
-	m.opened = append(slices.Clone(m.opened), details{link: link})
+	m.opened = append(m.opened, details{link: link})
 	return m, m.load()
 }
 
-// load returns the command that reads the open page.
-func (m model) load() tea.Cmd {
-	link := m.opened[len(m.opened)-1].address()
-	return func() tea.Msg { return m.reader.open(link) }
+// place returns where the user is.
+func (m *model) place() *place {
+	if n := len(m.opened); n > 0 {
+		return &m.opened[n-1].place
+	}
+	return &m.screens[m.screen].place
 }
 
 // table returns the table of the screen and the rows that are shown.
 func (m model) table() (table, []row) {
-	t, c := m.figures.screens()[m.screen], m.screens[m.screen]
-	return t, matching(t.sorted(c.sorting), c.filter)
+	t, s := m.figures.screens()[m.screen], m.screens[m.screen]
+	return t, matching(t.sorted(s.sorting), s.filter)
 }
 
-// at returns the index of the chosen row: the one with its id that is nearest to the cursor. It
-// returns -1 without rows.
-func (c choice) at(rows []row) int {
-	return nearest(c.cursor, len(rows), func(i int) bool { return rows[i].id == c.id })
+// shown returns the ids and the links of the rows or lines that are shown. Lines have the one as
+// the other.
+func (m model) shown() (ids, links []string) {
+	if n := len(m.opened); n > 0 {
+		for _, l := range m.lines(m.opened[n-1]) {
+			links = append(links, l.link)
+		}
+		return links, links
+	}
+	_, rows := m.table()
+	for _, r := range rows {
+		ids, links = append(ids, r.id), append(links, r.link)
+	}
+	return ids, links
 }
 
-// nearest returns the index among n that is nearest to a cursor and is chosen, or that of the cursor
-// if none is.
-func nearest(cursor, n int, isChosen func(i int) bool) int {
-	cursor = min(cursor, n-1)
-	for off := range n {
+// at returns the index of the row or line at the cursor: the one with its id that is nearest. It
+// returns -1 without any.
+func (p place) at(ids []string) int {
+	cursor := min(p.cursor, len(ids)-1)
+	if p.id == "" {
+		return cursor
+	}
+	for off := range ids {
 		for _, i := range []int{cursor - off, cursor + off} {
-			if i >= 0 && i < n && isChosen(i) {
+			if i >= 0 && i < len(ids) && ids[i] == p.id {
 				return i
 			}
 		}

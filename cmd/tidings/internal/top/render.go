@@ -22,7 +22,7 @@ func (m model) space() int { return max(1, m.height-frameLines) }
 func (m model) View() tea.View {
 	v := tea.NewView(m.draw())
 	v.AltScreen = true
-	v.WindowTitle = "tidings top " + view.Printable(m.name)
+	v.WindowTitle = "tidings top " + view.Printable(m.client.name)
 	return v
 }
 
@@ -46,12 +46,11 @@ func (m model) draw() string {
 
 func (m model) title() string {
 	f := m.figures
-	return fmt.Sprintf("%s  %s  heap %s, %s", m.palette.Bold(view.Printable(m.name)),
+	return fmt.Sprintf("%s  %s  heap %s, %s", m.palette.Bold(view.Printable(m.client.name)),
 		f.At.Format("15:04:05"), view.Bytes(f.Process.HeapBytes),
 		view.Counted(f.Process.Goroutines, "goroutine", "goroutines"))
 }
 
-// tabs returns the names of the screens, with the number of their rows.
 func (m model) tabs() string {
 	var tabs []string
 	for i, t := range m.figures.screens() {
@@ -76,8 +75,8 @@ func (m model) note() string {
 		return "key (namespace/name): " + m.typed + "█"
 	case m.failure != nil:
 		return m.palette.Red(view.Printable(m.failure.Error()))
-	case m.filter() != "":
-		return "filter: " + m.filter()
+	case m.place().filter != "":
+		return "filter: " + m.place().filter
 	}
 	return ""
 }
@@ -103,7 +102,8 @@ func (m model) drawTable() []string {
 	}
 	widths := t.widths(rows, m.width-margin)
 	lines := []string{m.palette.Dim(strings.Repeat(" ", margin) + t.heading(widths))}
-	at := m.screens[m.screen].at(rows)
+	ids, _ := m.shown()
+	at := m.place().at(ids)
 	from, to := window(at, len(rows), m.space())
 	for i, r := range rows[from:to] {
 		lines = append(lines, m.marked(t.line(r.cells, widths), from+i == at, r.bad))
@@ -120,7 +120,8 @@ func (m model) drawDetails(d details) []string {
 		return []string{"", "  Reading …"}
 	}
 	all := m.lines(d)
-	at := d.at(all)
+	ids, _ := m.shown()
+	at := m.place().at(ids)
 	from, to := window(at, len(all), m.space()+1) // there are no names of columns
 	var lines []string
 	for i, l := range all[from:to] {
@@ -143,7 +144,6 @@ const (
 	margin = 1
 )
 
-// marked returns a line with the mark of the cursor or the space of it.
 func (m model) marked(line string, chosen, bad bool) string {
 	if bad {
 		line = m.palette.Red(line)

@@ -22,8 +22,7 @@ type Options struct {
 	// Interval is the time between two refreshes, which must be positive.
 	Interval time.Duration
 
-	// width and height are the size of the screen in tests.
-	width, height int
+	width, height int // the size of the screen in tests
 }
 
 // Run shows the figures of a process until the user ends it or ctx ends. It returns an error if
@@ -36,18 +35,20 @@ func Run(ctx context.Context, c *Client, o Options) error {
 // run returns the last state of the model.
 func run(ctx context.Context, c *Client, o Options) (model, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // the commands end
+	defer stop() // the requests end
 	m := model{
-		name: c.Name(), palette: o.Palette, reader: c.reader(ctx, o.Interval),
-		width: o.width, height: o.height,
+		ctx: ctx, client: c, interval: o.Interval, palette: o.Palette, width: o.width, height: o.height,
 	}
-	first := m.reader.refresh("")
-	if first.err != nil {
-		return m, first.err
+	if err := c.read(ctx, "", &m.figures.Overview); err != nil {
+		return m, err
 	}
-	m.figures.Overview = first.overview
+	profile := colorprofile.ASCII
+	if o.Palette.Colours {
+		profile = colorprofile.ANSI
+	}
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithOutput(o.Out), tea.WithoutSignalHandler(),
+		tea.WithColorProfile(profile),
 	}
 	if o.In != nil {
 		options = append(options, tea.WithInput(o.In))
@@ -55,43 +56,12 @@ func run(ctx context.Context, c *Client, o Options) (model, error) {
 	if o.width > 0 {
 		options = append(options, tea.WithWindowSize(o.width, o.height))
 	}
-	profile := colorprofile.ASCII
-	if o.Palette.Colours {
-		profile = colorprofile.ANSI
-	}
-	last, err := tea.NewProgram(m, append(options, tea.WithColorProfile(profile))...).Run()
+	last, err := tea.NewProgram(m, options...).Run()
 	if shown, ok := last.(model); ok {
 		m = shown
 	}
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
-		return m, nil // Ctrl-C from elsewhere, or the end of the terminal
+		err = nil // Ctrl-C from elsewhere, or the end of the terminal
 	}
 	return m, err
-}
-
-// reader returns the functions of a model, which end with ctx.
-func (c *Client) reader(ctx context.Context, interval time.Duration) reader {
-	open := func(link string) answered {
-		page, err := c.page(ctx, link)
-		return answered{link, page, err}
-	}
-	return reader{
-		wait: func() ticked {
-			timer := time.NewTimer(interval)
-			defer timer.Stop()
-			select {
-			case <-ctx.Done():
-			case <-timer.C:
-			}
-			return ticked{}
-		},
-		refresh: func(link string) (r refreshed) {
-			r.err = c.read(ctx, "", &r.overview)
-			if r.err == nil && link != "" {
-				r.page = open(link)
-			}
-			return r
-		},
-		open: open,
-	}
 }

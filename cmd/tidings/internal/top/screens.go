@@ -105,14 +105,10 @@ func (f figures) handlers() table {
 	}
 	for _, i := range f.Informers {
 		for _, h := range i.Handlers {
-			var mean time.Duration
-			if n := h.Calls.Count(); n > 0 {
-				mean = h.Calls.Sum / time.Duration(n)
-			}
 			t.rows = append(t.rows, row{
 				cells: []cell{
 					text(h.Name), text(i.Name), text(string(h.State)), duration(h.Behind.Duration),
-					count(h.Pending), duration(mean), rate(h.Rate), text(h.Running),
+					count(h.Pending), duration(h.Calls.Mean()), rate(h.Rate), text(h.Running),
 					since(h.RunningSince, f.At),
 				},
 				id: h.Name + " of " + i.Name, link: informerLink(i.Name),

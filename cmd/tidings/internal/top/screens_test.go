@@ -49,18 +49,20 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func clientOf(h http.Handler) *Client {
-	return NewClient("http://localhost:8085/", func(context.Context) (*url.URL, error) {
+	c := NewClient("http://localhost:8085/", func(context.Context) (*url.URL, error) {
 		return url.Parse("http://localhost:8085/")
-	}, handled{h})
+	})
+	c.http.Transport = handled{h}
+	return c
 }
 
 // shown returns a model of the files on a screen of a size, after keys. An element of keys is the
 // name of a key, or a text that is typed.
 func shown(t *testing.T, width, height int, keys ...string) model {
 	t.Helper()
-	m := model{name: "http://localhost:8085/", reader: clientOf(http.HandlerFunc(files)).reader(t.Context(), time.Hour)}
+	m := model{ctx: t.Context(), client: clientOf(http.HandlerFunc(files)), interval: time.Hour}
 	m = sent(m, tea.WindowSizeMsg{Width: width, Height: height})
-	return pressed(sent(m, m.reader.refresh("")), keys...)
+	return pressed(sent(m, m.refresh()), keys...)
 }
 
 // sent returns a model after a message and those that its commands return.
@@ -249,22 +251,6 @@ func TestFailuresAreShown(t *testing.T) {
 	}
 	if screen := sent(m, ticked{}).draw(); strings.Contains(screen, "not answer") {
 		t.Errorf("after the next refresh:\n%s", screen)
-	}
-}
-
-// TestSmallScreens draws on screens of all small sizes.
-func TestSmallScreens(t *testing.T) {
-	for _, keys := range []string{"1", "2", "3", "4", "5"} {
-		m := shown(t, 80, 24, keys)
-		for _, m := range []model{m, pressed(m, "enter"), pressed(m, "/", "a")} {
-			for size := range 30 * 8 {
-				width, height := size%30, size/30
-				m = sent(m, tea.WindowSizeMsg{Width: width, Height: height})
-				if lines := strings.Count(m.draw(), "\n") + 1; lines > max(1, height) {
-					t.Fatalf("%d lines at %d×%d", lines, width, height)
-				}
-			}
-		}
 	}
 }
 

@@ -57,7 +57,7 @@ func count[N int | int32 | uint64](n N) cell {
 	if n == 0 {
 		return cell{}
 	}
-	return cell{view.Count(int64(n)), float64(n)}
+	return number(n)
 }
 
 // number returns a cell with a number, 0 included.
@@ -65,10 +65,10 @@ func number[N int | int32 | uint64](n N) cell { return cell{view.Count(int64(n))
 
 // rate returns a cell with a number of events a second, which is empty for 0.
 func rate(perSecond float64) cell {
-	if perSecond <= 0 {
+	switch {
+	case perSecond <= 0:
 		return cell{}
-	}
-	if perSecond < 10 {
+	case perSecond < 10:
 		return cell{fmt.Sprintf("%.1f", perSecond), perSecond}
 	}
 	return cell{view.Count(int64(math.Round(perSecond))), perSecond}
@@ -116,13 +116,8 @@ type sorting struct {
 
 // sorted returns the rows in an order. Rows that are equal keep theirs.
 func (t table) sorted(s sorting) []row {
-	rows := slices.Clone(t.rows)
 	at := slices.IndexFunc(t.columns, func(c column) bool { return c.name[0] == s.by })
-	if at < 0 {
-		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(rank(a), rank(b)) })
-		return rows
-	}
-	slices.SortStableFunc(rows, func(a, b row) int {
+	compare := func(a, b row) int {
 		x, y := a.cells[at], b.cells[at]
 		order := strings.Compare(x.text, y.text)
 		if t.columns[at].number {
@@ -132,15 +127,12 @@ func (t table) sorted(s sorting) []row {
 			return -order
 		}
 		return order
-	})
-	return rows
-}
-
-func rank(r row) int {
-	if r.bad {
-		return 0
 	}
-	return 1
+	if at < 0 {
+		rank := map[bool]int{true: 0, false: 1}
+		compare = func(a, b row) int { return cmp.Compare(rank[a.bad], rank[b.bad]) }
+	}
+	return slices.SortedStableFunc(slices.Values(t.rows), compare)
 }
 
 // matching returns the rows with a cell that contains a text, in any case of letters.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -88,10 +88,8 @@ func checkValue(text string, by operator, value string) error {
 	if rest == value {
 		return nil
 	}
-	signs := string(by) + strings.TrimSuffix(value, rest)
-	more, fewer := strings.Contains(signs, ">"), strings.Contains(signs, "<")
-	meant := equal
-	switch {
+	signs, meant := string(by)+strings.TrimSuffix(value, rest), equal
+	switch more, fewer := strings.Contains(signs, ">"), strings.Contains(signs, "<"); {
 	case more && fewer, strings.Contains(signs, "!"):
 		meant = unequal
 	case more:
@@ -131,93 +129,63 @@ func cutOperator(text string) (expression string, by operator, value string) {
 	return text, "", ""
 }
 
-// values returns the values at the path.
-func (c *comparison) values(obj map[string]any) []any {
-	found, err := c.path.FindResults(obj)
-	if err != nil {
-		return nil // a path that leads nowhere in this object, as an index past the end
-	}
-	var values []any
-	for _, results := range found {
-		for _, result := range results {
-			if isValue(result) {
-				values = append(values, result.Interface())
-			}
-		}
-	}
-	return values
-}
-
-func isValue(v reflect.Value) bool {
-	return v.IsValid() && v.CanInterface() && v.Interface() != nil
-}
-
-func (c *comparison) met(obj map[string]any) bool {
-	values := c.values(obj)
-	for _, value := range values {
-		if !c.holds(strings.TrimSpace(fmt.Sprint(value))) {
-			return false
-		}
-	}
-	return len(values) > 0
-}
-
 // noValue is found where the path leads to no value.
 const noValue = "no value"
 
 // maxFound bounds the length of a description in characters.
 const maxFound = 60
 
-func (c *comparison) found(obj map[string]any) string {
-	values := c.values(obj)
+func (c *comparison) examine(obj map[string]any) (met bool, found string) {
+	results, err := c.path.FindResults(obj)
+	if err != nil {
+		return false, noValue // the path leads nowhere in this object, as an index past the end
+	}
+	var values []string
+	met = true
+	for _, result := range slices.Concat(results...) {
+		if result.IsValid() && result.CanInterface() && result.Interface() != nil {
+			value := fmt.Sprint(result.Interface())
+			values = append(values, value)
+			met = met && c.holds(strings.TrimSpace(value))
+		}
+	}
 	if len(values) == 0 {
-		return noValue
+		return false, noValue
 	}
-	parts := make([]string, len(values))
-	for i, value := range values {
-		parts[i] = fmt.Sprint(value)
-	}
-	text := strings.Join(parts, ", ")
-	if utf8.RuneCountInString(text) > maxFound {
-		text = string([]rune(text)[:maxFound-1]) + "…"
-	}
-	return text
+	return met, ansi.Truncate(strings.Join(values, ", "), maxFound, "…")
 }
 
 // ordered reports whether the operator needs numbers.
 func (c *comparison) ordered() bool {
-	switch c.operator {
-	case atLeast, atMost, greater, less:
-		return true
-	}
-	return false
+	return slices.Contains([]operator{atLeast, atMost, greater, less}, c.operator)
 }
 
 // holds reports whether the comparison is true of a value.
 func (c *comparison) holds(value string) bool {
-	if c.operator == "" {
-		return true
-	}
-	order, comparable := cmp.Compare(value, c.want), !c.ordered()
+	order, isNumber := cmp.Compare(value, c.want), false
 	if c.operator != isText && c.number != nil {
 		if number := numberOf(value); number != nil {
-			order, comparable = number.Cmp(*c.number), true
+			order, isNumber = number.Cmp(*c.number), true
 		}
 	}
+	if c.ordered() && !isNumber {
+		return false
+	}
 	switch c.operator {
+	case "":
+		return true
 	case unequal:
 		return order != 0
 	case atLeast:
-		return comparable && order >= 0
+		return order >= 0
 	case atMost:
-		return comparable && order <= 0
+		return order <= 0
 	case greater:
-		return comparable && order > 0
+		return order > 0
 	case less:
-		return comparable && order < 0
-	default:
-		return order == 0
+		return order < 0
 	}
+	return order == 0
 }
 
 // maxNumber and maxExponent bound the length of a number and of its exponent. To compare two

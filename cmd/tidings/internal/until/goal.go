@@ -42,13 +42,13 @@ func (g *Goal) Set(index int, name string, obj, shown map[string]any) {
 	s := g.selections[index]
 	delete(s.met, name)
 	delete(s.unmet, name)
-	if g.condition.Met(obj) {
+	met, found := g.condition.Examine(obj)
+	if met {
 		s.met[name] = struct{}{}
+	} else if _, visible := g.condition.Examine(shown); visible == found {
+		s.unmet[name] = found
 	} else {
-		s.unmet[name] = g.condition.Found(obj)
-		if g.condition.Found(shown) != s.unmet[name] {
-			s.unmet[name] = hidden
-		}
+		s.unmet[name] = hidden
 	}
 	g.checkLocked()
 }

@@ -81,7 +81,7 @@ func TestConditionIsMet(t *testing.T) {
 			t.Errorf("%s: %v", c.expression, err)
 			continue
 		}
-		if got := condition.Met(c.obj); got != c.want {
+		if got, _ := condition.Examine(c.obj); got != c.want {
 			t.Errorf("%s: met %v, want %v, of %v", c.expression, got, c.want, c.obj)
 		}
 		if condition.String() != c.expression {
@@ -165,7 +165,7 @@ func TestFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := condition.Found(ready(1, 1, "False")); got != want {
+		if _, got := condition.Examine(ready(1, 1, "False")); got != want {
 			t.Errorf("%s: found %q, want %q", expression, got, want)
 		}
 	}
@@ -268,7 +268,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, expression string) {
 		if condition, err := until.Parse(expression); err == nil {
-			condition.Met(ready(1, 1, "True"))
+			condition.Examine(ready(1, 1, "True"))
 		}
 	})
 }

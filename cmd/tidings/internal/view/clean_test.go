@@ -70,7 +70,7 @@ func FuzzNothingCommandsTheTerminal(f *testing.F) {
 		for name, print := range map[string]func(*view.Screen){
 			"print": func(s *view.Screen) { s.Print(text) }, //nolint:errcheck // a buffer takes all
 			"note":  func(s *view.Screen) { s.Note(text) },
-			"log":   func(s *view.Screen) { io.WriteString(s.Log(), text) }, //nolint:errcheck // as above
+			"log":   func(s *view.Screen) { io.WriteString(s, text) }, //nolint:errcheck // as above
 			"table": func(s *view.Screen) { s.Note(view.Table([]view.TypeCount{{Of: of}}, s.Palette())) },
 		} {
 			var out bytes.Buffer

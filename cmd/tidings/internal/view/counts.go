@@ -6,7 +6,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings"
 )
@@ -108,7 +109,7 @@ func Table(counts []TypeCount, p Palette) string {
 	width := 0
 	for _, c := range counts {
 		name := Printable(strings.TrimPrefix(c.Of.Context+" "+c.Of.Plural, " "))
-		names, width = append(names, name), max(width, utf8.RuneCountInString(name))
+		names, width = append(names, name), max(width, ansi.StringWidth(name))
 		total.add(c)
 	}
 	if len(counts) > 1 {

@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/fielddiff"
@@ -15,61 +16,34 @@ import (
 // difference is one field, or several similar ones, with other values in two states.
 type difference struct {
 	path     string
-	short    string // the path for a narrow screen, "" for the same
 	old, now string
 }
 
 func (d difference) length() int {
-	return utf8.RuneCountInString(d.path + " " + d.old + arrow + d.now)
+	return ansi.StringWidth(d.path + " " + d.old + arrow + d.now)
 }
 
-const (
-	// minPathWidth is how much of a path is shown on the narrowest screen.
-	minPathWidth = 8
-	// pathParts are the characters that a shortened path may begin after.
-	pathParts = "./["
-)
+// minPathWidth is how much of a path is shown on the narrowest screen.
+const minPathWidth = 8
 
-// within returns the difference in at most width characters: with a shorter path, so that the
+// within returns the difference in at most width characters: with the end of the path, so that the
 // values stay whole, and if that is not enough, with shorter values.
 func (d difference) within(width int) difference {
-	if d.length() > width && d.short != "" {
-		d.path = d.short
+	path, over := ansi.StringWidth(d.path), d.length()-width
+	if over <= 0 {
+		return d
+	}
+	if cut := min(over+1, path-minPathWidth); cut > 1 {
+		d.path = ansi.TruncateLeft(d.path, cut, "…")
 	}
 	if d.length() <= width {
 		return d
 	}
-	values := utf8.RuneCountInString(" " + d.old + arrow + d.now)
-	d.path = shortPath(d.path, max(minPathWidth, width-values))
-	if d.length() <= width {
-		return d
-	}
-	room := width - utf8.RuneCountInString(d.path+" "+arrow)
-	old, now := utf8.RuneCountInString(d.old), utf8.RuneCountInString(d.now)
-	half := max(1, room/2)
-	switch {
-	case old <= half:
-		d.now = shortened(d.now, max(1, room-old))
-	case now <= half:
-		d.old = shortened(d.old, max(1, room-now))
-	default:
-		d.old, d.now = shortened(d.old, half), shortened(d.now, half)
-	}
+	room := width - ansi.StringWidth(d.path+" "+arrow)
+	old, now := ansi.StringWidth(d.old), ansi.StringWidth(d.now)
+	d.old = shortened(d.old, max(1, room/2, room-now))
+	d.now = shortened(d.now, max(1, room/2, room-old))
 	return d
-}
-
-// shortPath returns the end of a path, after … and at the beginning of a part of it if one fits.
-func shortPath(path string, width int) string {
-	runes := []rune(path)
-	if len(runes) <= width {
-		return path
-	}
-	for i := len(runes) - width + 1; i < len(runes); i++ {
-		if strings.ContainsRune(pathParts, runes[i-1]) {
-			return "…" + string(runes[i:])
-		}
-	}
-	return "…" + string(runes[len(runes)-width+1:])
 }
 
 // The order of differences in a line: the most informative first.
@@ -136,19 +110,19 @@ func differencesOf(old, now tidings.Object) []difference {
 			break
 		}
 		path := Printable(identified.ReplaceAllString(change.Path, "[$1]"))
-		d := difference{path: path, old: absent, now: absent}
-		if line, old, now, ok := differingLines(change.Old, change.New); ok {
-			d.path, d.old, d.now = fmt.Sprintf("%s:%d", d.path, line), old, now
-		} else {
-			if change.Kind != fielddiff.Added {
-				d.old = value(change.Old)
-			}
-			if change.Kind != fielddiff.Removed {
-				d.now = value(change.New)
-			}
+		line, old, now, ok := differingLines(change.Old, change.New)
+		switch {
+		case ok:
+			path = fmt.Sprintf("%s:%d", path, line)
+		case change.Kind == fielddiff.Added:
+			old, now = absent, value(change.New)
+		case change.Kind == fielddiff.Removed:
+			old, now = value(change.Old), absent
+		default:
+			old, now = value(change.Old), value(change.New)
 		}
-		d.old, d.now = brief(d.old, d.now)
-		differences = append(differences, d)
+		old, now = brief(old, now)
+		differences = append(differences, difference{path, old, now})
 	}
 	return joined(differences)
 }
@@ -164,13 +138,12 @@ func joined(differences []difference) (result []difference) {
 			same++
 		}
 		run := differences[:same]
-		if path, short, ok := commonFields(run); ok {
-			first.path, first.short, run = path, short, nil
-		} else if path, ok := commonElements(run); ok {
-			first.path, run = path, nil
+		path := commonFields(run)
+		if path == "" {
+			path = commonElements(run)
 		}
-		if run == nil {
-			run = []difference{first}
+		if path != "" && same > 1 {
+			run = []difference{{path, first.old, first.now}}
 		}
 		result, differences = append(result, run...), differences[same:]
 	}
@@ -180,37 +153,36 @@ func joined(differences []difference) (result []difference) {
 // maxJoined is how many fields one path names.
 const maxJoined = 4
 
-// commonFields returns one path for several fields of one parent, and a shorter one.
-func commonFields(run []difference) (path, short string, ok bool) {
+// commonFields returns one path for several fields of one parent, "" if they have none.
+func commonFields(run []difference) string {
 	var fields []string
 	parent := ""
 	for i, d := range run {
 		dot := strings.LastIndexByte(d.path, '.')
 		if dot < 0 || strings.ContainsAny(d.path[dot:], `"]`) || i > 0 && d.path[:dot] != parent {
-			return "", "", false
+			return ""
 		}
-		parent = d.path[:dot]
-		fields = append(fields, d.path[dot+1:])
+		parent, fields = d.path[:dot], append(fields, d.path[dot+1:])
 	}
-	short = fmt.Sprintf("%s.{%s,+%d}", parent, fields[0], len(fields)-1)
 	if len(fields) > maxJoined {
 		fields = append(fields[:maxJoined-1], fmt.Sprintf("+%d", len(fields)-maxJoined+1))
 	}
-	return parent + ".{" + strings.Join(fields, ",") + "}", short, len(run) > 1
+	return parent + ".{" + strings.Join(fields, ",") + "}"
 }
 
-// commonElements returns one path for the same field of several elements of a list. Keys of maps,
-// which are quoted, are not elements.
-func commonElements(run []difference) (string, bool) {
-	list, field := "", ""
+// element matches the path of a field of an element of a list. Keys of maps are quoted.
+var element = regexp.MustCompile(`^([^\[]*\[)[^"\]][^\]]*(\].*)$`)
+
+// commonElements returns one path for the same field of several elements of a list, "" if they are
+// others.
+func commonElements(run []difference) string {
+	common := ""
 	for i, d := range run {
-		before, rest, opened := strings.Cut(d.path, "[")
-		_, after, closed := strings.Cut(rest, "]")
-		if !opened || !closed || strings.HasPrefix(rest, `"`) ||
-			i > 0 && (before != list || after != field) {
-			return "", false
+		path := element.ReplaceAllString(d.path, "$1*$2")
+		if path == d.path || i > 0 && path != common {
+			return ""
 		}
-		list, field = before, after
+		common = path
 	}
-	return list + "[*]" + field, len(run) > 1
+	return common
 }

@@ -1,8 +1,7 @@
 // Package view shows changes of the objects of a cluster: a [Change] is one event of an informer
 // of any type, a [Lines] renders each change as a line, a [Documents] as a name, JSON or YAML, a
 // [Screen] prints them above a status line, a [Tally] counts them, a [Lag] measures how long they
-// took, and a [Secrecy] hides the data of Secrets. A [Keyboard] reads keys, and [Controls] are what
-// they have chosen.
+// took, and a [Secrecy] hides the data of Secrets.
 //
 //	informer ─▶ Handler ─▶ Change ─┬─▶ Secrecy ─▶ Lines or Documents ─▶ Screen ─▶ stdout
 //	                               ├─▶ Tally ──▶ Table, status line ──▶    │    ─▶ stderr
@@ -25,14 +24,10 @@
 // On a terminal the last line is a status line. It is erased before something is printed and
 // drawn again below it. Other outputs have no status line and no colours.
 //
-// While a Keyboard is open, the terminal is in raw mode: it echoes nothing, Ctrl-C is a key, and
-// the Screen writes the carriage returns.
-//
 // # Concurrency properties
 //
-// Screen, Tally, Lag and Controls may be used from any goroutine. Lines and Documents are for one
-// goroutine at a time. Only a Keyboard starts a goroutine, which may outlive Close until the next
-// key.
+// Screen, Tally and Lag may be used from any goroutine. Lines and Documents are for one goroutine at
+// a time.
 //
 // # Memory
 //

@@ -1,18 +1,14 @@
 package view
 
 import (
-	"math"
 	"sync"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/histogram"
 )
 
-const (
-	// maxPending bounds how many changes a Lag remembers.
-	maxPending = 100_000
-	// lagGrowth is the ratio of the widths of neighbouring buckets: quantiles are exact to 5 %.
-	lagGrowth  = 1.1
-	lagBuckets = 256 // up to 1µs · 1.1^255, ten hours
-)
+// maxPending bounds how many changes a Lag remembers.
+const maxPending = 100_000
 
 // Lag measures the time from writes to their events. It matches them by resource version, in
 // either order. It may be used from any goroutine; its zero value is ready.
@@ -20,7 +16,7 @@ type Lag struct {
 	mu      sync.Mutex           // guards the rest
 	pending map[string]time.Time // of versions that were only written, or only seen
 	counts  LagCounts
-	buckets [lagBuckets]uint64
+	times   histogram.Histogram
 	longest time.Duration
 	recent  time.Duration // the longest since TakeRecent
 }
@@ -58,8 +54,7 @@ func (l *Lag) matchLocked(version string, at time.Time) {
 	took := at.Sub(other).Abs()
 	l.counts.Seen++
 	l.longest, l.recent = max(l.longest, took), max(l.recent, took)
-	bucket := math.Log(max(1, float64(took)/float64(time.Microsecond))) / math.Log(lagGrowth)
-	l.buckets[min(lagBuckets-1, int(bucket))]++
+	l.times.Observe(took)
 }
 
 // Forget forgets the writes that were not seen and the events without a write. After a restored
@@ -86,16 +81,10 @@ func (l *Lag) TakeRecent() time.Duration {
 	return recent
 }
 
-// Quantile returns a time that the fraction q of all times does not exceed, 0 if there are none.
+// Quantile returns a bound of the fraction q of all times, at most twice as long as the longest of
+// these; 0 if there are none.
 func (l *Lag) Quantile(q float64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rank, below := uint64(math.Ceil(q*float64(l.counts.Seen))), uint64(0)
-	for bucket, n := range l.buckets {
-		if below += n; below >= rank && n > 0 {
-			upper := float64(time.Microsecond) * math.Pow(lagGrowth, float64(bucket+1))
-			return min(time.Duration(upper), l.longest)
-		}
-	}
-	return 0
+	return min(l.times.Durations().Quantile(q), l.longest)
 }

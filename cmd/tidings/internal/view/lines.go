@@ -3,8 +3,8 @@ package view
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tidings-go/tidings"
@@ -49,23 +49,20 @@ func NewLines(o LinesOptions) *Lines {
 	for _, of := range o.Types {
 		l.typeWidth = max(l.typeWidth, len(of.Singular))
 		l.contextWidth = max(l.contextWidth,
-			min(maxContextWidth, utf8.RuneCountInString(of.Context)))
+			min(maxContextWidth, ansi.StringWidth(of.Context)))
 	}
 	return l
 }
 
 // Render returns the line of a change, with its newline.
 func (l *Lines) Render(c Change) string {
-	p, width := l.o.Palette, 0
-	if l.o.Width != nil {
-		width = l.o.Width()
-	}
+	p, width := l.o.Palette, l.width()
 	clock, name := c.At.Format(clockFormat), Printable(c.Name())
 	if width > 0 && width < narrow {
 		clock = c.At.Format(shortClockFormat)
 		name = shortenedInside(name, max(minNameWidth, width/3))
 	}
-	l.nameWidth = max(l.nameWidth, min(maxNameWidth, utf8.RuneCountInString(name)))
+	l.nameWidth = max(l.nameWidth, min(maxNameWidth, ansi.StringWidth(name)))
 	column := l.nameWidth
 	if width > 0 {
 		column = min(column, max(minNameWidth, width/3))
@@ -73,17 +70,24 @@ func (l *Lines) Render(c Change) string {
 	name = padded(name, column)
 	kind := padded(Printable(c.Of.Singular), l.typeWidth)
 	if l.contextWidth > 0 {
-		kind = padded(shortenedInside(Printable(c.Of.Context), maxContextWidth),
-			l.contextWidth) + " " + kind
+		context := shortenedInside(Printable(c.Of.Context), maxContextWidth)
+		kind = padded(context, l.contextWidth) + " " + kind
 	}
 	room := 0
 	if width > 0 {
-		used := utf8.RuneCountInString(clock + " ~ " + kind + " " + name + "  ")
-		room = max(1, width-used)
+		room = max(1, width-ansi.StringWidth(clock+" ~ "+kind+" "+name+"  "))
 	}
 	line := p.Dim(clock) + " " + l.sign(c) + " " + p.Dim(kind) + " " + p.Cyan(name) + "  " +
 		l.detail(c, room)
-	return clipped(strings.TrimRight(line, " "), width) + "\n"
+	return shortened(strings.TrimRight(line, " "), width) + "\n"
+}
+
+// width returns how many characters fit, 0 for any number.
+func (l *Lines) width() int {
+	if l.o.Width == nil {
+		return 0
+	}
+	return l.o.Width()
 }
 
 func (l *Lines) sign(c Change) string {
@@ -119,11 +123,10 @@ func (l *Lines) detail(c Change, width int) string {
 	if c.Tombstone {
 		parts = append(parts, "deleted unseen: this is the last known state")
 	}
-	text := strings.Join(parts, ", ")
-	for last := len(parts) - 1; width > 0 && last > 0 && utf8.RuneCountInString(text) > width; last-- {
-		text = strings.Join(parts[:last], ", ")
+	for width > 0 && len(parts) > 1 && ansi.StringWidth(strings.Join(parts, ", ")) > width {
+		parts = parts[:len(parts)-1]
 	}
-	return l.o.Palette.Dim(text)
+	return l.o.Palette.Dim(strings.Join(parts, ", "))
 }
 
 const (
@@ -175,7 +178,7 @@ func (l *Lines) update(c Change, width int) string {
 // more says how many differences a line does not show.
 func (l *Lines) more(n int) string {
 	text := fmt.Sprintf("  +%d", n)
-	if l.o.Width != nil && l.o.Width() > 0 && l.o.Width() < narrow {
+	if width := l.width(); width > 0 && width < narrow {
 		return text
 	}
 	return text + " more"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -143,7 +143,6 @@ func TestValuesOfLines(t *testing.T) {
 		{strings.Repeat("ä", 50) + "x", strings.Repeat("ä", 50) + "y", "spec.x …" + strings.Repeat("ä", 5) + "x\" → …" + strings.Repeat("ä", 5) + "y\""},
 		{"registry.example/shop/cart-api:1.4.0", "registry.example/shop/cart-api:1.4.1", "spec.x …:1.4.0 → …:1.4.1"},
 		{"10.1.2.3", "10.1.2.4", "spec.x 10.1.2.3 → 10.1.2.4"},
-		{"2026-03-04T05:06:07Z", "2026-03-04T05:06:17Z", "spec.x 05:06:07Z → 05:06:17Z"},
 		{"2026-03-04T23:59:59Z", "2026-03-05T00:00:09Z", "spec.x 2026-03-04T23:59:59Z → 2026-03-05T00:00:09Z"},
 		{[]any{strings.Repeat("a", 30), "b"}, []any{strings.Repeat("a", 30), "c"}, "spec.x[1] b → c"},
 		{[]any{"a"}, nil, `spec.x ["a"] → null`},
@@ -292,11 +291,11 @@ func TestLinesOnANarrowScreen(t *testing.T) {
 		{updated(widgets,
 			object(widgets, "shop", "x", "1", map[string]any{"status": map[string]any{"availableThings": int64(1), "readyThings": int64(1), "updatedThings": int64(1)}}),
 			object(widgets, "shop", "x", "2", map[string]any{"status": map[string]any{"availableThings": int64(2), "readyThings": int64(2), "updatedThings": int64(2)}})),
-			"05:06:07 ~ widget     shop/x                      …{availableThings,+2} 1 → 2"},
+			"05:06:07 ~ widget     shop/x                      …dyThings,updatedThings} 1 → 2"},
 		{updated(widgets,
 			object(widgets, "shop", "x", "1", map[string]any{"spec": map[string]any{"deeply": map[string]any{"nestedAndVeryLongName": int64(1)}}}),
 			object(widgets, "shop", "x", "2", map[string]any{"spec": map[string]any{"deeply": map[string]any{"nestedAndVeryLongName": int64(2)}}})),
-			"05:06:07 ~ widget     shop/x                      …nestedAndVeryLongName 1 → 2"},
+			"05:06:07 ~ widget     shop/x                      …y.nestedAndVeryLongName 1 → 2"},
 	} {
 		if got := lines.Render(c.change); got != c.want+"\n" {
 			t.Errorf("got  %q\nwant %q", got, c.want+"\n")
@@ -312,9 +311,9 @@ func TestValuesStayWholeOnANarrowScreen(t *testing.T) {
 		})
 	}
 	for _, c := range []struct{ field, old, now, want string }{
-		{"image", "registry.example/shop/worker:1.4.0", "registry.example/shop/worker:1.4.1", "…image …:1.4.0 → …:1.4.1"},
-		{"image", "Terminating", "ContainerCreating", "…image Terminati… → Container…"},
-		{"image", strings.Repeat("a", 30), strings.Repeat("b", 30), "…image aaaaaaaaa… → bbbbbbbbb…"},
+		{"image", "registry.example/shop/worker:1.4.0", "registry.example/shop/worker:1.4.1", "…rker].image …:1.4.0 → …:1.4.1"},
+		{"image", "Terminating", "ContainerCreating", "…r].image Termina… → Contain…"},
+		{"image", strings.Repeat("a", 30), strings.Repeat("b", 30), "…r].image aaaaaaa… → bbbbbbb…"},
 		{"terminationMessage", "Running", "Stopped", "…tionMessage Running → Stopped"},
 	} {
 		got := lines.Render(updated(widgets, spec("1", c.field, c.old), spec("2", c.field, c.now)))
@@ -367,8 +366,8 @@ func TestNothingInAnObjectReachesTheTerminalAsACommand(t *testing.T) {
 			if !ended || strings.ContainsFunc(line, unicode.IsControl) {
 				t.Errorf("%q", line)
 			}
-			if n := utf8.RuneCountInString(line); n > width {
-				t.Errorf("%d characters on a screen of %d: %q", n, width, line)
+			if n := ansi.StringWidth(line); n > width {
+				t.Errorf("%d columns on a screen of %d: %q", n, width, line)
 			}
 		}
 	})
@@ -381,23 +380,7 @@ func TestColoursChangeNothingElse(t *testing.T) {
 	if coloured == plain {
 		t.Error("no colours")
 	}
-	if got := withoutEscapes(coloured); got != plain {
+	if got := ansi.Strip(coloured); got != plain {
 		t.Errorf("without its colours the line is %q, want %q", got, plain)
 	}
-}
-
-func withoutEscapes(s string) string {
-	var b strings.Builder
-	in := false
-	for _, r := range s {
-		switch {
-		case r == '\x1b':
-			in = true
-		case in:
-			in = r != 'm'
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

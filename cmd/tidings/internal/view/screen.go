@@ -11,8 +11,8 @@ import (
 
 // ScreenOptions describe the streams of a [Screen]. The zero value means two files.
 type ScreenOptions struct {
-	// Terminal says that out is a terminal, which has a status line, and ErrTerminal that err is one.
-	Terminal, ErrTerminal bool
+	// Terminal says that out is a terminal, which has a status line.
+	Terminal bool
 	// Colours and ErrColours say whether to colour the output to out and to err.
 	Colours, ErrColours bool
 	// Width returns how many characters fit on a line of the terminal; nil, or 0, means any
@@ -36,8 +36,7 @@ func Detect(out, err io.Writer, colours string, getenv func(string) string) Scre
 			colours == ColoursAuto && file != nil && capable && getenv("NO_COLOR") == ""
 	}
 	o := ScreenOptions{
-		Terminal: outFile != nil && capable, ErrTerminal: errFile != nil,
-		Colours: colour(outFile), ErrColours: colour(errFile),
+		Terminal: outFile != nil && capable, Colours: colour(outFile), ErrColours: colour(errFile),
 	}
 	if outFile != nil {
 		o.Width = func() int {
@@ -69,7 +68,6 @@ type Screen struct {
 	out, err io.Writer
 	status   string // "" for none
 	drawn    bool   // the terminal shows the status line
-	raw      bool   // the terminal needs a carriage return at the end of a line
 	failure  error  // of the first failed write to out
 }
 
@@ -95,14 +93,6 @@ func (s *Screen) Width() int {
 	return s.o.Width()
 }
 
-// SetRaw says whether a [Keyboard] is open: a terminal then moves to the beginning of the next line
-// only if that is asked for.
-func (s *Screen) SetRaw(raw bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.raw = raw
-}
-
 // Print writes whole lines to out. It returns the error of the first failed write.
 func (s *Screen) Print(lines string) error {
 	s.mu.Lock()
@@ -117,9 +107,6 @@ func (s *Screen) Note(lines string) {
 	defer s.mu.Unlock()
 	s.writeLocked(s.eraseLocked())
 	lines = Clean(strings.TrimSuffix(lines, "\n"), s.o.ErrColours) + "\n"
-	if s.raw && s.o.ErrTerminal {
-		lines = strings.ReplaceAll(lines, "\n", "\r\n")
-	}
 	io.WriteString(s.err, lines) //nolint:errcheck // there is nowhere to report it
 	s.writeLocked(s.drawLocked())
 }
@@ -136,13 +123,9 @@ func (s *Screen) SetStatus(status string) {
 	s.writeLocked(erase + s.drawLocked())
 }
 
-// Log returns err as a writer for a logger.
-func (s *Screen) Log() io.Writer { return noteWriter{s} }
-
-type noteWriter struct{ screen *Screen }
-
-func (w noteWriter) Write(p []byte) (int, error) {
-	w.screen.Note(string(p))
+// Write prints a text as Note does, for a logger.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.Note(string(p))
 	return len(p), nil
 }
 
@@ -165,13 +148,10 @@ func (s *Screen) drawLocked() string {
 	if width > 1 {
 		width-- // a full line would wrap on some terminals
 	}
-	return clipped(s.status, width)
+	return shortened(s.status, width)
 }
 
 func (s *Screen) writeLocked(text string) {
-	if s.raw && s.o.Terminal {
-		text = strings.ReplaceAll(text, "\n", "\r\n")
-	}
 	if text != "" && s.failure == nil {
 		_, s.failure = io.WriteString(s.out, text)
 	}

@@ -31,19 +31,6 @@ func TestScreenKeepsItsStatusBelow(t *testing.T) {
 	}
 }
 
-func TestScreenOfARawTerminal(t *testing.T) {
-	var out, err bytes.Buffer
-	s := view.NewScreen(&out, &err, view.ScreenOptions{Terminal: true})
-	s.SetRaw(true)
-	s.Print("one\ntwo\n")
-	s.Note("a file")
-	s.SetRaw(false)
-	s.Print("three\n")
-	if out.String() != "one\r\ntwo\r\nthree\n" || err.String() != "a file\n" {
-		t.Errorf("out %q, err %q", out.String(), err.String())
-	}
-}
-
 func TestScreenWithoutATerminal(t *testing.T) {
 	var out, err bytes.Buffer
 	s := view.NewScreen(&out, &err, view.Detect(&out, &err, view.ColoursAuto, func(string) string { return "" }))

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Count formats a number with separators: 12,345.
@@ -54,53 +56,39 @@ func Short(d time.Duration) string {
 	return max(0, d).Round(precision).String()
 }
 
-// shortened returns at most width characters of text, the last one being … if some are missing.
+// shortened returns at most width characters of text, the last one being … if some are missing; 0
+// means any number.
 func shortened(text string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(text) <= width {
+	if width <= 0 {
 		return text
 	}
-	return string([]rune(text)[:width-1]) + "…"
+	return ansi.Truncate(text, width, "…")
 }
 
 // shortenedInside returns at most width characters of text, with … in the middle if some are
 // missing: both ends of a name are informative.
 func shortenedInside(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width || width < 3 {
-		return text
+	if n := ansi.StringWidth(text); n > width && width >= 3 {
+		return ansi.Truncate(text, width/2, "") + ansi.TruncateLeft(text, n-(width-width/2-1), "…")
 	}
-	head := width / 2
-	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-head-1):])
+	return text
 }
 
 // padded fills text with spaces up to a width.
 func padded(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
 }
 
-// clipped cuts a coloured line to width characters. Escape sequences have no width.
-func clipped(line string, width int) string {
-	if width <= 0 {
-		return line
-	}
-	shown, inEscape, cut := 0, false, -1
-	for i, r := range line {
-		switch {
-		case inEscape:
-			inEscape = r != 'm'
-		case r == '\x1b':
-			inEscape = true
-		default:
-			if shown++; shown == width {
-				cut = i
-			} else if shown > width {
-				ending := ""
-				if strings.Contains(line, escReset) {
-					ending = escReset
-				}
-				return line[:cut] + "…" + ending
-			}
+// Columns returns rows as a table whose columns are two spaces apart.
+func Columns(rows [][]string) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = Printable(cell)
 		}
+		fmt.Fprintln(table, strings.Join(row, "\t")) //nolint:errcheck // it is memory
 	}
-	return line
+	table.Flush() //nolint:errcheck // it is memory
+	return text.String()
 }

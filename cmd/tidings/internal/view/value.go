@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"time"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/internal/fielddiff"
 )
@@ -48,22 +49,10 @@ func brief(old, now string) (string, string) {
 	if strings.HasPrefix(old, hiddenPrefix) || strings.HasPrefix(now, hiddenPrefix) {
 		return old, now
 	}
-	old, now = withoutSameDay(old, now)
-	if utf8.RuneCountInString(old+now) > valueWidth {
+	if ansi.StringWidth(old+now) > valueWidth {
 		old, now = withoutSamePrefix(old, now)
 	}
 	return shortened(old, valueWidth), shortened(now, valueWidth)
-}
-
-// withoutSameDay removes the date of two times of one day.
-func withoutSameDay(old, now string) (string, string) {
-	before, errBefore := time.Parse(time.RFC3339, old)
-	after, errAfter := time.Parse(time.RFC3339, now)
-	if errBefore != nil || errAfter != nil ||
-		before.Format(time.DateOnly) != after.Format(time.DateOnly) {
-		return old, now
-	}
-	return old[len(time.DateOnly+"T"):], now[len(time.DateOnly+"T"):]
 }
 
 const (
