@@ -2,6 +2,7 @@ package ctrlruntime
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,6 +11,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 )
@@ -49,21 +51,36 @@ func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wrapper{of, set, opts.ReaderFailOnMissingInformer}, nil
+	return &wrapper{of, set}, nil
 }
 
 // wrapper is controller-runtime's cache with List by labels.
 type wrapper struct {
 	cache.Cache
 	informers *InformerSet
-	// onlyMade says that reads make no informers.
-	onlyMade bool
 }
 
 // List lists objects as controller-runtime's cache does.
 func (w *wrapper) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
 	return w.Cache.List(ctx, list, byLabels(opts)...)
+}
+
+// RemoveInformer stops the informers of an object's type and form. Nothing waits for them any more,
+// not even for those that were never started, and so never stop.
+func (w *wrapper) RemoveInformer(ctx context.Context, obj client.Object) error {
+	present := w.informers.members()
+	if err := w.Cache.RemoveInformer(ctx, obj); err != nil {
+		return err
+	}
+	kind, err := apiutil.GVKForObject(obj, w.informers.scheme)
+	if err != nil {
+		return err
+	}
+	w.informers.forget(slices.DeleteFunc(present, func(m *member) bool {
+		return m.kind != kind || m.form != formOf(obj)
+	}))
+	return nil
 }
 
 // NeedLeaderElection reports whether a manager starts the cache only as the leader. Without this

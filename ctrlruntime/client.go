@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/source"
 )
 
 // ErrBehind is the error of a read whose cache does not show a write of the client after 30
@@ -130,64 +129,43 @@ type waitingReader struct {
 // Get reads an object.
 func (r *waitingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 	opts ...client.GetOption) error {
+	get := func() error { return r.wrapper.Get(ctx, key, obj, opts...) }
 	var o client.GetOptions
-	if o.ApplyOptions(opts); !o.DisableReadYourWritesConsistency {
-		if err := r.await(ctx, obj, formOf(obj), key.Namespace, key.Name); err != nil {
-			return fmt.Errorf("ctrlruntime: get %T %v: %w", obj, key, err)
-		}
+	if o.ApplyOptions(opts); o.DisableReadYourWritesConsistency {
+		return get()
 	}
-	return r.wrapper.Get(ctx, key, obj, opts...)
+	return r.await(ctx, obj, key.Namespace, key.Name, get)
 }
 
 // List lists objects.
 func (r *waitingReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
+	read := func() error { return r.wrapper.List(ctx, list, opts...) }
 	var o client.ListOptions
-	if o.ApplyOptions(opts); !o.DisableReadYourWritesConsistency {
-		if err := r.await(ctx, list, formOf(list), o.Namespace, ""); err != nil {
-			return fmt.Errorf("ctrlruntime: list %T in namespace %q: %w", list, o.Namespace, err)
-		}
+	if o.ApplyOptions(opts); o.DisableReadYourWritesConsistency {
+		return read()
 	}
-	return r.wrapper.List(ctx, list, opts...)
+	return r.await(ctx, list, o.Namespace, "", read)
 }
 
-// await waits for the writes of what is read: of an object, or of all in a namespace for the name
-// "", or of all.
-func (r *waitingReader) await(ctx context.Context, read runtime.Object, of form,
-	namespace, name string) error {
-	if r.writes.none() {
-		return nil
-	}
-	kind, err := apiutil.GVKForObject(read, r.informers.scheme)
-	if err != nil {
-		return nil // the read has the same error
+// await calls read once the informers that it uses show the writes of what it reads: of an object, or
+// of all in a namespace for the name "", or of all. A read that has made an informer is repeated: the
+// informer may not show a write yet whose outcome is unknown.
+func (r *waitingReader) await(ctx context.Context, of runtime.Object, namespace, name string,
+	read func() error) error {
+	kind, err := apiutil.GVKForObject(of, r.informers.scheme)
+	if err != nil || r.writes.none() {
+		return read() // which has the same error
 	}
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
-	if _, ok := r.informers.find(kind, of, namespace); !ok && !r.onlyMade {
-		if obj := r.emptyOf(kind, of); obj != nil {
-			// The read would make the informer. Its error is that of the read.
-			_, _ = r.GetInformer(ctx, obj)
+	for {
+		used := r.informers.readBy(kind, formOf(of), namespace)
+		if err := r.writes.await(ctx, used, namespace, name); err != nil {
+			return fmt.Errorf("ctrlruntime: read %T %q: %w", of, source.Key(namespace, name), err)
+		}
+		err := read()
+		if ctx.Err() != nil || slices.Equal(used, r.informers.readBy(kind, formOf(of), namespace)) {
+			return err
 		}
 	}
-	return r.writes.await(ctx, kind, of, namespace, name)
-}
-
-// emptyOf returns an empty object of a kind in a form. It is nil if the scheme lacks the kind.
-func (r *waitingReader) emptyOf(kind schema.GroupVersionKind, of form) client.Object {
-	switch of {
-	case untyped:
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(kind)
-		return u
-	case metadata:
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(kind)
-		return m
-	}
-	made, err := r.informers.scheme.New(kind)
-	if err != nil {
-		return nil
-	}
-	obj, _ := made.(client.Object)
-	return obj
 }

@@ -54,6 +54,8 @@ type informerKey struct {
 
 	resource       string // "" if it is not known
 	labels, fields string // the selectors
+	// without has the namespaces that the field selector leaves out.
+	without []string
 }
 
 // member is an informer of a set.
@@ -92,7 +94,7 @@ func (m *member) holds() schema.GroupVersionResource {
 // shows reports whether the informer may hold the objects of a place.
 func (m *member) shows(at place) bool {
 	return m.holds().GroupResource() == at.resource &&
-		(m.namespace == "" || m.namespace == at.namespace)
+		(m.namespace == at.namespace || m.namespace == "" && !slices.Contains(m.without, at.namespace))
 }
 
 func (s *InformerSet) add(informer toolscache.SharedIndexInformer, key informerKey) {
@@ -103,6 +105,13 @@ func (s *InformerSet) add(informer toolscache.SharedIndexInformer, key informerK
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, &member{key, of, informer})
+}
+
+// forget takes out informers that the cache has removed.
+func (s *InformerSet) forget(removed []*member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(m *member) bool { return slices.Contains(removed, m) })
 }
 
 // members returns the informers that have not stopped.

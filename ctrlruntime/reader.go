@@ -7,8 +7,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -56,10 +58,26 @@ func (r *reader) readable(lw cache.ListerWatcher,
 		key.namespace, key.name = l.options.Namespace, nameOf(key.form, l.resource, l.options)
 		key.resource = l.resource.Name
 		key.labels, key.fields = l.options.Labels, l.options.Fields
+		key.without = leftOut(key.fields)
 		return l, key
 	}
 	key.kind = example.GetObjectKind().GroupVersionKind()
 	return tidingscache.WithSharing(lw, tidingscache.SharingOptions{Among: &r.table}), key
+}
+
+// leftOut returns the namespaces that a field selector leaves out. That of cache.AllNamespaces leaves
+// out those which have a cache of their own.
+func leftOut(selector string) (namespaces []string) {
+	parsed, err := fields.ParseSelector(selector)
+	if err != nil {
+		return nil // not reached: the options were checked
+	}
+	for _, r := range parsed.Requirements() {
+		if r.Field == "metadata.namespace" && r.Operator == selection.NotEquals {
+			namespaces = append(namespaces, r.Value)
+		}
+	}
+	return namespaces
 }
 
 // nameOf returns the name of an informer, as in Metadata pods.v1 [in shop, labels app=web].

@@ -124,11 +124,10 @@ func (s *writes) state(w *write) written.Write {
 	return w.Write
 }
 
-// await waits until the informers of a kind in a form show the writes in a namespace, or in all of
-// them for "": those of the object of a name, or all for "".
-func (s *writes) await(ctx context.Context, kind schema.GroupVersionKind, of form,
-	namespace, name string) error {
-	for _, m := range s.informers.readBy(kind, of, namespace) {
+// await waits until informers show the writes in a namespace, or in all of them for "": those of the
+// object of a name, or all for "".
+func (s *writes) await(ctx context.Context, informers []*member, namespace, name string) error {
+	for _, m := range informers {
 		for _, w := range s.unshown(m, namespace, name) {
 			if err := s.awaitOne(ctx, m, w); err != nil {
 				return err
@@ -151,8 +150,10 @@ func (s *writes) unshown(m *member, namespace, name string) (all []*write) {
 			}
 		}
 	}
-	if at := (place{m.holds().GroupResource(), namespace}); namespace != "" {
-		in(at)
+	if namespace != "" {
+		resource := m.holds().GroupResource()
+		in(place{resource, namespace})
+		in(place{resource, ""}) // the namespace of a key is ignored for a type without namespaces
 		return all
 	}
 	for at := range s.places {
