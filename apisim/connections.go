@@ -59,7 +59,7 @@ func (l *pipeListener) isAvailable() bool {
 	return !time.Now().Before(l.downUntil)
 }
 
-// forGood is the time until which a server that was not told otherwise is unavailable.
+// forGood is a time that does not come.
 var forGood = time.Unix(1<<40, 0)
 
 // setDown refuses connections until a time, and reports whether that was so for good before.

@@ -88,6 +88,7 @@ func (s *Server) insertLocked(r *resource, obj object, o writeOptions) (object, 
 			break
 		}
 	}
+	canonicalize(obj)
 	problems := validation.ValidateObjectMetaAccessor(obj, r.Namespaced, r.nameRule(),
 		field.NewPath("metadata"))
 	if len(problems) > 0 {

@@ -259,6 +259,21 @@ func TestNamespaceWithFinalizersOfOthers(t *testing.T) {
 	})
 }
 
+func TestNamespacesHaveTheirNameAsALabel(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		all := b.typed.CoreV1().Namespaces()
+		made, err := all.Create(b.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-"}}, metav1.CreateOptions{})
+		if b.must(err); made.Labels[corev1.LabelMetadataName] != made.Name {
+			b.Errorf("a generated name has the labels %v", made.Labels)
+		}
+		bare := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: made.Name, GenerateName: made.GenerateName}}
+		same, err := all.Update(b.ctx, bare, metav1.UpdateOptions{})
+		if b.must(err); same.Labels[corev1.LabelMetadataName] != made.Name || same.ResourceVersion != made.ResourceVersion {
+			b.Errorf("an update without labels leaves %v at %s", same.Labels, same.ResourceVersion)
+		}
+	})
+}
+
 func TestSomeNamespacesStand(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		for _, name := range protectedNamespaces {

@@ -75,7 +75,7 @@
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. One lock orders all writes; it is not held
-// during encoding or sending. The locks of the faults and of the log are held by
+// while answers are encoded and sent. The locks of the faults and of the log are held by
 // themselves. Every goroutine belongs to net/http, or to a timer of [ApplyLater], and Close
 // waits for all of them. Within a testing/synctest bubble, make the server, use Config, and
 // Close it before the bubble ends, or let [Start] do so.

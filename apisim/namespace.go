@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -36,11 +37,14 @@ func (s *Server) ensureNamespaces(names ...string) error {
 	return nil
 }
 
-func activate(n *corev1.Namespace) {
-	if n.Labels == nil {
-		n.Labels = make(map[string]string, 1)
+// canonicalize gives a namespace its name as a label.
+func canonicalize(obj object) {
+	if n, ok := obj.(*corev1.Namespace); ok {
+		n.Labels = labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
 	}
-	n.Labels[corev1.LabelMetadataName] = n.Name
+}
+
+func activate(n *corev1.Namespace) {
 	if !slices.Contains(n.Spec.Finalizers, corev1.FinalizerKubernetes) {
 		n.Spec.Finalizers = append(n.Spec.Finalizers, corev1.FinalizerKubernetes)
 	}

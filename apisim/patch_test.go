@@ -148,6 +148,7 @@ func TestPatchOfACustomResource(t *testing.T) {
 			b.Errorf("a write of the status has changed labels: %d %s", code, text)
 		}
 		b.ask("application/strategic-merge-patch+json",
-			ask{"PATCH " + path + "/a", `{}`, 415, "merge-patch"})
+			ask{"PATCH " + path + "/a", `{}`, 415, "merge-patch"},
+			ask{"DELETE /apis/example.com/v1/widgets", "", 404, "could not find"})
 	})
 }

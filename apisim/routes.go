@@ -184,12 +184,12 @@ func (x *exchange) check() error {
 		verbs = subresources[at].verbs
 	}
 	// All namespaces at once can be listed and watched, and nothing else.
-	everywhere := x.res.Namespaced && p.namespace == ""
-	if everywhere && p.name != "" || p.namespace != "" && !x.res.Namespaced {
+	outside := x.res.Namespaced && p.namespace == "" &&
+		(p.name != "" || verb != "list" && verb != "watch")
+	if p.namespace != "" && !x.res.Namespaced || outside && (p.name != "" || !x.res.typed) {
 		return errNoResource()
 	}
-	misplaced := everywhere && verb != "list" && verb != "watch" ||
-		verb == "create" && p.name != "" && p.subresource == "" ||
+	misplaced := outside || verb == "create" && p.name != "" && p.subresource == "" ||
 		(verb == "update" || verb == "patch") && p.name == ""
 	if misplaced || !slices.Contains(verbs, verb) {
 		return errGeneric(http.StatusMethodNotAllowed, "")

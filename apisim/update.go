@@ -102,6 +102,7 @@ func merge(r *resource, before, given object, part objectPart) object {
 	if namespace, ok := after.(*corev1.Namespace); ok && part == mainResource {
 		namespace.Spec.Finalizers = clone(before.(*corev1.Namespace)).Spec.Finalizers
 	}
+	canonicalize(after)
 	keepSystemMetadata(before, after)
 	after.SetGeneration(before.GetGeneration())
 	if before.GetGeneration() > 0 && beginsGeneration(r, before, after) {
