@@ -44,10 +44,14 @@ func (b *Brackets) End(text []byte, i int) int {
 		} else if i = b.leaveString(text, i); i == len(text) {
 			break
 		}
-		if depth <= 0 {
-			*b = Brackets{}
-			return i + 1
+		if depth > 0 {
+			continue
 		}
+		if depth < 0 {
+			return -1 // a bracket that closes nothing
+		}
+		*b = Brackets{}
+		return i + 1
 	}
 	b.depth = depth
 	return -1

@@ -51,6 +51,15 @@ func FuzzBrackets(f *testing.F) {
 	})
 }
 
+// TestNoValue looks for the end of texts that begin no object, array or string.
+func TestNoValue(t *testing.T) {
+	for _, text := range []string{"", "]", "}", "]}", "1", "null", ",", ":"} {
+		if end := ValueEnd([]byte(text), 0); end >= 0 {
+			t.Errorf("%q: a value ends at %d", text, end)
+		}
+	}
+}
+
 // FuzzClosedTokens cuts texts whose inner arrays and objects are known, and opens all of them:
 // the tokens then have the same bytes as if none were known.
 func FuzzClosedTokens(f *testing.F) {
